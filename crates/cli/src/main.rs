@@ -1,0 +1,2 @@
+//! The `x811` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! What an agent links: signing, sending, reading, paying.

@@ -1,0 +1,38 @@
+//! The words and the rules of x811.
+//!
+//! Everything here is a pure function of its arguments: no clock, no random numbers, no files, no
+//! sockets. What a message means, what a state allows and what a signature covers is decided in
+//! this crate and nowhere else, so that an auditor who links it reaches the ledger's own verdicts.
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | [`json`], [`canonical`], [`digest`] | strict reading, RFC 8785 writing, SHA-256 |
+//! | [`did`], [`id`], [`key`], [`signature`], [`time`], [`money`], [`evm`] | the small words |
+//! | [`code`], [`refusal`] | every way to say no |
+//! | [`document`], [`wallet`] | who an agent is and which accounts are its own |
+//! | [`envelope`], [`payload`], [`facts`] | from bytes to what the machines decide on |
+//! | [`event`], [`parameters`], [`observation`] | what the log records and what it was decided on |
+//! | [`kernel`], [`interaction`] | the machines |
+
+pub mod canonical;
+pub mod code;
+pub mod did;
+pub mod digest;
+pub mod document;
+pub mod envelope;
+pub mod event;
+pub mod evm;
+pub mod facts;
+pub mod id;
+pub mod interaction;
+pub mod json;
+pub mod kernel;
+pub mod key;
+pub mod money;
+pub mod observation;
+pub mod parameters;
+pub mod payload;
+pub mod refusal;
+pub mod signature;
+pub mod time;
+pub mod wallet;

@@ -1,0 +1,1 @@
+//! axum HTTP, configuration, wiring.

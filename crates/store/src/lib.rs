@@ -1,0 +1,1 @@
+//! Where records and read rows live: SQLite.

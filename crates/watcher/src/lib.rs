@@ -1,0 +1,1 @@
+//! USDC transfers on Base, observed.
