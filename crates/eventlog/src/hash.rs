@@ -1,0 +1,164 @@
+//! One SHA-256 value, and the two ways this crate makes one.
+//!
+//! A record hash is the link of the hash chain and the leaf hash of the Merkle tree at once
+//! (record.md section 1), so there is one type for both.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+/// Bytes in a hash.
+pub const HASH_BYTES: usize = 32;
+
+/// A SHA-256 value. Written as 64 lower-case hex digits everywhere (record.md section 1).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Hash([u8; HASH_BYTES]);
+
+impl Hash {
+    /// What `prev` holds at position 0: 64 zeros (record.md section 1).
+    pub const ZERO: Self = Self([0; HASH_BYTES]);
+
+    /// Wraps 32 bytes that are already a hash.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; HASH_BYTES]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; HASH_BYTES] {
+        &self.0
+    }
+
+    /// `SHA-256(0x00 ‖ leaf)`: the record hash, RFC 6962 section 2.1.
+    #[must_use]
+    pub fn of_leaf(leaf: &[u8]) -> Self {
+        Self::of_parts(&[&[0x00], leaf])
+    }
+
+    /// `SHA-256(0x01 ‖ left ‖ right)`: an inner node of the tree, RFC 6962 section 2.1.
+    #[must_use]
+    pub fn of_node(left: &Self, right: &Self) -> Self {
+        Self::of_parts(&[&[0x01], &left.0, &right.0])
+    }
+
+    /// SHA-256 over nothing: the root of the empty tree, RFC 6962 section 2.1.
+    #[must_use]
+    pub fn of_nothing() -> Self {
+        Self::of_parts(&[])
+    }
+
+    fn of_parts(parts: &[&[u8]]) -> Self {
+        let mut hasher = Sha256::new();
+        for part in parts {
+            hasher.update(part);
+        }
+        Self(hasher.finalize().into())
+    }
+}
+
+/// Why a text is not a hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum HashError {
+    /// Too short or too long.
+    #[error("a hash has 64 hex digits, found {found} bytes; give the whole hash without prefix")]
+    Length {
+        /// Bytes of text found.
+        found: usize,
+    },
+    /// A character outside `0-9a-f`.
+    #[error("a hash is written in 0-9 and a-f only, byte {at} is something else; use lower case")]
+    Digit {
+        /// Offset of the first offending byte.
+        at: usize,
+    },
+}
+
+impl FromStr for Hash {
+    type Err = HashError;
+
+    fn from_str(text: &str) -> Result<Self, HashError> {
+        if text.len() != HASH_BYTES * 2 {
+            return Err(HashError::Length { found: text.len() });
+        }
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if let Some(at) = text.bytes().position(|byte| !is_digit(byte)) {
+            return Err(HashError::Digit { at });
+        }
+        let mut bytes = [0; HASH_BYTES];
+        hex::decode_to_slice(text, &mut bytes)
+            .map_err(|_| HashError::Length { found: text.len() })?;
+        Ok(Self(bytes))
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut digits = [0; HASH_BYTES * 2];
+        hex::encode_to_slice(self.0, &mut digits).map_err(|_| fmt::Error)?;
+        f.pad(str::from_utf8(&digits).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Hash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Hash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIGITS: &str = "00ff0000000000000000000000000000000000000000000000000000000000ab";
+
+    #[test]
+    fn rec_1_hash_text_is_lower_case_hex_and_nothing_else() {
+        let hash: Hash = DIGITS.parse().unwrap();
+        assert_eq!(hash.to_string(), DIGITS);
+        assert_eq!(format!("{hash:?}"), DIGITS);
+        assert_eq!(
+            serde_json::to_string(&hash).unwrap(),
+            format!("\"{DIGITS}\"")
+        );
+        assert_eq!(
+            serde_json::from_str::<Hash>(&format!("\"{DIGITS}\"")).unwrap(),
+            hash
+        );
+
+        let cases = [
+            (DIGITS.to_uppercase(), HashError::Digit { at: 2 }),
+            (DIGITS.replace("ab", "g0"), HashError::Digit { at: 62 }),
+            (DIGITS[..62].to_owned(), HashError::Length { found: 62 }),
+            (format!("0x{DIGITS}"), HashError::Length { found: 66 }),
+            (String::new(), HashError::Length { found: 0 }),
+            ("é".repeat(32), HashError::Digit { at: 0 }),
+        ];
+        for (text, error) in cases {
+            assert_eq!(text.parse::<Hash>(), Err(error), "{text}");
+        }
+        assert!(serde_json::from_str::<Hash>("7").is_err());
+    }
+
+    #[test]
+    fn rec_1_zero_is_sixty_four_zeros() {
+        assert_eq!(Hash::ZERO.to_string(), "0".repeat(64));
+    }
+}
