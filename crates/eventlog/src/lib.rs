@@ -1,8 +1,12 @@
 //! What a record is and how anyone checks it: bytes, hash chain, Merkle tree, and the log that
 //! holds them. No domain words, no database, no clock, no randomness.
 
+pub mod chain;
 pub mod hash;
+pub mod log;
 pub mod record;
 
+pub use chain::{Break, Cause, ChainVerifier, Head};
 pub use hash::{Hash, HashError};
+pub use log::{AppendError, BackendError, EventLog, MAX_BATCH_BYTES, ReadError};
 pub use record::{Draft, FORMAT_VERSION, MAX_LEAF_BYTES, Record, RecordError};
