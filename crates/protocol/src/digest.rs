@@ -1,1 +1,126 @@
-//! (being written)
+//! SHA-256 digests: the one hash of the protocol and of the record.
+//!
+//! Text form is 64 lower-case hex digits without prefix (record.md section 1). Upper case is
+//! refused: one value has one spelling, or two honest readers would disagree about equality.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// A SHA-256 digest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// 32 zero bytes: what the first record names as its predecessor (record.md section 1).
+    pub const ZERO: Digest = Digest([0; 32]);
+
+    /// SHA-256 of `bytes`.
+    pub fn of(bytes: &[u8]) -> Digest {
+        Digest(Sha256::digest(bytes).into())
+    }
+
+    /// SHA-256 of the concatenation of `parts`, nothing between them.
+    pub fn of_parts(parts: &[&[u8]]) -> Digest {
+        let mut hasher = Sha256::new();
+        for part in parts {
+            hasher.update(part);
+        }
+        Digest(hasher.finalize().into())
+    }
+
+    /// Wraps 32 bytes that already are a digest.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Digest {
+        Digest(bytes)
+    }
+
+    /// The 32 bytes.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digest({self})")
+    }
+}
+
+impl FromStr for Digest {
+    type Err = DigestError;
+
+    fn from_str(text: &str) -> Result<Digest, DigestError> {
+        if text.len() != 64 || text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            return Err(DigestError);
+        }
+        let mut bytes = [0; 32];
+        hex::decode_to_slice(text, &mut bytes).map_err(|_| DigestError)?;
+        Ok(Digest(bytes))
+    }
+}
+
+impl TryFrom<String> for Digest {
+    type Error = DigestError;
+
+    fn try_from(text: String) -> Result<Digest, DigestError> {
+        text.parse()
+    }
+}
+
+impl From<Digest> for String {
+    fn from(digest: Digest) -> String {
+        digest.to_string()
+    }
+}
+
+/// The text is not a digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a SHA-256 digest: write exactly 64 lower-case hex digits without a prefix")]
+pub struct DigestError;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_answers_of_fips_180() {
+        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(Digest::of(b"").to_string(), empty);
+        assert_eq!(Digest::of(b"abc").to_string(), abc);
+        assert_eq!(Digest::of_parts(&[b"a", b"", b"bc"]), Digest::of(b"abc"));
+        assert_eq!(abc.parse::<Digest>().unwrap(), Digest::of(b"abc"));
+    }
+
+    #[test]
+    fn rec_1_only_64_lower_case_hex_digits_are_read() {
+        let good = Digest::of(b"abc").to_string();
+        for bad in [
+            String::new(),
+            good.to_uppercase(),
+            format!("0x{good}"),
+            good[1..].to_owned(),
+            format!("{good}0"),
+            good.replace('b', "g"),
+        ] {
+            assert_eq!(bad.parse::<Digest>(), Err(DigestError), "{bad}");
+        }
+    }
+
+    #[test]
+    fn rec_1_json_form_is_the_hex_string() {
+        let digest = Digest::of(b"abc");
+        let json = serde_json::to_string(&digest).unwrap();
+        assert_eq!(json, format!("\"{digest}\""));
+        assert_eq!(serde_json::from_str::<Digest>(&json).unwrap(), digest);
+    }
+}
