@@ -1,1 +1,314 @@
-//! (being written)
+//! The registry of error codes (AEEP section 12, AE-106 and AE-107).
+//!
+//! The table is data: the wire text, the name, the HTTP status and the sentence that tells a user
+//! what to do next stand beside each other, once.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// An error code of the protocol, `X811-NNNN`. The variants are the names of the registry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Code {
+    /// X811-1001: the DID is not in the registry.
+    DidNotFound,
+    /// X811-1002: a registry operation on a revoked DID.
+    DidRevoked,
+    /// X811-1003: a registry operation on a deactivated DID.
+    DidDeactivated,
+    /// X811-1004: a key is malformed or missing from the document.
+    InvalidPublicKey,
+    /// X811-1005: the document, or what is registered with it, is not valid.
+    DidDocumentInvalid,
+    /// X811-2001: the nonce was seen from this DID within the window.
+    NonceReplay,
+    /// X811-2002: `created` is outside five minutes, or the envelope has expired.
+    TimestampInvalid,
+    /// X811-2003: the signature, the key or the status of the sender failed.
+    SignatureInvalid,
+    /// X811-2004: `signature`, `nonce` or `from` is absent.
+    MissingCredentials,
+    /// X811-3001: the addressed agent is not registered or not active.
+    AgentNotFound,
+    /// X811-3002: the provider did not register the `task_type`.
+    CapabilityNotRegistered,
+    /// X811-3003: the agent's heartbeat ran out.
+    AgentOffline,
+    /// X811-4001: wrong state, wrong sender, failed guard, or a malformed message.
+    InvalidStateTransition,
+    /// X811-4010: the ACCEPT's hash is not that of the OFFER.
+    OfferHashMismatch,
+    /// X811-4020: no OFFER in time.
+    RequestTimeout,
+    /// X811-4021: no ACCEPT or REJECT in time.
+    OfferExpired,
+    /// X811-4022: no RESULT in time.
+    ResultTimeout,
+    /// X811-4023: no VERIFY in time.
+    VerifyTimeout,
+    /// X811-4024: no PAYMENT in time.
+    PaymentTimeout,
+    /// X811-4030: the initiator's policy refused the OFFER.
+    PolicyRejected,
+    /// X811-5001: the amount is below the total, or the transaction hash is unusable.
+    InsufficientBalance,
+    /// X811-5002: an address is malformed, or not the one that must be paid or must pay.
+    InvalidPaymentAddress,
+    /// X811-5003: the transfer failed on-chain or was used already.
+    PaymentFailed,
+    /// X811-5030: the transfer was not confirmed in time.
+    PaymentConfirmationTimeout,
+    /// X811-6001: the VERIFY's hash is not that of the RESULT.
+    ResultHashMismatch,
+    /// X811-6002: the result is over the server's limit.
+    ResultTooLarge,
+    /// X811-6003: the content type is refused.
+    ContentTypeUnsupported,
+    /// X811-9001: too many requests.
+    RateLimitExceeded,
+    /// X811-9002: an unexpected fault of the server.
+    InternalError,
+    /// X811-9003: the protocol version is not supported.
+    ProtocolVersionUnsupported,
+}
+
+impl Code {
+    /// Every code of the registry, in its order.
+    pub const ALL: [Self; COUNT] = {
+        let mut all = [Self::DidNotFound; COUNT];
+        let mut place = 0;
+        while place < COUNT {
+            all[place] = REGISTRY[place].code;
+            place += 1;
+        }
+        all
+    };
+
+    /// The wire text, such as `"X811-2001"`.
+    pub const fn as_str(self) -> &'static str {
+        self.entry().text
+    }
+
+    /// The name in the registry, such as `"NONCE_REPLAY"`.
+    pub const fn name(self) -> &'static str {
+        self.entry().name
+    }
+
+    /// The HTTP status of an answer with this code (AX-42). A [`crate::refusal::Refusal`] refines
+    /// it by kind. X811-4030 travels inside a REJECT and never answers a submission; it has 422.
+    pub const fn http_status(self) -> u16 {
+        self.entry().http_status
+    }
+
+    /// One sentence fragment saying what the receiver of the code should do next.
+    pub const fn what_to_do(self) -> &'static str {
+        self.entry().what_to_do
+    }
+
+    const fn entry(self) -> &'static Entry {
+        // The registry stands in the order of the variants; a test holds it to that.
+        &REGISTRY[self as usize]
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Code {
+    type Err = UnknownCode;
+
+    fn from_str(text: &str) -> Result<Self, UnknownCode> {
+        let entry = REGISTRY.iter().find(|entry| entry.text == text);
+        entry.map(|entry| entry.code).ok_or(UnknownCode)
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Code {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// The text is not a code of the registry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a code of the x811 registry; use one of X811-1001 to X811-9003 as it lists them")]
+pub struct UnknownCode;
+
+struct Entry {
+    code: Code,
+    text: &'static str,
+    name: &'static str,
+    http_status: u16,
+    what_to_do: &'static str,
+}
+
+const fn entry(
+    code: Code,
+    text: &'static str,
+    name: &'static str,
+    http_status: u16,
+    what_to_do: &'static str,
+) -> Entry {
+    Entry {
+        code,
+        text,
+        name,
+        http_status,
+        what_to_do,
+    }
+}
+
+const COUNT: usize = 30;
+
+#[rustfmt::skip]
+const REGISTRY: [Entry; COUNT] = [
+    entry(Code::DidNotFound, "X811-1001", "DID_NOT_FOUND", 404,
+        "register the DID with this ledger first, or check its spelling"),
+    entry(Code::DidRevoked, "X811-1002", "DID_REVOKED", 410,
+        "register a new DID: a revoked one never comes back"),
+    entry(Code::DidDeactivated, "X811-1003", "DID_DEACTIVATED", 410,
+        "reactivate the DID, then repeat the operation"),
+    entry(Code::InvalidPublicKey, "X811-1004", "INVALID_PUBLIC_KEY", 400,
+        "give an Ed25519 key in multibase form (z6Mk…) in the DID document"),
+    entry(Code::DidDocumentInvalid, "X811-1005", "DID_DOCUMENT_INVALID", 400,
+        "correct the registration as the message says and send it again"),
+    entry(Code::NonceReplay, "X811-2001", "NONCE_REPLAY", 409,
+        "look at the outcome of the first message; for a new one, draw a fresh nonce"),
+    entry(Code::TimestampInvalid, "X811-2002", "TIMESTAMP_INVALID", 401,
+        "synchronise the clock, then sign a new envelope"),
+    entry(Code::SignatureInvalid, "X811-2003", "SIGNATURE_INVALID", 401,
+        "sign with a key this ledger has for the sender, in its registered profile"),
+    entry(Code::MissingCredentials, "X811-2004", "MISSING_CREDENTIALS", 401,
+        "send signature, nonce (UUIDv4) and from with every envelope"),
+    entry(Code::AgentNotFound, "X811-3001", "AGENT_NOT_FOUND", 404,
+        "choose a registered and active agent as the recipient"),
+    entry(Code::CapabilityNotRegistered, "X811-3002", "CAPABILITY_NOT_REGISTERED", 422,
+        "choose a task type the provider registered, or another provider"),
+    entry(Code::AgentOffline, "X811-3003", "AGENT_OFFLINE", 503,
+        "try again later, or choose another provider"),
+    entry(Code::InvalidStateTransition, "X811-4001", "INVALID_STATE_TRANSITION", 422,
+        "read the interaction's state and send what it allows from you"),
+    entry(Code::OfferHashMismatch, "X811-4010", "OFFER_HASH_MISMATCH", 422,
+        "hash the RFC 8785 form of the OFFER payload as received and accept again"),
+    entry(Code::RequestTimeout, "X811-4020", "REQUEST_TIMEOUT", 422,
+        "send a new REQUEST, perhaps to another provider"),
+    entry(Code::OfferExpired, "X811-4021", "OFFER_EXPIRED", 422,
+        "send a new REQUEST and answer its OFFER in time"),
+    entry(Code::ResultTimeout, "X811-4022", "RESULT_TIMEOUT", 422,
+        "send a new REQUEST: the work came too late to count"),
+    entry(Code::VerifyTimeout, "X811-4023", "VERIFY_TIMEOUT", 422,
+        "settle with the other party: the result was not verified in time"),
+    entry(Code::PaymentTimeout, "X811-4024", "PAYMENT_TIMEOUT", 422,
+        "settle with the other party: the payment was not declared in time"),
+    entry(Code::PolicyRejected, "X811-4030", "POLICY_REJECTED", 422,
+        "offer again on a new REQUEST, within the initiator's policy"),
+    entry(Code::InsufficientBalance, "X811-5001", "INSUFFICIENT_BALANCE", 402,
+        "pay at least the total cost and name the transaction that did"),
+    entry(Code::InvalidPaymentAddress, "X811-5002", "INVALID_PAYMENT_ADDRESS", 400,
+        "give the agreed account with its EIP-55 checksum"),
+    entry(Code::PaymentFailed, "X811-5003", "PAYMENT_FAILED", 502,
+        "make a new transfer and send a PAYMENT that names it"),
+    entry(Code::PaymentConfirmationTimeout, "X811-5030", "PAYMENT_CONFIRMATION_TIMEOUT", 504,
+        "wait: the ledger keeps looking; if the transfer is lost, make another and declare it"),
+    entry(Code::ResultHashMismatch, "X811-6001", "RESULT_HASH_MISMATCH", 422,
+        "repeat the result_hash of the RESULT; to dispute the content, send verified=false"),
+    entry(Code::ResultTooLarge, "X811-6002", "RESULT_TOO_LARGE", 413,
+        "deliver the content by result_url instead of inline, or make it smaller"),
+    entry(Code::ContentTypeUnsupported, "X811-6003", "CONTENT_TYPE_UNSUPPORTED", 415,
+        "name a valid MIME type such as application/json"),
+    entry(Code::RateLimitExceeded, "X811-9001", "RATE_LIMIT_EXCEEDED", 429,
+        "wait as long as Retry-After says and send the same envelope again"),
+    entry(Code::InternalError, "X811-9002", "INTERNAL_ERROR", 500,
+        "retry with exponential backoff; the same envelope is safe to repeat"),
+    entry(Code::ProtocolVersionUnsupported, "X811-9003", "PROTOCOL_VERSION_UNSUPPORTED", 400,
+        "send version 0.1.0"),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Codes, names and statuses as the specification's registry and AX-42 print them.
+    const PRINTED: [(&str, &str, u16); 30] = [
+        ("X811-1001", "DID_NOT_FOUND", 404),
+        ("X811-1002", "DID_REVOKED", 410),
+        ("X811-1003", "DID_DEACTIVATED", 410),
+        ("X811-1004", "INVALID_PUBLIC_KEY", 400),
+        ("X811-1005", "DID_DOCUMENT_INVALID", 400),
+        ("X811-2001", "NONCE_REPLAY", 409),
+        ("X811-2002", "TIMESTAMP_INVALID", 401),
+        ("X811-2003", "SIGNATURE_INVALID", 401),
+        ("X811-2004", "MISSING_CREDENTIALS", 401),
+        ("X811-3001", "AGENT_NOT_FOUND", 404),
+        ("X811-3002", "CAPABILITY_NOT_REGISTERED", 422),
+        ("X811-3003", "AGENT_OFFLINE", 503),
+        ("X811-4001", "INVALID_STATE_TRANSITION", 422),
+        ("X811-4010", "OFFER_HASH_MISMATCH", 422),
+        ("X811-4020", "REQUEST_TIMEOUT", 422),
+        ("X811-4021", "OFFER_EXPIRED", 422),
+        ("X811-4022", "RESULT_TIMEOUT", 422),
+        ("X811-4023", "VERIFY_TIMEOUT", 422),
+        ("X811-4024", "PAYMENT_TIMEOUT", 422),
+        ("X811-4030", "POLICY_REJECTED", 422),
+        ("X811-5001", "INSUFFICIENT_BALANCE", 402),
+        ("X811-5002", "INVALID_PAYMENT_ADDRESS", 400),
+        ("X811-5003", "PAYMENT_FAILED", 502),
+        ("X811-5030", "PAYMENT_CONFIRMATION_TIMEOUT", 504),
+        ("X811-6001", "RESULT_HASH_MISMATCH", 422),
+        ("X811-6002", "RESULT_TOO_LARGE", 413),
+        ("X811-6003", "CONTENT_TYPE_UNSUPPORTED", 415),
+        ("X811-9001", "RATE_LIMIT_EXCEEDED", 429),
+        ("X811-9002", "INTERNAL_ERROR", 500),
+        ("X811-9003", "PROTOCOL_VERSION_UNSUPPORTED", 400),
+    ];
+
+    #[test]
+    fn ae_106_the_registry_is_complete_and_in_order() {
+        let ours = Code::ALL.map(|code| (code.as_str(), code.name(), code.http_status()));
+        assert_eq!(ours, PRINTED);
+        for (place, code) in Code::ALL.into_iter().enumerate() {
+            assert_eq!(code as usize, place, "{code} stands where its variant does");
+        }
+    }
+
+    #[test]
+    fn ae_106_codes_and_names_are_unique() {
+        let texts: BTreeSet<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
+        let names: BTreeSet<_> = Code::ALL.iter().map(|code| code.name()).collect();
+        assert_eq!((texts.len(), names.len()), (PRINTED.len(), PRINTED.len()));
+    }
+
+    #[test]
+    fn ae_107_codes_read_back_and_others_do_not() {
+        for code in Code::ALL {
+            assert_eq!(code.as_str().parse(), Ok(code));
+            let json = serde_json::to_string(&code).unwrap();
+            assert_eq!(serde_json::from_str::<Code>(&json).unwrap(), code);
+            assert!(!code.what_to_do().is_empty());
+        }
+        for text in [
+            "",
+            "X811-0000",
+            "x811-4001",
+            "X811-4001 ",
+            "4001",
+            "X811-40010",
+        ] {
+            assert_eq!(text.parse::<Code>(), Err(UnknownCode), "{text:?}");
+        }
+    }
+}
