@@ -1,1 +1,611 @@
-//! (being written)
+//! Strict reading of JSON: what every honest reader must understand alike, or refuse.
+//!
+//! A signature covers the canonical form of what was read, so two readers that understand the same
+//! bytes differently would disagree about what was signed. Refused, with X811-4001 at the boundary
+//! (AX-22): duplicate keys (compared after unescaping), lone surrogates, and every number beyond
+//! ±(2^53 - 1), however it is spelled. A double that large is always an integer, and its canonical
+//! form would be an integer that other readers round or refuse; so the range is checked on the
+//! digits, before any conversion to a float (ledger-contract.md section 6).
+//!
+//! What is read is already the canonical value: `100.0`, `1e2` and `100` are the same integer, and
+//! `-0` is 0, as RFC 8785 writes them. Facts are therefore the same whether they are taken from the
+//! bytes as received or from the stored canonical body.
+
+use serde_json::{Map, Number, Value};
+
+/// The largest magnitude of a number: 2^53 - 1.
+pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
+
+/// What a text may cost its reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest text, in bytes.
+    pub max_bytes: usize,
+    /// The deepest nesting; a top-level object or array has depth 1.
+    pub max_depth: usize,
+}
+
+impl Limits {
+    /// The deepest nesting by default.
+    pub const DEFAULT_DEPTH: usize = 128;
+
+    /// At most `max_bytes` bytes, nested at most [`Limits::DEFAULT_DEPTH`] deep.
+    pub const fn bytes(max_bytes: usize) -> Limits {
+        Limits {
+            max_bytes,
+            max_depth: Limits::DEFAULT_DEPTH,
+        }
+    }
+}
+
+impl Default for Limits {
+    /// 1 MiB (AX-41) and 128 levels.
+    fn default() -> Limits {
+        Limits::bytes(1 << 20)
+    }
+}
+
+/// Reads one JSON text strictly.
+///
+/// # Errors
+/// The text is over a limit, not UTF-8, not RFC 8259 JSON, or ambiguous in one of the ways the
+/// module documentation names.
+pub fn parse_strict(bytes: &[u8], limits: &Limits) -> Result<Value, JsonError> {
+    if bytes.len() > limits.max_bytes {
+        return Err(JsonError::TooLarge {
+            size: bytes.len(),
+            max: limits.max_bytes,
+        });
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| JsonError::NotUtf8 {
+        offset: error.valid_up_to(),
+    })?;
+    let mut reader = Reader {
+        text,
+        at: 0,
+        depth_left: limits.max_depth,
+    };
+    let value = reader.value()?;
+    reader.skip_blanks();
+    if reader.at < text.len() {
+        Err(reader.syntax())
+    } else {
+        Ok(value)
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    /// Byte offset of what is read next; always on a character boundary.
+    at: usize,
+    depth_left: usize,
+}
+
+impl Reader<'_> {
+    /// Reads a value and the blanks before it.
+    fn value(&mut self) -> Result<Value, JsonError> {
+        self.skip_blanks();
+        match self.peek() {
+            Some(b'{') => self.nested(Reader::object),
+            Some(b'[') => self.nested(Reader::array),
+            Some(b'"') => self.string().map(Value::String),
+            Some(b'-' | b'0'..=b'9') => self.number().map(Value::Number),
+            Some(b't') => self.word("true", Value::Bool(true)),
+            Some(b'f') => self.word("false", Value::Bool(false)),
+            Some(b'n') => self.word("null", Value::Null),
+            _ => Err(self.syntax()),
+        }
+    }
+
+    fn nested(
+        &mut self,
+        read: fn(&mut Self) -> Result<Value, JsonError>,
+    ) -> Result<Value, JsonError> {
+        if self.depth_left == 0 {
+            return Err(JsonError::TooDeep { offset: self.at });
+        }
+        self.at += 1;
+        self.depth_left -= 1;
+        let value = read(self)?;
+        self.depth_left += 1;
+        Ok(value)
+    }
+
+    /// Reads the rest of an object, behind its brace.
+    fn object(&mut self) -> Result<Value, JsonError> {
+        let mut members = Map::new();
+        self.skip_blanks();
+        if self.take(b'}') {
+            return Ok(Value::Object(members));
+        }
+        loop {
+            self.skip_blanks();
+            let offset = self.at;
+            if self.peek() != Some(b'"') {
+                return Err(self.syntax());
+            }
+            let key = self.string()?;
+            self.skip_blanks();
+            self.expect(b':')?;
+            let value = self.value()?;
+            if members.insert(key, value).is_some() {
+                return Err(JsonError::DuplicateKey { offset });
+            }
+            self.skip_blanks();
+            if self.take(b'}') {
+                return Ok(Value::Object(members));
+            }
+            self.expect(b',')?;
+        }
+    }
+
+    /// Reads the rest of an array, behind its bracket.
+    fn array(&mut self) -> Result<Value, JsonError> {
+        let mut elements = Vec::new();
+        self.skip_blanks();
+        if self.take(b']') {
+            return Ok(Value::Array(elements));
+        }
+        loop {
+            elements.push(self.value()?);
+            self.skip_blanks();
+            if self.take(b']') {
+                return Ok(Value::Array(elements));
+            }
+            self.expect(b',')?;
+        }
+    }
+
+    /// Reads a string from its opening quote.
+    fn string(&mut self) -> Result<String, JsonError> {
+        self.at += 1;
+        let mut out = String::new();
+        loop {
+            let plain = self
+                .rest()
+                .bytes()
+                .take_while(|b| !matches!(b, 0..0x20 | b'"' | b'\\'));
+            let end = self.at + plain.count();
+            out.push_str(&self.text[self.at..end]);
+            self.at = end;
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(out);
+                }
+                Some(b'\\') => out.push(self.escape()?),
+                _ => return Err(self.syntax()),
+            }
+        }
+    }
+
+    /// Reads an escape sequence from its backslash.
+    fn escape(&mut self) -> Result<char, JsonError> {
+        let offset = self.at;
+        self.at += 1;
+        let simple = match self.peek() {
+            Some(letter @ (b'"' | b'\\' | b'/')) => char::from(letter),
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => return self.unicode_escape(offset),
+            _ => return Err(self.syntax()),
+        };
+        self.at += 1;
+        Ok(simple)
+    }
+
+    /// Reads `uXXXX` or a surrogate pair `uXXXX\uXXXX`; `offset` is that of its backslash.
+    fn unicode_escape(&mut self, offset: usize) -> Result<char, JsonError> {
+        let first = self.code_unit()?;
+        if !(0xd800..0xe000).contains(&first) {
+            return char::from_u32(first).ok_or(JsonError::LoneSurrogate { offset });
+        }
+        if first >= 0xdc00 || !self.rest().starts_with("\\u") {
+            return Err(JsonError::LoneSurrogate { offset });
+        }
+        self.at += 1;
+        let second = self.code_unit()?;
+        if !(0xdc00..0xe000).contains(&second) {
+            return Err(JsonError::LoneSurrogate { offset });
+        }
+        let code_point = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+        char::from_u32(code_point).ok_or(JsonError::LoneSurrogate { offset })
+    }
+
+    /// Reads `uXXXX`.
+    fn code_unit(&mut self) -> Result<u32, JsonError> {
+        let digits = self.text.as_bytes().get(self.at + 1..self.at + 5);
+        let unit = digits.and_then(|digits| {
+            digits.iter().try_fold(0, |unit, digit| {
+                char::from(*digit)
+                    .to_digit(16)
+                    .map(|value| (unit << 4) | value)
+            })
+        });
+        let unit = unit.ok_or_else(|| self.syntax())?;
+        self.at += 5;
+        Ok(unit)
+    }
+
+    fn number(&mut self) -> Result<Number, JsonError> {
+        let offset = self.at;
+        self.take(b'-');
+        let leading_zero = self.peek() == Some(b'0');
+        if self.digits()? > 1 && leading_zero {
+            return Err(JsonError::Syntax { offset });
+        }
+        if self.take(b'.') {
+            self.digits()?;
+        }
+        if self.take(b'e') || self.take(b'E') {
+            if !self.take(b'+') {
+                self.take(b'-');
+            }
+            self.digits()?;
+        }
+        canonical_number(&self.text[offset..self.at]).ok_or(JsonError::NumberOutOfRange { offset })
+    }
+
+    /// Skips at least one digit and says how many.
+    fn digits(&mut self) -> Result<usize, JsonError> {
+        let count = self.rest().bytes().take_while(u8::is_ascii_digit).count();
+        self.at += count;
+        if count == 0 {
+            Err(self.syntax())
+        } else {
+            Ok(count)
+        }
+    }
+
+    fn word(&mut self, word: &str, value: Value) -> Result<Value, JsonError> {
+        if !self.rest().starts_with(word) {
+            return Err(self.syntax());
+        }
+        self.at += word.len();
+        Ok(value)
+    }
+
+    fn skip_blanks(&mut self) {
+        let blanks = self
+            .rest()
+            .bytes()
+            .take_while(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'));
+        self.at += blanks.count();
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), JsonError> {
+        if self.take(byte) {
+            Ok(())
+        } else {
+            Err(self.syntax())
+        }
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    fn syntax(&self) -> JsonError {
+        JsonError::Syntax { offset: self.at }
+    }
+}
+
+/// The number a token spells, whole numbers as integers; `None` beyond ±(2^53 - 1).
+fn canonical_number(token: &str) -> Option<Number> {
+    if is_beyond_safe_integers(token) {
+        return None;
+    }
+    let value: f64 = token.parse().ok()?;
+    if value.fract() == 0.0 {
+        // Exact: the token is within ±(2^53 - 1), and rounding cannot leave that range.
+        Some(Number::from(value as i64))
+    } else {
+        Number::from_f64(value)
+    }
+}
+
+/// Compares the decimal value of a number token with 2^53 - 1, digit by digit.
+fn is_beyond_safe_integers(token: &str) -> bool {
+    const LIMIT: &[u8; 16] = b"9007199254740991";
+    let token = token.strip_prefix('-').unwrap_or(token);
+    let (mantissa, exponent) = token.split_once(['e', 'E']).unwrap_or((token, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+
+    let mut digits = whole
+        .bytes()
+        .chain(fraction.bytes())
+        .skip_while(|digit| *digit == b'0');
+    let leading_zeros = whole.len() + fraction.len() - digits.clone().count();
+    // How many of the significant digits stand before the decimal point.
+    let whole_digits = saturating_exponent(exponent) + whole.len() as i64 - leading_zeros as i64;
+    if digits.clone().next().is_none() || whole_digits < 16 {
+        return false;
+    }
+    if whole_digits > 16 {
+        return true;
+    }
+    for limit in LIMIT {
+        let digit = digits.next().unwrap_or(b'0');
+        if digit != *limit {
+            return digit > *limit;
+        }
+    }
+    digits.any(|digit| digit != b'0')
+}
+
+/// The exponent of a number token; far beyond what any text can balance, it is cut.
+fn saturating_exponent(text: &str) -> i64 {
+    const FAR: i64 = i64::MAX / 2;
+    match text.parse::<i64>() {
+        Ok(exponent) => exponent.clamp(-FAR, FAR),
+        Err(_) if text.starts_with('-') => -FAR,
+        Err(_) => FAR,
+    }
+}
+
+/// Why a text was not read. Offsets count bytes from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum JsonError {
+    /// Over the size limit.
+    #[error("the text has {size} bytes, {max} are allowed: send less")]
+    TooLarge {
+        /// Bytes of the text.
+        size: usize,
+        /// Bytes that are allowed.
+        max: usize,
+    },
+    /// Not UTF-8.
+    #[error("byte {offset} is not UTF-8: encode the text as UTF-8")]
+    NotUtf8 {
+        /// Where the text stops to be UTF-8.
+        offset: usize,
+    },
+    /// Not JSON.
+    #[error("not JSON at byte {offset}: write one RFC 8259 value and nothing else")]
+    Syntax {
+        /// Where no JSON text can go on.
+        offset: usize,
+    },
+    /// Two members of one object have the same name.
+    #[error("the key at byte {offset} is a duplicate: name every member of an object once")]
+    DuplicateKey {
+        /// Where the second of the two keys begins.
+        offset: usize,
+    },
+    /// Half of a surrogate pair.
+    #[error("the escape at byte {offset} is half of a surrogate pair: write the whole character")]
+    LoneSurrogate {
+        /// Where the escape sequence begins.
+        offset: usize,
+    },
+    /// A number that not every reader keeps exact.
+    #[error("the number at byte {offset} is beyond 2^53 - 1: write it as a string")]
+    NumberOutOfRange {
+        /// Where the number begins.
+        offset: usize,
+    },
+    /// Nested too deep.
+    #[error("the value at byte {offset} is nested too deep: flatten the message")]
+    TooDeep {
+        /// Where the first level too many begins.
+        offset: usize,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Value, JsonError> {
+        parse_strict(text.as_bytes(), &Limits::default())
+    }
+
+    #[test]
+    fn reads_every_kind_of_value() {
+        let text = "\t{\"a\" : [ true,false , null,\r\n-1.5e-1, \"\\u00e9\\ud83d\\ude00\\/\\n\u{7f}\"],\"\":{} } ";
+        let value = json!({"a": [true, false, null, -0.15, "é😀/\n\u{7f}"], "": {}});
+        assert_eq!(read(text), Ok(value));
+    }
+
+    #[test]
+    fn refuses_what_is_not_rfc_8259() {
+        for (text, offset) in [
+            ("", 0),
+            (" ", 1),
+            ("\u{feff}{}", 0),
+            ("{} {}", 3),
+            ("[1,]", 3),
+            ("[1 2]", 3),
+            ("{\"a\":1,}", 7),
+            ("{a:1}", 1),
+            ("{\"a\" 1}", 5),
+            ("[", 1),
+            ("{\"a\":", 5),
+            ("'a'", 0),
+            ("\"a", 2),
+            ("\"a\nb\"", 2),
+            ("\"\u{1f}\"", 1),
+            ("\"\\x\"", 2),
+            ("\"\\u12g4\"", 2),
+            ("\"\\u12é\"", 2),
+            ("\"\\u123", 2),
+            ("tru", 0),
+            ("True", 0),
+            ("NaN", 0),
+            ("Infinity", 0),
+            ("-", 1),
+            ("+1", 0),
+            (".5", 0),
+            ("1.", 2),
+            ("1.e1", 2),
+            ("1e", 2),
+            ("1e+", 3),
+            ("01", 0),
+            ("-00", 0),
+            ("0x1", 1),
+            ("1_000", 1),
+            ("/**/1", 0),
+            ("\u{a0}1", 0),
+        ] {
+            assert_eq!(read(text), Err(JsonError::Syntax { offset }), "{text}");
+        }
+    }
+
+    #[test]
+    fn ax_022_refuses_bytes_that_are_not_utf_8() {
+        for bytes in [
+            &b"\"\xff\""[..],
+            b"\"\xc0\xaf\"",
+            b"\"\xed\xa0\x80\"",
+            b"\"\xf4\x90\x80\x80\"",
+        ] {
+            let error = parse_strict(bytes, &Limits::default());
+            assert_eq!(error, Err(JsonError::NotUtf8 { offset: 1 }), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn ax_022_refuses_duplicate_keys_after_unescaping() {
+        for (text, offset) in [
+            (r#"{"a":1,"a":1}"#, 7),
+            (r#"{"a":1,"\u0061":2}"#, 7),
+            (r#"{"x":[{"é":1,"b":2,"\u00e9":3}]}"#, 20),
+        ] {
+            assert_eq!(
+                read(text),
+                Err(JsonError::DuplicateKey { offset }),
+                "{text}"
+            );
+        }
+        assert_eq!(
+            read(r#"{"a":{"a":1},"A":1}"#),
+            Ok(json!({"a": {"a": 1}, "A": 1}))
+        );
+        // Two spellings of é (composed, decomposed) are two keys: nothing is normalised.
+        assert!(read("{\"\u{e9}\":1,\"e\u{301}\":1}").is_ok());
+    }
+
+    #[test]
+    fn ax_022_refuses_lone_surrogates() {
+        for text in [
+            r#""\ud800""#,
+            r#""\udfff""#,
+            r#""\ud800x""#,
+            r#""\ud800\n""#,
+            r#""\ud800\ud800""#,
+            r#""\ud800\u0041""#,
+            r#""\udc00\ud800""#,
+        ] {
+            assert_eq!(
+                read(text),
+                Err(JsonError::LoneSurrogate { offset: 1 }),
+                "{text}"
+            );
+        }
+        assert_eq!(
+            read(r#""\ud800\u12""#),
+            Err(JsonError::Syntax { offset: 8 })
+        );
+        assert_eq!(read(r#""\ud834\udd1e""#), Ok(json!("\u{1d11e}")));
+    }
+
+    #[test]
+    fn ax_022_refuses_numbers_beyond_2_to_the_53_however_they_are_spelled() {
+        for inside in [
+            "9007199254740991",
+            "-9007199254740991",
+            "9007199254740991.000",
+            "9007199254740990.99",
+            "9.007199254740991e15",
+            "9007199254740991000e-3",
+            "0.0009007199254740991E+19",
+            "0e999999999999999999999999",
+            "0.000e400",
+            "1e-999999999999999999999999",
+            "900719925474099.1e1",
+        ] {
+            assert!(read(inside).is_ok(), "{inside}");
+        }
+        for beyond in [
+            "9007199254740992",
+            "-9007199254740992",
+            "9007199254740993",
+            "9007199254740991.1",
+            "9007199254740991.0000000000000000000000000001",
+            "9.007199254740992e15",
+            "9007199254740992000e-3",
+            "0.00090071992547409911e19",
+            "18446744073709551616",
+            "1e16",
+            "1e21",
+            "1e308",
+            "1e400",
+            "-1e999999999999999999999999",
+        ] {
+            assert_eq!(
+                read(beyond),
+                Err(JsonError::NumberOutOfRange { offset: 0 }),
+                "{beyond}"
+            );
+        }
+    }
+
+    #[test]
+    fn ax_022_numbers_are_read_as_their_canonical_value() {
+        for (text, value) in [
+            ("100.0", json!(100)),
+            ("1e2", json!(100)),
+            ("-0", json!(0)),
+            ("-0.0e5", json!(0)),
+            ("0.05", json!(0.05)),
+            ("1e-7", json!(1e-7)),
+            ("5e-324", json!(5e-324)),
+            ("0.1000000000000000055511151231257827", json!(0.1)),
+        ] {
+            assert_eq!(read(text), Ok(value), "{text}");
+        }
+    }
+
+    #[test]
+    fn limits_hold_to_the_byte_and_to_the_level() {
+        let limits = Limits::default();
+        let of_size = |size: usize| [b"\"", "x".repeat(size - 2).as_bytes(), b"\""].concat();
+        assert!(parse_strict(&of_size(1 << 20), &limits).is_ok());
+        let too_large = JsonError::TooLarge {
+            size: (1 << 20) + 1,
+            max: 1 << 20,
+        };
+        assert_eq!(
+            parse_strict(&of_size((1 << 20) + 1), &limits),
+            Err(too_large)
+        );
+
+        let of_depth = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(read(&of_depth(128)).is_ok());
+        assert_eq!(
+            read(&of_depth(129)),
+            Err(JsonError::TooDeep { offset: 128 })
+        );
+        assert_eq!(
+            read(&"[".repeat(1 << 20)),
+            Err(JsonError::TooDeep { offset: 128 })
+        );
+        let siblings = format!("[{}]", vec![of_depth(127); 3].join(","));
+        assert!(read(&siblings).is_ok());
+    }
+}
