@@ -4,9 +4,11 @@
 pub mod chain;
 pub mod hash;
 pub mod log;
+pub mod merkle;
 pub mod record;
 
 pub use chain::{Break, Cause, ChainVerifier, Head};
 pub use hash::{Hash, HashError};
 pub use log::{AppendError, BackendError, EventLog, MAX_BATCH_BYTES, ReadError};
+pub use merkle::{Frontier, FrontierError, root_of};
 pub use record::{Draft, FORMAT_VERSION, MAX_LEAF_BYTES, Record, RecordError};

@@ -311,3 +311,6 @@ fn stream_gap(record: &Record, expected_seq: u64) -> Break {
         cause,
     }
 }
+
+#[cfg(test)]
+mod tests;
