@@ -1,1 +1,3 @@
 //! Shared harness of the end-to-end tests.
+
+pub mod anvil;

@@ -1,0 +1,211 @@
+//! Rules over the source itself that no lint can say: short files, no leftovers, no clock in the
+//! pure crates, names that mean something, nothing that ties the code to one machine.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use x811_tests::anvil::checkout;
+
+const MAX_FILE_LINES: usize = 700;
+const SOURCE_ROOTS: [&str; 2] = ["crates", "tests"];
+const PURE_CRATES: [&str; 2] = ["crates/protocol/", "crates/eventlog/"];
+/// Names that say nothing about what is inside.
+const EMPTY_NAMES: [&str; 8] = [
+    "utils", "util", "helpers", "helper", "common", "misc", "shared", "stuff",
+];
+
+// Split, so that this file does not contain what it forbids.
+const ALLOW_ATTRIBUTES: [&str; 2] = [concat!("#[", "allow("), concat!("#![", "allow(")];
+const LEFTOVERS: [&str; 4] = [
+    concat!("TO", "DO"),
+    concat!("FIX", "ME"),
+    concat!("XX", "X"),
+    concat!("HA", "CK"),
+];
+const CLOCKS: [&str; 2] = [concat!("SystemTime", "::now"), concat!("Instant", "::now")];
+const MACHINE_PATHS: [&str; 4] = [
+    concat!("/ro", "ot/"),
+    concat!("/ho", "me/"),
+    concat!("/wo", "rk/"),
+    concat!("/Us", "ers/"),
+];
+
+struct SourceFile {
+    /// From the checkout, with `/`.
+    path: String,
+    text: String,
+}
+
+#[test]
+fn files_stay_short() {
+    let faults: Vec<String> = sources()
+        .iter()
+        .map(|file| (file.text.lines().count(), &file.path))
+        .filter(|(lines, _)| *lines > MAX_FILE_LINES)
+        .map(|(lines, path)| format!("{path}: {lines} lines"))
+        .collect();
+    assert!(
+        faults.is_empty(),
+        "split these, at most {MAX_FILE_LINES} lines: {faults:#?}"
+    );
+}
+
+#[test]
+fn lints_are_expected_with_a_reason_never_allowed() {
+    assert_absent(&ALLOW_ATTRIBUTES, |_| true);
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    let faults: Vec<String> = lines_of(&sources())
+        .filter(|(_, line)| LEFTOVERS.iter().any(|word| has_word(line, word)))
+        .map(|(place, line)| format!("{place}: {}", line.trim()))
+        .collect();
+    assert!(
+        faults.is_empty(),
+        "finish it, or file an issue: {faults:#?}"
+    );
+}
+
+#[test]
+fn pure_crates_read_no_clock() {
+    assert_absent(&CLOCKS, |path| {
+        PURE_CRATES.iter().any(|pure| path.starts_with(pure))
+    });
+}
+
+#[test]
+fn no_path_of_one_machine() {
+    assert_absent(&MACHINE_PATHS, |_| true);
+}
+
+#[test]
+fn names_say_what_is_inside() {
+    let mut faults = BTreeSet::new();
+    for file in sources() {
+        for part in file.path.split('/') {
+            if EMPTY_NAMES.contains(&part.trim_end_matches(".rs")) {
+                faults.insert(file.path.clone());
+            }
+        }
+        for name in file.text.lines().filter_map(declared_module) {
+            if EMPTY_NAMES.contains(&name) {
+                faults.insert(format!("{}: mod {name}", file.path));
+            }
+        }
+    }
+    assert!(
+        faults.is_empty(),
+        "name these for what they hold: {faults:#?}"
+    );
+}
+
+#[test]
+fn every_crate_root_says_why_it_exists() {
+    let roots: Vec<SourceFile> = sources()
+        .into_iter()
+        .filter(|file| is_crate_root(&file.path))
+        .collect();
+    assert!(
+        roots.len() >= 9,
+        "eight crates and the tests package have a root: {}",
+        roots.len()
+    );
+    let faults: Vec<&str> = roots
+        .iter()
+        .filter(|file| !file.text.starts_with("//!"))
+        .map(|file| file.path.as_str())
+        .collect();
+    assert!(faults.is_empty(), "start these with `//!`: {faults:#?}");
+}
+
+fn assert_absent(forbidden: &[&str], applies: impl Fn(&str) -> bool) {
+    let sources: Vec<SourceFile> = sources()
+        .into_iter()
+        .filter(|file| applies(&file.path))
+        .collect();
+    assert!(
+        !sources.is_empty(),
+        "the rule looks at no file: its paths are out of date"
+    );
+    let faults: Vec<String> = lines_of(&sources)
+        .filter(|(_, line)| forbidden.iter().any(|text| line.contains(text)))
+        .map(|(place, line)| format!("{place}: {}", line.trim()))
+        .collect();
+    assert!(
+        faults.is_empty(),
+        "{forbidden:?} must not be in: {faults:#?}"
+    );
+}
+
+fn lines_of(sources: &[SourceFile]) -> impl Iterator<Item = (String, &str)> {
+    sources.iter().flat_map(|file| {
+        file.text
+            .lines()
+            .enumerate()
+            .map(|(index, line)| (format!("{}:{}", file.path, index + 1), line))
+    })
+}
+
+/// Whether `word` stands alone in `line`, not inside a longer identifier or a base58 key.
+fn has_word(line: &str, word: &str) -> bool {
+    let joins = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(word).any(|(start, _)| {
+        let before = line[..start].chars().next_back();
+        let after = line[start + word.len()..].chars().next();
+        !before.is_some_and(joins) && !after.is_some_and(joins)
+    })
+}
+
+/// The name in `mod name {` or `pub(crate) mod name;`.
+fn declared_module(line: &str) -> Option<&str> {
+    let (before, after) = line.trim().split_once("mod ")?;
+    let is_declaration = before.is_empty() || before.starts_with("pub");
+    let name = after.trim_end_matches(['{', ';', ' ']);
+    is_declaration.then_some(name)
+}
+
+fn is_crate_root(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    matches!(
+        parts[..],
+        ["crates", _, "src", "lib.rs" | "main.rs"] | ["tests", "src", "lib.rs"]
+    )
+}
+
+fn sources() -> Vec<SourceFile> {
+    let mut found = Vec::new();
+    for root in SOURCE_ROOTS {
+        walk(&checkout().join(root), &mut found);
+    }
+    assert!(
+        !found.is_empty(),
+        "no source was found in {}",
+        checkout().display()
+    );
+    found
+}
+
+#[expect(clippy::expect_used, reason = "a test without its input must stop")]
+fn walk(folder: &Path, found: &mut Vec<SourceFile>) {
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("the folder can be listed")
+        .map(|entry| entry.expect("the folder can be listed").path())
+        .collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            walk(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let relative = path
+                .strip_prefix(checkout())
+                .expect("the walk starts in the checkout");
+            let text = fs::read_to_string(&path).expect("source is UTF-8");
+            found.push(SourceFile {
+                path: relative.to_string_lossy().replace('\\', "/"),
+                text,
+            });
+        }
+    }
+}
