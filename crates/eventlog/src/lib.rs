@@ -2,13 +2,16 @@
 //! holds them. No domain words, no database, no clock, no randomness.
 
 pub mod chain;
+pub mod conformance;
 pub mod hash;
 pub mod log;
+pub mod memory;
 pub mod merkle;
 pub mod record;
 
 pub use chain::{Break, Cause, ChainVerifier, Head};
 pub use hash::{Hash, HashError};
-pub use log::{AppendError, BackendError, EventLog, MAX_BATCH_BYTES, ReadError};
+pub use log::{AppendError, BackendError, EventLog, MAX_BATCH_BYTES, ReadError, check_batch};
+pub use memory::MemoryLog;
 pub use merkle::{Frontier, FrontierError, root_of};
 pub use record::{Draft, FORMAT_VERSION, MAX_LEAF_BYTES, Record, RecordError};

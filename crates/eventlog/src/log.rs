@@ -4,6 +4,8 @@
 //! bytes mean, and who may write them, is decided elsewhere. The promises in these docs are run
 //! against every backend by [`crate::conformance`].
 
+mod batch;
+
 use std::error::Error as StdError;
 use std::future::Future;
 use std::sync::Arc;
@@ -12,6 +14,8 @@ use thiserror::Error;
 
 use crate::chain::{Break, Cause, Head};
 use crate::record::Record;
+
+pub use batch::check_batch;
 
 /// Most leaf bytes in one batch: batches stay under 1 MiB (ledger-contract.md section 2).
 pub const MAX_BATCH_BYTES: usize = 1_048_575;
