@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Installs what the tests need and runs all of them, in order, up to the first failure.
+# CI runs exactly this. Nothing is skipped: what cannot run here fails and says how to mend it.
+set -euo pipefail
+# shellcheck source=scripts/setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+cd "$checkout"
+
+# Tests are run again and again in one folder: let every build reuse the last.
+unset CARGO_INCREMENTAL
+
+step() {
+  local name="$1" started_s=$SECONDS
+  shift
+  printf '\n==> %s\n' "$name"
+  "$@" || die "failed: $name, after $((SECONDS - started_s)) s"
+  printf '    %s: %s s\n' "$name" "$((SECONDS - started_s))"
+}
+
+# Built from crates.io where they are missing: cargo-nextest takes about 5 minutes on two cores,
+# cargo-deny about 3, with 141 crates.
+install_cargo_tool() {
+  cargo "$1" --version 2>/dev/null || cargo install --locked "cargo-$1"
+}
+
+require_tools
+step "npm packages" install_npm_packages
+step "cargo-nextest" install_cargo_tool nextest
+step "cargo-deny" install_cargo_tool deny
+# Every platform's crates, so that licences and arrows are checked for all of them.
+step "crates as locked" cargo fetch --locked
+
+step "format" cargo fmt --all --check
+step "lints" cargo clippy --workspace --all-targets -- -D warnings
+step "the auditor's build" cargo check -p x811-cli --no-default-features
+# The stories in tests/ run the real binary, which building a test does not build.
+step "binary" cargo build --workspace --bins
+step "tests" cargo nextest run --workspace --profile ci
+step "doc tests" cargo test --workspace --doc
+step "docs" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+step "contracts" node contracts/build.mjs --check
+# Not `advisories`: its database is fetched from the network, and a verdict that depends on the
+# day cannot gate a commit.
+step "dependencies: bans, licences, sources" \
+  cargo deny --offline check --hide-inclusion-graph bans licenses sources
+
+printf '\nAll steps passed in %s s.\n' "$SECONDS"
