@@ -1,8 +1,8 @@
 //! The promises of [`EventLog`], one function each, for every backend to be held to.
 //!
-//! A backend implements [`Backend`] in its tests and calls [`conformance_tests!`] once. The
-//! functions are generic and know no executor: the macro is given one. A broken promise panics
-//! with the promise as its message.
+//! A backend implements [`Backend`] in its tests and calls
+//! [`conformance_tests!`](crate::conformance_tests) once. The functions are generic and know no
+//! executor: the macro is given one. A broken promise panics with the promise as its message.
 //!
 //! A log that breaks its promise to wake a follower hangs: run with a time limit per test.
 

@@ -1,5 +1,13 @@
 //! What a record is and how anyone checks it: bytes, hash chain, Merkle tree, and the log that
 //! holds them. No domain words, no database, no clock, no randomness.
+//!
+//! [`record`] seals and reads leaves, [`chain`] checks that they follow one another, [`merkle`]
+//! keeps the tree over them. [`log`] is what a place for records implements, [`memory`] the
+//! plainest one, [`conformance`] the promises that all of them are held to.
+//!
+//! ---
+//!
+#![doc = include_str!("../FORMAT.md")]
 
 pub mod chain;
 pub mod conformance;
