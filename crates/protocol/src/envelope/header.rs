@@ -1,0 +1,269 @@
+//! The members of an envelope besides payload and signature (AE-69 to AE-76).
+
+use serde_json::{Map, Value};
+
+use super::message_type::MessageType;
+use crate::code::Code;
+use crate::did::Did;
+use crate::id::{EnvelopeId, Nonce};
+use crate::refusal::{Kind, Refusal, quoted};
+use crate::time::{TimeError, TimestampMs};
+
+/// The version of the specification that we emit (AE-69).
+pub const PROTOCOL_VERSION: &str = "0.1.0";
+
+/// How far the time inside an envelope id may lie from `created`, in milliseconds
+/// (ledger-contract.md section 3).
+const ID_TIME_TOLERANCE_MS: u64 = 300_000;
+
+/// The longest `version`, in bytes (record.md section 1: labels).
+const VERSION_MAX_LEN: usize = 32;
+
+/// Who says what kind of thing to whom, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    /// Id of this envelope.
+    pub id: EnvelopeId,
+    /// Semantic version of the protocol, `0.x.y`.
+    pub version: String,
+    /// What the payload is.
+    pub message_type: MessageType,
+    /// The sender.
+    pub from: Did,
+    /// The recipient.
+    pub to: Did,
+    /// When the sender made the envelope, floored to milliseconds.
+    pub created_ms: TimestampMs,
+    /// From when on the sender wants the envelope discarded.
+    pub expires_ms: Option<TimestampMs>,
+    /// Never used before by this sender.
+    pub nonce: Nonce,
+}
+
+impl Header {
+    /// Reads the members of an envelope, in the order of AX-28; `lenient_ids` takes any RFC 9562
+    /// UUID for `id` and `nonce` (AX-25).
+    pub(super) fn read(members: &Map<String, Value>, lenient_ids: bool) -> Result<Header, Refusal> {
+        let version = version(members)?;
+        if let Some(absent) = ["from", "nonce"]
+            .into_iter()
+            .find(|name| !members.contains_key(*name))
+        {
+            return Err(missing_credential(absent));
+        }
+        let id = id(members, lenient_ids)?;
+        Header::read_rest(members, id, version, lenient_ids)
+            .map_err(|refusal| refusal.related_to(id))
+    }
+
+    fn read_rest(
+        members: &Map<String, Value>,
+        id: EnvelopeId,
+        version: String,
+        lenient_ids: bool,
+    ) -> Result<Header, Refusal> {
+        let header = Header {
+            id,
+            version,
+            message_type: message_type(members)?,
+            from: did(members, "from")?,
+            to: did(members, "to")?,
+            nonce: nonce(members, lenient_ids)?,
+            created_ms: created(members)?,
+            expires_ms: expires(members)?,
+        };
+        if header.from == header.to {
+            return Err(Refusal::shape(
+                "`from` and `to` are the same agent: address another one",
+            ));
+        }
+        if !lenient_ids && !header.id_time_fits() {
+            return Err(Refusal::shape(
+                "the time inside the UUIDv7 `id` is more than 5 minutes from `created`: make both \
+                 at the same moment",
+            ));
+        }
+        Ok(header)
+    }
+
+    /// The members as an envelope has them.
+    pub(super) fn to_members(&self) -> Map<String, Value> {
+        let mut members = Map::new();
+        let mut set = |name: &str, text: String| members.insert(name.to_owned(), text.into());
+        set("id", self.id.to_string());
+        set("version", self.version.clone());
+        set("type", self.message_type.to_string());
+        set("from", self.from.to_string());
+        set("to", self.to.to_string());
+        set("created", self.created_ms.to_rfc3339());
+        if let Some(expires) = self.expires_ms {
+            set("expires", expires.to_rfc3339());
+        }
+        set("nonce", self.nonce.to_string());
+        members
+    }
+
+    fn id_time_fits(&self) -> bool {
+        self.id
+            .unix_ms()
+            .is_some_and(|id_ms| id_ms.abs_diff(self.created_ms.as_ms()) <= ID_TIME_TOLERANCE_MS)
+    }
+}
+
+/// An envelope without `signature`, `nonce` or `from` (AX-46).
+pub(super) fn missing_credential(name: &str) -> Refusal {
+    let message = format!("the envelope has no `{name}`: add it and sign again");
+    Refusal::new(Code::MissingCredentials, Kind::Authentication, message)
+}
+
+/// A member that has to be a string.
+fn text<'a>(members: &'a Map<String, Value>, name: &str) -> Result<&'a str, Refusal> {
+    match members.get(name) {
+        Some(Value::String(text)) => Ok(text),
+        Some(_) => Err(Refusal::shape(format!(
+            "`{name}` is not a string: write it as one"
+        ))),
+        None => Err(Refusal::shape(format!(
+            "the envelope has no `{name}`: add it and sign again"
+        ))),
+    }
+}
+
+/// Takes any 0.x.y (AX-38, AE-119).
+fn version(members: &Map<String, Value>) -> Result<String, Refusal> {
+    let version = text(members, "version")?;
+    if is_supported_version(version) {
+        return Ok(version.to_owned());
+    }
+    let message = format!("version {} is not supported: use 0.1.0", quoted(version));
+    Err(Refusal::new(
+        Code::ProtocolVersionUnsupported,
+        Kind::Shape,
+        message,
+    ))
+}
+
+/// Whether this is a semantic version (semver.org 2.0.0) of major 0.
+fn is_supported_version(version: &str) -> bool {
+    let (rest, build) = match version.split_once('+') {
+        Some((rest, build)) => (rest, Some(build)),
+        None => (version, None),
+    };
+    let (core, pre_release) = match rest.split_once('-') {
+        Some((core, pre_release)) => (core, Some(pre_release)),
+        None => (rest, None),
+    };
+    let is_identifier = |part: &str| {
+        !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+    };
+    let is_number = |part: &str| {
+        !part.is_empty()
+            && part.bytes().all(|b| b.is_ascii_digit())
+            && (part.len() == 1 || !part.starts_with('0'))
+    };
+    let is_pre_release = |part: &str| {
+        is_identifier(part) && (is_number(part) || !part.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let numbers: Vec<&str> = core.split('.').collect();
+    version.len() <= VERSION_MAX_LEN
+        && matches!(numbers[..], ["0", minor, patch] if is_number(minor) && is_number(patch))
+        && pre_release.is_none_or(|parts| parts.split('.').all(is_pre_release))
+        && build.is_none_or(|parts| parts.split('.').all(is_identifier))
+}
+
+fn id(members: &Map<String, Value>, lenient: bool) -> Result<EnvelopeId, Refusal> {
+    let text = text(members, "id")?;
+    let id = if lenient {
+        EnvelopeId::lenient(text)
+    } else {
+        text.parse()
+    };
+    id.map_err(|error| Refusal::shape(format!("`id` is {error}")))
+}
+
+fn message_type(members: &Map<String, Value>) -> Result<MessageType, Refusal> {
+    let text = text(members, "type")?;
+    text.parse()
+        .map_err(|error| Refusal::shape(format!("`type` {} is {error}", quoted(text))))
+}
+
+fn did(members: &Map<String, Value>, name: &str) -> Result<Did, Refusal> {
+    let did = text(members, name)?.parse();
+    did.map_err(|error| Refusal::shape(format!("`{name}` is {error}")))
+}
+
+fn nonce(members: &Map<String, Value>, lenient: bool) -> Result<Nonce, Refusal> {
+    let refused =
+        |message: String| Refusal::new(Code::MissingCredentials, Kind::Authentication, message);
+    let text = text(members, "nonce").map_err(|refusal| refused(refusal.message))?;
+    let nonce = if lenient {
+        Nonce::lenient(text)
+    } else {
+        text.parse()
+    };
+    nonce.map_err(|error| refused(format!("`nonce` is {error}")))
+}
+
+fn created(members: &Map<String, Value>) -> Result<TimestampMs, Refusal> {
+    TimestampMs::parse_rfc3339(text(members, "created")?)
+        .map_err(|error| unreadable_time("created", error))
+}
+
+/// Absent is fine, `null` is not: it would be signed, and readers differ about what it means.
+fn expires(members: &Map<String, Value>) -> Result<Option<TimestampMs>, Refusal> {
+    if !members.contains_key("expires") {
+        return Ok(None);
+    }
+    TimestampMs::parse_rfc3339(text(members, "expires")?)
+        .map(Some)
+        .map_err(|error| unreadable_time("expires", error))
+}
+
+fn unreadable_time(name: &str, error: TimeError) -> Refusal {
+    let message = format!("`{name}`: {error}");
+    Refusal::new(Code::TimestampInvalid, Kind::Authentication, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ax_038_any_semantic_version_of_major_0() {
+        for good in [
+            "0.1.0",
+            "0.0.0",
+            "0.2.1",
+            "0.10.999",
+            "0.1.0-rc.1",
+            "0.1.0+build.007",
+            "0.1.0-a-b+c",
+        ] {
+            assert!(is_supported_version(good), "{good}");
+        }
+        for bad in [
+            "",
+            "0",
+            "0.1",
+            "0.1.0.0",
+            "1.0.0",
+            "1.0.0-rc.1",
+            "00.1.0",
+            "0.01.0",
+            "0.1.00",
+            "v0.1.0",
+            "0.1.0-",
+            "0.1.0+",
+            "0.1.0-01",
+            "0.1.0-a..b",
+            "0.1.0+a+b",
+            "0.1.0-é",
+            " 0.1.0",
+            "0.-1.0",
+            "0.1.0-aaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+            "10.0.0",
+        ] {
+            assert!(!is_supported_version(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! From bytes to the parts of an envelope: strict, bounded, nothing lost.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::header::{Header, missing_credential};
+use super::seal::SIGNATURE_MEMBER_LEN;
+use crate::canonical::to_canonical;
+use crate::code::Code;
+use crate::digest::Digest;
+use crate::json::{JsonError, Limits, parse_strict};
+use crate::refusal::{Kind, Refusal};
+use crate::signature::Signature;
+
+/// What a deployment takes for an envelope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EnvelopeRules {
+    /// The longest envelope in bytes, as received and in its canonical form (AX-41).
+    pub max_bytes: usize,
+    /// Whether `id` and `nonce` may be UUIDs of any version (AX-25).
+    pub lenient_ids: bool,
+}
+
+impl Default for EnvelopeRules {
+    /// 1 MiB, strict ids.
+    fn default() -> EnvelopeRules {
+        EnvelopeRules {
+            max_bytes: 1 << 20,
+            lenient_ids: false,
+        }
+    }
+}
+
+/// A well-formed envelope whose signature nobody has checked yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParsedEnvelope {
+    /// All known members besides payload and signature.
+    pub header: Header,
+    /// The payload; its form is checked by [`crate::payload`].
+    pub payload: Map<String, Value>,
+    /// The canonical signable bytes: all members but `signature`, unknown ones included (AX-21).
+    pub body: Arc<[u8]>,
+    /// SHA-256 of the body.
+    pub digest: Digest,
+    /// The claimed signature.
+    pub signature: Signature,
+}
+
+impl ParsedEnvelope {
+    /// Reads the bare envelope, or `{"envelope": {…}}` as upstream peers send it.
+    ///
+    /// # Errors
+    /// X811-6002 over `max_bytes`, X811-9003 version, X811-2004 absent `signature`, `nonce` or
+    /// `from` or a bad nonce, X811-2002 a time that cannot be read, X811-2003 a signature that
+    /// does not decode, X811-4001 any other fault of shape (AX-46).
+    pub fn parse(bytes: &[u8], rules: &EnvelopeRules) -> Result<ParsedEnvelope, Refusal> {
+        let value = parse_strict(bytes, &Limits::bytes(rules.max_bytes)).map_err(unreadable)?;
+        let mut members = unwrapped(value)?;
+        let signature = members.remove("signature");
+        let header = Header::read(&members, rules.lenient_ids)?;
+        let related = |refusal: Refusal| refusal.related_to(header.id);
+
+        let signature = decoded(signature).map_err(related)?;
+        let body = to_canonical(&members);
+        let size = body.len() + SIGNATURE_MEMBER_LEN;
+        if size > rules.max_bytes {
+            // Canonical numbers can be longer than the ones received: 1e15 has 16 digits.
+            let error = JsonError::TooLarge {
+                size,
+                max: rules.max_bytes,
+            };
+            return Err(related(unreadable(error)));
+        }
+        let payload = payload(members).map_err(related)?;
+        Ok(ParsedEnvelope::assemble(
+            header,
+            payload,
+            body.into(),
+            signature,
+        ))
+    }
+
+    /// Reads a stored body again, with the signature its record holds: the auditor's path. Ids are
+    /// not held to a version, because the ledger may have been lenient (AX-25).
+    ///
+    /// # Errors
+    /// The body is not what [`ParsedEnvelope::parse`] made of a good envelope: it is malformed,
+    /// it is not its own canonical form, or it holds a `signature`.
+    pub fn from_body(body: &[u8], signature: Signature) -> Result<ParsedEnvelope, Refusal> {
+        let value = parse_strict(body, &Limits::bytes(usize::MAX)).map_err(unreadable)?;
+        if to_canonical(&value) != body {
+            return Err(Refusal::shape(
+                "the body is not in canonical form: it was altered, fetch it again",
+            ));
+        }
+        let members = object(value)?;
+        if members.contains_key("signature") {
+            return Err(Refusal::shape(
+                "the body holds a `signature`: store it beside the body",
+            ));
+        }
+        let header = Header::read(&members, true)?;
+        let payload = payload(members)?;
+        Ok(ParsedEnvelope::assemble(
+            header,
+            payload,
+            body.into(),
+            signature,
+        ))
+    }
+
+    fn assemble(
+        header: Header,
+        payload: Map<String, Value>,
+        body: Arc<[u8]>,
+        signature: Signature,
+    ) -> ParsedEnvelope {
+        let digest = Digest::of(&body);
+        ParsedEnvelope {
+            header,
+            payload,
+            body,
+            digest,
+            signature,
+        }
+    }
+}
+
+/// The envelope's members, out of their wrapper if there is one.
+fn unwrapped(value: Value) -> Result<Map<String, Value>, Refusal> {
+    let mut members = object(value)?;
+    if members.len() == 1
+        && let Some(inner) = members.remove("envelope")
+    {
+        return object(inner);
+    }
+    Ok(members)
+}
+
+fn object(value: Value) -> Result<Map<String, Value>, Refusal> {
+    let Value::Object(members) = value else {
+        return Err(Refusal::shape(
+            "the envelope is not a JSON object: send one at a time",
+        ));
+    };
+    Ok(members)
+}
+
+fn payload(mut members: Map<String, Value>) -> Result<Map<String, Value>, Refusal> {
+    match members.remove("payload") {
+        Some(Value::Object(payload)) => Ok(payload),
+        Some(_) => Err(Refusal::shape(
+            "`payload` is not an object: write it as one",
+        )),
+        None => Err(Refusal::shape(
+            "the envelope has no `payload`: add it and sign again",
+        )),
+    }
+}
+
+fn decoded(signature: Option<Value>) -> Result<Signature, Refusal> {
+    let text = match signature {
+        Some(Value::String(text)) => text,
+        Some(_) => {
+            return Err(Refusal::shape(
+                "`signature` is not a string: write it as one",
+            ));
+        }
+        None => return Err(missing_credential("signature")),
+    };
+    text.parse().map_err(|error| {
+        let message = format!("`signature` is {error}");
+        Refusal::new(Code::SignatureInvalid, Kind::Authentication, message)
+    })
+}
+
+fn unreadable(error: JsonError) -> Refusal {
+    let message = format!("the envelope cannot be read: {error}");
+    match error {
+        JsonError::TooLarge { .. } => Refusal::new(Code::ResultTooLarge, Kind::Limit, message),
+        JsonError::NotUtf8 { .. }
+        | JsonError::Syntax { .. }
+        | JsonError::DuplicateKey { .. }
+        | JsonError::LoneSurrogate { .. }
+        | JsonError::NumberOutOfRange { .. }
+        | JsonError::TooDeep { .. } => Refusal::shape(message),
+    }
+}

@@ -1,0 +1,39 @@
+//! Whether an envelope is of now (AE-89, AE-75).
+
+use super::header::Header;
+use crate::code::Code;
+use crate::refusal::{Kind, Refusal};
+use crate::time::TimestampMs;
+
+/// Checks `created` and `expires` against `now`; a ledger does it on arrival and again at the
+/// message's turn (ledger-contract.md section 1), a client does not do it at all for messages its
+/// ledger relays (AX-45).
+///
+/// # Errors
+/// X811-2002 when `created` is more than `tolerance_ms` before or after `now` (exactly that much
+/// passes), or when `expires` is not after `now` or lies before `created` (AX-21).
+pub fn check_times(header: &Header, now: TimestampMs, tolerance_ms: u64) -> Result<(), Refusal> {
+    let refused = |message: String| {
+        Err(
+            Refusal::new(Code::TimestampInvalid, Kind::Authentication, message)
+                .related_to(header.id),
+        )
+    };
+    let (created, now_text) = (header.created_ms, now.to_rfc3339());
+    if created.as_ms().abs_diff(now.as_ms()) > tolerance_ms {
+        return refused(format!(
+            "`created` is more than {} s from the ledger's clock, which shows {now_text}: set your \
+             clock and sign again",
+            tolerance_ms / 1_000
+        ));
+    }
+    match header.expires_ms {
+        Some(expires) if expires <= now => refused(format!(
+            "the envelope expired before {now_text}, the ledger's clock: sign a new one"
+        )),
+        Some(expires) if expires < created => {
+            refused("`expires` is before `created`: set it later and sign again".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
