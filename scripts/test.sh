@@ -35,8 +35,8 @@ step "lints" cargo clippy --workspace --all-targets -- -D warnings
 step "the auditor's build" cargo check -p x811-cli --no-default-features
 # The stories in tests/ run the real binary, which building a test does not build.
 step "binary" cargo build --workspace --bins
-step "tests" cargo nextest run --workspace --profile ci
 step "doc tests" cargo test --workspace --doc
+step "tests" cargo nextest run --workspace --profile ci
 step "docs" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 step "contracts" node contracts/build.mjs --check
 # Not `advisories`: its database is fetched from the network, and a verdict that depends on the

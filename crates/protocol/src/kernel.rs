@@ -1,1 +1,172 @@
-//! (being written)
+//! The kernel every machine runs on: one trait, one `replay`, one `execute`.
+//!
+//! A machine says what it would record (`decide`), what a record makes of its state (`evolve`) and
+//! when time alone will act (`deadline`, `expire`). It never sees a clock, a database or another
+//! machine. `Option<State>` stands for "not begun", so no machine needs a fake first state.
+//!
+//! Source: design.md section 6, ledger-contract.md section 1.
+
+use crate::code::Code;
+use crate::digest::Digest;
+use crate::event::Event;
+use crate::parameters::Parameters;
+use crate::refusal::{Kind, Refusal};
+use crate::time::TimestampMs;
+use std::sync::Arc;
+
+/// An event together with the place it was recorded at: what `evolve` may look at.
+#[derive(Debug, Clone, Copy)]
+pub struct Recorded<'a> {
+    /// The event.
+    pub event: &'a Event,
+    /// Place in the log.
+    pub position: u64,
+    /// Record hash.
+    pub hash: Digest,
+    /// The ledger's clock when it was decided.
+    pub recorded_at_ms: TimestampMs,
+    /// The parameters the event's stream was opened under, where the event opens one.
+    pub parameters: Option<&'a Arc<Parameters>>,
+}
+
+/// A stored history that the machine's rules do not allow. A stored log is input: this is reported,
+/// never a panic.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("position {position}: {event} is not possible in state {state}: {why}")]
+pub struct Illegal {
+    /// Place in the log.
+    pub position: u64,
+    /// Name of the state the event met; `none` before the first.
+    pub state: &'static str,
+    /// The event's type.
+    pub event: &'static str,
+    /// What rule it breaks.
+    pub why: &'static str,
+}
+
+/// A pure state machine over the log's events.
+pub trait Machine {
+    /// What is known after the events so far.
+    type State;
+    /// What can happen from outside: a message or an observation.
+    type Input<'a>;
+    /// What a decision may look at besides its own state; looked up before deciding.
+    type Context<'a>;
+
+    /// The events that `input` causes in `state`, or why it is refused.
+    ///
+    /// # Errors
+    /// The refusal to answer with; nothing is recorded then.
+    fn decide(
+        state: Option<&Self::State>,
+        input: &Self::Input<'_>,
+        context: &Self::Context<'_>,
+        now: TimestampMs,
+    ) -> Result<Vec<Event>, Refusal>;
+
+    /// The state after `recorded`.
+    ///
+    /// # Errors
+    /// When the history is not one that `decide` could have written.
+    fn evolve(state: Option<Self::State>, recorded: &Recorded<'_>) -> Result<Self::State, Illegal>;
+
+    /// The last moment before time alone acts; `None` while no window is open.
+    fn deadline(state: &Self::State) -> Option<TimestampMs>;
+
+    /// What time does once `now` is past the deadline.
+    fn expire(state: &Self::State, context: &Self::Context<'_>, now: TimestampMs) -> Option<Event>;
+
+    /// Whether no message can change the state any more.
+    fn is_terminal(state: &Self::State) -> bool;
+}
+
+/// Where one stream's events go as they are decided: seals, evolves, keeps.
+pub trait Journal<M: Machine> {
+    /// The state after everything recorded so far.
+    fn state(&self) -> Option<&M::State>;
+
+    /// Records `event` and evolves the state with it.
+    ///
+    /// # Errors
+    /// When `evolve` refuses what was decided: a defect that must stop the writer.
+    fn record(&mut self, event: Event) -> Result<(), Illegal>;
+}
+
+/// What `execute` did.
+#[derive(Debug)]
+pub struct Execution {
+    /// Codes of the lapses that were due and have been recorded first.
+    pub lapses: Vec<Code>,
+    /// Number of events the input itself caused, or its refusal.
+    pub outcome: Result<usize, Refusal>,
+}
+
+/// Applies due lapses, then decides `input` and records what follows.
+///
+/// A lapse is recorded even when the input is then refused; an input that finds the lapse that
+/// closed its stream is answered with the lapse's code (ledger-contract.md section 1.3).
+///
+/// # Errors
+/// [`Illegal`] when `evolve` refuses what `decide` or `expire` produced.
+pub fn execute<M: Machine>(
+    journal: &mut impl Journal<M>,
+    input: &M::Input<'_>,
+    context: &M::Context<'_>,
+    now: TimestampMs,
+) -> Result<Execution, Illegal> {
+    let lapses = lapse_due(journal, context, now)?;
+    if let Some(code) = lapses.last()
+        && journal.state().is_some_and(M::is_terminal)
+    {
+        let refusal = Refusal::new(*code, Kind::State, code.what_to_do());
+        return Ok(Execution {
+            lapses,
+            outcome: Err(refusal),
+        });
+    }
+    let outcome = match M::decide(journal.state(), input, context, now) {
+        Ok(events) => {
+            let count = events.len();
+            for event in events {
+                journal.record(event)?;
+            }
+            Ok(count)
+        }
+        Err(refusal) => Err(refusal),
+    };
+    Ok(Execution { lapses, outcome })
+}
+
+/// Records every lapse that is due at `now` and returns their codes.
+///
+/// # Errors
+/// [`Illegal`] when `evolve` refuses the lapse.
+pub fn lapse_due<M: Machine>(
+    journal: &mut impl Journal<M>,
+    context: &M::Context<'_>,
+    now: TimestampMs,
+) -> Result<Vec<Code>, Illegal> {
+    let mut lapses = Vec::new();
+    while let Some(state) = journal.state()
+        && M::deadline(state).is_some_and(|deadline| now > deadline)
+        && let Some(event) = M::expire(state, context, now)
+    {
+        if let Event::Lapsed(lapsed) = &event {
+            lapses.push(lapsed.code);
+        }
+        journal.record(event)?;
+    }
+    Ok(lapses)
+}
+
+/// The state that a whole stream leads to.
+///
+/// # Errors
+/// The first event that the rules do not allow.
+pub fn replay<'a, M: Machine>(
+    records: impl IntoIterator<Item = Recorded<'a>>,
+) -> Result<Option<M::State>, Illegal> {
+    records.into_iter().try_fold(None, |state, recorded| {
+        M::evolve(state, &recorded).map(Some)
+    })
+}

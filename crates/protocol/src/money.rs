@@ -105,6 +105,11 @@ impl MicroUsdc {
         self.0
     }
 
+    /// Whether it is nothing.
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
     /// The sum, or `None` above [`MicroUsdc::MAX`].
     pub const fn checked_add(self, other: Self) -> Option<Self> {
         match self.0.checked_add(other.0) {

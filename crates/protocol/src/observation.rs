@@ -1,1 +1,132 @@
-//! (being written)
+//! What a watcher saw on Base, in the ledger's words. Machines decide on these; nothing here knows
+//! where they came from, so a scripted source serves as well as a live one.
+//!
+//! Source: ledger-contract.md section 5, settlement-watcher.md sections 2 and 6.
+
+use crate::evm::{BlockHash, EvmAddress, TxHash};
+use crate::money::MicroUsdc;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A block, named by number and hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Block {
+    /// Height.
+    pub number: u64,
+    /// Block hash.
+    pub hash: BlockHash,
+    /// The block's own timestamp, whole seconds since the Unix epoch.
+    pub timestamp_s: u64,
+}
+
+/// The last known head of a network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkHead {
+    /// The network's name.
+    pub network: String,
+    /// Height.
+    pub number: u64,
+    /// Block hash.
+    pub hash: BlockHash,
+    /// The block's own timestamp, whole seconds since the Unix epoch.
+    pub timestamp_s: u64,
+}
+
+impl NetworkHead {
+    /// `block` as the head of `network`.
+    pub fn new(network: &str, block: Block) -> NetworkHead {
+        NetworkHead {
+            network: network.to_owned(),
+            number: block.number,
+            hash: block.hash,
+            timestamp_s: block.timestamp_s,
+        }
+    }
+}
+
+/// One `Transfer` log of the configured token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transfer {
+    /// Place among *all* Transfer logs of the token in its transaction, from 0. Unlike the log
+    /// index it survives a reorg.
+    pub ordinal: u64,
+    /// Who paid, as the token's log says.
+    pub from: EvmAddress,
+    /// Who was paid.
+    pub to: EvmAddress,
+    /// How much; values above [`MicroUsdc`]'s range are held at its maximum.
+    pub amount: MicroUsdc,
+}
+
+/// What is known of one transaction at one head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TransactionStatus {
+    /// No endpoint knows a receipt for it.
+    NotFound,
+    /// It is in a block that the head descends from.
+    Mined(MinedTransaction),
+}
+
+/// A transaction in a block that the head descends from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MinedTransaction {
+    /// Its block.
+    pub block: Block,
+    /// Receipt status 1.
+    pub succeeded: bool,
+    /// All Transfer logs of the configured token, in order of ordinal, zero values included.
+    pub transfers: Vec<Transfer>,
+}
+
+/// One look at a network: a head and every watched transaction as of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sweep {
+    /// The network's name.
+    pub network: String,
+    /// The head that everything below is relative to.
+    pub head: Block,
+    /// Height of the `safe` head, where the endpoint names one.
+    pub safe_number: Option<u64>,
+    /// Height of the `finalized` head, where the endpoint names one.
+    pub final_number: Option<u64>,
+    /// Configured labels of the endpoints that answered; never URLs.
+    pub endpoints: Vec<String>,
+    /// Every transaction that was watched, by hash.
+    pub transactions: BTreeMap<TxHash, TransactionStatus>,
+}
+
+impl Sweep {
+    /// Blocks from `block` to the head, both included; 0 when the block is above the head.
+    pub fn depth_of(&self, block: &Block) -> u64 {
+        (self.head.number + 1).saturating_sub(block.number)
+    }
+}
+
+/// Why a network cannot be seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BlindCause {
+    /// No endpoint answers.
+    Unreachable,
+    /// Endpoints answer, but their head is old: they lag, or the network has stopped.
+    StaleHead,
+    /// An endpoint answers for another chain.
+    WrongChain,
+}
+
+/// What a watcher reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Observation {
+    /// A look at the network.
+    Sweep(Sweep),
+    /// No endpoint could be asked.
+    Unreachable {
+        /// The network's name.
+        network: String,
+        /// Why.
+        cause: BlindCause,
+    },
+}

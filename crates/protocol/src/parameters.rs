@@ -1,1 +1,150 @@
-//! (being written)
+//! The configuration that decisions depend on. It is an event, so that replay reads nothing but the
+//! log; an interaction keeps the parameters it was opened under.
+//!
+//! Source: record.md section 2; defaults from AE-98, AE-104, ledger-contract.md sections 3 and 5.
+
+use crate::evm::{ChainId, EvmAddress};
+use crate::money::MicroUsdc;
+use serde::{Deserialize, Serialize};
+
+/// Everything that decides, at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameters {
+    /// How long each message may be waited for.
+    pub windows: Windows,
+    /// Time between one look for a payment and the next, after the confirmation window.
+    pub looks_ms: [u64; 4],
+    /// Where payments may be made.
+    pub networks: Vec<Network>,
+    /// Whether a payer must be a wallet bound to the initiator.
+    pub payer_binding: PayerBindingRule,
+    /// Limits that decide.
+    pub limits: Limits,
+    /// Checks that are relaxed, by name.
+    pub lenient: Vec<Leniency>,
+}
+
+impl Parameters {
+    /// The network of that name, if payments may be made there.
+    pub fn network(&self, name: &str) -> Option<&Network> {
+        self.networks.iter().find(|network| network.name == name)
+    }
+
+    /// Whether `leniency` is switched on.
+    pub fn is_lenient(&self, leniency: Leniency) -> bool {
+        self.lenient.contains(&leniency)
+    }
+}
+
+/// The six windows of AE-98, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Windows {
+    /// REQUEST to OFFER.
+    pub offer_ms: u64,
+    /// OFFER to ACCEPT or REJECT.
+    pub accept_ms: u64,
+    /// ACCEPT to RESULT.
+    pub result_ms: u64,
+    /// RESULT to VERIFY.
+    pub verify_ms: u64,
+    /// VERIFY to PAYMENT.
+    pub payment_ms: u64,
+    /// PAYMENT to confirmation on Base.
+    pub confirmation_ms: u64,
+}
+
+impl Windows {
+    /// The windows of the specification (AE-98).
+    pub const AEEP: Windows = Windows {
+        offer_ms: 60_000,
+        accept_ms: 300_000,
+        result_ms: 3_600_000,
+        verify_ms: 30_000,
+        payment_ms: 60_000,
+        confirmation_ms: 30_000,
+    };
+}
+
+/// The looks of the specification (AE-104): 5, 15, 60 and 300 s apart.
+pub const AEEP_LOOKS_MS: [u64; 4] = [5_000, 15_000, 60_000, 300_000];
+
+/// A network that payments may be made on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// The name a PAYMENT uses, at most 32 characters.
+    pub name: String,
+    /// EIP-155 chain id.
+    pub chain_id: ChainId,
+    /// The USDC contract.
+    pub token: EvmAddress,
+    /// Where protocol fees may go; absent when fees go to the payee.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub treasury: Option<EvmAddress>,
+    /// Blocks, the transfer's own included, at which a transfer counts as confirmed.
+    pub confirmed_depth: u64,
+    /// Totals above this wait for level *safe*.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub safe_above: Option<MicroUsdc>,
+    /// A head younger than this is fresh.
+    pub fresh_ms: u64,
+    /// Without a head younger than this the ledger is blind.
+    pub blind_after_ms: u64,
+    /// How long after a dispute a late transfer is still recorded.
+    pub late_ms: u64,
+}
+
+/// Whether a PAYMENT's payer must be bound to the initiator (ledger-contract.md section 4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PayerBindingRule {
+    /// The payer must be a wallet bound to the initiator's DID.
+    Wallet,
+    /// The payer is taken as stated. Anyone can then claim a stranger's transfer: tests only.
+    Unchecked,
+}
+
+/// Limits that decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Largest envelope, in bytes (AX-41).
+    pub envelope_bytes: u64,
+    /// Largest inline result content, in bytes (AX-41).
+    pub inline_content_bytes: u64,
+    /// How far `created` may be from the ledger's clock (AE-89).
+    pub clock_tolerance_ms: u64,
+    /// How long a nonce stays spent (AX-27).
+    pub nonce_window_ms: u64,
+    /// Least life an OFFER must have left when it arrives (ledger-contract.md section 3).
+    pub offer_min_live_ms: u64,
+    /// Most transaction hashes an interaction may declare (ledger-contract.md section 5).
+    pub hashes_per_interaction: u64,
+    /// When a look finds a transfer that is not deep enough, the time until it looks again.
+    pub pending_look_ms: u64,
+}
+
+impl Limits {
+    /// The defaults of the sources named above.
+    pub const DEFAULT: Limits = Limits {
+        envelope_bytes: 1_048_576,
+        inline_content_bytes: 524_288,
+        clock_tolerance_ms: 300_000,
+        nonce_window_ms: 900_000,
+        offer_min_live_ms: 5_000,
+        hashes_per_interaction: 8,
+        pending_look_ms: 60_000,
+    };
+}
+
+/// A check that an operator may relax for interoperability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Leniency {
+    /// Any RFC 9562 UUID as envelope id and nonce (AX-25).
+    Uuids,
+    /// Addresses without an EIP-55 checksum (AX-15).
+    Addresses,
+}

@@ -1,1 +1,164 @@
-//! (being written)
+//! The one closed set of events. What is hashed is one of these; adding a kind is a compile error
+//! in every projection, policy and machine that must know it.
+//!
+//! Source: record.md sections 2 to 4. Unknown types and unknown members are refused by the reader.
+
+mod accepted;
+mod agent;
+mod ledger;
+mod settlement;
+
+pub use accepted::{Derived, EnvelopeAccepted, PayerBinding};
+pub use agent::{AgentRegistered, AgentStatusChanged, AgentUpdated, KeyRotated};
+pub use ledger::{
+    BodiesErased, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole,
+    NetworkBlind, NetworkSighted, RulesChanged, StateRoot,
+};
+pub use settlement::{
+    Claim, Confirmed, Evidence, Final, Finding, FindingStatus, Lapsed, Late, Level, Looked,
+    NoticeIssued, Refuted, RefutedCause, Reversed, Seen, SettlementRecords, TransactionNamed,
+    Window,
+};
+
+use crate::parameters::Parameters;
+use serde::{Deserialize, Serialize};
+
+/// An event as it stands in a record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "events are made, sealed and dropped one at a time"
+)]
+pub enum Event {
+    /// Position 0 of every log.
+    LedgerOpened(LedgerOpened),
+    /// Position 1, and again on change.
+    ParametersSet(Parameters),
+    /// New decision rules are in force from here.
+    RulesChanged(RulesChanged),
+    /// A server key was replaced.
+    LedgerKeyRotated(LedgerKeyRotated),
+    /// The ledger is back after a gap.
+    LedgerResumed(LedgerResumed),
+    /// An operator erased bodies of a finished interaction.
+    BodiesErased(BodiesErased),
+    /// No fresh head of this network.
+    NetworkBlind(NetworkBlind),
+    /// A fresh head again.
+    NetworkSighted(NetworkSighted),
+    /// A DID, its keys, wallets and capabilities.
+    AgentRegistered(AgentRegistered),
+    /// Other wallets or capabilities.
+    AgentUpdated(AgentUpdated),
+    /// One key replaced by another.
+    KeyRotated(KeyRotated),
+    /// The DID may come back.
+    AgentDeactivated(AgentStatusChanged),
+    /// The DID is back.
+    AgentReactivated(AgentStatusChanged),
+    /// The DID never comes back.
+    AgentRevoked(AgentStatusChanged),
+    /// A signed envelope was accepted.
+    EnvelopeAccepted(EnvelopeAccepted),
+    /// A window passed.
+    Lapsed(Lapsed),
+    /// A look for a payment was answered.
+    Looked(Looked),
+    /// A declared transaction is in a block.
+    Seen(Seen),
+    /// It is not in that block any more.
+    Unseen(TransactionNamed),
+    /// A declared transaction definitely does not pay.
+    Refuted(Refuted),
+    /// The payment is confirmed.
+    Confirmed(Confirmed),
+    /// The confirmed transfers are final.
+    Final(Final),
+    /// A confirmed transfer disappeared.
+    Reversed(Reversed),
+    /// A reversed transfer is back.
+    Returned(TransactionNamed),
+    /// A transfer came after the interaction had closed.
+    Late(Late),
+    /// The ledger told a party.
+    NoticeIssued(NoticeIssued),
+    /// Running root over post-states.
+    StateRoot(StateRoot),
+}
+
+impl Event {
+    /// The `type` member.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Event::LedgerOpened(_) => "ledger_opened",
+            Event::ParametersSet(_) => "parameters_set",
+            Event::RulesChanged(_) => "rules_changed",
+            Event::LedgerKeyRotated(_) => "ledger_key_rotated",
+            Event::LedgerResumed(_) => "ledger_resumed",
+            Event::BodiesErased(_) => "bodies_erased",
+            Event::NetworkBlind(_) => "network_blind",
+            Event::NetworkSighted(_) => "network_sighted",
+            Event::AgentRegistered(_) => "agent_registered",
+            Event::AgentUpdated(_) => "agent_updated",
+            Event::KeyRotated(_) => "key_rotated",
+            Event::AgentDeactivated(_) => "agent_deactivated",
+            Event::AgentReactivated(_) => "agent_reactivated",
+            Event::AgentRevoked(_) => "agent_revoked",
+            Event::EnvelopeAccepted(_) => "envelope_accepted",
+            Event::Lapsed(_) => "lapsed",
+            Event::Looked(_) => "looked",
+            Event::Seen(_) => "seen",
+            Event::Unseen(_) => "unseen",
+            Event::Refuted(_) => "refuted",
+            Event::Confirmed(_) => "confirmed",
+            Event::Final(_) => "final",
+            Event::Reversed(_) => "reversed",
+            Event::Returned(_) => "returned",
+            Event::Late(_) => "late",
+            Event::NoticeIssued(_) => "notice_issued",
+            Event::StateRoot(_) => "state_root",
+        }
+    }
+
+    /// Reads a record's `event` member.
+    ///
+    /// # Errors
+    /// Unknown type, unknown member or a value out of shape; the reader must stop there.
+    pub fn from_value(value: &serde_json::Value) -> Result<Event, serde_json::Error> {
+        Event::deserialize(value)
+    }
+
+    /// The envelope the event carries, with its body beside the log.
+    pub fn envelope(&self) -> Option<&crate::envelope::AcceptedHeader> {
+        match self {
+            Event::EnvelopeAccepted(accepted) => Some(&accepted.envelope),
+            Event::AgentRegistered(registered) => Some(&registered.envelope),
+            Event::AgentUpdated(updated) => Some(&updated.envelope),
+            Event::KeyRotated(rotated) => Some(&rotated.envelope),
+            Event::AgentDeactivated(changed)
+            | Event::AgentReactivated(changed)
+            | Event::AgentRevoked(changed) => Some(&changed.envelope),
+            Event::NoticeIssued(notice) => Some(&notice.envelope),
+            Event::LedgerOpened(_)
+            | Event::ParametersSet(_)
+            | Event::RulesChanged(_)
+            | Event::LedgerKeyRotated(_)
+            | Event::LedgerResumed(_)
+            | Event::BodiesErased(_)
+            | Event::NetworkBlind(_)
+            | Event::NetworkSighted(_)
+            | Event::Lapsed(_)
+            | Event::Looked(_)
+            | Event::Seen(_)
+            | Event::Unseen(_)
+            | Event::Refuted(_)
+            | Event::Confirmed(_)
+            | Event::Final(_)
+            | Event::Reversed(_)
+            | Event::Returned(_)
+            | Event::Late(_)
+            | Event::StateRoot(_) => None,
+        }
+    }
+}

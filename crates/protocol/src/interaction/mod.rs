@@ -1,1 +1,88 @@
-//! (being written)
+//! The `interaction` machine: one AEEP lifecycle from REQUEST to a confirmed transfer.
+//!
+//! | file | what it decides |
+//! |---|---|
+//! | [`table`] | who may send what in which state; which window leads where |
+//! | [`state`] | what each state carries |
+//! | [`message`] | guards of the eight messages |
+//! | [`settlement`] | the schedule of looks and what a sweep means |
+//! | [`claim`] | which transfers pay |
+//! | [`evolve`] | what a record makes of the state |
+//!
+//! Sources: AE-9…37, AE-98…105, AX-1…20, design.md section 7, ledger-contract.md section 5.
+
+pub mod claim;
+mod clock;
+mod context;
+mod evolve;
+mod message;
+mod settlement;
+mod state;
+pub mod table;
+
+pub use context::{Context, Input, ProviderView};
+pub use message::{repeated_payment, state_after};
+pub use state::{
+    Acceptance, Closing, Completion, Deal, Declared, Delivery, Offer, OfferDeadline, Opening,
+    PaymentRecord, RecordRef, Schedule, Settlement, Stage, Standing, State, StateName,
+};
+
+use crate::event::{Event, Lapsed};
+use crate::kernel::{Illegal, Machine, Recorded};
+use crate::refusal::Refusal;
+use crate::time::TimestampMs;
+
+/// The machine; it has no values, its state is [`State`].
+#[derive(Debug, Clone, Copy)]
+pub enum Interaction {}
+
+impl Machine for Interaction {
+    type State = State;
+    type Input<'a> = Input<'a>;
+    type Context<'a> = Context<'a>;
+
+    fn decide(
+        state: Option<&State>,
+        input: &Input<'_>,
+        context: &Context<'_>,
+        now: TimestampMs,
+    ) -> Result<Vec<Event>, Refusal> {
+        match input {
+            Input::Message { envelope, facts } => {
+                message::decide(state, envelope, facts, context, now).map(|event| vec![event])
+            }
+            Input::Sweep(sweep) => Ok(settlement::observe(state, sweep, context, now)),
+        }
+    }
+
+    fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
+        evolve::evolve(state, recorded)
+    }
+
+    fn deadline(state: &State) -> Option<TimestampMs> {
+        state.deadline()
+    }
+
+    fn expire(state: &State, context: &Context<'_>, _now: TimestampMs) -> Option<Event> {
+        if let State::Verified {
+            settlement: Stage::Watching(settlement),
+            deal,
+            ..
+        } = state
+            && deal.offer.total.is_zero()
+        {
+            return Some(settlement::confirm_nothing_due(
+                deal, settlement, state, context,
+            ));
+        }
+        let rule = table::lapse_of(state.open_window()?);
+        Some(Event::Lapsed(Lapsed {
+            window: rule.window,
+            code: rule.code,
+        }))
+    }
+
+    fn is_terminal(state: &State) -> bool {
+        state.name().is_terminal()
+    }
+}

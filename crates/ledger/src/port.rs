@@ -1,0 +1,177 @@
+//! What the ledger needs from the place where it is kept.
+//!
+//! The log itself is [`EventLog`]; beside it lie bodies, the journal of spent nonces and the
+//! decision indexes. A backend with transactions writes all of a [`Commit`] in one; nothing is
+//! acknowledged before it is durable (ledger-contract.md sections 1 and 2).
+
+use crate::row::{DeliveryRow, InteractionRow, RowChange};
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+use x811_eventlog::{AppendError, EventLog, Head, ReadError, Record};
+use x811_protocol::code::Code;
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
+use x811_protocol::event::Claim;
+use x811_protocol::evm::{ChainId, TxHash};
+use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::time::TimestampMs;
+
+/// The canonical signable bytes of an accepted envelope.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Body {
+    /// Position of the record it belongs to.
+    pub position: u64,
+    /// SHA-256 of `bytes`; stands in the record too.
+    pub digest: Digest,
+    /// RFC 8785 bytes of the envelope without its signature.
+    pub bytes: Arc<[u8]>,
+}
+
+/// A nonce that was spent by an answer which left no record of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpentNonce {
+    /// SHA-256(from ‖ 0x00 ‖ nonce).
+    pub tag: Digest,
+    /// When it was answered.
+    pub at_ms: TimestampMs,
+    /// How.
+    pub outcome: NonceOutcome,
+}
+
+/// The first answer to a nonce.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NonceOutcome {
+    /// Accepted earlier under another nonce: the record at this position answers it.
+    Repeated {
+        /// Position of the first record.
+        position: u64,
+    },
+    /// Refused with this code.
+    Refused(Code),
+}
+
+/// Everything one group commit makes durable, all of it or nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Commit {
+    /// Size the log must have.
+    pub expected_size: u64,
+    /// New records in order; may be empty when only nonces were spent.
+    pub records: Vec<Record>,
+    /// Bodies of the accepted envelopes among them.
+    pub bodies: Vec<Body>,
+    /// Nonces whose answer left no record.
+    pub nonces: Vec<SpentNonce>,
+    /// Envelope id to position, unique for ever.
+    pub envelope_ids: Vec<(EnvelopeId, u64)>,
+    /// Idempotency tag to position of its REQUEST, unique for ever.
+    pub idempotency: Vec<(Digest, u64)>,
+    /// Claimed transfer to position of its confirmation, unique for ever.
+    pub claims: Vec<(Claim, u64)>,
+    /// Running state of the Merkle tree after `records`.
+    pub frontier: Vec<u8>,
+}
+
+/// Log, bodies, nonce journal and decision indexes of one ledger.
+pub trait LedgerStore: Send + Sync + 'static {
+    /// The log inside.
+    type Log: EventLog;
+
+    /// The log inside, for reading. Appending goes through [`LedgerStore::commit`].
+    fn log(&self) -> &Self::Log;
+
+    /// Makes `commit` durable; checks the writer epoch.
+    fn commit(&self, commit: Commit)
+    -> impl Future<Output = Result<Head, AppendError>> + Send;
+
+    /// Size and running state of the tree at the last commit; `None` on an empty log.
+    fn frontier(&self)
+    -> impl Future<Output = Result<Option<(u64, Vec<u8>)>, ReadError>> + Send;
+
+    /// The bodies at these positions; absent ones are left out.
+    fn bodies(
+        &self,
+        positions: &[u64],
+    ) -> impl Future<Output = Result<HashMap<u64, Body>, ReadError>> + Send;
+
+    /// Positions of the REQUESTs first accepted under these idempotency tags.
+    fn idempotency(
+        &self,
+        tags: &[Digest],
+    ) -> impl Future<Output = Result<HashMap<Digest, u64>, ReadError>> + Send;
+
+    /// Positions of accepted envelopes by id; unknown ids are left out.
+    fn envelope_positions(
+        &self,
+        ids: &[EnvelopeId],
+    ) -> impl Future<Output = Result<HashMap<EnvelopeId, u64>, ReadError>> + Send;
+
+    /// Claims on any transfer of these transactions, with the position of the confirmation.
+    fn claims(
+        &self,
+        chain_id: ChainId,
+        tx_hashes: &[TxHash],
+    ) -> impl Future<Output = Result<Vec<(Claim, u64)>, ReadError>> + Send;
+
+    /// Nonces spent without a record since `since`.
+    fn spent_nonces(
+        &self,
+        since: TimestampMs,
+    ) -> impl Future<Output = Result<Vec<SpentNonce>, ReadError>> + Send;
+
+    /// Forgets nonces spent without a record before `before`.
+    fn purge_nonces(
+        &self,
+        before: TimestampMs,
+    ) -> impl Future<Output = Result<(), AppendError>> + Send;
+
+    /// When the ledger was last known to be up.
+    fn last_tick(&self) -> impl Future<Output = Result<Option<TimestampMs>, ReadError>> + Send;
+
+    /// Notes that the ledger is up at `at`.
+    fn tick(&self, at: TimestampMs) -> impl Future<Output = Result<(), AppendError>> + Send;
+}
+
+/// Rows for reading, following the log by position. Never asked by a decision.
+pub trait ReadModel: Send + Sync + 'static {
+    /// How many records the rows reflect.
+    fn applied_size(&self) -> impl Future<Output = Result<u64, ReadError>> + Send;
+
+    /// Applies `changes` of the records up to (not including) `new_size` in one transaction with
+    /// that size. A batch that does not begin at the applied size is an error.
+    fn apply(
+        &self,
+        old_size: u64,
+        new_size: u64,
+        changes: Vec<RowChange>,
+    ) -> impl Future<Output = Result<(), AppendError>> + Send;
+
+    /// One interaction.
+    fn interaction(
+        &self,
+        id: InteractionId,
+    ) -> impl Future<Output = Result<Option<InteractionRow>, ReadError>> + Send;
+
+    /// Interactions in order of id, after `after`.
+    fn interactions(
+        &self,
+        after: Option<InteractionId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<InteractionRow>, ReadError>> + Send;
+
+    /// Envelopes to `recipient` with a position of at least `from_position`, in order of position.
+    fn deliveries(
+        &self,
+        recipient: Did,
+        from_position: u64,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<DeliveryRow>, ReadError>> + Send;
+
+    /// Positions of a stream's records from `from_seq` on, in order.
+    fn stream_positions(
+        &self,
+        stream: &str,
+        from_seq: u64,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<u64>, ReadError>> + Send;
+}

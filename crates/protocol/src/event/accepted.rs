@@ -1,0 +1,84 @@
+//! `envelope_accepted`: who said what, and what the machines decide on (record.md section 3).
+
+use crate::envelope::AcceptedHeader;
+use crate::evm::EvmAddress;
+use crate::facts::Facts;
+use crate::observation::NetworkHead;
+use crate::time::TimestampMs;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// An accepted envelope.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Stored", into = "Stored")]
+pub struct EnvelopeAccepted {
+    /// Who, when, with which key; enough to check the signature alone (profile `digest`).
+    pub envelope: AcceptedHeader,
+    /// A pure function of the body.
+    pub facts: Facts,
+    /// What the decision used that is neither fact nor recomputable.
+    pub derived: Derived,
+}
+
+/// What a decision used besides the facts; absent members do not apply to the message.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Derived {
+    /// End of the window that this message opens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_at_ms: Option<TimestampMs>,
+    /// REQUEST: position of the parameters the interaction is opened under.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<u64>,
+    /// OFFER: who will have to be paid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payee: Option<EvmAddress>,
+    /// ACCEPT: last known heads; absent when none is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heads: Option<Vec<NetworkHead>>,
+    /// PAYMENT: how the payer is bound to the initiator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payer_binding: Option<PayerBinding>,
+}
+
+/// How a payer is bound to the initiator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PayerBinding {
+    /// A wallet bound to the initiator's DID.
+    Wallet,
+    /// Not checked, by configuration.
+    Unchecked,
+}
+
+/// The stored form: facts can only be read once the envelope's type is known.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    envelope: AcceptedHeader,
+    facts: Value,
+    derived: Derived,
+}
+
+impl TryFrom<Stored> for EnvelopeAccepted {
+    type Error = crate::refusal::Refusal;
+
+    fn try_from(stored: Stored) -> Result<Self, Self::Error> {
+        let facts = Facts::from_value(&stored.envelope.message_type, &stored.facts)?;
+        Ok(EnvelopeAccepted {
+            envelope: stored.envelope,
+            facts,
+            derived: stored.derived,
+        })
+    }
+}
+
+impl From<EnvelopeAccepted> for Stored {
+    fn from(accepted: EnvelopeAccepted) -> Self {
+        Stored {
+            facts: accepted.facts.to_value(),
+            envelope: accepted.envelope,
+            derived: accepted.derived,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Events of the `agent:<did>` streams: identity only.
+
+use crate::digest::Digest;
+use crate::envelope::AcceptedHeader;
+use crate::key::{AgentKey, PublicKey};
+use crate::signature::Signature;
+use crate::wallet::Wallet;
+use serde::{Deserialize, Serialize};
+
+/// `agent_registered` (record.md section 4, ledger-contract.md section 4).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentRegistered {
+    /// The document's keys, at most 8, each with its profile.
+    pub keys: Vec<AgentKey>,
+    /// Accounts bound to the DID, at most 8.
+    pub wallets: Vec<Wallet>,
+    /// Task types the agent offers, at most 64.
+    pub capabilities: Vec<String>,
+    /// SHA-256 of the canonical DID document.
+    pub document_digest: Digest,
+    /// The registering envelope.
+    pub envelope: AcceptedHeader,
+}
+
+/// `agent_updated`: never touches keys.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentUpdated {
+    /// All wallets from here on.
+    pub wallets: Vec<Wallet>,
+    /// All capabilities from here on.
+    pub capabilities: Vec<String>,
+    /// SHA-256 of the canonical DID document.
+    pub document_digest: Digest,
+    /// The updating envelope.
+    pub envelope: AcceptedHeader,
+}
+
+/// `key_rotated`: replaces exactly the key that signed the envelope.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyRotated {
+    /// The key that ends.
+    pub old_key: PublicKey,
+    /// The key that begins.
+    pub new_key: AgentKey,
+    /// By the new key (ledger-contract.md section 4).
+    pub proof: Signature,
+    /// SHA-256 of the canonical DID document.
+    pub document_digest: Digest,
+    /// The rotating envelope.
+    pub envelope: AcceptedHeader,
+}
+
+/// `agent_deactivated`, `agent_reactivated`, `agent_revoked`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentStatusChanged {
+    /// The envelope that asked for it.
+    pub envelope: AcceptedHeader,
+}

@@ -1,0 +1,290 @@
+//! Events of an `interaction:<request id>` stream that no agent sends: time, the watcher's evidence
+//! and the ledger's own notices (record.md section 4).
+
+use crate::code::Code;
+use crate::did::Did;
+use crate::digest::Digest;
+use crate::envelope::AcceptedHeader;
+use crate::evm::{ChainId, TxHash};
+use crate::money::MicroUsdc;
+use crate::observation::{Block, Transfer};
+use crate::time::TimestampMs;
+use serde::{Deserialize, Serialize};
+
+/// Which window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Window {
+    /// REQUEST to OFFER.
+    Offer,
+    /// OFFER to ACCEPT or REJECT.
+    Accept,
+    /// ACCEPT to RESULT.
+    Result,
+    /// RESULT to VERIFY.
+    Verify,
+    /// VERIFY to PAYMENT.
+    Payment,
+    /// PAYMENT to confirmation.
+    Confirmation,
+}
+
+/// `lapsed`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lapsed {
+    /// Which window passed.
+    pub window: Window,
+    /// The code both parties are told.
+    pub code: Code,
+}
+
+/// `looked`: an answered look.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Looked {
+    /// 1 to 4.
+    pub look: u64,
+    /// When it was due.
+    pub due_at_ms: TimestampMs,
+    /// The fresh head that answered it.
+    pub head: Block,
+    /// Every declared transaction.
+    pub finding: Vec<Finding>,
+}
+
+impl Looked {
+    /// Whether some declared transaction is in a block, only not deep enough yet.
+    pub fn is_pending(&self) -> bool {
+        self.finding
+            .iter()
+            .any(|finding| finding.status == FindingStatus::Seen)
+    }
+}
+
+/// What a look found of one transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Finding {
+    /// Which transaction.
+    pub tx_hash: TxHash,
+    /// How it stands.
+    pub status: FindingStatus,
+    /// Blocks, its own included, where it is in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u64>,
+}
+
+/// How a declared transaction stands at a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingStatus {
+    /// No receipt.
+    NotFound,
+    /// In a block, not yet deep enough.
+    Seen,
+    /// Deep enough, but what has been declared so far does not cover the total.
+    Insufficient,
+    /// Refuted earlier.
+    Refuted,
+}
+
+/// `seen`: a declared transaction is in a block.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seen {
+    /// Which transaction.
+    pub tx_hash: TxHash,
+    /// Its block.
+    pub block: Block,
+    /// Transfers from the payer to payee or treasury above zero, at most 64.
+    pub transfers: Vec<Transfer>,
+}
+
+/// `unseen`, `returned`: names a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TransactionNamed {
+    /// Which transaction.
+    pub tx_hash: TxHash,
+}
+
+/// How sure a block is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// In a block.
+    Seen,
+    /// `confirmed_depth` blocks deep.
+    Confirmed,
+    /// At or below the `safe` head.
+    Safe,
+    /// At or below the `finalized` head.
+    Final,
+}
+
+/// An observation accepted into the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    /// Network name.
+    pub network: String,
+    /// Which transaction.
+    pub tx_hash: TxHash,
+    /// Its block.
+    pub block: Block,
+    /// Blocks, its own included, up to the head that was held.
+    pub depth: u64,
+    /// How sure.
+    pub level: Level,
+    /// Configured labels of the endpoints that agree.
+    pub endpoints: Vec<String>,
+    /// Transfers from the payer to payee or treasury above zero, at most 64.
+    pub transfers: Vec<Transfer>,
+    /// All Transfer logs of the token in the transaction.
+    pub transfer_count: u64,
+    /// EIP-3009 nonce, where one was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authorization_nonce: Option<Digest>,
+}
+
+/// Why a transaction definitely does not pay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefutedCause {
+    /// Receipt status 0.
+    Reverted,
+    /// No transfer of the configured token.
+    WrongToken,
+    /// Every fitting transfer settles another interaction.
+    UsedAlready,
+    /// Mined before the ACCEPT.
+    OlderThanAccept,
+    /// Less than is due.
+    Short,
+    /// The payer paid somebody else.
+    OtherPayee,
+}
+
+impl RefutedCause {
+    /// The code both parties are told (ledger-contract.md section 5).
+    pub fn code(self) -> Code {
+        match self {
+            RefutedCause::Reverted
+            | RefutedCause::WrongToken
+            | RefutedCause::UsedAlready
+            | RefutedCause::OlderThanAccept => Code::PaymentFailed,
+            RefutedCause::Short => Code::InsufficientBalance,
+            RefutedCause::OtherPayee => Code::InvalidPaymentAddress,
+        }
+    }
+}
+
+/// `refuted`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refuted {
+    /// Which transaction.
+    pub tx_hash: TxHash,
+    /// Why.
+    pub cause: RefutedCause,
+    /// The code both parties are told.
+    pub code: Code,
+    /// What was seen.
+    pub evidence: Evidence,
+}
+
+/// One transfer, bound to one interaction for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// EIP-155 chain id.
+    pub chain_id: ChainId,
+    /// Transaction.
+    pub tx_hash: TxHash,
+    /// Place among the token's transfers of the transaction.
+    pub ordinal: u64,
+}
+
+/// Record hashes of the envelopes a payment rests on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SettlementRecords {
+    /// REQUEST.
+    pub request: Digest,
+    /// OFFER.
+    pub offer: Digest,
+    /// ACCEPT.
+    pub accept: Digest,
+    /// RESULT.
+    pub result: Digest,
+    /// VERIFY.
+    pub verify: Digest,
+    /// Every PAYMENT, in order.
+    pub payments: Vec<Digest>,
+}
+
+/// `confirmed`: the interaction is completed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Confirmed {
+    /// One for each transaction that carries a claim; empty when nothing was due.
+    pub evidence: Vec<Evidence>,
+    /// The chosen transfers; empty when nothing was due.
+    pub claims: Vec<Claim>,
+    /// What the chosen transfers exceed the total by; absent when nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surplus: Option<MicroUsdc>,
+    /// The envelopes this rests on.
+    pub records: SettlementRecords,
+    /// Number of this among the provider's receipts, from 0.
+    pub provider_seq: u64,
+    /// Record hash of the provider's receipt before; absent for the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_prev: Option<Digest>,
+}
+
+/// `final`: the claimed transfers cannot be reorganised away any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Final {
+    /// The finalized head that was held.
+    pub head: Block,
+}
+
+/// `reversed`: a confirmed transfer disappeared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reversed {
+    /// Which transaction.
+    pub tx_hash: TxHash,
+    /// Number of this among the provider's receipts.
+    pub provider_seq: u64,
+    /// Record hash of the provider's receipt before.
+    pub provider_prev: Digest,
+}
+
+/// `late`: a transfer after the interaction had closed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Late {
+    /// What was seen.
+    pub evidence: Vec<Evidence>,
+    /// The transfers that are bound by it.
+    pub claims: Vec<Claim>,
+}
+
+/// `notice_issued`: a signed `x811/error` from the ledger to a party.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoticeIssued {
+    /// To whom.
+    pub to: Did,
+    /// The code told; absent for news that is no error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+    /// Position of the record it tells of.
+    pub cause: u64,
+    /// The notice's envelope; its body lies beside the log.
+    pub envelope: AcceptedHeader,
+}

@@ -1,0 +1,56 @@
+//! What a decision may look at besides the interaction's own state: all of it looked up before.
+
+use crate::digest::Digest;
+use crate::envelope::AcceptedHeader;
+use crate::event::Claim;
+use crate::evm::EvmAddress;
+use crate::facts::Facts;
+use crate::observation::{NetworkHead, Sweep};
+use crate::parameters::Parameters;
+use std::collections::BTreeSet;
+
+/// What happens to an interaction from outside.
+#[derive(Debug, Clone, Copy)]
+pub enum Input<'a> {
+    /// An authenticated envelope.
+    Message {
+        /// Its header as it would be recorded.
+        envelope: &'a AcceptedHeader,
+        /// What it says.
+        facts: &'a Facts,
+    },
+    /// A look at a network.
+    Sweep(&'a Sweep),
+}
+
+/// The provider as the registry knows it now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProviderView {
+    /// Whether the DID is registered and active.
+    pub active: bool,
+    /// Task types it offers.
+    pub capabilities: Vec<String>,
+    /// The account it is paid to when an OFFER names none.
+    pub wallet: Option<EvmAddress>,
+    /// Receipts it has been given so far.
+    pub receipts: u64,
+    /// Record hash of the last one.
+    pub last_receipt: Option<Digest>,
+}
+
+/// Parameters, registry, heads and claims as of now.
+#[derive(Debug, Clone)]
+pub struct Context<'a> {
+    /// Parameters a new interaction is opened under.
+    pub parameters: &'a Parameters,
+    /// Their position in the log.
+    pub parameters_position: u64,
+    /// Last known heads.
+    pub heads: &'a [NetworkHead],
+    /// The provider.
+    pub provider: &'a ProviderView,
+    /// Accounts bound to the initiator.
+    pub initiator_wallets: &'a [EvmAddress],
+    /// Transfers that already pay an interaction, among those the sweep shows.
+    pub claimed: &'a BTreeSet<Claim>,
+}

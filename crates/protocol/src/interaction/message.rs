@@ -1,0 +1,471 @@
+//! Guards of the eight messages. A refusal leaves the state as it was (AE-36); an acceptance is one
+//! `envelope_accepted` whose `derived` holds what the decision used besides the facts.
+
+use super::table::{self, Sender, Transition};
+use super::{Context, Deal, Offer, Opening, Settlement, Stage, State, StateName};
+use crate::code::Code;
+use crate::envelope::{AcceptedHeader, CoreType, MessageType};
+use crate::event::{Derived, EnvelopeAccepted, Event, PayerBinding};
+use crate::evm::{EvmAddress, TxHash};
+use crate::facts::{
+    AcceptFacts, Facts, OfferFacts, PaymentFacts, RejectFacts, RequestFacts, ResultFacts,
+    VerifyFacts,
+};
+use crate::id::EnvelopeId;
+use crate::parameters::{Parameters, PayerBindingRule};
+use crate::refusal::{Kind, Refusal};
+use crate::time::TimestampMs;
+
+/// What an accepted `envelope` is recorded as, or why it is refused.
+pub(super) fn decide(
+    state: Option<&State>,
+    envelope: &AcceptedHeader,
+    facts: &Facts,
+    context: &Context<'_>,
+    now: TimestampMs,
+) -> Result<Event, Refusal> {
+    let derived = match (state, facts) {
+        (None, Facts::Request(request)) => open(request, context, now)?,
+        (Some(_), Facts::Request(_)) => {
+            return Err(Refusal::state(
+                "this envelope id already names an interaction: send the REQUEST under a new id",
+            ));
+        }
+        (None, _) => {
+            return Err(Refusal::state(
+                "no interaction is known by this reference: check the id",
+            ));
+        }
+        (Some(state), Facts::Error(_)) => comment(state, envelope)?,
+        (Some(state), Facts::Custom(_)) => {
+            return Err(wrong_state(
+                state,
+                "a custom message belongs to no interaction",
+            ));
+        }
+        (Some(state), facts) => advance(state, envelope, facts, context, now)?,
+    };
+    Ok(Event::EnvelopeAccepted(EnvelopeAccepted {
+        envelope: envelope.clone(),
+        facts: facts.clone(),
+        derived,
+    }))
+}
+
+/// REQUEST: the provider must exist, be active and offer the task (AE-40, AX-30).
+fn open(
+    request: &RequestFacts,
+    context: &Context<'_>,
+    now: TimestampMs,
+) -> Result<Derived, Refusal> {
+    if !context.provider.active {
+        return Err(Refusal::new(
+            Code::AgentNotFound,
+            Kind::NotFound,
+            "the provider is not registered or not active: look it up before you ask it",
+        ));
+    }
+    if !context.provider.capabilities.contains(&request.task_type) {
+        return Err(Refusal::new(
+            Code::CapabilityNotRegistered,
+            Kind::Guard,
+            "the provider does not offer this task_type: see the capabilities it registered",
+        ));
+    }
+    Ok(Derived {
+        deadline_at_ms: Some(now.saturating_add_ms(context.parameters.windows.offer_ms)),
+        parameters: Some(context.parameters_position),
+        ..Derived::default()
+    })
+}
+
+/// An ERROR changes nothing, and a finished interaction takes none (AX-32).
+fn comment(state: &State, envelope: &AcceptedHeader) -> Result<Derived, Refusal> {
+    let opening = state.opening();
+    let between_parties = match sender(opening, envelope) {
+        Sender::Initiator => envelope.to == opening.provider,
+        Sender::Provider => envelope.to == opening.initiator,
+        Sender::Stranger => false,
+    };
+    if !between_parties {
+        return Err(Refusal::sender(
+            "only the two parties exchange errors about an interaction",
+        ));
+    }
+    if state.name().is_terminal() {
+        return Err(wrong_state(
+            state,
+            "it is finished and takes no further message",
+        ));
+    }
+    Ok(Derived::default())
+}
+
+/// The five messages that follow an OFFER, and the OFFER itself.
+fn advance(
+    state: &State,
+    envelope: &AcceptedHeader,
+    facts: &Facts,
+    context: &Context<'_>,
+    now: TimestampMs,
+) -> Result<Derived, Refusal> {
+    permit(state, envelope)?;
+    match (state, facts) {
+        (State::Pending { opening, .. }, Facts::Offer(offer)) => {
+            guard_offer(opening, offer, envelope, context, now)
+        }
+        (State::Offered { opening, offer, .. }, Facts::Accept(accept)) => {
+            guard_accept(opening, offer, accept, context, now)
+        }
+        (State::Offered { offer, .. }, Facts::Reject(reject)) => guard_reject(offer, reject),
+        (State::Accepted { deal, .. }, Facts::Result(result)) => guard_result(deal, result, now),
+        (State::Delivered { deal, delivery, .. }, Facts::Verify(verify)) => {
+            guard_verify(deal, &delivery.result_hash, verify, now)
+        }
+        (
+            State::Verified {
+                deal, settlement, ..
+            },
+            Facts::Payment(payment),
+        ) => guard_payment(deal, settlement, payment, context, now),
+        (state, _) => Err(wrong_state(state, "the message does not belong here")),
+    }
+}
+
+/// Looks the cell up in the table: state, message, sender, and the counterparty as recipient.
+fn permit(state: &State, envelope: &AcceptedHeader) -> Result<&'static Transition, Refusal> {
+    let opening = state.opening();
+    let MessageType::Core(message) = envelope.message_type else {
+        return Err(wrong_state(state, "the message does not belong here"));
+    };
+    let sender = sender(opening, envelope);
+    let Some(transition) = table::transition(state.name(), message, sender) else {
+        return Err(not_permitted(state, message));
+    };
+    let counterparty = match transition.sender {
+        Sender::Initiator => opening.provider,
+        Sender::Provider | Sender::Stranger => opening.initiator,
+    };
+    if envelope.to != counterparty {
+        return Err(Refusal::sender(
+            "`to` must be the other party of the interaction",
+        ));
+    }
+    Ok(transition)
+}
+
+/// X811-4001, in the words that help most: wrong state or wrong party.
+fn not_permitted(state: &State, message: CoreType) -> Refusal {
+    let here: Vec<&Transition> = table::TRANSITIONS
+        .iter()
+        .filter(|row| row.message == message)
+        .collect();
+    if here.iter().any(|row| row.from == state.name()) {
+        return Refusal::sender("this message is for the other party of the interaction to send");
+    }
+    let wanted = here
+        .first()
+        .map_or("another state", |row| row.from.as_str());
+    wrong_state(state, &format!("the message needs it to be {wanted}"))
+}
+
+fn wrong_state(state: &State, why: &str) -> Refusal {
+    let code = state_code(state);
+    let told = code.map_or(String::new(), |code| format!(" ({code})"));
+    Refusal::state(format!("the interaction is {}{told}: {why}", state.name()))
+}
+
+/// The code that closed the interaction, where one did.
+fn state_code(state: &State) -> Option<Code> {
+    match state {
+        State::Expired(closing)
+        | State::Rejected(closing)
+        | State::Disputed(closing)
+        | State::Failed(closing) => closing.code,
+        State::Pending { .. }
+        | State::Offered { .. }
+        | State::Accepted { .. }
+        | State::Delivered { .. }
+        | State::Verified { .. }
+        | State::Completed { .. } => None,
+    }
+}
+
+fn sender(opening: &Opening, envelope: &AcceptedHeader) -> Sender {
+    if envelope.from == opening.initiator {
+        Sender::Initiator
+    } else if envelope.from == opening.provider {
+        Sender::Provider
+    } else {
+        Sender::Stranger
+    }
+}
+
+/// AE-11, AX-2, AX-5, AX-15.
+fn guard_offer(
+    opening: &Opening,
+    offer: &OfferFacts,
+    envelope: &AcceptedHeader,
+    context: &Context<'_>,
+    now: TimestampMs,
+) -> Result<Derived, Refusal> {
+    same_reference(offer.request_id, opening.record.envelope, "request_id")?;
+    if offer.total_cost > opening.max_budget {
+        return Err(Refusal::guard(
+            Code::InvalidStateTransition,
+            format!(
+                "total_cost is {} USDC and the request's max_budget {}: offer for less",
+                offer.total_cost.to_usdc_decimal(),
+                opening.max_budget.to_usdc_decimal(),
+            ),
+        ));
+    }
+    let payee = offer
+        .payment_address
+        .or(context.provider.wallet)
+        .ok_or_else(|| {
+            Refusal::new(
+                Code::InvalidPaymentAddress,
+                Kind::Guard,
+                "no payment_address and no registered wallet: name the account to be paid",
+            )
+        })?;
+    let parameters = &opening.parameters;
+    let deadline = offer_deadline(offer.expiry_s, envelope.created_ms, now, parameters).effective();
+    if deadline.since(now) < parameters.limits.offer_min_live_ms {
+        return Err(Refusal::guard(
+            Code::InvalidStateTransition,
+            "the offer would expire before it can be answered: create it anew, with a longer expiry",
+        ));
+    }
+    Ok(Derived {
+        deadline_at_ms: Some(deadline),
+        payee: Some(payee),
+        ..Derived::default()
+    })
+}
+
+/// AX-5: the earliest of created + expiry, created + window, receipt + window.
+pub(super) fn offer_deadline(
+    expiry_s: u64,
+    created: TimestampMs,
+    recorded_at: TimestampMs,
+    parameters: &Parameters,
+) -> super::OfferDeadline {
+    let window_ms = parameters.windows.accept_ms;
+    super::OfferDeadline {
+        ledger: recorded_at.saturating_add_ms(window_ms),
+        signed: created.saturating_add_ms(expiry_s.saturating_mul(1_000).min(window_ms)),
+    }
+}
+
+/// AE-12, AE-91.
+fn guard_accept(
+    opening: &Opening,
+    offer: &Offer,
+    accept: &AcceptFacts,
+    context: &Context<'_>,
+    now: TimestampMs,
+) -> Result<Derived, Refusal> {
+    same_reference(accept.offer_id, offer.record.envelope, "offer_id")?;
+    if accept.offer_hash != offer.offer_hash {
+        return Err(Refusal::guard(
+            Code::OfferHashMismatch,
+            "offer_hash is not the hash of the recorded OFFER: read the OFFER again",
+        ));
+    }
+    Ok(Derived {
+        deadline_at_ms: Some(now.saturating_add_ms(opening.parameters.windows.result_ms)),
+        heads: (!context.heads.is_empty()).then(|| context.heads.to_vec()),
+        ..Derived::default()
+    })
+}
+
+/// AE-13.
+fn guard_reject(offer: &Offer, reject: &RejectFacts) -> Result<Derived, Refusal> {
+    same_reference(reject.offer_id, offer.record.envelope, "offer_id")?;
+    Ok(Derived::default())
+}
+
+/// AE-14, AX-6.
+fn guard_result(deal: &Deal, result: &ResultFacts, now: TimestampMs) -> Result<Derived, Refusal> {
+    same_deal(deal, result.request_id, result.offer_id)?;
+    Ok(Derived {
+        deadline_at_ms: Some(now.saturating_add_ms(deal.opening.parameters.windows.verify_ms)),
+        ..Derived::default()
+    })
+}
+
+/// AE-15, AE-16, AE-97: the hash is checked whatever the verdict.
+fn guard_verify(
+    deal: &Deal,
+    result_hash: &crate::digest::Digest,
+    verify: &VerifyFacts,
+    now: TimestampMs,
+) -> Result<Derived, Refusal> {
+    same_deal(deal, verify.request_id, verify.offer_id)?;
+    if verify.result_hash != *result_hash {
+        return Err(Refusal::guard(
+            Code::ResultHashMismatch,
+            "result_hash is not the RESULT's: hash what was delivered and compare",
+        ));
+    }
+    let window_ms = deal.opening.parameters.windows.payment_ms;
+    Ok(Derived {
+        deadline_at_ms: verify.verified.then(|| now.saturating_add_ms(window_ms)),
+        ..Derived::default()
+    })
+}
+
+/// AE-17, AX-15…18; ledger-contract.md sections 4 and 5.
+fn guard_payment(
+    deal: &Deal,
+    stage: &Stage,
+    payment: &PaymentFacts,
+    context: &Context<'_>,
+    now: TimestampMs,
+) -> Result<Derived, Refusal> {
+    same_deal(deal, payment.request_id, payment.offer_id)?;
+    let parameters = &deal.opening.parameters;
+    if parameters.network(&payment.network).is_none() {
+        return Err(Refusal::shape(
+            "payments are not taken on this network: see /.well-known",
+        ));
+    }
+    if payment.amount < deal.offer.total {
+        return Err(Refusal::new(
+            Code::InsufficientBalance,
+            Kind::Amount,
+            format!(
+                "amount is {} USDC and the total_cost {}: pay the whole, then send the PAYMENT",
+                payment.amount.to_usdc_decimal(),
+                deal.offer.total.to_usdc_decimal(),
+            ),
+        ));
+    }
+    if payment.payee_address != deal.offer.payee {
+        return Err(Refusal::new(
+            Code::InvalidPaymentAddress,
+            Kind::Guard,
+            format!(
+                "payee_address is not the OFFER's payee {}",
+                deal.offer.payee.to_checksum()
+            ),
+        ));
+    }
+    let binding = bind_payer(parameters.payer_binding, payment.payer_address, context)?;
+    let deadline = match stage {
+        Stage::Awaiting { .. } => Some(now.saturating_add_ms(parameters.windows.confirmation_ms)),
+        Stage::Watching(settlement) => {
+            guard_repeat(settlement, payment, parameters)?;
+            settlement.confirmation_deadline()
+        }
+    };
+    Ok(Derived {
+        deadline_at_ms: deadline,
+        payer_binding: Some(binding),
+        ..Derived::default()
+    })
+}
+
+/// A further PAYMENT adds transactions to look for, on the same network and up to the limit.
+fn guard_repeat(
+    settlement: &Settlement,
+    payment: &PaymentFacts,
+    parameters: &Parameters,
+) -> Result<(), Refusal> {
+    if payment.network != settlement.network {
+        return Err(Refusal::shape(
+            "a further PAYMENT must be on the network of the first",
+        ));
+    }
+    let added = named(payment)
+        .filter(|tx_hash| settlement.declared(*tx_hash).is_none())
+        .count();
+    let limit = parameters.limits.hashes_per_interaction;
+    let declared = u64::try_from(settlement.declared.len() + added).unwrap_or(u64::MAX);
+    if declared > limit {
+        return Err(Refusal::guard(
+            Code::InvalidStateTransition,
+            format!("{limit} transactions are already declared: wait for one to be confirmed"),
+        ));
+    }
+    if added == 0 {
+        return Err(Refusal::state(
+            "every transaction named is already being watched",
+        ));
+    }
+    Ok(())
+}
+
+/// The transactions a PAYMENT names.
+fn named(payment: &PaymentFacts) -> impl Iterator<Item = TxHash> {
+    std::iter::once(payment.tx_hash).chain(payment.fee_tx_hash)
+}
+
+/// The position of the PAYMENT that first declared everything `facts` names, when the initiator
+/// sends it again while it is being watched (ledger-contract.md section 3).
+pub fn repeated_payment(state: &State, envelope: &AcceptedHeader, facts: &Facts) -> Option<u64> {
+    let (Facts::Payment(payment), Some(settlement)) = (facts, state.settlement()) else {
+        return None;
+    };
+    if sender(state.opening(), envelope) != Sender::Initiator {
+        return None;
+    }
+    let positions = named(payment)
+        .map(|tx_hash| {
+            settlement
+                .declared(tx_hash)
+                .map(|declared| declared.payment)
+        })
+        .collect::<Option<Vec<_>>>()?;
+    positions.into_iter().max()
+}
+
+fn bind_payer(
+    rule: PayerBindingRule,
+    payer: EvmAddress,
+    context: &Context<'_>,
+) -> Result<PayerBinding, Refusal> {
+    match rule {
+        PayerBindingRule::Unchecked => Ok(PayerBinding::Unchecked),
+        PayerBindingRule::Wallet if context.initiator_wallets.contains(&payer) => {
+            Ok(PayerBinding::Wallet)
+        }
+        PayerBindingRule::Wallet => Err(Refusal::new(
+            Code::InvalidPaymentAddress,
+            Kind::Guard,
+            "payer_address is not a wallet bound to the initiator: register it with its proof",
+        )),
+    }
+}
+
+fn same_deal(deal: &Deal, request: EnvelopeId, offer: EnvelopeId) -> Result<(), Refusal> {
+    same_reference(request, deal.opening.record.envelope, "request_id")?;
+    same_reference(offer, deal.offer.record.envelope, "offer_id")
+}
+
+fn same_reference(given: EnvelopeId, known: EnvelopeId, member: &str) -> Result<(), Refusal> {
+    if given == known {
+        return Ok(());
+    }
+    Err(Refusal::guard(
+        Code::InvalidStateTransition,
+        format!("{member} does not belong to this interaction: it should be {known}"),
+    ))
+}
+
+/// The state an accepted message leads to, without replaying: what its answer says.
+pub fn state_after(facts: &Facts) -> Option<StateName> {
+    match facts {
+        Facts::Request(_) => Some(StateName::Pending),
+        Facts::Offer(_) => Some(StateName::Offered),
+        Facts::Accept(_) => Some(StateName::Accepted),
+        Facts::Reject(_) => Some(StateName::Rejected),
+        Facts::Result(_) => Some(StateName::Delivered),
+        Facts::Verify(verify) if verify.verified => Some(StateName::Verified),
+        Facts::Verify(_) => Some(StateName::Disputed),
+        Facts::Payment(_) => Some(StateName::Verified),
+        Facts::Error(_) | Facts::Custom(_) => None,
+    }
+}

@@ -1,0 +1,512 @@
+//! What is known of an interaction: one variant per state, each with just its own data.
+
+use crate::code::Code;
+use crate::did::Did;
+use crate::digest::Digest;
+use crate::event::{Claim, Window};
+use crate::evm::{EvmAddress, TxHash};
+use crate::id::{EnvelopeId, InteractionId};
+use crate::money::MicroUsdc;
+use crate::observation::{Block, NetworkHead};
+use crate::parameters::Parameters;
+use crate::time::TimestampMs;
+use std::sync::Arc;
+
+/// Names of the ten states (AE-9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StateName {
+    /// REQUEST recorded, OFFER awaited.
+    Pending,
+    /// OFFER recorded, ACCEPT or REJECT awaited.
+    Offered,
+    /// ACCEPT recorded, RESULT awaited.
+    Accepted,
+    /// RESULT recorded, VERIFY awaited.
+    Delivered,
+    /// VERIFY recorded, payment awaited or watched.
+    Verified,
+    /// Payment confirmed.
+    Completed,
+    /// A window passed before delivery.
+    Expired,
+    /// The initiator declined the OFFER.
+    Rejected,
+    /// The result or the payment is in dispute.
+    Disputed,
+    /// The initiator never verified.
+    Failed,
+}
+
+impl StateName {
+    /// All ten.
+    pub const ALL: [StateName; 10] = [
+        StateName::Pending,
+        StateName::Offered,
+        StateName::Accepted,
+        StateName::Delivered,
+        StateName::Verified,
+        StateName::Completed,
+        StateName::Expired,
+        StateName::Rejected,
+        StateName::Disputed,
+        StateName::Failed,
+    ];
+
+    /// The name as AE-9 writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            StateName::Pending => "pending",
+            StateName::Offered => "offered",
+            StateName::Accepted => "accepted",
+            StateName::Delivered => "delivered",
+            StateName::Verified => "verified",
+            StateName::Completed => "completed",
+            StateName::Expired => "expired",
+            StateName::Rejected => "rejected",
+            StateName::Disputed => "disputed",
+            StateName::Failed => "failed",
+        }
+    }
+
+    /// Whether no message leads out of it (AE-23…27).
+    pub fn is_terminal(self) -> bool {
+        match self {
+            StateName::Pending
+            | StateName::Offered
+            | StateName::Accepted
+            | StateName::Delivered
+            | StateName::Verified => false,
+            StateName::Completed
+            | StateName::Expired
+            | StateName::Rejected
+            | StateName::Disputed
+            | StateName::Failed => true,
+        }
+    }
+}
+
+impl std::fmt::Display for StateName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An envelope of the interaction and the record that holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordRef {
+    /// The envelope.
+    pub envelope: EnvelopeId,
+    /// Place in the log.
+    pub position: u64,
+    /// Record hash.
+    pub hash: Digest,
+}
+
+/// What the REQUEST fixed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Opening {
+    /// The interaction (AX-1).
+    pub id: InteractionId,
+    /// Consumer and payer.
+    pub initiator: Did,
+    /// Worker and payee.
+    pub provider: Did,
+    /// The most the initiator will pay, fee included.
+    pub max_budget: MicroUsdc,
+    /// The parameters it keeps to its end.
+    pub parameters: Arc<Parameters>,
+    /// The REQUEST.
+    pub record: RecordRef,
+}
+
+/// What the OFFER fixed; binding (AE-67).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offer {
+    /// Hash that the ACCEPT must repeat.
+    pub offer_hash: Digest,
+    /// For the provider.
+    pub price: MicroUsdc,
+    /// For the treasury.
+    pub protocol_fee: MicroUsdc,
+    /// Both.
+    pub total: MicroUsdc,
+    /// Whom to pay, fixed when the OFFER was recorded.
+    pub payee: EvmAddress,
+    /// The OFFER.
+    pub record: RecordRef,
+}
+
+/// When an OFFER ends: the part the ledger counts moves with downtime, the signed part never does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OfferDeadline {
+    /// Receipt plus the ledger's window.
+    pub ledger: TimestampMs,
+    /// `created` plus the smaller of `expiry` and the window (AX-5).
+    pub signed: TimestampMs,
+}
+
+impl OfferDeadline {
+    /// The earlier of the two.
+    pub fn effective(self) -> TimestampMs {
+        self.ledger.min(self.signed)
+    }
+}
+
+/// What the ACCEPT fixed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Acceptance {
+    /// When it was recorded.
+    pub at: TimestampMs,
+    /// Last known heads then: a payment must be younger.
+    pub heads: Vec<NetworkHead>,
+    /// The ACCEPT.
+    pub record: RecordRef,
+}
+
+/// What the RESULT fixed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Delivery {
+    /// Hash that the VERIFY must repeat.
+    pub result_hash: Digest,
+    /// The RESULT.
+    pub record: RecordRef,
+}
+
+/// Everything agreed once the ACCEPT is in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Deal {
+    /// From the REQUEST.
+    pub opening: Opening,
+    /// From the OFFER.
+    pub offer: Offer,
+    /// From the ACCEPT.
+    pub acceptance: Acceptance,
+}
+
+/// A PAYMENT of the interaction.
+pub type PaymentRecord = RecordRef;
+
+/// A transaction the initiator declared as payment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Declared {
+    /// Which transaction.
+    pub tx_hash: TxHash,
+    /// The account it pays from, as the PAYMENT that declared it says.
+    pub payer: EvmAddress,
+    /// Position of that PAYMENT.
+    pub payment: u64,
+    /// How it stands.
+    pub standing: Standing,
+}
+
+/// How a declared transaction stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// In no block yet.
+    Unseen,
+    /// In this block.
+    Seen(Block),
+    /// It definitely does not pay (or not alone: a short one still counts towards the sum).
+    Refuted(Block),
+}
+
+/// Where the schedule of AE-104 stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Schedule {
+    /// Inside the confirmation window.
+    Confirmation {
+        /// Its end.
+        deadline: TimestampMs,
+    },
+    /// Waiting for a fresh head at or after `due`.
+    Look {
+        /// 1 to 4.
+        number: u64,
+        /// When it is due.
+        due: TimestampMs,
+    },
+}
+
+/// A payment being watched.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settlement {
+    /// Name of the network.
+    pub network: String,
+    /// When the first PAYMENT was recorded (T0).
+    pub started_at: TimestampMs,
+    /// Every PAYMENT, in order.
+    pub payments: Vec<PaymentRecord>,
+    /// Every transaction ever declared, in order of declaration.
+    pub declared: Vec<Declared>,
+    /// The schedule.
+    pub schedule: Schedule,
+    /// Since when its clock stands still, because the network is blind.
+    pub paused_since: Option<TimestampMs>,
+    /// Negative looks plus refutations; at four the interaction is disputed.
+    pub failures: u64,
+    /// Code of the last failure.
+    pub last_failure: Option<Code>,
+}
+
+/// Inside `verified`: before or after the first PAYMENT.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stage {
+    /// No PAYMENT yet.
+    Awaiting {
+        /// End of the payment window.
+        deadline: TimestampMs,
+    },
+    /// PAYMENT recorded.
+    Watching(Settlement),
+}
+
+/// How a completed interaction was paid.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Completion {
+    /// The transfers that paid.
+    pub claims: Vec<Claim>,
+    /// The `confirmed` record's place.
+    pub position: u64,
+    /// Its record hash.
+    pub hash: Digest,
+}
+
+/// What stays known of an interaction that ended unpaid.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Closing {
+    /// From the REQUEST.
+    pub opening: Opening,
+    /// The last message that opened a window, named by notices.
+    pub opener: EnvelopeId,
+    /// Why, where a code says it.
+    pub code: Option<Code>,
+}
+
+/// The state of an interaction.
+#[derive(Debug, Clone, PartialEq)]
+pub enum State {
+    /// REQUEST recorded.
+    Pending {
+        /// From the REQUEST.
+        opening: Opening,
+        /// End of the OFFER window.
+        deadline: TimestampMs,
+    },
+    /// OFFER recorded.
+    Offered {
+        /// From the REQUEST.
+        opening: Opening,
+        /// From the OFFER.
+        offer: Offer,
+        /// When it ends.
+        deadline: OfferDeadline,
+    },
+    /// ACCEPT recorded.
+    Accepted {
+        /// What was agreed.
+        deal: Deal,
+        /// End of the RESULT window.
+        deadline: TimestampMs,
+    },
+    /// RESULT recorded.
+    Delivered {
+        /// What was agreed.
+        deal: Deal,
+        /// What was delivered.
+        delivery: Delivery,
+        /// End of the VERIFY window.
+        deadline: TimestampMs,
+    },
+    /// VERIFY said yes.
+    Verified {
+        /// What was agreed.
+        deal: Deal,
+        /// What was delivered.
+        delivery: Delivery,
+        /// The VERIFY.
+        verification: RecordRef,
+        /// The payment.
+        settlement: Stage,
+    },
+    /// Paid.
+    Completed {
+        /// What was agreed.
+        deal: Deal,
+        /// The last PAYMENT.
+        opener: EnvelopeId,
+        /// How it was paid.
+        completion: Completion,
+    },
+    /// A window passed before delivery.
+    Expired(Closing),
+    /// The OFFER was declined.
+    Rejected(Closing),
+    /// The result or the payment is in dispute.
+    Disputed(Closing),
+    /// Nobody verified.
+    Failed(Closing),
+}
+
+impl State {
+    /// Its name.
+    pub fn name(&self) -> StateName {
+        match self {
+            State::Pending { .. } => StateName::Pending,
+            State::Offered { .. } => StateName::Offered,
+            State::Accepted { .. } => StateName::Accepted,
+            State::Delivered { .. } => StateName::Delivered,
+            State::Verified { .. } => StateName::Verified,
+            State::Completed { .. } => StateName::Completed,
+            State::Expired(_) => StateName::Expired,
+            State::Rejected(_) => StateName::Rejected,
+            State::Disputed(_) => StateName::Disputed,
+            State::Failed(_) => StateName::Failed,
+        }
+    }
+
+    /// What the REQUEST fixed.
+    pub fn opening(&self) -> &Opening {
+        match self {
+            State::Pending { opening, .. } | State::Offered { opening, .. } => opening,
+            State::Accepted { deal, .. }
+            | State::Delivered { deal, .. }
+            | State::Verified { deal, .. }
+            | State::Completed { deal, .. } => &deal.opening,
+            State::Expired(closing)
+            | State::Rejected(closing)
+            | State::Disputed(closing)
+            | State::Failed(closing) => &closing.opening,
+        }
+    }
+
+    /// The OFFER, while the state still needs it.
+    pub fn offer(&self) -> Option<&Offer> {
+        match self {
+            State::Offered { offer, .. } => Some(offer),
+            State::Accepted { deal, .. }
+            | State::Delivered { deal, .. }
+            | State::Verified { deal, .. }
+            | State::Completed { deal, .. } => Some(&deal.offer),
+            State::Pending { .. }
+            | State::Expired(_)
+            | State::Rejected(_)
+            | State::Disputed(_)
+            | State::Failed(_) => None,
+        }
+    }
+
+    /// The payment being watched, if one is.
+    pub fn settlement(&self) -> Option<&Settlement> {
+        match self {
+            State::Verified {
+                settlement: Stage::Watching(settlement),
+                ..
+            } => Some(settlement),
+            State::Verified {
+                settlement: Stage::Awaiting { .. },
+                ..
+            }
+            | State::Pending { .. }
+            | State::Offered { .. }
+            | State::Accepted { .. }
+            | State::Delivered { .. }
+            | State::Completed { .. }
+            | State::Expired(_)
+            | State::Rejected(_)
+            | State::Disputed(_)
+            | State::Failed(_) => None,
+        }
+    }
+
+    /// The message that opened the last window; notices name it (AX-32).
+    pub fn opener(&self) -> EnvelopeId {
+        match self {
+            State::Pending { opening, .. } => opening.record.envelope,
+            State::Offered { offer, .. } => offer.record.envelope,
+            State::Accepted { deal, .. } => deal.acceptance.record.envelope,
+            State::Delivered { delivery, .. } => delivery.record.envelope,
+            State::Verified {
+                verification,
+                settlement,
+                ..
+            } => match settlement {
+                Stage::Awaiting { .. } => verification.envelope,
+                Stage::Watching(settlement) => {
+                    settlement.payments.last().unwrap_or(verification).envelope
+                }
+            },
+            State::Completed { opener, .. } => *opener,
+            State::Expired(closing)
+            | State::Rejected(closing)
+            | State::Disputed(closing)
+            | State::Failed(closing) => closing.opener,
+        }
+    }
+
+    /// The window that is open.
+    pub fn open_window(&self) -> Option<Window> {
+        match self {
+            State::Pending { .. } => Some(Window::Offer),
+            State::Offered { .. } => Some(Window::Accept),
+            State::Accepted { .. } => Some(Window::Result),
+            State::Delivered { .. } => Some(Window::Verify),
+            State::Verified {
+                settlement: Stage::Awaiting { .. },
+                ..
+            } => Some(Window::Payment),
+            State::Verified {
+                settlement: Stage::Watching(settlement),
+                ..
+            } => match settlement.schedule {
+                Schedule::Confirmation { .. } => Some(Window::Confirmation),
+                Schedule::Look { .. } => None,
+            },
+            State::Completed { .. }
+            | State::Expired(_)
+            | State::Rejected(_)
+            | State::Disputed(_)
+            | State::Failed(_) => None,
+        }
+    }
+
+    /// The last moment before time alone acts. Looks are not among them: a fresh head answers those.
+    pub fn deadline(&self) -> Option<TimestampMs> {
+        match self {
+            State::Pending { deadline, .. }
+            | State::Accepted { deadline, .. }
+            | State::Delivered { deadline, .. } => Some(*deadline),
+            State::Offered { deadline, .. } => Some(deadline.effective()),
+            State::Verified {
+                deal, settlement, ..
+            } => match settlement {
+                Stage::Awaiting { deadline } => Some(*deadline),
+                Stage::Watching(settlement) if deal.offer.total.is_zero() => {
+                    Some(settlement.started_at)
+                }
+                Stage::Watching(settlement) => settlement.confirmation_deadline(),
+            },
+            State::Completed { .. }
+            | State::Expired(_)
+            | State::Rejected(_)
+            | State::Disputed(_)
+            | State::Failed(_) => None,
+        }
+    }
+}
+
+impl Settlement {
+    /// End of the confirmation window, while its clock runs.
+    pub fn confirmation_deadline(&self) -> Option<TimestampMs> {
+        match (self.schedule, self.paused_since) {
+            (Schedule::Confirmation { deadline }, None) => Some(deadline),
+            (Schedule::Confirmation { .. }, Some(_)) | (Schedule::Look { .. }, _) => None,
+        }
+    }
+
+    /// The declared transaction of that hash.
+    pub fn declared(&self, tx_hash: TxHash) -> Option<&Declared> {
+        self.declared
+            .iter()
+            .find(|declared| declared.tx_hash == tx_hash)
+    }
+}
