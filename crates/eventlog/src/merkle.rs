@@ -254,6 +254,11 @@ mod tests {
             Frontier::from_bytes(&endless),
             Err(FrontierError::Size { size: u64::MAX })
         );
+        let longest = [MAX_SIZE.to_be_bytes().as_slice(), leaves()[0].as_bytes()].concat();
+        assert_eq!(
+            Frontier::from_bytes(&longest).map(|frontier| frontier.size()),
+            Ok(MAX_SIZE)
+        );
         let length = |found| {
             Err(FrontierError::Length {
                 size: 7,

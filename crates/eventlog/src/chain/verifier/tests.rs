@@ -211,6 +211,69 @@ fn rec_1_late_records_are_held_to_the_links_around_them() {
 }
 
 #[test]
+fn rec_1_a_stream_goes_on_after_a_late_record() {
+    let mut records = records(12);
+    records.swap(3, 6);
+    let late = |position| at(position, Cause::Reordered { expected: 7 });
+    let stream = "stream-0".to_owned();
+    let gap = Cause::StreamGap {
+        stream,
+        expected_seq: 1,
+        found_seq: 2,
+    };
+    let missing = at(3, Cause::Missing { last: 5 });
+    assert_eq!(
+        verify(&records),
+        [missing, at(6, gap), late(4), late(5), late(3)]
+    );
+}
+
+#[test]
+fn rec_1_a_late_record_beyond_its_stream_is_a_gap() {
+    let records = records(4);
+    let forged = sealed(1, records[0].hash(), 1_000, 5);
+    let stream = "stream-1".to_owned();
+    let gap = Cause::StreamGap {
+        stream,
+        expected_seq: 0,
+        found_seq: 5,
+    };
+    let breaks = verify([&records[0], &records[2], &forged]);
+    assert!(breaks.contains(&at(1, gap)), "{breaks:?}");
+
+    let sealed_late = sealed(2, records[1].hash(), 1_001, 5);
+    let stream = "stream-2".to_owned();
+    let gap = Cause::StreamGap {
+        stream,
+        expected_seq: 1,
+        found_seq: 5,
+    };
+    let mut verifier =
+        ChainVerifier::from_head(Head::after(&records[0])).with_stream("stream-2", 1);
+    let given = [&records[1], &records[3], &sealed_late];
+    let breaks: Vec<Break> = given
+        .into_iter()
+        .flat_map(|record| verifier.push(record))
+        .collect();
+    assert!(breaks.contains(&at(2, gap)), "{breaks:?}");
+}
+
+#[test]
+fn rec_1_the_record_after_a_gap_is_not_in_it() {
+    let records = records(4);
+    let given = [0, 3, 3, 2, 2].map(|index: usize| &records[index]);
+    assert_eq!(
+        verify_positions(given),
+        [
+            at(1, Cause::Missing { last: 2 }),
+            at(3, Cause::Duplicated { expected: 4 }),
+            at(2, Cause::Reordered { expected: 4 }),
+            at(2, Cause::Duplicated { expected: 4 }),
+        ]
+    );
+}
+
+#[test]
 fn rec_1_what_is_cut_added_or_replaced_at_the_end_shows_against_a_head() {
     let records = records(6);
     let finish = |given: &[Record], trusted: Head| {
