@@ -1,1 +1,518 @@
-//! (being written)
+//! What the machines decide on: the facts of a message (record.md section 3).
+//!
+//! Facts are a pure function of the signed body, selected by the rules in force. They stand in the
+//! record, so that a decision can be repeated from the log alone, and an auditor who has the body
+//! computes them again. No machine ever looks at a payload. Member names and forms are those of the
+//! record; free text of agents never becomes a fact.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use crate::code::Code;
+use crate::digest::Digest;
+use crate::envelope::{CoreType, MessageType};
+use crate::evm::{EvmAddress, TxHash};
+use crate::id::EnvelopeId;
+use crate::money::MicroUsdc;
+use crate::payload::content_type::is_content_type;
+use crate::refusal::Refusal;
+
+/// The largest integer that every JSON reader keeps exactly, 2^53 - 1 (record.md section 1).
+pub(crate) const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
+
+/// The longest name of a task or capability, in characters (record.md section 1).
+const TASK_NAME_CHARS: usize = 128;
+
+/// The longest name of a network, in characters (record.md section 1).
+const LABEL_CHARS: usize = 32;
+
+/// The facts of one message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Facts {
+    /// Of `x811/request`.
+    Request(RequestFacts),
+    /// Of `x811/offer`.
+    Offer(OfferFacts),
+    /// Of `x811/accept`.
+    Accept(AcceptFacts),
+    /// Of `x811/reject`.
+    Reject(RejectFacts),
+    /// Of `x811/result`.
+    Result(ResultFacts),
+    /// Of `x811/verify`.
+    Verify(VerifyFacts),
+    /// Of `x811/payment`.
+    Payment(PaymentFacts),
+    /// Of `x811/error`.
+    Error(ErrorFacts),
+    /// Of every extension type.
+    Custom(CustomFacts),
+}
+
+impl Facts {
+    /// The record form: an object with the members of record.md section 3, absent ones left out.
+    #[expect(
+        clippy::expect_used,
+        reason = "facts are plain structs with string keys"
+    )]
+    pub fn to_value(&self) -> Value {
+        serde_json::to_value(self).expect("facts hold strings, integers and booleans only")
+    }
+
+    /// Reads the record form of a message of this type and checks that its members agree.
+    ///
+    /// # Errors
+    /// X811-4001 for a missing, unknown or malformed member or one over its cap; the code of the
+    /// broken rule where members contradict each other, such as a wrong fee.
+    pub fn from_value(message_type: &MessageType, value: &Value) -> Result<Self, Refusal> {
+        let facts = match message_type {
+            MessageType::Core(CoreType::Request) => read(value).map(Self::Request),
+            MessageType::Core(CoreType::Offer) => read(value).map(Self::Offer),
+            MessageType::Core(CoreType::Accept) => read(value).map(Self::Accept),
+            MessageType::Core(CoreType::Reject) => read(value).map(Self::Reject),
+            MessageType::Core(CoreType::Result) => read(value).map(Self::Result),
+            MessageType::Core(CoreType::Verify) => read(value).map(Self::Verify),
+            MessageType::Core(CoreType::Payment) => read(value).map(Self::Payment),
+            MessageType::Core(CoreType::Error) => read(value).map(Self::Error),
+            MessageType::Custom(_) => read(value).map(Self::Custom),
+        }
+        .map_err(|fault| {
+            Refusal::shape(format!(
+                "the recorded facts of {message_type} cannot be read: {fault}"
+            ))
+        })?;
+        facts.consistent()
+    }
+
+    /// The facts, if their members agree with each other.
+    pub(crate) fn consistent(self) -> Result<Self, Refusal> {
+        match &self {
+            Self::Offer(offer) => offer.consistent()?,
+            Self::Result(result) => result.consistent()?,
+            Self::Verify(verify) => verify.consistent()?,
+            Self::Payment(payment) => payment.consistent()?,
+            Self::Request(_)
+            | Self::Accept(_)
+            | Self::Reject(_)
+            | Self::Error(_)
+            | Self::Custom(_) => {}
+        }
+        Ok(self)
+    }
+}
+
+fn read<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, serde_json::Error> {
+    T::deserialize(value)
+}
+
+/// Facts of a REQUEST (AE-40 to AE-48).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestFacts {
+    /// The capability asked for; 1 to 128 characters.
+    #[serde(deserialize_with = "task_type")]
+    pub task_type: String,
+    /// The most the initiator pays, fee included.
+    pub max_budget: MicroUsdc,
+    /// Execution time the initiator allows, seconds, at least 1.
+    #[serde(deserialize_with = "positive_integer")]
+    pub deadline_s: u64,
+    /// How the initiator's software treats an OFFER.
+    pub acceptance_policy: AcceptancePolicy,
+    /// Up to here policy `threshold` accepts by itself; absent counts as zero (AX-13).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold_amount: Option<MicroUsdc>,
+    /// SHA-256 of `from`, a zero byte and the idempotency key (AX-12).
+    pub idempotency_tag: Digest,
+    /// SHA-256 of the payload's RFC 8785 form.
+    pub payload_hash: Digest,
+}
+
+impl RequestFacts {
+    /// The amount up to which policy `threshold` accepts by itself: zero when none is given, so
+    /// that everything goes to a person (AX-13).
+    pub fn threshold(&self) -> MicroUsdc {
+        self.threshold_amount.unwrap_or(MicroUsdc::ZERO)
+    }
+}
+
+/// Facts of an OFFER (AE-49 to AE-56). The fee and the total are exact (AX-4).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OfferFacts {
+    /// The REQUEST answered.
+    pub request_id: EnvelopeId,
+    /// What the provider gets.
+    pub price: MicroUsdc,
+    /// 2.5 % of the price, rounded half-up to a micro-USDC.
+    pub protocol_fee: MicroUsdc,
+    /// Price and fee.
+    pub total_cost: MicroUsdc,
+    /// Execution time the provider expects, seconds, at least 1.
+    #[serde(deserialize_with = "positive_integer")]
+    pub estimated_time_s: u64,
+    /// How long the offer holds, seconds from the envelope's `created`, at least 1.
+    #[serde(deserialize_with = "positive_integer")]
+    pub expiry_s: u64,
+    /// The account to pay, if the offer names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payment_address: Option<EvmAddress>,
+    /// SHA-256 of the payload's RFC 8785 form: the `offer_hash` of an ACCEPT (AE-57).
+    pub payload_hash: Digest,
+}
+
+impl OfferFacts {
+    fn consistent(&self) -> Result<(), Refusal> {
+        let fee = self.price.protocol_fee();
+        let total = self.price.checked_add(fee);
+        let refuse = |message: String| Refusal::guard(Code::InvalidStateTransition, message);
+        let Some(total) = total else {
+            return Err(refuse(
+                "price and fee together are above what a record can hold".into(),
+            ));
+        };
+        if (self.protocol_fee, self.total_cost) != (fee, total) {
+            return Err(refuse(format!(
+                "fee and total do not follow from the price {}; protocol_fee must be {} (2.5 %, \
+                 rounded half-up to six digits) and total_cost {}",
+                self.price.to_usdc_decimal(),
+                fee.to_usdc_decimal(),
+                total.to_usdc_decimal(),
+            )));
+        }
+        if self.payment_address == Some(EvmAddress::ZERO) {
+            return Err(zero_address("payment_address"));
+        }
+        Ok(())
+    }
+}
+
+/// Facts of an ACCEPT (AE-57).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AcceptFacts {
+    /// The OFFER accepted.
+    pub offer_id: EnvelopeId,
+    /// What the initiator believes the OFFER's payload hash to be.
+    pub offer_hash: Digest,
+}
+
+/// Facts of a REJECT (AE-58).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RejectFacts {
+    /// The OFFER rejected.
+    pub offer_id: EnvelopeId,
+    /// Why.
+    pub code: RejectCode,
+}
+
+/// Facts of a RESULT (AE-59, AE-60).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResultFacts {
+    /// The REQUEST answered.
+    pub request_id: EnvelopeId,
+    /// The OFFER fulfilled.
+    pub offer_id: EnvelopeId,
+    /// SHA-256 of the content, as the provider states it (AX-19).
+    pub result_hash: Digest,
+    /// MIME type of the content; at most 128 characters.
+    #[serde(deserialize_with = "content_type")]
+    pub content_type: String,
+    /// Size of the content in bytes, if the provider states it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "optional_integer")]
+    pub result_size: Option<u64>,
+    /// Where the content is.
+    pub location: Location,
+    /// Whether the inline content has the stated hash; absent for content by URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_matches: Option<bool>,
+}
+
+impl ResultFacts {
+    fn consistent(&self) -> Result<(), Refusal> {
+        if self.content_matches.is_some() == (self.location == Location::Inline) {
+            return Ok(());
+        }
+        Err(Refusal::shape(
+            "content_matches belongs to inline content, and only to it",
+        ))
+    }
+}
+
+/// Facts of a VERIFY (AE-61 to AE-63).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VerifyFacts {
+    /// The REQUEST of the interaction.
+    pub request_id: EnvelopeId,
+    /// The OFFER of the interaction.
+    pub offer_id: EnvelopeId,
+    /// The hash of the RESULT that was looked at.
+    pub result_hash: Digest,
+    /// Whether the result is accepted.
+    pub verified: bool,
+    /// Why not; present exactly when `verified` is false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dispute_code: Option<DisputeCode>,
+}
+
+impl VerifyFacts {
+    fn consistent(&self) -> Result<(), Refusal> {
+        if self.verified != self.dispute_code.is_some() {
+            return Ok(());
+        }
+        Err(Refusal::shape(
+            "dispute_code belongs to verified=false, and only to it",
+        ))
+    }
+}
+
+/// Facts of a PAYMENT (AE-64, AE-65).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaymentFacts {
+    /// The REQUEST of the interaction.
+    pub request_id: EnvelopeId,
+    /// The OFFER of the interaction.
+    pub offer_id: EnvelopeId,
+    /// The transaction that moved the USDC.
+    pub tx_hash: TxHash,
+    /// A second transaction that moved the fee, if it is another than `tx_hash`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fee_tx_hash: Option<TxHash>,
+    /// The whole amount paid, fee included (AX-17).
+    pub amount: MicroUsdc,
+    /// The account that paid.
+    pub payer_address: EvmAddress,
+    /// The account that was paid.
+    pub payee_address: EvmAddress,
+    /// Name of the settlement network; 1 to 32 of `[a-z0-9-]`.
+    #[serde(deserialize_with = "network")]
+    pub network: String,
+}
+
+impl PaymentFacts {
+    fn consistent(&self) -> Result<(), Refusal> {
+        if self.fee_tx_hash == Some(self.tx_hash) {
+            return Err(Refusal::shape("fee_tx_hash repeats tx_hash; leave it out"));
+        }
+        if self.payer_address == EvmAddress::ZERO {
+            return Err(zero_address("payer_address"));
+        }
+        if self.payee_address == EvmAddress::ZERO {
+            return Err(zero_address("payee_address"));
+        }
+        if self.payer_address == self.payee_address {
+            return Err(Refusal::guard(
+                Code::InvalidPaymentAddress,
+                "payer_address and payee_address are one account; name the account that paid and \
+                 the provider's that was paid",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Facts of an ERROR (AE-66).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorFacts {
+    /// The code of the registry.
+    pub code: Code,
+    /// The envelope that caused the error, if it is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub related_message_id: Option<EnvelopeId>,
+}
+
+/// Facts of an extension type: its payload is opaque (AE-124).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CustomFacts {
+    /// SHA-256 of the payload's RFC 8785 form.
+    pub payload_hash: Digest,
+}
+
+/// A text that is none of the words allowed in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be one of {0}")]
+pub struct UnknownWord(&'static str);
+
+/// An enum of the wire: one text per variant, read back exactly.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident, $all:literal {
+        $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+
+    }) => {
+        $(#[$doc])*
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        pub enum $name {
+            $($(#[$variant_doc])* #[serde(rename = $text)] $variant,)+
+        }
+
+        impl $name {
+            /// Every word, in the specification's order.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// The text on the wire and in records.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)+
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(self.as_str())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = UnknownWord;
+
+            fn from_str(text: &str) -> Result<Self, UnknownWord> {
+                match text {
+                    $($text => Ok(Self::$variant),)+
+                    _ => Err(UnknownWord($all)),
+                }
+            }
+        }
+    };
+}
+
+words! {
+    /// How the initiator's software treats an OFFER (AE-45, AE-109 to AE-117).
+    AcceptancePolicy, "auto, human_approval, threshold" {
+        /// Accept what fits budget, time and trust.
+        Auto = "auto",
+        /// Ask a person, always.
+        HumanApproval = "human_approval",
+        /// Accept up to an amount; ask a person above it.
+        Threshold = "threshold",
+    }
+}
+
+words! {
+    /// Why an OFFER was rejected (AE-58).
+    RejectCode,
+    "PRICE_TOO_HIGH, DEADLINE_TOO_SHORT, TRUST_TOO_LOW, POLICY_REJECTED, OTHER" {
+        /// The total is over the budget.
+        PriceTooHigh = "PRICE_TOO_HIGH",
+        /// The work would take too long.
+        DeadlineTooShort = "DEADLINE_TOO_SHORT",
+        /// The provider is not trusted enough.
+        TrustTooLow = "TRUST_TOO_LOW",
+        /// Another rule of the initiator's policy.
+        PolicyRejected = "POLICY_REJECTED",
+        /// Anything else.
+        Other = "OTHER",
+    }
+}
+
+words! {
+    /// Why a RESULT was disputed (AE-63).
+    DisputeCode, "WRONG_RESULT, INCOMPLETE, TIMEOUT, QUALITY, OTHER" {
+        /// It is wrong.
+        WrongResult = "WRONG_RESULT",
+        /// A deliverable is missing.
+        Incomplete = "INCOMPLETE",
+        /// It took too long.
+        Timeout = "TIMEOUT",
+        /// It is not good enough.
+        Quality = "QUALITY",
+        /// Anything else.
+        Other = "OTHER",
+    }
+}
+
+words! {
+    /// Where the content of a RESULT is (AX-20).
+    Location, "inline, url" {
+        /// In the payload; also when a URL is given beside it.
+        Inline = "inline",
+        /// Behind `result_url` only.
+        Url = "url",
+    }
+}
+
+fn zero_address(member: &str) -> Refusal {
+    Refusal::guard(
+        Code::InvalidPaymentAddress,
+        format!("{member} is the zero address, which nobody owns; give a real account"),
+    )
+}
+
+/// 1 to 128 printable characters.
+pub(crate) fn is_task_type(text: &str) -> bool {
+    (1..=TASK_NAME_CHARS).contains(&text.chars().count()) && !text.chars().any(char::is_control)
+}
+
+/// 1 to 32 characters of `[a-z0-9-]`.
+pub(crate) fn is_network_name(text: &str) -> bool {
+    let label = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=LABEL_CHARS).contains(&text.len()) && text.bytes().all(label)
+}
+
+fn task_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    checked_text(
+        deserializer,
+        is_task_type,
+        "task_type must be 1 to 128 printable characters",
+    )
+}
+
+fn content_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    checked_text(
+        deserializer,
+        is_content_type,
+        "content_type must be a MIME type, at most 128",
+    )
+}
+
+fn network<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    checked_text(
+        deserializer,
+        is_network_name,
+        "network must be 1 to 32 of [a-z0-9-]",
+    )
+}
+
+fn checked_text<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    is_allowed: fn(&str) -> bool,
+    rule: &'static str,
+) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if is_allowed(&text) {
+        Ok(text)
+    } else {
+        Err(D::Error::custom(rule))
+    }
+}
+
+fn positive_integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let integer = u64::deserialize(deserializer)?;
+    if (1..=MAX_SAFE_INTEGER).contains(&integer) {
+        Ok(integer)
+    } else {
+        Err(D::Error::custom("must be an integer from 1 to 2^53 - 1"))
+    }
+}
+
+fn optional_integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let integer = u64::deserialize(deserializer)?;
+    if integer <= MAX_SAFE_INTEGER {
+        Ok(Some(integer))
+    } else {
+        Err(D::Error::custom("must be an integer up to 2^53 - 1"))
+    }
+}

@@ -1,1 +1,76 @@
-//! (being written)
+//! From a payload to facts: one file per message, each reading its members in the
+//! specification's order.
+//!
+//! Known members are checked strictly and unknown ones are ignored, though the signature and
+//! `payload_hash` cover them (AE-39). Facts depend on the *values* in the payload and never on how
+//! they were spelled: `60`, `60.0` and `6e1` are one integer, because they have one RFC 8785 form.
+//!
+//! A payload that is read here is well formed in itself. Whether it fits the interaction - the
+//! state, the sender, the references, the budget, the network - is for the machines to decide.
+
+mod accept;
+pub(crate) mod content_type;
+mod custom;
+mod error;
+mod member;
+mod offer;
+mod payment;
+pub mod registration;
+mod reject;
+mod request;
+mod result;
+mod verify;
+
+use serde_json::{Map, Value};
+
+use crate::did::Did;
+use crate::envelope::{CoreType, MessageType};
+use crate::facts::Facts;
+use crate::refusal::Refusal;
+
+/// The settings of a ledger that decide whether a payload is well formed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PayloadRules {
+    /// Take addresses without a correct EIP-55 checksum (the interoperability switch of AX-15).
+    pub lenient_addresses: bool,
+    /// The most bytes of inline content, UTF-8 encoded (AX-41).
+    pub max_inline_content_bytes: u64,
+}
+
+impl Default for PayloadRules {
+    /// Checksummed addresses and 512 KiB of inline content.
+    fn default() -> Self {
+        Self {
+            lenient_addresses: false,
+            max_inline_content_bytes: 524_288,
+        }
+    }
+}
+
+/// The facts of a message of this type from this sender.
+///
+/// # Errors
+/// - X811-4001 (HTTP 400) for a member that is missing or has the wrong type or form (AX-46);
+/// - X811-4001 (HTTP 422) for an OFFER whose fee or total does not follow from its price (AX-4) and
+///   a dispute without reason or code (AE-16);
+/// - X811-5001 (HTTP 400) for a malformed transaction hash, X811-5002 for an unusable address;
+/// - X811-6002 for content over the limit, X811-6003 for a malformed content type.
+pub fn facts(
+    message_type: &MessageType,
+    from: Did,
+    payload: &Map<String, Value>,
+    rules: &PayloadRules,
+) -> Result<Facts, Refusal> {
+    let facts = match message_type {
+        MessageType::Core(CoreType::Request) => Facts::Request(request::facts(from, payload)?),
+        MessageType::Core(CoreType::Offer) => Facts::Offer(offer::facts(payload, rules)?),
+        MessageType::Core(CoreType::Accept) => Facts::Accept(accept::facts(payload)?),
+        MessageType::Core(CoreType::Reject) => Facts::Reject(reject::facts(payload)?),
+        MessageType::Core(CoreType::Result) => Facts::Result(result::facts(payload, rules)?),
+        MessageType::Core(CoreType::Verify) => Facts::Verify(verify::facts(payload)?),
+        MessageType::Core(CoreType::Payment) => Facts::Payment(payment::facts(payload, rules)?),
+        MessageType::Core(CoreType::Error) => Facts::Error(error::facts(payload)?),
+        MessageType::Custom(_) => Facts::Custom(custom::facts(payload)),
+    };
+    facts.consistent()
+}
