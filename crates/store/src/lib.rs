@@ -1,1 +1,36 @@
 //! Where records and read rows live: SQLite.
+//!
+//! Bytes go in and come out as they are; no rule of the protocol is decided here. The ledger is
+//! written through [`SqliteStore`], rows for reading through [`SqliteReadModel`].
+//!
+//! # The data directory
+//!
+//! | file | what it is | may it be lost? |
+//! |---|---|---|
+//! | `LOCK` | held by the one process that writes; empty | yes |
+//! | `ledger.db` | log, bodies, nonce journal, decision indexes, writer epoch | never |
+//! | `ledger.db-wal` | the newest commits, not yet moved into `ledger.db` | never: it *is* part of the ledger until then |
+//! | `ledger.db-shm` | index of the WAL, made anew when it is missing | yes |
+//! | `read.db`, `read.db-wal`, `read.db-shm` | rows for reading | yes: they are rebuilt from the log |
+//!
+//! The directory is made with mode 0700 and every file with mode 0600; what exists keeps its mode.
+//! To copy a ledger while nobody writes, copy `ledger.db` and `ledger.db-wal` together. While
+//! somebody writes, use `VACUUM INTO` or the backup command of `sqlite3`, never `cp`.
+//!
+//! # Reading without owning
+//!
+//! [`SqliteStore::open_read_only`] takes no lock, raises no epoch, migrates nothing and changes
+//! neither `ledger.db` nor its WAL, so an auditor may use it beside a running ledger, and on what a
+//! killed one left. SQLite needs the `-shm` file for that: whoever reads must be able to read
+//! `ledger.db` and `ledger.db-wal` and to write `ledger.db-shm`, or to create it in the directory.
+//! Where that is not so (another user, a read-only disk), copy the two files to a directory of your
+//! own and read there.
+//!
+//! # Durability
+//!
+//! A commit is one SQLite transaction with `synchronous=FULL`: when it is answered, the WAL is on
+//! the disk. The read model uses `NORMAL`, for it can be rebuilt.
+
+mod sqlite;
+
+pub use sqlite::{OpenError, SqliteLog, SqliteReadModel, SqliteStore, StoreError, UniqueKey};

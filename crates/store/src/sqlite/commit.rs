@@ -1,0 +1,131 @@
+//! One group commit: everything it holds, in the transaction the caller opened.
+
+use sqlx::sqlite::SqliteConnection;
+use x811_eventlog::{AppendError, Head, ReadError, Record, check_batch};
+use x811_ledger::port::{Body, Commit, NonceOutcome, SpentNonce};
+use x811_protocol::digest::Digest;
+use x811_protocol::event::Claim;
+use x811_protocol::id::EnvelopeId;
+
+use super::error::{StoreError, UniqueKey};
+use super::insert::{Row, Table, insert};
+use super::log::stored_head;
+
+const RECORDS: Table = Table {
+    insert: "INSERT INTO records (position, leaf) ",
+    on_conflict: "",
+    columns: 2,
+    key: UniqueKey::Position,
+};
+
+const BODIES: Table = Table {
+    insert: "INSERT INTO bodies (position, digest, bytes) ",
+    on_conflict: "",
+    columns: 3,
+    key: UniqueKey::Body,
+};
+
+const NONCES: Table = Table {
+    insert: "INSERT INTO nonce_journal (at_ms, tag, refused_code, repeated_position) ",
+    on_conflict: "",
+    columns: 4,
+    key: UniqueKey::Position,
+};
+
+const ENVELOPE_IDS: Table = Table {
+    insert: "INSERT INTO envelope_ids (id, position) ",
+    on_conflict: "",
+    columns: 2,
+    key: UniqueKey::EnvelopeId,
+};
+
+const IDEMPOTENCY: Table = Table {
+    insert: "INSERT INTO idempotency (tag, position) ",
+    on_conflict: "",
+    columns: 2,
+    key: UniqueKey::IdempotencyTag,
+};
+
+const CLAIMS: Table = Table {
+    insert: "INSERT INTO claims (chain_id, tx_hash, ordinal, position) ",
+    on_conflict: "",
+    columns: 4,
+    key: UniqueKey::Claim,
+};
+
+/// Checks that `commit` continues the log, and writes it. Gives the head it leads to.
+pub(super) async fn write(
+    connection: &mut SqliteConnection,
+    commit: &Commit,
+) -> Result<Head, AppendError> {
+    let head = match stored_head(&mut *connection).await {
+        Ok(head) => head,
+        Err(ReadError::Backend(source)) => return Err(AppendError::Backend(source)),
+        Err(damaged @ ReadError::Damaged(_)) => {
+            return Err(AppendError::Backend(Box::new(damaged)));
+        }
+    };
+    let head = check_batch(&head, commit.expected_size, &commit.records)?;
+    insert(connection, RECORDS, &commit.records, bind_record).await?;
+    insert(connection, BODIES, &commit.bodies, bind_body).await?;
+    insert(connection, NONCES, &commit.nonces, bind_nonce).await?;
+    insert(connection, ENVELOPE_IDS, &commit.envelope_ids, bind_id).await?;
+    insert(connection, IDEMPOTENCY, &commit.idempotency, bind_tag).await?;
+    insert(connection, CLAIMS, &commit.claims, bind_claim).await?;
+    if !commit.frontier.is_empty() {
+        write_tree(connection, head.size, &commit.frontier).await?;
+    }
+    Ok(head)
+}
+
+fn bind_record(row: &mut Row<'_>, record: &Record) {
+    row.push_bind(record.position().cast_signed())
+        .push_bind(record.bytes());
+}
+
+fn bind_body(row: &mut Row<'_>, body: &Body) {
+    row.push_bind(body.position.cast_signed())
+        .push_bind(body.digest.as_bytes().as_slice())
+        .push_bind(&*body.bytes);
+}
+
+fn bind_nonce(row: &mut Row<'_>, nonce: &SpentNonce) {
+    let (code, position) = match nonce.outcome {
+        NonceOutcome::Refused(code) => (Some(code.as_str()), None),
+        NonceOutcome::Repeated { position } => (None, Some(position.cast_signed())),
+    };
+    row.push_bind(nonce.at_ms.as_ms().cast_signed())
+        .push_bind(nonce.tag.as_bytes().as_slice())
+        .push_bind(code)
+        .push_bind(position);
+}
+
+fn bind_id(row: &mut Row<'_>, (id, position): &(EnvelopeId, u64)) {
+    row.push_bind(id.uuid().as_bytes().as_slice())
+        .push_bind(position.cast_signed());
+}
+
+fn bind_tag(row: &mut Row<'_>, (tag, position): &(Digest, u64)) {
+    row.push_bind(tag.as_bytes().as_slice())
+        .push_bind(position.cast_signed());
+}
+
+fn bind_claim(row: &mut Row<'_>, (claim, position): &(Claim, u64)) {
+    row.push_bind(claim.chain_id.as_u64().cast_signed())
+        .push_bind(claim.tx_hash.as_bytes().as_slice())
+        .push_bind(claim.ordinal.cast_signed())
+        .push_bind(position.cast_signed());
+}
+
+async fn write_tree(
+    connection: &mut SqliteConnection,
+    size: u64,
+    frontier: &[u8],
+) -> Result<(), StoreError> {
+    sqlx::query("INSERT OR REPLACE INTO tree (only_row, size, frontier) VALUES (0, ?, ?)")
+        .bind(size.cast_signed())
+        .bind(frontier)
+        .execute(connection)
+        .await?;
+    Ok(())
+}

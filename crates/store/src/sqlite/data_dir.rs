@@ -1,0 +1,102 @@
+//! The data directory: its files, who owns it, and who may read it.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::error::OpenError;
+
+const LOCK: &str = "LOCK";
+const LEDGER: &str = "ledger.db";
+const READ_MODEL: &str = "read.db";
+
+/// A directory that holds a ledger.
+#[derive(Debug, Clone)]
+pub(super) struct DataDir(PathBuf);
+
+impl DataDir {
+    /// Names the directory; nothing is touched.
+    pub(super) fn at(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+
+    /// Makes the directory, mode 0700, unless it exists.
+    pub(super) fn create(path: &Path) -> Result<Self, OpenError> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder
+            .create(path)
+            .map_err(|source| file_error(path, source))?;
+        Ok(Self::at(path))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(super) fn ledger(&self) -> PathBuf {
+        self.0.join(LEDGER)
+    }
+
+    pub(super) fn read_model(&self) -> PathBuf {
+        self.0.join(READ_MODEL)
+    }
+
+    /// Takes the exclusive lock; it is held until the file is dropped or the process ends.
+    pub(super) fn own(&self) -> Result<File, OpenError> {
+        let path = self.0.join(LOCK);
+        let file = create_private(&path).map_err(|source| file_error(&path, source))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => Err(OpenError::Owned {
+                directory: self.0.clone(),
+            }),
+            Err(TryLockError::Error(source)) => Err(file_error(&path, source)),
+        }
+    }
+
+    /// Makes an empty database file, mode 0600, unless it exists. SQLite gives the WAL and its
+    /// index the mode of the database. The name is durable before anything is written under it.
+    pub(super) fn create_database(&self, file: &Path) -> Result<(), OpenError> {
+        create_private(file).map_err(|source| file_error(file, source))?;
+        #[cfg(unix)]
+        File::open(&self.0)
+            .and_then(|directory| directory.sync_all())
+            .map_err(|source| file_error(&self.0, source))?;
+        Ok(())
+    }
+
+    /// Removes a database with its WAL and index; nothing happens when it is not there.
+    pub(super) fn remove_database(file: &Path) -> Result<(), OpenError> {
+        // The WAL first: left behind alone, it would be replayed into the next database.
+        for suffix in ["-wal", "-shm", ""] {
+            let mut path = file.as_os_str().to_owned();
+            path.push(suffix);
+            let path = PathBuf::from(path);
+            match std::fs::remove_file(&path) {
+                Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                    return Err(OpenError::File { path, source });
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn file_error(path: &Path, source: io::Error) -> OpenError {
+    OpenError::File {
+        path: path.to_owned(),
+        source,
+    }
+}

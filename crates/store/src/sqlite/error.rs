@@ -1,0 +1,221 @@
+//! What can go wrong in SQLite, sorted by what the operator does about it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use sqlx::migrate::MigrateError;
+use thiserror::Error;
+use x811_eventlog::{AppendError, ReadError};
+
+/// Why a data directory could not be opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// Another process holds the lock.
+    #[error(
+        "another process owns the data directory {}; stop it (a ledger has one writer), or choose \
+         another directory. Auditing needs no ownership: open it read-only", directory.display()
+    )]
+    Owned {
+        /// The data directory.
+        directory: PathBuf,
+    },
+    /// A read-only open of a directory without a ledger.
+    #[error(
+        "there is no ledger in {}; check the path, or start a ledger there first",
+        directory.display()
+    )]
+    NoLedger {
+        /// The data directory.
+        directory: PathBuf,
+    },
+    /// The database was written by another version.
+    #[error(
+        "{} has schema version {found}, this program reads {expected}; {}",
+        file.display(),
+        if found < expected {
+            "start the ledger once with this version, which migrates it"
+        } else {
+            "use the newer version that wrote it"
+        }
+    )]
+    Schema {
+        /// The database file.
+        file: PathBuf,
+        /// Version of its last migration.
+        found: i64,
+        /// Version of the last migration this program knows.
+        expected: i64,
+    },
+    /// The tables could not be made or brought up to date.
+    #[error(
+        "the tables of {} could not be brought up to date; use the program version that wrote it, \
+         or a newer one", file.display()
+    )]
+    Migration {
+        /// The database file.
+        file: PathBuf,
+        /// What the migrator reported.
+        source: MigrateError,
+    },
+    /// A file or the directory could not be made or read.
+    #[error("{} could not be used; check that it exists and is yours", path.display())]
+    File {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system reported.
+        source: std::io::Error,
+    },
+    /// SQLite could not open the database.
+    #[error("the database {} could not be opened", file.display())]
+    Database {
+        /// The database file.
+        file: PathBuf,
+        /// Why.
+        source: StoreError,
+    },
+}
+
+/// What SQLite reported, by what to do about it. It travels inside [`AppendError::Backend`],
+/// [`AppendError::OutcomeUnknown`] and [`ReadError::Backend`].
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// A key that is unique for ever is taken.
+    #[error(
+        "{key} of the batch is stored already; nothing of the batch was stored. Look it up before \
+         deciding again"
+    )]
+    Duplicate {
+        /// Which key.
+        key: UniqueKey,
+        /// What SQLite reported.
+        source: sqlx::Error,
+    },
+    /// No room for the batch.
+    #[error("the disk is full; make room on it, then start again")]
+    DiskFull(#[source] sqlx::Error),
+    /// Somebody outside this program holds the database.
+    #[error("another program holds a lock on the database; close it there (a shell, a backup)")]
+    Busy(#[source] sqlx::Error),
+    /// The file is not what SQLite wrote.
+    #[error("the database file is damaged; restore it from a copy and audit that")]
+    Damaged(#[source] sqlx::Error),
+    /// The system could not read or write the file.
+    #[error("the disk failed; look at the system's log, then check the file with an audit")]
+    Disk(#[source] sqlx::Error),
+    /// The database file, its WAL or its index may not be opened or written.
+    #[error("the database file, its -wal or its -shm may not be opened; check owner and mode")]
+    NotPermitted(#[source] sqlx::Error),
+    /// Opened for reading only.
+    #[error("this store was opened read-only; open it as its owner to write")]
+    ReadOnly,
+    /// Rows must follow the log without a gap.
+    #[error(
+        "the changes go from record {old_size} to {new_size}, but the rows reflect \
+         {applied_size} records; apply from there"
+    )]
+    NotNext {
+        /// Records the batch begins after.
+        old_size: u64,
+        /// Records the rows would reflect.
+        new_size: u64,
+        /// Records the rows reflect.
+        applied_size: u64,
+    },
+    /// A value that this program never writes.
+    #[error(
+        "table {table} holds {what}; restore the file from a copy, or rebuild it if it is read.db"
+    )]
+    BadValue {
+        /// Which table.
+        table: &'static str,
+        /// What was found there.
+        what: String,
+    },
+    /// Everything else.
+    #[error("SQLite failed")]
+    Other(#[source] sqlx::Error),
+}
+
+/// A key that is unique for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UniqueKey {
+    /// Place of a record in the log.
+    Position,
+    /// Position of a body.
+    Body,
+    /// Id of an accepted envelope.
+    EnvelopeId,
+    /// Idempotency tag of a REQUEST.
+    IdempotencyTag,
+    /// A claimed transfer.
+    Claim,
+    /// Recipient and position of a delivery.
+    Delivery,
+    /// Place of a record in its stream.
+    StreamPlace,
+}
+
+impl fmt::Display for UniqueKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            UniqueKey::Position => "a position",
+            UniqueKey::Body => "the position of a body",
+            UniqueKey::EnvelopeId => "an envelope id",
+            UniqueKey::IdempotencyTag => "an idempotency tag",
+            UniqueKey::Claim => "a claimed transfer",
+            UniqueKey::Delivery => "a delivery",
+            UniqueKey::StreamPlace => "a place in a stream",
+        })
+    }
+}
+
+impl StoreError {
+    /// Sorts a failed insert into the table that `key` is unique in.
+    pub(super) fn of_insert(key: UniqueKey, source: sqlx::Error) -> Self {
+        /// The key itself, and the triggers that guard it.
+        const TAKEN: [i32; 4] = [
+            1555, // SQLITE_CONSTRAINT_PRIMARYKEY
+            1811, // SQLITE_CONSTRAINT_TRIGGER
+            2067, // SQLITE_CONSTRAINT_UNIQUE
+            2579, // SQLITE_CONSTRAINT_ROWID
+        ];
+        match extended_code(&source) {
+            Some(code) if TAKEN.contains(&code) => StoreError::Duplicate { key, source },
+            Some(_) | None => source.into(),
+        }
+    }
+}
+
+/// Sorts by the primary result code, see <https://www.sqlite.org/rescode.html>.
+impl From<sqlx::Error> for StoreError {
+    fn from(source: sqlx::Error) -> Self {
+        /// `SQLITE_IOERR_SHMSIZE`: the index of the WAL could not grow.
+        const SHM_CANNOT_GROW: i32 = 4874;
+        let extended = extended_code(&source);
+        match extended.map(|code| code & 0xff) {
+            Some(13) => StoreError::DiskFull(source),
+            Some(10) if extended == Some(SHM_CANNOT_GROW) => StoreError::DiskFull(source),
+            Some(5 | 6) => StoreError::Busy(source),
+            Some(11 | 26) => StoreError::Damaged(source),
+            Some(10) => StoreError::Disk(source),
+            Some(3 | 8 | 14 | 23) => StoreError::NotPermitted(source),
+            Some(_) | None => StoreError::Other(source),
+        }
+    }
+}
+
+impl From<StoreError> for AppendError {
+    fn from(error: StoreError) -> Self {
+        AppendError::Backend(Box::new(error))
+    }
+}
+
+impl From<StoreError> for ReadError {
+    fn from(error: StoreError) -> Self {
+        ReadError::Backend(Box::new(error))
+    }
+}
+
+fn extended_code(error: &sqlx::Error) -> Option<i32> {
+    error.as_database_error()?.code()?.parse().ok()
+}

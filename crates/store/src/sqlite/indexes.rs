@@ -1,0 +1,176 @@
+//! Reading what is committed beside the records.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use sqlx::Row as _;
+use sqlx::sqlite::{SqlitePool, SqliteRow};
+use x811_ledger::port::{Body, NonceOutcome, SpentNonce};
+use x811_protocol::digest::Digest;
+use x811_protocol::event::Claim;
+use x811_protocol::evm::{ChainId, TxHash};
+use x811_protocol::id::EnvelopeId;
+use x811_protocol::time::TimestampMs;
+
+use super::error::StoreError;
+use super::insert::{MAX_IN, select_in};
+
+pub(super) async fn bodies(
+    readers: &SqlitePool,
+    positions: &[u64],
+) -> Result<HashMap<u64, Body>, StoreError> {
+    let mut bodies = HashMap::with_capacity(positions.len());
+    for chunk in positions.chunks(MAX_IN) {
+        let mut select = select_in(
+            "SELECT position, digest, bytes FROM bodies WHERE position",
+            chunk,
+            |list, position| {
+                list.push_bind(position.cast_signed());
+            },
+        );
+        for row in select.build().fetch_all(readers).await? {
+            let position = unsigned(&row, 0);
+            let digest = Digest::from_bytes(fixed(&row, 1, "bodies")?);
+            let bytes: Arc<[u8]> = row.get::<Vec<u8>, _>(2).into();
+            bodies.insert(
+                position,
+                Body {
+                    position,
+                    digest,
+                    bytes,
+                },
+            );
+        }
+    }
+    Ok(bodies)
+}
+
+pub(super) async fn idempotency(
+    readers: &SqlitePool,
+    tags: &[Digest],
+) -> Result<HashMap<Digest, u64>, StoreError> {
+    let mut positions = HashMap::with_capacity(tags.len());
+    for chunk in tags.chunks(MAX_IN) {
+        let mut select = select_in(
+            "SELECT tag, position FROM idempotency WHERE tag",
+            chunk,
+            |list, tag| {
+                list.push_bind(tag.as_bytes().as_slice());
+            },
+        );
+        for row in select.build().fetch_all(readers).await? {
+            let tag = Digest::from_bytes(fixed(&row, 0, "idempotency")?);
+            positions.insert(tag, unsigned(&row, 1));
+        }
+    }
+    Ok(positions)
+}
+
+pub(super) async fn envelope_positions(
+    readers: &SqlitePool,
+    ids: &[EnvelopeId],
+) -> Result<HashMap<EnvelopeId, u64>, StoreError> {
+    let mut positions = HashMap::with_capacity(ids.len());
+    for chunk in ids.chunks(MAX_IN) {
+        let asked: HashMap<[u8; 16], EnvelopeId> = chunk
+            .iter()
+            .map(|id| (id.uuid().into_bytes(), *id))
+            .collect();
+        let mut select = select_in(
+            "SELECT id, position FROM envelope_ids WHERE id",
+            chunk,
+            |list, id| {
+                list.push_bind(id.uuid().as_bytes().as_slice());
+            },
+        );
+        for row in select.build().fetch_all(readers).await? {
+            if let Some(id) = asked.get(&fixed(&row, 0, "envelope_ids")?) {
+                positions.insert(*id, unsigned(&row, 1));
+            }
+        }
+    }
+    Ok(positions)
+}
+
+pub(super) async fn claims(
+    readers: &SqlitePool,
+    chain_id: ChainId,
+    tx_hashes: &[TxHash],
+) -> Result<Vec<(Claim, u64)>, StoreError> {
+    let mut claims = Vec::new();
+    for chunk in tx_hashes.chunks(MAX_IN) {
+        let mut select = select_in(
+            "SELECT tx_hash, ordinal, position FROM claims WHERE tx_hash",
+            chunk,
+            |list, tx_hash| {
+                list.push_bind(tx_hash.as_bytes().as_slice());
+            },
+        );
+        select
+            .push(" AND chain_id = ")
+            .push_bind(chain_id.as_u64().cast_signed())
+            .push(" ORDER BY tx_hash, ordinal");
+        for row in select.build().fetch_all(readers).await? {
+            let claim = Claim {
+                chain_id,
+                tx_hash: TxHash::from_bytes(fixed(&row, 0, "claims")?),
+                ordinal: unsigned(&row, 1),
+            };
+            claims.push((claim, unsigned(&row, 2)));
+        }
+    }
+    Ok(claims)
+}
+
+pub(super) async fn spent_nonces(
+    readers: &SqlitePool,
+    since: TimestampMs,
+) -> Result<Vec<SpentNonce>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT at_ms, tag, refused_code, repeated_position FROM nonce_journal
+         WHERE at_ms >= ? ORDER BY seq",
+    )
+    .bind(since.as_ms().cast_signed())
+    .fetch_all(readers)
+    .await?;
+    rows.iter().map(spent_nonce).collect()
+}
+
+fn spent_nonce(row: &SqliteRow) -> Result<SpentNonce, StoreError> {
+    const TABLE: &str = "nonce_journal";
+    let bad = |what: String| StoreError::BadValue { table: TABLE, what };
+    let outcome = match (
+        row.get::<Option<String>, _>(2),
+        row.get::<Option<i64>, _>(3),
+    ) {
+        (Some(code), None) => NonceOutcome::Refused(
+            code.parse()
+                .map_err(|_| bad(format!("the unknown code {code:?}")))?,
+        ),
+        (None, Some(position)) => NonceOutcome::Repeated {
+            position: position.cast_unsigned(),
+        },
+        (Some(_), Some(_)) | (None, None) => return Err(bad("a nonce without one outcome".into())),
+    };
+    Ok(SpentNonce {
+        tag: Digest::from_bytes(fixed(row, 1, TABLE)?),
+        at_ms: TimestampMs::new(unsigned(row, 0)),
+        outcome,
+    })
+}
+
+fn unsigned(row: &SqliteRow, column: usize) -> u64 {
+    row.get::<i64, _>(column).cast_unsigned()
+}
+
+fn fixed<const BYTES: usize>(
+    row: &SqliteRow,
+    column: usize,
+    table: &'static str,
+) -> Result<[u8; BYTES], StoreError> {
+    let bytes: &[u8] = row.get(column);
+    bytes.try_into().map_err(|_| StoreError::BadValue {
+        table,
+        what: format!("{} bytes where {BYTES} belong", bytes.len()),
+    })
+}

@@ -1,0 +1,233 @@
+//! The log inside the store.
+
+use std::fs::File;
+use std::path::Path;
+
+use sqlx::Row;
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::{SqliteConnection, SqliteExecutor, SqlitePool, SqliteSynchronous};
+use tokio::sync::watch;
+use x811_eventlog::{AppendError, Break, Cause, EventLog, Head, ReadError, Record};
+use x811_ledger::port::Commit;
+
+use super::commit;
+use super::connect::Database;
+use super::data_dir::DataDir;
+use super::error::{OpenError, StoreError};
+use super::turn::{Turn, Writer};
+
+static MIGRATOR: Migrator = sqlx::migrate!("../../migrations/sqlite/ledger");
+
+/// Most records in one page, whatever limit is asked for: 64 MiB of the largest leaves.
+const MAX_PAGE_RECORDS: usize = 1_024;
+
+/// The records of a ledger in `ledger.db`.
+///
+/// Appending here commits the records alone: no body, no index entry, and the tree's running state
+/// stays where it was. A ledger appends through [`x811_ledger::port::LedgerStore::commit`].
+///
+/// [`EventLog::follow`] is woken by commits of this process. What another process commits, a
+/// read-only log learns only when it is asked for its head.
+#[derive(Debug)]
+pub struct SqliteLog {
+    readers: SqlitePool,
+    /// Absent when the directory was opened read-only.
+    owner: Option<Owner>,
+    /// Records known to be stored.
+    size: watch::Sender<u64>,
+}
+
+/// What only the writing process has. The lock goes last.
+#[derive(Debug)]
+struct Owner {
+    writer: Writer,
+    epoch: u64,
+    _lock: File,
+}
+
+impl SqliteLog {
+    pub(super) async fn open(data_dir: &Path) -> Result<Self, OpenError> {
+        let data_dir = DataDir::create(data_dir)?;
+        let lock = data_dir.own()?;
+        let database = database(&data_dir);
+        data_dir.create_database(database.file())?;
+        let mut connection = database.migrated_writer().await?;
+        let epoch = raise_epoch(&mut connection)
+            .await
+            .map_err(|error| database.failed(error))?;
+        let size = stored_size(&mut connection)
+            .await
+            .map_err(|error| database.failed(error))?;
+        Ok(Self {
+            readers: database.readers(),
+            owner: Some(Owner {
+                writer: Writer::new(database, connection),
+                epoch,
+                _lock: lock,
+            }),
+            size: watch::Sender::new(size),
+        })
+    }
+
+    pub(super) async fn open_read_only(data_dir: &Path) -> Result<Self, OpenError> {
+        let data_dir = DataDir::at(data_dir);
+        let database = database(&data_dir);
+        let readers = database.checked_readers(data_dir.path()).await?;
+        let size = stored_size(&readers)
+            .await
+            .map_err(|error| database.failed(error))?;
+        Ok(Self {
+            readers,
+            owner: None,
+            size: watch::Sender::new(size),
+        })
+    }
+
+    /// Writes out the WAL and gives the directory free.
+    pub(super) async fn close(self) {
+        self.readers.close().await;
+        if let Some(owner) = self.owner {
+            owner.writer.close().await;
+        }
+    }
+
+    pub(super) fn readers(&self) -> &SqlitePool {
+        &self.readers
+    }
+
+    /// Begins a transaction of this writer; refused when the store is read-only or fenced out.
+    pub(super) async fn begin(&self) -> Result<Turn<'_>, AppendError> {
+        let owner = self.owner.as_ref().ok_or(StoreError::ReadOnly)?;
+        let mut turn = owner.writer.begin().await?;
+        match turn.check_epoch(owner.epoch).await {
+            Ok(()) => Ok(turn),
+            Err(error) => {
+                turn.roll_back().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Stores `commit`, all of it or nothing, and wakes the followers.
+    pub(super) async fn commit(&self, commit: &Commit) -> Result<Head, AppendError> {
+        let mut turn = self.begin().await?;
+        let head = match commit::write(turn.connection(), commit).await {
+            Ok(head) => head,
+            Err(error) => {
+                turn.roll_back().await;
+                return Err(error);
+            }
+        };
+        turn.commit()
+            .await
+            .map_err(|error| AppendError::OutcomeUnknown {
+                expected_size: commit.expected_size,
+                source: Box::new(error),
+            })?;
+        self.note_size(head.size);
+        Ok(head)
+    }
+
+    fn note_size(&self, size: u64) {
+        self.size.send_if_modified(|known| {
+            let is_longer = size > *known;
+            *known = size.max(*known);
+            is_longer
+        });
+    }
+}
+
+impl EventLog for SqliteLog {
+    async fn append(&self, expected_size: u64, records: &[Record]) -> Result<Head, AppendError> {
+        let commit = Commit {
+            expected_size,
+            records: records.to_vec(),
+            ..Commit::default()
+        };
+        self.commit(&commit).await
+    }
+
+    async fn read(&self, from: u64, limit: usize) -> Result<Vec<Record>, ReadError> {
+        let Ok(first) = i64::try_from(from) else {
+            return Ok(Vec::new());
+        };
+        let rows = sqlx::query(
+            "SELECT position, leaf FROM records WHERE position >= ? ORDER BY position LIMIT ?",
+        )
+        .bind(first)
+        .bind(limit.min(MAX_PAGE_RECORDS) as i64)
+        .fetch_all(&self.readers)
+        .await
+        .map_err(StoreError::from)?;
+        let mut records = Vec::with_capacity(rows.len());
+        for (due, row) in (from..).zip(rows) {
+            let (position, leaf) = (row.get::<i64, _>(0).cast_unsigned(), row.get(1));
+            records.push(record_at(due, position, leaf)?);
+        }
+        Ok(records)
+    }
+
+    async fn head(&self) -> Result<Head, ReadError> {
+        let head = stored_head(&self.readers).await?;
+        self.note_size(head.size);
+        Ok(head)
+    }
+
+    async fn follow(&self, seen_size: u64) -> Result<u64, ReadError> {
+        let mut size = self.size.subscribe();
+        match size.wait_for(|size| *size > seen_size).await {
+            Ok(size) => Ok(*size),
+            // The sender lives in `self`; a closed channel has no more to say than its last value.
+            Err(_) => Ok(*self.size.borrow()),
+        }
+    }
+}
+
+/// The head, from the last record.
+pub(super) async fn stored_head(executor: impl SqliteExecutor<'_>) -> Result<Head, ReadError> {
+    let last = sqlx::query("SELECT position, leaf FROM records ORDER BY position DESC LIMIT 1")
+        .fetch_optional(executor)
+        .await
+        .map_err(StoreError::from)?;
+    let Some(row) = last else {
+        return Ok(Head::EMPTY);
+    };
+    let position = row.get::<i64, _>(0).cast_unsigned();
+    record_at(position, position, row.get(1)).map(|record| Head::after(&record))
+}
+
+/// The record whose leaf lies at `position`, which was due at `due`.
+fn record_at(due: u64, position: u64, leaf: Vec<u8>) -> Result<Record, ReadError> {
+    let record = Record::parse(leaf).map_err(|error| damaged(due, Cause::NotARecord(error)))?;
+    if position == due && record.position() == due {
+        return Ok(record);
+    }
+    let found = position.max(record.position());
+    if found > due {
+        return Err(damaged(due, Cause::Missing { last: found - 1 }));
+    }
+    let cause = Cause::Reordered { expected: due };
+    Err(damaged(record.position(), cause))
+}
+
+fn damaged(position: u64, cause: Cause) -> ReadError {
+    ReadError::Damaged(Break { position, cause })
+}
+
+async fn stored_size(executor: impl SqliteExecutor<'_>) -> Result<u64, StoreError> {
+    let size: i64 = sqlx::query_scalar("SELECT coalesce(max(position) + 1, 0) FROM records")
+        .fetch_one(executor)
+        .await?;
+    Ok(size.cast_unsigned())
+}
+
+async fn raise_epoch(connection: &mut SqliteConnection) -> Result<u64, StoreError> {
+    let epoch: i64 = sqlx::query_scalar("UPDATE writer SET epoch = epoch + 1 RETURNING epoch")
+        .fetch_one(connection)
+        .await?;
+    Ok(epoch.cast_unsigned())
+}
+
+fn database(data_dir: &DataDir) -> Database {
+    Database::new(&data_dir.ledger(), SqliteSynchronous::Full, &MIGRATOR)
+}

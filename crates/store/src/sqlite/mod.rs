@@ -1,0 +1,20 @@
+//! SQLite through sqlx: one writer connection, a small pool of readers, one file per purpose.
+
+mod commit;
+mod connect;
+mod data_dir;
+mod error;
+mod indexes;
+mod insert;
+mod log;
+mod read_model;
+mod store;
+mod turn;
+
+pub use error::{OpenError, StoreError, UniqueKey};
+pub use log::SqliteLog;
+pub use read_model::SqliteReadModel;
+pub use store::SqliteStore;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,270 @@
+//! Rows for reading, in a file of their own that may be thrown away.
+
+mod rows;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::{SqliteConnection, SqlitePool, SqliteSynchronous};
+use x811_eventlog::{AppendError, ReadError};
+use x811_ledger::port::ReadModel;
+use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange};
+use x811_protocol::did::Did;
+use x811_protocol::id::InteractionId;
+
+use super::connect::Database;
+use super::data_dir::DataDir;
+use super::error::{OpenError, StoreError};
+use super::insert::insert;
+use super::turn::Writer;
+
+static MIGRATOR: Migrator = sqlx::migrate!("../../migrations/sqlite/read");
+
+/// Most rows in one answer, whatever limit is asked for.
+const MAX_ROWS: usize = 10_000;
+
+/// The read model in `read.db` of a data directory.
+///
+/// It takes no lock: whoever owns the ledger of the directory writes it. [`ReadModel::apply`]
+/// refuses changes that do not follow what the rows reflect, so that two writers cannot mix.
+#[derive(Debug)]
+pub struct SqliteReadModel {
+    readers: SqlitePool,
+    /// Absent when opened read-only.
+    writer: Option<Writer>,
+}
+
+impl SqliteReadModel {
+    /// Opens the rows for writing; `data_dir` and the file are made if they do not exist. To
+    /// rebuild them beside the ones in use, open another directory.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::File`], [`OpenError::Database`] or [`OpenError::Migration`].
+    pub async fn open(data_dir: &Path) -> Result<SqliteReadModel, OpenError> {
+        let data_dir = DataDir::create(data_dir)?;
+        let database = database(&data_dir);
+        data_dir.create_database(database.file())?;
+        let connection = database.migrated_writer().await?;
+        Ok(SqliteReadModel {
+            readers: database.readers(),
+            writer: Some(Writer::new(database, connection)),
+        })
+    }
+
+    /// Opens the rows for reading, beside whoever writes them; the [crate] documentation says
+    /// which files must be accessible. Applying is refused with [`StoreError::ReadOnly`].
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::NoLedger`], [`OpenError::Schema`] or [`OpenError::Database`].
+    pub async fn open_read_only(data_dir: &Path) -> Result<SqliteReadModel, OpenError> {
+        let data_dir = DataDir::at(data_dir);
+        let readers = database(&data_dir).checked_readers(data_dir.path()).await?;
+        Ok(SqliteReadModel {
+            readers,
+            writer: None,
+        })
+    }
+
+    /// Throws the rows away, so that the next [`SqliteReadModel::open`] begins at the first
+    /// record. Nobody may have them open.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::File`].
+    pub fn remove(data_dir: &Path) -> Result<(), OpenError> {
+        DataDir::remove_database(&DataDir::at(data_dir).read_model())
+    }
+
+    /// Closes the database in order; [`SqliteReadModel::remove`] is safe after it.
+    pub async fn close(self) {
+        self.readers.close().await;
+        if let Some(writer) = self.writer {
+            writer.close().await;
+        }
+    }
+}
+
+impl ReadModel for SqliteReadModel {
+    async fn applied_size(&self) -> Result<u64, ReadError> {
+        let size: i64 = sqlx::query_scalar("SELECT size FROM applied")
+            .fetch_one(&self.readers)
+            .await
+            .map_err(StoreError::from)?;
+        Ok(size.cast_unsigned())
+    }
+
+    async fn apply(
+        &self,
+        old_size: u64,
+        new_size: u64,
+        changes: Vec<RowChange>,
+    ) -> Result<(), AppendError> {
+        let writer = self.writer.as_ref().ok_or(StoreError::ReadOnly)?;
+        let batch = Batch::sort(changes);
+        let mut turn = writer.begin().await?;
+        if let Err(error) = batch.write(turn.connection(), old_size, new_size).await {
+            turn.roll_back().await;
+            return Err(error.into());
+        }
+        turn.commit()
+            .await
+            .map_err(|error| AppendError::OutcomeUnknown {
+                expected_size: old_size,
+                source: Box::new(error),
+            })
+    }
+
+    async fn interaction(&self, id: InteractionId) -> Result<Option<InteractionRow>, ReadError> {
+        let row = sqlx::query(rows::SELECT_INTERACTION)
+            .bind(rows::interaction_key(id))
+            .fetch_optional(&self.readers)
+            .await
+            .map_err(StoreError::from)?;
+        Ok(row.as_ref().map(rows::read_interaction).transpose()?)
+    }
+
+    async fn interactions(
+        &self,
+        after: Option<InteractionId>,
+        limit: usize,
+    ) -> Result<Vec<InteractionRow>, ReadError> {
+        // No id is an empty blob, and every id is greater than one.
+        let rows = sqlx::query(rows::SELECT_INTERACTIONS)
+            .bind(after.map(rows::interaction_key).unwrap_or_default())
+            .bind(limit.min(MAX_ROWS) as i64)
+            .fetch_all(&self.readers)
+            .await
+            .map_err(StoreError::from)?;
+        let rows: Result<_, StoreError> = rows.iter().map(rows::read_interaction).collect();
+        Ok(rows?)
+    }
+
+    async fn deliveries(
+        &self,
+        recipient: Did,
+        from_position: u64,
+        limit: usize,
+    ) -> Result<Vec<DeliveryRow>, ReadError> {
+        let Ok(from_position) = i64::try_from(from_position) else {
+            return Ok(Vec::new());
+        };
+        let rows = sqlx::query(rows::SELECT_DELIVERIES)
+            .bind(recipient.uuid().as_bytes().as_slice())
+            .bind(from_position)
+            .bind(limit.min(MAX_ROWS) as i64)
+            .fetch_all(&self.readers)
+            .await
+            .map_err(StoreError::from)?;
+        let rows: Result<_, StoreError> = rows
+            .iter()
+            .map(|row| rows::read_delivery(recipient, row))
+            .collect();
+        Ok(rows?)
+    }
+
+    async fn stream_positions(
+        &self,
+        stream: &str,
+        from_seq: u64,
+        limit: usize,
+    ) -> Result<Vec<u64>, ReadError> {
+        let Ok(from_seq) = i64::try_from(from_seq) else {
+            return Ok(Vec::new());
+        };
+        let positions: Vec<i64> = sqlx::query_scalar(rows::SELECT_STREAM_POSITIONS)
+            .bind(stream)
+            .bind(from_seq)
+            .bind(limit.min(MAX_ROWS) as i64)
+            .fetch_all(&self.readers)
+            .await
+            .map_err(StoreError::from)?;
+        Ok(positions.into_iter().map(i64::cast_unsigned).collect())
+    }
+}
+
+/// Changes by table. Of an interaction only its last row is written.
+#[derive(Debug, Default)]
+struct Batch {
+    interactions: BTreeMap<InteractionId, Box<InteractionRow>>,
+    deliveries: Vec<DeliveryRow>,
+    stream_records: Vec<rows::StreamRecord>,
+}
+
+impl Batch {
+    fn sort(changes: Vec<RowChange>) -> Self {
+        let mut batch = Self::default();
+        for change in changes {
+            match change {
+                RowChange::Interaction(row) => {
+                    batch.interactions.insert(row.id, row);
+                }
+                RowChange::Delivery(row) => batch.deliveries.push(row),
+                RowChange::StreamRecord {
+                    stream,
+                    stream_seq,
+                    position,
+                } => batch.stream_records.push(rows::StreamRecord {
+                    stream,
+                    stream_seq,
+                    position,
+                }),
+            }
+        }
+        batch
+    }
+
+    async fn write(
+        self,
+        connection: &mut SqliteConnection,
+        old_size: u64,
+        new_size: u64,
+    ) -> Result<(), StoreError> {
+        let applied: i64 = sqlx::query_scalar("SELECT size FROM applied")
+            .fetch_one(&mut *connection)
+            .await?;
+        let applied_size = applied.cast_unsigned();
+        if old_size != applied_size || new_size < old_size {
+            return Err(StoreError::NotNext {
+                old_size,
+                new_size,
+                applied_size,
+            });
+        }
+        let interactions: Vec<_> = self.interactions.into_values().collect();
+        insert(
+            connection,
+            rows::INTERACTIONS,
+            &interactions,
+            |row, item| {
+                rows::bind_interaction(row, item);
+            },
+        )
+        .await?;
+        insert(
+            connection,
+            rows::DELIVERIES,
+            &self.deliveries,
+            rows::bind_delivery,
+        )
+        .await?;
+        insert(
+            connection,
+            rows::STREAM_RECORDS,
+            &self.stream_records,
+            rows::bind_stream_record,
+        )
+        .await?;
+        sqlx::query("UPDATE applied SET size = ?")
+            .bind(new_size.cast_signed())
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+}
+
+fn database(data_dir: &DataDir) -> Database {
+    Database::new(&data_dir.read_model(), SqliteSynchronous::Normal, &MIGRATOR)
+}

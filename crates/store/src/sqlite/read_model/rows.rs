@@ -1,0 +1,146 @@
+//! The tables of the read model: how a row is written and read back.
+
+use sqlx::Row as _;
+use sqlx::sqlite::SqliteRow;
+use uuid::Uuid;
+use x811_ledger::row::{DeliveryRow, InteractionRow};
+use x811_protocol::did::Did;
+use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::money::MicroUsdc;
+use x811_protocol::time::TimestampMs;
+
+use crate::sqlite::error::{StoreError, UniqueKey};
+use crate::sqlite::insert::{Row, Table};
+
+/// The place of a record in its stream.
+#[derive(Debug)]
+pub(super) struct StreamRecord {
+    pub(super) stream: String,
+    pub(super) stream_seq: u64,
+    pub(super) position: u64,
+}
+
+pub(super) const INTERACTIONS: Table = Table {
+    insert: "INSERT INTO interactions (id, initiator, provider, state, total_micro_usdc, \
+             deadline_at_ms, opened_at_ms, updated_at_ms, last_position, detail) ",
+    on_conflict: " ON CONFLICT (id) DO UPDATE SET initiator = excluded.initiator, \
+                  provider = excluded.provider, state = excluded.state, \
+                  total_micro_usdc = excluded.total_micro_usdc, \
+                  deadline_at_ms = excluded.deadline_at_ms, \
+                  opened_at_ms = excluded.opened_at_ms, updated_at_ms = excluded.updated_at_ms, \
+                  last_position = excluded.last_position, detail = excluded.detail",
+    columns: 10,
+    key: UniqueKey::EnvelopeId,
+};
+
+pub(super) const DELIVERIES: Table = Table {
+    insert: "INSERT INTO deliveries (recipient, position, envelope_id) ",
+    on_conflict: "",
+    columns: 3,
+    key: UniqueKey::Delivery,
+};
+
+pub(super) const STREAM_RECORDS: Table = Table {
+    insert: "INSERT INTO stream_records (stream, stream_seq, position) ",
+    on_conflict: "",
+    columns: 3,
+    key: UniqueKey::StreamPlace,
+};
+
+pub(super) const SELECT_INTERACTION: &str = "SELECT id, initiator, provider, state, total_micro_usdc, deadline_at_ms, opened_at_ms, \
+     updated_at_ms, last_position, detail FROM interactions WHERE id = ?";
+
+pub(super) const SELECT_INTERACTIONS: &str = "SELECT id, initiator, provider, state, total_micro_usdc, deadline_at_ms, opened_at_ms, \
+     updated_at_ms, last_position, detail FROM interactions WHERE id > ? ORDER BY id LIMIT ?";
+
+pub(super) const SELECT_DELIVERIES: &str = "SELECT position, envelope_id FROM deliveries \
+     WHERE recipient = ? AND position >= ? ORDER BY position LIMIT ?";
+
+pub(super) const SELECT_STREAM_POSITIONS: &str = "SELECT position FROM stream_records \
+     WHERE stream = ? AND stream_seq >= ? ORDER BY stream_seq LIMIT ?";
+
+/// The key of an interaction's row: UUID bytes, whose order is the order of ids.
+pub(super) fn interaction_key(id: InteractionId) -> Vec<u8> {
+    id.request_id().uuid().into_bytes().to_vec()
+}
+
+pub(super) fn bind_interaction(row: &mut Row<'_>, interaction: &InteractionRow) {
+    let optional_ms = |at: Option<TimestampMs>| at.map(|at| at.as_ms().cast_signed());
+    row.push_bind(interaction_key(interaction.id))
+        .push_bind(interaction.initiator.uuid().as_bytes().as_slice())
+        .push_bind(interaction.provider.uuid().as_bytes().as_slice())
+        .push_bind(&*interaction.state)
+        .push_bind(
+            interaction
+                .total
+                .map(|total| total.as_micro_usdc().cast_signed()),
+        )
+        .push_bind(optional_ms(interaction.deadline_at_ms))
+        .push_bind(interaction.opened_at_ms.as_ms().cast_signed())
+        .push_bind(interaction.updated_at_ms.as_ms().cast_signed())
+        .push_bind(interaction.last_position.cast_signed())
+        .push_bind(interaction.detail.to_string());
+}
+
+pub(super) fn bind_delivery(row: &mut Row<'_>, delivery: &DeliveryRow) {
+    row.push_bind(delivery.recipient.uuid().as_bytes().as_slice())
+        .push_bind(delivery.position.cast_signed())
+        .push_bind(delivery.envelope_id.uuid().as_bytes().as_slice());
+}
+
+pub(super) fn bind_stream_record(row: &mut Row<'_>, record: &StreamRecord) {
+    row.push_bind(&*record.stream)
+        .push_bind(record.stream_seq.cast_signed())
+        .push_bind(record.position.cast_signed());
+}
+
+pub(super) fn read_interaction(row: &SqliteRow) -> Result<InteractionRow, StoreError> {
+    let bad = |what: &str| bad_value("interactions", what);
+    let unsigned = |column| row.get::<i64, _>(column).cast_unsigned();
+    let total = row
+        .get::<Option<i64>, _>(4)
+        .map(|total| MicroUsdc::from_micro_usdc(total.cast_unsigned()))
+        .transpose()
+        .map_err(|_| bad("an impossible amount"))?;
+    Ok(InteractionRow {
+        id: envelope_id(row, 0)
+            .map(InteractionId::from)
+            .ok_or_else(|| bad("an id that is none"))?,
+        initiator: did(row, 1).ok_or_else(|| bad("an initiator that is no DID"))?,
+        provider: did(row, 2).ok_or_else(|| bad("a provider that is no DID"))?,
+        state: row.get(3),
+        total,
+        deadline_at_ms: row
+            .get::<Option<i64>, _>(5)
+            .map(|at_ms| TimestampMs::new(at_ms.cast_unsigned())),
+        opened_at_ms: TimestampMs::new(unsigned(6)),
+        updated_at_ms: TimestampMs::new(unsigned(7)),
+        last_position: unsigned(8),
+        detail: serde_json::from_str(row.get(9)).map_err(|_| bad("a detail that is no JSON"))?,
+    })
+}
+
+pub(super) fn read_delivery(recipient: Did, row: &SqliteRow) -> Result<DeliveryRow, StoreError> {
+    Ok(DeliveryRow {
+        recipient,
+        position: row.get::<i64, _>(0).cast_unsigned(),
+        envelope_id: envelope_id(row, 1)
+            .ok_or_else(|| bad_value("deliveries", "an envelope id that is none"))?,
+    })
+}
+
+fn envelope_id(row: &SqliteRow, column: usize) -> Option<EnvelopeId> {
+    let uuid = Uuid::from_slice(row.get(column)).ok()?;
+    EnvelopeId::lenient(&uuid.to_string()).ok()
+}
+
+fn did(row: &SqliteRow, column: usize) -> Option<Did> {
+    Did::from_uuid(Uuid::from_slice(row.get(column)).ok()?).ok()
+}
+
+fn bad_value(table: &'static str, what: &str) -> StoreError {
+    StoreError::BadValue {
+        table,
+        what: what.to_owned(),
+    }
+}

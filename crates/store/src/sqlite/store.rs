@@ -1,0 +1,144 @@
+//! The ledger's store: the log and what is committed with it.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use x811_eventlog::{AppendError, Head, ReadError};
+use x811_ledger::port::{Body, Commit, LedgerStore, SpentNonce};
+use x811_protocol::digest::Digest;
+use x811_protocol::event::Claim;
+use x811_protocol::evm::{ChainId, TxHash};
+use x811_protocol::id::EnvelopeId;
+use x811_protocol::time::TimestampMs;
+
+use super::error::{OpenError, StoreError};
+use super::indexes;
+use super::log::SqliteLog;
+
+/// Log, bodies, nonce journal and decision indexes in `ledger.db` of a data directory.
+///
+/// All of a [`Commit`] goes into one transaction. There is one writer: an exclusive lock on the
+/// directory keeps a second process out, and a writer epoch, raised at every open and checked in
+/// every transaction, fences out a process that lost the lock without noticing, as on a network
+/// file system (ledger-contract.md section 2).
+#[derive(Debug)]
+pub struct SqliteStore {
+    log: SqliteLog,
+}
+
+impl SqliteStore {
+    /// Becomes the writer of `data_dir`, which is made if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Owned`] when another process is the writer; see there for the others.
+    pub async fn open(data_dir: &Path) -> Result<SqliteStore, OpenError> {
+        let log = SqliteLog::open(data_dir).await?;
+        Ok(SqliteStore { log })
+    }
+
+    /// Reads `data_dir` beside whoever owns it: no lock, no epoch, no migration, no write. The
+    /// [crate] documentation says which files must be accessible. Writing is refused with
+    /// [`StoreError::ReadOnly`].
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::NoLedger`], [`OpenError::Schema`] or [`OpenError::Database`].
+    pub async fn open_read_only(data_dir: &Path) -> Result<SqliteStore, OpenError> {
+        let log = SqliteLog::open_read_only(data_dir).await?;
+        Ok(SqliteStore { log })
+    }
+
+    /// Closes the database in order and gives the directory free. Dropping the store does so too,
+    /// only later and without waiting.
+    pub async fn close(self) {
+        self.log.close().await;
+    }
+}
+
+impl LedgerStore for SqliteStore {
+    type Log = SqliteLog;
+
+    fn log(&self) -> &SqliteLog {
+        &self.log
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Head, AppendError> {
+        self.log.commit(&commit).await
+    }
+
+    async fn frontier(&self) -> Result<Option<(u64, Vec<u8>)>, ReadError> {
+        let tree: Option<(i64, Vec<u8>)> = sqlx::query_as("SELECT size, frontier FROM tree")
+            .fetch_optional(self.log.readers())
+            .await
+            .map_err(StoreError::from)?;
+        Ok(tree.map(|(size, frontier)| (size.cast_unsigned(), frontier)))
+    }
+
+    async fn bodies(&self, positions: &[u64]) -> Result<HashMap<u64, Body>, ReadError> {
+        Ok(indexes::bodies(self.log.readers(), positions).await?)
+    }
+
+    async fn idempotency(&self, tags: &[Digest]) -> Result<HashMap<Digest, u64>, ReadError> {
+        Ok(indexes::idempotency(self.log.readers(), tags).await?)
+    }
+
+    async fn envelope_positions(
+        &self,
+        ids: &[EnvelopeId],
+    ) -> Result<HashMap<EnvelopeId, u64>, ReadError> {
+        Ok(indexes::envelope_positions(self.log.readers(), ids).await?)
+    }
+
+    async fn claims(
+        &self,
+        chain_id: ChainId,
+        tx_hashes: &[TxHash],
+    ) -> Result<Vec<(Claim, u64)>, ReadError> {
+        Ok(indexes::claims(self.log.readers(), chain_id, tx_hashes).await?)
+    }
+
+    async fn spent_nonces(&self, since: TimestampMs) -> Result<Vec<SpentNonce>, ReadError> {
+        Ok(indexes::spent_nonces(self.log.readers(), since).await?)
+    }
+
+    async fn purge_nonces(&self, before: TimestampMs) -> Result<(), AppendError> {
+        // The journal is in order of time: only what goes is read, from the front.
+        let purge = sqlx::query(
+            "DELETE FROM nonce_journal WHERE seq < coalesce(
+                 (SELECT seq FROM nonce_journal WHERE at_ms >= ? ORDER BY seq LIMIT 1),
+                 9223372036854775807)",
+        )
+        .bind(before.as_ms().cast_signed());
+        self.write_one(purge).await
+    }
+
+    async fn last_tick(&self) -> Result<Option<TimestampMs>, ReadError> {
+        let at_ms: Option<i64> = sqlx::query_scalar("SELECT at_ms FROM tick")
+            .fetch_optional(self.log.readers())
+            .await
+            .map_err(StoreError::from)?;
+        Ok(at_ms.map(|at_ms| TimestampMs::new(at_ms.cast_unsigned())))
+    }
+
+    async fn tick(&self, at: TimestampMs) -> Result<(), AppendError> {
+        let tick = sqlx::query("INSERT OR REPLACE INTO tick (only_row, at_ms) VALUES (0, ?)")
+            .bind(at.as_ms().cast_signed());
+        self.write_one(tick).await
+    }
+}
+
+type Statement = sqlx::query::Query<'static, sqlx::Sqlite, sqlx::sqlite::SqliteArguments>;
+
+impl SqliteStore {
+    /// Runs one statement beside the log in a transaction of its own. What is written here may be
+    /// written twice, so an unknown outcome needs no name of its own.
+    async fn write_one(&self, statement: Statement) -> Result<(), AppendError> {
+        let mut turn = self.log.begin().await?;
+        if let Err(error) = statement.execute(turn.connection()).await {
+            turn.roll_back().await;
+            return Err(StoreError::from(error).into());
+        }
+        Ok(turn.commit().await?)
+    }
+}

@@ -1,0 +1,8 @@
+//! The promises of the SQLite backend.
+
+mod commit;
+mod guards;
+mod log;
+mod read_model;
+mod read_only;
+mod sample;

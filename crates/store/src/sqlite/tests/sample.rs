@@ -1,0 +1,83 @@
+//! Things to store.
+
+use serde_json::json;
+use sqlx::ConnectOptions;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use std::path::Path;
+use std::sync::Arc;
+use uuid::Uuid;
+use x811_eventlog::{Draft, Head, Record};
+use x811_ledger::port::{Body, Commit};
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
+use x811_protocol::event::Claim;
+use x811_protocol::evm::{ChainId, TxHash};
+use x811_protocol::id::EnvelopeId;
+
+pub(super) const BASE_SEPOLIA: ChainId = ChainId::new(84_532);
+
+/// `count` small records that continue `head`.
+pub(super) fn records(head: Head, count: u64) -> Vec<Record> {
+    let mut end = head;
+    (0..count)
+        .map(|_| {
+            let draft = Draft {
+                recorded_at_ms: end.recorded_at_ms + 1,
+                stream: "s".to_owned(),
+                stream_seq: end.size,
+                event: json!({ "type": "t" }),
+            };
+            let record = Record::seal(end.size, end.hash, draft).unwrap();
+            end = Head::after(&record);
+            record
+        })
+        .collect()
+}
+
+/// A commit of `count` records that continue `head`, with a frontier and nothing else.
+pub(super) fn commit(head: Head, count: u64) -> Commit {
+    Commit {
+        expected_size: head.size,
+        records: records(head, count),
+        frontier: format!("frontier of {}", head.size + count).into_bytes(),
+        ..Commit::default()
+    }
+}
+
+pub(super) fn body(position: u64, bytes: &[u8]) -> Body {
+    Body {
+        position,
+        digest: Digest::of(bytes),
+        bytes: Arc::from(bytes),
+    }
+}
+
+pub(super) fn digest(n: u64) -> Digest {
+    Digest::of(&n.to_be_bytes())
+}
+
+/// In order of `n`, as UUIDv7 are in order of time.
+pub(super) fn envelope_id(n: u64) -> EnvelopeId {
+    EnvelopeId::from_parts(1_767_225_600_000 + n, &[7; 10])
+}
+
+pub(super) fn did(n: u8) -> Did {
+    Did::from_uuid(Uuid::from_bytes([
+        n, 0, 0, 0, 0, 0, 0x40, 0, 0x80, 0, 0, 0, 0, 0, 0, 0,
+    ]))
+    .unwrap()
+}
+
+pub(super) fn claim(transaction: u8, ordinal: u64) -> Claim {
+    Claim {
+        chain_id: BASE_SEPOLIA,
+        tx_hash: TxHash::from_bytes([transaction; 32]),
+        ordinal,
+    }
+}
+
+/// Somebody with a shell on the file.
+pub(super) async fn stranger(file: &Path) -> SqliteConnection {
+    let options = SqliteConnectOptions::new().filename(file);
+    options.connect().await.unwrap()
+}
