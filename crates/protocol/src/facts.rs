@@ -125,7 +125,11 @@ pub struct RequestFacts {
     /// How the initiator's software treats an OFFER.
     pub acceptance_policy: AcceptancePolicy,
     /// Up to here policy `threshold` accepts by itself; absent counts as zero (AX-13).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given"
+    )]
     pub threshold_amount: Option<MicroUsdc>,
     /// SHA-256 of `from`, a zero byte and the idempotency key (AX-12).
     pub idempotency_tag: Digest,
@@ -160,7 +164,11 @@ pub struct OfferFacts {
     #[serde(deserialize_with = "positive_integer")]
     pub expiry_s: u64,
     /// The account to pay, if the offer names one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given"
+    )]
     pub payment_address: Option<EvmAddress>,
     /// SHA-256 of the payload's RFC 8785 form: the `offer_hash` of an ACCEPT (AE-57).
     pub payload_hash: Digest,
@@ -226,13 +234,20 @@ pub struct ResultFacts {
     #[serde(deserialize_with = "content_type")]
     pub content_type: String,
     /// Size of the content in bytes, if the provider states it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(deserialize_with = "optional_integer")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given_integer"
+    )]
     pub result_size: Option<u64>,
     /// Where the content is.
     pub location: Location,
     /// Whether the inline content has the stated hash; absent for content by URL.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given"
+    )]
     pub content_matches: Option<bool>,
 }
 
@@ -260,7 +275,11 @@ pub struct VerifyFacts {
     /// Whether the result is accepted.
     pub verified: bool,
     /// Why not; present exactly when `verified` is false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given"
+    )]
     pub dispute_code: Option<DisputeCode>,
 }
 
@@ -286,7 +305,11 @@ pub struct PaymentFacts {
     /// The transaction that moved the USDC.
     pub tx_hash: TxHash,
     /// A second transaction that moved the fee, if it is another than `tx_hash`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given"
+    )]
     pub fee_tx_hash: Option<TxHash>,
     /// The whole amount paid, fee included (AX-17).
     pub amount: MicroUsdc,
@@ -328,7 +351,11 @@ pub struct ErrorFacts {
     /// The code of the registry.
     pub code: Code,
     /// The envelope that caused the error, if it is named.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given"
+    )]
     pub related_message_id: Option<EnvelopeId>,
 }
 
@@ -508,11 +535,16 @@ fn positive_integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D
     }
 }
 
-fn optional_integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let integer = u64::deserialize(deserializer)?;
-    if integer <= MAX_SAFE_INTEGER {
-        Ok(Some(integer))
-    } else {
-        Err(D::Error::custom("must be an integer up to 2^53 - 1"))
+/// An optional member that is there: `null` is no way to leave it out (record.md section 1).
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+fn given_integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    match u64::deserialize(deserializer)? {
+        integer @ 0..=MAX_SAFE_INTEGER => Ok(Some(integer)),
+        _ => Err(D::Error::custom("must be an integer up to 2^53 - 1")),
     }
 }
