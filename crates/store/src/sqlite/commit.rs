@@ -25,6 +25,7 @@ const BODIES: Table = Table {
     key: UniqueKey::Body,
 };
 
+/// Its key is the place in the journal, which SQLite gives.
 const NONCES: Table = Table {
     insert: "INSERT INTO nonce_journal (at_ms, tag, refused_code, repeated_position) ",
     on_conflict: "",
