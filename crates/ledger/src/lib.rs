@@ -2,7 +2,31 @@
 //!
 //! `protocol` says what a message means and `eventlog` what a record is; this crate joins them: one
 //! sequencer owns the order, the live state and the clock that is recorded. Everything it needs from
-//! outside comes through the traits of [`port`].
+//! outside comes through the traits of [`port`], [`clock`] and [`entropy`].
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | [`submission`] | the half of a message's way that needs no order: parse, verify, read |
+//! | `turn`, `watch` | the half that does: messages, observations, time, on a draft |
+//! | [`world`], `draft` | what the log adds up to, and what a batch would make of it |
+//! | `sequencer` | the one task that owns both, and group commits |
+//! | [`notice`] | what the ledger tells parties, signed |
+//! | [`projection`], [`row`] | rows for readers |
+//! | [`port`], [`clock`], [`entropy`] | what it needs from outside |
 
+pub mod agent;
+pub mod answer;
+pub mod clock;
+mod draft;
+pub mod entropy;
+pub mod notice;
 pub mod port;
+pub mod projection;
+mod recent;
 pub mod row;
+pub mod sequencer;
+pub mod stream;
+pub mod submission;
+mod turn;
+mod watch;
+pub mod world;

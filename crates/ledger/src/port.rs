@@ -81,12 +81,10 @@ pub trait LedgerStore: Send + Sync + 'static {
     fn log(&self) -> &Self::Log;
 
     /// Makes `commit` durable; checks the writer epoch.
-    fn commit(&self, commit: Commit)
-    -> impl Future<Output = Result<Head, AppendError>> + Send;
+    fn commit(&self, commit: Commit) -> impl Future<Output = Result<Head, AppendError>> + Send;
 
     /// Size and running state of the tree at the last commit; `None` on an empty log.
-    fn frontier(&self)
-    -> impl Future<Output = Result<Option<(u64, Vec<u8>)>, ReadError>> + Send;
+    fn frontier(&self) -> impl Future<Output = Result<Option<(u64, Vec<u8>)>, ReadError>> + Send;
 
     /// The bodies at these positions; absent ones are left out.
     fn bodies(

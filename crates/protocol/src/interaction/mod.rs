@@ -3,11 +3,12 @@
 //! | file | what it decides |
 //! |---|---|
 //! | [`table`] | who may send what in which state; which window leads where |
-//! | [`state`] | what each state carries |
-//! | [`message`] | guards of the eight messages |
-//! | [`settlement`] | the schedule of looks and what a sweep means |
+//! | `state` | what each state carries |
+//! | `message` | guards of the eight messages |
+//! | `settlement` | the schedule of looks and what a sweep means |
+//! | `clock` | what downtime and blindness do to its clocks |
 //! | [`claim`] | which transfers pay |
-//! | [`evolve`] | what a record makes of the state |
+//! | `evolve` | what a record makes of the state |
 //!
 //! Sources: AE-9…37, AE-98…105, AX-1…20, design.md section 7, ledger-contract.md section 5.
 

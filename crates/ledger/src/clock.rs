@@ -1,0 +1,249 @@
+//! Time as the ledger records it: the wall clock, anchored to a monotonic one, never going back.
+//!
+//! A wall clock that jumps by more than five seconds against the monotonic one is not believed at
+//! once: until it is settled nothing lapses and the ledger is not ready (ledger-contract.md
+//! section 1.2).
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use x811_protocol::time::TimestampMs;
+
+/// A wall clock and a monotonic one. Everything in this crate that needs time asks one of these.
+pub trait Clock: Send + Sync + 'static {
+    /// Milliseconds since the Unix epoch, as the machine believes now; may jump.
+    fn wall(&self) -> TimestampMs;
+
+    /// Milliseconds since some fixed moment; never goes back, never jumps.
+    fn monotonic_ms(&self) -> u64;
+
+    /// Waits for that long, as the monotonic clock counts.
+    fn sleep_ms(&self, ms: u64) -> impl Future<Output = ()> + Send;
+}
+
+/// The machine's own clocks.
+#[derive(Debug)]
+pub struct SystemClock {
+    started: Instant,
+}
+
+impl SystemClock {
+    /// The machine's own clocks.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the machine's clock"
+    )]
+    pub fn new() -> SystemClock {
+        SystemClock {
+            started: Instant::now(),
+        }
+    }
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        SystemClock::new()
+    }
+}
+
+impl Clock for SystemClock {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the machine's clock"
+    )]
+    fn wall(&self) -> TimestampMs {
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        TimestampMs::new(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn monotonic_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    async fn sleep_ms(&self, ms: u64) {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+    }
+}
+
+/// A clock that a test moves by hand.
+#[derive(Debug)]
+pub struct ManualClock {
+    wall_ms: AtomicU64,
+    monotonic_ms: AtomicU64,
+    moved: tokio::sync::Notify,
+}
+
+impl ManualClock {
+    /// A clock that stands at `wall`.
+    pub fn at(wall: TimestampMs) -> ManualClock {
+        ManualClock {
+            wall_ms: AtomicU64::new(wall.as_ms()),
+            monotonic_ms: AtomicU64::new(0),
+            moved: tokio::sync::Notify::new(),
+        }
+    }
+
+    /// Lets `ms` pass on both clocks.
+    pub fn advance_ms(&self, ms: u64) {
+        self.wall_ms.fetch_add(ms, Ordering::SeqCst);
+        self.monotonic_ms.fetch_add(ms, Ordering::SeqCst);
+        self.moved.notify_waiters();
+    }
+
+    /// Sets the wall clock alone, as an operator or a bad time server would.
+    pub fn jump_wall_to(&self, wall: TimestampMs) {
+        self.wall_ms.store(wall.as_ms(), Ordering::SeqCst);
+        self.moved.notify_waiters();
+    }
+}
+
+impl Clock for ManualClock {
+    fn wall(&self) -> TimestampMs {
+        TimestampMs::new(self.wall_ms.load(Ordering::SeqCst))
+    }
+
+    fn monotonic_ms(&self) -> u64 {
+        self.monotonic_ms.load(Ordering::SeqCst)
+    }
+
+    async fn sleep_ms(&self, ms: u64) {
+        let until = self.monotonic_ms() + ms;
+        loop {
+            let moved = self.moved.notified();
+            if self.monotonic_ms() >= until {
+                return;
+            }
+            moved.await;
+        }
+    }
+}
+
+/// How far wall and anchored clock may differ before the wall clock is not believed.
+const JUMP_MS: u64 = 5_000;
+
+/// How long a wall clock that jumped forward must hold its new course before it is adopted.
+const SETTLE_MS: u64 = 10_000;
+
+/// The clock that is recorded.
+#[derive(Debug)]
+pub struct LedgerClock<C> {
+    clock: std::sync::Arc<C>,
+    anchor: Mutex<Anchor>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Anchor {
+    wall: TimestampMs,
+    monotonic_ms: u64,
+    /// When the jump now being waited for was first seen, and by how much.
+    jump: Option<Jump>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Jump {
+    seen_monotonic_ms: u64,
+    ahead_ms: u64,
+}
+
+/// What a check of the wall clock found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClockState {
+    /// Wall and anchored clock agree.
+    Settled,
+    /// They do not; nothing lapses.
+    Unsettled,
+    /// The wall clock has held its new course ahead of ours: time is adopted, and the gap counts
+    /// as downtime.
+    Adopted {
+        /// By how much.
+        gap_ms: u64,
+    },
+}
+
+impl<C: Clock> LedgerClock<C> {
+    /// A clock that starts at the wall clock, but not before `floor`.
+    pub fn start(clock: std::sync::Arc<C>, floor: TimestampMs) -> LedgerClock<C> {
+        let anchor = Anchor {
+            wall: clock.wall().max(floor),
+            monotonic_ms: clock.monotonic_ms(),
+            jump: None,
+        };
+        LedgerClock {
+            clock,
+            anchor: Mutex::new(anchor),
+        }
+    }
+
+    /// Now, as it is recorded.
+    pub fn now(&self) -> TimestampMs {
+        let anchor = *self.lock();
+        let elapsed_ms = self
+            .clock
+            .monotonic_ms()
+            .saturating_sub(anchor.monotonic_ms);
+        anchor.wall.saturating_add_ms(elapsed_ms)
+    }
+
+    /// Milliseconds on the monotonic clock.
+    pub fn monotonic_ms(&self) -> u64 {
+        self.clock.monotonic_ms()
+    }
+
+    /// The clock inside, for waiting.
+    pub fn source(&self) -> &C {
+        &self.clock
+    }
+
+    /// Whether the wall clock is believed, without changing anything.
+    pub fn is_settled(&self) -> bool {
+        self.lock().jump.is_none()
+    }
+
+    /// Compares the wall clock with the anchored one.
+    pub fn check(&self) -> ClockState {
+        let now = self.now();
+        let wall = self.clock.wall();
+        let monotonic_ms = self.clock.monotonic_ms();
+        let mut anchor = self.lock();
+        if wall.since(now).max(now.since(wall)) <= JUMP_MS {
+            // Small differences are followed forward, a drift at a time; never back.
+            *anchor = Anchor {
+                wall: wall.max(now),
+                monotonic_ms,
+                jump: None,
+            };
+            return ClockState::Settled;
+        }
+        let ahead_ms = wall.since(now);
+        match anchor.jump {
+            Some(jump)
+                if ahead_ms > 0
+                    && jump.ahead_ms.abs_diff(ahead_ms) <= 1_000
+                    && monotonic_ms >= jump.seen_monotonic_ms + SETTLE_MS =>
+            {
+                *anchor = Anchor {
+                    wall,
+                    monotonic_ms,
+                    jump: None,
+                };
+                ClockState::Adopted { gap_ms: ahead_ms }
+            }
+            Some(jump) if jump.ahead_ms.abs_diff(ahead_ms) <= 1_000 => ClockState::Unsettled,
+            _ => {
+                anchor.jump = Some(Jump {
+                    seen_monotonic_ms: monotonic_ms,
+                    ahead_ms,
+                });
+                ClockState::Unsettled
+            }
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Anchor> {
+        self.anchor
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,292 @@
+//! The overlay: what a batch would make of the world, together with everything that has to be made
+//! durable for it. Published when the commit holds; dropped whole when it does not.
+
+use crate::port::{Body, Commit, NonceOutcome, SpentNonce};
+use crate::projection;
+use crate::row::RowChange;
+use crate::stream::Stream;
+use crate::world::{Fault, FirstAnswer, World};
+use std::collections::HashMap;
+use std::sync::Arc;
+use x811_eventlog::{MAX_BATCH_BYTES, Record};
+use x811_protocol::digest::Digest;
+use x811_protocol::event::{Claim, EnvelopeAccepted, Event};
+use x811_protocol::facts::Facts;
+use x811_protocol::id::InteractionId;
+use x811_protocol::interaction::{Interaction, State};
+use x811_protocol::kernel::{Illegal, Journal};
+use x811_protocol::time::TimestampMs;
+
+/// A batch stops taking more once it holds this much, so that one more item still fits.
+const BATCH_BYTES_GOAL: usize = MAX_BATCH_BYTES * 3 / 4;
+
+/// A batch being decided.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    world: World,
+    commit: Commit,
+    changes: Vec<RowChange>,
+    idempotency: HashMap<Digest, FirstRequest>,
+    record_bytes: usize,
+}
+
+/// What is known of the first REQUEST under an idempotency key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FirstRequest {
+    pub(crate) position: u64,
+    pub(crate) to: x811_protocol::did::Did,
+    pub(crate) payload_hash: Digest,
+}
+
+/// Where an event was put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Appended {
+    pub(crate) position: u64,
+    pub(crate) hash: Digest,
+}
+
+/// Where a draft stood before an item, so that a defect in one item costs that item alone.
+pub(crate) struct Savepoint {
+    world: World,
+    records: usize,
+    bodies: usize,
+    nonces: usize,
+    envelope_ids: usize,
+    idempotency: usize,
+    claims: usize,
+    changes: usize,
+    record_bytes: usize,
+}
+
+impl Draft {
+    pub(crate) fn on(world: &World) -> Draft {
+        let expected_size = world.head().size;
+        Draft {
+            world: world.clone(),
+            commit: Commit {
+                expected_size,
+                ..Commit::default()
+            },
+            changes: Vec::new(),
+            idempotency: HashMap::new(),
+            record_bytes: 0,
+        }
+    }
+
+    pub(crate) fn world(&self) -> &World {
+        &self.world
+    }
+
+    pub(crate) fn world_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.record_bytes >= BATCH_BYTES_GOAL
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.commit.records.is_empty() && self.commit.nonces.is_empty()
+    }
+
+    pub(crate) fn savepoint(&self) -> Savepoint {
+        Savepoint {
+            world: self.world.clone(),
+            records: self.commit.records.len(),
+            bodies: self.commit.bodies.len(),
+            nonces: self.commit.nonces.len(),
+            envelope_ids: self.commit.envelope_ids.len(),
+            idempotency: self.commit.idempotency.len(),
+            claims: self.commit.claims.len(),
+            changes: self.changes.len(),
+            record_bytes: self.record_bytes,
+        }
+    }
+
+    pub(crate) fn restore(&mut self, savepoint: Savepoint) {
+        let size = savepoint.world.head().size;
+        self.world = savepoint.world;
+        self.commit.records.truncate(savepoint.records);
+        self.commit.bodies.truncate(savepoint.bodies);
+        self.commit.nonces.truncate(savepoint.nonces);
+        self.commit.envelope_ids.truncate(savepoint.envelope_ids);
+        self.commit.idempotency.truncate(savepoint.idempotency);
+        self.commit.claims.truncate(savepoint.claims);
+        self.changes.truncate(savepoint.changes);
+        self.record_bytes = savepoint.record_bytes;
+        self.idempotency.retain(|_, first| first.position < size);
+    }
+
+    /// The world as decided, what to commit for it, and what changes for readers.
+    pub(crate) fn finish(mut self) -> (World, Commit, Vec<RowChange>) {
+        self.commit.frontier = self.world.frontier().to_bytes();
+        (self.world, self.commit, self.changes)
+    }
+
+    /// Seals `event`, applies it and keeps it for the commit.
+    pub(crate) fn append(
+        &mut self,
+        stream: &Stream,
+        event: Event,
+        body: Option<&Arc<[u8]>>,
+        now: TimestampMs,
+    ) -> Result<Appended, Fault> {
+        let record = self.seal(stream, &event, now)?;
+        let touched = self.world.apply(&record, &event)?;
+        self.changes
+            .extend(projection::changes(&self.world, &record, &event, &touched));
+        self.index(&record, &event, body);
+        let appended = Appended {
+            position: record.position(),
+            hash: Digest::from_bytes(*record.hash().as_bytes()),
+        };
+        self.record_bytes += record.bytes().len();
+        self.commit.records.push(record);
+        Ok(appended)
+    }
+
+    fn seal(&self, stream: &Stream, event: &Event, now: TimestampMs) -> Result<Record, Fault> {
+        let head = self.world.head();
+        let misplaced = || Fault::Misplaced {
+            position: head.size,
+            event: event.type_name(),
+            stream: stream.to_string(),
+            why: "the stream cannot exist yet",
+        };
+        let draft = x811_eventlog::Draft {
+            recorded_at_ms: now.as_ms(),
+            stream: stream.to_string(),
+            stream_seq: self.world.next_seq(stream).ok_or_else(misplaced)?,
+            event: serde_json::to_value(event).map_err(|source| Fault::Unreadable {
+                position: head.size,
+                source,
+            })?,
+        };
+        Ok(Record::seal(head.size, head.hash, draft)?)
+    }
+
+    fn index(&mut self, record: &Record, event: &Event, body: Option<&Arc<[u8]>>) {
+        let position = record.position();
+        if let Some(envelope) = event.envelope() {
+            self.commit.envelope_ids.push((envelope.id, position));
+            if let Some(bytes) = body {
+                let body = Body {
+                    position,
+                    digest: envelope.digest,
+                    bytes: bytes.clone(),
+                };
+                self.commit.bodies.push(body);
+            }
+        }
+        if let Event::EnvelopeAccepted(EnvelopeAccepted {
+            facts: Facts::Request(request),
+            envelope,
+            ..
+        }) = event
+        {
+            let first = FirstRequest {
+                position,
+                to: envelope.to,
+                payload_hash: request.payload_hash,
+            };
+            self.idempotency.insert(request.idempotency_tag, first);
+            self.commit
+                .idempotency
+                .push((request.idempotency_tag, position));
+        }
+        if let Event::Confirmed(confirmed) = event {
+            self.commit
+                .claims
+                .extend(confirmed.claims.iter().map(|claim| (*claim, position)));
+        }
+    }
+
+    /// The first REQUEST of this batch under an idempotency key.
+    pub(crate) fn first_request(&self, tag: &Digest) -> Option<FirstRequest> {
+        self.idempotency.get(tag).copied()
+    }
+
+    /// Transfers claimed by this batch.
+    pub(crate) fn claims(&self) -> impl Iterator<Item = Claim> {
+        self.commit.claims.iter().map(|(claim, _)| *claim)
+    }
+
+    /// Spends a nonce whose answer leaves no record.
+    pub(crate) fn spend_nonce(&mut self, tag: Digest, outcome: NonceOutcome, at: TimestampMs) {
+        let answer = match outcome {
+            NonceOutcome::Repeated { position } => FirstAnswer::Record(position),
+            NonceOutcome::Refused(code) => FirstAnswer::Refused(code),
+        };
+        self.world.spend_nonce(tag, answer, at);
+        self.commit.nonces.push(SpentNonce {
+            tag,
+            at_ms: at,
+            outcome,
+        });
+    }
+}
+
+/// One interaction's stream in a draft.
+pub(crate) struct InteractionJournal<'a> {
+    pub(crate) draft: &'a mut Draft,
+    pub(crate) id: InteractionId,
+    pub(crate) now: TimestampMs,
+    /// Body of the envelope being decided.
+    pub(crate) body: Option<&'a Arc<[u8]>>,
+    /// The state after the last event, also when that ended the interaction.
+    pub(crate) state: Option<State>,
+    /// Where the last accepted envelope was put.
+    pub(crate) accepted: Option<Appended>,
+    /// A fault that is none of the machine's: the draft must not be used any more.
+    pub(crate) fault: Option<Fault>,
+}
+
+impl<'a> InteractionJournal<'a> {
+    pub(crate) fn open(
+        draft: &'a mut Draft,
+        id: InteractionId,
+        body: Option<&'a Arc<[u8]>>,
+        now: TimestampMs,
+    ) -> InteractionJournal<'a> {
+        let state = draft.world().interaction(id).map(|live| live.state.clone());
+        InteractionJournal {
+            draft,
+            id,
+            now,
+            body,
+            state,
+            accepted: None,
+            fault: None,
+        }
+    }
+}
+
+impl Journal<Interaction> for InteractionJournal<'_> {
+    fn state(&self) -> Option<&State> {
+        self.state.as_ref()
+    }
+
+    fn record(&mut self, event: Event) -> Result<(), Illegal> {
+        if self.fault.is_some() {
+            return Ok(());
+        }
+        let is_envelope = event.envelope().is_some();
+        let body = if is_envelope { self.body } else { None };
+        let stream = Stream::Interaction(self.id);
+        match self.draft.append(&stream, event, body, self.now) {
+            Ok(appended) => {
+                if is_envelope {
+                    self.accepted = Some(appended);
+                }
+                let live = self.draft.world().latest(self.id);
+                self.state = live.map(|live| live.state.clone());
+                Ok(())
+            }
+            Err(Fault::Illegal(illegal)) => Err(illegal),
+            Err(fault) => {
+                self.fault = Some(fault);
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What a round looks up before it decides, and the decision of one item.
+
+use super::{Item, PATIENCE_MS, Sequencer};
+use crate::answer::{Answer, Verdict};
+use crate::clock::Clock;
+use crate::draft::{Draft, FirstRequest};
+use crate::entropy::Entropy;
+use crate::notice::SignedNotice;
+use crate::port::LedgerStore;
+use crate::stream::Stream;
+use crate::submission::Content;
+use crate::turn::{self, Lookups};
+use crate::watch;
+use crate::world::{Fault, World};
+use std::collections::{BTreeSet, HashMap};
+use tokio::sync::oneshot;
+use x811_eventlog::{EventLog, ReadError};
+use x811_protocol::code::Code;
+use x811_protocol::event::{Event, NoticeIssued};
+use x811_protocol::facts::Facts;
+use x811_protocol::id::EnvelopeId;
+use x811_protocol::observation::{Observation, TransactionStatus};
+use x811_protocol::parameters::Leniency;
+use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::time::TimestampMs;
+
+/// A decided message, waiting for its commit.
+pub(super) struct Reply {
+    pub(super) verdict: Verdict,
+    pub(super) to: oneshot::Sender<Result<Answer, Refusal>>,
+}
+
+/// X811-9001: the message waits no longer; it may be sent again as it is.
+pub(crate) fn busy(why: &str) -> Refusal {
+    Refusal::new(
+        Code::RateLimitExceeded,
+        Kind::Limit,
+        format!("{why}: send the same message again after the time that Retry-After names"),
+    )
+}
+
+/// X811-9002: a defect or a failing disk; nothing was recorded.
+pub(super) fn failed() -> Refusal {
+    Refusal::new(
+        Code::InternalError,
+        Kind::Internal,
+        "the ledger could not record the message; nothing happened: send the same one again",
+    )
+}
+
+/// Everything the items need from the indexes, in a few queries.
+pub(super) async fn look_up<S: LedgerStore>(
+    store: &S,
+    world: &World,
+    items: impl IntoIterator<Item = &Item>,
+) -> Result<Lookups, ReadError> {
+    let mut wanted = Wanted::default();
+    for item in items {
+        wanted.note(item, world);
+    }
+    let mut lookups = Lookups::default();
+    if !wanted.tags.is_empty() {
+        lookups.requests = first_requests(store, &wanted.tags).await?;
+    }
+    if !wanted.ids.is_empty() {
+        lookups.known_envelopes = store
+            .envelope_positions(&wanted.ids)
+            .await?
+            .into_keys()
+            .collect();
+    }
+    for (network, hashes) in wanted.mined {
+        let Some(chain_id) = world
+            .parameters()
+            .and_then(|(_, parameters)| parameters.network(&network))
+            .map(|network| network.chain_id)
+        else {
+            continue;
+        };
+        let hashes: Vec<_> = hashes.into_iter().collect();
+        let claims = store.claims(chain_id, &hashes).await?;
+        lookups
+            .claims
+            .extend(claims.into_iter().map(|(claim, _)| claim));
+    }
+    Ok(lookups)
+}
+
+#[derive(Default)]
+struct Wanted {
+    tags: Vec<x811_protocol::digest::Digest>,
+    ids: Vec<EnvelopeId>,
+    mined: HashMap<String, BTreeSet<x811_protocol::evm::TxHash>>,
+}
+
+impl Wanted {
+    fn note(&mut self, item: &Item, world: &World) {
+        match item {
+            Item::Message { message, .. } => {
+                let lenient = world
+                    .parameters()
+                    .is_some_and(|(_, parameters)| parameters.is_lenient(Leniency::Uuids));
+                if lenient {
+                    self.ids.push(message.header.id);
+                }
+                if let Ok(Content::Facts(facts)) = &message.content {
+                    self.note_facts(facts, world);
+                }
+            }
+            Item::Observation(observation) => {
+                if let Observation::Sweep(sweep) = &**observation {
+                    let mined = sweep.transactions.iter().filter_map(|(hash, status)| {
+                        matches!(status, TransactionStatus::Mined(_)).then_some(*hash)
+                    });
+                    self.mined
+                        .entry(sweep.network.clone())
+                        .or_default()
+                        .extend(mined);
+                }
+            }
+            Item::Notices(_) => {}
+        }
+    }
+
+    /// References to interactions that are not live need the index of all ids ever.
+    fn note_facts(&mut self, facts: &Facts, world: &World) {
+        let reference = match facts {
+            Facts::Request(request) => {
+                self.tags.push(request.idempotency_tag);
+                return;
+            }
+            Facts::Offer(offer) => Some(offer.request_id),
+            Facts::Accept(accept) => Some(accept.offer_id),
+            Facts::Reject(reject) => Some(reject.offer_id),
+            Facts::Result(result) => Some(result.request_id),
+            Facts::Verify(verify) => Some(verify.request_id),
+            Facts::Payment(payment) => Some(payment.request_id),
+            Facts::Error(error) => error.related_message_id,
+            Facts::Custom(_) => None,
+        };
+        self.ids
+            .extend(reference.filter(|reference| world.route(*reference).is_none()));
+    }
+}
+
+async fn first_requests<S: LedgerStore>(
+    store: &S,
+    tags: &[x811_protocol::digest::Digest],
+) -> Result<HashMap<x811_protocol::digest::Digest, FirstRequest>, ReadError> {
+    let mut requests = HashMap::new();
+    for (tag, position) in store.idempotency(tags).await? {
+        let records = store.log().read(position, 1).await?;
+        let event = records
+            .first()
+            .and_then(|record| Event::from_value(record.event()).ok());
+        if let Some(Event::EnvelopeAccepted(accepted)) = event
+            && let Facts::Request(request) = accepted.facts
+        {
+            let first = FirstRequest {
+                position,
+                to: accepted.envelope.to,
+                payload_hash: request.payload_hash,
+            };
+            requests.insert(tag, first);
+        }
+    }
+    Ok(requests)
+}
+
+impl<S, C, E> Sequencer<S, C, E>
+where
+    S: LedgerStore,
+    C: Clock,
+    E: Entropy,
+{
+    /// Decides one item on the draft. A fault costs that item alone.
+    pub(super) fn decide(
+        &self,
+        draft: &mut Draft,
+        item: Item,
+        lookups: &Lookups,
+        replies: &mut Vec<Reply>,
+    ) {
+        let savepoint = draft.savepoint();
+        let now = self.clock.now();
+        let faulted = match item {
+            Item::Message {
+                message,
+                queued_at_ms,
+                reply,
+            } => {
+                let waited_ms = self.clock.monotonic_ms().saturating_sub(queued_at_ms);
+                if waited_ms > PATIENCE_MS {
+                    let _ = reply.send(Err(busy("the message waited too long for its turn")));
+                    return;
+                }
+                match turn::take(draft, &message, lookups, now) {
+                    Ok(verdict) => {
+                        replies.push(Reply { verdict, to: reply });
+                        None
+                    }
+                    Err(fault) => {
+                        let _ = reply.send(Err(failed()));
+                        Some(fault)
+                    }
+                }
+            }
+            Item::Observation(observation) => {
+                watch::observe(draft, &observation, lookups, now).err()
+            }
+            Item::Notices(notices) => notices
+                .into_iter()
+                .try_for_each(|notice| record(draft, notice, now))
+                .err(),
+        };
+        if let Some(fault) = faulted {
+            tracing::error!(%fault, "a decision broke the rules and was dropped");
+            draft.restore(savepoint);
+        }
+    }
+}
+
+/// Records a notice, unless it is not owed any more.
+fn record(draft: &mut Draft, notice: SignedNotice, now: TimestampMs) -> Result<(), Fault> {
+    let to = notice.envelope.to;
+    let owed = draft
+        .world()
+        .owed()
+        .any(|(cause, party, _)| (cause, party) == (notice.cause, to));
+    if !owed {
+        return Ok(());
+    }
+    let stream = Stream::Interaction(notice.interaction);
+    let event = Event::NoticeIssued(NoticeIssued {
+        to,
+        code: Some(notice.code),
+        cause: notice.cause,
+        envelope: notice.envelope,
+    });
+    draft
+        .append(&stream, event, Some(&notice.body), now)
+        .map(|_| ())
+}

@@ -1,0 +1,194 @@
+//! From a draft to durable records, and from there to everybody who waits.
+
+use super::batch::{Reply, failed};
+use super::projector::Batch;
+use super::{Sequencer, owed};
+use crate::answer::{Accepted, Answer, Verdict};
+use crate::clock::Clock;
+use crate::draft::Draft;
+use crate::entropy::Entropy;
+use crate::notice::Owed;
+use crate::port::{Commit, LedgerStore};
+use crate::turn::nonce_replay;
+use crate::world::{Fault, World};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use x811_eventlog::{AppendError, EventLog, ReadError, Record};
+use x811_protocol::event::Event;
+use x811_protocol::refusal::Refusal;
+
+/// Why the sequencer ended. The process must end with it and start again.
+#[derive(Debug, thiserror::Error)]
+pub enum Stopped {
+    /// Another writer took over, or the log is not what memory says.
+    #[error("another writer has the log: {0}. Make sure that one process only uses it, then start")]
+    Fenced(#[source] AppendError),
+    /// It cannot be found out whether the last commit holds.
+    #[error("the log cannot be read after a commit of unknown outcome: {0}. Mend it, then start")]
+    Unreadable(#[source] ReadError),
+    /// The readers' projection is gone.
+    #[error("the projection has ended: see the errors before this one, then start again")]
+    Projection,
+    /// A rule was broken by the ledger itself.
+    #[error("the ledger broke its own rules: {0}. Report it, with an export of the log")]
+    Defect(#[source] Fault),
+}
+
+impl<S, C, E> Sequencer<S, C, E>
+where
+    S: LedgerStore,
+    C: Clock,
+    E: Entropy,
+{
+    /// Makes the draft durable; on failure it is dropped whole and nobody is told of success.
+    pub(super) async fn commit(
+        &mut self,
+        draft: Draft,
+        replies: Vec<Reply>,
+    ) -> Result<(), Stopped> {
+        let is_empty = draft.is_empty();
+        let (world, commit, changes) = draft.finish();
+        if !is_empty {
+            let records = commit.records.clone();
+            match self.store.commit(commit.clone()).await {
+                Ok(_) => {}
+                Err(error) => match self.after_failure(error, &commit).await? {
+                    Outcome::Holds => {}
+                    Outcome::Nothing => {
+                        refuse(replies);
+                        return Ok(());
+                    }
+                },
+            }
+            self.set_readiness(|readiness| readiness.last_commit_failed = false);
+            let batch = Batch {
+                old_size: self.world.head().size,
+                new_size: world.head().size,
+                changes,
+            };
+            self.publish(world, &records);
+            if batch.old_size < batch.new_size && self.projections.send(batch).await.is_err() {
+                refuse(replies);
+                return Err(Stopped::Projection);
+            }
+            self.answer(replies, &records).await;
+            return Ok(());
+        }
+        self.publish(world, &[]);
+        self.answer(replies, &[]).await;
+        Ok(())
+    }
+
+    async fn after_failure(&self, error: AppendError, commit: &Commit) -> Result<Outcome, Stopped> {
+        match error {
+            AppendError::Conflict { .. } | AppendError::Fenced { .. } => {
+                Err(Stopped::Fenced(error))
+            }
+            AppendError::OutcomeUnknown { expected_size, .. } => {
+                tracing::warn!(%error, "reading the log to find out");
+                let head = self.store.log().head().await.map_err(Stopped::Unreadable)?;
+                let written = commit.records.len() as u64;
+                let last = commit.records.last();
+                if head.size == expected_size && written > 0 {
+                    Ok(Outcome::Nothing)
+                } else if last.is_some_and(|last| last.hash() == head.hash) {
+                    Ok(Outcome::Holds)
+                } else {
+                    Err(Stopped::Fenced(error))
+                }
+            }
+            AppendError::TooLarge { .. }
+            | AppendError::NotContiguous { .. }
+            | AppendError::Backend(_) => {
+                tracing::error!(error = ?error, "nothing was recorded");
+                self.set_readiness(|readiness| readiness.last_commit_failed = true);
+                Ok(Outcome::Nothing)
+            }
+        }
+    }
+
+    fn publish(&mut self, world: World, records: &[Record]) {
+        let known = self.world.head().size;
+        let owed: Vec<Owed> = world
+            .owed()
+            .filter(|(cause, _, _)| *cause >= known)
+            .map(owed)
+            .collect();
+        self.world = world;
+        if !records.is_empty() {
+            self.publish_watched();
+        }
+        self.published.send_replace(self.world.clone());
+        self.sign(owed);
+    }
+
+    fn publish_watched(&self) {
+        for (network, watched) in &self.watched {
+            let hashes: BTreeSet<_> = self.world.watched(network).collect();
+            watched.send_if_modified(|known| {
+                let changed = **known != hashes;
+                if changed {
+                    *known = Arc::new(hashes);
+                }
+                changed
+            });
+        }
+    }
+
+    async fn answer(&self, replies: Vec<Reply>, records: &[Record]) {
+        for Reply { verdict, to } in replies {
+            let answer = self.resolve(verdict, records).await;
+            // A sender that is gone can ask again: the answer is in the log.
+            let _ = to.send(answer);
+        }
+    }
+
+    async fn resolve(&self, verdict: Verdict, records: &[Record]) -> Result<Answer, Refusal> {
+        match verdict {
+            Verdict::Recorded(position) => self
+                .first_answer(position, records)
+                .await
+                .map(Answer::Accepted),
+            Verdict::Repeats(position) => self
+                .first_answer(position, records)
+                .await
+                .map(Answer::Repeated),
+            Verdict::Replays(position) => {
+                let first = self.first_answer(position, records).await?;
+                Err(nonce_replay().with_details(serde_json::json!({ "first": first })))
+            }
+            Verdict::Refused(refusal) => Err(refusal),
+        }
+    }
+
+    /// The answer that the record at `position` stands for.
+    async fn first_answer(&self, position: u64, records: &[Record]) -> Result<Accepted, Refusal> {
+        let mut record = records
+            .iter()
+            .find(|record| record.position() == position)
+            .cloned();
+        if record.is_none() {
+            let page = self
+                .store
+                .log()
+                .read(position, 1)
+                .await
+                .map_err(|_| failed())?;
+            record = page.into_iter().next();
+        }
+        let record = record.ok_or_else(failed)?;
+        let event = Event::from_value(record.event()).map_err(|_| failed())?;
+        Accepted::from_record(&record, &event).ok_or_else(failed)
+    }
+}
+
+enum Outcome {
+    Holds,
+    Nothing,
+}
+
+fn refuse(replies: Vec<Reply>) {
+    for reply in replies {
+        let _ = reply.to.send(Err(failed()));
+    }
+}

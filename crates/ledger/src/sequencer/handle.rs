@@ -1,0 +1,151 @@
+//! What everybody else holds of the ledger: submit, observe, read.
+
+use super::Item;
+use super::batch::busy;
+use crate::answer::Answer;
+use crate::clock::{Clock, LedgerClock};
+use crate::submission;
+use crate::world::World;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot, watch};
+use x811_protocol::code::Code;
+use x811_protocol::evm::TxHash;
+use x811_protocol::observation::Observation;
+use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::time::TimestampMs;
+
+/// Whether the ledger takes messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Readiness {
+    /// The wall clock is believed.
+    pub clock_settled: bool,
+    /// The last group commit failed, on a full disk say.
+    pub last_commit_failed: bool,
+}
+
+/// A running ledger. Cloning it is cheap; the sequencer ends when the last clone is dropped.
+#[derive(Debug)]
+pub struct Ledger<S, R, C> {
+    pub(super) store: Arc<S>,
+    pub(super) read_model: Arc<R>,
+    pub(super) clock: Arc<LedgerClock<C>>,
+    pub(super) items: mpsc::Sender<Item>,
+    pub(super) world: watch::Receiver<World>,
+    pub(super) applied: watch::Receiver<u64>,
+    pub(super) watched: BTreeMap<String, watch::Receiver<Arc<BTreeSet<TxHash>>>>,
+    pub(super) readiness: watch::Receiver<Readiness>,
+}
+
+impl<S, R, C> Clone for Ledger<S, R, C> {
+    fn clone(&self) -> Self {
+        Ledger {
+            store: self.store.clone(),
+            read_model: self.read_model.clone(),
+            clock: self.clock.clone(),
+            items: self.items.clone(),
+            world: self.world.clone(),
+            applied: self.applied.clone(),
+            watched: self.watched.clone(),
+            readiness: self.readiness.clone(),
+        }
+    }
+}
+
+impl<S, R, C: Clock> Ledger<S, R, C> {
+    /// Takes a message: `bytes` are an envelope, bare or as `{"envelope": …}`. The answer comes
+    /// once it is durable.
+    ///
+    /// # Errors
+    /// The refusal to answer with. X811-9001 when the ledger is busy and X811-9002 when it failed:
+    /// neither spends the nonce, so the same bytes may be sent again.
+    pub async fn submit(
+        &self,
+        bytes: impl AsRef<[u8]> + Send + 'static,
+    ) -> Result<Answer, Refusal> {
+        let world = self.world();
+        let now = self.clock.now();
+        let (checked, result) = oneshot::channel();
+        rayon::spawn(move || {
+            // The submitter may be gone; then nobody waits for the verdict.
+            let _ = checked.send(submission::receive(bytes.as_ref(), &world, now));
+        });
+        let message = result.await.map_err(|_| gone())??;
+        let (reply, answer) = oneshot::channel();
+        let item = Item::Message {
+            message: Box::new(message),
+            queued_at_ms: self.clock.monotonic_ms(),
+            reply,
+        };
+        self.items.try_send(item).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => busy("the ledger has too much to do"),
+            mpsc::error::TrySendError::Closed(_) => gone(),
+        })?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    /// Takes in what a watcher saw; waits while the ledger is busy.
+    pub async fn observe(&self, observation: Observation) {
+        // A ledger that has stopped needs no observations.
+        let _ = self
+            .items
+            .send(Item::Observation(Box::new(observation)))
+            .await;
+    }
+
+    /// The state after the last durable batch.
+    pub fn world(&self) -> World {
+        self.world.borrow().clone()
+    }
+
+    /// Wakes whenever a batch became durable.
+    pub fn follow(&self) -> watch::Receiver<World> {
+        self.world.clone()
+    }
+
+    /// The transactions to watch on a network; `None` for a network that is not configured.
+    pub fn watched(&self, network: &str) -> Option<watch::Receiver<Arc<BTreeSet<TxHash>>>> {
+        self.watched.get(network).cloned()
+    }
+
+    /// Waits until the rows reflect the record at `position`.
+    ///
+    /// # Errors
+    /// When the ledger has stopped.
+    pub async fn rows_reflect(&self, position: u64) -> Result<(), Refusal> {
+        let mut applied = self.applied.clone();
+        applied
+            .wait_for(|size| *size > position)
+            .await
+            .map(|_| ())
+            .map_err(|_| gone())
+    }
+
+    /// Whether the ledger takes messages.
+    pub fn readiness(&self) -> Readiness {
+        self.readiness.borrow().clone()
+    }
+
+    /// The clock that is recorded.
+    pub fn now(&self) -> TimestampMs {
+        self.clock.now()
+    }
+
+    /// The log, bodies and indexes.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// The rows for readers.
+    pub fn read_model(&self) -> &R {
+        &self.read_model
+    }
+}
+
+fn gone() -> Refusal {
+    Refusal::new(
+        Code::InternalError,
+        Kind::Internal,
+        "the ledger is stopping: send the same message again when it is back",
+    )
+}

@@ -1,0 +1,241 @@
+//! The one task that owns the order, the live state and the clock that is recorded
+//! (ledger-contract.md section 1).
+//!
+//! [`open`] rebuilds the world from the log and returns the task and a [`Ledger`] to talk to it.
+//! Each round takes what is waiting, decides it on a draft, makes the draft durable in one group
+//! commit, and only then publishes the new world, answers, and wakes those who follow.
+
+mod batch;
+mod commit;
+mod handle;
+mod open;
+mod projector;
+
+pub use commit::Stopped;
+pub use handle::{Ledger, Readiness};
+pub use open::{OpenError, Opening, open};
+
+use crate::answer::Answer;
+use crate::clock::{Clock, ClockState, LedgerClock};
+use crate::draft::Draft;
+use crate::entropy::Entropy;
+use crate::notice::{Notary, Owed, SignedNotice};
+use crate::port::LedgerStore;
+use crate::stream::Stream;
+use crate::submission::Submission;
+use crate::watch;
+use crate::world::World;
+use projector::Batch;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot, watch as channel};
+use x811_protocol::event::{Event, LedgerResumed};
+use x811_protocol::evm::TxHash;
+use x811_protocol::observation::Observation;
+use x811_protocol::refusal::Refusal;
+
+/// Most items of one round.
+const ROUND_ITEMS: usize = 1_024;
+
+/// Interactions that may lapse in one commit, so that a restart does not stall on all of them.
+const LAPSES_PER_COMMIT: usize = 256;
+
+/// How often the ledger notes that it is up.
+const TICK_MS: u64 = 1_000;
+
+/// The longest a message waits for its turn (ledger-contract.md section 1.2).
+const PATIENCE_MS: u64 = 250;
+
+/// What reaches the sequencer.
+pub(crate) enum Item {
+    /// An authentic message and where its answer goes.
+    Message {
+        message: Box<Submission>,
+        queued_at_ms: u64,
+        reply: oneshot::Sender<Result<Answer, Refusal>>,
+    },
+    /// What a watcher saw.
+    Observation(Box<Observation>),
+    /// Signed notices, to be recorded.
+    Notices(Vec<SignedNotice>),
+}
+
+/// The sequencer, before [`Sequencer::run`].
+pub struct Sequencer<S, C, E> {
+    store: Arc<S>,
+    clock: Arc<LedgerClock<C>>,
+    entropy: Arc<E>,
+    notary: Arc<Notary>,
+    world: World,
+    waiting: VecDeque<Item>,
+    items: mpsc::Receiver<Item>,
+    /// For the notary to send back what it signed.
+    own_items: mpsc::WeakSender<Item>,
+    projections: mpsc::Sender<Batch>,
+    published: channel::Sender<World>,
+    watched: BTreeMap<String, channel::Sender<Arc<BTreeSet<TxHash>>>>,
+    readiness: channel::Sender<Readiness>,
+    last_tick_ms: u64,
+}
+
+impl<S, C, E> Sequencer<S, C, E>
+where
+    S: LedgerStore,
+    C: Clock,
+    E: Entropy,
+{
+    /// Runs until every [`Ledger`] handle is gone, or the log cannot be written any more.
+    ///
+    /// # Errors
+    /// [`Stopped`] when another writer took over or the log and memory disagree: the process must
+    /// end, because going on could only make it worse.
+    pub async fn run(mut self) -> Result<(), Stopped> {
+        let owed = self.world.owed().map(owed).collect();
+        self.sign(owed);
+        loop {
+            if self.waiting.is_empty() && !self.wait().await {
+                return Ok(());
+            }
+            self.take_what_is_there();
+            self.round().await?;
+            self.tick().await;
+        }
+    }
+
+    /// Waits for an item or for something to be due; `false` when nobody is left to send any.
+    async fn wait(&mut self) -> bool {
+        let now = self.clock.now();
+        let due_ms = watch::next_due(&self.world)
+            .filter(|_| self.clock.is_settled())
+            .map_or(u64::MAX, |due| due.since(now) + 1);
+        let tick_ms = (self.last_tick_ms + TICK_MS).saturating_sub(self.clock.monotonic_ms());
+        tokio::select! {
+            item = self.items.recv() => match item {
+                Some(item) => {
+                    self.waiting.push_back(item);
+                    true
+                }
+                None => false,
+            },
+            () = self.clock.source().sleep_ms(due_ms.min(tick_ms)) => true,
+        }
+    }
+
+    fn take_what_is_there(&mut self) {
+        while self.waiting.len() < ROUND_ITEMS
+            && let Ok(item) = self.items.try_recv()
+        {
+            self.waiting.push_back(item);
+        }
+    }
+
+    /// One round: decide, commit, publish, answer.
+    async fn round(&mut self) -> Result<(), Stopped> {
+        let mut draft = Draft::on(&self.world);
+        match self.clock.check() {
+            ClockState::Settled => {}
+            ClockState::Unsettled => {
+                self.set_readiness(|readiness| readiness.clock_settled = false);
+                self.refuse_waiting("the clock has jumped and is being checked");
+                return Ok(());
+            }
+            ClockState::Adopted { gap_ms } => {
+                let event = Event::LedgerResumed(LedgerResumed { gap_ms });
+                draft
+                    .append(&Stream::Ledger, event, None, self.clock.now())
+                    .map_err(Stopped::Defect)?;
+            }
+        }
+        self.set_readiness(|readiness| readiness.clock_settled = true);
+        let lookups = match batch::look_up(&*self.store, &self.world, &self.waiting).await {
+            Ok(lookups) => lookups,
+            Err(error) => {
+                tracing::error!(%error, "the indexes cannot be read");
+                self.refuse_waiting("the ledger cannot read its indexes");
+                return Ok(());
+            }
+        };
+        self.lapse(&mut draft);
+        let mut replies = Vec::new();
+        while !draft.is_full()
+            && let Some(item) = self.waiting.pop_front()
+        {
+            self.decide(&mut draft, item, &lookups, &mut replies);
+        }
+        self.commit(draft, replies).await
+    }
+
+    fn lapse(&self, draft: &mut Draft) {
+        let savepoint = draft.savepoint();
+        if let Err(fault) = watch::lapse(draft, LAPSES_PER_COMMIT, self.clock.now()) {
+            tracing::error!(%fault, "a lapse broke the rules and was dropped");
+            draft.restore(savepoint);
+        }
+    }
+
+    /// Answers everything that waits with X811-9001; no nonce is spent.
+    fn refuse_waiting(&mut self, why: &str) {
+        for item in self.waiting.drain(..) {
+            if let Item::Message { reply, .. } = item {
+                // A sender that is gone needs no answer.
+                let _ = reply.send(Err(batch::busy(why)));
+            }
+        }
+    }
+
+    async fn tick(&mut self) {
+        let monotonic_ms = self.clock.monotonic_ms();
+        if monotonic_ms < self.last_tick_ms + TICK_MS || !self.clock.is_settled() {
+            return;
+        }
+        self.last_tick_ms = monotonic_ms;
+        let now = self.clock.now();
+        if let Err(error) = self.store.tick(now).await {
+            tracing::warn!(%error, "the tick could not be written");
+        }
+        let window_ms = self.world.parameters().map_or(u64::MAX, |(_, parameters)| {
+            parameters.limits.nonce_window_ms
+        });
+        if let Err(error) = self
+            .store
+            .purge_nonces(now.saturating_sub_ms(window_ms))
+            .await
+        {
+            tracing::warn!(%error, "old nonces could not be purged");
+        }
+        self.world.forget_old(now);
+    }
+
+    /// Has notices signed off this task; they come back as an item.
+    fn sign(&self, owed: Vec<Owed>) {
+        let Some(items) = self.own_items.upgrade().filter(|_| !owed.is_empty()) else {
+            return;
+        };
+        let (notary, entropy) = (self.notary.clone(), self.entropy.clone());
+        let now = self.clock.now();
+        tokio::spawn(async move {
+            let signed = owed
+                .iter()
+                .map(|owed| notary.sign(owed, now, &*entropy))
+                .collect();
+            // When the sequencer is gone the notices stay owed, and the next start signs them.
+            let _ = items.send(Item::Notices(signed)).await;
+        });
+    }
+
+    fn set_readiness(&self, change: impl FnOnce(&mut Readiness)) {
+        self.readiness.send_if_modified(|readiness| {
+            let before = readiness.clone();
+            change(readiness);
+            *readiness != before
+        });
+    }
+}
+
+fn owed((cause, to, notice): (u64, x811_protocol::did::Did, &crate::world::OwedNotice)) -> Owed {
+    Owed {
+        cause,
+        to,
+        notice: *notice,
+    }
+}

@@ -1,0 +1,322 @@
+//! Start: rebuild the world from the log, catch the rows up, and take note of the time away.
+
+use super::projector;
+use super::{Ledger, Readiness, Sequencer};
+use crate::clock::{Clock, LedgerClock};
+use crate::draft::Draft;
+use crate::entropy::Entropy;
+use crate::notice::Notary;
+use crate::port::{LedgerStore, NonceOutcome, ReadModel};
+use crate::projection;
+use crate::row::RowChange;
+use crate::stream::Stream;
+use crate::world::{Fault, FirstAnswer, World};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use tokio::sync::{mpsc, watch};
+use x811_eventlog::{AppendError, Break, ChainVerifier, EventLog, ReadError};
+use x811_protocol::event::{Event, LedgerOpened, LedgerResumed};
+use x811_protocol::key::SecretKey;
+use x811_protocol::parameters::Parameters;
+use x811_protocol::time::TimestampMs;
+
+/// Records read at a time.
+const PAGE: usize = 1_024;
+
+/// Items that may wait for the sequencer.
+const QUEUE_ITEMS: usize = 4_096;
+
+/// Commits that the rows may lag behind.
+const PROJECTION_LAG: usize = 256;
+
+/// What a ledger is started with.
+pub struct Opening {
+    /// Who the ledger is; becomes position 0 of an empty log, must equal it otherwise.
+    pub identity: LedgerOpened,
+    /// The parameters in force from now on; recorded when they differ from the last.
+    pub parameters: Parameters,
+    /// Signs notices; the secret half of `identity.keys.envelope`.
+    pub envelope_key: SecretKey,
+}
+
+/// Why a ledger does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The log cannot be written.
+    #[error(transparent)]
+    Write(#[from] AppendError),
+    /// The hash chain is broken.
+    #[error("the log is damaged: {0}. Restore a backup, or audit an export to see what is left")]
+    Broken(Break),
+    /// The history breaks the rules.
+    #[error("the log's history breaks the rules: {0}. Audit an export to see where")]
+    Fault(#[from] Fault),
+    /// The tree beside the log is another log's.
+    #[error(
+        "the tree kept beside the log does not match it: the database was changed by hand or restored in part"
+    )]
+    Tree,
+    /// The rows know more than the log.
+    #[error(
+        "the read model reflects {rows} records but the log has {log}: the log was restored from an older copy. Remove read.db to rebuild it, once you have made sure that nothing acknowledged is missing"
+    )]
+    RowsAhead {
+        /// Records the rows reflect.
+        rows: u64,
+        /// Records there are.
+        log: u64,
+    },
+    /// The keys belong to another ledger.
+    #[error(
+        "the data directory's log belongs to {log}, but its key files to {keys}: put the right key files back"
+    )]
+    OtherLedger {
+        /// DID in the log.
+        log: x811_protocol::did::Did,
+        /// DID of the key files.
+        keys: x811_protocol::did::Did,
+    },
+}
+
+/// Starts a ledger on `store`: the sequencer to run, and the handle to talk to it.
+///
+/// # Errors
+/// See [`OpenError`]; nothing was written then but what is durable and consistent.
+pub async fn open<S, R, C, E>(
+    store: Arc<S>,
+    read_model: Arc<R>,
+    clock: Arc<C>,
+    entropy: Arc<E>,
+    opening: Opening,
+) -> Result<(Sequencer<S, C, E>, Ledger<S, R, C>), OpenError>
+where
+    S: LedgerStore,
+    R: ReadModel,
+    C: Clock,
+    E: Entropy,
+{
+    let mut world = rebuild(&*store, &*read_model).await?;
+    let floor = TimestampMs::new(world.head().recorded_at_ms);
+    let ledger_clock = Arc::new(LedgerClock::start(clock.clone(), floor));
+    let now = ledger_clock.now();
+    restore_nonces(&*store, &mut world, now).await?;
+    let notary = Notary::new(opening.identity.did, opening.envelope_key);
+    let networks: Vec<String> = opening
+        .parameters
+        .networks
+        .iter()
+        .map(|network| network.name.clone())
+        .collect();
+    let draft = begin(&*store, &world, opening.identity, opening.parameters, now).await?;
+    let (world, commit, changes) = {
+        let old_size = world.head().size;
+        let (world, commit, changes) = draft.finish();
+        (world, commit, (old_size, changes))
+    };
+    if !commit.records.is_empty() {
+        store.commit(commit).await?;
+        read_model
+            .apply(changes.0, world.head().size, changes.1)
+            .await?;
+    }
+    store.tick(now).await?;
+    Ok(assemble(Parts {
+        store,
+        read_model,
+        clock,
+        ledger_clock,
+        entropy,
+        notary,
+        world,
+        networks,
+    }))
+}
+
+struct Parts<S, R, C, E> {
+    store: Arc<S>,
+    read_model: Arc<R>,
+    clock: Arc<C>,
+    ledger_clock: Arc<LedgerClock<C>>,
+    entropy: Arc<E>,
+    notary: Notary,
+    world: World,
+    networks: Vec<String>,
+}
+
+fn assemble<S, R, C, E>(parts: Parts<S, R, C, E>) -> (Sequencer<S, C, E>, Ledger<S, R, C>)
+where
+    S: LedgerStore,
+    R: ReadModel,
+    C: Clock,
+    E: Entropy,
+{
+    let Parts {
+        store,
+        read_model,
+        clock,
+        ledger_clock,
+        entropy,
+        notary,
+        world,
+        networks,
+    } = parts;
+    let (items, received) = mpsc::channel(QUEUE_ITEMS);
+    let (projections, batches) = mpsc::channel(PROJECTION_LAG);
+    let (published, world_seen) = watch::channel(world.clone());
+    let (applied, applied_seen) = watch::channel(world.head().size);
+    let (readiness, readiness_seen) = watch::channel(Readiness {
+        clock_settled: true,
+        last_commit_failed: false,
+    });
+    let mut watched = BTreeMap::new();
+    let mut watched_seen = BTreeMap::new();
+    for network in networks {
+        let hashes = Arc::new(world.watched(&network).collect());
+        let (sender, receiver) = watch::channel(hashes);
+        watched.insert(network.clone(), sender);
+        watched_seen.insert(network, receiver);
+    }
+    tokio::spawn(projector::run(read_model.clone(), clock, batches, applied));
+    let sequencer = Sequencer {
+        store: store.clone(),
+        last_tick_ms: ledger_clock.monotonic_ms(),
+        clock: ledger_clock.clone(),
+        entropy,
+        notary: Arc::new(notary),
+        world,
+        waiting: VecDeque::new(),
+        items: received,
+        own_items: items.downgrade(),
+        projections,
+        published,
+        watched,
+        readiness,
+    };
+    let ledger = Ledger {
+        store,
+        read_model,
+        clock: ledger_clock,
+        items,
+        world: world_seen,
+        applied: applied_seen,
+        watched: watched_seen,
+        readiness: readiness_seen,
+    };
+    (sequencer, ledger)
+}
+
+/// Replays the log; the rows that are missing are written on the way.
+async fn rebuild<S: LedgerStore, R: ReadModel>(
+    store: &S,
+    read_model: &R,
+) -> Result<World, OpenError> {
+    let head = store.log().head().await?;
+    let mut applied = read_model.applied_size().await?;
+    if applied > head.size {
+        return Err(OpenError::RowsAhead {
+            rows: applied,
+            log: head.size,
+        });
+    }
+    let mut world = World::empty();
+    let mut chain = ChainVerifier::new();
+    while world.head().size < head.size {
+        let mut changes: Vec<RowChange> = Vec::new();
+        for record in store.log().read(world.head().size, PAGE).await? {
+            if let Some(broken) = chain.push(&record).into_iter().next() {
+                return Err(OpenError::Broken(broken));
+            }
+            let event = read_event(&record)?;
+            let touched = world.apply(&record, &event)?;
+            if record.position() >= applied {
+                changes.extend(projection::changes(&world, &record, &event, &touched));
+            }
+        }
+        if world.head().size > applied {
+            read_model
+                .apply(applied, world.head().size, changes)
+                .await?;
+            applied = world.head().size;
+        }
+    }
+    if let Some((size, frontier)) = store.frontier().await?
+        && (size != head.size || frontier != world.frontier().to_bytes())
+    {
+        return Err(OpenError::Tree);
+    }
+    Ok(world)
+}
+
+/// Reads a record's event.
+///
+/// # Errors
+/// [`Fault::Unreadable`] for an unknown type or member.
+pub(crate) fn read_event(record: &x811_eventlog::Record) -> Result<Event, Fault> {
+    Event::from_value(record.event()).map_err(|source| Fault::Unreadable {
+        position: record.position(),
+        source,
+    })
+}
+
+/// Nonces of accepted envelopes came with the log; those of other answers are in the journal.
+async fn restore_nonces<S: LedgerStore>(
+    store: &S,
+    world: &mut World,
+    now: TimestampMs,
+) -> Result<(), OpenError> {
+    let window_ms = world
+        .parameters()
+        .map_or(0, |(_, parameters)| parameters.limits.nonce_window_ms);
+    for spent in store.spent_nonces(now.saturating_sub_ms(window_ms)).await? {
+        let answer = match spent.outcome {
+            NonceOutcome::Repeated { position } => FirstAnswer::Record(position),
+            NonceOutcome::Refused(code) => FirstAnswer::Refused(code),
+        };
+        world.spend_nonce(spent.tag, answer, spent.at_ms);
+    }
+    world.forget_old(now);
+    Ok(())
+}
+
+/// The first records of this run: who we are, how long we were away, what is in force.
+async fn begin<S: LedgerStore>(
+    store: &S,
+    world: &World,
+    identity: LedgerOpened,
+    parameters: Parameters,
+    now: TimestampMs,
+) -> Result<Draft, OpenError> {
+    let mut draft = Draft::on(world);
+    match world.identity() {
+        None => {
+            draft.append(&Stream::Ledger, Event::LedgerOpened(identity), None, now)?;
+        }
+        Some(known) if known.did != identity.did || known.keys != identity.keys => {
+            return Err(OpenError::OtherLedger {
+                log: known.did,
+                keys: identity.did,
+            });
+        }
+        Some(_) => {
+            let recorded_at = TimestampMs::new(world.head().recorded_at_ms);
+            let last_up = store
+                .last_tick()
+                .await?
+                .map_or(recorded_at, |at| at.max(recorded_at));
+            let event = Event::LedgerResumed(LedgerResumed {
+                gap_ms: now.since(last_up),
+            });
+            draft.append(&Stream::Ledger, event, None, now)?;
+        }
+    }
+    if world
+        .parameters()
+        .is_none_or(|(_, known)| **known != parameters)
+    {
+        draft.append(&Stream::Ledger, Event::ParametersSet(parameters), None, now)?;
+    }
+    Ok(draft)
+}

@@ -1,0 +1,38 @@
+//! Follows the sequencer with the rows for readers, one transaction a batch.
+
+use crate::clock::Clock;
+use crate::port::ReadModel;
+use crate::row::RowChange;
+use std::sync::Arc;
+use tokio::sync::{mpsc, watch};
+
+/// How long a failing read model is left alone before it is tried again.
+const RETRY_MS: u64 = 500;
+
+/// The changes of one commit.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) old_size: u64,
+    pub(super) new_size: u64,
+    pub(super) changes: Vec<RowChange>,
+}
+
+/// Applies batches until the sequencer is gone. A batch that cannot be applied is tried again: the
+/// rows must never skip one.
+pub(super) async fn run<R: ReadModel, C: Clock>(
+    read_model: Arc<R>,
+    clock: Arc<C>,
+    mut batches: mpsc::Receiver<Batch>,
+    applied: watch::Sender<u64>,
+) {
+    while let Some(batch) = batches.recv().await {
+        while let Err(error) = read_model
+            .apply(batch.old_size, batch.new_size, batch.changes.clone())
+            .await
+        {
+            tracing::error!(%error, old_size = batch.old_size, "rows could not be written");
+            clock.sleep_ms(RETRY_MS).await;
+        }
+        applied.send_replace(batch.new_size);
+    }
+}

@@ -1,0 +1,372 @@
+//! A message's turn: the second half of its way, in the one order there is. A pure function of the
+//! draft, the message, what was looked up for it and the moment.
+//!
+//! Order (AX-28): times again, key again, nonce, then the rules. From the nonce on, every answer
+//! spends it.
+
+use crate::answer::Verdict;
+use crate::draft::{Draft, FirstRequest, InteractionJournal};
+use crate::port::NonceOutcome;
+use crate::stream::Stream;
+use crate::submission::{Content, Submission, is_registration, sender};
+use crate::world::{Fault, FirstAnswer, World};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use x811_protocol::code::Code;
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
+use x811_protocol::envelope::check_times;
+use x811_protocol::event::{AgentRegistered, Claim, Derived, EnvelopeAccepted, Event};
+use x811_protocol::evm::EvmAddress;
+use x811_protocol::facts::Facts;
+use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::interaction::{Context, Input, Interaction, ProviderView, repeated_payment};
+use x811_protocol::kernel::execute;
+use x811_protocol::observation::NetworkHead;
+use x811_protocol::parameters::Parameters;
+use x811_protocol::payload::registration::Registration;
+use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::time::TimestampMs;
+
+/// What was read from the indexes before the batch was decided.
+#[derive(Debug, Default)]
+pub(crate) struct Lookups {
+    /// First REQUESTs under the idempotency tags of the batch.
+    pub(crate) requests: HashMap<Digest, FirstRequest>,
+    /// Envelope ids of the batch, own and referred to, that were accepted long ago.
+    pub(crate) known_envelopes: HashSet<EnvelopeId>,
+    /// Claims on the transactions that the batch's sweeps show.
+    pub(crate) claims: BTreeSet<Claim>,
+}
+
+/// Takes `message`'s turn.
+///
+/// # Errors
+/// A [`Fault`] is a defect of ours: the draft must go back to where it stood before.
+pub(crate) fn take(
+    draft: &mut Draft,
+    message: &Submission,
+    lookups: &Lookups,
+    now: TimestampMs,
+) -> Result<Verdict, Fault> {
+    if let Err(refusal) = authentic_still(draft.world(), message, now) {
+        return Ok(Verdict::Refused(refusal.related_to(message.header.id)));
+    }
+    if let Some(first) = draft.world().first_answer(&message.header.nonce_tag) {
+        return Ok(match first {
+            FirstAnswer::Record(position) => Verdict::Replays(position),
+            FirstAnswer::Refused(code) => Verdict::Refused(replayed(code)),
+        });
+    }
+    let verdict = match fresh_id(draft.world(), message, lookups) {
+        Ok(()) => decide(draft, message, lookups, now)?,
+        Err(refusal) => Verdict::Refused(refusal),
+    };
+    Ok(match verdict {
+        Verdict::Refused(refusal) => {
+            let outcome = NonceOutcome::Refused(refusal.code);
+            draft.spend_nonce(message.header.nonce_tag, outcome, now);
+            Verdict::Refused(refusal.related_to(message.header.id))
+        }
+        Verdict::Repeats(position) => {
+            let outcome = NonceOutcome::Repeated { position };
+            draft.spend_nonce(message.header.nonce_tag, outcome, now);
+            verdict
+        }
+        Verdict::Recorded(_) | Verdict::Replays(_) => verdict,
+    })
+}
+
+/// X811-2001, with the code of the first answer.
+fn replayed(first: Code) -> Refusal {
+    nonce_replay().with_details(serde_json::json!({ "first": { "code": first } }))
+}
+
+/// X811-2001 without the first outcome.
+pub(crate) fn nonce_replay() -> Refusal {
+    Refusal::new(
+        Code::NonceReplay,
+        Kind::Conflict,
+        "this nonce was used before: `details.first` says how that message was answered",
+    )
+}
+
+/// Times with the clock that is recorded, and the key as of now.
+fn authentic_still(world: &World, message: &Submission, now: TimestampMs) -> Result<(), Refusal> {
+    let tolerance_ms = world
+        .parameters()
+        .map_or(0, |(_, parameters)| parameters.limits.clock_tolerance_ms);
+    check_times(message.envelope.header(), now, tolerance_ms)?;
+    let from = message.header.from;
+    if is_registration(&message.header.message_type) {
+        return match world.agent(from) {
+            None => Ok(()),
+            Some(_) => Err(Refusal::new(
+                Code::DidDocumentInvalid,
+                Kind::Conflict,
+                "this DID is registered already: choose another",
+            )),
+        };
+    }
+    let agent = sender(world, from)?;
+    let key = message.envelope.key();
+    if agent
+        .key(&key.key)
+        .is_some_and(|known| known.profile == key.profile)
+    {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        Code::SignatureInvalid,
+        Kind::Authentication,
+        "the key was replaced while the message waited: sign it with the present key",
+    ))
+}
+
+/// Envelope ids are unique for ever.
+fn fresh_id(world: &World, message: &Submission, lookups: &Lookups) -> Result<(), Refusal> {
+    let id = message.header.id;
+    if world.recent_envelope(&id).is_none() && !lookups.known_envelopes.contains(&id) {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        Code::InvalidStateTransition,
+        Kind::Conflict,
+        "an accepted envelope has this id: every envelope needs a new one",
+    ))
+}
+
+fn decide(
+    draft: &mut Draft,
+    message: &Submission,
+    lookups: &Lookups,
+    now: TimestampMs,
+) -> Result<Verdict, Fault> {
+    let facts = match &message.content {
+        Err(refusal) => return Ok(Verdict::Refused(refusal.clone())),
+        Ok(Content::Register(registration)) => return register(draft, message, registration, now),
+        Ok(Content::Facts(facts)) => facts,
+    };
+    if draft.world().agent(message.header.to).is_none() {
+        return Ok(Verdict::Refused(Refusal::new(
+            Code::AgentNotFound,
+            Kind::NotFound,
+            "the recipient is not registered here",
+        )));
+    }
+    match route(draft.world(), message.header.id, facts, lookups) {
+        Route::Interaction(id) => converse(draft, message, facts, id, lookups, now),
+        Route::Mail => mail(draft, message, facts, now),
+        Route::Finished => Ok(Verdict::Refused(Refusal::state(
+            "the interaction it refers to is finished: its history says how it ended",
+        ))),
+        Route::Nowhere => Ok(Verdict::Refused(Refusal::state(
+            "no open interaction is known by this reference: check request_id and offer_id",
+        ))),
+    }
+}
+
+/// Where a message belongs (ledger-contract.md section 6).
+enum Route {
+    Interaction(InteractionId),
+    Mail,
+    Finished,
+    Nowhere,
+}
+
+fn route(world: &World, id: EnvelopeId, facts: &Facts, lookups: &Lookups) -> Route {
+    let reference = match facts {
+        Facts::Request(_) => return Route::Interaction(InteractionId::from(id)),
+        Facts::Custom(_) => return Route::Mail,
+        Facts::Offer(offer) => offer.request_id,
+        Facts::Accept(accept) => accept.offer_id,
+        Facts::Reject(reject) => reject.offer_id,
+        Facts::Result(result) => result.request_id,
+        Facts::Verify(verify) => verify.request_id,
+        Facts::Payment(payment) => payment.request_id,
+        Facts::Error(error) => match error.related_message_id {
+            Some(related) => related,
+            None => return Route::Mail,
+        },
+    };
+    if let Some(id) = world.route(reference) {
+        return Route::Interaction(id);
+    }
+    let accepted =
+        world.recent_envelope(&reference).is_some() || lookups.known_envelopes.contains(&reference);
+    match (facts, accepted) {
+        (_, true) => Route::Finished,
+        (Facts::Error(_), false) => Route::Mail,
+        (_, false) => Route::Nowhere,
+    }
+}
+
+/// A message of an interaction.
+fn converse(
+    draft: &mut Draft,
+    message: &Submission,
+    facts: &Facts,
+    id: InteractionId,
+    lookups: &Lookups,
+    now: TimestampMs,
+) -> Result<Verdict, Fault> {
+    if let Some(verdict) = repeats(draft, message, facts, id, lookups, now) {
+        return Ok(verdict);
+    }
+    let surroundings = Surroundings::of(draft.world(), id, message, BTreeSet::new());
+    let Some(surroundings) = surroundings else {
+        return Ok(Verdict::Refused(nonce_replay()));
+    };
+    let input = Input::Message {
+        envelope: &message.header,
+        facts,
+    };
+    let mut journal = InteractionJournal::open(draft, id, Some(message.body()), now);
+    let execution = execute::<Interaction>(&mut journal, &input, &surroundings.context(), now)?;
+    if let Some(fault) = journal.fault {
+        return Err(fault);
+    }
+    Ok(match (execution.outcome, journal.accepted) {
+        (Ok(_), Some(accepted)) => Verdict::Recorded(accepted.position),
+        (Ok(_), None) => Verdict::Refused(Refusal::state("the message changes nothing")),
+        (Err(refusal), _) => Verdict::Refused(refusal),
+    })
+}
+
+/// Idempotency (AX-12) and repeated PAYMENTs: answered from the first record.
+fn repeats(
+    draft: &Draft,
+    message: &Submission,
+    facts: &Facts,
+    id: InteractionId,
+    lookups: &Lookups,
+    now: TimestampMs,
+) -> Option<Verdict> {
+    if let Facts::Request(request) = facts {
+        let tag = &request.idempotency_tag;
+        let first = draft
+            .first_request(tag)
+            .or_else(|| lookups.requests.get(tag).copied())?;
+        let same = first.to == message.header.to && first.payload_hash == request.payload_hash;
+        return Some(if same {
+            Verdict::Repeats(first.position)
+        } else {
+            Verdict::Refused(Refusal::new(
+                Code::InvalidStateTransition,
+                Kind::Conflict,
+                "this idempotency_key was used for another request: choose a new one",
+            ))
+        });
+    }
+    let live = draft.world().interaction(id)?;
+    let in_time = live.state.deadline().is_none_or(|deadline| now <= deadline);
+    let position = repeated_payment(&live.state, &message.header, facts)?;
+    in_time.then_some(Verdict::Repeats(position))
+}
+
+/// A custom message, or an error that belongs to no interaction.
+fn mail(
+    draft: &mut Draft,
+    message: &Submission,
+    facts: &Facts,
+    now: TimestampMs,
+) -> Result<Verdict, Fault> {
+    let event = Event::EnvelopeAccepted(EnvelopeAccepted {
+        envelope: message.header.clone(),
+        facts: facts.clone(),
+        derived: Derived::default(),
+    });
+    let stream = Stream::Mail(message.header.to);
+    let appended = draft.append(&stream, event, Some(message.body()), now)?;
+    Ok(Verdict::Recorded(appended.position))
+}
+
+fn register(
+    draft: &mut Draft,
+    message: &Submission,
+    registration: &Registration,
+    now: TimestampMs,
+) -> Result<Verdict, Fault> {
+    let event = Event::AgentRegistered(AgentRegistered {
+        keys: registration.keys.clone(),
+        wallets: registration.wallets.clone(),
+        capabilities: registration.capabilities.clone(),
+        document_digest: registration.document_digest,
+        envelope: message.header.clone(),
+    });
+    let stream = Stream::Agent(message.header.from);
+    let appended = draft.append(&stream, event, Some(message.body()), now)?;
+    Ok(Verdict::Recorded(appended.position))
+}
+
+/// What a decision about one interaction may look at, held so that a context can borrow it.
+pub(crate) struct Surroundings {
+    parameters: std::sync::Arc<Parameters>,
+    parameters_position: u64,
+    heads: Vec<NetworkHead>,
+    provider: ProviderView,
+    initiator_wallets: Vec<EvmAddress>,
+    claimed: BTreeSet<Claim>,
+}
+
+impl Surroundings {
+    fn of(
+        world: &World,
+        id: InteractionId,
+        message: &Submission,
+        claimed: BTreeSet<Claim>,
+    ) -> Option<Surroundings> {
+        let (initiator, provider) = match world.interaction(id) {
+            Some(live) => (
+                live.state.opening().initiator,
+                live.state.opening().provider,
+            ),
+            None => (message.header.from, message.header.to),
+        };
+        Surroundings::between(world, initiator, provider, claimed)
+    }
+
+    /// What a decision about an interaction between these two may look at; `None` before the
+    /// ledger has parameters.
+    pub(crate) fn between(
+        world: &World,
+        initiator: Did,
+        provider: Did,
+        claimed: BTreeSet<Claim>,
+    ) -> Option<Surroundings> {
+        let (parameters_position, parameters) = world.parameters()?;
+        let initiator_wallets = world.agent(initiator).map_or_else(Vec::new, |agent| {
+            agent.wallets.iter().map(|wallet| wallet.address).collect()
+        });
+        Some(Surroundings {
+            parameters: parameters.clone(),
+            parameters_position,
+            heads: world.heads(),
+            provider: view(world, provider),
+            initiator_wallets,
+            claimed,
+        })
+    }
+
+    pub(crate) fn context(&self) -> Context<'_> {
+        Context {
+            parameters: &self.parameters,
+            parameters_position: self.parameters_position,
+            heads: &self.heads,
+            provider: &self.provider,
+            initiator_wallets: &self.initiator_wallets,
+            claimed: &self.claimed,
+        }
+    }
+}
+
+fn view(world: &World, provider: Did) -> ProviderView {
+    world
+        .agent(provider)
+        .map_or_else(ProviderView::default, |agent| ProviderView {
+            active: agent.status == crate::agent::Status::Active,
+            capabilities: agent.capabilities.to_vec(),
+            wallet: agent.wallets.first().map(|wallet| wallet.address),
+            receipts: agent.receipts,
+            last_receipt: agent.last_receipt,
+        })
+}

@@ -1,0 +1,238 @@
+//! Observations and time: what happens to interactions when nobody sends anything.
+
+use crate::draft::{Draft, InteractionJournal};
+use crate::stream::Stream;
+use crate::turn::{Lookups, Surroundings};
+use crate::world::{Fault, World};
+use std::collections::BTreeSet;
+use x811_protocol::event::{Claim, Event, NetworkBlind, NetworkSighted};
+use x811_protocol::id::InteractionId;
+use x811_protocol::interaction::{Input, Interaction};
+use x811_protocol::kernel::{execute, lapse_due};
+use x811_protocol::observation::{BlindCause, Block, NetworkHead, Observation, Sweep};
+use x811_protocol::time::TimestampMs;
+
+/// Takes in what a watcher reports.
+///
+/// # Errors
+/// A [`Fault`] is a defect of ours: the draft must go back to where it stood before.
+pub(crate) fn observe(
+    draft: &mut Draft,
+    observation: &Observation,
+    lookups: &Lookups,
+    now: TimestampMs,
+) -> Result<(), Fault> {
+    match observation {
+        Observation::Sweep(sweep) => {
+            see(draft, &sweep.network, sweep.head, now)?;
+            sweep_interactions(draft, sweep, lookups, now)
+        }
+        Observation::Unreachable { network, cause } => cannot_see(draft, network, *cause, now),
+    }
+}
+
+/// Notes the head and, when it changes what can be seen, says so in the log.
+fn see(draft: &mut Draft, network: &str, head: Block, now: TimestampMs) -> Result<(), Fault> {
+    let Some((fresh_ms, blind_after_ms)) = limits(draft.world(), network) else {
+        return Ok(());
+    };
+    draft.world_mut().saw_head(NetworkHead::new(network, head));
+    let age_ms = now.since(TimestampMs::new(head.timestamp_s.saturating_mul(1_000)));
+    let blind_since = draft
+        .world()
+        .sight(network)
+        .and_then(|sight| sight.blind_since);
+    let event = match blind_since {
+        Some(since) if age_ms < fresh_ms => Event::NetworkSighted(NetworkSighted {
+            head,
+            blind_ms: now.since(since),
+        }),
+        None if age_ms > blind_after_ms => Event::NetworkBlind(NetworkBlind {
+            cause: BlindCause::StaleHead,
+            head: Some(head),
+        }),
+        Some(_) | None => return Ok(()),
+    };
+    draft
+        .append(&Stream::Network(network.to_owned()), event, None, now)
+        .map(|_| ())
+}
+
+/// Blind at once when the endpoint is on another chain or nothing was ever seen, else once the
+/// last head is too old.
+fn cannot_see(
+    draft: &mut Draft,
+    network: &str,
+    cause: BlindCause,
+    now: TimestampMs,
+) -> Result<(), Fault> {
+    let known = draft
+        .world()
+        .sight(network)
+        .is_some_and(|sight| sight.head.is_some());
+    let at_once = !known || cause == BlindCause::WrongChain;
+    if at_once || blind_deadline(draft.world(), network).is_some_and(|deadline| now > deadline) {
+        return go_blind(draft, network, cause, now);
+    }
+    Ok(())
+}
+
+fn go_blind(
+    draft: &mut Draft,
+    network: &str,
+    cause: BlindCause,
+    now: TimestampMs,
+) -> Result<(), Fault> {
+    let Some(sight) = draft.world().sight(network) else {
+        return Ok(());
+    };
+    if sight.blind_since.is_some() {
+        return Ok(());
+    }
+    let head = sight.head.as_ref().map(|head| Block {
+        number: head.number,
+        hash: head.hash,
+        timestamp_s: head.timestamp_s,
+    });
+    let event = Event::NetworkBlind(NetworkBlind { cause, head });
+    draft
+        .append(&Stream::Network(network.to_owned()), event, None, now)
+        .map(|_| ())
+}
+
+fn limits(world: &World, network: &str) -> Option<(u64, u64)> {
+    let (_, parameters) = world.parameters()?;
+    let network = parameters.network(network)?;
+    Some((network.fresh_ms, network.blind_after_ms))
+}
+
+/// When a network that nothing is heard of becomes blind.
+fn blind_deadline(world: &World, network: &str) -> Option<TimestampMs> {
+    let sight = world.sight(network)?;
+    if sight.blind_since.is_some() {
+        return None;
+    }
+    let head = sight.head.as_ref()?;
+    let (_, blind_after_ms) = limits(world, network)?;
+    let head_at = TimestampMs::new(head.timestamp_s.saturating_mul(1_000));
+    Some(head_at.saturating_add_ms(blind_after_ms))
+}
+
+/// Every interaction that declared one of the sweep's transactions, rivals in order of PAYMENT.
+fn sweep_interactions(
+    draft: &mut Draft,
+    sweep: &Sweep,
+    lookups: &Lookups,
+    now: TimestampMs,
+) -> Result<(), Fault> {
+    let mut concerned: BTreeSet<(u64, InteractionId)> = BTreeSet::new();
+    for tx_hash in sweep.transactions.keys() {
+        for id in draft.world().declarers(&sweep.network, *tx_hash) {
+            let declared_at = draft
+                .world()
+                .interaction(id)
+                .and_then(|live| live.state.settlement()?.declared(*tx_hash))
+                .map_or(u64::MAX, |declared| declared.payment);
+            concerned.insert((declared_at, id));
+        }
+    }
+    let mut done = BTreeSet::new();
+    for (_, id) in concerned {
+        if done.insert(id) {
+            sweep_interaction(draft, sweep, id, lookups, now)?;
+        }
+    }
+    Ok(())
+}
+
+fn sweep_interaction(
+    draft: &mut Draft,
+    sweep: &Sweep,
+    id: InteractionId,
+    lookups: &Lookups,
+    now: TimestampMs,
+) -> Result<(), Fault> {
+    let claimed: BTreeSet<Claim> = lookups
+        .claims
+        .iter()
+        .copied()
+        .chain(draft.claims())
+        .collect();
+    with_interaction(draft, id, claimed, now, |journal, surroundings| {
+        let input = Input::Sweep(sweep);
+        execute::<Interaction>(journal, &input, &surroundings.context(), now).map(|_| ())
+    })
+}
+
+/// Records the lapses of everything that is due, at most `limit` interactions.
+///
+/// # Errors
+/// A [`Fault`] is a defect of ours: the draft must go back to where it stood before.
+pub(crate) fn lapse(draft: &mut Draft, limit: usize, now: TimestampMs) -> Result<(), Fault> {
+    for _ in 0..limit {
+        let Some((deadline, id)) = draft.world().next_deadline() else {
+            break;
+        };
+        if now <= deadline || draft.is_full() {
+            break;
+        }
+        with_interaction(draft, id, BTreeSet::new(), now, |journal, surroundings| {
+            lapse_due::<Interaction>(journal, &surroundings.context(), now).map(|_| ())
+        })?;
+    }
+    for network in networks(draft.world()) {
+        if blind_deadline(draft.world(), &network).is_some_and(|deadline| now > deadline) {
+            go_blind(draft, &network, BlindCause::StaleHead, now)?;
+        }
+    }
+    Ok(())
+}
+
+/// When something is due next.
+pub(crate) fn next_due(world: &World) -> Option<TimestampMs> {
+    let blind = networks(world)
+        .into_iter()
+        .filter_map(|name| blind_deadline(world, &name));
+    world
+        .next_deadline()
+        .map(|(deadline, _)| deadline)
+        .into_iter()
+        .chain(blind)
+        .min()
+}
+
+fn networks(world: &World) -> Vec<String> {
+    world.parameters().map_or_else(Vec::new, |(_, parameters)| {
+        parameters
+            .networks
+            .iter()
+            .map(|network| network.name.clone())
+            .collect()
+    })
+}
+
+fn with_interaction(
+    draft: &mut Draft,
+    id: InteractionId,
+    claimed: BTreeSet<Claim>,
+    now: TimestampMs,
+    act: impl FnOnce(
+        &mut InteractionJournal<'_>,
+        &Surroundings,
+    ) -> Result<(), x811_protocol::kernel::Illegal>,
+) -> Result<(), Fault> {
+    let Some(live) = draft.world().interaction(id) else {
+        return Ok(());
+    };
+    let (initiator, provider) = (
+        live.state.opening().initiator,
+        live.state.opening().provider,
+    );
+    let surroundings = Surroundings::between(draft.world(), initiator, provider, claimed);
+    let Some(surroundings) = surroundings else {
+        return Ok(());
+    };
+    let mut journal = InteractionJournal::open(draft, id, None, now);
+    act(&mut journal, &surroundings)?;
+    journal.fault.map_or(Ok(()), Err)
+}

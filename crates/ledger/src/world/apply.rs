@@ -1,0 +1,260 @@
+//! From a record to the next world. One arm for each event; nothing is skipped.
+
+use super::{Fault, FirstAnswer, World};
+use crate::agent::Agent;
+use crate::stream::Stream;
+use std::sync::Arc;
+use x811_eventlog::{Head, Record};
+use x811_protocol::digest::Digest;
+use x811_protocol::event::{Event, LedgerOpened, NetworkBlind, NetworkSighted};
+use x811_protocol::id::InteractionId;
+use x811_protocol::interaction::State;
+use x811_protocol::parameters::Parameters;
+use x811_protocol::time::TimestampMs;
+
+/// Which interactions a record changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Touched {
+    /// None.
+    Nothing,
+    /// This one.
+    Interaction(InteractionId),
+    /// The clocks of every live one.
+    EveryClock,
+}
+
+/// A record being applied.
+pub(super) struct Applying<'a> {
+    pub(super) event: &'a Event,
+    pub(super) stream: &'a Stream,
+    pub(super) position: u64,
+    pub(super) hash: Digest,
+    pub(super) at: TimestampMs,
+}
+
+impl Applying<'_> {
+    pub(super) fn misplaced(&self, why: &'static str) -> Fault {
+        Fault::Misplaced {
+            position: self.position,
+            event: self.event.type_name(),
+            stream: self.stream.to_string(),
+            why,
+        }
+    }
+}
+
+impl World {
+    /// The world after `record`, which must be the next one of the log.
+    ///
+    /// # Errors
+    /// The world is then in an undefined state: drop it.
+    pub fn apply(&mut self, record: &Record, event: &Event) -> Result<Touched, Fault> {
+        let position = record.position();
+        let stream = record
+            .stream()
+            .parse::<Stream>()
+            .map_err(|_| Fault::Misplaced {
+                position,
+                event: event.type_name(),
+                stream: record.stream().to_owned(),
+                why: "there is no stream of that name",
+            })?;
+        let step = Applying {
+            event,
+            stream: &stream,
+            position,
+            hash: Digest::from_bytes(*record.hash().as_bytes()),
+            at: TimestampMs::new(record.recorded_at_ms()),
+        };
+        if position != self.head.size {
+            return Err(step.misplaced("it is not the next record"));
+        }
+        if self.next_seq(&stream) != Some(record.stream_seq()) {
+            return Err(step.misplaced("it is not the next of its stream"));
+        }
+        self.ended = None;
+        let touched = self.dispatch(&step)?;
+        self.remember_envelope(&step);
+        self.head = Head::after(record);
+        self.frontier.push(record.hash());
+        self.forget_old(step.at);
+        Ok(touched)
+    }
+
+    /// The next place in a stream; `None` where the stream cannot exist yet.
+    pub fn next_seq(&self, stream: &Stream) -> Option<u64> {
+        match stream {
+            Stream::Ledger => Some(self.ledger_seq),
+            Stream::Network(name) => Some(self.networks.get(name).map_or(0, |s| s.next_seq)),
+            Stream::Agent(did) => Some(self.agents.get(did).map_or(0, |a| a.identity_seq)),
+            Stream::Mail(did) => self.agents.get(did).map(|agent| agent.mail_seq),
+            Stream::Interaction(id) => Some(self.interactions.get(id).map_or(0, |l| l.next_seq)),
+            Stream::Roots => None,
+        }
+    }
+
+    fn dispatch(&mut self, step: &Applying<'_>) -> Result<Touched, Fault> {
+        match step.stream {
+            Stream::Ledger => self.apply_ledger(step),
+            Stream::Network(name) => self.apply_network(step, name),
+            Stream::Agent(did) => {
+                let agent = match (step.event, self.agents.get(did)) {
+                    (Event::AgentRegistered(registered), None) => {
+                        Some(Agent::registered(registered, step.position, step.at))
+                    }
+                    (Event::AgentRegistered(_), Some(_)) | (_, None) => None,
+                    (event, Some(agent)) => agent.after(event),
+                };
+                let agent = agent.ok_or_else(|| step.misplaced("the DID's history forbids it"))?;
+                self.agents.insert(*did, Arc::new(agent));
+                Ok(Touched::Nothing)
+            }
+            Stream::Mail(did) => {
+                let Event::EnvelopeAccepted(_) = step.event else {
+                    return Err(step.misplaced("a mail stream holds accepted envelopes"));
+                };
+                self.change_agent(*did, |agent| agent.mail_seq += 1);
+                Ok(Touched::Nothing)
+            }
+            Stream::Interaction(id) => {
+                self.apply_interaction(step, *id)?;
+                Ok(Touched::Interaction(*id))
+            }
+            Stream::Roots => Err(step.misplaced("roots are not written under these rules")),
+        }
+    }
+
+    pub(super) fn change_agent(
+        &mut self,
+        did: x811_protocol::did::Did,
+        change: impl FnOnce(&mut Agent),
+    ) {
+        if let Some(agent) = self.agents.get_mut(&did) {
+            change(Arc::make_mut(agent));
+        }
+    }
+
+    fn apply_ledger(&mut self, step: &Applying<'_>) -> Result<Touched, Fault> {
+        let begun = self.identity.is_some();
+        let touched = match step.event {
+            Event::LedgerOpened(opened) if !begun => self.open(step, opened),
+            Event::ParametersSet(parameters) if begun => self.set_parameters(step, parameters),
+            Event::LedgerResumed(resumed) if begun => {
+                self.shift_every_clock(resumed.gap_ms);
+                Touched::EveryClock
+            }
+            Event::RulesChanged(rules) if begun => {
+                self.rules = *rules;
+                Touched::Nothing
+            }
+            Event::LedgerOpened(_)
+            | Event::ParametersSet(_)
+            | Event::RulesChanged(_)
+            | Event::LedgerKeyRotated(_)
+            | Event::LedgerResumed(_)
+            | Event::BodiesErased(_)
+            | Event::NetworkBlind(_)
+            | Event::NetworkSighted(_)
+            | Event::AgentRegistered(_)
+            | Event::AgentUpdated(_)
+            | Event::KeyRotated(_)
+            | Event::AgentDeactivated(_)
+            | Event::AgentReactivated(_)
+            | Event::AgentRevoked(_)
+            | Event::EnvelopeAccepted(_)
+            | Event::Lapsed(_)
+            | Event::Looked(_)
+            | Event::Seen(_)
+            | Event::Unseen(_)
+            | Event::Refuted(_)
+            | Event::Confirmed(_)
+            | Event::Final(_)
+            | Event::Reversed(_)
+            | Event::Returned(_)
+            | Event::Late(_)
+            | Event::NoticeIssued(_)
+            | Event::StateRoot(_) => {
+                return Err(step.misplaced("the ledger stream does not take it here"));
+            }
+        };
+        self.ledger_seq += 1;
+        Ok(touched)
+    }
+
+    fn open(&mut self, step: &Applying<'_>, opened: &LedgerOpened) -> Touched {
+        let own = Agent::of_ledger(opened, step.position, step.at);
+        self.agents.insert(opened.did, Arc::new(own));
+        self.rules.rules_version = opened.rules_version;
+        self.identity = Some(Arc::new(opened.clone()));
+        Touched::Nothing
+    }
+
+    fn set_parameters(&mut self, step: &Applying<'_>, parameters: &Parameters) -> Touched {
+        for network in &parameters.networks {
+            self.networks.entry(network.name.clone()).or_default();
+        }
+        self.parameters
+            .insert(step.position, Arc::new(parameters.clone()));
+        Touched::Nothing
+    }
+
+    fn apply_network(&mut self, step: &Applying<'_>, name: &str) -> Result<Touched, Fault> {
+        let blind = self
+            .networks
+            .get(name)
+            .is_some_and(|sight| sight.blind_since.is_some());
+        match (step.event, blind) {
+            (Event::NetworkBlind(NetworkBlind { .. }), false) => {
+                self.change_every_live(|state| state.blinded(name, step.at));
+                self.networks
+                    .entry(name.to_owned())
+                    .or_default()
+                    .blind_since = Some(step.at);
+            }
+            (Event::NetworkSighted(NetworkSighted { .. }), true) => {
+                self.change_every_live(|state| state.sighted(name, step.at));
+                self.networks
+                    .entry(name.to_owned())
+                    .or_default()
+                    .blind_since = None;
+            }
+            (_, _) => return Err(step.misplaced("blind and sighted take turns in this stream")),
+        }
+        self.networks.entry(name.to_owned()).or_default().next_seq += 1;
+        Ok(Touched::EveryClock)
+    }
+
+    fn shift_every_clock(&mut self, gap_ms: u64) {
+        self.change_every_live(|state| state.after_downtime(gap_ms));
+        let names: Vec<String> = self.networks.keys().cloned().collect();
+        for name in names {
+            if let Some(sight) = self.networks.get_mut(&name) {
+                sight.blind_since = sight
+                    .blind_since
+                    .map(|since| since.saturating_add_ms(gap_ms));
+            }
+        }
+    }
+
+    fn change_every_live(&mut self, change: impl Fn(State) -> State) {
+        let ids: Vec<InteractionId> = self.interactions.keys().copied().collect();
+        for id in ids {
+            let Some(live) = self.interactions.get(&id).cloned() else {
+                continue;
+            };
+            let mut changed = (*live).clone();
+            changed.state = change(changed.state);
+            self.replace_live(id, Some(&live), changed);
+        }
+    }
+
+    /// Nonces and ids of accepted envelopes are held for their windows.
+    fn remember_envelope(&mut self, step: &Applying<'_>) {
+        if let Some(envelope) = step.event.envelope() {
+            let answer = FirstAnswer::Record(step.position);
+            self.nonces.insert(envelope.nonce_tag, answer, step.at);
+            self.envelope_ids
+                .insert(envelope.id, step.position, step.at);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Live interactions and everything that is looked up by them: routes, deadlines, declared
+//! transactions, owed notices.
+
+use super::apply::Applying;
+use super::{Fault, Live, OwedNotice, World};
+use std::sync::Arc;
+use x811_protocol::code::Code;
+use x811_protocol::event::Event;
+use x811_protocol::id::InteractionId;
+use x811_protocol::interaction::{Interaction, Settlement, State, StateName};
+use x811_protocol::kernel::{Machine, Recorded};
+use x811_protocol::parameters::Parameters;
+
+impl World {
+    pub(super) fn apply_interaction(
+        &mut self,
+        step: &Applying<'_>,
+        id: InteractionId,
+    ) -> Result<(), Fault> {
+        let before = self.interactions.get(&id).cloned();
+        let parameters = self.opening_parameters(step)?;
+        let recorded = Recorded {
+            event: step.event,
+            position: step.position,
+            hash: step.hash,
+            recorded_at_ms: step.at,
+            parameters: parameters.as_ref(),
+        };
+        let state = before.as_ref().map(|live| live.state.clone());
+        let state = Interaction::evolve(state, &recorded)?;
+        if state.opening().id != id {
+            return Err(step.misplaced("the stream is named by the id of its REQUEST"));
+        }
+        let mut live = match &before {
+            Some(live) => Live {
+                state,
+                ..(**live).clone()
+            },
+            None => Live {
+                state,
+                next_seq: 0,
+                envelopes: Vec::new(),
+                notices_owed: 0,
+                opened_at: step.at,
+                updated_at: step.at,
+                last_position: step.position,
+            },
+        };
+        live.next_seq += 1;
+        live.updated_at = step.at;
+        live.last_position = step.position;
+        if let Event::EnvelopeAccepted(accepted) = step.event {
+            live.envelopes.push(accepted.envelope.id);
+            self.routes.insert(accepted.envelope.id, id);
+        }
+        self.pause_if_blind(step, &mut live);
+        self.settle_notices(step, id, before.as_deref(), &mut live)?;
+        self.count_receipt(step, &live);
+        self.replace_live(id, before.as_ref(), live);
+        Ok(())
+    }
+
+    /// A REQUEST names the parameters its interaction keeps.
+    fn opening_parameters(&self, step: &Applying<'_>) -> Result<Option<Arc<Parameters>>, Fault> {
+        let Event::EnvelopeAccepted(accepted) = step.event else {
+            return Ok(None);
+        };
+        let Some(position) = accepted.derived.parameters else {
+            return Ok(None);
+        };
+        let in_force = self.parameters().filter(|(known, _)| *known == position);
+        let (_, parameters) = in_force
+            .ok_or_else(|| step.misplaced("it was opened under parameters not in force"))?;
+        Ok(Some(parameters.clone()))
+    }
+
+    /// A settlement that begins while its network is blind begins with its clock stopped.
+    fn pause_if_blind(&self, step: &Applying<'_>, live: &mut Live) {
+        let Some(network) = live.state.settlement().map(|s| s.network.clone()) else {
+            return;
+        };
+        if self
+            .networks
+            .get(&network)
+            .is_some_and(|sight| sight.blind_since.is_some())
+        {
+            live.state = live.state.clone().blinded(&network, step.at);
+        }
+    }
+
+    /// Notices follow every lapse, every refutation and a dispute (ledger-contract.md section 1.6).
+    fn settle_notices(
+        &mut self,
+        step: &Applying<'_>,
+        id: InteractionId,
+        before: Option<&Live>,
+        live: &mut Live,
+    ) -> Result<(), Fault> {
+        if let Event::NoticeIssued(notice) = step.event {
+            let owed = self.owed.remove(&(notice.cause, notice.to));
+            if owed.is_none_or(|owed| owed.interaction != id) {
+                return Err(step.misplaced("nobody was owed this notice"));
+            }
+            live.notices_owed -= 1;
+            return Ok(());
+        }
+        let Some(code) = told(step.event, &live.state) else {
+            return Ok(());
+        };
+        let related = before.unwrap_or(live).state.opener();
+        let opening = live.state.opening();
+        for to in [opening.initiator, opening.provider] {
+            let notice = OwedNotice {
+                interaction: id,
+                code,
+                related,
+            };
+            self.owed.insert((step.position, to), notice);
+        }
+        live.notices_owed += 2;
+        Ok(())
+    }
+
+    fn count_receipt(&mut self, step: &Applying<'_>, live: &Live) {
+        if let Event::Confirmed(_) = step.event {
+            let hash = step.hash;
+            self.change_agent(live.state.opening().provider, |agent| {
+                agent.receipts += 1;
+                agent.last_receipt = Some(hash);
+            });
+        }
+    }
+
+    /// Puts `live` in place of `before` in every index, or drops it once it is over.
+    pub(super) fn replace_live(
+        &mut self,
+        id: InteractionId,
+        before: Option<&Arc<Live>>,
+        live: Live,
+    ) {
+        if let Some(before) = before {
+            self.unindex(id, before);
+        } else {
+            let initiator = live.state.opening().initiator;
+            self.change_agent(initiator, |agent| agent.open_requests += 1);
+        }
+        let was_terminal = before.is_some_and(|before| before.state.name().is_terminal());
+        if live.state.name().is_terminal() && !was_terminal {
+            let initiator = live.state.opening().initiator;
+            self.change_agent(initiator, |agent| agent.open_requests -= 1);
+        }
+        if live.state.name().is_terminal() && live.notices_owed == 0 {
+            for envelope in &live.envelopes {
+                self.routes.remove(envelope);
+            }
+            self.interactions.remove(&id);
+            self.ended = Some((id, Arc::new(live)));
+            return;
+        }
+        self.index(id, &live);
+        self.interactions.insert(id, Arc::new(live));
+    }
+
+    fn index(&mut self, id: InteractionId, live: &Live) {
+        if let Some(deadline) = live.state.deadline() {
+            self.deadlines.insert((deadline, id));
+        }
+        for key in declared(live.state.settlement()) {
+            let ids = self.declared.entry(key).or_default();
+            if !ids.contains(&id) {
+                ids.push_back(id);
+            }
+        }
+    }
+
+    fn unindex(&mut self, id: InteractionId, live: &Live) {
+        if let Some(deadline) = live.state.deadline() {
+            self.deadlines.remove(&(deadline, id));
+        }
+        for key in declared(live.state.settlement()) {
+            if let Some(ids) = self.declared.get_mut(&key) {
+                ids.retain(|known| *known != id);
+                if ids.is_empty() {
+                    self.declared.remove(&key);
+                }
+            }
+        }
+    }
+}
+
+fn declared(settlement: Option<&Settlement>) -> Vec<(String, x811_protocol::evm::TxHash)> {
+    settlement.map_or_else(Vec::new, |settlement| {
+        settlement
+            .declared
+            .iter()
+            .map(|declared| (settlement.network.clone(), declared.tx_hash))
+            .collect()
+    })
+}
+
+/// What both parties are told of an event, if anything.
+fn told(event: &Event, after: &State) -> Option<Code> {
+    match event {
+        Event::Lapsed(lapsed) => Some(lapsed.code),
+        Event::Refuted(refuted) => Some(refuted.code),
+        Event::Looked(_) if after.name() == StateName::Disputed => match after {
+            State::Disputed(closing) => closing.code,
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,291 @@
+//! Everything the log adds up to, as far as decisions need it: the one state that the sequencer
+//! runs on, that a restart rebuilds and that an audit replays.
+//!
+//! A `World` is cheap to clone: all maps share their structure. A batch is decided on a clone (the
+//! *overlay*); only when it is durable does the clone become the ledger's state, and if it is not,
+//! dropping it is the whole undo. Finished interactions leave the world as soon as nothing is owed
+//! to their parties, so memory follows live business only.
+
+mod apply;
+mod fault;
+mod interactions;
+
+pub use apply::Touched;
+pub use fault::Fault;
+
+use crate::agent::Agent;
+use crate::recent::Recent;
+use imbl::{HashMap, OrdMap, OrdSet, Vector};
+use std::sync::Arc;
+use x811_eventlog::{Frontier, Head};
+use x811_protocol::code::Code;
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
+use x811_protocol::event::{LedgerOpened, RulesChanged};
+use x811_protocol::evm::TxHash;
+use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::interaction::State;
+use x811_protocol::observation::NetworkHead;
+use x811_protocol::parameters::Parameters;
+use x811_protocol::time::TimestampMs;
+
+/// How long envelope ids are held in memory. An id's own time lies within 5 minutes of `created`
+/// and `created` within 5 minutes of the clock, so a repeat comes within 20 minutes or is refused
+/// for its time.
+const IDS_HELD_MS: u64 = 25 * 60_000;
+
+/// How long nonces are held at least, whatever the parameters say (AX-27).
+const NONCES_HELD_MS: u64 = 15 * 60_000;
+
+/// How the first message with some nonce was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FirstAnswer {
+    /// Accepted, or answered from, the record at this position.
+    Record(u64),
+    /// Refused.
+    Refused(Code),
+}
+
+/// A live interaction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Live {
+    /// Its state.
+    pub state: State,
+    /// Next place in its stream.
+    pub next_seq: u64,
+    /// Envelopes of it that others may refer to.
+    pub envelopes: Vec<EnvelopeId>,
+    /// Notices that have not been issued yet.
+    pub notices_owed: u64,
+    /// When its REQUEST was recorded.
+    pub opened_at: TimestampMs,
+    /// When its last record was recorded.
+    pub updated_at: TimestampMs,
+    /// Position of its last record.
+    pub last_position: u64,
+}
+
+/// A notice that a party is owed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwedNotice {
+    /// The interaction it is about.
+    pub interaction: InteractionId,
+    /// What to tell.
+    pub code: Code,
+    /// The message that opened the window (AX-32).
+    pub related: EnvelopeId,
+}
+
+/// How well a network is seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sight {
+    /// Next place in its `network:` stream.
+    pub next_seq: u64,
+    /// Since when nothing is seen, moved by downtime.
+    pub blind_since: Option<TimestampMs>,
+    /// The last head, as far as this process has seen one; not from the log.
+    pub head: Option<NetworkHead>,
+}
+
+/// The state of the ledger after some prefix of its log.
+#[derive(Debug, Clone)]
+pub struct World {
+    head: Head,
+    frontier: Frontier,
+    identity: Option<Arc<LedgerOpened>>,
+    rules: RulesChanged,
+    parameters: OrdMap<u64, Arc<Parameters>>,
+    ledger_seq: u64,
+    networks: OrdMap<String, Sight>,
+    agents: HashMap<Did, Arc<Agent>>,
+    interactions: HashMap<InteractionId, Arc<Live>>,
+    /// The interaction that the last record ended, which is held no longer.
+    ended: Option<(InteractionId, Arc<Live>)>,
+    routes: HashMap<EnvelopeId, InteractionId>,
+    deadlines: OrdSet<(TimestampMs, InteractionId)>,
+    declared: OrdMap<(String, TxHash), Vector<InteractionId>>,
+    owed: OrdMap<(u64, Did), OwedNotice>,
+    nonces: Recent<Digest, FirstAnswer>,
+    envelope_ids: Recent<EnvelopeId, u64>,
+}
+
+impl World {
+    /// Before the first record.
+    pub fn empty() -> World {
+        World {
+            head: Head::EMPTY,
+            frontier: Frontier::default(),
+            identity: None,
+            rules: RulesChanged { rules_version: 0 },
+            parameters: OrdMap::new(),
+            ledger_seq: 0,
+            networks: OrdMap::new(),
+            agents: HashMap::new(),
+            interactions: HashMap::new(),
+            ended: None,
+            routes: HashMap::new(),
+            deadlines: OrdSet::new(),
+            declared: OrdMap::new(),
+            owed: OrdMap::new(),
+            nonces: Recent::new(),
+            envelope_ids: Recent::new(),
+        }
+    }
+
+    /// Size and last record hash.
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
+    /// Running state of the Merkle tree.
+    pub fn frontier(&self) -> &Frontier {
+        &self.frontier
+    }
+
+    /// Who this ledger is; `None` before position 0.
+    pub fn identity(&self) -> Option<&Arc<LedgerOpened>> {
+        self.identity.as_ref()
+    }
+
+    /// The decision rules in force.
+    pub fn rules_version(&self) -> u64 {
+        self.rules.rules_version
+    }
+
+    /// The parameters in force and their position.
+    pub fn parameters(&self) -> Option<(u64, &Arc<Parameters>)> {
+        self.parameters
+            .get_max()
+            .map(|(position, parameters)| (*position, parameters))
+    }
+
+    /// A registered DID, the ledger's own included.
+    pub fn agent(&self, did: Did) -> Option<&Arc<Agent>> {
+        self.agents.get(&did)
+    }
+
+    /// A live interaction.
+    pub fn interaction(&self, id: InteractionId) -> Option<&Arc<Live>> {
+        self.interactions.get(&id)
+    }
+
+    /// An interaction that is live or that the last record ended.
+    pub fn latest(&self, id: InteractionId) -> Option<&Arc<Live>> {
+        let ended = self
+            .ended
+            .as_ref()
+            .filter(|(known, _)| *known == id)
+            .map(|(_, live)| live);
+        self.interactions.get(&id).or(ended)
+    }
+
+    /// All live interactions, in no order.
+    pub fn interactions(&self) -> impl Iterator<Item = (&InteractionId, &Arc<Live>)> {
+        self.interactions.iter()
+    }
+
+    /// The live interaction that an envelope belongs to.
+    pub fn route(&self, envelope: EnvelopeId) -> Option<InteractionId> {
+        self.routes.get(&envelope).copied()
+    }
+
+    /// The earliest deadline and whose it is.
+    pub fn next_deadline(&self) -> Option<(TimestampMs, InteractionId)> {
+        self.deadlines.get_min().copied()
+    }
+
+    /// How well a network is seen.
+    pub fn sight(&self, network: &str) -> Option<&Sight> {
+        self.networks.get(network)
+    }
+
+    /// Last known heads of all networks.
+    pub fn heads(&self) -> Vec<NetworkHead> {
+        self.networks
+            .values()
+            .filter_map(|sight| sight.head.clone())
+            .collect()
+    }
+
+    /// Notes a head that was seen; no event, so nothing a replay would know.
+    pub(crate) fn saw_head(&mut self, head: NetworkHead) {
+        let network = head.network.clone();
+        self.networks.entry(network).or_default().head = Some(head);
+    }
+
+    /// Interactions that declared a transaction, in order of PAYMENT.
+    pub fn declarers(&self, network: &str, tx_hash: TxHash) -> Vec<InteractionId> {
+        self.declared
+            .get(&(network.to_owned(), tx_hash))
+            .map(|ids| ids.iter().copied().collect())
+            .unwrap_or_default()
+    }
+
+    /// Every transaction being watched on a network.
+    pub fn watched(&self, network: &str) -> impl Iterator<Item = TxHash> {
+        self.declared
+            .keys()
+            .filter(move |(name, _)| name == network)
+            .map(|(_, tx_hash)| *tx_hash)
+    }
+
+    /// Notices that parties are owed: position of the cause, to whom, what.
+    pub fn owed(&self) -> impl Iterator<Item = (u64, Did, &OwedNotice)> {
+        self.owed
+            .iter()
+            .map(|((cause, to), notice)| (*cause, *to, notice))
+    }
+
+    /// How the first message with this nonce was answered, if it is still held.
+    pub fn first_answer(&self, nonce_tag: &Digest) -> Option<FirstAnswer> {
+        self.nonces.get(nonce_tag).copied()
+    }
+
+    /// Position of the envelope of that id, if it was accepted lately.
+    pub fn recent_envelope(&self, id: &EnvelopeId) -> Option<u64> {
+        self.envelope_ids.get(id).copied()
+    }
+
+    /// Notes a nonce as spent.
+    pub(crate) fn spend_nonce(&mut self, tag: Digest, answer: FirstAnswer, at: TimestampMs) {
+        self.nonces.insert(tag, answer, at);
+    }
+
+    /// Figures of what is held in memory, for operators.
+    pub fn sizes(&self) -> Sizes {
+        Sizes {
+            agents: self.agents.len(),
+            interactions: self.interactions.len(),
+            watched: self.declared.len(),
+            notices_owed: self.owed.len(),
+            nonces: self.nonces.len(),
+            envelope_ids: self.envelope_ids.len(),
+        }
+    }
+
+    pub(crate) fn forget_old(&mut self, now: TimestampMs) {
+        let window_ms = self
+            .parameters()
+            .map_or(0, |(_, parameters)| parameters.limits.nonce_window_ms)
+            .max(NONCES_HELD_MS);
+        self.nonces.forget(now.saturating_sub_ms(window_ms));
+        self.envelope_ids.forget(now.saturating_sub_ms(IDS_HELD_MS));
+    }
+}
+
+/// What is held in memory, by count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// Registered DIDs, the ledger's own included.
+    pub agents: usize,
+    /// Live interactions.
+    pub interactions: usize,
+    /// Transactions being watched.
+    pub watched: usize,
+    /// Notices not issued yet.
+    pub notices_owed: usize,
+    /// Nonces held.
+    pub nonces: usize,
+    /// Envelope ids held.
+    pub envelope_ids: usize,
+}
