@@ -38,13 +38,11 @@ impl Accepted {
             .stream()
             .strip_prefix("interaction:")
             .and_then(|id| id.parse::<InteractionId>().ok());
-        let (state, deadline_at_ms) = match event {
-            Event::EnvelopeAccepted(accepted) => (
-                state_after(&accepted.facts),
-                accepted.derived.deadline_at_ms,
-            ),
-            _ => (None, None),
-        };
+        let (mut state, mut deadline_at_ms) = (None, None);
+        if let Event::EnvelopeAccepted(accepted) = event {
+            state = state_after(&accepted.facts);
+            deadline_at_ms = accepted.derived.deadline_at_ms;
+        }
         Some(Accepted {
             interaction_id,
             envelope_id: envelope.id,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use x811_protocol::code::Code;
 use x811_protocol::event::Event;
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::{Interaction, Settlement, State, StateName};
+use x811_protocol::interaction::{Interaction, Settlement, State};
 use x811_protocol::kernel::{Machine, Recorded};
 use x811_protocol::parameters::Parameters;
 
@@ -203,10 +203,46 @@ fn told(event: &Event, after: &State) -> Option<Code> {
     match event {
         Event::Lapsed(lapsed) => Some(lapsed.code),
         Event::Refuted(refuted) => Some(refuted.code),
-        Event::Looked(_) if after.name() == StateName::Disputed => match after {
-            State::Disputed(closing) => closing.code,
-            _ => None,
-        },
-        _ => None,
+        Event::Looked(_) => disputed_by(after),
+        Event::LedgerOpened(_)
+        | Event::ParametersSet(_)
+        | Event::RulesChanged(_)
+        | Event::LedgerKeyRotated(_)
+        | Event::LedgerResumed(_)
+        | Event::BodiesErased(_)
+        | Event::NetworkBlind(_)
+        | Event::NetworkSighted(_)
+        | Event::AgentRegistered(_)
+        | Event::AgentUpdated(_)
+        | Event::KeyRotated(_)
+        | Event::AgentDeactivated(_)
+        | Event::AgentReactivated(_)
+        | Event::AgentRevoked(_)
+        | Event::EnvelopeAccepted(_)
+        | Event::Seen(_)
+        | Event::Unseen(_)
+        | Event::Confirmed(_)
+        | Event::Final(_)
+        | Event::Reversed(_)
+        | Event::Returned(_)
+        | Event::Late(_)
+        | Event::NoticeIssued(_)
+        | Event::StateRoot(_) => None,
+    }
+}
+
+/// The code of a dispute that a look led to.
+fn disputed_by(after: &State) -> Option<Code> {
+    match after {
+        State::Disputed(closing) => closing.code,
+        State::Pending { .. }
+        | State::Offered { .. }
+        | State::Accepted { .. }
+        | State::Delivered { .. }
+        | State::Verified { .. }
+        | State::Completed { .. }
+        | State::Expired(_)
+        | State::Rejected(_)
+        | State::Failed(_) => None,
     }
 }
