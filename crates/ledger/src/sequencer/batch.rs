@@ -223,11 +223,7 @@ where
 /// Records a notice, unless it is not owed any more.
 fn record(draft: &mut Draft, notice: SignedNotice, now: TimestampMs) -> Result<(), Fault> {
     let to = notice.envelope.to;
-    let owed = draft
-        .world()
-        .owed()
-        .any(|(cause, party, _)| (cause, party) == (notice.cause, to));
-    if !owed {
+    if !draft.world().is_owed(notice.cause, to) {
         return Ok(());
     }
     let stream = Stream::Interaction(notice.interaction);

@@ -66,7 +66,7 @@ where
                 new_size: world.head().size,
                 changes,
             };
-            self.publish(world, &records);
+            self.publish(world);
             if batch.old_size < batch.new_size && self.projections.send(batch).await.is_err() {
                 refuse(replies);
                 return Err(Stopped::Projection);
@@ -74,7 +74,7 @@ where
             self.answer(replies, &records).await;
             return Ok(());
         }
-        self.publish(world, &[]);
+        self.publish(world);
         self.answer(replies, &[]).await;
         Ok(())
     }
@@ -87,9 +87,8 @@ where
             AppendError::OutcomeUnknown { expected_size, .. } => {
                 tracing::warn!(%error, "reading the log to find out");
                 let head = self.store.log().head().await.map_err(Stopped::Unreadable)?;
-                let written = commit.records.len() as u64;
                 let last = commit.records.last();
-                if head.size == expected_size && written > 0 {
+                if head.size == expected_size {
                     Ok(Outcome::Nothing)
                 } else if last.is_some_and(|last| last.hash() == head.hash) {
                     Ok(Outcome::Holds)
@@ -107,15 +106,16 @@ where
         }
     }
 
-    fn publish(&mut self, world: World, records: &[Record]) {
+    fn publish(&mut self, world: World) {
         let known = self.world.head().size;
         let owed: Vec<Owed> = world
             .owed()
             .filter(|(cause, _, _)| *cause >= known)
             .map(owed)
             .collect();
+        let changed = world.watched_revision() != self.world.watched_revision();
         self.world = world;
-        if !records.is_empty() {
+        if changed {
             self.publish_watched();
         }
         self.published.send_replace(self.world.clone());

@@ -169,6 +169,7 @@ impl World {
             let ids = self.declared.entry(key).or_default();
             if !ids.contains(&id) {
                 ids.push_back(id);
+                self.watched_revision += 1;
             }
         }
     }
@@ -178,6 +179,7 @@ impl World {
             self.deadlines.remove(&(deadline, id));
         }
         for key in declared(live.state.settlement()) {
+            self.watched_revision += 1;
             if let Some(ids) = self.declared.get_mut(&key) {
                 ids.retain(|known| *known != id);
                 if ids.is_empty() {

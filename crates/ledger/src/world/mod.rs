@@ -104,6 +104,7 @@ pub struct World {
     routes: HashMap<EnvelopeId, InteractionId>,
     deadlines: OrdSet<(TimestampMs, InteractionId)>,
     declared: OrdMap<(String, TxHash), Vector<InteractionId>>,
+    watched_revision: u64,
     owed: OrdMap<(u64, Did), OwedNotice>,
     nonces: Recent<Digest, FirstAnswer>,
     envelope_ids: Recent<EnvelopeId, u64>,
@@ -126,6 +127,7 @@ impl World {
             routes: HashMap::new(),
             deadlines: OrdSet::new(),
             declared: OrdMap::new(),
+            watched_revision: 0,
             owed: OrdMap::new(),
             nonces: Recent::new(),
             envelope_ids: Recent::new(),
@@ -244,6 +246,16 @@ impl World {
     /// Position of the envelope of that id, if it was accepted lately.
     pub fn recent_envelope(&self, id: &EnvelopeId) -> Option<u64> {
         self.envelope_ids.get(id).copied()
+    }
+
+    /// Whether that party is owed a notice of the record at `cause`.
+    pub fn is_owed(&self, cause: u64, to: Did) -> bool {
+        self.owed.contains_key(&(cause, to))
+    }
+
+    /// Changes whenever the set of watched transactions may have changed.
+    pub fn watched_revision(&self) -> u64 {
+        self.watched_revision
     }
 
     /// Notes a nonce as spent.
