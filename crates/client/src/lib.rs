@@ -1,1 +1,34 @@
 //! What an agent links: signing, sending, reading, paying.
+//!
+//! An agent is a DID with a key of its own. This crate keeps that key in a file nobody else can
+//! read, seals messages with it, sends them so that a lost answer does no harm, checks the signature
+//! of everything that comes back, judges offers by the policy the agent declared, and moves USDC.
+//! The ledger is never trusted for what another agent said.
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | [`clock`], [`entropy`] | time and randomness, injected so that tests own both |
+//! | [`identity`], [`wallet`], [`home`] | keys, and the files they live in |
+//! | [`compose`] | sealed envelopes for every kind of message |
+//! | [`http`] | the ledger's HTTP interface, with retries |
+//! | [`transcript`], [`payment_status`] | one interaction as recorded, and whether it is paid |
+//! | [`policy`] | accept, ask a person, or reject |
+//! | [`pay`] | the USDC transfer (feature `pay`) |
+//!
+//! TLS needs a process-wide rustls provider; the binary installs it.
+
+pub mod clock;
+pub mod compose;
+pub mod entropy;
+pub mod home;
+pub mod http;
+pub mod identity;
+#[cfg(feature = "pay")]
+pub mod pay;
+pub mod payment_status;
+pub mod policy;
+pub mod transcript;
+pub mod wallet;
+
+#[cfg(test)]
+mod testing;

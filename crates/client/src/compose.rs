@@ -1,0 +1,168 @@
+//! Sealed envelopes for every kind of message (AE-38 to AE-67).
+//!
+//! A payload is a plain struct with typed members; sealing adds the ids, the time and the
+//! signature, after reading the payload with the ledger's own rules: what would be refused there is
+//! refused here, with the same code, before anything is signed.
+
+mod answer;
+mod error;
+mod offer;
+mod payment;
+mod registration;
+mod request;
+mod result;
+mod verify;
+
+pub use answer::{Accept, Reject};
+pub use error::ErrorReport;
+pub use offer::Offer;
+pub use payment::Payment;
+pub use registration::{REGISTER_TYPE, Registration};
+pub use request::{BudgetError, Request};
+pub use result::{Content, Delivery};
+pub use verify::{Judgement, Verify};
+
+use serde_json::{Map, Value};
+use x811_protocol::canonical::to_canonical;
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
+use x811_protocol::envelope::{Header, MessageType, PROTOCOL_VERSION, SealedEnvelope, seal};
+use x811_protocol::id::{EnvelopeId, Nonce};
+use x811_protocol::payload::{PayloadRules, facts};
+use x811_protocol::refusal::Refusal;
+
+use crate::clock::Clock;
+use crate::entropy::{Entropy, EntropyError};
+use crate::identity::Identity;
+
+/// Something that can be said.
+pub trait Payload {
+    /// The envelope's `type`.
+    fn message_type(&self) -> MessageType;
+
+    /// The envelope's `payload`.
+    ///
+    /// # Errors
+    /// [`ComposeError`] when the members cannot be written.
+    fn members(&self) -> Result<Map<String, Value>, ComposeError>;
+}
+
+/// Seals what one agent says.
+#[derive(Clone, Copy)]
+pub struct Composer<'a> {
+    identity: &'a Identity,
+    entropy: &'a dyn Entropy,
+    clock: &'a dyn Clock,
+}
+
+impl<'a> Composer<'a> {
+    /// Signs as `identity`.
+    pub fn new(
+        identity: &'a Identity,
+        entropy: &'a dyn Entropy,
+        clock: &'a dyn Clock,
+    ) -> Composer<'a> {
+        Composer {
+            identity,
+            entropy,
+            clock,
+        }
+    }
+
+    /// A sealed envelope to `to`: a fresh UUIDv7 whose time is `created`, a fresh UUIDv4 nonce.
+    ///
+    /// # Errors
+    /// [`ComposeError::Refused`] when the ledger would refuse the payload's form,
+    /// [`ComposeError::Entropy`], or what the payload's own members say.
+    pub fn seal(&self, to: Did, payload: &dyn Payload) -> Result<SealedEnvelope, ComposeError> {
+        let message_type = payload.message_type();
+        let members = payload.members()?;
+        let from = self.identity.did;
+        facts(&message_type, from, &members, &PayloadRules::default())?;
+
+        let created_ms = self.clock.now();
+        let id_random = self.entropy.array()?;
+        let header = Header {
+            id: EnvelopeId::from_parts(created_ms.as_ms(), &id_random),
+            version: PROTOCOL_VERSION.to_owned(),
+            message_type,
+            from,
+            to,
+            created_ms,
+            expires_ms: None,
+            nonce: Nonce::from_random(self.entropy.array()?),
+        };
+        let (key, profile) = (&self.identity.signing_key, self.identity.profile);
+        Ok(seal(header, members, key, profile))
+    }
+}
+
+/// SHA-256 of the RFC 8785 form of an OFFER's payload: what an ACCEPT repeats (AE-57). Made from
+/// the canonical form, never from the bytes as received (AE-142).
+pub fn offer_hash(payload: &Map<String, Value>) -> Digest {
+    Digest::of(&to_canonical(payload))
+}
+
+/// A message of someone's own type (AE-122), with whatever payload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Custom {
+    /// `x811.<namespace>/<name>`.
+    pub message_type: x811_protocol::envelope::CustomType,
+    /// The payload.
+    pub payload: Map<String, Value>,
+}
+
+impl Payload for Custom {
+    fn message_type(&self) -> MessageType {
+        MessageType::Custom(self.message_type.clone())
+    }
+
+    fn members(&self) -> Result<Map<String, Value>, ComposeError> {
+        Ok(self.payload.clone())
+    }
+}
+
+/// Why a message was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum ComposeError {
+    /// The ledger would refuse it; nothing was sent.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// No randomness for id and nonce.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
+    /// A budget that no JSON number spells exactly.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    /// Price and fee together are beyond any amount.
+    #[error("the price and its fee together are more than 10^12 USDC; offer less")]
+    TotalTooLarge,
+    /// A wallet could not sign its binding.
+    #[error("the wallet's key could not sign its binding: {0}")]
+    Wallet(#[from] crate::wallet::WalletKeyError),
+}
+
+/// Members of a payload, absent ones left out.
+#[derive(Default)]
+struct Members(Map<String, Value>);
+
+impl Members {
+    fn set(mut self, name: &str, value: impl Into<Value>) -> Members {
+        self.0.insert(name.to_owned(), value.into());
+        self
+    }
+
+    fn set_text(self, name: &str, value: impl ToString) -> Members {
+        self.set(name, value.to_string())
+    }
+
+    fn set_some(self, name: &str, value: Option<impl Into<Value>>) -> Members {
+        match value {
+            Some(value) => self.set(name, value),
+            None => self,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

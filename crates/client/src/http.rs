@@ -1,0 +1,226 @@
+//! The ledger's HTTP interface as a client sees it (ledger-contract.md section 6).
+//!
+//! Every call has a time limit. What may be lost on the way is sent again byte for byte: an envelope
+//! is accepted once, and its repeat is answered X811-2001 with the first outcome, which then counts
+//! as the answer. Whatever another agent said is believed only after its signature has been checked
+//! against that agent's DID document (AE-84, AX-45).
+
+mod answer;
+mod error;
+mod exchange;
+mod inbox;
+mod retry;
+mod sender;
+mod submit;
+
+pub use answer::{
+    Accepted, Agent, AgentStatus, BoundWallet, HistoryRecord, InteractionView, LedgerInfo,
+    NetworkInfo, NetworkSight, Readiness,
+};
+pub use error::{ClientError, Refused};
+pub use inbox::{Cursor, InboxPage, InboxRequest, Incoming, Unverified};
+pub use retry::RetryPolicy;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use reqwest::Url;
+use x811_protocol::did::Did;
+use x811_protocol::id::{EnvelopeId, InteractionId};
+
+use crate::clock::{Clock, SystemClock};
+use crate::entropy::{Entropy, SystemEntropy};
+use answer::History;
+use exchange::Reply;
+use sender::CachedKeys;
+
+/// How many records of a history are asked for at a time.
+const HISTORY_PAGE: u64 = 200;
+
+/// Talks to one ledger.
+pub struct LedgerClient {
+    base: Url,
+    http: reqwest::Client,
+    retry: RetryPolicy,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    keys: Mutex<HashMap<Did, CachedKeys>>,
+}
+
+impl LedgerClient {
+    /// A client of the ledger at `base_url`, such as `http://127.0.0.1:8811`.
+    ///
+    /// # Errors
+    /// [`ClientError::Address`] when that is no http or https address,
+    /// [`ClientError::Setup`] when TLS cannot be set up.
+    pub fn new(base_url: &str) -> Result<LedgerClient, ClientError> {
+        LedgerClient::with(
+            base_url,
+            RetryPolicy::default(),
+            Arc::new(SystemClock),
+            Arc::new(SystemEntropy),
+        )
+    }
+
+    /// The same with one's own patience, clock and randomness.
+    ///
+    /// # Errors
+    /// As [`LedgerClient::new`].
+    pub fn with(
+        base_url: &str,
+        retry: RetryPolicy,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+    ) -> Result<LedgerClient, ClientError> {
+        let not_an_address = || ClientError::Address {
+            text: base_url.to_owned(),
+        };
+        let mut base: Url = base_url.parse().map_err(|_| not_an_address())?;
+        if !matches!(base.scheme(), "http" | "https") || base.query().is_some() {
+            return Err(not_an_address());
+        }
+        if !base.path().ends_with('/') {
+            base.set_path(&format!("{}/", base.path()));
+        }
+        let http = reqwest::Client::builder()
+            .connect_timeout(Duration::from_secs(5))
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(|error| ClientError::Setup {
+                cause: error.to_string(),
+            })?;
+        Ok(LedgerClient {
+            base,
+            http,
+            retry,
+            clock,
+            entropy,
+            keys: Mutex::new(HashMap::new()),
+        })
+    }
+
+    /// Where the ledger is.
+    pub fn base_url(&self) -> &str {
+        self.base.as_str()
+    }
+
+    /// What the ledger says of itself: DID, networks, windows.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn info(&self) -> Result<LedgerInfo, ClientError> {
+        self.get(&[".well-known", "x811.json"], &[]).await?.read()
+    }
+
+    /// Whether it takes messages, and what it sees of its networks. Not being ready is an answer
+    /// too, so this asks once and does not wait for it to become so.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn ready(&self) -> Result<Readiness, ClientError> {
+        self.get_once(&["ready"]).await?.read_any_status()
+    }
+
+    /// What the ledger knows of an agent.
+    ///
+    /// # Errors
+    /// X811-1001 for a DID that is not registered; else as [`ClientError`] says.
+    pub async fn agent(&self, did: Did) -> Result<Agent, ClientError> {
+        let uuid = did.uuid().to_string();
+        self.get(&["api", "v1", "agents", &uuid], &[]).await?.read()
+    }
+
+    /// An interaction as it stands; with `min_position`, not before that record is in it.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn interaction(
+        &self,
+        id: InteractionId,
+        min_position: Option<u64>,
+    ) -> Result<InteractionView, ClientError> {
+        let id = id.to_string();
+        let min_position = min_position.map(|position| position.to_string());
+        let query: Vec<(&str, &str)> = min_position
+            .iter()
+            .map(|position| ("min_position", position.as_str()))
+            .collect();
+        self.get(&["api", "v1", "interactions", &id], &query)
+            .await?
+            .read()
+    }
+
+    /// Every record of an interaction, oldest first.
+    ///
+    /// # Errors
+    /// [`ClientError::Untrusted`] when the records are not those of the interaction in their order,
+    /// or a record's hash is not that of its leaf; else as [`ClientError`] says.
+    pub async fn history(&self, id: InteractionId) -> Result<Vec<HistoryRecord>, ClientError> {
+        let text = id.to_string();
+        let limit = HISTORY_PAGE.to_string();
+        let mut records: Vec<HistoryRecord> = Vec::new();
+        loop {
+            let after = records.last().map(|last| last.stream_seq.to_string());
+            let mut query = vec![("limit", limit.as_str())];
+            query.extend(after.iter().map(|after| ("after_seq", after.as_str())));
+            let path = ["api", "v1", "interactions", &text, "history"];
+            let page: History = self.get(&path, &query).await?.read()?;
+            let ended = page.next.is_none() || page.records.is_empty();
+            for record in page.records {
+                record.check(id, records.len() as u64)?;
+                records.push(record);
+            }
+            if ended {
+                return Ok(records);
+            }
+        }
+    }
+
+    /// The envelope with this id and the first answer to it, the signature checked.
+    ///
+    /// # Errors
+    /// [`ClientError`]; 404 when no such envelope was accepted.
+    pub async fn message(&self, id: EnvelopeId) -> Result<Incoming, ClientError> {
+        let text = id.to_string();
+        let found: answer::StoredMessage = self
+            .get(&["api", "v1", "messages", "by-id", &text], &[])
+            .await?
+            .read()?;
+        let envelope = self.verified(found.envelope.get().as_bytes()).await?;
+        if envelope.header().id != id {
+            return Err(ClientError::Untrusted {
+                cause: format!("it gave envelope {} for {id}", envelope.header().id),
+            });
+        }
+        Ok(Incoming {
+            position: found.first.position,
+            envelope,
+        })
+    }
+
+    async fn get(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Reply, ClientError> {
+        let url = self.url(path, query);
+        self.retried(|| self.exchange(self.http.get(url.clone()), exchange::READ_LIMIT_MS))
+            .await
+    }
+
+    async fn get_once(&self, path: &[&str]) -> Result<Reply, ClientError> {
+        let request = self.http.get(self.url(path, &[]));
+        self.exchange(request, exchange::READ_LIMIT_MS).await
+    }
+
+    fn url(&self, path: &[&str], query: &[(&str, &str)]) -> Url {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        url
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,303 @@
+//! The shapes of the ledger's answers. Unknown members are ignored: a newer ledger may say more.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use x811_protocol::canonical::to_canonical;
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
+use x811_protocol::event::Event;
+use x811_protocol::evm::{ChainId, EvmAddress};
+use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::interaction::StateName;
+use x811_protocol::key::AgentKey;
+use x811_protocol::money::MicroUsdc;
+use x811_protocol::parameters::{PayerBindingRule, Windows};
+use x811_protocol::time::TimestampMs;
+
+use super::error::ClientError;
+
+/// An envelope is in the log: durable, in the hash chain, for ever.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Accepted {
+    /// The interaction it belongs to; absent for custom types and registrations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interaction_id: Option<InteractionId>,
+    /// The accepted envelope. Another than the one sent when an equal REQUEST or PAYMENT was
+    /// accepted before (AX-12).
+    pub envelope_id: EnvelopeId,
+    /// Place in the log.
+    pub position: u64,
+    /// Hash of the record.
+    pub record_hash: Digest,
+    /// The interaction's state right after it.
+    #[serde(
+        default,
+        deserialize_with = "some_state",
+        serialize_with = "state_text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub state: Option<StateName>,
+    /// End of the window that is now open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_at_ms: Option<TimestampMs>,
+}
+
+/// `GET /.well-known/x811.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct LedgerInfo {
+    /// The ledger's DID.
+    pub did: Did,
+    /// The log's id.
+    pub log_id: String,
+    /// The log's name in checkpoints.
+    pub origin: String,
+    /// Major versions of the protocol it speaks (AE-121).
+    pub protocol_versions: Vec<String>,
+    /// Where payments may be made.
+    pub networks: Vec<NetworkInfo>,
+    /// How long each message is waited for.
+    pub windows: Windows,
+    /// Time between looks for a payment, in milliseconds.
+    pub looks_ms: [u64; 4],
+    /// Whether a payer has to be a registered wallet.
+    pub payer_binding: PayerBindingRule,
+}
+
+impl LedgerInfo {
+    /// The network of that name; without a name, the only one there is.
+    pub fn network(&self, name: Option<&str>) -> Option<&NetworkInfo> {
+        match (name, self.networks.as_slice()) {
+            (Some(name), networks) => networks.iter().find(|network| network.name == name),
+            (None, [only]) => Some(only),
+            (None, _) => None,
+        }
+    }
+}
+
+/// A network that payments may be made on.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct NetworkInfo {
+    /// The name a PAYMENT uses.
+    pub name: String,
+    /// EIP-155 chain id.
+    pub chain_id: ChainId,
+    /// The USDC contract.
+    #[serde(deserialize_with = "address")]
+    pub token: EvmAddress,
+    /// Where fees may go.
+    #[serde(default, deserialize_with = "some_address")]
+    pub treasury: Option<EvmAddress>,
+    /// Blocks at which a transfer counts as confirmed.
+    pub confirmed_depth: u64,
+}
+
+/// `GET /ready`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Readiness {
+    /// Whether it takes messages.
+    pub ready: bool,
+    /// Why not.
+    #[serde(default)]
+    pub why: Vec<String>,
+    /// Records in the log.
+    #[serde(default)]
+    pub size: Option<u64>,
+    /// Hash of the last record.
+    #[serde(default)]
+    pub head_hash: Option<Digest>,
+    /// What it sees of each network.
+    #[serde(default)]
+    pub networks: Vec<NetworkSight>,
+}
+
+/// What a ledger sees of one network.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct NetworkSight {
+    /// The network.
+    pub name: String,
+    /// `fresh`, `stale`, `blind` or `unknown`.
+    pub sight: String,
+    /// Height of the newest block it knows.
+    #[serde(default)]
+    pub head_number: Option<u64>,
+}
+
+/// `GET /api/v1/agents/{uuid}`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Agent {
+    /// Its DID.
+    pub did: Did,
+    /// Whether it may act.
+    pub status: AgentStatus,
+    /// What it can do.
+    pub capabilities: Vec<String>,
+    /// The accounts that are its own.
+    pub wallets: Vec<BoundWallet>,
+    /// Its keys and what each signs.
+    pub keys: Vec<AgentKey>,
+    /// Where its registration stands in the log.
+    pub position: u64,
+}
+
+/// Whether a DID may act (AX-31).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentStatus {
+    /// Yes.
+    Active,
+    /// Not now.
+    Deactivated,
+    /// Past its time.
+    Expired,
+    /// Never again.
+    Revoked,
+}
+
+/// An account that belongs to an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct BoundWallet {
+    /// The account.
+    #[serde(deserialize_with = "address")]
+    pub address: EvmAddress,
+    /// `eoa` or `erc1271`.
+    pub kind: String,
+}
+
+/// `GET /api/v1/interactions/{id}`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct InteractionView {
+    /// Which.
+    pub id: InteractionId,
+    /// Consumer and payer.
+    pub initiator: Did,
+    /// Worker and payee.
+    pub provider: Did,
+    /// Its state.
+    #[serde(deserialize_with = "state")]
+    pub state: StateName,
+    /// What has to be paid, once there is an OFFER.
+    #[serde(default)]
+    pub total: Option<MicroUsdc>,
+    /// End of the open window.
+    #[serde(default)]
+    pub deadline_at_ms: Option<TimestampMs>,
+    /// When the REQUEST was accepted.
+    pub opened_at_ms: TimestampMs,
+    /// When the last record was written.
+    pub updated_at_ms: TimestampMs,
+    /// Where the last record stands.
+    pub last_position: u64,
+}
+
+/// `GET /api/v1/interactions/{id}/history`.
+#[derive(Debug, Deserialize)]
+pub(super) struct History {
+    pub(super) records: Vec<HistoryRecord>,
+    /// Present while there are more.
+    #[serde(default)]
+    pub(super) next: Option<Value>,
+}
+
+/// One record of an interaction.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct HistoryRecord {
+    /// Place in the log.
+    pub position: u64,
+    /// Hash of the record.
+    pub record_hash: Digest,
+    /// When it was decided.
+    pub recorded_at_ms: TimestampMs,
+    /// Place in the interaction.
+    pub stream_seq: u64,
+    /// The leaf (record.md section 1).
+    pub leaf: Value,
+    /// The state after it.
+    #[serde(default, deserialize_with = "some_state")]
+    pub state_after: Option<StateName>,
+}
+
+impl HistoryRecord {
+    /// The event.
+    ///
+    /// # Errors
+    /// [`ClientError::Untrusted`] when this version does not know it.
+    pub fn event(&self) -> Result<Event, ClientError> {
+        let event = self.leaf.get("event").unwrap_or(&Value::Null);
+        Event::from_value(event).map_err(|error| ClientError::Untrusted {
+            cause: format!(
+                "record {} holds an event that this version cannot read ({error})",
+                self.position
+            ),
+        })
+    }
+
+    /// Holds the record against its own leaf: hash, place and stream.
+    pub(super) fn check(&self, id: InteractionId, expected_seq: u64) -> Result<(), ClientError> {
+        let hash = Digest::of_parts(&[&[0], &to_canonical(&self.leaf)]);
+        let stream = format!("interaction:{id}");
+        let is = |name: &str, value: Value| self.leaf.get(name) == Some(&value);
+        let fault = if hash != self.record_hash {
+            "its hash is not that of its leaf"
+        } else if !is("position", self.position.into())
+            || !is("stream_seq", self.stream_seq.into())
+            || !is("recorded_at_ms", self.recorded_at_ms.as_ms().into())
+        {
+            "its leaf says another place or time"
+        } else if !is("stream", stream.into()) || self.stream_seq != expected_seq {
+            "it is not the next of this interaction"
+        } else {
+            return Ok(());
+        };
+        let position = self.position;
+        Err(ClientError::Untrusted {
+            cause: format!("record {position}: {fault}"),
+        })
+    }
+}
+
+/// `GET /api/v1/messages/by-id/{id}`.
+#[derive(Debug, Deserialize)]
+pub(super) struct StoredMessage {
+    pub(super) first: Accepted,
+    pub(super) envelope: Box<RawValue>,
+}
+
+fn parse_state(text: &str) -> Option<StateName> {
+    let mut all = StateName::ALL.into_iter();
+    all.find(|state| state.as_str() == text)
+}
+
+fn state<'de, D: Deserializer<'de>>(reader: D) -> Result<StateName, D::Error> {
+    let text = String::deserialize(reader)?;
+    parse_state(&text).ok_or_else(|| D::Error::custom("unknown state"))
+}
+
+fn some_state<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<StateName>, D::Error> {
+    match Option::<String>::deserialize(reader)? {
+        Some(text) => parse_state(&text)
+            .map(Some)
+            .ok_or_else(|| D::Error::custom("unknown state")),
+        None => Ok(None),
+    }
+}
+
+#[expect(clippy::ref_option, reason = "serde gives the field by reference")]
+fn state_text<S: serde::Serializer>(
+    state: &Option<StateName>,
+    writer: S,
+) -> Result<S::Ok, S::Error> {
+    state.map(StateName::as_str).serialize(writer)
+}
+
+fn address<'de, D: Deserializer<'de>>(reader: D) -> Result<EvmAddress, D::Error> {
+    let text = String::deserialize(reader)?;
+    EvmAddress::parse_lenient(&text).map_err(D::Error::custom)
+}
+
+fn some_address<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<EvmAddress>, D::Error> {
+    let text = Option::<String>::deserialize(reader)?;
+    let address = text.map(|text| EvmAddress::parse_lenient(&text));
+    address.transpose().map_err(D::Error::custom)
+}

@@ -1,0 +1,142 @@
+//! What was sent to an agent: polled, verified, each once (AX-45).
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use x811_protocol::did::Did;
+use x811_protocol::envelope::VerifiedEnvelope;
+use x811_protocol::id::EnvelopeId;
+
+use super::error::ClientError;
+use super::{LedgerClient, exchange};
+
+/// How many messages a page has at most: 64 of the largest fit in one answer.
+const MAX_PAGE: u16 = 50;
+
+/// A place in an inbox; opaque, and only good for the ledger and agent it came from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize, serde::Serialize)]
+#[serde(transparent)]
+pub struct Cursor(String);
+
+impl From<String> for Cursor {
+    fn from(text: String) -> Cursor {
+        Cursor(text)
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What to ask an inbox for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InboxRequest {
+    /// Messages behind this place; from the beginning without one.
+    pub after: Option<Cursor>,
+    /// How many at most; 50 without a number, and never more.
+    pub limit: Option<u16>,
+    /// How long to wait for the first, in milliseconds.
+    pub wait_ms: u64,
+}
+
+/// Some messages, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InboxPage {
+    /// Those whose signature is their sender's; each envelope id once.
+    pub messages: Vec<Incoming>,
+    /// Those that must not be believed.
+    pub unverified: Vec<Unverified>,
+    /// Where to go on.
+    pub next: Option<Cursor>,
+}
+
+/// An envelope and its place in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Incoming {
+    /// Place in the log.
+    pub position: u64,
+    /// The envelope.
+    pub envelope: VerifiedEnvelope,
+}
+
+/// An envelope that must not be believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unverified {
+    /// Place in the log.
+    pub position: u64,
+    /// What is wrong with it.
+    pub cause: String,
+}
+
+impl LedgerClient {
+    /// Messages to the agent `me`. One that is malformed, of a false signature or for someone else
+    /// is set apart and does not keep the others back; one that comes twice is given once. Callers
+    /// that read several pages keep the ids they have seen.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn inbox(&self, me: Did, request: &InboxRequest) -> Result<InboxPage, ClientError> {
+        let uuid = me.uuid().to_string();
+        let limit = request.limit.unwrap_or(MAX_PAGE).min(MAX_PAGE).to_string();
+        let wait_ms = request.wait_ms.to_string();
+        let after = request.after.as_ref().map(Cursor::to_string);
+        let mut query = vec![("limit", limit.as_str()), ("wait_ms", wait_ms.as_str())];
+        query.extend(after.iter().map(|after| ("after", after.as_str())));
+        let url = self.url(&["api", "v1", "messages", &uuid], &query);
+        let limit_ms = exchange::READ_LIMIT_MS.saturating_add(request.wait_ms);
+        let reply = self
+            .retried(|| self.exchange(self.http.get(url.clone()), limit_ms))
+            .await?;
+        self.sort_out(me, reply.read()?).await
+    }
+
+    async fn sort_out(&self, me: Did, page: Page) -> Result<InboxPage, ClientError> {
+        let mut sorted = InboxPage {
+            messages: Vec::new(),
+            unverified: Vec::new(),
+            next: page.next,
+        };
+        for Item { position, envelope } in page.messages {
+            match self.verified(envelope.get().as_bytes()).await {
+                Ok(envelope) if envelope.header().to != me => {
+                    let cause = format!("it is addressed to {}", envelope.header().to);
+                    sorted.unverified.push(Unverified { position, cause });
+                }
+                Ok(envelope) if sorted.holds(envelope.header().id) => {}
+                Ok(envelope) => sorted.messages.push(Incoming { position, envelope }),
+                Err(ClientError::Untrusted { cause }) => {
+                    sorted.unverified.push(Unverified { position, cause });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(sorted)
+    }
+}
+
+impl InboxPage {
+    fn holds(&self, id: EnvelopeId) -> bool {
+        let ids = self
+            .messages
+            .iter()
+            .map(|message| message.envelope.header().id);
+        ids.into_iter().any(|known| known == id)
+    }
+}
+
+/// `GET /api/v1/messages/{uuid}`.
+#[derive(Deserialize)]
+struct Page {
+    messages: Vec<Item>,
+    #[serde(default)]
+    next: Option<Cursor>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    position: u64,
+    envelope: Box<RawValue>,
+}

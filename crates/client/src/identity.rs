@@ -1,0 +1,293 @@
+//! Who an agent is: its DID and the keys that prove it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use uuid::Builder;
+use x811_protocol::did::Did;
+use x811_protocol::key::{AgentKey, Profile, SecretKey};
+use x811_protocol::time::TimestampMs;
+use zeroize::Zeroizing;
+
+use crate::clock::Clock;
+use crate::entropy::{Entropy, EntropyError};
+use crate::wallet::{WalletKey, WalletKeyError};
+
+/// The version of the file that is written and read.
+const FILE_VERSION: u8 = 1;
+
+/// An agent's DID and keys. The keys are wiped from memory when dropped and never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// What its owner calls it; only this computer knows the name.
+    pub name: AgentName,
+    /// Its DID.
+    pub did: Did,
+    /// When it was made.
+    pub created_ms: TimestampMs,
+    /// The Ed25519 key that signs its envelopes.
+    pub signing_key: SecretKey,
+    /// What that key signs (AX-23).
+    pub profile: Profile,
+    /// The Ethereum key it pays with and is paid to; without one it can do neither by itself.
+    pub wallet_key: Option<WalletKey>,
+    /// The ledger it registered with.
+    pub ledger: Option<Did>,
+}
+
+impl Identity {
+    /// A new agent: DID of version 7, profile `digest`, a signing key and a wallet key.
+    ///
+    /// # Errors
+    /// As [`Entropy::fill`].
+    pub fn generate(
+        name: AgentName,
+        entropy: &dyn Entropy,
+        clock: &dyn Clock,
+    ) -> Result<Identity, EntropyError> {
+        let seed = Zeroizing::new(entropy.array::<32>()?);
+        let created_ms = clock.now();
+        Ok(Identity {
+            name,
+            did: new_did(entropy, created_ms)?,
+            created_ms,
+            signing_key: SecretKey::from_seed(*seed),
+            profile: Profile::Digest,
+            wallet_key: Some(WalletKey::generate(entropy)?),
+            ledger: None,
+        })
+    }
+
+    /// What verifies its envelopes.
+    pub fn agent_key(&self) -> AgentKey {
+        AgentKey {
+            key: self.signing_key.public(),
+            profile: self.profile,
+        }
+    }
+
+    /// The form of the file, secrets included.
+    pub(crate) fn to_file(&self) -> Result<Zeroizing<Vec<u8>>, serde_json::Error> {
+        let stored = Stored {
+            v: FILE_VERSION,
+            name: self.name.clone(),
+            did: self.did,
+            created_ms: self.created_ms,
+            signing_key: Zeroizing::new(hex::encode(self.signing_key.seed())),
+            profile: self.profile,
+            wallet_key: self.wallet_key.as_ref().map(WalletKey::to_hex),
+            ledger: self.ledger,
+        };
+        serde_json::to_vec_pretty(&stored).map(Zeroizing::new)
+    }
+
+    /// Reads the form of the file.
+    pub(crate) fn from_file(bytes: &[u8]) -> Result<Identity, IdentityError> {
+        let stored: Stored =
+            serde_json::from_slice(bytes).map_err(|error| IdentityError::Form(place_of(&error)))?;
+        if stored.v != FILE_VERSION {
+            return Err(IdentityError::Version(stored.v));
+        }
+        let mut seed = Zeroizing::new([0_u8; 32]);
+        hex::decode_to_slice(stored.signing_key.as_str(), seed.as_mut_slice())
+            .map_err(|_| IdentityError::SigningKey)?;
+        let wallet_key = stored.wallet_key.as_ref();
+        Ok(Identity {
+            name: stored.name,
+            did: stored.did,
+            created_ms: stored.created_ms,
+            signing_key: SecretKey::from_seed(*seed),
+            profile: stored.profile,
+            wallet_key: wallet_key
+                .map(|text| WalletKey::from_hex(text))
+                .transpose()?,
+            ledger: stored.ledger,
+        })
+    }
+}
+
+fn new_did(entropy: &dyn Entropy, now: TimestampMs) -> Result<Did, EntropyError> {
+    let uuid = Builder::from_unix_timestamp_millis(now.as_ms(), &entropy.array()?).into_uuid();
+    #[expect(clippy::expect_used, reason = "the builder sets version 7")]
+    let did = Did::from_uuid(uuid).expect("a UUIDv7 is the UUID of a DID");
+    Ok(did)
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity")
+            .field("name", &self.name)
+            .field("did", &self.did)
+            .field("ledger", &self.ledger)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What an agent's owner calls it: 1 to 64 of `[a-z0-9_-]`, so that it is also a file name
+/// everywhere.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct AgentName(String);
+
+impl AgentName {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for AgentName {
+    type Err = AgentNameError;
+
+    fn from_str(text: &str) -> Result<AgentName, AgentNameError> {
+        let allowed = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-');
+        if (1..=64).contains(&text.len()) && text.bytes().all(allowed) {
+            Ok(AgentName(text.to_owned()))
+        } else {
+            Err(AgentNameError)
+        }
+    }
+}
+
+impl fmt::Display for AgentName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for AgentName {
+    type Error = AgentNameError;
+
+    fn try_from(text: String) -> Result<AgentName, AgentNameError> {
+        text.parse()
+    }
+}
+
+impl From<AgentName> for String {
+    fn from(name: AgentName) -> String {
+        name.0
+    }
+}
+
+/// The text is no agent name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not an agent name: use 1 to 64 lower-case letters, digits, hyphens and underscores")]
+pub struct AgentNameError;
+
+/// Why the contents of an identity file are no identity. Never repeats what the file says.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IdentityError {
+    /// Not the JSON object that is written; says where.
+    #[error("it is not an identity file: {0}")]
+    Form(String),
+    /// The file of another version of this crate.
+    #[error("it is an identity file of version {0} and this program reads version 1")]
+    Version(u8),
+    /// The Ed25519 seed is not 64 hex digits.
+    #[error("signing_key is not 64 hex digits")]
+    SigningKey,
+    /// The Ethereum key cannot be read.
+    #[error("wallet_key is {0}")]
+    WalletKey(#[from] WalletKeyError),
+}
+
+/// The file. Strings with secrets are wiped when dropped.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    v: u8,
+    name: AgentName,
+    did: Did,
+    created_ms: TimestampMs,
+    signing_key: Zeroizing<String>,
+    profile: Profile,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    wallet_key: Option<Zeroizing<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ledger: Option<Did>,
+}
+
+/// Where JSON is wrong, without quoting it: the text around it may be a key.
+fn place_of(error: &serde_json::Error) -> String {
+    format!("line {}, column {}", error.line(), error.column())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{CountingEntropy, identity};
+
+    #[test]
+    fn the_file_reads_back_as_the_same_agent() {
+        let mut agent = identity("alice", &CountingEntropy::default());
+        assert_eq!(
+            Identity::from_file(&agent.to_file().unwrap()).unwrap(),
+            agent
+        );
+        agent.wallet_key = None;
+        agent.ledger = Some(crate::testing::ledger_did());
+        assert_eq!(
+            Identity::from_file(&agent.to_file().unwrap()).unwrap(),
+            agent
+        );
+    }
+
+    #[test]
+    fn secrets_are_in_no_debug_text() {
+        let agent = identity("alice", &CountingEntropy::default());
+        let shown = format!("{agent:?}");
+        let wallet = agent.wallet_key.as_ref().unwrap().to_hex();
+        assert!(!shown.contains(&hex::encode(agent.signing_key.seed())));
+        assert!(!shown.contains(&wallet[2..]));
+        assert!(shown.contains(&agent.did.to_string()), "{shown}");
+    }
+
+    #[test]
+    fn two_agents_share_nothing() {
+        let entropy = CountingEntropy::default();
+        let (one, other) = (identity("one", &entropy), identity("other", &entropy));
+        assert_ne!(one.did, other.did);
+        assert_ne!(one.signing_key, other.signing_key);
+        assert_ne!(one.wallet_key, other.wallet_key);
+    }
+
+    #[test]
+    fn a_damaged_file_is_named_without_its_secrets() {
+        let agent = identity("alice", &CountingEntropy::default());
+        let text = String::from_utf8(agent.to_file().unwrap().to_vec()).unwrap();
+        let seed = hex::encode(agent.signing_key.seed());
+        let table = [
+            text.replace("\"v\": 1", "\"v\": 2"),
+            text.replace(&seed, &seed[1..]),
+            text.replace("\"did\"", "\"id\""),
+            text.replace("alice", "../alice"),
+            text[..text.len() / 2].to_owned(),
+        ];
+        for damaged in table {
+            let error = Identity::from_file(damaged.as_bytes()).unwrap_err();
+            assert!(!error.to_string().contains(&seed[1..]), "{error}");
+        }
+    }
+
+    #[test]
+    fn names_are_file_names() {
+        let longest = "a".repeat(64);
+        for good in ["a", "alice", "agent-7_b", longest.as_str()] {
+            assert_eq!(good.parse::<AgentName>().unwrap().as_str(), good);
+        }
+        let too_long = "a".repeat(65);
+        for bad in [
+            "",
+            "..",
+            "a/b",
+            "Alice",
+            "a b",
+            "é",
+            "a.json",
+            too_long.as_str(),
+        ] {
+            assert_eq!(bad.parse::<AgentName>(), Err(AgentNameError), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! The USDC transfer on Base (feature `pay`).
+//!
+//! A transfer is made in two steps, so that an interrupted payer never pays twice: it is signed,
+//! which fixes its hash, and kept by the caller; then it is sent, as often as needed, always the
+//! same bytes. Whether it is confirmed is the ledger's business, which looks for itself.
+
+use std::time::Duration;
+
+use alloy::consensus::transaction::SignerRecoverable;
+use alloy::consensus::{Transaction as _, TxEnvelope};
+use alloy::eips::eip2718::{Decodable2718, Encodable2718};
+use alloy::network::{EthereumWallet, NetworkTransactionBuilder, TransactionBuilder};
+use alloy::primitives::{Address, B256, Bytes, U256};
+use alloy::providers::{Provider, RootProvider};
+use alloy::rpc::client::RpcClient;
+use alloy::rpc::types::TransactionRequest;
+use alloy::signers::local::PrivateKeySigner;
+use alloy::sol;
+use alloy::sol_types::SolCall;
+use alloy::transports::http::Http;
+use alloy::transports::{RpcError, TransportErrorKind};
+use serde::{Deserialize, Serialize};
+use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
+use x811_protocol::money::MicroUsdc;
+
+use crate::clock::Clock;
+use crate::wallet::WalletKey;
+
+sol! {
+    function transfer(address to, uint256 value) external returns (bool);
+    function balanceOf(address owner) external view returns (uint256);
+}
+
+/// Base, and its one USDC contract: whatever a ledger may say, nothing else is paid with there.
+const BASE_CHAIN_ID: ChainId = ChainId::new(8_453);
+const BASE_USDC: &str = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
+
+/// How long one call to the endpoint may take.
+const CALL_LIMIT: Duration = Duration::from_secs(15);
+
+/// Between one look for a receipt and the next, in milliseconds.
+const RECEIPT_POLL_MS: u64 = 1_000;
+
+/// An endpoint of a network, and the token to pay with.
+#[derive(Debug, Clone)]
+pub struct PayClient {
+    provider: RootProvider,
+    endpoint: String,
+    chain_id: ChainId,
+    token: EvmAddress,
+}
+
+/// What to pay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transfer {
+    /// To whom.
+    pub payee: EvmAddress,
+    /// How much.
+    pub amount: MicroUsdc,
+}
+
+/// A transfer that is signed, and so has its hash, and may or may not have been sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignedTransfer {
+    /// Hash of the transaction.
+    pub tx_hash: TxHash,
+    /// On which chain it is good.
+    pub chain_id: ChainId,
+    /// The token's contract.
+    pub token: EvmAddress,
+    /// Who pays.
+    pub payer: EvmAddress,
+    /// What is paid.
+    pub transfer: Transfer,
+    /// The signed transaction (EIP-2718), `0x` hex.
+    pub raw: String,
+}
+
+/// How a transaction stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Receipt {
+    /// In a block, and it did what it said.
+    Succeeded {
+        /// Height of the block.
+        block_number: u64,
+    },
+    /// In a block, and it did nothing.
+    Reverted {
+        /// Height of the block.
+        block_number: u64,
+    },
+}
+
+impl PayClient {
+    /// Connects, and makes sure that the endpoint serves `chain_id` and that `token` is a contract
+    /// there.
+    ///
+    /// # Errors
+    /// [`PayError`].
+    pub async fn connect(
+        rpc_url: &str,
+        chain_id: ChainId,
+        token: EvmAddress,
+    ) -> Result<PayClient, PayError> {
+        if chain_id == BASE_CHAIN_ID && EvmAddress::parse_checksummed(BASE_USDC) != Ok(token) {
+            return Err(PayError::NotUsdc { token });
+        }
+        let url: reqwest::Url = rpc_url.parse().map_err(|_| PayError::Endpoint)?;
+        let http = reqwest::Client::builder()
+            .connect_timeout(Duration::from_secs(5))
+            .timeout(CALL_LIMIT)
+            .build()
+            .map_err(|error| PayError::Unreachable {
+                endpoint: "the endpoint".to_owned(),
+                cause: error.to_string(),
+            })?;
+        // The path of an endpoint often holds its key: only the host is ever shown.
+        let endpoint = url.host_str().unwrap_or("the endpoint").to_owned();
+        let is_local = matches!(endpoint.as_str(), "127.0.0.1" | "localhost" | "[::1]");
+        let rpc = RpcClient::new(Http::with_client(http, url), is_local);
+        let client = PayClient {
+            provider: RootProvider::new(rpc),
+            endpoint,
+            chain_id,
+            token,
+        };
+        client.check_chain().await?;
+        Ok(client)
+    }
+
+    /// Signs a transfer of the token: next nonce, fees of now, gas as estimated and a quarter more.
+    /// Nothing is sent.
+    ///
+    /// # Errors
+    /// [`PayError::TooPoor`] when the account has too little of the token; [`PayError`].
+    pub async fn sign(
+        &self,
+        key: &WalletKey,
+        transfer: Transfer,
+    ) -> Result<SignedTransfer, PayError> {
+        let payer = key.address();
+        self.check_balance(payer, transfer.amount).await?;
+        let nonce = self
+            .provider
+            .get_transaction_count(address(payer))
+            .pending();
+        let nonce = nonce.await.map_err(|error| self.failed(&error))?;
+        let fees = self.provider.estimate_eip1559_fees();
+        let fees = fees.await.map_err(|error| self.failed(&error))?;
+        let call = transferCall {
+            to: address(transfer.payee),
+            value: U256::from(transfer.amount.as_micro_usdc()),
+        };
+        let request = TransactionRequest::default()
+            .with_from(address(payer))
+            .with_to(address(self.token))
+            .with_input(Bytes::from(call.abi_encode()))
+            .with_chain_id(self.chain_id.as_u64())
+            .with_nonce(nonce)
+            .with_max_fee_per_gas(fees.max_fee_per_gas)
+            .with_max_priority_fee_per_gas(fees.max_priority_fee_per_gas);
+        let gas = self.provider.estimate_gas(request.clone());
+        let gas = gas.await.map_err(|error| self.failed(&error))?;
+        let request = request.with_gas_limit(gas.saturating_add(gas / 4));
+        let signed = sign_transaction(key, request).await?;
+        Ok(SignedTransfer {
+            tx_hash: TxHash::from_bytes(signed.tx_hash().0),
+            chain_id: self.chain_id,
+            token: self.token,
+            payer,
+            transfer,
+            raw: format!("0x{}", hex::encode(signed.encoded_2718())),
+        })
+    }
+
+    /// Sends a signed transfer. Sending one that is already known or mined is no error: the same
+    /// bytes pay once.
+    ///
+    /// # Errors
+    /// [`PayError::Damaged`] when the bytes are not the transfer they say, [`PayError::Replaced`]
+    /// when another transaction took its nonce, [`PayError`].
+    pub async fn send(&self, signed: &SignedTransfer) -> Result<(), PayError> {
+        let raw = signed.checked_raw()?;
+        if signed.chain_id != self.chain_id || signed.token != self.token {
+            return Err(PayError::Damaged);
+        }
+        let Err(error) = self.provider.send_raw_transaction(&raw).await else {
+            return Ok(());
+        };
+        // The answer does not say whether the network has it: "already known" and "nonce too low"
+        // have no standard form. So ask for the transaction itself.
+        let known = self
+            .provider
+            .get_transaction_by_hash(B256::from(*signed.tx_hash.as_bytes()));
+        match known.await {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) if self.is_nonce_spent(signed, &raw).await => Err(PayError::Replaced {
+                tx_hash: signed.tx_hash,
+            }),
+            Ok(None) | Err(_) => Err(self.failed(&error)),
+        }
+    }
+
+    /// The receipt, if the transaction is in a block.
+    ///
+    /// # Errors
+    /// [`PayError::Unreachable`].
+    pub async fn receipt(&self, tx_hash: TxHash) -> Result<Option<Receipt>, PayError> {
+        let hash = B256::from(*tx_hash.as_bytes());
+        let receipt = self.provider.get_transaction_receipt(hash).await;
+        let Some(receipt) = receipt.map_err(|error| self.failed(&error))? else {
+            return Ok(None);
+        };
+        let Some(block_number) = receipt.block_number else {
+            return Ok(None);
+        };
+        Ok(Some(if receipt.status() {
+            Receipt::Succeeded { block_number }
+        } else {
+            Receipt::Reverted { block_number }
+        }))
+    }
+
+    /// Asks once a second for the receipt, at most `limit_ms` long; `None` when it did not come.
+    ///
+    /// # Errors
+    /// [`PayError::Unreachable`].
+    pub async fn await_receipt(
+        &self,
+        tx_hash: TxHash,
+        clock: &dyn Clock,
+        limit_ms: u64,
+    ) -> Result<Option<Receipt>, PayError> {
+        let until = clock.now().saturating_add_ms(limit_ms);
+        loop {
+            let receipt = self.receipt(tx_hash).await?;
+            if receipt.is_some() || clock.now() >= until {
+                return Ok(receipt);
+            }
+            clock.pause(RECEIPT_POLL_MS).await;
+        }
+    }
+
+    async fn check_chain(&self) -> Result<(), PayError> {
+        let served = self.provider.get_chain_id().await;
+        let served = ChainId::new(served.map_err(|error| self.failed(&error))?);
+        if served != self.chain_id {
+            return Err(PayError::OtherChain {
+                wanted: self.chain_id,
+                served,
+            });
+        }
+        let code = self.provider.get_code_at(address(self.token)).await;
+        if code.map_err(|error| self.failed(&error))?.is_empty() {
+            return Err(PayError::NoToken { token: self.token });
+        }
+        Ok(())
+    }
+
+    async fn check_balance(&self, payer: EvmAddress, amount: MicroUsdc) -> Result<(), PayError> {
+        let call = balanceOfCall {
+            owner: address(payer),
+        };
+        let request = TransactionRequest::default()
+            .with_to(address(self.token))
+            .with_input(Bytes::from(call.abi_encode()));
+        let answer = self.provider.call(request).await;
+        let answer = answer.map_err(|error| self.failed(&error))?;
+        let balance = balanceOfCall::abi_decode_returns(&answer)
+            .map_err(|_| PayError::NoToken { token: self.token })?;
+        if balance >= U256::from(amount.as_micro_usdc()) {
+            return Ok(());
+        }
+        let micro_usdc = u64::try_from(balance).unwrap_or(u64::MAX);
+        Err(PayError::TooPoor {
+            payer,
+            has: MicroUsdc::from_micro_usdc(micro_usdc).unwrap_or(MicroUsdc::MAX),
+            needs: amount,
+        })
+    }
+
+    async fn is_nonce_spent(&self, signed: &SignedTransfer, raw: &[u8]) -> bool {
+        let Ok(transaction) = TxEnvelope::decode_2718(&mut &*raw) else {
+            return false;
+        };
+        let mined = self
+            .provider
+            .get_transaction_count(address(signed.payer))
+            .await;
+        mined.is_ok_and(|count| count > transaction.nonce())
+    }
+
+    fn failed(&self, error: &RpcError<TransportErrorKind>) -> PayError {
+        let endpoint = self.endpoint.clone();
+        match error {
+            RpcError::ErrorResp(payload) => PayError::Refused {
+                endpoint,
+                cause: payload.message.to_string(),
+            },
+            RpcError::NullResp
+            | RpcError::UnsupportedFeature(_)
+            | RpcError::LocalUsageError(_)
+            | RpcError::SerError(_)
+            | RpcError::DeserError { .. }
+            | RpcError::Transport(_) => PayError::Unreachable {
+                endpoint,
+                cause: without_urls(&error.to_string()),
+            },
+        }
+    }
+}
+
+impl SignedTransfer {
+    /// The bytes to send, if they are what the other members say.
+    fn checked_raw(&self) -> Result<Vec<u8>, PayError> {
+        let digits = self.raw.strip_prefix("0x").ok_or(PayError::Damaged)?;
+        let raw = hex::decode(digits).map_err(|_| PayError::Damaged)?;
+        let signed = TxEnvelope::decode_2718(&mut raw.as_slice()).map_err(|_| PayError::Damaged)?;
+        let call = transferCall::abi_decode(signed.input()).map_err(|_| PayError::Damaged)?;
+        let payer = signed.recover_signer().map_err(|_| PayError::Damaged)?;
+        let is_as_said = signed.tx_hash().0 == *self.tx_hash.as_bytes()
+            && signed.chain_id() == Some(self.chain_id.as_u64())
+            && signed.to() == Some(address(self.token))
+            && payer == address(self.payer)
+            && call.to == address(self.transfer.payee)
+            && call.value == U256::from(self.transfer.amount.as_micro_usdc());
+        if is_as_said {
+            Ok(raw)
+        } else {
+            Err(PayError::Damaged)
+        }
+    }
+}
+
+async fn sign_transaction(
+    key: &WalletKey,
+    request: TransactionRequest,
+) -> Result<TxEnvelope, PayError> {
+    let secret = B256::from(*key.secret_bytes());
+    let signer = PrivateKeySigner::from_bytes(&secret).map_err(|_| PayError::Unsigned)?;
+    let wallet = EthereumWallet::from(signer);
+    request.build(&wallet).await.map_err(|_| PayError::Unsigned)
+}
+
+fn address(address: EvmAddress) -> Address {
+    Address::from(*address.as_bytes())
+}
+
+/// Endpoints carry keys in their addresses; no error shows one.
+fn without_urls(text: &str) -> String {
+    let words = text.split(' ').map(|word| match word.contains("://") {
+        true => "(endpoint)",
+        false => word,
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Why nothing was paid, or nobody knows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PayError {
+    /// The endpoint's address is none.
+    #[error("the RPC address is not one; write one such as https://mainnet.base.org")]
+    Endpoint,
+    /// No answer. A transfer that was being sent may have arrived: send the same one again.
+    #[error("{endpoint} does not answer ({cause}); check the RPC address and try again")]
+    Unreachable {
+        /// Host of the endpoint.
+        endpoint: String,
+        /// What the network said.
+        cause: String,
+    },
+    /// The endpoint said no.
+    #[error("{endpoint} refused: {cause}; the account may lack ETH for gas")]
+    Refused {
+        /// Host of the endpoint.
+        endpoint: String,
+        /// Its words.
+        cause: String,
+    },
+    /// The endpoint serves another chain.
+    #[error(
+        "the endpoint serves chain {served}, the ledger settles on chain {wanted}; use another"
+    )]
+    OtherChain {
+        /// The ledger's.
+        wanted: ChainId,
+        /// The endpoint's.
+        served: ChainId,
+    },
+    /// Nothing is at the token's address, or no token.
+    #[error("there is no token at {}; check network and RPC address", token.to_checksum())]
+    NoToken {
+        /// The address.
+        token: EvmAddress,
+    },
+    /// The ledger names another token than USDC on Base.
+    #[error(
+        "the ledger wants payment in {}, which is not USDC on Base; do not pay, ask its operator",
+        token.to_checksum()
+    )]
+    NotUsdc {
+        /// The address.
+        token: EvmAddress,
+    },
+    /// Too little in the account.
+    #[error(
+        "{} has {} USDC and needs {}; send it USDC and try again",
+        payer.to_checksum(), has.to_usdc_decimal(), needs.to_usdc_decimal()
+    )]
+    TooPoor {
+        /// The account.
+        payer: EvmAddress,
+        /// What it has.
+        has: MicroUsdc,
+        /// What has to be paid.
+        needs: MicroUsdc,
+    },
+    /// The transaction could not be signed.
+    #[error("the transaction could not be signed; nothing was sent")]
+    Unsigned,
+    /// A kept transfer is not what it says.
+    #[error("the kept transfer is damaged or for another network; nothing was sent")]
+    Damaged,
+    /// Its nonce went to another transaction, so it will never be mined.
+    #[error(
+        "transaction {tx_hash} can never be mined: the account used its nonce for another one. \
+         Make sure that the other one did not pay, then delete the kept transfer and pay again"
+    )]
+    Replaced {
+        /// The transaction.
+        tx_hash: TxHash,
+    },
+}
+
+#[cfg(test)]
+mod tests;
