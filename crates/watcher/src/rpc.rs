@@ -1,0 +1,278 @@
+//! A live endpoint: [`ChainSource`] over HTTP JSON-RPC.
+//!
+//! Of alloy only the request machinery and the primitive types are used. Its network types cannot
+//! read all of Base's transactions (type 0x7e, settlement-watcher.md rule 31), and its helpers for
+//! pending transactions, fallback and retry answer from heights and first-come (section 5); so
+//! requests are plain, and of the answers only what is needed is read.
+
+mod answers;
+mod transport;
+
+use std::fmt;
+use std::time::Duration;
+
+use alloy::primitives::{B256, Bytes, U64, U256};
+use alloy::rpc::client::RpcClient;
+use alloy::rpc::json_rpc::{RpcError, RpcRecv, RpcSend};
+use alloy::transports::{TransportError, TransportErrorKind};
+use reqwest::Url;
+use serde_json::json;
+use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
+
+use crate::source::{ChainSource, HeadTag, Header, Receipt, SourceError};
+use answers::{RpcHeader, RpcReceipt};
+use transport::{BoundedHttp, HttpFailure};
+
+/// `eth_call` of a contract that reverts (EIP-1474's extension, used by every common node).
+const EXECUTION_REVERTED: i64 = 3;
+/// The selector of `decimals()`.
+const DECIMALS_CALL: &str = "0x313ce567";
+/// How much of an endpoint's own words is quoted.
+const QUOTED_CHARS: usize = 160;
+
+/// One JSON-RPC endpoint.
+#[derive(Clone)]
+pub struct RpcSource {
+    client: RpcClient,
+    limits: RpcLimits,
+}
+
+/// What one request may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RpcLimits {
+    /// Time to connect.
+    pub connect_timeout_ms: u64,
+    /// Time for the whole request, connecting included.
+    pub total_timeout_ms: u64,
+    /// Longest answer that is read.
+    pub answer_bytes: usize,
+}
+
+impl Default for RpcLimits {
+    /// 2 s, 5 s and 32 MiB: the receipt of a transaction that spends Base's whole gas allowance on
+    /// logs fits in.
+    fn default() -> RpcLimits {
+        RpcLimits {
+            connect_timeout_ms: 2_000,
+            total_timeout_ms: 5_000,
+            answer_bytes: 32 * 1024 * 1024,
+        }
+    }
+}
+
+/// An RPC URL that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointError {
+    /// Not an `http` or `https` URL.
+    #[error(
+        "the RPC URL is not usable ({0}); write it like https://host/path or http://127.0.0.1:8545"
+    )]
+    Url(String),
+    /// The HTTP client could not be set up.
+    #[error("the HTTP client could not be set up ({0}); check this machine's root certificates")]
+    Client(String),
+}
+
+impl RpcSource {
+    /// The endpoint at `url`, `http` or `https`. Nothing is asked yet.
+    ///
+    /// Where the process has no default provider for TLS yet, *ring* is made it.
+    ///
+    /// # Errors
+    /// [`EndpointError`].
+    pub fn new(url: &str, limits: RpcLimits) -> Result<RpcSource, EndpointError> {
+        let url: Url = url
+            .parse()
+            .map_err(|error| EndpointError::Url(format!("{error}")))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(EndpointError::Url(format!(
+                "its scheme is {}",
+                url.scheme()
+            )));
+        }
+        let http = http_client(&url, limits)
+            .map_err(|error| EndpointError::Client(error.without_url().to_string()))?;
+        let transport = BoundedHttp::new(http, url, limits.answer_bytes);
+        Ok(RpcSource {
+            client: RpcClient::new(transport, true),
+            limits,
+        })
+    }
+
+    async fn ask<P: RpcSend, R: RpcRecv>(
+        &self,
+        method: &'static str,
+        params: P,
+    ) -> Result<R, SourceError> {
+        let answer = self.client.request(method, params).await;
+        answer.map_err(|error| self.failure(method, error))
+    }
+
+    async fn header(
+        &self,
+        method: &'static str,
+        block: impl RpcSend,
+    ) -> Result<Option<Header>, SourceError> {
+        let header: Option<RpcHeader> = self.ask(method, (block, false)).await?;
+        let header = header.map(RpcHeader::read).transpose();
+        header.map_err(|detail| SourceError::Malformed {
+            method,
+            detail: detail.to_owned(),
+        })
+    }
+
+    fn failure(&self, method: &'static str, error: TransportError) -> SourceError {
+        match error {
+            RpcError::ErrorResp(payload) => SourceError::Refused {
+                method,
+                code: payload.code,
+                message: quoted(&payload.message),
+            },
+            RpcError::Transport(TransportErrorKind::Custom(cause)) => {
+                match cause.downcast_ref::<HttpFailure>() {
+                    Some(HttpFailure::TooLarge) => SourceError::TooLarge {
+                        method,
+                        limit_bytes: self.limits.answer_bytes,
+                    },
+                    _ => SourceError::Unreachable {
+                        method,
+                        detail: quoted(&chain(&*cause)),
+                    },
+                }
+            }
+            RpcError::Transport(other) => SourceError::Unreachable {
+                method,
+                detail: quoted(&other.to_string()),
+            },
+            RpcError::DeserError { err, .. } => SourceError::Malformed {
+                method,
+                detail: quoted(&err.to_string()),
+            },
+            RpcError::NullResp
+            | RpcError::UnsupportedFeature(_)
+            | RpcError::LocalUsageError(_)
+            | RpcError::SerError(_) => SourceError::Malformed {
+                method,
+                detail: quoted(&error.to_string()),
+            },
+        }
+    }
+}
+
+impl ChainSource for RpcSource {
+    async fn chain_id(&self) -> Result<ChainId, SourceError> {
+        let id: U64 = self.ask("eth_chainId", [(); 0]).await?;
+        Ok(ChainId::new(id.to()))
+    }
+
+    async fn code_at(&self, address: EvmAddress) -> Result<bool, SourceError> {
+        let code: Bytes = self.ask("eth_getCode", (address, "latest")).await?;
+        Ok(!code.is_empty())
+    }
+
+    async fn token_decimals(&self, token: EvmAddress) -> Result<Option<u8>, SourceError> {
+        let call = json!({ "to": token, "data": DECIMALS_CALL });
+        let answer: Bytes = match self.ask("eth_call", (call, "latest")).await {
+            Ok(answer) => answer,
+            Err(SourceError::Refused {
+                code: EXECUTION_REVERTED,
+                ..
+            }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let count = (answer.len() == 32).then(|| U256::from_be_slice(&answer));
+        Ok(count.and_then(|count| count.try_into().ok()))
+    }
+
+    async fn head(&self, tag: HeadTag) -> Result<Option<Header>, SourceError> {
+        let tag = match tag {
+            HeadTag::Latest => "latest",
+            HeadTag::Safe => "safe",
+            HeadTag::Finalized => "finalized",
+        };
+        self.header("eth_getBlockByNumber", tag).await
+    }
+
+    async fn header_by_hash(&self, hash: BlockHash) -> Result<Option<Header>, SourceError> {
+        self.header("eth_getBlockByHash", hash).await
+    }
+
+    async fn header_by_number(&self, number: u64) -> Result<Option<Header>, SourceError> {
+        self.header("eth_getBlockByNumber", U64::from(number)).await
+    }
+
+    async fn receipt(
+        &self,
+        transaction: TxHash,
+        token: EvmAddress,
+    ) -> Result<Option<Receipt>, SourceError> {
+        const METHOD: &str = "eth_getTransactionReceipt";
+        let receipt: Option<RpcReceipt> = self.ask(METHOD, [transaction]).await?;
+        let receipt = receipt.map(|receipt| receipt.read(token)).transpose();
+        let receipt = receipt.map_err(|detail| SourceError::Malformed {
+            method: METHOD,
+            detail: detail.to_owned(),
+        })?;
+        Ok(receipt.flatten())
+    }
+}
+
+/// Shows nothing of the URL, which may hold an API key.
+impl fmt::Debug for RpcSource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("RpcSource")
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+fn http_client(url: &Url, limits: RpcLimits) -> Result<reqwest::Client, reqwest::Error> {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // An error means that another thread was faster, and then there is a provider too.
+        drop(rustls::crypto::ring::default_provider().install_default());
+    }
+    let mut client = reqwest::Client::builder()
+        .connect_timeout(Duration::from_millis(limits.connect_timeout_ms))
+        .timeout(Duration::from_millis(limits.total_timeout_ms))
+        .redirect(reqwest::redirect::Policy::none());
+    if url
+        .host_str()
+        .is_some_and(|host| matches!(host, "localhost" | "127.0.0.1" | "[::1]"))
+    {
+        client = client.no_proxy();
+    }
+    client.build()
+}
+
+fn hash_bytes(hash: B256) -> [u8; 32] {
+    hash.0
+}
+
+/// An error with its causes: reqwest says what went wrong only in the last of them.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+/// Foreign words, safe for a terminal and a log line.
+fn quoted(text: &str) -> String {
+    let mut quoted: String = text
+        .chars()
+        .take(QUOTED_CHARS)
+        .flat_map(char::escape_debug)
+        .collect();
+    if text.chars().nth(QUOTED_CHARS).is_some() {
+        quoted.push('…');
+    }
+    quoted
+}
+
+#[cfg(test)]
+mod tests;

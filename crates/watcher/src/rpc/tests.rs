@@ -1,0 +1,325 @@
+//! Answers as nodes give them, and endpoints that misbehave at the level of HTTP.
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use x811_protocol::money::MicroUsdc;
+
+use super::*;
+
+const USDC: &str = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913";
+const OTHER_TOKEN: &str = "0xd9aaec86b65d86f6a7b5b1b0c42ffa531710b6ca";
+const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+const APPROVAL: &str = "0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925";
+
+fn usdc() -> EvmAddress {
+    EvmAddress::parse_lower(USDC).unwrap()
+}
+
+fn account(byte: u8) -> EvmAddress {
+    EvmAddress::from_bytes([byte; 20])
+}
+
+fn account_topic(byte: u8) -> String {
+    format!("0x{}{}", "00".repeat(12), format!("{byte:02x}").repeat(20))
+}
+
+fn word(value: &str) -> String {
+    format!("0x{value:0>64}")
+}
+
+fn log(index: u64, address: &str, topics: &[String], data: &str) -> Value {
+    json!({
+        "address": address, "topics": topics, "data": data, "logIndex": format!("{index:#x}"),
+        "blockHash": word("b10c"), "blockNumber": "0x10", "transactionHash": word("7a"),
+        "transactionIndex": "0x1", "removed": false, "blockTimestamp": "0x6553f100",
+    })
+}
+
+fn transfer_topics(from: u8, to: u8) -> [String; 3] {
+    [TRANSFER.to_owned(), account_topic(from), account_topic(to)]
+}
+
+fn receipt(logs: &[Value]) -> Value {
+    json!({
+        "transactionHash": word("7a"), "transactionIndex": "0x1", "blockHash": word("b10c"),
+        "blockNumber": "0x10", "from": account(9).to_string(), "to": USDC, "type": "0x2",
+        "status": "0x1", "cumulativeGasUsed": "0x5208", "gasUsed": "0x5208", "logs": logs,
+        "effectiveGasPrice": "0x1", "contractAddress": null, "logsBloom": "0x00",
+    })
+}
+
+fn read(receipt: Value) -> Result<Option<Receipt>, &'static str> {
+    serde_json::from_value::<RpcReceipt>(receipt)
+        .unwrap()
+        .read(usdc())
+}
+
+fn transfers(logs: &[Value]) -> Vec<(u64, EvmAddress, EvmAddress, u64)> {
+    let receipt = read(receipt(logs)).unwrap().unwrap();
+    let transfers = receipt.transfers.iter();
+    transfers
+        .map(|t| (t.ordinal, t.from, t.to, t.amount.as_micro_usdc()))
+        .collect()
+}
+
+#[test]
+fn rule_13_only_the_tokens_own_transfer_logs_count() {
+    let good = transfer_topics(1, 2);
+    let approval = [APPROVAL.to_owned(), account_topic(1), account_topic(2)];
+    let with_indexed_value = [good[0].clone(), good[1].clone(), good[2].clone(), word("5")];
+    let dirty = [
+        good[0].clone(),
+        format!("0x{}", "11".repeat(32)),
+        good[2].clone(),
+    ];
+    let not_ours = [
+        log(0, OTHER_TOKEN, &good, &word("5")),
+        log(1, USDC, &approval, &word("5")),
+        log(2, USDC, &with_indexed_value, "0x"),
+        log(3, USDC, &good[..2], &word("5")),
+        log(4, USDC, &good, "0x"),
+        log(5, USDC, &good, &format!("{}00", word("5"))),
+        log(6, USDC, &good, "0x05"),
+        log(7, USDC, &dirty, &word("5")),
+        log(8, USDC, &[], &word("5")),
+    ];
+    assert_eq!(transfers(&not_ours), []);
+    let mut mixed = not_ours.to_vec();
+    mixed.push(log(9, USDC, &good, &word("713d")));
+    assert_eq!(transfers(&mixed), [(0, account(1), account(2), 28_989)]);
+}
+
+#[test]
+fn rule_13_ordinals_count_every_transfer_of_the_token_in_emission_order() {
+    let logs = [
+        log(12, USDC, &transfer_topics(3, 4), &word("2")),
+        log(10, USDC, &transfer_topics(1, 2), &word("0")),
+        log(11, OTHER_TOKEN, &transfer_topics(1, 2), &word("9")),
+        log(13, USDC, &transfer_topics(1, 2), &word("3")),
+    ];
+    assert_eq!(
+        transfers(&logs),
+        [
+            (0, account(1), account(2), 0),
+            (1, account(3), account(4), 2),
+            (2, account(1), account(2), 3),
+        ]
+    );
+}
+
+#[test]
+fn rule_13_values_beyond_a_record_are_held_at_its_maximum() {
+    let max = MicroUsdc::MAX.as_micro_usdc();
+    for (value, expected) in [
+        ("de0b6b3a7640000", max),
+        ("de0b6b3a763ffff", max - 1),
+        ("de0b6b3a7640001", max),
+        ("ffffffffffffffff", max),
+        ("10000000000000000", max),
+        (&"f".repeat(64), max),
+    ] {
+        let logs = [log(0, USDC, &transfer_topics(1, 2), &word(value))];
+        assert_eq!(transfers(&logs)[0].3, expected, "{value}");
+    }
+}
+
+#[test]
+fn rule_12_status_zero_is_a_failure_and_nothing_else_is_guessed() {
+    let with_status = |status: &str| {
+        let mut receipt = receipt(&[]);
+        receipt["status"] = json!(status);
+        read(receipt).map(|receipt| receipt.unwrap().succeeded)
+    };
+    assert_eq!(with_status("0x1"), Ok(true));
+    assert_eq!(with_status("0x0"), Ok(false));
+    assert!(with_status("0x2").is_err());
+    let mut without = receipt(&[]);
+    without.as_object_mut().unwrap().remove("status");
+    assert!(serde_json::from_value::<RpcReceipt>(without).is_err());
+}
+
+#[test]
+fn rule_11_a_receipt_without_a_block_is_none() {
+    for field in ["blockHash", "blockNumber"] {
+        let mut pending = receipt(&[]);
+        pending[field] = Value::Null;
+        assert_eq!(read(pending), Ok(None), "{field}");
+    }
+}
+
+/// A deposit transaction of Base: unknown type, unknown fields, L1 fees.
+#[test]
+fn rule_31_receipts_of_deposit_transactions_are_read() {
+    let mut deposit = receipt(&[log(0, USDC, &transfer_topics(1, 2), &word("5"))]);
+    for (field, value) in [
+        ("type", "0x7e"),
+        ("depositNonce", "0x1a2b"),
+        ("depositReceiptVersion", "0x1"),
+        ("l1Fee", "0x0"),
+        ("l1GasPrice", "0x1"),
+        ("operatorFeeScalar", "0x0"),
+    ] {
+        deposit[field] = json!(value);
+    }
+    let read = read(deposit).unwrap().unwrap();
+    assert!(read.succeeded);
+    assert_eq!(read.block_number, 16);
+    assert_eq!(read.transfers.len(), 1);
+}
+
+#[test]
+fn rule_31_blocks_that_begin_with_a_deposit_are_read() {
+    let block = json!({
+        "number": "0x10", "hash": word("b10c"), "parentHash": word("b10b"),
+        "timestamp": "0x6553f100", "miner": USDC, "extraData": "0x00000000fa00000006",
+        "transactions": [word("7e"), word("7a")], "withdrawalsRoot": word("1"),
+        "requestsHash": word("2"), "blobGasUsed": "0x0", "somethingNew": {"a": [1]},
+    });
+    let header = serde_json::from_value::<RpcHeader>(block)
+        .unwrap()
+        .read()
+        .unwrap();
+    assert_eq!((header.number, header.timestamp_s), (16, 1_700_000_000));
+    assert_eq!(header.parent.to_string(), word("b10b"));
+    let pending = json!({
+        "number": null, "hash": null, "parentHash": word("b10b"), "timestamp": "0x0",
+    });
+    assert!(
+        serde_json::from_value::<RpcHeader>(pending)
+            .unwrap()
+            .read()
+            .is_err()
+    );
+}
+
+#[test]
+fn urls_are_http_and_never_shown() {
+    for bad in [
+        "",
+        "localhost:8545",
+        "ws://localhost:8545",
+        "file:///tmp/x",
+        "http://",
+    ] {
+        assert!(RpcSource::new(bad, RpcLimits::default()).is_err(), "{bad}");
+    }
+    let source = RpcSource::new("https://node.example/v2/SECRET", RpcLimits::default()).unwrap();
+    assert!(!format!("{source:?}").contains("SECRET"));
+}
+
+/// Serves one canned HTTP answer per connection, for ever; answers nothing when `answer` is empty.
+async fn endpoint(answer: String) -> RpcSource {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/SECRET", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = vec![0; 4096];
+            let _read = stream.read(&mut request).await;
+            let _written = stream.write_all(answer.as_bytes()).await;
+            if answer.is_empty() {
+                open.push(stream);
+            }
+        }
+    });
+    let limits = RpcLimits {
+        connect_timeout_ms: 1_000,
+        total_timeout_ms: 1_000,
+        answer_bytes: 1_024,
+    };
+    RpcSource::new(&url, limits).unwrap()
+}
+
+fn http(status: &str, body: &str) -> String {
+    let length = body.len();
+    format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
+}
+
+async fn failure_of(answer: String) -> SourceError {
+    let failure = endpoint(answer).await.chain_id().await.unwrap_err();
+    assert!(!failure.to_string().contains("SECRET"), "{failure}");
+    failure
+}
+
+#[tokio::test]
+async fn an_answer_is_read() {
+    let source = endpoint(http(
+        "200 OK",
+        r#"{"jsonrpc":"2.0","id":0,"result":"0x2105"}"#,
+    ))
+    .await;
+    assert_eq!(source.chain_id().await, Ok(ChainId::new(8453)));
+}
+
+#[tokio::test]
+async fn rule_10_a_null_receipt_is_none() {
+    let source = endpoint(http("200 OK", r#"{"jsonrpc":"2.0","id":0,"result":null}"#)).await;
+    assert_eq!(
+        source.receipt(TxHash::from_bytes([1; 32]), usdc()).await,
+        Ok(None)
+    );
+    assert_eq!(source.head(HeadTag::Safe).await, Ok(None));
+}
+
+#[tokio::test]
+async fn rule_25_no_answer_is_an_error_and_never_none() {
+    let refused =
+        r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32005,"message":"slow\u001b[2J down"}}"#;
+    let cut = http("200 OK", "").replace("content-length: 0", "content-length: 99") + "{\"jso";
+    let long = format!(
+        r#"{{"jsonrpc":"2.0","id":0,"result":"0x{}"}}"#,
+        "0".repeat(2_000)
+    );
+    let table = [
+        (http("429 Too Many Requests", "slow down"), "Unreachable"),
+        (http("502 Bad Gateway", "<html>"), "Unreachable"),
+        (http("200 OK", "<html>"), "Malformed"),
+        (
+            http("200 OK", r#"{"jsonrpc":"2.0","id":0,"result":"0x"#),
+            "Malformed",
+        ),
+        (
+            http("200 OK", r#"{"jsonrpc":"2.0","id":0,"result":[1]}"#),
+            "Malformed",
+        ),
+        (
+            http("200 OK", r#"{"jsonrpc":"2.0","id":0,"result":null}"#),
+            "Malformed",
+        ),
+        (
+            http("301 Moved\r\nlocation: http://127.0.0.1:1/", ""),
+            "Unreachable",
+        ),
+        (cut, "Unreachable"),
+        (String::new(), "Unreachable"),
+        (http("200 OK", refused), "Refused"),
+        (http("429 Too Many Requests", refused), "Refused"),
+        (http("200 OK", &long), "TooLarge"),
+    ];
+    for (answer, expected) in table {
+        let failure = failure_of(answer.clone()).await;
+        assert!(
+            format!("{failure:?}").starts_with(expected),
+            "{answer}: {failure:?}"
+        );
+        assert!(!failure.to_string().contains('\u{1b}'), "{failure}");
+    }
+}
+
+#[tokio::test]
+async fn a_closed_port_is_unreachable() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/SECRET", listener.local_addr().unwrap());
+    drop(listener);
+    let failure = RpcSource::new(&url, RpcLimits::default())
+        .unwrap()
+        .chain_id()
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(failure, SourceError::Unreachable { .. }),
+        "{failure:?}"
+    );
+    assert!(!failure.to_string().contains("SECRET"), "{failure}");
+}

@@ -1,0 +1,99 @@
+//! HTTP for alloy's client that reads no more of an answer than it should.
+//!
+//! alloy's own transport reads every answer to its end and puts the URL, which may hold an API key,
+//! into errors and traces.
+
+use std::task::{Context, Poll};
+
+use alloy::rpc::json_rpc::{RequestPacket, ResponsePacket};
+use alloy::transports::{TransportError, TransportErrorKind, TransportFut};
+use reqwest::{Client, Url};
+use tower_service::Service;
+
+/// POSTs requests to one URL.
+#[derive(Clone)]
+pub(super) struct BoundedHttp {
+    client: Client,
+    url: Url,
+    answer_bytes: usize,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HttpFailure {
+    /// The answer is longer than the limit.
+    #[error("the answer is too long")]
+    TooLarge,
+    /// An HTTP status that is not success, without a JSON-RPC error in it.
+    #[error("HTTP status {0}")]
+    Status(u16),
+    /// No connection, a time limit, a cut answer.
+    #[error(transparent)]
+    Connection(reqwest::Error),
+}
+
+impl From<reqwest::Error> for HttpFailure {
+    fn from(error: reqwest::Error) -> HttpFailure {
+        HttpFailure::Connection(error.without_url())
+    }
+}
+
+impl BoundedHttp {
+    pub(super) fn new(client: Client, url: Url, answer_bytes: usize) -> BoundedHttp {
+        BoundedHttp {
+            client,
+            url,
+            answer_bytes,
+        }
+    }
+
+    async fn post(self, request: RequestPacket) -> Result<ResponsePacket, TransportError> {
+        let (status, body) = self
+            .exchange(&request)
+            .await
+            .map_err(TransportErrorKind::custom)?;
+        let answer = serde_json::from_slice::<ResponsePacket>(&body);
+        if status.is_success() {
+            return answer.map_err(|error| TransportError::deser_err(error, ""));
+        }
+        // Some providers put JSON-RPC errors under an HTTP status of their own.
+        answer
+            .ok()
+            .filter(ResponsePacket::is_error)
+            .ok_or_else(|| TransportErrorKind::custom(HttpFailure::Status(status.as_u16())))
+    }
+
+    async fn exchange(
+        &self,
+        request: &RequestPacket,
+    ) -> Result<(reqwest::StatusCode, Vec<u8>), HttpFailure> {
+        let mut response = self
+            .client
+            .post(self.url.clone())
+            .json(request)
+            .send()
+            .await?;
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await? {
+            if body.len() + chunk.len() > self.answer_bytes {
+                return Err(HttpFailure::TooLarge);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok((response.status(), body))
+    }
+}
+
+impl Service<RequestPacket> for BoundedHttp {
+    type Response = ResponsePacket;
+    type Error = TransportError;
+    type Future = TransportFut<'static>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: RequestPacket) -> TransportFut<'static> {
+        Box::pin(self.clone().post(request))
+    }
+}

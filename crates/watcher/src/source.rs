@@ -1,0 +1,157 @@
+//! What an endpoint of a network can be asked. The one seam between the watcher and the world: a
+//! live endpoint, a scripted one and, later, several compared with each other all look alike.
+
+use std::future::Future;
+
+use serde::{Deserialize, Serialize};
+use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
+use x811_protocol::observation::{Block, Transfer};
+
+/// One endpoint of a network.
+///
+/// `None` means that the endpoint answered and has no such thing. Whatever kept it from answering
+/// is an error, because a lost answer must never read as "no such transaction".
+pub trait ChainSource: Send + Sync + 'static {
+    /// The chain that the endpoint serves.
+    fn chain_id(&self) -> impl Future<Output = Result<ChainId, SourceError>> + Send;
+
+    /// Whether there is a contract at `address` at the latest block.
+    fn code_at(
+        &self,
+        address: EvmAddress,
+    ) -> impl Future<Output = Result<bool, SourceError>> + Send;
+
+    /// The answer of the token's `decimals()`; `None` when it gives no such number.
+    fn token_decimals(
+        &self,
+        token: EvmAddress,
+    ) -> impl Future<Output = Result<Option<u8>, SourceError>> + Send;
+
+    /// The header that `tag` stands for now.
+    fn head(
+        &self,
+        tag: HeadTag,
+    ) -> impl Future<Output = Result<Option<Header>, SourceError>> + Send;
+
+    /// The header with this hash, on whatever branch.
+    fn header_by_hash(
+        &self,
+        hash: BlockHash,
+    ) -> impl Future<Output = Result<Option<Header>, SourceError>> + Send;
+
+    /// The header at this height on the branch that the endpoint holds to be the true one.
+    fn header_by_number(
+        &self,
+        number: u64,
+    ) -> impl Future<Output = Result<Option<Header>, SourceError>> + Send;
+
+    /// The receipt of `transaction` with its transfers of `token`; `None` while it is in no block.
+    fn receipt(
+        &self,
+        transaction: TxHash,
+        token: EvmAddress,
+    ) -> impl Future<Output = Result<Option<Receipt>, SourceError>> + Send;
+}
+
+/// Which head is meant. On Base they trail each other by about 2 minutes and 20 minutes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HeadTag {
+    /// The newest block.
+    Latest,
+    /// The newest block whose data is on Ethereum.
+    Safe,
+    /// The newest block that can no longer be replaced.
+    Finalized,
+}
+
+/// What the watcher holds of a block: enough to link it to its neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// Height.
+    pub number: u64,
+    /// The block's own hash.
+    pub hash: BlockHash,
+    /// The hash of the block below.
+    pub parent: BlockHash,
+    /// The block's own timestamp, whole seconds since the Unix epoch.
+    pub timestamp_s: u64,
+}
+
+impl Header {
+    /// The block as observations name it.
+    pub fn block(&self) -> Block {
+        Block {
+            number: self.number,
+            hash: self.hash,
+            timestamp_s: self.timestamp_s,
+        }
+    }
+}
+
+/// What an endpoint says of a mined transaction. A claim, until its block is found to be one we
+/// hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Receipt {
+    /// The transaction the receipt is for, as the endpoint says.
+    pub tx_hash: TxHash,
+    /// Height of its block.
+    pub block_number: u64,
+    /// Hash of its block.
+    pub block_hash: BlockHash,
+    /// Status 1. A reverted transaction has status 0 and no logs.
+    pub succeeded: bool,
+    /// All `Transfer` logs of the token in order, zero values included.
+    pub transfers: Vec<Transfer>,
+}
+
+/// Why an endpoint gave no usable answer. Texts never name the URL, which may hold an API key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SourceError {
+    /// No answer, or an HTTP status that is not success.
+    #[error(
+        "the RPC endpoint gave no answer to {method} ({detail}); check that it runs and that the \
+         RPC URL and its key are right"
+    )]
+    Unreachable {
+        /// The JSON-RPC method.
+        method: &'static str,
+        /// What happened.
+        detail: String,
+    },
+    /// A JSON-RPC error.
+    #[error(
+        "the RPC endpoint refused {method}: {message} (code {code}); look the code up with your \
+         RPC provider"
+    )]
+    Refused {
+        /// The JSON-RPC method.
+        method: &'static str,
+        /// The JSON-RPC error code.
+        code: i64,
+        /// The endpoint's own words, escaped and shortened.
+        message: String,
+    },
+    /// An answer that is not what the method promises.
+    #[error(
+        "the RPC endpoint's answer to {method} cannot be read ({detail}); use an endpoint that \
+         follows the Ethereum JSON-RPC specification"
+    )]
+    Malformed {
+        /// The JSON-RPC method.
+        method: &'static str,
+        /// What is wrong.
+        detail: String,
+    },
+    /// An answer above the size limit.
+    #[error(
+        "the RPC endpoint's answer to {method} is longer than {limit_bytes} bytes and was not read \
+         to its end"
+    )]
+    TooLarge {
+        /// The JSON-RPC method.
+        method: &'static str,
+        /// The limit.
+        limit_bytes: usize,
+    },
+}
