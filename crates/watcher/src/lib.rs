@@ -1,6 +1,6 @@
 //! USDC transfers on Base, observed.
 //!
-//! A watcher knows one network, one token and a set of transaction hashes. At every new head it
+//! A [`Watcher`] knows one network, one token and a set of transaction hashes. At every new head it
 //! reports where each of them stands. It knows nothing of interactions, prices or parties: which
 //! transfer pays whom is decided by the machines, from what the log holds.
 //!
@@ -18,15 +18,21 @@
 //! | [`checks`] | whether an endpoint serves the configured chain and token |
 //! | [`window`] | headers held by hash, reorgs, gaps |
 //! | [`header_store`] | the window across a restart |
+//! | [`watcher`] | the task |
 
+mod backoff;
 pub mod checks;
 pub mod header_store;
+mod placement;
+mod plan;
 pub mod rpc;
 pub mod source;
+pub mod watcher;
 pub mod window;
 
 pub use checks::{CheckFailure, Misfit, verify_endpoint};
 pub use header_store::{HeaderStore, HeaderStoreError, MemoryHeaderStore};
 pub use rpc::{EndpointError, RpcLimits, RpcSource};
 pub use source::{ChainSource, HeadTag, Header, Receipt, SourceError};
+pub use watcher::{WatchedNetwork, Watcher};
 pub use window::Window;
