@@ -1,0 +1,353 @@
+//! The watcher against a real chain: Anvil under Base's chain id, with a token at USDC's address.
+
+#![expect(
+    clippy::expect_used,
+    reason = "a harness stops the test at once and says what was missing"
+)]
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
+use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
+use x811_protocol::observation::{
+    BlindCause, MinedTransaction, Observation, Sweep, TransactionStatus,
+};
+use x811_watcher::{
+    CheckFailure, MemoryHeaderStore, Misfit, RpcLimits, RpcSource, WatchedNetwork, Watcher,
+    verify_endpoint,
+};
+
+const BASE: ChainId = ChainId::new(8453);
+const BASE_USDC: &str = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913";
+const RUNTIME_CODE: &str = include_str!("../../../contracts/artifacts/TestUsdc.runtime.bin");
+const CONFIRMED_DEPTH: u64 = 12;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A running Anvil and a client for what only tests do with it.
+struct Anvil {
+    process: Child,
+    url: String,
+    http: reqwest::Client,
+}
+
+impl Anvil {
+    /// Starts it on a free port; each transaction is mined at once.
+    fn start() -> Anvil {
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .build()
+            .expect("an HTTP client");
+        let binary = binary();
+        let mut process = Command::new(&binary)
+            .args(["--port", "0", "--chain-id", &BASE.to_string()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{}: {error}", binary.display()));
+        let mut lines = BufReader::new(process.stdout.take().expect("stdout is piped")).lines();
+        let address = lines
+            .by_ref()
+            .map_while(Result::ok)
+            .find_map(|line| line.strip_prefix("Listening on ").map(str::to_owned))
+            .expect("anvil says where it listens");
+        // An unread pipe would stop it in the end.
+        std::thread::spawn(move || lines.for_each(drop));
+        Anvil {
+            process,
+            url: format!("http://{address}"),
+            http,
+        }
+    }
+
+    fn source(&self) -> RpcSource {
+        RpcSource::new(&self.url, RpcLimits::default()).expect("the URL is good")
+    }
+
+    async fn rpc(&self, method: &str, params: Value) -> Value {
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let response = self.http.post(&self.url).json(&request).send().await;
+        let answer = response
+            .expect("anvil answers")
+            .json::<Value>()
+            .await
+            .expect("in JSON");
+        assert!(answer.get("error").is_none(), "{method}: {answer}");
+        answer["result"].clone()
+    }
+
+    async fn mine(&self, blocks: u64) {
+        self.rpc("anvil_mine", json!([blocks])).await;
+    }
+
+    async fn deploy_token(&self) {
+        self.rpc(
+            "anvil_setCode",
+            json!([BASE_USDC, format!("0x{}", RUNTIME_CODE.trim())]),
+        )
+        .await;
+    }
+
+    /// Calls `function(address, uint256)` of the token from an account that Anvil signs for.
+    async fn call_token(
+        &self,
+        from: EvmAddress,
+        selector: &str,
+        to: EvmAddress,
+        micro_usdc: u64,
+    ) -> TxHash {
+        let to = hex_digits(to);
+        let transaction = json!({
+            "from": from, "to": BASE_USDC, "gas": "0x30d40",
+            "data": format!("{selector}{to:0>64}{micro_usdc:064x}"),
+        });
+        let hash = self.rpc("eth_sendTransaction", json!([transaction])).await;
+        hash.as_str().expect("a hash").parse().expect("a hash")
+    }
+
+    async fn mint(&self, to: EvmAddress, micro_usdc: u64) -> TxHash {
+        self.call_token(to, "0x40c10f19", to, micro_usdc).await
+    }
+
+    async fn transfer(&self, from: EvmAddress, to: EvmAddress, micro_usdc: u64) -> TxHash {
+        self.call_token(from, "0xa9059cbb", to, micro_usdc).await
+    }
+
+    async fn accounts(&self) -> [EvmAddress; 2] {
+        let accounts = self.rpc("eth_accounts", json!([])).await;
+        [0, 1].map(|index| {
+            let text = accounts[index].as_str().expect("an address");
+            EvmAddress::parse_lenient(text).expect("an address")
+        })
+    }
+}
+
+impl Drop for Anvil {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+/// The binary inside npm's platform package; the wrapper beside it would add a Node process.
+fn binary() -> std::path::PathBuf {
+    let os = std::env::consts::OS
+        .replace("macos", "darwin")
+        .replace("windows", "win32");
+    let arch = std::env::consts::ARCH
+        .replace("x86_64", "amd64")
+        .replace("aarch64", "arm64");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../node_modules/@foundry-rs")
+        .join(format!(
+            "anvil-{os}-{arch}/bin/anvil{}",
+            std::env::consts::EXE_SUFFIX
+        ));
+    assert!(
+        path.is_file(),
+        "there is no {}: run scripts/test.sh, which installs it",
+        path.display()
+    );
+    path
+}
+
+fn hex_digits(account: EvmAddress) -> String {
+    account.to_string().trim_start_matches("0x").to_owned()
+}
+
+fn usdc() -> EvmAddress {
+    EvmAddress::parse_lower(BASE_USDC).expect("an address")
+}
+
+/// A watcher on `anvil`, and both ends of its channels.
+struct Rig {
+    observations: mpsc::Receiver<Observation>,
+    watched: watch::Sender<Arc<BTreeSet<TxHash>>>,
+    last: Option<Observation>,
+}
+
+impl Rig {
+    fn start(anvil: &Anvil) -> Rig {
+        let network = WatchedNetwork {
+            name: "base".to_owned(),
+            chain_id: BASE,
+            token: usdc(),
+            confirmed_depth: CONFIRMED_DEPTH,
+            poll_ms: 20,
+            endpoint_label: "anvil".to_owned(),
+        };
+        let (watched, receiver) = watch::channel(Arc::default());
+        let (sender, observations) = mpsc::channel(16);
+        let headers = MemoryHeaderStore::default();
+        let watcher = Watcher::new(anvil.source(), network, headers, receiver, sender);
+        tokio::spawn(watcher.run(std::future::pending()));
+        Rig {
+            observations,
+            watched,
+            last: None,
+        }
+    }
+
+    fn watch(&self, hashes: &[TxHash]) {
+        self.watched
+            .send_replace(Arc::new(hashes.iter().copied().collect()));
+    }
+
+    /// Waits for an observation that `wanted` finds something in, the last one included.
+    async fn until<T>(&mut self, wanted: impl Fn(&Observation) -> Option<T>) -> T {
+        let waiting = async {
+            loop {
+                if let Some(found) = self.last.as_ref().and_then(&wanted) {
+                    return found;
+                }
+                self.last = self.observations.recv().await;
+                assert!(self.last.is_some(), "the watcher has ended");
+            }
+        };
+        tokio::time::timeout(PATIENCE, waiting)
+            .await
+            .expect("it is observed in time")
+    }
+
+    async fn until_sweep<T>(&mut self, wanted: impl Fn(&Sweep) -> Option<T>) -> T {
+        self.until(|observation| match observation {
+            Observation::Sweep(sweep) => wanted(sweep),
+            Observation::Unreachable { .. } => None,
+        })
+        .await
+    }
+
+    /// Waits until `hash` is seen at `depth` blocks or deeper.
+    async fn until_deep(&mut self, hash: TxHash, depth: u64) -> MinedTransaction {
+        self.until_sweep(|sweep| match sweep.transactions.get(&hash)? {
+            TransactionStatus::Mined(mined) if sweep.depth_of(&mined.block) >= depth => {
+                Some(mined.clone())
+            }
+            TransactionStatus::Mined(_) | TransactionStatus::NotFound => None,
+        })
+        .await
+    }
+
+    async fn until_not_found(&mut self, hash: TxHash) {
+        self.until_sweep(|sweep| {
+            (sweep.transactions.get(&hash)? == &TransactionStatus::NotFound).then_some(())
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn rule_09_a_real_endpoint_is_checked() {
+    let anvil = Anvil::start();
+    let source = anvil.source();
+    let no_code = Misfit::NoTokenCode {
+        token: usdc(),
+        chain_id: BASE,
+    };
+    assert_eq!(
+        verify_endpoint(&source, BASE, usdc()).await,
+        Err(CheckFailure::Misfit(no_code))
+    );
+    // A contract that answers nothing, and one that reverts.
+    for code in ["0x00", "0x5f5ffd"] {
+        anvil.rpc("anvil_setCode", json!([BASE_USDC, code])).await;
+        let no_decimals = Misfit::Decimals {
+            token: usdc(),
+            actual: None,
+        };
+        assert_eq!(
+            verify_endpoint(&source, BASE, usdc()).await,
+            Err(CheckFailure::Misfit(no_decimals))
+        );
+    }
+    anvil.deploy_token().await;
+    assert_eq!(verify_endpoint(&source, BASE, usdc()).await, Ok(()));
+    let expected = ChainId::new(84_532);
+    let wrong_chain = Misfit::ChainId {
+        expected,
+        actual: BASE,
+    };
+    assert_eq!(
+        verify_endpoint(&source, expected, usdc()).await,
+        Err(CheckFailure::Misfit(wrong_chain))
+    );
+}
+
+#[tokio::test]
+async fn a_transfer_is_seen_confirmed_and_lost_in_a_reorg() {
+    let anvil = Anvil::start();
+    let [payer, payee] = anvil.accounts().await;
+    anvil.deploy_token().await;
+    anvil.mine(20).await;
+    let mut rig = Rig::start(&anvil);
+    rig.until_sweep(|sweep| (sweep.head.number >= 20).then_some(()))
+        .await;
+
+    let mint = anvil.mint(payer, 1_000_000).await;
+    let payment = anvil.transfer(payer, payee, 29_725).await;
+    let nothing = anvil.transfer(payer, payee, 0).await;
+    let overdraft = anvil.transfer(payer, payee, 5_000_000).await;
+    let unknown = TxHash::from_bytes([7; 32]);
+    rig.watch(&[mint, payment, nothing, overdraft, unknown]);
+
+    let seen = rig.until_deep(payment, 1).await;
+    assert!(seen.succeeded);
+    let [transfer] = seen.transfers.as_slice() else {
+        panic!("one transfer: {seen:?}")
+    };
+    assert_eq!(
+        (transfer.ordinal, transfer.from, transfer.to),
+        (0, payer, payee)
+    );
+    assert_eq!(transfer.amount.as_micro_usdc(), 29_725);
+    let minted = rig.until_deep(mint, 1).await;
+    assert_eq!(minted.transfers[0].from, EvmAddress::ZERO);
+    let zero = rig.until_deep(nothing, 1).await;
+    assert_eq!(zero.transfers[0].amount.as_micro_usdc(), 0);
+    let reverted = rig.until_deep(overdraft, 1).await;
+    assert!(
+        !reverted.succeeded && reverted.transfers.is_empty(),
+        "rule 12: {reverted:?}"
+    );
+    rig.until_not_found(unknown).await;
+
+    anvil.mine(CONFIRMED_DEPTH).await;
+    assert_eq!(rig.until_deep(payment, CONFIRMED_DEPTH).await, seen);
+    // Back to the mint's block, the one before the payment's.
+    anvil
+        .rpc("anvil_reorg", json!([CONFIRMED_DEPTH + 3, []]))
+        .await;
+    rig.until_not_found(payment).await;
+    assert_eq!(rig.until_deep(mint, 1).await, minted);
+}
+
+#[tokio::test]
+async fn rule_11_a_transfer_from_before_the_window_is_found() {
+    let anvil = Anvil::start();
+    let [payer, _] = anvil.accounts().await;
+    anvil.deploy_token().await;
+    let old = anvil.mint(payer, 5).await;
+    anvil.mine(300).await;
+    let mut rig = Rig::start(&anvil);
+    rig.watch(&[old]);
+    assert_eq!(rig.until_deep(old, 300).await.block.number, 1);
+}
+
+#[tokio::test]
+async fn rule_25_a_dead_endpoint_is_unreachable() {
+    let anvil = Anvil::start();
+    anvil.deploy_token().await;
+    let mut rig = Rig::start(&anvil);
+    rig.until_sweep(|_| Some(())).await;
+    drop(anvil);
+    let cause = rig.until(|observation| match observation {
+        Observation::Unreachable { cause, .. } => Some(*cause),
+        Observation::Sweep(_) => None,
+    });
+    assert_eq!(cause.await, BlindCause::Unreachable);
+}
