@@ -245,6 +245,22 @@ async fn rule_11_below_the_window_the_hash_at_that_height_decides() {
     assert_eq!(rig.world().calls.header_by_number, 1);
 }
 
+/// A node that leaves the hash of an unsealed block at zero, in headers as in receipts.
+#[tokio::test(start_paused = true)]
+async fn rule_11_zero_is_no_block_hash_even_where_both_answers_have_it() {
+    let chain = ScriptedChain::with_blocks(400);
+    {
+        let mut world = chain.world();
+        world.canonical[7].hash = BlockHash::from_bytes([0; 32]);
+        let unsealed = receipt(tx(1), world.canonical[7], 5);
+        world.receipts.insert(tx(1), unsealed);
+    }
+    assert_eq!(
+        depth(&Rig::start(&chain, &[tx(1)]).sweep().await, tx(1)),
+        None
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn rule_12_a_reverted_transaction_is_mined_and_failed() {
     let chain = ScriptedChain::with_blocks(40);
@@ -449,6 +465,23 @@ async fn levels_are_asked_for_every_fifth_block_and_may_be_absent() {
     }
     rig.world().safe_number = None;
     assert_eq!(rig.sweep().await.safe_number, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn levels_of_another_branch_are_not_believed_and_a_reorg_has_them_asked_again() {
+    let chain = ScriptedChain::with_blocks(40);
+    chain.world().safe_number = Some(35);
+    let mut rig = Rig::start(&chain, &[]);
+    assert_eq!(rig.sweep().await.safe_number, Some(35));
+    {
+        let mut world = rig.world();
+        world.stray_level = Some(world.canonical[38]);
+        world.reorg(3);
+    }
+    assert_eq!(rig.sweep().await.safe_number, None);
+    rig.world().stray_level = None;
+    rig.world().reorg(1);
+    assert_eq!(rig.sweep().await.safe_number, Some(35));
 }
 
 #[tokio::test(start_paused = true)]

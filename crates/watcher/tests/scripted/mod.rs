@@ -40,6 +40,8 @@ pub(crate) struct World {
     pub(crate) lag_blocks: usize,
     /// Height of `safe`; `None` when the endpoint refuses the word.
     pub(crate) safe_number: Option<usize>,
+    /// What `safe` and `finalized` stand for instead, on whatever branch.
+    pub(crate) stray_level: Option<Header>,
     /// Every request fails with this.
     pub(crate) failure: Option<SourceError>,
     /// Every so-many-th header asked for by its hash gets no answer.
@@ -153,6 +155,7 @@ impl ScriptedChain {
             too_large: BTreeSet::new(),
             lag_blocks: 0,
             safe_number: Some(0),
+            stray_level: None,
             failure: None,
             header_fails_every: None,
             calls: Calls::default(),
@@ -199,7 +202,7 @@ impl ChainSource for ScriptedChain {
         }
         world.calls.levels += 1;
         let number = world.safe_number.ok_or_else(refused)?;
-        Ok(world.canonical.get(number).copied())
+        Ok(world.stray_level.or(world.canonical.get(number).copied()))
     }
 
     async fn header_by_hash(&self, hash: BlockHash) -> Result<Option<Header>, SourceError> {
