@@ -10,6 +10,7 @@ use super::{
 };
 use crate::code::Code;
 use crate::event::{Confirmed, EnvelopeAccepted, Event, Lapsed, Looked, Refuted, Seen};
+use crate::evm::TxHash;
 use crate::facts::{Facts, OfferFacts, PaymentFacts, RequestFacts};
 use crate::id::InteractionId;
 use crate::kernel::{Illegal, Recorded};
@@ -32,6 +33,7 @@ pub(super) fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<St
             let watched = step.watched(state)?;
             match event {
                 Event::Seen(seen) => step.seen(watched, seen),
+                Event::Unseen(unseen) => step.unseen(watched, unseen.tx_hash),
                 Event::Refuted(refuted) => step.refuted(watched, refuted),
                 Event::Looked(looked) => step.looked(watched, looked),
                 Event::Confirmed(confirmed) => step.confirmed(watched, confirmed),
@@ -308,7 +310,7 @@ impl Step<'_> {
     fn stand(
         &self,
         watched: &mut Watched,
-        tx_hash: crate::evm::TxHash,
+        tx_hash: TxHash,
         standing: Standing,
     ) -> Result<(), Illegal> {
         let declared = watched
@@ -326,6 +328,11 @@ impl Step<'_> {
 
     fn seen(&self, mut watched: Watched, seen: &Seen) -> Result<State, Illegal> {
         self.stand(&mut watched, seen.tx_hash, Standing::Seen(seen.block))?;
+        Ok(watched.verified())
+    }
+
+    fn unseen(&self, mut watched: Watched, tx_hash: TxHash) -> Result<State, Illegal> {
+        self.stand(&mut watched, tx_hash, Standing::Unseen)?;
         Ok(watched.verified())
     }
 

@@ -11,7 +11,7 @@ use super::{Context, Deal, Declared, Schedule, Settlement, Stage, Standing, Stat
 use crate::digest::Digest;
 use crate::event::{
     Claim, Confirmed, Event, Evidence, Finding, FindingStatus, Level, Looked, Refuted,
-    RefutedCause, Seen, SettlementRecords,
+    RefutedCause, Seen, SettlementRecords, TransactionNamed,
 };
 use crate::evm::TxHash;
 use crate::money::MicroUsdc;
@@ -22,7 +22,8 @@ use crate::time::TimestampMs;
 /// Failures at which an interaction is disputed (AE-105).
 pub(super) const FAILURES_TO_DISPUTE: u64 = 4;
 
-/// Most transfers that one event quotes; with eight declared transactions a leaf stays in bounds.
+/// Most transfers that one event quotes beside the claimed ones, and most that it claims; with eight
+/// declared transactions a leaf stays in bounds.
 const TRANSFERS_QUOTED: usize = 64;
 
 /// The ACCEPT's clock and a block's may differ by this much.
@@ -94,8 +95,8 @@ struct View<'a> {
 impl View<'_> {
     fn events(&self) -> Vec<Event> {
         let mut events = self.sightings();
-        let candidates = self.candidates();
-        let chosen = claim::choose(&self.due(), &candidates);
+        let chosen = claim::choose(&self.due(), &self.candidates())
+            .filter(|chosen| chosen.len() <= TRANSFERS_QUOTED);
         if let Some(chosen) = &chosen
             && self.deep_enough_for_total(chosen)
         {
@@ -116,27 +117,42 @@ impl View<'_> {
         events
     }
 
-    /// Declared transactions that are in a block, where they were not before.
+    /// Declared transactions that are in a block where they were not before, or in none any more.
     fn sightings(&self) -> Vec<Event> {
-        let mut events = Vec::new();
-        for declared in &self.settlement.declared {
-            let Some(mined) = self.mined(declared.tx_hash) else {
-                continue;
-            };
-            let known = match declared.standing {
-                Standing::Unseen => false,
-                Standing::Seen(block) => block == mined.block,
-                Standing::Refuted(_) => true,
-            };
-            if !known {
-                events.push(Event::Seen(Seen {
-                    tx_hash: declared.tx_hash,
-                    block: mined.block,
-                    transfers: self.quoted(declared, mined),
-                }));
-            }
-        }
-        events
+        let declared = self.settlement.declared.iter();
+        declared
+            .filter_map(
+                |declared| match self.sweep.transactions.get(&declared.tx_hash)? {
+                    TransactionStatus::Mined(mined) => self.seen(declared, mined),
+                    TransactionStatus::NotFound => self.unseen(declared),
+                },
+            )
+            .collect()
+    }
+
+    fn seen(&self, declared: &Declared, mined: &MinedTransaction) -> Option<Event> {
+        let known = match declared.standing {
+            Standing::Unseen => false,
+            Standing::Seen(block) => block == mined.block,
+            Standing::Refuted(_) => true,
+        };
+        (!known).then(|| {
+            Event::Seen(Seen {
+                tx_hash: declared.tx_hash,
+                block: mined.block,
+                transfers: self.quoted(declared, mined, &[]),
+            })
+        })
+    }
+
+    /// A head below the block only lags; one that reached it shows a reorganisation.
+    fn unseen(&self, declared: &Declared) -> Option<Event> {
+        let Standing::Seen(block) = declared.standing else {
+            return None;
+        };
+        (self.sweep.head.number >= block.number).then_some(Event::Unseen(TransactionNamed {
+            tx_hash: declared.tx_hash,
+        }))
     }
 
     fn due(&self) -> Due {
@@ -160,16 +176,12 @@ impl View<'_> {
             if !mined.succeeded || !self.is_deep(mined) || self.is_older_than_accept(mined) {
                 continue;
             }
-            candidates.extend(
-                self.quoted(declared, mined)
-                    .iter()
-                    .map(|transfer| Candidate {
-                        tx_hash: declared.tx_hash,
-                        ordinal: transfer.ordinal,
-                        to: transfer.to,
-                        amount: transfer.amount,
-                    }),
-            );
+            candidates.extend(self.unclaimed(declared, mined).map(|transfer| Candidate {
+                tx_hash: declared.tx_hash,
+                ordinal: transfer.ordinal,
+                to: transfer.to,
+                amount: transfer.amount,
+            }));
         }
         candidates
     }
@@ -182,13 +194,16 @@ impl View<'_> {
         let surplus = paid.saturating_sub(u128::from(self.deal.offer.total.as_micro_usdc()));
         let surplus = u64::try_from(surplus)
             .ok()
-            .and_then(|s| MicroUsdc::from_micro_usdc(s).ok());
+            .and_then(|surplus| MicroUsdc::from_micro_usdc(surplus).ok())
+            .unwrap_or(MicroUsdc::MAX);
         let evidence = self
             .settlement
             .declared
             .iter()
             .filter(|declared| chosen.iter().any(|c| c.tx_hash == declared.tx_hash))
-            .filter_map(|declared| Some(self.evidence(declared, self.mined(declared.tx_hash)?)))
+            .filter_map(|declared| {
+                Some(self.evidence(declared, self.mined(declared.tx_hash)?, chosen))
+            })
             .collect();
         Event::Confirmed(Confirmed {
             evidence,
@@ -196,7 +211,7 @@ impl View<'_> {
                 .iter()
                 .map(|c| self.claim(c.tx_hash, c.ordinal))
                 .collect(),
-            surplus: surplus.filter(|surplus| !surplus.is_zero()),
+            surplus: (!surplus.is_zero()).then_some(surplus),
             records: records(self.deal, self.settlement, self.state),
             provider_seq: self.context.provider.receipts,
             provider_prev: self.context.provider.last_receipt,
@@ -219,7 +234,7 @@ impl View<'_> {
                     tx_hash: declared.tx_hash,
                     cause,
                     code: cause.code(),
-                    evidence: self.evidence(declared, mined),
+                    evidence: self.evidence(declared, mined, &[]),
                 })
             })
             .take(usize::try_from(room).unwrap_or(usize::MAX))
@@ -316,7 +331,12 @@ impl View<'_> {
         })
     }
 
-    fn evidence(&self, declared: &Declared, mined: &MinedTransaction) -> Evidence {
+    fn evidence(
+        &self,
+        declared: &Declared,
+        mined: &MinedTransaction,
+        chosen: &[Candidate],
+    ) -> Evidence {
         Evidence {
             network: self.settlement.network.clone(),
             tx_hash: declared.tx_hash,
@@ -324,7 +344,7 @@ impl View<'_> {
             depth: self.sweep.depth_of(&mined.block),
             level: self.level(mined),
             endpoints: self.sweep.endpoints.clone(),
-            transfers: self.quoted(declared, mined),
+            transfers: self.quoted(declared, mined, chosen),
             transfer_count: mined.transfers.len() as u64,
             authorization_nonce: None,
         }
@@ -383,15 +403,44 @@ impl View<'_> {
         }
     }
 
-    /// Unclaimed fitting transfers, in order of ordinal, as many as an event may quote.
-    fn quoted(&self, declared: &Declared, mined: &MinedTransaction) -> Vec<Transfer> {
-        let share = TRANSFERS_QUOTED / self.settlement.declared.len().max(1);
-        mined
+    /// Fitting transfers that pay no interaction yet, in order of ordinal.
+    fn unclaimed<'v>(
+        &'v self,
+        declared: &'v Declared,
+        mined: &'v MinedTransaction,
+    ) -> impl Iterator<Item = &'v Transfer> {
+        mined.transfers.iter().filter(|transfer| {
+            self.fits(declared, transfer) && !self.is_claimed(declared.tx_hash, transfer.ordinal)
+        })
+    }
+
+    /// Fitting transfers in order of ordinal: all chosen ones, and as many more as an event may
+    /// quote.
+    fn quoted(
+        &self,
+        declared: &Declared,
+        mined: &MinedTransaction,
+        chosen: &[Candidate],
+    ) -> Vec<Transfer> {
+        let is_chosen = |transfer: &Transfer| {
+            chosen
+                .iter()
+                .any(|c| (c.tx_hash, c.ordinal) == (declared.tx_hash, transfer.ordinal))
+        };
+        let fitting = mined
             .transfers
             .iter()
-            .filter(|transfer| self.fits(declared, transfer))
-            .filter(|transfer| !self.is_claimed(declared.tx_hash, transfer.ordinal))
-            .take(share)
+            .filter(|transfer| self.fits(declared, transfer));
+        let share = TRANSFERS_QUOTED / self.settlement.declared.len().max(1);
+        let mut room = share.saturating_sub(fitting.clone().filter(|t| is_chosen(t)).count());
+        fitting
+            .filter(|transfer| {
+                let has_room = room > 0;
+                if !is_chosen(transfer) {
+                    room = room.saturating_sub(1);
+                }
+                is_chosen(transfer) || has_room
+            })
             .copied()
             .collect()
     }
