@@ -10,7 +10,7 @@ use crate::code::Code;
 use crate::digest::Digest;
 use crate::event::Event;
 use crate::parameters::Parameters;
-use crate::refusal::{Kind, Refusal};
+use crate::refusal::Refusal;
 use crate::time::TimestampMs;
 use std::sync::Arc;
 
@@ -118,11 +118,8 @@ pub fn execute<M: Machine>(
     if let Some(code) = lapses.last()
         && journal.state().is_some_and(M::is_terminal)
     {
-        let refusal = Refusal::new(*code, Kind::State, code.what_to_do());
-        return Ok(Execution {
-            lapses,
-            outcome: Err(refusal),
-        });
+        let outcome = Err(Refusal::lapsed(*code));
+        return Ok(Execution { lapses, outcome });
     }
     let outcome = match M::decide(journal.state(), input, context, now) {
         Ok(events) => {

@@ -231,6 +231,17 @@ fn guard_offer(
             )
         })?;
     let parameters = &opening.parameters;
+    if parameters
+        .networks
+        .iter()
+        .any(|network| network.token == payee)
+    {
+        return Err(Refusal::new(
+            Code::InvalidPaymentAddress,
+            Kind::Guard,
+            "the payee is the token contract, which cannot be paid: name an account",
+        ));
+    }
     let deadline = offer_deadline(offer.expiry_s, envelope.created_ms, now, parameters).effective();
     if deadline.since(now) < parameters.limits.offer_min_live_ms {
         return Err(Refusal::guard(
