@@ -4,6 +4,8 @@
 //! cell answers X811-4001. Six windows say where silence leads.
 //!
 //! Source: AE-9…37 and AE-98; AX-7, AX-9, AX-11.
+//!
+#![doc = include_str!("TABLE.md")]
 
 use super::StateName;
 use crate::code::Code;
