@@ -13,12 +13,14 @@
 //! | [`notice`] | what the ledger tells parties, signed |
 //! | [`projection`], [`row`] | rows for readers |
 //! | [`port`], [`clock`], [`entropy`] | what it needs from outside |
+//! | [`memory`] | a place to keep it, for tests |
 
 pub mod agent;
 pub mod answer;
 pub mod clock;
 mod draft;
 pub mod entropy;
+pub mod memory;
 pub mod notice;
 pub mod port;
 pub mod projection;

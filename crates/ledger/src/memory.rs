@@ -1,0 +1,381 @@
+//! A ledger kept in memory: for the tests of agents, for demonstrations, and as the plainest
+//! reading of what [`LedgerStore`] and [`ReadModel`] promise.
+//!
+//! A [`MemoryStore`] outlives the sequencer that writes to it, so a restart is to open the same one
+//! again. It can be told to fail: [`CommitFault`] says how.
+
+use crate::port::{Body, Commit, LedgerStore, ReadModel, SpentNonce};
+use crate::row::{DeliveryRow, InteractionRow, RowChange};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use x811_eventlog::{AppendError, EventLog, Head, MemoryLog, ReadError, Record, check_batch};
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
+use x811_protocol::event::Claim;
+use x811_protocol::evm::{ChainId, TxHash};
+use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::time::TimestampMs;
+
+/// How a commit is to fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommitFault {
+    /// [`AppendError::Backend`]; nothing is stored.
+    Backend,
+    /// [`AppendError::OutcomeUnknown`]; nothing is stored.
+    UnknownNothingStored,
+    /// [`AppendError::OutcomeUnknown`]; everything is stored.
+    UnknownAllStored,
+    /// [`AppendError::Conflict`], as if another writer had added a record; nothing is stored.
+    Conflict,
+    /// [`AppendError::Fenced`], as if another writer had taken over; nothing is stored.
+    Fenced,
+}
+
+/// What a commit that was told to fail reports as its cause.
+#[derive(Debug, thiserror::Error)]
+#[error("this commit was told to fail")]
+pub struct InjectedFault;
+
+/// A key that may be used once was used again.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} is taken: the commit would break a promise, so nothing of it was stored")]
+pub struct Taken(&'static str);
+
+/// A [`LedgerStore`] that forgets everything when it is dropped.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    log: MemoryLog,
+    kept: Mutex<Kept>,
+    faults: Mutex<VecDeque<CommitFault>>,
+    /// Held for the length of a commit: commits come one at a time, and can be held up.
+    turn: tokio::sync::Mutex<()>,
+}
+
+/// Everything beside the log.
+#[derive(Debug, Default)]
+struct Kept {
+    bodies: HashMap<u64, Body>,
+    nonces: Vec<SpentNonce>,
+    envelope_ids: HashMap<EnvelopeId, u64>,
+    idempotency: HashMap<Digest, u64>,
+    claims: BTreeMap<Claim, u64>,
+    frontier: Option<(u64, Vec<u8>)>,
+    last_tick: Option<TimestampMs>,
+    commits: u64,
+}
+
+/// While it is held, commits wait.
+#[derive(Debug)]
+pub struct HeldCommits<'a> {
+    _turn: tokio::sync::MutexGuard<'a, ()>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> MemoryStore {
+        MemoryStore::default()
+    }
+
+    /// Makes the next commit that is not yet told to fail do so.
+    pub fn fail_next_commit(&self, fault: CommitFault) {
+        lock(&self.faults).push_back(fault);
+    }
+
+    /// Holds commits up until the guard is dropped, as a slow disk would.
+    pub async fn hold_commits(&self) -> HeldCommits<'_> {
+        HeldCommits {
+            _turn: self.turn.lock().await,
+        }
+    }
+
+    /// How many commits were stored, nonces alone included.
+    pub fn commits(&self) -> u64 {
+        lock(&self.kept).commits
+    }
+
+    /// All records.
+    ///
+    /// # Errors
+    /// None in memory; the signature is the log's.
+    pub async fn records(&self) -> Result<Vec<Record>, ReadError> {
+        self.log.read(0, usize::MAX).await
+    }
+
+    /// Checks, then stores in log and maps; after the checks nothing can fail.
+    async fn store(&self, commit: &Commit) -> Result<Head, AppendError> {
+        let head = self.log.head().await.map_err(unreadable)?;
+        check_batch(&head, commit.expected_size, &commit.records)?;
+        lock(&self.kept).check(commit)?;
+        let head = self
+            .log
+            .append(commit.expected_size, &commit.records)
+            .await?;
+        lock(&self.kept).keep(commit, head);
+        Ok(head)
+    }
+}
+
+impl Kept {
+    fn check(&self, commit: &Commit) -> Result<(), AppendError> {
+        let mut ids = commit.envelope_ids.iter();
+        let mut tags = commit.idempotency.iter();
+        let mut claims = commit.claims.iter();
+        let taken = if ids.any(|(id, _)| self.envelope_ids.contains_key(id)) {
+            Taken("an envelope id")
+        } else if tags.any(|(tag, _)| self.idempotency.contains_key(tag)) {
+            Taken("an idempotency tag")
+        } else if claims.any(|(claim, _)| self.claims.contains_key(claim)) {
+            Taken("a transfer")
+        } else {
+            return Ok(());
+        };
+        Err(AppendError::Backend(Box::new(taken)))
+    }
+
+    fn keep(&mut self, commit: &Commit, head: Head) {
+        let bodies = commit.bodies.iter().cloned();
+        self.bodies.extend(bodies.map(|body| (body.position, body)));
+        self.nonces.extend(&commit.nonces);
+        self.envelope_ids
+            .extend(commit.envelope_ids.iter().copied());
+        self.idempotency.extend(commit.idempotency.iter().copied());
+        self.claims.extend(commit.claims.iter().copied());
+        if !commit.frontier.is_empty() {
+            self.frontier = Some((head.size, commit.frontier.clone()));
+        }
+        self.commits += 1;
+    }
+}
+
+impl LedgerStore for MemoryStore {
+    type Log = MemoryLog;
+
+    fn log(&self) -> &MemoryLog {
+        &self.log
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Head, AppendError> {
+        let _turn = self.turn.lock().await;
+        let fault = lock(&self.faults).pop_front();
+        let unknown = || AppendError::OutcomeUnknown {
+            expected_size: commit.expected_size,
+            source: Box::new(InjectedFault),
+        };
+        match fault {
+            None => self.store(&commit).await,
+            Some(CommitFault::Backend) => Err(AppendError::Backend(Box::new(InjectedFault))),
+            Some(CommitFault::UnknownNothingStored) => Err(unknown()),
+            Some(CommitFault::UnknownAllStored) => {
+                self.store(&commit).await?;
+                Err(unknown())
+            }
+            Some(CommitFault::Conflict) => Err(AppendError::Conflict {
+                expected: commit.expected_size,
+                actual: commit.expected_size + 1,
+            }),
+            Some(CommitFault::Fenced) => Err(AppendError::Fenced {
+                epoch: 1,
+                current_epoch: 2,
+            }),
+        }
+    }
+
+    async fn frontier(&self) -> Result<Option<(u64, Vec<u8>)>, ReadError> {
+        Ok(lock(&self.kept).frontier.clone())
+    }
+
+    async fn bodies(&self, positions: &[u64]) -> Result<HashMap<u64, Body>, ReadError> {
+        Ok(found(&lock(&self.kept).bodies, positions))
+    }
+
+    async fn idempotency(&self, tags: &[Digest]) -> Result<HashMap<Digest, u64>, ReadError> {
+        Ok(found(&lock(&self.kept).idempotency, tags))
+    }
+
+    async fn envelope_positions(
+        &self,
+        ids: &[EnvelopeId],
+    ) -> Result<HashMap<EnvelopeId, u64>, ReadError> {
+        Ok(found(&lock(&self.kept).envelope_ids, ids))
+    }
+
+    async fn claims(
+        &self,
+        chain_id: ChainId,
+        tx_hashes: &[TxHash],
+    ) -> Result<Vec<(Claim, u64)>, ReadError> {
+        Ok(lock(&self.kept)
+            .claims
+            .iter()
+            .filter(|(claim, _)| claim.chain_id == chain_id && tx_hashes.contains(&claim.tx_hash))
+            .map(|(claim, position)| (*claim, *position))
+            .collect())
+    }
+
+    async fn spent_nonces(&self, since: TimestampMs) -> Result<Vec<SpentNonce>, ReadError> {
+        let kept = lock(&self.kept);
+        let nonces = kept.nonces.iter().filter(|spent| spent.at_ms >= since);
+        Ok(nonces.copied().collect())
+    }
+
+    async fn purge_nonces(&self, before: TimestampMs) -> Result<(), AppendError> {
+        lock(&self.kept)
+            .nonces
+            .retain(|spent| spent.at_ms >= before);
+        Ok(())
+    }
+
+    async fn last_tick(&self) -> Result<Option<TimestampMs>, ReadError> {
+        Ok(lock(&self.kept).last_tick)
+    }
+
+    async fn tick(&self, at: TimestampMs) -> Result<(), AppendError> {
+        lock(&self.kept).last_tick = Some(at);
+        Ok(())
+    }
+}
+
+/// A [`ReadModel`] that forgets everything when it is dropped.
+#[derive(Debug, Default)]
+pub struct MemoryReadModel {
+    rows: Mutex<Rows>,
+}
+
+/// All rows of a read model, to be compared with others.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Rows {
+    /// How many records they reflect.
+    pub applied_size: u64,
+    /// By id.
+    pub interactions: BTreeMap<InteractionId, InteractionRow>,
+    /// By recipient and position.
+    pub deliveries: BTreeMap<(Did, u64), DeliveryRow>,
+    /// Positions by stream and place in it.
+    pub stream_positions: BTreeMap<String, BTreeMap<u64, u64>>,
+}
+
+impl MemoryReadModel {
+    /// No rows.
+    pub fn new() -> MemoryReadModel {
+        MemoryReadModel::default()
+    }
+
+    /// A copy of all rows.
+    pub fn rows(&self) -> Rows {
+        lock(&self.rows).clone()
+    }
+}
+
+impl Rows {
+    fn change(&mut self, change: RowChange) {
+        match change {
+            RowChange::Interaction(row) => {
+                self.interactions.insert(row.id, *row);
+            }
+            RowChange::Delivery(row) => {
+                self.deliveries.insert((row.recipient, row.position), row);
+            }
+            RowChange::StreamRecord {
+                stream,
+                stream_seq,
+                position,
+            } => {
+                let positions = self.stream_positions.entry(stream).or_default();
+                positions.insert(stream_seq, position);
+            }
+        }
+    }
+}
+
+impl ReadModel for MemoryReadModel {
+    async fn applied_size(&self) -> Result<u64, ReadError> {
+        Ok(lock(&self.rows).applied_size)
+    }
+
+    async fn apply(
+        &self,
+        old_size: u64,
+        new_size: u64,
+        changes: Vec<RowChange>,
+    ) -> Result<(), AppendError> {
+        let mut rows = lock(&self.rows);
+        if rows.applied_size != old_size {
+            return Err(AppendError::Conflict {
+                expected: old_size,
+                actual: rows.applied_size,
+            });
+        }
+        for change in changes {
+            rows.change(change);
+        }
+        rows.applied_size = new_size;
+        Ok(())
+    }
+
+    async fn interaction(&self, id: InteractionId) -> Result<Option<InteractionRow>, ReadError> {
+        Ok(lock(&self.rows).interactions.get(&id).cloned())
+    }
+
+    async fn interactions(
+        &self,
+        after: Option<InteractionId>,
+        limit: usize,
+    ) -> Result<Vec<InteractionRow>, ReadError> {
+        Ok(lock(&self.rows)
+            .interactions
+            .values()
+            .filter(|row| after.is_none_or(|after| row.id > after))
+            .take(limit)
+            .cloned()
+            .collect())
+    }
+
+    async fn deliveries(
+        &self,
+        recipient: Did,
+        from_position: u64,
+        limit: usize,
+    ) -> Result<Vec<DeliveryRow>, ReadError> {
+        Ok(lock(&self.rows)
+            .deliveries
+            .range((recipient, from_position)..=(recipient, u64::MAX))
+            .take(limit)
+            .map(|(_, row)| *row)
+            .collect())
+    }
+
+    async fn stream_positions(
+        &self,
+        stream: &str,
+        from_seq: u64,
+        limit: usize,
+    ) -> Result<Vec<u64>, ReadError> {
+        let rows = lock(&self.rows);
+        let positions = rows.stream_positions.get(stream).into_iter();
+        Ok(positions
+            .flat_map(|positions| positions.range(from_seq..))
+            .take(limit)
+            .map(|(_, position)| *position)
+            .collect())
+    }
+}
+
+/// A panic elsewhere cannot have left the maps half written: they change in calls that do not fail.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn found<K, V>(map: &HashMap<K, V>, keys: &[K]) -> HashMap<K, V>
+where
+    K: std::hash::Hash + Eq + Clone,
+    V: Clone,
+{
+    let entries = keys.iter().filter_map(|key| map.get_key_value(key));
+    entries
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
+fn unreadable(error: ReadError) -> AppendError {
+    AppendError::Backend(Box::new(error))
+}
