@@ -215,7 +215,11 @@ fn ae_016_a_dispute_names_the_result_as_its_opener() {
     let mut world = World::at(StateName::Delivered);
     let result = world.state(0).opener();
     let dispute = world.draft_dispute(0);
-    world.send_ok(0, &dispute);
+    let outcome = world.send_ok(0, &dispute);
+    let Event::EnvelopeAccepted(accepted) = &outcome.events[0] else {
+        panic!()
+    };
+    assert_eq!(accepted.derived.deadline_at_ms, None, "it opens no window");
     assert_eq!(world.state(0).opener(), result);
     assert_eq!(Interaction::deadline(world.state(0)), None);
 }

@@ -4,10 +4,11 @@
 use x811_protocol::code::Code;
 use x811_protocol::event::{Event, Refuted, RefutedCause};
 use x811_protocol::interaction::{Standing, StateName};
+use x811_protocol::observation::TransactionStatus;
 
 use crate::chain::{Chain, DEPTH, OTHER, PAYEE, PAYER, TREASURY, transfers, tx};
 use crate::messages::{FEE, PRICE, TOTAL};
-use crate::world::{Outcome, World};
+use crate::world::{BASE, Outcome, World};
 
 /// Mines by `mine`, waits for confirmed depth and returns what the sweep caused.
 fn outcome_of(mine: impl FnOnce(&mut Chain, u64)) -> (World, Outcome) {
@@ -51,6 +52,21 @@ fn reverted() {
     ));
     world.until_block(block + 1);
     assert_eq!(world.sweep(0).events, [], "once per hash");
+}
+
+#[test]
+fn reverted_whatever_transfers_are_claimed_of_it() {
+    let mut world = World::watching();
+    let block = world.next_block();
+    world.chain.revert(tx(1), block);
+    world.until_block(block + DEPTH - 1);
+    let mut sweep = world.chain.sweep(BASE, block + DEPTH - 1, [tx(1)]);
+    let Some(TransactionStatus::Mined(mined)) = sweep.transactions.get_mut(&tx(1)) else {
+        panic!()
+    };
+    mined.transfers = transfers(&[(PAYER, PAYEE, TOTAL)]);
+    let outcome = world.observe(0, &sweep);
+    assert_refuted(&outcome, RefutedCause::Reverted, Code::PaymentFailed);
 }
 
 #[test]

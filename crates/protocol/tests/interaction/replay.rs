@@ -2,6 +2,7 @@
 //! (record.md section 1, design.md sections 6 and 8).
 
 use x811_protocol::code::Code;
+use x811_protocol::envelope::CoreType;
 use x811_protocol::event::{
     Confirmed, EnvelopeAccepted, Event, Final, Lapsed, Late, Looked, Refuted, RefutedCause,
     Reversed, Seen, TransactionNamed, Window,
@@ -163,6 +164,18 @@ fn ax_007_only_a_watched_payment_is_seen_refuted_looked_for_or_confirmed() {
             "none + {}",
             event.type_name()
         );
+    }
+}
+
+#[test]
+fn ax_032_an_error_in_a_finished_interaction_is_not_possible() {
+    let mut pending = World::at(StateName::Pending);
+    let error = pending.draft(0, CoreType::Error);
+    let recorded = pending.send_ok(0, &error).events.remove(0);
+    for name in StateName::ALL {
+        let world = World::at(name);
+        let evolved = evolve(Some(world.state(0)), &recorded, world.now);
+        assert_eq!(evolved.is_err(), name.is_terminal(), "{name}");
     }
 }
 
@@ -360,12 +373,17 @@ fn ae_017_a_confirmation_without_claims_or_evidence_is_not_possible() {
         _ => panic!(),
     };
     let mut free = World::at(StateName::Pending);
-    let offer = free
-        .draft(0, x811_protocol::envelope::CoreType::Offer)
-        .priced(0);
+    let offer = free.draft(0, CoreType::Offer).priced(0);
     free.send_ok(0, &offer);
-    use x811_protocol::envelope::CoreType as M;
-    free.walk(0, &[M::Accept, M::Result, M::Verify, M::Payment]);
+    free.walk(
+        0,
+        &[
+            CoreType::Accept,
+            CoreType::Result,
+            CoreType::Verify,
+            CoreType::Payment,
+        ],
+    );
     free.advance_ms(1);
     free.tick(0);
     assert_eq!(free.state(0).offer().unwrap().total, micro(0));

@@ -338,6 +338,8 @@ fn zero_price_confirms_at_once_with_nothing_due() {
         StateName::Verified,
         "the receipt needs the PAYMENT's own hash"
     );
+    world.chain.mine(tx(1), 1, transfers(&[(PAYER, PAYEE, 5)]));
+    assert_eq!(world.sweep(0).events, [], "no transaction is looked at");
     let due = Interaction::deadline(world.state(0)).unwrap();
     assert!(due <= world.now, "nothing is waited for");
     world.now = due.saturating_add_ms(1);
@@ -431,6 +433,8 @@ fn a_transaction_that_leaves_its_block_is_unseen_at_once() {
         [],
         "a head that lags proves nothing"
     );
+    let at_its_height = world.clone().sweep_at(0, block);
+    assert_eq!(at_its_height.types(), ["unseen"]);
     assert_eq!(world.sweep(0).types(), ["unseen"]);
     assert_eq!(world.settlement(0).declared[0].standing, Standing::Unseen);
     assert_eq!(world.sweep(0).events, [], "once");
@@ -496,6 +500,32 @@ fn ax_017_a_surplus_beyond_what_an_amount_holds_is_recorded_as_the_most() {
     ];
     let outcome = paid_by(transfers(&rows));
     assert_eq!(confirmed(&outcome).surplus, Some(most));
+}
+
+#[test]
+fn a_confirmation_by_eight_batches_stays_within_a_record() {
+    let mut world = World::watching();
+    for number in 2..=8 {
+        world.pay(0, number);
+    }
+    let block = world.next_block();
+    // The first covers the total but not the price; each gives the payee 7 parts of the price.
+    let part = (PAYER, PAYEE, PRICE.div_ceil(56));
+    for number in 1..=8 {
+        let first = if number == 1 { TOTAL } else { 1 };
+        let rows = std::iter::once((PAYER, TREASURY, first))
+            .chain([part; 7])
+            .chain([(PAYER, TREASURY, 1); 92]);
+        world
+            .chain
+            .mine(tx(number), block, transfers(&rows.collect::<Vec<_>>()));
+    }
+    world.until_block(block + DEPTH - 1);
+    let outcome = world.sweep(0);
+    assert_eq!(claims(&outcome).len(), 57);
+    assert_eq!(confirmed(&outcome).evidence.len(), 8);
+    assert_covers(confirmed(&outcome), "eight batches");
+    assert_bounds(&outcome);
 }
 
 /// At most 64 transfers in one evidence, and every record fits (record.md section 1).
