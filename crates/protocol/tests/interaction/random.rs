@@ -8,14 +8,15 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::envelope::CoreType;
-use x811_protocol::event::{Confirmed, Event};
-use x811_protocol::evm::EvmAddress;
+use x811_protocol::event::{Claim, Confirmed, Event};
+use x811_protocol::evm::{ChainId, EvmAddress};
+use x811_protocol::interaction::claim::{Candidate, Due, choose};
 use x811_protocol::interaction::table::Sender;
 use x811_protocol::interaction::{State, StateName};
 
 use crate::chain::{Chain, OTHER, PAYEE, PAYER, TREASURY, transfers, tx};
 use crate::messages::{FEE, MOVES, Message, PRICE, SENDERS, TOTAL};
-use crate::world::{BASE, SEPOLIA, World, hash_at};
+use crate::world::{BASE, SEPOLIA, StreamName, World, hash_at};
 
 const INTERACTIONS: usize = 3;
 const TRANSACTIONS: u8 = 5;
@@ -322,6 +323,10 @@ fn check(world: &World) {
     let mut claimed = BTreeSet::new();
     for (record, position) in world.log.iter().zip(0_u64..) {
         if let Event::Confirmed(confirmed) = &record.event {
+            let StreamName::Interaction(number) = record.stream else {
+                panic!("a confirmation outside an interaction")
+            };
+            assert_chosen_again(world, number, confirmed, &claimed);
             for claim in &confirmed.claims {
                 assert!(
                     claimed.insert(*claim),
@@ -334,6 +339,46 @@ fn check(world: &World) {
     for number in 0..world.streams.len() {
         assert_paid(world, number);
     }
+}
+
+/// An auditor who has only the evidence and the claims before it chooses the same transfers.
+fn assert_chosen_again(
+    world: &World,
+    number: usize,
+    confirmed: &Confirmed,
+    claimed: &BTreeSet<Claim>,
+) {
+    let offer = world.state(number).offer().unwrap();
+    let due = Due {
+        price: offer.price,
+        protocol_fee: offer.protocol_fee,
+        total: offer.total,
+        payee: offer.payee,
+        treasury: Some(TREASURY),
+    };
+    let claim = |tx_hash, ordinal| Claim {
+        chain_id: ChainId::new(8_453),
+        tx_hash,
+        ordinal,
+    };
+    let mut shown = Vec::new();
+    for evidence in &confirmed.evidence {
+        let tx_hash = evidence.tx_hash;
+        let unclaimed = evidence.transfers.iter();
+        let unclaimed = unclaimed.filter(|t| !claimed.contains(&claim(tx_hash, t.ordinal)));
+        shown.extend(unclaimed.map(|t| Candidate {
+            tx_hash,
+            ordinal: t.ordinal,
+            to: t.to,
+            amount: t.amount,
+        }));
+    }
+    let chosen = choose(&due, &shown).unwrap();
+    let claims: Vec<_> = chosen.iter().map(|c| claim(c.tx_hash, c.ordinal)).collect();
+    assert_eq!(
+        claims, confirmed.claims,
+        "the evidence leads to the same claims"
+    );
 }
 
 /// Law (e): completed means claims that cover price and total, by what the record itself quotes.
