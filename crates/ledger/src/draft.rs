@@ -20,6 +20,9 @@ use x811_protocol::time::TimestampMs;
 /// A batch stops taking more once it holds this much, so that one more item still fits.
 const BATCH_BYTES_GOAL: usize = MAX_BATCH_BYTES * 3 / 4;
 
+/// Lapses may use this much: a batch full of messages must not hold them up.
+const BATCH_BYTES_WITH_LAPSES: usize = MAX_BATCH_BYTES * 15 / 16;
+
 /// A batch being decided.
 #[derive(Debug)]
 pub(crate) struct Draft {
@@ -83,6 +86,10 @@ impl Draft {
 
     pub(crate) fn is_full(&self) -> bool {
         self.record_bytes >= BATCH_BYTES_GOAL
+    }
+
+    pub(crate) fn has_room_for_lapse(&self) -> bool {
+        self.record_bytes < BATCH_BYTES_WITH_LAPSES
     }
 
     pub(crate) fn is_empty(&self) -> bool {

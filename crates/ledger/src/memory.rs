@@ -25,6 +25,9 @@ pub enum CommitFault {
     UnknownNothingStored,
     /// [`AppendError::OutcomeUnknown`]; everything is stored.
     UnknownAllStored,
+    /// Everything is stored and the caller is never told, as if the process died right then: drop
+    /// the caller.
+    StoredNeverTold,
     /// [`AppendError::Conflict`], as if another writer had added a record; nothing is stored.
     Conflict,
     /// [`AppendError::Fenced`], as if another writer had taken over; nothing is stored.
@@ -46,7 +49,8 @@ pub struct Taken(&'static str);
 pub struct MemoryStore {
     log: MemoryLog,
     kept: Mutex<Kept>,
-    faults: Mutex<VecDeque<CommitFault>>,
+    /// What happens to the commits to come; those beyond it are stored.
+    script: Mutex<VecDeque<Option<CommitFault>>>,
     /// Held for the length of a commit: commits come one at a time, and can be held up.
     turn: tokio::sync::Mutex<()>,
 }
@@ -76,9 +80,14 @@ impl MemoryStore {
         MemoryStore::default()
     }
 
-    /// Makes the next commit that is not yet told to fail do so.
+    /// Makes the next commit fail; said again, the one after it.
     pub fn fail_next_commit(&self, fault: CommitFault) {
-        lock(&self.faults).push_back(fault);
+        lock(&self.script).push_back(Some(fault));
+    }
+
+    /// Lets the next commit pass, so that what is said then is about the one after it.
+    pub fn pass_next_commit(&self) {
+        lock(&self.script).push_back(None);
     }
 
     /// Holds commits up until the guard is dropped, as a slow disk would.
@@ -156,7 +165,7 @@ impl LedgerStore for MemoryStore {
 
     async fn commit(&self, commit: Commit) -> Result<Head, AppendError> {
         let _turn = self.turn.lock().await;
-        let fault = lock(&self.faults).pop_front();
+        let fault = lock(&self.script).pop_front().flatten();
         let unknown = || AppendError::OutcomeUnknown {
             expected_size: commit.expected_size,
             source: Box::new(InjectedFault),
@@ -168,6 +177,10 @@ impl LedgerStore for MemoryStore {
             Some(CommitFault::UnknownAllStored) => {
                 self.store(&commit).await?;
                 Err(unknown())
+            }
+            Some(CommitFault::StoredNeverTold) => {
+                self.store(&commit).await?;
+                std::future::pending().await
             }
             Some(CommitFault::Conflict) => Err(AppendError::Conflict {
                 expected: commit.expected_size,

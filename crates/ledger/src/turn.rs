@@ -4,6 +4,7 @@
 //! Order (AX-28): times again, key again, nonce, then the rules. From the nonce on, every answer
 //! spends it.
 
+use crate::agent::Agent;
 use crate::answer::Verdict;
 use crate::draft::{Draft, FirstRequest, InteractionJournal};
 use crate::port::NonceOutcome;
@@ -34,6 +35,8 @@ pub(crate) struct Lookups {
     pub(crate) requests: HashMap<Digest, FirstRequest>,
     /// Envelope ids of the batch, own and referred to, that were accepted long ago.
     pub(crate) known_envelopes: HashSet<EnvelopeId>,
+    /// Envelopes that ERRORs of the batch refer to and that belong to no interaction.
+    pub(crate) outside_interactions: HashSet<EnvelopeId>,
     /// Claims on the transactions that the batch's sweeps show.
     pub(crate) claims: BTreeSet<Claim>,
 }
@@ -98,21 +101,14 @@ fn authentic_still(world: &World, message: &Submission, now: TimestampMs) -> Res
     check_times(message.envelope.header(), now, tolerance_ms)?;
     let from = message.header.from;
     if is_registration(&message.header.message_type) {
+        // Signed by a key of the DID it is a replay, or refused at its turn like any message;
+        // signed by another it must not spend the DID's nonces.
         return match world.agent(from) {
-            None => Ok(()),
-            Some(_) => Err(Refusal::new(
-                Code::DidDocumentInvalid,
-                Kind::Conflict,
-                "this DID is registered already: choose another",
-            )),
+            Some(agent) if !has_key(agent, message) => Err(taken()),
+            Some(_) | None => Ok(()),
         };
     }
-    let agent = sender(world, from)?;
-    let key = message.envelope.key();
-    if agent
-        .key(&key.key)
-        .is_some_and(|known| known.profile == key.profile)
-    {
+    if has_key(sender(world, from)?, message) {
         return Ok(());
     }
     Err(Refusal::new(
@@ -120,6 +116,22 @@ fn authentic_still(world: &World, message: &Submission, now: TimestampMs) -> Res
         Kind::Authentication,
         "the key was replaced while the message waited: sign it with the present key",
     ))
+}
+
+/// Whether the key that signed `message` is the agent's now.
+fn has_key(agent: &Agent, message: &Submission) -> bool {
+    let key = message.envelope.key();
+    agent
+        .key(&key.key)
+        .is_some_and(|known| known.profile == key.profile)
+}
+
+fn taken() -> Refusal {
+    Refusal::new(
+        Code::DidDocumentInvalid,
+        Kind::Conflict,
+        "this DID is registered already: choose another",
+    )
 }
 
 /// Envelope ids are unique for ever.
@@ -194,6 +206,7 @@ fn route(world: &World, id: EnvelopeId, facts: &Facts, lookups: &Lookups) -> Rou
     let accepted =
         world.recent_envelope(&reference).is_some() || lookups.known_envelopes.contains(&reference);
     match (facts, accepted) {
+        (Facts::Error(_), true) if lookups.outside_interactions.contains(&reference) => Route::Mail,
         (_, true) => Route::Finished,
         (Facts::Error(_), false) => Route::Mail,
         (_, false) => Route::Nowhere,
@@ -228,7 +241,11 @@ fn converse(
     Ok(match (execution.outcome, journal.accepted) {
         (Ok(_), Some(accepted)) => Verdict::Recorded(accepted.position),
         (Ok(_), None) => Verdict::Refused(Refusal::state("the message changes nothing")),
-        (Err(refusal), _) => Verdict::Refused(refusal),
+        (Err(refusal), _) => match repeated(draft, message, facts, id) {
+            // It found the lapse of the confirmation window, which does not end anything.
+            Some(position) => Verdict::Repeats(position),
+            None => Verdict::Refused(refusal),
+        },
     })
 }
 
@@ -259,8 +276,14 @@ fn repeats(
     }
     let live = draft.world().interaction(id)?;
     let in_time = live.state.deadline().is_none_or(|deadline| now <= deadline);
-    let position = repeated_payment(&live.state, &message.header, facts)?;
+    let position = repeated(draft, message, facts, id)?;
     in_time.then_some(Verdict::Repeats(position))
+}
+
+/// Position of the PAYMENT that `facts` repeats.
+fn repeated(draft: &Draft, message: &Submission, facts: &Facts, id: InteractionId) -> Option<u64> {
+    let live = draft.world().interaction(id)?;
+    repeated_payment(&live.state, &message.header, facts)
 }
 
 /// A custom message, or an error that belongs to no interaction.
@@ -286,6 +309,9 @@ fn register(
     registration: &Registration,
     now: TimestampMs,
 ) -> Result<Verdict, Fault> {
+    if draft.world().agent(message.header.from).is_some() {
+        return Ok(Verdict::Refused(taken()));
+    }
     let event = Event::AgentRegistered(AgentRegistered {
         keys: registration.keys.clone(),
         wallets: registration.wallets.clone(),

@@ -12,6 +12,15 @@ use x811_protocol::kernel::{execute, lapse_due};
 use x811_protocol::observation::{BlindCause, Block, NetworkHead, Observation, Sweep};
 use x811_protocol::time::TimestampMs;
 
+/// How far an observation was taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// As far as it goes.
+    Done,
+    /// Until the batch was full; what was taken in causes nothing a second time.
+    BatchFull,
+}
+
 /// Takes in what a watcher reports.
 ///
 /// # Errors
@@ -21,13 +30,15 @@ pub(crate) fn observe(
     observation: &Observation,
     lookups: &Lookups,
     now: TimestampMs,
-) -> Result<(), Fault> {
+) -> Result<Progress, Fault> {
     match observation {
         Observation::Sweep(sweep) => {
             see(draft, &sweep.network, sweep.head, now)?;
             sweep_interactions(draft, sweep, lookups, now)
         }
-        Observation::Unreachable { network, cause } => cannot_see(draft, network, *cause, now),
+        Observation::Unreachable { network, cause } => {
+            cannot_see(draft, network, *cause, now).map(|()| Progress::Done)
+        }
     }
 }
 
@@ -124,7 +135,7 @@ fn sweep_interactions(
     sweep: &Sweep,
     lookups: &Lookups,
     now: TimestampMs,
-) -> Result<(), Fault> {
+) -> Result<Progress, Fault> {
     let mut concerned: BTreeSet<(u64, InteractionId)> = BTreeSet::new();
     for tx_hash in sweep.transactions.keys() {
         for id in draft.world().declarers(&sweep.network, *tx_hash) {
@@ -138,11 +149,14 @@ fn sweep_interactions(
     }
     let mut done = BTreeSet::new();
     for (_, id) in concerned {
+        if draft.is_full() {
+            return Ok(Progress::BatchFull);
+        }
         if done.insert(id) {
             sweep_interaction(draft, sweep, id, lookups, now)?;
         }
     }
-    Ok(())
+    Ok(Progress::Done)
 }
 
 fn sweep_interaction(
@@ -173,7 +187,7 @@ pub(crate) fn lapse(draft: &mut Draft, limit: usize, now: TimestampMs) -> Result
         let Some((deadline, id)) = draft.world().next_deadline() else {
             break;
         };
-        if now <= deadline || draft.is_full() {
+        if now <= deadline || !draft.has_room_for_lapse() {
             break;
         }
         with_interaction(draft, id, BTreeSet::new(), now, |journal, surroundings| {

@@ -10,17 +10,18 @@ use crate::port::LedgerStore;
 use crate::stream::Stream;
 use crate::submission::Content;
 use crate::turn::{self, Lookups};
-use crate::watch;
+use crate::watch::{self, Progress};
 use crate::world::{Fault, World};
 use std::collections::{BTreeSet, HashMap};
 use tokio::sync::oneshot;
 use x811_eventlog::{EventLog, ReadError};
 use x811_protocol::code::Code;
 use x811_protocol::event::{Event, NoticeIssued};
+use x811_protocol::evm::{ChainId, TxHash};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::EnvelopeId;
-use x811_protocol::observation::{Observation, TransactionStatus};
-use x811_protocol::parameters::Leniency;
+use x811_protocol::observation::{Observation, Sweep, TransactionStatus};
+use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::time::TimestampMs;
 
@@ -63,20 +64,17 @@ pub(super) async fn look_up<S: LedgerStore>(
         lookups.requests = first_requests(store, &wanted.tags).await?;
     }
     if !wanted.ids.is_empty() {
-        lookups.known_envelopes = store
-            .envelope_positions(&wanted.ids)
-            .await?
-            .into_keys()
-            .collect();
+        let positions = store.envelope_positions(&wanted.ids).await?;
+        for id in wanted.errors_about {
+            if let Some(position) = positions.get(&id)
+                && is_outside_interactions(store, *position).await?
+            {
+                lookups.outside_interactions.insert(id);
+            }
+        }
+        lookups.known_envelopes = positions.into_keys().collect();
     }
-    for (network, hashes) in wanted.mined {
-        let Some(chain_id) = world
-            .parameters()
-            .and_then(|(_, parameters)| parameters.network(&network))
-            .map(|network| network.chain_id)
-        else {
-            continue;
-        };
+    for (chain_id, hashes) in wanted.mined {
         let hashes: Vec<_> = hashes.into_iter().collect();
         let claims = store.claims(chain_id, &hashes).await?;
         lookups
@@ -90,7 +88,9 @@ pub(super) async fn look_up<S: LedgerStore>(
 struct Wanted {
     tags: Vec<x811_protocol::digest::Digest>,
     ids: Vec<EnvelopeId>,
-    mined: HashMap<String, BTreeSet<x811_protocol::evm::TxHash>>,
+    /// Those of `ids` that ERRORs refer to.
+    errors_about: Vec<EnvelopeId>,
+    mined: HashMap<ChainId, BTreeSet<TxHash>>,
 }
 
 impl Wanted {
@@ -109,16 +109,34 @@ impl Wanted {
             }
             Item::Observation(observation) => {
                 if let Observation::Sweep(sweep) = &**observation {
-                    let mined = sweep.transactions.iter().filter_map(|(hash, status)| {
-                        matches!(status, TransactionStatus::Mined(_)).then_some(*hash)
-                    });
-                    self.mined
-                        .entry(sweep.network.clone())
-                        .or_default()
-                        .extend(mined);
+                    self.note_sweep(sweep, world);
                 }
             }
             Item::Notices(_) => {}
+        }
+    }
+
+    /// A network may have left the parameters, or changed its chain, since interactions were opened.
+    fn note_sweep(&mut self, sweep: &Sweep, world: &World) {
+        let name = &sweep.network;
+        let chain_id = |parameters: &Parameters| Some(parameters.network(name)?.chain_id);
+        let present = world
+            .parameters()
+            .and_then(|(_, parameters)| chain_id(parameters));
+        for (tx_hash, status) in &sweep.transactions {
+            if *status == TransactionStatus::NotFound {
+                continue;
+            }
+            let declared = world
+                .declarers(name, *tx_hash)
+                .into_iter()
+                .filter_map(|id| {
+                    let live = world.interaction(id)?;
+                    chain_id(&live.state.opening().parameters)
+                });
+            for chain_id in declared.chain(present) {
+                self.mined.entry(chain_id).or_default().insert(*tx_hash);
+            }
         }
     }
 
@@ -138,9 +156,24 @@ impl Wanted {
             Facts::Error(error) => error.related_message_id,
             Facts::Custom(_) => None,
         };
-        self.ids
-            .extend(reference.filter(|reference| world.route(*reference).is_none()));
+        let reference = reference.filter(|reference| world.route(*reference).is_none());
+        self.ids.extend(reference);
+        if let Facts::Error(_) = facts {
+            self.errors_about.extend(reference);
+        }
     }
+}
+
+/// Whether the envelope at `position` is mail or an identity message.
+async fn is_outside_interactions<S: LedgerStore>(
+    store: &S,
+    position: u64,
+) -> Result<bool, ReadError> {
+    let records = store.log().read(position, 1).await?;
+    let stream = records
+        .first()
+        .and_then(|record| record.stream().parse().ok());
+    Ok(!matches!(stream, Some(Stream::Interaction(_)) | None))
 }
 
 async fn first_requests<S: LedgerStore>(
@@ -173,14 +206,15 @@ where
     C: Clock,
     E: Entropy,
 {
-    /// Decides one item on the draft. A fault costs that item alone.
+    /// Decides one item on the draft and gives it back when a part of it has to wait for the next
+    /// batch. A fault costs that item alone.
     pub(super) fn decide(
         &self,
         draft: &mut Draft,
         item: Item,
         lookups: &Lookups,
         replies: &mut Vec<Reply>,
-    ) {
+    ) -> Option<Item> {
         let savepoint = draft.savepoint();
         let now = self.clock.now();
         let faulted = match item {
@@ -192,7 +226,7 @@ where
                 let waited_ms = self.clock.monotonic_ms().saturating_sub(queued_at_ms);
                 if waited_ms > PATIENCE_MS {
                     let _ = reply.send(Err(busy("the message waited too long for its turn")));
-                    return;
+                    return None;
                 }
                 match turn::take(draft, &message, lookups, now) {
                     Ok(verdict) => {
@@ -206,7 +240,11 @@ where
                 }
             }
             Item::Observation(observation) => {
-                watch::observe(draft, &observation, lookups, now).err()
+                match watch::observe(draft, &observation, lookups, now) {
+                    Ok(Progress::Done) => None,
+                    Ok(Progress::BatchFull) => return Some(Item::Observation(observation)),
+                    Err(fault) => Some(fault),
+                }
             }
             Item::Notices(notices) => notices
                 .into_iter()
@@ -217,6 +255,7 @@ where
             tracing::error!(%fault, "a decision broke the rules and was dropped");
             draft.restore(savepoint);
         }
+        None
     }
 }
 

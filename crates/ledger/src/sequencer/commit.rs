@@ -55,6 +55,7 @@ where
                 Err(error) => match self.after_failure(error, &commit).await? {
                     Outcome::Holds => {}
                     Outcome::Nothing => {
+                        self.notices_lost = true;
                         refuse(replies);
                         return Ok(());
                     }
@@ -67,11 +68,10 @@ where
                 changes,
             };
             self.publish(world);
+            self.answer(replies, &records).await;
             if batch.old_size < batch.new_size && self.projections.send(batch).await.is_err() {
-                refuse(replies);
                 return Err(Stopped::Projection);
             }
-            self.answer(replies, &records).await;
             return Ok(());
         }
         self.publish(world);
@@ -89,6 +89,7 @@ where
                 let head = self.store.log().head().await.map_err(Stopped::Unreadable)?;
                 let last = commit.records.last();
                 if head.size == expected_size {
+                    self.set_readiness(|readiness| readiness.last_commit_failed = true);
                     Ok(Outcome::Nothing)
                 } else if last.is_some_and(|last| last.hash() == head.hash) {
                     Ok(Outcome::Holds)

@@ -40,6 +40,12 @@ const ROUND_ITEMS: usize = 1_024;
 /// Interactions that may lapse in one commit, so that a restart does not stall on all of them.
 const LAPSES_PER_COMMIT: usize = 256;
 
+/// Notices that are recorded together: few enough to fit any batch.
+const NOTICES_PER_ITEM: usize = 64;
+
+/// How long time alone waits to try again after a commit that failed.
+const RETRY_MS: u64 = 250;
+
 /// How often the ledger notes that it is up.
 const TICK_MS: u64 = 1_000;
 
@@ -76,6 +82,10 @@ pub struct Sequencer<S, C, E> {
     watched: BTreeMap<String, channel::Sender<Arc<BTreeSet<TxHash>>>>,
     readiness: channel::Sender<Readiness>,
     last_tick_ms: u64,
+    /// Since when the clock is not believed, monotonic.
+    unsettled_since_ms: Option<u64>,
+    /// Signed notices were dropped with a failed commit; they are still owed.
+    notices_lost: bool,
 }
 
 impl<S, C, E> Sequencer<S, C, E>
@@ -108,6 +118,8 @@ where
         let due_ms = watch::next_due(&self.world)
             .filter(|_| self.clock.is_settled())
             .map_or(u64::MAX, |due| due.since(now) + 1);
+        let failing = self.readiness.borrow().last_commit_failed;
+        let due_ms = due_ms.max(if failing { RETRY_MS } else { 0 });
         let tick_ms = (self.last_tick_ms + TICK_MS).saturating_sub(self.clock.monotonic_ms());
         tokio::select! {
             item = self.items.recv() => match item {
@@ -132,21 +144,16 @@ where
     /// One round: decide, commit, publish, answer.
     async fn round(&mut self) -> Result<(), Stopped> {
         let mut draft = Draft::on(&self.world);
-        match self.clock.check() {
-            ClockState::Settled => {}
-            ClockState::Unsettled => {
-                self.set_readiness(|readiness| readiness.clock_settled = false);
-                self.refuse_waiting("the clock has jumped and is being checked");
-                return Ok(());
-            }
-            ClockState::Adopted { gap_ms } => {
-                let event = Event::LedgerResumed(LedgerResumed { gap_ms });
-                draft
-                    .append(&Stream::Ledger, event, None, self.clock.now())
-                    .map_err(Stopped::Defect)?;
-            }
+        let Some(gap_ms) = self.gap() else {
+            self.refuse_waiting("the clock has jumped and is being checked");
+            return Ok(());
+        };
+        if gap_ms > 0 {
+            let event = Event::LedgerResumed(LedgerResumed { gap_ms });
+            draft
+                .append(&Stream::Ledger, event, None, self.clock.now())
+                .map_err(Stopped::Defect)?;
         }
-        self.set_readiness(|readiness| readiness.clock_settled = true);
         let lookups = match batch::look_up(&*self.store, &self.world, &self.waiting).await {
             Ok(lookups) => lookups,
             Err(error) => {
@@ -155,14 +162,35 @@ where
                 return Ok(());
             }
         };
-        self.lapse(&mut draft);
         let mut replies = Vec::new();
         while !draft.is_full()
             && let Some(item) = self.waiting.pop_front()
         {
-            self.decide(&mut draft, item, &lookups, &mut replies);
+            if let Some(rest) = self.decide(&mut draft, item, &lookups, &mut replies) {
+                self.waiting.push_front(rest);
+            }
         }
+        // After the items: a message that finds a lapse is told its code.
+        self.lapse(&mut draft);
         self.commit(draft, replies).await
+    }
+
+    /// How long the ledger could not be used because of its clock, until now; `None` while it
+    /// still cannot.
+    fn gap(&mut self) -> Option<u64> {
+        let monotonic_ms = self.clock.monotonic_ms();
+        let jumped_ms = match self.clock.check() {
+            ClockState::Settled => 0,
+            ClockState::Adopted { gap_ms } => gap_ms,
+            ClockState::Unsettled => {
+                self.unsettled_since_ms.get_or_insert(monotonic_ms);
+                self.set_readiness(|readiness| readiness.clock_settled = false);
+                return None;
+            }
+        };
+        self.set_readiness(|readiness| readiness.clock_settled = true);
+        let since_ms = self.unsettled_since_ms.take().unwrap_or(monotonic_ms);
+        Some(jumped_ms + (monotonic_ms - since_ms))
     }
 
     fn lapse(&self, draft: &mut Draft) {
@@ -176,34 +204,39 @@ where
     /// Answers everything that waits with X811-9001; no nonce is spent.
     fn refuse_waiting(&mut self, why: &str) {
         for item in self.waiting.drain(..) {
-            if let Item::Message { reply, .. } = item {
-                // A sender that is gone needs no answer.
-                let _ = reply.send(Err(batch::busy(why)));
+            match item {
+                Item::Message { reply, .. } => {
+                    // A sender that is gone needs no answer.
+                    let _ = reply.send(Err(batch::busy(why)));
+                }
+                Item::Notices(_) => self.notices_lost = true,
+                // The watcher looks again.
+                Item::Observation(_) => {}
             }
         }
     }
 
     async fn tick(&mut self) {
         let monotonic_ms = self.clock.monotonic_ms();
-        if monotonic_ms < self.last_tick_ms + TICK_MS || !self.clock.is_settled() {
+        if monotonic_ms < self.last_tick_ms + TICK_MS {
             return;
         }
         self.last_tick_ms = monotonic_ms;
+        if !self.clock.is_settled() {
+            return;
+        }
         let now = self.clock.now();
         if let Err(error) = self.store.tick(now).await {
             tracing::warn!(%error, "the tick could not be written");
         }
-        let window_ms = self.world.parameters().map_or(u64::MAX, |(_, parameters)| {
-            parameters.limits.nonce_window_ms
-        });
-        if let Err(error) = self
-            .store
-            .purge_nonces(now.saturating_sub_ms(window_ms))
-            .await
-        {
+        let before = now.saturating_sub_ms(self.world.nonces_held_ms());
+        if let Err(error) = self.store.purge_nonces(before).await {
             tracing::warn!(%error, "old nonces could not be purged");
         }
         self.world.forget_old(now);
+        if std::mem::take(&mut self.notices_lost) {
+            self.sign(self.world.owed().map(owed).collect());
+        }
     }
 
     /// Has notices signed off this task; they come back as an item.
@@ -214,12 +247,14 @@ where
         let (notary, entropy) = (self.notary.clone(), self.entropy.clone());
         let now = self.clock.now();
         tokio::spawn(async move {
-            let signed = owed
-                .iter()
-                .map(|owed| notary.sign(owed, now, &*entropy))
-                .collect();
-            // When the sequencer is gone the notices stay owed, and the next start signs them.
-            let _ = items.send(Item::Notices(signed)).await;
+            for owed in owed.chunks(NOTICES_PER_ITEM) {
+                let signed = owed
+                    .iter()
+                    .map(|owed| notary.sign(owed, now, &*entropy))
+                    .collect();
+                // When the sequencer is gone the notices stay owed, and the next start signs them.
+                let _ = items.send(Item::Notices(signed)).await;
+            }
         });
     }
 

@@ -194,6 +194,8 @@ where
         published,
         watched,
         readiness,
+        unsettled_since_ms: None,
+        notices_lost: false,
     };
     let ledger = Ledger {
         store,
@@ -267,10 +269,8 @@ async fn restore_nonces<S: LedgerStore>(
     world: &mut World,
     now: TimestampMs,
 ) -> Result<(), OpenError> {
-    let window_ms = world
-        .parameters()
-        .map_or(0, |(_, parameters)| parameters.limits.nonce_window_ms);
-    for spent in store.spent_nonces(now.saturating_sub_ms(window_ms)).await? {
+    let since = now.saturating_sub_ms(world.nonces_held_ms());
+    for spent in store.spent_nonces(since).await? {
         let answer = match spent.outcome {
             NonceOutcome::Repeated { position } => FirstAnswer::Record(position),
             NonceOutcome::Refused(code) => FirstAnswer::Refused(code),

@@ -275,12 +275,16 @@ impl World {
         }
     }
 
-    pub(crate) fn forget_old(&mut self, now: TimestampMs) {
-        let window_ms = self
-            .parameters()
+    /// How long nonces stay spent.
+    pub(crate) fn nonces_held_ms(&self) -> u64 {
+        self.parameters()
             .map_or(0, |(_, parameters)| parameters.limits.nonce_window_ms)
-            .max(NONCES_HELD_MS);
-        self.nonces.forget(now.saturating_sub_ms(window_ms));
+            .max(NONCES_HELD_MS)
+    }
+
+    pub(crate) fn forget_old(&mut self, now: TimestampMs) {
+        self.nonces
+            .forget(now.saturating_sub_ms(self.nonces_held_ms()));
         self.envelope_ids.forget(now.saturating_sub_ms(IDS_HELD_MS));
     }
 }
