@@ -1,1 +1,28 @@
 //! axum HTTP, configuration, wiring.
+//!
+//! An edge: it opens the store, keeps the ledger's keys, starts the sequencer and the watcher, and
+//! speaks HTTP. No state is decided here. What it serves is listed in [`routes`]; every answer that
+//! is no success has one shape (`error`).
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | [`config`] | what an operator decides |
+//! | [`keys`], [`entropy`] | who the ledger is |
+//! | [`start`] | from a configuration to a running server, and back |
+//! | [`routes`] | one file per endpoint |
+//! | `loopback` | who may read without a signature |
+
+mod app;
+pub mod config;
+pub mod entropy;
+mod error;
+mod extract;
+pub mod keys;
+mod loopback;
+mod request_log;
+pub mod routes;
+pub mod start;
+mod stored;
+
+pub use config::{ConfigError, NetworkConfig, RpcUrl, ServerConfig};
+pub use start::{RunError, Running, StartError, start, start_with};

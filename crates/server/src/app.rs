@@ -1,0 +1,63 @@
+//! What every handler holds.
+
+use crate::error::ApiError;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use x811_ledger::clock::Clock;
+use x811_ledger::sequencer::Ledger;
+use x811_protocol::event::LedgerOpened;
+use x811_protocol::parameters::Parameters;
+use x811_store::{SqliteReadModel, SqliteStore};
+
+/// How long a read waits for the rows to catch up.
+const ROWS_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The ledger as the server runs it.
+pub(crate) type RunningLedger<C> = Ledger<SqliteStore, SqliteReadModel, C>;
+
+/// Shared by all requests.
+pub(crate) struct App<C> {
+    pub(crate) ledger: RunningLedger<C>,
+    pub(crate) clock: Arc<C>,
+    pub(crate) identity: LedgerOpened,
+    pub(crate) parameters: Parameters,
+    pub(crate) open_reads: bool,
+    /// Becomes true when the server is to stop.
+    pub(crate) stopping: watch::Receiver<bool>,
+}
+
+impl<C: Clock> App<C> {
+    /// Waits, for a bounded time, until the rows reflect the record at `position`.
+    pub(crate) async fn rows_reflect(&self, position: u64) -> Result<(), ApiError> {
+        let reflected = tokio::time::timeout(ROWS_PATIENCE, self.ledger.rows_reflect(position));
+        match reflected.await {
+            Ok(reflected) => Ok(reflected?),
+            Err(_) => Err(ApiError::unavailable(
+                "the rows for reading do not reflect that record yet: ask again",
+            )),
+        }
+    }
+
+    /// Waits, for a bounded time, until the rows reflect everything durable; returns how many
+    /// records that is.
+    pub(crate) async fn rows_current(&self) -> Result<u64, ApiError> {
+        let size = self.ledger.world().head().size;
+        if let Some(last) = size.checked_sub(1) {
+            self.rows_reflect(last).await?;
+        }
+        Ok(size)
+    }
+
+    /// Ready when the server is to stop.
+    pub(crate) fn stopped(&self) -> impl Future<Output = ()> + Send + 'static {
+        stopped(self.stopping.clone())
+    }
+}
+
+/// Ready when the server is to stop.
+pub(crate) async fn stopped(mut stopping: watch::Receiver<bool>) {
+    // Nobody left who could ask for it means the same.
+    let _ = stopping.wait_for(|stop| *stop).await;
+}

@@ -1,0 +1,359 @@
+//! What an operator decides, checked before anything is opened.
+//!
+//! Whatever a decision depends on becomes an event of the log ([`ServerConfig::parameters`]); the
+//! rest (addresses, directories, URLs) stays here. Nothing here reads the environment.
+
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use x811_protocol::evm::{ChainId, EvmAddress};
+use x811_protocol::money::MicroUsdc;
+use x811_protocol::parameters::{
+    AEEP_LOOKS_MS, Leniency, Limits, Network, Parameters, PayerBindingRule, Windows,
+};
+
+/// Where a ledger listens unless told otherwise.
+pub const DEFAULT_LISTEN: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8811);
+
+/// USDC on Base (settlement-watcher.md section 1).
+pub const BASE_USDC: EvmAddress = EvmAddress::from_bytes([
+    0x83, 0x35, 0x89, 0xfc, 0xd6, 0xed, 0xb6, 0xe0, 0x8f, 0x4c, 0x7c, 0x32, 0xd4, 0xf7, 0x1b, 0x54,
+    0xbd, 0xa0, 0x29, 0x13,
+]);
+
+/// The shortest window or look: block times are whole seconds, so anything shorter could pass
+/// between two blocks (ledger-contract.md section 5).
+pub const MIN_WINDOW_MS: u64 = 2_000;
+
+/// A head younger than this is fresh.
+const FRESH_MS: u64 = 10_000;
+
+/// Without a head younger than this a network is blind.
+const BLIND_AFTER_MS: u64 = 30_000;
+
+/// For so long after a dispute a late transfer is still recorded.
+const LATE_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// Everything a server is started with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// Where log, rows and keys lie; made when it does not exist.
+    pub data_dir: PathBuf,
+    /// Where HTTP is served; port 0 takes any free one.
+    pub listen: SocketAddr,
+    /// Whether inboxes and interactions are served unsigned, on loopback only.
+    pub open_reads: bool,
+    /// Where payments are made.
+    pub network: NetworkConfig,
+    /// How long each message is waited for.
+    pub windows: Windows,
+    /// Time between one look for a payment and the next, in milliseconds.
+    pub looks_ms: [u64; 4],
+    /// Whether a payer must be a wallet bound to the initiator.
+    pub payer_binding: PayerBindingRule,
+    /// Checks that are relaxed.
+    pub lenient: Vec<Leniency>,
+    /// Limits that decide.
+    pub limits: Limits,
+}
+
+/// The network that payments are made on, and how it is watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetworkConfig {
+    /// The name a PAYMENT uses: 1 to 32 of `[a-z0-9-]`.
+    pub name: String,
+    /// EIP-155 chain id.
+    pub chain_id: ChainId,
+    /// The USDC contract.
+    pub token: EvmAddress,
+    /// Where protocol fees may go; absent when fees go to the payee.
+    pub treasury: Option<EvmAddress>,
+    /// Blocks, the transfer's own included, at which a transfer counts as confirmed; at least 1.
+    pub confirmed_depth: u64,
+    /// Totals above this wait for level *safe*.
+    pub safe_above: Option<MicroUsdc>,
+    /// The JSON-RPC endpoint.
+    pub rpc_url: RpcUrl,
+    /// Pause between two polls, in milliseconds.
+    pub poll_ms: u64,
+    /// What evidence calls the endpoint, at most 32 characters; never its URL.
+    pub endpoint_label: String,
+}
+
+/// The address of a JSON-RPC endpoint. It may hold an API key, so it is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RpcUrl(String);
+
+impl RpcUrl {
+    /// An address as the operator gave it; whether it can be used shows at the start.
+    pub fn new(url: impl Into<String>) -> RpcUrl {
+        RpcUrl(url.into())
+    }
+
+    /// The address itself.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for RpcUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RpcUrl(hidden)")
+    }
+}
+
+impl NetworkConfig {
+    /// Base: chain 8453, Circle's USDC, confirmed at 12 blocks (24 seconds).
+    pub fn base(rpc_url: RpcUrl) -> NetworkConfig {
+        NetworkConfig {
+            name: "base".to_owned(),
+            chain_id: ChainId::new(8_453),
+            token: BASE_USDC,
+            treasury: None,
+            confirmed_depth: 12,
+            safe_above: None,
+            rpc_url,
+            poll_ms: 1_000,
+            endpoint_label: "rpc".to_owned(),
+        }
+    }
+
+    /// A chain of one's own, such as Anvil's: chain 31337, confirmed at 3 blocks. The token is
+    /// whatever was deployed there.
+    pub fn local(rpc_url: RpcUrl, token: EvmAddress) -> NetworkConfig {
+        NetworkConfig {
+            name: "local".to_owned(),
+            chain_id: ChainId::new(31_337),
+            token,
+            treasury: None,
+            confirmed_depth: 3,
+            safe_above: None,
+            rpc_url,
+            poll_ms: 250,
+            endpoint_label: "rpc".to_owned(),
+        }
+    }
+}
+
+impl ServerConfig {
+    /// A ledger in `data_dir` on `network` with the specification's windows.
+    pub fn new(data_dir: impl Into<PathBuf>, network: NetworkConfig) -> ServerConfig {
+        ServerConfig {
+            data_dir: data_dir.into(),
+            listen: DEFAULT_LISTEN,
+            open_reads: false,
+            network,
+            windows: Windows::AEEP,
+            looks_ms: AEEP_LOOKS_MS,
+            payer_binding: PayerBindingRule::Wallet,
+            lenient: Vec::new(),
+            limits: Limits::DEFAULT,
+        }
+    }
+
+    /// Refuses what cannot work.
+    ///
+    /// # Errors
+    /// The first [`ConfigError`].
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        if self.open_reads && !self.listen.ip().is_loopback() {
+            return Err(ConfigError::OpenReads {
+                listen: self.listen,
+            });
+        }
+        let windows = &self.windows;
+        let waits = [
+            ("offer window", windows.offer_ms),
+            ("accept window", windows.accept_ms),
+            ("result window", windows.result_ms),
+            ("verify window", windows.verify_ms),
+            ("payment window", windows.payment_ms),
+            ("confirmation window", windows.confirmation_ms),
+            ("first look", self.looks_ms[0]),
+            ("second look", self.looks_ms[1]),
+            ("third look", self.looks_ms[2]),
+            ("fourth look", self.looks_ms[3]),
+        ];
+        if let Some((name, ms)) = waits.into_iter().find(|(_, ms)| *ms < MIN_WINDOW_MS) {
+            return Err(ConfigError::TooShort { name, ms });
+        }
+        self.network.validate()
+    }
+
+    /// What the log records of this configuration (record.md section 2).
+    pub fn parameters(&self) -> Parameters {
+        let network = &self.network;
+        Parameters {
+            windows: self.windows,
+            looks_ms: self.looks_ms,
+            networks: vec![Network {
+                name: network.name.clone(),
+                chain_id: network.chain_id,
+                token: network.token,
+                treasury: network.treasury,
+                confirmed_depth: network.confirmed_depth,
+                safe_above: network.safe_above,
+                fresh_ms: FRESH_MS,
+                blind_after_ms: BLIND_AFTER_MS,
+                late_ms: LATE_MS,
+            }],
+            payer_binding: self.payer_binding,
+            limits: self.limits,
+            lenient: self.lenient.clone(),
+        }
+    }
+}
+
+impl NetworkConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        if !self.has_usable_name() {
+            return Err(ConfigError::NetworkName);
+        }
+        if self.confirmed_depth == 0 {
+            return Err(ConfigError::NoDepth);
+        }
+        if self.poll_ms == 0 {
+            return Err(ConfigError::NoPause);
+        }
+        let label = self.endpoint_label.chars();
+        let is_plain = label.clone().all(|c| c.is_ascii_graphic()) && !self.names_its_url();
+        if !(1..=32).contains(&label.count()) || !is_plain {
+            return Err(ConfigError::EndpointLabel);
+        }
+        if self.token == EvmAddress::ZERO || self.treasury == Some(EvmAddress::ZERO) {
+            return Err(ConfigError::ZeroAddress);
+        }
+        Ok(())
+    }
+
+    /// The form that a PAYMENT's `network` must have (record.md section 1).
+    fn has_usable_name(&self) -> bool {
+        let allowed = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+        (1..=32).contains(&self.name.len()) && self.name.bytes().all(allowed)
+    }
+
+    fn names_its_url(&self) -> bool {
+        self.endpoint_label.contains("://")
+    }
+}
+
+/// A configuration that cannot work.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// Unsigned reads on an address that others can reach.
+    #[error(
+        "open reads show every inbox to whoever can connect, and {listen} is not a loopback \
+         address: listen on 127.0.0.1, or leave open reads off"
+    )]
+    OpenReads {
+        /// The configured address.
+        listen: SocketAddr,
+    },
+    /// A window or a look that could pass between two blocks.
+    #[error(
+        "the {name} is {ms} ms; give it at least {MIN_WINDOW_MS} ms, as block times are whole seconds"
+    )]
+    TooShort {
+        /// Which.
+        name: &'static str,
+        /// How long it was to be, in milliseconds.
+        ms: u64,
+    },
+    /// A name no PAYMENT could use.
+    #[error("the network's name must be 1 to 32 of [a-z0-9-], such as base")]
+    NetworkName,
+    /// Depth zero would confirm what nobody has seen.
+    #[error("the confirmed depth is 0; a transfer counts from its own block on: give 1 or more")]
+    NoDepth,
+    /// Polling without a pause.
+    #[error("the pause between two polls is 0 ms; give 100 ms or more")]
+    NoPause,
+    /// A label that is no label.
+    #[error(
+        "the endpoint's label goes into evidence: give 1 to 32 printable characters without \
+         spaces, and never the URL, which may hold a key"
+    )]
+    EndpointLabel,
+    /// Token or treasury is the zero address.
+    #[error("token and treasury must not be the zero address: give the contract and account meant")]
+    ZeroAddress,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> ServerConfig {
+        let url = RpcUrl::new("http://user:secret@127.0.0.1:8545");
+        ServerConfig::new("data", NetworkConfig::base(url))
+    }
+
+    #[test]
+    fn the_presets_are_valid_and_the_address_of_usdc_is_circles() {
+        assert_eq!(config().validate(), Ok(()));
+        let checksum = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
+        assert_eq!(BASE_USDC.to_checksum(), checksum);
+        let local = NetworkConfig::local(RpcUrl::new("http://127.0.0.1:8545"), BASE_USDC);
+        assert_eq!(ServerConfig::new("data", local).validate(), Ok(()));
+    }
+
+    #[test]
+    fn every_fault_has_its_sentence() {
+        type Spoil = fn(&mut ServerConfig);
+        let table: [(Spoil, &str); 8] = [
+            (
+                |c| {
+                    c.open_reads = true;
+                    c.listen = SocketAddr::from(([0, 0, 0, 0], 8811));
+                },
+                "loopback",
+            ),
+            (
+                |c| c.windows.verify_ms = 1_999,
+                "the verify window is 1999 ms",
+            ),
+            (|c| c.looks_ms[3] = 0, "the fourth look is 0 ms"),
+            (|c| c.network.name = "Base".to_owned(), "[a-z0-9-]"),
+            (|c| c.network.confirmed_depth = 0, "depth is 0"),
+            (|c| c.network.poll_ms = 0, "0 ms"),
+            (
+                |c| c.network.endpoint_label = "https://host/key".to_owned(),
+                "never the URL",
+            ),
+            (|c| c.network.token = EvmAddress::ZERO, "zero address"),
+        ];
+        for (spoil, sentence) in table {
+            let mut config = config();
+            spoil(&mut config);
+            let error = config.validate().unwrap_err().to_string();
+            assert!(error.contains(sentence), "{error}");
+        }
+    }
+
+    #[test]
+    fn open_reads_are_for_loopback_of_both_families() {
+        for listen in ["127.0.0.1:0", "127.8.8.8:1", "[::1]:0"] {
+            let mut config = config();
+            config.open_reads = true;
+            config.listen = listen.parse().unwrap();
+            assert_eq!(config.validate(), Ok(()), "{listen}");
+        }
+    }
+
+    #[test]
+    fn the_rpc_url_is_never_shown() {
+        assert!(!format!("{:?}", config()).contains("secret"));
+    }
+
+    #[test]
+    fn rec_2_parameters_hold_what_decides_and_no_url() {
+        let parameters = serde_json::to_value(config().parameters()).unwrap();
+        assert_eq!(parameters["networks"][0]["confirmed_depth"], 12);
+        assert_eq!(
+            parameters["looks_ms"],
+            serde_json::json!([5_000, 15_000, 60_000, 300_000])
+        );
+        assert!(!parameters.to_string().contains("secret"));
+    }
+}

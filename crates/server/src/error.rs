@@ -1,0 +1,158 @@
+//! Every answer that is no success: the ERROR payload as JSON, under the status that code and kind
+//! give (AX-42, ledger-contract.md section 6).
+
+use axum::Json;
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use x811_eventlog::ReadError;
+use x811_protocol::code::Code;
+use x811_protocol::refusal::{Kind, Refusal};
+
+/// After how many seconds to try again.
+const RETRY_AFTER_S: HeaderValue = HeaderValue::from_static("1");
+
+/// An answer that is no success.
+#[derive(Debug)]
+pub(crate) struct ApiError {
+    status: StatusCode,
+    refusal: Refusal,
+}
+
+impl ApiError {
+    /// 400: the request itself is malformed.
+    pub(crate) fn malformed(message: impl AsRef<str>) -> ApiError {
+        Refusal::shape(message).into()
+    }
+
+    /// 404: nothing of that name.
+    pub(crate) fn not_found(message: impl AsRef<str>) -> ApiError {
+        ApiError {
+            status: StatusCode::NOT_FOUND,
+            refusal: Refusal::new(Code::InvalidStateTransition, Kind::NotFound, message),
+        }
+    }
+
+    /// 404 X811-1001: no such DID.
+    pub(crate) fn no_such_agent() -> ApiError {
+        let message = "this DID is not registered here: check its spelling";
+        Refusal::new(Code::DidNotFound, Kind::NotFound, message).into()
+    }
+
+    /// 405: the path is known, the method is not for it.
+    pub(crate) fn method_not_allowed() -> ApiError {
+        ApiError {
+            status: StatusCode::METHOD_NOT_ALLOWED,
+            refusal: Refusal::shape("this path has another method: the Allow header names it"),
+        }
+    }
+
+    /// 401 X811-2004: whoever asks has not shown who they are.
+    pub(crate) fn unsigned_read() -> ApiError {
+        let message = "only the reader an inbox belongs to may read it, and signed reads follow in \
+                       a later version: until then start the ledger with --open-reads, on loopback";
+        Refusal::new(Code::MissingCredentials, Kind::Authentication, message).into()
+    }
+
+    /// 403 X811-2004: open reads, asked for from outside or under a foreign name.
+    pub(crate) fn not_loopback() -> ApiError {
+        let message = "open reads are for this machine alone: ask 127.0.0.1, [::1] or localhost";
+        ApiError {
+            status: StatusCode::FORBIDDEN,
+            refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
+        }
+    }
+
+    /// 413 X811-6002: longer than anything that is taken.
+    pub(crate) fn too_large() -> ApiError {
+        let message = "the request is longer than the largest envelope this ledger takes (1 MiB \
+                       unless it is configured otherwise): deliver large results behind a URL";
+        Refusal::new(Code::ResultTooLarge, Kind::Limit, message).into()
+    }
+
+    /// 503 X811-9001: not now.
+    pub(crate) fn unavailable(message: impl AsRef<str>) -> ApiError {
+        ApiError {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            refusal: Refusal::new(Code::RateLimitExceeded, Kind::Limit, message),
+        }
+    }
+
+    /// 500 X811-9002: what is stored is not what this program wrote.
+    pub(crate) fn damaged(position: u64) -> ApiError {
+        tracing::error!(position, "a stored record cannot be read");
+        internal()
+    }
+}
+
+fn internal() -> ApiError {
+    let message = "the ledger could not read its own records: its log says why";
+    Refusal::new(Code::InternalError, Kind::Internal, message).into()
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> ApiError {
+        let status = StatusCode::from_u16(refusal.http_status());
+        ApiError {
+            status: status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            refusal,
+        }
+    }
+}
+
+impl From<ReadError> for ApiError {
+    fn from(error: ReadError) -> ApiError {
+        tracing::error!(error = ?error, "the store cannot be read");
+        internal()
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(self.refusal.to_payload())).into_response();
+        if matches!(
+            self.status,
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+        ) {
+            response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_S);
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ax_042_every_refusal_goes_out_under_its_own_status() {
+        for code in Code::ALL {
+            for kind in [Kind::Shape, Kind::State, Kind::Conflict, Kind::Limit] {
+                let refusal = Refusal::new(code, kind, "why");
+                let status = refusal.http_status();
+                let response = ApiError::from(refusal).into_response();
+                assert_eq!(response.status().as_u16(), status, "{code} {kind:?}");
+                let waits = response.headers().contains_key(RETRY_AFTER);
+                assert_eq!(waits, matches!(status, 429 | 503), "{code} {kind:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn our_own_answers_have_the_status_they_are_named_for() {
+        let table = [
+            (ApiError::malformed(""), 400),
+            (ApiError::unsigned_read(), 401),
+            (ApiError::not_loopback(), 403),
+            (ApiError::not_found(""), 404),
+            (ApiError::no_such_agent(), 404),
+            (ApiError::method_not_allowed(), 405),
+            (ApiError::too_large(), 413),
+            (ApiError::damaged(7), 500),
+            (ApiError::unavailable(""), 503),
+        ];
+        for (error, status) in table {
+            assert_eq!(error.into_response().status().as_u16(), status);
+        }
+    }
+}

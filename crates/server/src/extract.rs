@@ -1,0 +1,67 @@
+//! Reading paths and queries, so that what is malformed is answered like everything else.
+
+use crate::error::ApiError;
+use axum::extract::{FromRequestParts, Path, Query};
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+use std::fmt::Display;
+use std::str::FromStr;
+use x811_protocol::did::Did;
+
+/// The one parameter of a path.
+pub(crate) struct Named<T>(pub(crate) T);
+
+impl<S, T> FromRequestParts<S> for Named<T>
+where
+    S: Send + Sync,
+    T: FromStr<Err: Display>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let text = parameter(parts, state).await?;
+        let named = text.parse();
+        named.map(Named).map_err(|fault| {
+            ApiError::malformed(format!("the last part of the path is no id: {fault}"))
+        })
+    }
+}
+
+/// An agent, by the UUID of its DID.
+pub(crate) struct AgentOf(pub(crate) Did);
+
+impl<S: Send + Sync> FromRequestParts<S> for AgentOf {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let uuid = parameter(parts, state).await?;
+        let did = format!("did:x811:{uuid}").parse();
+        did.map(AgentOf).map_err(|_| {
+            ApiError::malformed("the path names no agent: give the UUID of its DID, in lower case")
+        })
+    }
+}
+
+/// The query, with every parameter known.
+pub(crate) struct Asked<T>(pub(crate) T);
+
+impl<S, T> FromRequestParts<S> for Asked<T>
+where
+    S: Send + Sync,
+    T: DeserializeOwned,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let query = Query::from_request_parts(parts, state).await;
+        query
+            .map(|Query(asked)| Asked(asked))
+            .map_err(|fault| ApiError::malformed(fault.body_text()))
+    }
+}
+
+async fn parameter<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<String, ApiError> {
+    let path = Path::<String>::from_request_parts(parts, state).await;
+    path.map(|Path(text)| text)
+        .map_err(|_| ApiError::malformed("the path cannot be read: percent-encode UTF-8"))
+}

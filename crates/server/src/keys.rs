@@ -1,0 +1,337 @@
+//! Who this ledger is: a DID, a log id and three secret keys, made at the first start and kept for
+//! ever (AX-32, record.md section 2).
+//!
+//! | file in `keys/` | what it holds |
+//! |---|---|
+//! | `identity.json` | `did`, `log_id`, `origin`: not secret |
+//! | `envelope.seed`, `checkpoint.seed`, `receipt.seed` | one Ed25519 seed each, 64 hex digits |
+//!
+//! The folder has mode 0700 and its files 0600, and wider modes are refused: whoever reads a seed
+//! can sign as this ledger. All of it appears in one rename, so a crash at the first start leaves
+//! either everything or nothing.
+
+use serde::{Deserialize, Serialize};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use uuid::Uuid;
+use x811_eventlog::FORMAT_VERSION;
+use x811_ledger::entropy::Entropy;
+use x811_protocol::did::{Did, DidError};
+use x811_protocol::event::{LedgerKeys, LedgerOpened};
+use x811_protocol::key::SecretKey;
+use x811_protocol::time::TimestampMs;
+use zeroize::Zeroizing;
+
+const FOLDER: &str = "keys";
+const UNFINISHED: &str = "keys.unfinished";
+const IDENTITY: &str = "identity.json";
+const ENVELOPE: &str = "envelope.seed";
+const CHECKPOINT: &str = "checkpoint.seed";
+const RECEIPT: &str = "receipt.seed";
+
+/// The decision rules of this program (record.md section 2).
+const RULES_VERSION: u64 = 1;
+
+/// The ledger's identity and secret keys.
+#[derive(Debug)]
+pub struct Identity {
+    /// What position 0 of the log says.
+    pub opened: LedgerOpened,
+    /// Signs notices.
+    pub envelope_key: SecretKey,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Names {
+    did: Did,
+    log_id: Uuid,
+    origin: String,
+}
+
+impl Identity {
+    /// Reads the identity in `data_dir`. `None` when there is none yet.
+    ///
+    /// # Errors
+    /// See [`KeyError`].
+    pub fn load(data_dir: &Path) -> Result<Option<Identity>, KeyError> {
+        let folder = data_dir.join(FOLDER);
+        if !folder.exists() {
+            return Ok(None);
+        }
+        check_mode(&folder, "700")?;
+        let names = folder.join(IDENTITY);
+        let text = fs::read(&names).map_err(|source| unusable(&names, source))?;
+        let names: Names = serde_json::from_slice(&text).map_err(|_| KeyError::Malformed {
+            path: names,
+            expected: "did, log_id and origin as JSON",
+        })?;
+        Identity::assemble(&folder, names).map(Some)
+    }
+
+    /// Makes an identity in `data_dir`, which must exist and have none.
+    ///
+    /// # Errors
+    /// See [`KeyError`].
+    pub fn create(
+        data_dir: &Path,
+        now: TimestampMs,
+        entropy: &impl Entropy,
+    ) -> Result<Identity, KeyError> {
+        let unfinished = data_dir.join(UNFINISHED);
+        clear(&unfinished)?;
+        create_folder(&unfinished)?;
+        for name in [ENVELOPE, CHECKPOINT, RECEIPT] {
+            let mut seed = Zeroizing::new([0; 32]);
+            entropy.fill(&mut *seed);
+            let digits = Zeroizing::new(hex::encode(seed.as_slice()));
+            write_private(&unfinished.join(name), digits.as_bytes())?;
+        }
+        let log_id = entropy.uuid_v7(now);
+        let names = Names {
+            did: Did::from_uuid(entropy.uuid_v7(now))?,
+            log_id,
+            origin: format!("x811/{log_id}"),
+        };
+        let json = serde_json::to_vec_pretty(&names).map_err(|error| {
+            let source = io::Error::other(error);
+            unusable(&unfinished.join(IDENTITY), source)
+        })?;
+        write_private(&unfinished.join(IDENTITY), &json)?;
+        sync(&unfinished)?;
+        let folder = data_dir.join(FOLDER);
+        fs::rename(&unfinished, &folder).map_err(|source| unusable(&folder, source))?;
+        sync(data_dir)?;
+        Identity::assemble(&folder, names)
+    }
+
+    fn assemble(folder: &Path, names: Names) -> Result<Identity, KeyError> {
+        let envelope_key = read_seed(&folder.join(ENVELOPE))?;
+        let keys = LedgerKeys {
+            envelope: envelope_key.public(),
+            checkpoint: read_seed(&folder.join(CHECKPOINT))?.public(),
+            receipt: read_seed(&folder.join(RECEIPT))?.public(),
+        };
+        Ok(Identity {
+            opened: LedgerOpened {
+                log_id: names.log_id,
+                did: names.did,
+                origin: names.origin,
+                keys,
+                format: FORMAT_VERSION,
+                rules_version: RULES_VERSION,
+            },
+            envelope_key,
+        })
+    }
+}
+
+fn read_seed(path: &Path) -> Result<SecretKey, KeyError> {
+    check_mode(path, "600")?;
+    let text = fs::read(path).map_err(|source| unusable(path, source))?;
+    let text = Zeroizing::new(text);
+    let mut seed = Zeroizing::new([0; 32]);
+    hex::decode_to_slice(text.trim_ascii(), &mut *seed).map_err(|_| KeyError::Malformed {
+        path: path.to_owned(),
+        expected: "a seed of 64 hex digits",
+    })?;
+    Ok(SecretKey::from_seed(*seed))
+}
+
+/// Refuses what anyone but the owner may read or write.
+fn check_mode(path: &Path, wanted: &'static str) -> Result<(), KeyError> {
+    let metadata = fs::metadata(path).map_err(|source| unusable(path, source))?;
+    #[cfg(unix)]
+    if std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o077 != 0 {
+        return Err(KeyError::TooOpen {
+            path: path.to_owned(),
+            wanted,
+        });
+    }
+    #[cfg(not(unix))]
+    let _ = (metadata, wanted);
+    Ok(())
+}
+
+/// What an earlier first start left when it was cut off; nothing was ever signed with it.
+fn clear(unfinished: &Path) -> Result<(), KeyError> {
+    match fs::remove_dir_all(unfinished) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(unusable(unfinished, source))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn create_folder(path: &Path) -> Result<(), KeyError> {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+        .create(path)
+        .map_err(|source| unusable(path, source))
+}
+
+fn write_private(path: &Path, content: &[u8]) -> Result<(), KeyError> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let write = |mut file: File| {
+        file.write_all(content)?;
+        file.sync_all()
+    };
+    options
+        .open(path)
+        .and_then(write)
+        .map_err(|source| unusable(path, source))
+}
+
+/// Makes the names in a folder durable.
+fn sync(folder: &Path) -> Result<(), KeyError> {
+    #[cfg(unix)]
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|source| unusable(folder, source))?;
+    #[cfg(not(unix))]
+    let _ = folder;
+    Ok(())
+}
+
+fn unusable(path: &Path, source: io::Error) -> KeyError {
+    KeyError::File {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// Why the ledger's identity cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// Others may read the secret keys.
+    #[error(
+        "{} may be used by others than its owner: run `chmod {wanted} {}`, and think about who \
+         may have read the keys", path.display(), path.display()
+    )]
+    TooOpen {
+        /// Folder or file.
+        path: PathBuf,
+        /// The mode it needs.
+        wanted: &'static str,
+    },
+    /// A file is missing or cannot be read or written.
+    #[error("{} could not be used ({source}): check that it exists and is yours", path.display())]
+    File {
+        /// Folder or file.
+        path: PathBuf,
+        /// What the system reported.
+        source: io::Error,
+    },
+    /// A file that is not what this program wrote.
+    #[error("{} does not hold {expected}: put the file back from a copy", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What belongs there.
+        expected: &'static str,
+    },
+    /// Records without keys: making new ones would orphan the log.
+    #[error(
+        "{} holds a log but no keys: put the folder `keys` back from a copy of this ledger",
+        data_dir.display()
+    )]
+    Missing {
+        /// The data directory.
+        data_dir: PathBuf,
+    },
+    /// A random UUID that is no DID.
+    #[error("no DID could be made: {0}")]
+    Did(#[from] DidError),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU8, Ordering};
+
+    struct Counting(AtomicU8);
+
+    impl Entropy for Counting {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill_with(|| self.0.fetch_add(1, Ordering::Relaxed));
+        }
+    }
+
+    fn create(data_dir: &Path) -> Identity {
+        let now = TimestampMs::new(1_767_225_600_000);
+        Identity::create(data_dir, now, &Counting(AtomicU8::new(0))).unwrap()
+    }
+
+    #[test]
+    fn ax_032_made_once_and_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Identity::load(dir.path()).unwrap().is_none());
+        let made = create(dir.path());
+        let kept = Identity::load(dir.path()).unwrap().unwrap();
+        assert_eq!(made.opened, kept.opened);
+        assert_eq!(kept.envelope_key.public(), kept.opened.keys.envelope);
+        assert!(made.opened.origin.contains(&made.opened.log_id.to_string()));
+        let keys = made.opened.keys;
+        assert_ne!(keys.envelope, keys.checkpoint);
+        assert_ne!(keys.checkpoint, keys.receipt);
+        let shown = format!("{made:?}");
+        assert!(!shown.contains(&hex::encode(made.envelope_key.seed())));
+    }
+
+    #[test]
+    fn a_first_start_that_was_cut_off_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        create_folder(&dir.path().join(UNFINISHED)).unwrap();
+        write_private(&dir.path().join(UNFINISHED).join(ENVELOPE), b"half").unwrap();
+        assert!(Identity::load(dir.path()).unwrap().is_none());
+        create(dir.path());
+        assert!(Identity::load(dir.path()).unwrap().is_some());
+        assert!(!dir.path().join(UNFINISHED).exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn keys_that_others_may_read_are_refused_with_the_remedy() {
+        use std::os::unix::fs::PermissionsExt as _;
+        for (path, mode, right, remedy) in [
+            ("keys", 0o750, 0o700, "chmod 700"),
+            ("keys/receipt.seed", 0o640, 0o600, "chmod 600"),
+            ("keys/envelope.seed", 0o604, 0o600, "chmod 600"),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            create(dir.path());
+            let path = dir.path().join(path);
+            assert_eq!(
+                fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+                right
+            );
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let error = Identity::load(dir.path()).unwrap_err().to_string();
+            assert!(error.contains(remedy), "{error}");
+        }
+    }
+
+    #[test]
+    fn damaged_key_files_are_named() {
+        for (name, content) in [(ENVELOPE, "12"), (CHECKPOINT, "zz"), (IDENTITY, "{}")] {
+            let dir = tempfile::tempdir().unwrap();
+            create(dir.path());
+            let path = dir.path().join(FOLDER).join(name);
+            fs::write(&path, content).unwrap();
+            let error = Identity::load(dir.path()).unwrap_err().to_string();
+            assert!(
+                error.contains(name) && error.contains("from a copy"),
+                "{error}"
+            );
+            fs::remove_file(&path).unwrap();
+            let error = Identity::load(dir.path()).unwrap_err().to_string();
+            assert!(error.contains(name), "{error}");
+        }
+    }
+}

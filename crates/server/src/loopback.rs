@@ -1,0 +1,115 @@
+//! Who may read without a signature: this machine alone, and only when the operator said so.
+//!
+//! The Host header is checked besides the peer's address, because a web page can have a browser on
+//! this machine connect to us under a name of its own (DNS rebinding); it cannot choose the header.
+
+use crate::app::App;
+use crate::error::ApiError;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::header::HOST;
+use axum::http::uri::Authority;
+use axum::middleware::Next;
+use axum::response::Response;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use x811_ledger::clock::Clock;
+
+/// Lets a read pass, or refuses it.
+pub(crate) async fn guard<C: Clock>(
+    State(app): State<Arc<App<C>>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    if !app.open_reads {
+        return Err(ApiError::unsigned_read());
+    }
+    let is_local = peer.ip().to_canonical().is_loopback() && is_addressed_locally(&request);
+    if !is_local {
+        return Err(ApiError::not_loopback());
+    }
+    Ok(next.run(request).await)
+}
+
+/// Exactly one Host header, and it and the target's own authority name this machine.
+fn is_addressed_locally(request: &Request) -> bool {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else {
+        return false;
+    };
+    let target = request.uri().authority().map(Authority::host);
+    host.to_str().is_ok_and(names_this_machine) && target.is_none_or(is_loopback_name)
+}
+
+fn names_this_machine(host: &str) -> bool {
+    // Userinfo has no place in a Host header, and would hide what follows it.
+    let authority = host.parse::<Authority>();
+    !host.contains('@') && authority.is_ok_and(|authority| is_loopback_name(authority.host()))
+}
+
+fn is_loopback_name(name: &str) -> bool {
+    if name.eq_ignore_ascii_case("localhost") {
+        return true;
+    }
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    address
+        .parse::<IpAddr>()
+        .is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+
+    #[test]
+    fn only_names_of_this_machine_pass() {
+        for good in [
+            "localhost",
+            "LOCALHOST:8811",
+            "127.0.0.1",
+            "127.0.0.1:8811",
+            "[::1]",
+            "[::1]:8811",
+        ] {
+            assert!(names_this_machine(good), "{good}");
+        }
+        for bad in [
+            "",
+            "example.org",
+            "example.org:8811",
+            "localhost.example.org",
+            "127.0.0.1.example.org",
+            "evil@localhost",
+            "localhost@evil",
+            "192.168.0.1:8811",
+            "[::2]",
+            "0.0.0.0",
+            "localhost, example.org",
+        ] {
+            assert!(!names_this_machine(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn there_is_exactly_one_host_and_the_target_agrees() {
+        let request = |uri: &str, hosts: &[&str]| {
+            let mut request = Request::builder().uri(uri);
+            for host in hosts {
+                request = request.header(HOST, *host);
+            }
+            request.body(Body::empty()).unwrap()
+        };
+        let table = [
+            ("/x", vec!["localhost"], true),
+            ("/x", vec![], false),
+            ("/x", vec!["localhost", "example.org"], false),
+            ("http://example.org/x", vec!["localhost"], false),
+            ("http://127.0.0.1:8811/x", vec!["localhost"], true),
+        ];
+        for (uri, hosts, passes) in table {
+            let request = request(uri, &hosts);
+            assert_eq!(is_addressed_locally(&request), passes, "{uri} {hosts:?}");
+        }
+    }
+}

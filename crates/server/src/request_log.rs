@@ -1,0 +1,34 @@
+//! One line per request: method, path template, status, milliseconds. Never a body, a query or the
+//! ids in a path.
+
+use crate::app::App;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::HeaderValue;
+use axum::http::header::X_CONTENT_TYPE_OPTIONS;
+use axum::middleware::Next;
+use axum::response::Response;
+use std::sync::Arc;
+use x811_ledger::clock::Clock;
+
+/// Logs a request once it is answered.
+pub(crate) async fn log<C: Clock>(
+    State(app): State<Arc<App<C>>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let begun_ms = app.clock.monotonic_ms();
+    let method = request.method().clone();
+    let path = request.extensions().get::<MatchedPath>().cloned();
+    let mut response = next.run(request).await;
+    let path = path.as_ref().map_or("(unknown)", MatchedPath::as_str);
+    let (status, ms) = (
+        response.status().as_u16(),
+        app.clock.monotonic_ms().saturating_sub(begun_ms),
+    );
+    tracing::info!(%method, path, status, ms, "answered");
+    // Texts of agents leave inside JSON; no browser shall take them for anything else.
+    response
+        .headers_mut()
+        .insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}

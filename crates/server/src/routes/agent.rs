@@ -1,0 +1,34 @@
+//! `GET /api/v1/agents/{uuid}`: what is registered of an agent.
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::extract::AgentOf;
+use axum::Json;
+use axum::extract::State;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use x811_ledger::clock::Clock;
+use x811_protocol::wallet::Wallet;
+
+/// 200, or 404 X811-1001.
+pub(super) async fn handle<C: Clock>(
+    State(app): State<Arc<App<C>>>,
+    AgentOf(did): AgentOf,
+) -> Result<Json<Value>, ApiError> {
+    let world = app.ledger.world();
+    let agent = world.agent(did).ok_or_else(ApiError::no_such_agent)?;
+    let wallets: Vec<Value> = agent.wallets.iter().map(wallet).collect();
+    Ok(Json(json!({
+        "did": did,
+        "status": agent.status.as_str(),
+        "capabilities": *agent.capabilities,
+        "wallets": wallets,
+        "keys": *agent.keys,
+        "registered_at_ms": agent.registered_at_ms,
+        "position": agent.position,
+    })))
+}
+
+fn wallet(wallet: &Wallet) -> Value {
+    json!({ "address": wallet.address.to_checksum(), "kind": wallet.kind })
+}

@@ -1,0 +1,53 @@
+//! `GET /api/v1/agents/{uuid}/did`: an agent's DID document.
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::extract::AgentOf;
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use serde_json::Value;
+use std::sync::Arc;
+use x811_ledger::agent::Agent;
+use x811_ledger::clock::Clock;
+use x811_ledger::port::LedgerStore as _;
+use x811_protocol::canonical::to_canonical;
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
+use x811_protocol::document::DidDocument;
+
+/// The document as it was registered, while its keys still are the agent's; else one written from
+/// the keys. 404 X811-1001 when there is no such agent.
+pub(super) async fn handle<C: Clock>(
+    State(app): State<Arc<App<C>>>,
+    AgentOf(did): AgentOf,
+) -> Result<impl IntoResponse, ApiError> {
+    let agent = app.ledger.world().agent(did).cloned();
+    let agent = agent.ok_or_else(ApiError::no_such_agent)?;
+    let registered = registered(&app, &agent).await?;
+    Ok(document(registered.unwrap_or_else(|| written(did, &agent))))
+}
+
+/// A DID document as an answer.
+pub(super) fn document(document: Value) -> impl IntoResponse {
+    let did_json = HeaderValue::from_static("application/did+json");
+    ([(CONTENT_TYPE, did_json)], Json(document))
+}
+
+/// A document from what the log knows: every key, no services.
+pub(super) fn written(did: Did, agent: &Agent) -> Value {
+    DidDocument::build(did, &agent.keys, None)
+}
+
+async fn registered<C: Clock>(app: &App<C>, agent: &Agent) -> Result<Option<Value>, ApiError> {
+    let bodies = app.ledger.store().bodies(&[agent.position]).await?;
+    let document = bodies.get(&agent.position).and_then(|body| {
+        let mut envelope: Value = serde_json::from_slice(&body.bytes).ok()?;
+        Some(envelope.get_mut("payload")?.get_mut("document")?.take())
+    });
+    let is_current =
+        |document: &Value| Digest::of(&to_canonical(document)) == agent.document_digest;
+    Ok(document.filter(is_current))
+}

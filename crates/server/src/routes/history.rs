@@ -1,0 +1,86 @@
+//! `GET /api/v1/interactions/{id}/history`: an interaction's records, leaves as they are stored.
+
+use super::interaction::no_interaction;
+use crate::app::App;
+use crate::error::ApiError;
+use crate::extract::{Asked, Named};
+use crate::stored;
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use x811_eventlog::{Hash, Record};
+use x811_ledger::clock::Clock;
+use x811_ledger::port::ReadModel as _;
+use x811_ledger::stream::Stream;
+use x811_protocol::id::InteractionId;
+
+/// Most records in one answer: 13 MiB of the largest leaves.
+const MAX_RECORDS: usize = 200;
+
+/// What may be asked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Question {
+    /// Records behind this place in the stream; from the first without it.
+    after_seq: Option<u64>,
+    /// How many at most; 200 without it, and never more.
+    limit: Option<usize>,
+}
+
+/// The answer.
+#[derive(Serialize)]
+pub(super) struct History {
+    interaction: InteractionId,
+    records: Vec<Shown>,
+    /// The `after_seq` to go on with, while there are more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    position: u64,
+    record_hash: Hash,
+    recorded_at_ms: u64,
+    stream_seq: u64,
+    leaf: Box<RawValue>,
+}
+
+/// 200, or 404.
+pub(super) async fn handle<C: Clock>(
+    State(app): State<Arc<App<C>>>,
+    Named(id): Named<InteractionId>,
+    Asked(question): Asked<Question>,
+) -> Result<Json<History>, ApiError> {
+    app.rows_current().await?;
+    let rows = app.ledger.read_model();
+    rows.interaction(id).await?.ok_or_else(no_interaction)?;
+    let limit = question.limit.unwrap_or(MAX_RECORDS).clamp(1, MAX_RECORDS);
+    let from_seq = question.after_seq.map_or(0, |seq| seq.saturating_add(1));
+    let stream = Stream::Interaction(id).to_string();
+    let mut positions = rows.stream_positions(&stream, from_seq, limit + 1).await?;
+    let has_more = positions.len() > limit;
+    positions.truncate(limit);
+    let mut records = Vec::with_capacity(positions.len());
+    for position in positions {
+        records.push(shown(&stored::record(&app, position).await?)?);
+    }
+    let last = records.last().map(|record: &Shown| record.stream_seq);
+    Ok(Json(History {
+        interaction: id,
+        records,
+        next: last.filter(|_| has_more),
+    }))
+}
+
+fn shown(record: &Record) -> Result<Shown, ApiError> {
+    Ok(Shown {
+        position: record.position(),
+        record_hash: record.hash(),
+        recorded_at_ms: record.recorded_at_ms(),
+        stream_seq: record.stream_seq(),
+        leaf: stored::leaf(record)?,
+    })
+}

@@ -1,0 +1,160 @@
+//! `GET /api/v1/messages/{uuid}`: what was sent to an agent, oldest first, with a long poll.
+
+mod cursor;
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::extract::{AgentOf, Asked};
+use crate::stored;
+use axum::Json;
+use axum::extract::State;
+use cursor::Cursor;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use std::time::Duration;
+use x811_ledger::clock::Clock;
+use x811_ledger::port::{LedgerStore as _, ReadModel as _};
+use x811_ledger::row::DeliveryRow;
+use x811_protocol::did::Did;
+use x811_protocol::event::Event;
+
+/// Most messages in one answer.
+const MAX_MESSAGES: usize = 100;
+
+/// An answer ends with the message that makes its envelopes longer than this.
+const MAX_ENVELOPE_BYTES: u64 = 4 * 1_048_576;
+
+/// The longest wait for a first message, in milliseconds.
+const MAX_WAIT_MS: u64 = 30_000;
+
+/// What may be asked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Question {
+    /// Messages behind this cursor; from the first without it.
+    after: Option<String>,
+    /// How many at most; 100 without it, and never more.
+    limit: Option<usize>,
+    /// How long to wait for the first, at most 30,000; no time without it.
+    wait_ms: Option<u64>,
+}
+
+/// The answer.
+#[derive(Serialize)]
+pub(super) struct Page {
+    messages: Vec<Message>,
+    /// The `after` to go on with.
+    next: String,
+}
+
+#[derive(Serialize)]
+struct Message {
+    cursor: String,
+    position: u64,
+    envelope: Box<RawValue>,
+}
+
+/// 200, also when there is nothing; 404 X811-1001 when there is no such agent.
+pub(super) async fn handle<C: Clock>(
+    State(app): State<Arc<App<C>>>,
+    AgentOf(recipient): AgentOf,
+    Asked(question): Asked<Question>,
+) -> Result<Json<Page>, ApiError> {
+    if app.ledger.world().agent(recipient).is_none() {
+        return Err(ApiError::no_such_agent());
+    }
+    let after = match &question.after {
+        Some(text) => Cursor::read(text, recipient)?,
+        None => Cursor::beginning(recipient),
+    };
+    let limit = question
+        .limit
+        .unwrap_or(MAX_MESSAGES)
+        .clamp(1, MAX_MESSAGES);
+    let wait = Duration::from_millis(question.wait_ms.unwrap_or(0).min(MAX_WAIT_MS));
+    let rows = deliveries(&app, after, limit, wait).await?;
+    page(&app, after, &rows).await.map(Json)
+}
+
+/// The rows behind `after`; when there are none, those that come within `wait`.
+async fn deliveries<C: Clock>(
+    app: &App<C>,
+    after: Cursor,
+    limit: usize,
+    wait: Duration,
+) -> Result<Vec<DeliveryRow>, ApiError> {
+    let patience = tokio::time::sleep(wait);
+    let stopped = app.stopped();
+    tokio::pin!(patience, stopped);
+    let mut follow = app.ledger.follow();
+    loop {
+        let size = app.rows_current().await?;
+        let read_model = app.ledger.read_model();
+        let rows = read_model
+            .deliveries(after.recipient, after.from_position, limit)
+            .await?;
+        if !rows.is_empty() {
+            return Ok(rows);
+        }
+        tokio::select! {
+            biased;
+            () = &mut stopped => return Ok(rows),
+            () = &mut patience => return Ok(rows),
+            longer = follow.wait_for(|world| world.head().size > size) => {
+                if longer.is_err() {
+                    return Ok(rows);
+                }
+            }
+        }
+    }
+}
+
+async fn page<C: Clock>(
+    app: &App<C>,
+    after: Cursor,
+    rows: &[DeliveryRow],
+) -> Result<Page, ApiError> {
+    let events = events(app, rows).await?;
+    let positions: Vec<u64> = events.iter().map(|(position, _)| *position).collect();
+    let bodies = app.ledger.store().bodies(&positions).await?;
+    let mut messages = Vec::with_capacity(events.len());
+    for (position, event) in &events {
+        // What an operator had erased is not delivered any more.
+        let Some(body) = bodies.get(position) else {
+            continue;
+        };
+        messages.push(Message {
+            cursor: behind(after.recipient, *position),
+            position: *position,
+            envelope: stored::envelope(event, body)?,
+        });
+    }
+    let next = match positions.last() {
+        Some(last) => behind(after.recipient, *last),
+        None => after.to_string(),
+    };
+    Ok(Page { messages, next })
+}
+
+/// The events of as many rows as one answer holds.
+async fn events<C: Clock>(
+    app: &App<C>,
+    rows: &[DeliveryRow],
+) -> Result<Vec<(u64, Event)>, ApiError> {
+    let mut events = Vec::with_capacity(rows.len());
+    let mut bytes = 0;
+    for row in rows {
+        let event = stored::event(&stored::record(app, row.position).await?)?;
+        bytes += event.envelope().map_or(0, |envelope| envelope.size);
+        events.push((row.position, event));
+        if bytes > MAX_ENVELOPE_BYTES {
+            break;
+        }
+    }
+    Ok(events)
+}
+
+fn behind(recipient: Did, position: u64) -> String {
+    Cursor::behind(recipient, position).to_string()
+}

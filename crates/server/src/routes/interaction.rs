@@ -1,0 +1,60 @@
+//! `GET /api/v1/interactions/{id}`: how an interaction stands.
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::extract::{Asked, Named};
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use x811_ledger::clock::Clock;
+use x811_ledger::port::ReadModel as _;
+use x811_ledger::row::InteractionRow;
+use x811_protocol::id::InteractionId;
+
+/// What may be asked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Question {
+    /// The answer reflects at least this record.
+    min_position: Option<u64>,
+}
+
+/// 200, or 404.
+pub(super) async fn handle<C: Clock>(
+    State(app): State<Arc<App<C>>>,
+    Named(id): Named<InteractionId>,
+    Asked(question): Asked<Question>,
+) -> Result<Json<Value>, ApiError> {
+    if let Some(position) = question.min_position {
+        app.rows_reflect(position).await?;
+    }
+    let row = app.ledger.read_model().interaction(id).await?;
+    row.map(|row| Json(shown(row))).ok_or_else(no_interaction)
+}
+
+/// 404: no such interaction.
+pub(super) fn no_interaction() -> ApiError {
+    ApiError::not_found("no interaction has this id: it is the envelope id of its REQUEST")
+}
+
+fn shown(row: InteractionRow) -> Value {
+    let mut shown = Map::new();
+    shown.insert("id".to_owned(), json!(row.id));
+    shown.insert("initiator".to_owned(), json!(row.initiator));
+    shown.insert("provider".to_owned(), json!(row.provider));
+    shown.insert("state".to_owned(), json!(row.state));
+    if let Some(total) = row.total {
+        shown.insert("total".to_owned(), json!(total));
+        shown.insert("total_usdc".to_owned(), json!(total.to_usdc_decimal()));
+    }
+    if let Some(deadline) = row.deadline_at_ms {
+        shown.insert("deadline_at_ms".to_owned(), json!(deadline));
+    }
+    shown.insert("opened_at_ms".to_owned(), json!(row.opened_at_ms));
+    shown.insert("updated_at_ms".to_owned(), json!(row.updated_at_ms));
+    shown.insert("last_position".to_owned(), json!(row.last_position));
+    shown.insert("detail".to_owned(), row.detail);
+    Value::Object(shown)
+}

@@ -1,0 +1,85 @@
+//! The HTTP interface (ledger-contract.md section 6), one file per endpoint.
+//!
+//! | method and path | what |
+//! |---|---|
+//! | `POST /api/v1/messages` | submit an envelope; registration is one too |
+//! | `GET /api/v1/agents/{uuid}` | a registered agent |
+//! | `GET /api/v1/agents/{uuid}/did` | its DID document |
+//! | `GET /api/v1/messages/{uuid}` | *its inbox: `after`, `limit`, `wait_ms` |
+//! | `GET /api/v1/messages/by-id/{id}` | *an accepted envelope and its first answer |
+//! | `GET /api/v1/interactions/{id}` | *an interaction: `min_position` |
+//! | `GET /api/v1/interactions/{id}/history` | *its records: `after_seq`, `limit` |
+//! | `GET /.well-known/did.json`, `/.well-known/x811.json` | who this ledger is |
+//! | `GET /health`, `GET /ready` | whether it runs, whether it takes messages |
+//!
+//! The starred ones are reads of others' business: see `loopback`.
+
+mod agent;
+mod did_document;
+mod health;
+mod history;
+mod inbox;
+mod interaction;
+mod message_by_id;
+mod post_message;
+mod ready;
+mod well_known;
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::{loopback, request_log};
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+use std::sync::Arc;
+use x811_ledger::clock::Clock;
+
+/// How much more than an envelope is read before a sender is cut off, so that one that is a little
+/// too long is told so in words.
+const BODY_SLACK_BYTES: usize = 65_536;
+
+/// All routes.
+pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
+    let envelope_bytes = usize::try_from(app.parameters.limits.envelope_bytes);
+    let body_limit = envelope_bytes
+        .unwrap_or(usize::MAX)
+        .saturating_add(BODY_SLACK_BYTES);
+    let public = Router::new()
+        .route("/api/v1/messages", post(post_message::handle::<C>))
+        .route("/api/v1/agents/{uuid}", get(agent::handle::<C>))
+        .route("/api/v1/agents/{uuid}/did", get(did_document::handle::<C>))
+        .route("/.well-known/did.json", get(well_known::did::<C>))
+        .route("/.well-known/x811.json", get(well_known::ledger::<C>))
+        .route("/health", get(health::handle))
+        .route("/ready", get(ready::handle::<C>));
+    let reads = Router::new()
+        .route("/api/v1/messages/{uuid}", get(inbox::handle::<C>))
+        .route(
+            "/api/v1/messages/by-id/{id}",
+            get(message_by_id::handle::<C>),
+        )
+        .route("/api/v1/interactions/{id}", get(interaction::handle::<C>))
+        .route(
+            "/api/v1/interactions/{id}/history",
+            get(history::handle::<C>),
+        )
+        .route_layer(from_fn_with_state(app.clone(), loopback::guard::<C>));
+    public
+        .merge(reads)
+        .fallback(nothing_here)
+        .method_not_allowed_fallback(other_method)
+        .layer(DefaultBodyLimit::max(body_limit))
+        .layer(from_fn_with_state(app.clone(), request_log::log::<C>))
+        .with_state(app.clone())
+}
+
+async fn nothing_here() -> ApiError {
+    ApiError::not_found(
+        "nothing is served at this path: GET /.well-known/x811.json says who we are",
+    )
+}
+
+async fn other_method() -> ApiError {
+    ApiError::method_not_allowed()
+}

@@ -1,0 +1,137 @@
+//! `GET /ready`: whether messages are taken, and how well each network is seen.
+//!
+//! A blind network does not make the ledger unready: everything but settlement goes on, and
+//! settlement waits without harm (ledger-contract.md section 5).
+
+use crate::app::App;
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use x811_ledger::clock::Clock;
+use x811_ledger::sequencer::Readiness;
+use x811_ledger::world::{Sight, World};
+use x811_protocol::parameters::Network;
+use x811_protocol::time::TimestampMs;
+
+/// 200, or 503 with the reasons.
+pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> (StatusCode, Json<Value>) {
+    let (world, readiness) = (app.ledger.world(), app.ledger.readiness());
+    let why = faults(&readiness);
+    let (head, is_ready) = (world.head(), why.is_empty());
+    let mut answer = Map::new();
+    answer.insert("ready".to_owned(), json!(is_ready));
+    if !is_ready {
+        answer.insert("why".to_owned(), json!(why));
+    }
+    let clock = if readiness.clock_settled {
+        "settled"
+    } else {
+        "unsettled"
+    };
+    answer.insert("size".to_owned(), json!(head.size));
+    answer.insert("head_hash".to_owned(), json!(head.hash));
+    answer.insert("clock".to_owned(), json!(clock));
+    let networks = sights(&world, &app.parameters.networks, app.ledger.now());
+    answer.insert("networks".to_owned(), networks);
+    let status = if is_ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    (status, Json(Value::Object(answer)))
+}
+
+fn faults(readiness: &Readiness) -> Vec<&'static str> {
+    let mut why = Vec::new();
+    if !readiness.clock_settled {
+        why.push("the machine's clock has jumped; messages are taken again once it is settled");
+    }
+    if readiness.last_commit_failed {
+        why.push("the last commit failed: look at the ledger's log, and at the room on its disk");
+    }
+    why
+}
+
+fn sights(world: &World, networks: &[Network], now: TimestampMs) -> Value {
+    let sights = networks.iter().map(|network| {
+        let sight = world.sight(&network.name);
+        sight_of(network, sight, now)
+    });
+    sights.collect()
+}
+
+fn sight_of(network: &Network, sight: Option<&Sight>, now: TimestampMs) -> Value {
+    let head = sight.and_then(|sight| sight.head.as_ref());
+    let head_age_ms =
+        head.map(|head| now.since(TimestampMs::new(head.timestamp_s.saturating_mul(1_000))));
+    let word = match (sight.and_then(|sight| sight.blind_since), head_age_ms) {
+        (Some(_), _) => "blind",
+        (None, None) => "unknown",
+        (None, Some(age_ms)) if age_ms < network.fresh_ms => "fresh",
+        (None, Some(_)) => "stale",
+    };
+    let mut shown = Map::new();
+    shown.insert("name".to_owned(), json!(network.name));
+    shown.insert("sight".to_owned(), json!(word));
+    if let (Some(head), Some(age_ms)) = (head, head_age_ms) {
+        shown.insert("head_number".to_owned(), json!(head.number));
+        shown.insert("head_age_ms".to_owned(), json!(age_ms));
+    }
+    Value::Object(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{NetworkConfig, RpcUrl, ServerConfig};
+    use x811_protocol::evm::BlockHash;
+    use x811_protocol::observation::NetworkHead;
+
+    #[test]
+    fn readiness_names_every_fault() {
+        for (clock_settled, last_commit_failed, faulty) in [
+            (true, false, 0),
+            (false, false, 1),
+            (true, true, 1),
+            (false, true, 2),
+        ] {
+            let readiness = Readiness {
+                clock_settled,
+                last_commit_failed,
+            };
+            assert_eq!(faults(&readiness).len(), faulty);
+        }
+    }
+
+    #[test]
+    fn sight_is_judged_by_the_age_of_the_head() {
+        let base = NetworkConfig::base(RpcUrl::new("http://127.0.0.1:1"));
+        let parameters = ServerConfig::new("data", base).parameters();
+        let network = &parameters.networks[0];
+        let at = |head_s: Option<u64>, blind: bool| Sight {
+            next_seq: 0,
+            blind_since: blind.then_some(TimestampMs::new(1)),
+            head: head_s.map(|timestamp_s| NetworkHead {
+                network: network.name.clone(),
+                number: 7,
+                hash: BlockHash::from_bytes([1; 32]),
+                timestamp_s,
+            }),
+        };
+        let now = TimestampMs::new(100_000);
+        for (sight, word, age_ms) in [
+            (Some(at(Some(95), false)), "fresh", json!(5_000)),
+            (Some(at(Some(90), false)), "stale", json!(10_000)),
+            (Some(at(Some(10), true)), "blind", json!(90_000)),
+            (Some(at(None, true)), "blind", Value::Null),
+            (Some(at(None, false)), "unknown", Value::Null),
+            (None, "unknown", Value::Null),
+        ] {
+            let shown = sight_of(network, sight.as_ref(), now);
+            assert_eq!(shown["sight"], word);
+            assert_eq!(shown["head_age_ms"], age_ms);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! `GET /.well-known/did.json` and `/.well-known/x811.json`: who this ledger is and what it decides
+//! on (AX-32, AE-121).
+
+use super::did_document::document;
+use crate::app::App;
+use axum::Json;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use x811_ledger::clock::Clock;
+use x811_protocol::document::DidDocument;
+use x811_protocol::key::{AgentKey, Profile};
+use x811_protocol::parameters::Network;
+
+/// The ledger's DID document; its key signs notices.
+pub(super) async fn did<C: Clock>(State(app): State<Arc<App<C>>>) -> impl IntoResponse {
+    let key = AgentKey {
+        key: app.identity.keys.envelope,
+        profile: Profile::Digest,
+    };
+    document(DidDocument::build(app.identity.did, &[key], None))
+}
+
+/// Names, networks, windows.
+pub(super) async fn ledger<C: Clock>(State(app): State<Arc<App<C>>>) -> Json<Value> {
+    let (identity, parameters) = (&app.identity, &app.parameters);
+    let networks: Vec<Value> = parameters.networks.iter().map(network).collect();
+    Json(json!({
+        "did": identity.did,
+        "log_id": identity.log_id,
+        "origin": identity.origin,
+        "protocol_versions": ["0"],
+        "networks": networks,
+        "windows": parameters.windows,
+        "looks_ms": parameters.looks_ms,
+        "payer_binding": parameters.payer_binding,
+    }))
+}
+
+fn network(network: &Network) -> Value {
+    let mut shown = Map::new();
+    shown.insert("name".to_owned(), json!(network.name));
+    shown.insert("chain_id".to_owned(), json!(network.chain_id));
+    shown.insert("token".to_owned(), json!(network.token.to_checksum()));
+    if let Some(treasury) = network.treasury {
+        shown.insert("treasury".to_owned(), json!(treasury.to_checksum()));
+    }
+    shown.insert("confirmed_depth".to_owned(), json!(network.confirmed_depth));
+    Value::Object(shown)
+}

@@ -1,0 +1,274 @@
+//! From a configuration to a running server, and back.
+//!
+//! Order matters: the data directory is owned before a key is made, the address is bound before the
+//! log says that the ledger is back, and everything that can refuse to start does so before that.
+
+mod stop;
+
+use crate::app::{App, stopped};
+use crate::config::{ConfigError, NetworkConfig, ServerConfig};
+use crate::entropy::{NoEntropy, SystemEntropy};
+use crate::keys::{Identity, KeyError};
+use crate::routes::router;
+use axum::serve::ListenerExt as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use stop::{Parts, supervise};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use x811_eventlog::{EventLog as _, ReadError};
+use x811_ledger::clock::{Clock, SystemClock};
+use x811_ledger::entropy::Entropy;
+use x811_ledger::port::LedgerStore as _;
+use x811_ledger::sequencer::{self, Opening};
+use x811_protocol::event::LedgerOpened;
+use x811_store::{SqliteReadModel, SqliteStore};
+use x811_watcher::checks::{CheckFailure, Misfit, verify_endpoint};
+use x811_watcher::rpc::{EndpointError, RpcLimits, RpcSource};
+use x811_watcher::{MemoryHeaderStore, WatchedNetwork, Watcher};
+
+pub use stop::RunError;
+
+/// Observations that may wait while the ledger is busy.
+const OBSERVATIONS: usize = 16;
+
+/// A running server. Dropping it asks it to stop, without waiting.
+#[derive(Debug)]
+pub struct Running {
+    /// Where HTTP is served.
+    pub local_addr: SocketAddr,
+    /// Who the ledger is.
+    pub identity: LedgerOpened,
+    /// Why the RPC endpoint could not be asked at the start; the ledger is blind until it can be.
+    pub starts_blind: Option<String>,
+    stop: watch::Sender<bool>,
+    ended: JoinHandle<Result<(), RunError>>,
+}
+
+impl Running {
+    /// Asks the server to stop: no new connections, what was taken is answered, then the end.
+    pub fn shutdown(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// Waits for the end; to be called again only when it was cancelled.
+    ///
+    /// # Errors
+    /// Why the server ended without being asked to.
+    pub async fn wait(&mut self) -> Result<(), RunError> {
+        match (&mut self.ended).await {
+            Ok(ended) => ended,
+            Err(panicked) => Err(RunError::Panicked(panicked.to_string())),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.shutdown();
+    }
+}
+
+/// Starts a server on the machine's own clock and random numbers.
+///
+/// # Errors
+/// See [`StartError`].
+pub async fn start(config: ServerConfig) -> Result<Running, StartError> {
+    let entropy = SystemEntropy::open()?;
+    start_with(config, Arc::new(SystemClock::new()), Arc::new(entropy)).await
+}
+
+/// Starts a server on a clock and random numbers of the caller's.
+///
+/// # Errors
+/// See [`StartError`].
+pub async fn start_with<C: Clock, E: Entropy>(
+    config: ServerConfig,
+    clock: Arc<C>,
+    entropy: Arc<E>,
+) -> Result<Running, StartError> {
+    config.validate()?;
+    let rpc = RpcSource::new(config.network.rpc_url.reveal(), RpcLimits::default())?;
+    let store = Arc::new(SqliteStore::open(&config.data_dir).await?);
+    let identity = identity(&config, &store, &*clock, &*entropy).await?;
+    let starts_blind = check_endpoint(&rpc, &config.network).await?;
+    let listener = bind(config.listen).await?;
+    let local_addr = listener.local_addr().map_err(|source| StartError::Listen {
+        listen: config.listen,
+        source,
+    })?;
+    let read_model = Arc::new(SqliteReadModel::open(&config.data_dir).await?);
+    let parameters = config.parameters();
+    let opening = Opening {
+        identity: identity.opened.clone(),
+        parameters: parameters.clone(),
+        envelope_key: identity.envelope_key,
+    };
+    let (sequencer, ledger) = sequencer::open(
+        store.clone(),
+        read_model.clone(),
+        clock.clone(),
+        entropy,
+        opening,
+    )
+    .await?;
+    let (stop, stopping) = watch::channel(false);
+    let watcher = watch_network(rpc, config.network, &ledger, stopping.clone());
+    let app = Arc::new(App {
+        ledger,
+        clock,
+        identity: identity.opened.clone(),
+        parameters,
+        open_reads: config.open_reads,
+        stopping: stopping.clone(),
+    });
+    let parts = Parts {
+        sequencer: tokio::spawn(sequencer.run()),
+        http: tokio::spawn(serve(listener, app, stopping)),
+        watcher,
+        store,
+        read_model,
+    };
+    Ok(Running {
+        local_addr,
+        identity: identity.opened,
+        starts_blind,
+        ended: tokio::spawn(supervise(parts, stop.clone())),
+        stop,
+    })
+}
+
+/// The identity of the data directory; made with the first record, never after it.
+async fn identity<C: Clock, E: Entropy>(
+    config: &ServerConfig,
+    store: &SqliteStore,
+    clock: &C,
+    entropy: &E,
+) -> Result<Identity, StartError> {
+    let known = Identity::load(&config.data_dir)?;
+    if let Some(identity) = known {
+        return Ok(identity);
+    }
+    if store.log().head().await?.size > 0 {
+        return Err(StartError::Keys(KeyError::Missing {
+            data_dir: config.data_dir.clone(),
+        }));
+    }
+    Ok(Identity::create(&config.data_dir, clock.wall(), entropy)?)
+}
+
+/// Stops the start when the endpoint is *proven* not to fit; silence only makes it start blind
+/// (ledger-contract.md section 5).
+async fn check_endpoint(
+    rpc: &RpcSource,
+    network: &NetworkConfig,
+) -> Result<Option<String>, StartError> {
+    match verify_endpoint(rpc, network.chain_id, network.token).await {
+        Ok(()) => Ok(None),
+        Err(CheckFailure::Misfit(misfit)) => Err(StartError::Misfit(misfit)),
+        Err(CheckFailure::Unreachable(error)) => {
+            let name = &network.name;
+            tracing::warn!(network = name, %error, "starts blind: payments wait until it is seen");
+            Ok(Some(error.to_string()))
+        }
+    }
+}
+
+async fn bind(listen: SocketAddr) -> Result<TcpListener, StartError> {
+    TcpListener::bind(listen)
+        .await
+        .map_err(|source| StartError::Listen { listen, source })
+}
+
+/// Watches the network, and passes on what is seen.
+fn watch_network<C: Clock>(
+    rpc: RpcSource,
+    network: NetworkConfig,
+    ledger: &crate::app::RunningLedger<C>,
+    stopping: watch::Receiver<bool>,
+) -> JoinHandle<()> {
+    let watched = ledger.watched(&network.name).unwrap_or_else(nothing);
+    let (observations, mut observed) = mpsc::channel(OBSERVATIONS);
+    let network = WatchedNetwork {
+        name: network.name,
+        chain_id: network.chain_id,
+        token: network.token,
+        confirmed_depth: network.confirmed_depth,
+        poll_ms: network.poll_ms,
+        endpoint_label: network.endpoint_label,
+    };
+    let headers = MemoryHeaderStore::default();
+    let watcher = Watcher::new(rpc, network, headers, watched, observations);
+    let ledger = ledger.clone();
+    tokio::spawn(async move {
+        let forward = async {
+            while let Some(observation) = observed.recv().await {
+                ledger.observe(observation).await;
+            }
+        };
+        tokio::join!(watcher.run(stopped(stopping)), forward);
+    })
+}
+
+/// The transactions to watch on a network the ledger does not know.
+fn nothing<T: Default>() -> watch::Receiver<T> {
+    watch::channel(T::default()).1
+}
+
+async fn serve<C: Clock>(
+    listener: TcpListener,
+    app: Arc<App<C>>,
+    stopping: watch::Receiver<bool>,
+) -> std::io::Result<()> {
+    let service = router(&app).into_make_service_with_connect_info::<SocketAddr>();
+    let listener = listener.tap_io(without_delay);
+    drop(app);
+    axum::serve(listener, service)
+        .with_graceful_shutdown(stopped(stopping))
+        .await
+}
+
+/// Answers are small and waited for.
+fn without_delay(connection: &mut TcpStream) {
+    if let Err(error) = connection.set_nodelay(true) {
+        tracing::debug!(%error, "a connection keeps its send delay");
+    }
+}
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The configuration cannot work.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// No random numbers.
+    #[error(transparent)]
+    Entropy(#[from] NoEntropy),
+    /// The ledger's keys.
+    #[error(transparent)]
+    Keys(#[from] KeyError),
+    /// The data directory, or another process in it.
+    #[error(transparent)]
+    Store(#[from] x811_store::OpenError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] ReadError),
+    /// The log does not make a ledger.
+    #[error(transparent)]
+    Ledger(#[from] sequencer::OpenError),
+    /// The RPC address.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    /// The RPC endpoint serves another chain or token.
+    #[error(transparent)]
+    Misfit(Misfit),
+    /// The address cannot be listened on.
+    #[error("{listen} cannot be listened on ({source}): choose another address or free that one")]
+    Listen {
+        /// The configured address.
+        listen: SocketAddr,
+        /// What the system reported.
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,114 @@
+//! The way down: asked for, or because the ledger cannot go on.
+
+use crate::app::stopped;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinHandle};
+use x811_ledger::sequencer::Stopped;
+use x811_store::{SqliteReadModel, SqliteStore};
+
+/// How long requests that were taken may still take.
+const REQUESTS_GRACE: Duration = Duration::from_secs(10);
+
+/// How long the ledger may take to write what it has and to close its files.
+const LEDGER_GRACE: Duration = Duration::from_secs(10);
+
+/// How often is looked whether the projection has let go of the rows.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Everything that runs.
+pub(super) struct Parts {
+    pub(super) sequencer: JoinHandle<Result<(), Stopped>>,
+    pub(super) http: JoinHandle<std::io::Result<()>>,
+    pub(super) watcher: JoinHandle<()>,
+    pub(super) store: Arc<SqliteStore>,
+    pub(super) read_model: Arc<SqliteReadModel>,
+}
+
+/// Why a server ended without being asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The ledger cannot go on.
+    #[error(transparent)]
+    Ledger(#[from] Stopped),
+    /// A defect of ours.
+    #[error("a part of the server ended in a panic ({0}): start it again, and report this")]
+    Panicked(String),
+    /// HTTP cannot go on.
+    #[error("HTTP cannot be served any more: {0}")]
+    Http(#[from] std::io::Error),
+}
+
+impl From<JoinError> for RunError {
+    fn from(error: JoinError) -> RunError {
+        RunError::Panicked(error.to_string())
+    }
+}
+
+/// Waits until the server is to stop or its ledger has ended, then takes everything down: first
+/// those who ask, then the watcher, then the ledger, then the files.
+pub(super) async fn supervise(parts: Parts, stop: watch::Sender<bool>) -> Result<(), RunError> {
+    let Parts {
+        mut sequencer,
+        mut http,
+        watcher,
+        store,
+        read_model,
+    } = parts;
+    let early = tokio::select! {
+        ended = &mut sequencer => Some(flat(ended)),
+        () = stopped(stop.subscribe()) => None,
+    };
+    stop.send_replace(true);
+    let served = match tokio::time::timeout(REQUESTS_GRACE, &mut http).await {
+        Ok(served) => served.map_err(RunError::from).and_then(|io| Ok(io?)),
+        Err(_) => {
+            tracing::warn!("some requests did not end in time and are cut off");
+            http.abort();
+            Ok(())
+        }
+    };
+    let watched = watcher.await.map_err(RunError::from);
+    let ended = match early {
+        Some(ended) => ended,
+        None => last_commits(sequencer).await,
+    };
+    close(store, read_model).await;
+    ended.and(served).and(watched)
+}
+
+/// The sequencer ends by itself once nobody can send it anything.
+async fn last_commits(mut sequencer: JoinHandle<Result<(), Stopped>>) -> Result<(), RunError> {
+    match tokio::time::timeout(LEDGER_GRACE, &mut sequencer).await {
+        Ok(ended) => flat(ended),
+        Err(_) => {
+            // What was acknowledged is durable; the rest was not acknowledged.
+            tracing::warn!("the ledger is ended with requests still open");
+            sequencer.abort();
+            Ok(())
+        }
+    }
+}
+
+fn flat(ended: Result<Result<(), Stopped>, JoinError>) -> Result<(), RunError> {
+    Ok(ended??)
+}
+
+/// Gives the directory free. The projection lets go of the rows once it has written them.
+async fn close(store: Arc<SqliteStore>, read_model: Arc<SqliteReadModel>) {
+    let alone = async {
+        while Arc::strong_count(&store) > 1 || Arc::strong_count(&read_model) > 1 {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    };
+    if tokio::time::timeout(LEDGER_GRACE, alone).await.is_err() {
+        tracing::warn!("the files are closed by the end of the process");
+    }
+    if let Some(read_model) = Arc::into_inner(read_model) {
+        read_model.close().await;
+    }
+    if let Some(store) = Arc::into_inner(store) {
+        store.close().await;
+    }
+}

@@ -1,0 +1,41 @@
+//! What is stored, as it goes out: leaves and envelopes byte for byte.
+
+use crate::app::App;
+use crate::error::ApiError;
+use serde_json::value::RawValue;
+use x811_eventlog::{EventLog as _, Record};
+use x811_ledger::clock::Clock;
+use x811_ledger::port::{Body, LedgerStore as _};
+use x811_protocol::envelope::wire_json;
+use x811_protocol::event::Event;
+
+/// The record at `position`, which has to exist.
+pub(crate) async fn record<C: Clock>(app: &App<C>, position: u64) -> Result<Record, ApiError> {
+    let page = app.ledger.store().log().read(position, 1).await?;
+    page.into_iter()
+        .next()
+        .ok_or_else(|| ApiError::damaged(position))
+}
+
+/// Its event.
+pub(crate) fn event(record: &Record) -> Result<Event, ApiError> {
+    Event::from_value(record.event()).map_err(|_| ApiError::damaged(record.position()))
+}
+
+/// The whole envelope that `event` accepted, in canonical key order.
+pub(crate) fn envelope(event: &Event, body: &Body) -> Result<Box<RawValue>, ApiError> {
+    let damaged = || ApiError::damaged(body.position);
+    let header = event.envelope().ok_or_else(damaged)?;
+    verbatim(wire_json(&body.bytes, &header.signature)).ok_or_else(damaged)
+}
+
+/// The leaf of a record.
+pub(crate) fn leaf(record: &Record) -> Result<Box<RawValue>, ApiError> {
+    verbatim(record.bytes().to_vec()).ok_or_else(|| ApiError::damaged(record.position()))
+}
+
+/// Bytes of JSON that go out as they are.
+pub(crate) fn verbatim(json: Vec<u8>) -> Option<Box<RawValue>> {
+    let text = String::from_utf8(json).ok()?;
+    RawValue::from_string(text).ok()
+}
