@@ -71,6 +71,8 @@ impl Anvil {
     /// is mined at once; with one, blocks come by the clock and [`Anvil::mine`] adds more.
     #[must_use]
     pub fn start(chain_id: u64, block_time_s: Option<u64>) -> Self {
+        // reqwest is built without a provider of its own; whoever comes first installs one.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let mut node = Node::at(binary()).host("127.0.0.1").chain_id(chain_id);
         if let Some(block_time_s) = block_time_s {
             node = node.block_time(block_time_s);
@@ -100,6 +102,32 @@ impl Anvil {
         DEV_KEYS[index]
             .parse()
             .expect("the development keys are valid")
+    }
+
+    /// Sets an account's ETH.
+    pub async fn give_gas(&self, account: Address, wei: u128) {
+        self.provider
+            .anvil_set_balance(account, U256::from(wei))
+            .await
+            .expect("anvil sets balances");
+    }
+
+    /// Waits until there is a block more than now.
+    pub async fn next_block(&self) {
+        let number = self
+            .provider
+            .get_block_number()
+            .await
+            .expect("anvil answers");
+        while self
+            .provider
+            .get_block_number()
+            .await
+            .expect("anvil answers")
+            == number
+        {
+            tokio::time::sleep(RECEIPT_POLL).await;
+        }
     }
 
     /// Mines `blocks` blocks now.

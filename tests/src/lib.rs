@@ -1,3 +1,4 @@
 //! Shared harness of the end-to-end tests.
 
 pub mod anvil;
+pub mod binary;

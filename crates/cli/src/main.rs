@@ -1,2 +1,77 @@
-//! The `x811` command.
-fn main() {}
+//! The `x811` command: the ledger for its operator, the tools of initiators and providers, the
+//! proof for an auditor.
+//!
+//! One file per verb. Everything that is printed goes through [`output`], which escapes whatever
+//! an agent or the network may have written; everything that goes wrong is a [`failure::Failure`]
+//! with a code, what happened and what to do next; the exit codes stand in [`exit`].
+
+mod agent;
+mod command;
+mod context;
+#[cfg(feature = "serve")]
+mod demo;
+mod exit;
+mod failure;
+mod history;
+mod inbox;
+mod narrate;
+mod output;
+mod pay;
+mod provider;
+mod send;
+#[cfg(feature = "serve")]
+mod serve;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use command::Cli;
+use exit::Exit;
+use failure::Failure;
+use output::Out;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let mut out = Out::standard(cli.global.json);
+    let outcome = run(cli, &mut out);
+    let exit = outcome.unwrap_or_else(|failure| {
+        out.failure(&failure);
+        failure.exit
+    });
+    out.finish(exit).into()
+}
+
+fn run(cli: Cli, out: &mut Out) -> Result<Exit, Failure> {
+    if rustls::crypto::ring::default_provider()
+        .install_default()
+        .is_err()
+    {
+        return Err(Failure::internal("a TLS provider is installed already"));
+    }
+    let runtime = tokio::runtime::Runtime::new()
+        .map_err(|error| Failure::internal(&format!("no threads could be started: {error}")))?;
+    runtime.block_on(cli.run(out))
+}
+
+/// Help and version are answers; everything else clap says is an error like any other.
+fn usage(error: &clap::Error) -> ExitCode {
+    let asked_for_json = std::env::args_os().any(|argument| argument == "--json");
+    if !error.use_stderr() || !asked_for_json {
+        let exit = if error.use_stderr() {
+            Exit::Usage
+        } else {
+            Exit::Ok
+        };
+        // Where nothing can be printed, the exit code still says it.
+        let _ = error.print();
+        return exit.into();
+    }
+    let mut out = Out::standard(true);
+    out.failure(&Failure::usage(&error.to_string()));
+    out.finish(Exit::Usage).into()
+}

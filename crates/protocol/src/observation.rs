@@ -101,7 +101,10 @@ pub struct Sweep {
 impl Sweep {
     /// Blocks from `block` to the head, both included; 0 when the block is above the head.
     pub fn depth_of(&self, block: &Block) -> u64 {
-        (self.head.number + 1).saturating_sub(block.number)
+        self.head
+            .number
+            .saturating_add(1)
+            .saturating_sub(block.number)
     }
 }
 

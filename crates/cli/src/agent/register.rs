@@ -1,0 +1,91 @@
+//! `x811 agent register`.
+
+use serde::Serialize;
+use x811_client::compose::Registration;
+use x811_client::http::{ClientError, LedgerClient};
+use x811_client::identity::{AgentName, Identity};
+use x811_protocol::code::Code;
+use x811_protocol::did::Did;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Out, Report, Tone};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Which agent; not needed while there is only one
+    name: Option<AgentName>,
+    /// A task it can do; repeat for more
+    #[arg(long = "capability", value_name = "TASK")]
+    capabilities: Vec<String>,
+    /// Where it can be reached, for its DID document
+    #[arg(long, value_name = "URL")]
+    endpoint: Option<String>,
+}
+
+/// Registers the agent and remembers with which ledger.
+pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let mut agent = context.identity_named(args.name.as_ref())?;
+    let client = context.client()?;
+    let ledger = client.info().await?.did;
+    let registration = Registration::new(&agent, ledger, args.capabilities, args.endpoint)?;
+    let sealed = context.composer(&agent).seal(ledger, &registration)?;
+    let position = match client.send(&sealed).await {
+        Ok(accepted) => accepted.position,
+        Err(error) => earlier_registration(&client, &agent, error).await?,
+    };
+    agent.ledger = Some(ledger);
+    context.home.update_agent(&agent)?;
+    out.report(&Registered {
+        wallet: agent.wallet_key.map(|key| key.address().to_checksum()),
+        name: agent.name,
+        did: agent.did,
+        ledger,
+        position,
+    });
+    Ok(Exit::Ok)
+}
+
+/// Where the agent has been registered before with this very key; otherwise the error stands.
+async fn earlier_registration(
+    client: &LedgerClient,
+    agent: &Identity,
+    error: ClientError,
+) -> Result<u64, Failure> {
+    if let ClientError::Refused(refused) = &error
+        && (refused.code, refused.status) == (Code::DidDocumentInvalid, 409)
+    {
+        let known = client.agent(agent.did).await?;
+        if known.keys.contains(&agent.agent_key()) {
+            return Ok(known.position);
+        }
+    }
+    Err(error.into())
+}
+
+#[derive(Serialize)]
+struct Registered {
+    name: AgentName,
+    did: Did,
+    ledger: Did,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wallet: Option<String>,
+    position: u64,
+}
+
+impl Report for Registered {
+    fn print(&self, out: &mut Out) {
+        out.heading(
+            Tone::Good,
+            format_args!("agent {} is registered", self.name),
+        );
+        let mut fields = vec![
+            ("did", self.did.to_string()),
+            ("ledger", self.ledger.to_string()),
+            ("recorded", format!("position {}", self.position)),
+        ];
+        fields.extend(self.wallet.iter().map(|wallet| ("wallet", wallet.clone())));
+        out.fields(&fields);
+    }
+}

@@ -1,0 +1,141 @@
+//! `x811 agent show`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use x811_client::identity::{AgentName, Identity};
+use x811_protocol::did::Did;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Out, Report, Tone};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// One of your agents; all of them without a name
+    #[arg(conflicts_with = "did")]
+    name: Option<AgentName>,
+    /// Ask the ledger about any agent
+    #[arg(long)]
+    did: Option<Did>,
+}
+
+/// Shows agents. Secret keys are never shown.
+pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    if let Some(did) = args.did {
+        out.report(&known_to_ledger(did, context).await?);
+        return Ok(Exit::Ok);
+    }
+    let names = match args.name {
+        Some(name) => vec![name],
+        None => context.home.agents()?,
+    };
+    let mut agents = Vec::new();
+    for name in names {
+        let identity = context.identity_named(Some(&name))?;
+        let file = context.home.agent_path(&name);
+        agents.push(LocalAgent::new(&identity, file.display().to_string()));
+    }
+    out.report(&LocalAgents { agents });
+    Ok(Exit::Ok)
+}
+
+async fn known_to_ledger(did: Did, context: &Context) -> Result<KnownAgent, Failure> {
+    let agent = context.client()?.agent(did).await?;
+    let wallets = agent.wallets.iter();
+    Ok(KnownAgent {
+        did: agent.did,
+        status: json!(agent.status),
+        capabilities: agent.capabilities,
+        wallets: wallets.map(|wallet| wallet.address.to_checksum()).collect(),
+        keys: json!(agent.keys),
+        position: agent.position,
+    })
+}
+
+#[derive(Serialize)]
+struct LocalAgents {
+    agents: Vec<LocalAgent>,
+}
+
+#[derive(Serialize)]
+struct LocalAgent {
+    name: AgentName,
+    did: Did,
+    key: String,
+    profile: String,
+    wallet: Option<String>,
+    ledger: Option<Did>,
+    file: String,
+}
+
+impl LocalAgent {
+    fn new(identity: &Identity, file: String) -> LocalAgent {
+        let wallet = identity.wallet_key.as_ref();
+        LocalAgent {
+            name: identity.name.clone(),
+            did: identity.did,
+            key: identity.signing_key.public().to_string(),
+            profile: identity.profile.to_string(),
+            wallet: wallet.map(|key| key.address().to_checksum()),
+            ledger: identity.ledger,
+            file,
+        }
+    }
+}
+
+impl Report for LocalAgents {
+    fn print(&self, out: &mut Out) {
+        if self.agents.is_empty() {
+            out.line("there is no agent yet; make one with `x811 agent new NAME`");
+        }
+        for agent in &self.agents {
+            out.heading(Tone::Plain, &agent.name);
+            let not_registered = || "not registered yet".to_owned();
+            out.fields(&[
+                ("did", agent.did.to_string()),
+                ("signing key", format!("{} ({})", agent.key, agent.profile)),
+                (
+                    "wallet",
+                    agent.wallet.clone().unwrap_or_else(|| "none".to_owned()),
+                ),
+                (
+                    "ledger",
+                    agent
+                        .ledger
+                        .map_or_else(not_registered, |did| did.to_string()),
+                ),
+                ("file", agent.file.clone()),
+            ]);
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct KnownAgent {
+    did: Did,
+    status: Value,
+    capabilities: Vec<String>,
+    wallets: Vec<String>,
+    keys: Value,
+    position: u64,
+}
+
+impl Report for KnownAgent {
+    fn print(&self, out: &mut Out) {
+        out.heading(Tone::Plain, self.did);
+        let listed = |list: &[String]| match list {
+            [] => "none".to_owned(),
+            list => list.join(", "),
+        };
+        out.fields(&[
+            (
+                "status",
+                self.status.as_str().unwrap_or_default().to_owned(),
+            ),
+            ("capabilities", listed(&self.capabilities)),
+            ("wallets", listed(&self.wallets)),
+            ("recorded", format!("position {}", self.position)),
+        ]);
+    }
+}

@@ -1,0 +1,114 @@
+//! The command line: one variant per verb, and the options every verb takes.
+//!
+//! To add a verb: one file with its `Args` and its `run`, a `mod` line in `main.rs`, a variant of
+//! [`Verb`] and its line in [`Cli::run`].
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use x811_client::identity::AgentName;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Out;
+use crate::{agent, history, inbox, pay, provider, send};
+#[cfg(feature = "serve")]
+use crate::{demo, serve};
+
+/// The ledger that AI agents settle on.
+#[derive(Debug, Parser)]
+#[command(name = "x811", version, after_help = Exit::help())]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// Options every verb takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Global {
+    /// Address of the ledger
+    #[arg(
+        long,
+        global = true,
+        env = "X811_LEDGER",
+        value_name = "URL",
+        default_value = "http://127.0.0.1:8811",
+        help_heading = "Options of every command"
+    )]
+    pub(crate) ledger: String,
+
+    /// Directory with your agents' keys
+    #[arg(
+        long,
+        global = true,
+        env = "X811_HOME",
+        value_name = "DIR",
+        default_value = "./.x811",
+        help_heading = "Options of every command"
+    )]
+    pub(crate) home: PathBuf,
+
+    /// Which of your agents to act as; not needed while there is only one
+    #[arg(
+        long,
+        global = true,
+        env = "X811_AGENT",
+        value_name = "NAME",
+        help_heading = "Options of every command"
+    )]
+    pub(crate) agent: Option<AgentName>,
+
+    /// Print one JSON value instead of text
+    #[arg(long, global = true, help_heading = "Options of every command")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Make agents, register them with a ledger, show them
+    #[command(subcommand)]
+    Agent(agent::Verb),
+    /// Say something to another agent
+    #[command(subcommand)]
+    Send(send::Verb),
+    /// Read what was sent to your agent
+    Inbox(inbox::Args),
+    /// Pay an interaction: transfer the total in USDC and send the PAYMENT
+    Pay(pay::Args),
+    /// Show every record of an interaction
+    History(history::Args),
+    /// What a provider wants to know
+    #[command(subcommand)]
+    Provider(provider::Verb),
+    /// Run the ledger
+    #[cfg(feature = "serve")]
+    Serve(Box<serve::Args>),
+    /// Watch three interactions on a ledger and an Anvil of their own
+    #[cfg(feature = "serve")]
+    Demo(demo::Args),
+}
+
+impl Cli {
+    /// Runs the verb.
+    pub(crate) async fn run(self, out: &mut Out) -> Result<Exit, Failure> {
+        let context = Context::new(self.global);
+        match self.verb {
+            Verb::Agent(verb) => verb.run(&context, out).await,
+            Verb::Send(verb) => verb.run(&context, out).await,
+            Verb::Inbox(args) => inbox::run(args, &context, out).await,
+            Verb::Pay(args) => pay::run(args, &context, out).await,
+            Verb::History(args) => history::run(args, &context, out).await,
+            Verb::Provider(verb) => verb.run(&context, out).await,
+            #[cfg(feature = "serve")]
+            Verb::Serve(args) => serve::run(*args, out).await,
+            #[cfg(feature = "serve")]
+            Verb::Demo(args) => demo::run(args, &context, out).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,289 @@
+//! `x811 demo`: a ledger, an Anvil as Base, and two agents, all on this computer, and three interactions.
+//!
+//! Everything is real but the money: keys, signatures, HTTP, SQLite, Anvil, USDC's transfer
+//! log. The retry schedule's windows are shortened when the ledger starts; they are recorded like
+//! any other parameters, and the story says so.
+
+mod act;
+mod audit;
+mod cast;
+mod chain;
+mod error;
+mod story;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Out, Report};
+use act::{Ending, Stage};
+use cast::Agent;
+use chain::Chain;
+use error::DemoError;
+use serde::Serialize;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use story::Story;
+use x811_protocol::id::InteractionId;
+use x811_protocol::interaction::StateName;
+use x811_protocol::money::MicroUsdc;
+use x811_server::{NetworkConfig, RpcUrl, Running, ServerConfig};
+
+/// The confirmation window of the demo; AEEP's is 30 s.
+const CONFIRMATION_MS: u64 = 6_000;
+
+/// The looks of the demo; AEEP's are 5, 15, 60 and 300 s apart.
+const LOOKS_MS: [u64; 4] = [2_000; 4];
+
+/// Test USDC that the payer starts with, in micro-USDC: 10 USDC.
+const PURSE_MICRO_USDC: u64 = 10_000_000;
+
+/// Options of `x811 demo`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The `anvil` program (scripts/demo.sh installs it and names it here)
+    #[arg(long, value_name = "FILE", default_value = "anvil")]
+    anvil: PathBuf,
+    /// Leave ledger and Anvil running afterwards, until Ctrl-C, and say what to try
+    #[arg(long)]
+    keep: bool,
+    /// Where the ledger's data goes; a new directory, removed afterwards unless --keep is given
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+/// How the demo ended, for programs.
+#[derive(Debug, Serialize)]
+struct Summary {
+    ledger: String,
+    data_dir: PathBuf,
+    interactions: Vec<Played>,
+    records: u64,
+    audit_is_clean: bool,
+}
+
+/// One interaction that was played.
+#[derive(Debug, Serialize)]
+struct Played {
+    id: InteractionId,
+    state: &'static str,
+}
+
+impl Report for Summary {
+    fn print(&self, out: &mut Out) {
+        out.gap();
+        out.line(format!(
+            "{} interactions, {} records, nothing left running.",
+            self.interactions.len(),
+            self.records
+        ));
+    }
+}
+
+/// Runs the demo; Ctrl-C ends it at any time.
+pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let data_dir = data_dir(&args, context)?;
+    let told = tokio::select! {
+        told = perform(&args, &data_dir, context, out) => told.map_err(Failure::from),
+        _ = tokio::signal::ctrl_c() => Ok(None),
+    };
+    if !args.keep
+        && let Err(error) = std::fs::remove_dir_all(&data_dir)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        return Err(Failure::from(DemoError::Directory(error)));
+    }
+    match told? {
+        Some(summary) => {
+            out.report(&summary);
+            Ok(Exit::Ok)
+        }
+        None => {
+            out.line("Stopped; nothing is left running.");
+            Ok(Exit::Interrupted)
+        }
+    }
+}
+
+/// A directory that does not exist yet.
+fn data_dir(args: &Args, context: &Context) -> Result<PathBuf, Failure> {
+    let data_dir = args.data_dir.clone().unwrap_or_else(|| {
+        std::env::temp_dir().join(format!("x811-demo-{}", context.now().as_ms()))
+    });
+    if data_dir.exists() {
+        return Err(
+            Failure::local("data_dir", format!("{} exists already", data_dir.display()))
+                .hint("name a directory that does not exist yet"),
+        );
+    }
+    Ok(data_dir)
+}
+
+/// From nothing to the audited end. What it starts ends when it is dropped.
+async fn perform(
+    args: &Args,
+    data_dir: &Path,
+    context: &Context,
+    out: &mut Out,
+) -> Result<Option<Summary>, DemoError> {
+    let story = Story::new(out, context.json);
+    story.heading("x811 demo: three interactions on a ledger and an Anvil of their own");
+    let chain = Chain::start(&args.anvil).await?;
+    let config = config(data_dir, &chain);
+    let mut server = x811_server::start(config.clone()).await?;
+    let ledger_url = format!("http://{}", server.local_addr);
+    introduce(&story, &chain, &config, &server);
+    let (ada, bert) = cast(&story, &chain, &server, &ledger_url).await?;
+    let stage = Stage {
+        story: &story,
+        chain: &chain,
+        network: &config.network.name,
+        ada: &ada,
+        bert: &bert,
+    };
+    let interactions = play_all(&stage).await?;
+    if args.keep {
+        what_next(&story, &config, &chain, &ledger_url, &interactions);
+        tokio::select! {
+            ended = server.wait() => ended.map_err(DemoError::Ended)?,
+            _ = tokio::signal::ctrl_c() => {}
+        }
+    }
+    server.shutdown();
+    server.wait().await.map_err(DemoError::Ended)?;
+    let report = audit::tell(&story, data_dir).await?;
+    chain.stop().await;
+    Ok(Some(Summary {
+        ledger: server.identity.did.to_string(),
+        data_dir: data_dir.to_owned(),
+        interactions,
+        records: report.records,
+        audit_is_clean: report.is_clean(),
+    }))
+}
+
+fn config(data_dir: &Path, chain: &Chain) -> ServerConfig {
+    let network = NetworkConfig::local(RpcUrl::new(chain.rpc_url()), chain.token());
+    let mut config = ServerConfig::new(data_dir, network);
+    config.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    config.open_reads = true;
+    config.windows.confirmation_ms = CONFIRMATION_MS;
+    config.looks_ms = LOOKS_MS;
+    config.limits.pending_look_ms = LOOKS_MS[0];
+    config
+}
+
+fn introduce(story: &Story<'_>, chain: &Chain, config: &ServerConfig, server: &Running) {
+    story.fact(
+        "Base",
+        &format!(
+            "stand-in: Anvil at {}, chain id {}, a block a second",
+            chain.rpc_url(),
+            chain::CHAIN_ID
+        ),
+    );
+    story.fact(
+        "token",
+        &format!("test USDC at {}", chain.token().to_checksum()),
+    );
+    story.fact(
+        "ledger",
+        &format!("{} at http://{}", server.identity.did, server.local_addr),
+    );
+    story.fact("data", &config.data_dir.display().to_string());
+    story.fact(
+        "shortened",
+        "confirmation window 6 s (AEEP: 30 s), looks 2, 2, 2, 2 s apart (AEEP: 5, 15, 60, 300 s);",
+    );
+    story.fact(
+        "",
+        "the log records them at position 1, so an auditor sees them too",
+    );
+}
+
+/// Ada asks and pays, Bert works and is paid.
+async fn cast(
+    story: &Story<'_>,
+    chain: &Chain,
+    server: &Running,
+    ledger_url: &str,
+) -> Result<(Agent, Agent), DemoError> {
+    let ledger_did = server.identity.did;
+    let ada = Agent::join("Ada", ledger_url, ledger_did, &[]).await?;
+    let bert = Agent::join("Bert", ledger_url, ledger_did, &[act::TASK]).await?;
+    let purse =
+        MicroUsdc::from_micro_usdc(PURSE_MICRO_USDC).map_err(|_| DemoError::Setup("an amount"))?;
+    chain.fund(ada.account(), purse).await?;
+    for (agent, role) in [(&ada, "initiator"), (&bert, "provider")] {
+        story.fact(agent.name, &format!("{role}, {}", agent.did()));
+        story.fact(
+            "",
+            &format!(
+                "wallet {}, bound by its signature",
+                agent.account().to_checksum()
+            ),
+        );
+    }
+    Ok((ada, bert))
+}
+
+async fn play_all(stage: &Stage<'_>) -> Result<Vec<Played>, DemoError> {
+    let acts = [
+        (Ending::Paid, StateName::Completed, "1. Paid in full"),
+        (Ending::NeverPaid, StateName::Disputed, "2. Never paid"),
+        (
+            Ending::PaidTooLittle,
+            StateName::Disputed,
+            "3. Paid too little",
+        ),
+    ];
+    let mut played = Vec::new();
+    for (ending, expected, heading) in acts {
+        stage.story.heading(heading);
+        let (id, actual) = stage.play(ending).await?;
+        if actual != expected {
+            return Err(DemoError::WrongEnd { expected, actual });
+        }
+        played.push(Played {
+            id,
+            state: actual.as_str(),
+        });
+    }
+    Ok(played)
+}
+
+fn what_next(
+    story: &Story<'_>,
+    config: &ServerConfig,
+    chain: &Chain,
+    ledger_url: &str,
+    interactions: &[Played],
+) {
+    story.heading("Ledger and Anvil stay up until Ctrl-C. Try, in another terminal:");
+    for played in interactions {
+        story.line(&format!(
+            "  x811 --ledger {ledger_url} provider paid {}",
+            played.id
+        ));
+    }
+    if let Some(first) = interactions.first() {
+        story.line(&format!(
+            "  x811 --ledger {ledger_url} history {}",
+            first.id
+        ));
+    }
+    story.line(&format!("  x811 audit {}", config.data_dir.display()));
+    story.line(&format!(
+        "  x811 export {} -o demo.x811",
+        config.data_dir.display()
+    ));
+    story.line(&format!("  curl {ledger_url}/ready"));
+    story.line(
+        "After kill -9 of this process, which leaves Anvil running, the same ledger goes on with:",
+    );
+    story.line(&format!(
+        "  x811 serve --data-dir {} --network local --rpc-url {} --token {} --open-reads",
+        config.data_dir.display(),
+        chain.rpc_url(),
+        chain.token().to_checksum()
+    ));
+}

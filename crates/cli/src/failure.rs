@@ -1,0 +1,202 @@
+//! Why a command did not do what it was asked: a code, what happened, what to do next.
+
+use serde_json::{Value, json};
+use x811_client::compose::ComposeError;
+use x811_client::entropy::EntropyError;
+use x811_client::home::HomeError;
+use x811_client::http::ClientError;
+use x811_client::pay::PayError;
+use x811_protocol::code::Code;
+use x811_protocol::refusal::Refusal;
+
+use crate::exit::Exit;
+
+/// Why a command did not do what it was asked.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Failure {
+    /// The exit code.
+    pub(crate) exit: Exit,
+    /// `X811-NNNN` where the protocol has one, else a word of this program.
+    pub(crate) code: String,
+    /// What happened; may quote an agent or the network, so print it escaped.
+    pub(crate) message: String,
+    /// What to do next, where the message does not say it.
+    pub(crate) what_to_do: String,
+    /// More for a program.
+    pub(crate) details: Option<Value>,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, code: &str, message: impl Into<String>) -> Failure {
+        Failure {
+            exit,
+            code: code.to_owned(),
+            message: message.into(),
+            what_to_do: String::new(),
+            details: None,
+        }
+    }
+
+    /// A command line that makes no sense.
+    pub(crate) fn usage(message: &str) -> Failure {
+        let message = message.trim().trim_start_matches("error: ");
+        Failure::new(Exit::Usage, "usage", message)
+            .hint("run the command with --help to see what it takes")
+    }
+
+    /// A check before sending said no.
+    pub(crate) fn refused(code: Code, message: impl Into<String>) -> Failure {
+        Failure::new(Exit::Refused, code.as_str(), message).hint(code.what_to_do())
+    }
+
+    /// A file or key on this computer.
+    pub(crate) fn local(code: &str, message: impl Into<String>) -> Failure {
+        Failure::new(Exit::Local, code, message)
+    }
+
+    /// What must not happen.
+    pub(crate) fn internal(message: &str) -> Failure {
+        Failure::new(Exit::Local, "internal", message)
+            .hint("try again; if it stays, report it with the command you ran")
+    }
+
+    /// Says what to do next.
+    pub(crate) fn hint(mut self, what_to_do: impl Into<String>) -> Failure {
+        self.what_to_do = what_to_do.into();
+        self
+    }
+
+    /// Adds what a program may want to read.
+    pub(crate) fn with_details(mut self, details: Value) -> Failure {
+        self.details = Some(details);
+        self
+    }
+
+    /// The form of `--json`.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut error = json!({
+            "code": self.code,
+            "message": self.message,
+            "what_to_do": self.what_to_do,
+            "exit": self.exit.code(),
+        });
+        if let Some(details) = &self.details {
+            error["details"] = details.clone();
+        }
+        json!({ "error": error })
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Failure {
+        let text = error.to_string();
+        match error {
+            ClientError::Refused(refused) => Failure {
+                details: refused.details,
+                ..Failure::refused(refused.code, refused.message)
+            },
+            ClientError::Unreachable { url, .. } => {
+                Failure::new(Exit::Unreachable, "unreachable", text)
+                    .hint("start a ledger with `x811 serve`, or name one with --ledger URL")
+                    .with_details(json!({ "url": url }))
+            }
+            ClientError::NotALedger { .. } => Failure::new(Exit::Untrusted, "not_a_ledger", text)
+                .hint("name the ledger with --ledger URL"),
+            ClientError::Untrusted { .. } => Failure::new(Exit::Untrusted, "untrusted", text)
+                .hint("ask for an export of the log and run `x811 audit` on it"),
+            ClientError::Address { .. } => Failure::usage(&text),
+            ClientError::Setup { .. } => Failure::local("tls", text),
+        }
+    }
+}
+
+impl From<HomeError> for Failure {
+    fn from(error: HomeError) -> Failure {
+        let code = match &error {
+            HomeError::Missing { .. } => "no_such_file",
+            HomeError::Exists { .. } => "exists",
+            HomeError::Open { .. } => "open_file",
+            HomeError::Identity { .. } => "damaged_file",
+            HomeError::Io { .. } => "file",
+        };
+        Failure::local(code, error.to_string())
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Failure {
+        Failure::refused(refusal.code, format!("not sent: {}", refusal.message))
+    }
+}
+
+impl From<EntropyError> for Failure {
+    fn from(error: EntropyError) -> Failure {
+        Failure::local("entropy", error.to_string())
+    }
+}
+
+impl From<ComposeError> for Failure {
+    fn from(error: ComposeError) -> Failure {
+        match error {
+            ComposeError::Refused(refusal) => refusal.into(),
+            ComposeError::Entropy(error) => error.into(),
+            ComposeError::Budget(_) | ComposeError::TotalTooLarge => {
+                Failure::usage(&error.to_string())
+            }
+            ComposeError::Wallet(_) => Failure::local("wallet", error.to_string()),
+        }
+    }
+}
+
+impl From<PayError> for Failure {
+    fn from(error: PayError) -> Failure {
+        let text = error.to_string();
+        match error {
+            PayError::Endpoint => Failure::usage(&text),
+            PayError::Unreachable { .. } => Failure::new(Exit::Unreachable, "rpc", text),
+            PayError::Refused { .. } => Failure::new(Exit::Refused, "rpc_refused", text),
+            PayError::OtherChain { .. } | PayError::NoToken { .. } => {
+                Failure::new(Exit::Refused, "other_chain", text)
+            }
+            PayError::NotUsdc { .. } => Failure::new(Exit::Refused, "not_usdc", text),
+            PayError::TooPoor { .. } => Failure::refused(Code::InsufficientBalance, text),
+            PayError::Unsigned => Failure::local("wallet", text),
+            PayError::Damaged => Failure::local("damaged_transfer", text),
+            PayError::Replaced { .. } => Failure::refused(Code::PaymentFailed, text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_the_ledger_keeps_its_code_and_says_what_to_do() {
+        let refusal = Refusal::guard(Code::OfferHashMismatch, "another hash");
+        let failure = Failure::from(refusal);
+        assert_eq!(failure.exit, Exit::Refused);
+        let json = failure.to_json();
+        assert_eq!(json["error"]["code"], "X811-4010");
+        assert_eq!(json["error"]["exit"], 1);
+        assert_eq!(
+            json["error"]["what_to_do"],
+            Code::OfferHashMismatch.what_to_do()
+        );
+        assert!(json["error"].get("details").is_none());
+    }
+
+    #[test]
+    fn nobody_there_is_exit_3_and_names_the_address() {
+        let failure = Failure::from(ClientError::Unreachable {
+            url: "http://127.0.0.1:8811/".to_owned(),
+            cause: "connection refused".to_owned(),
+        });
+        assert_eq!(failure.exit.code(), 3);
+        assert_eq!(
+            failure.to_json()["error"]["details"]["url"],
+            "http://127.0.0.1:8811/"
+        );
+        assert!(failure.what_to_do.contains("x811 serve"));
+    }
+}

@@ -1,0 +1,217 @@
+//! `x811 inbox`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use x811_client::http::{Cursor, InboxPage, InboxRequest, Incoming};
+use x811_protocol::did::Did;
+use x811_protocol::envelope::{VerifiedEnvelope, wire_json};
+use x811_protocol::payload::{PayloadRules, facts};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::narrate;
+use crate::output::{Out, Report, Tone};
+use crate::terminal::shorten;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only messages behind this place; `next` of the call before
+    #[arg(long, value_name = "CURSOR")]
+    after: Option<String>,
+    /// How many messages at most, up to 50
+    #[arg(long, value_name = "N")]
+    limit: Option<u16>,
+    /// How long to wait for the first one
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    wait: u64,
+}
+
+/// How long one request to the ledger waits, in milliseconds.
+const POLL_MS: u64 = 20_000;
+
+/// The parts of a payload that are text for a person, and what they are called here.
+const FREE_TEXT: [(&str, &str); 9] = [
+    ("deliverables", "deliverables"),
+    ("terms", "terms"),
+    ("parameters", "parameters"),
+    ("content", "content"),
+    ("result_url", "content at"),
+    ("reason", "reason"),
+    ("dispute_reason", "reason"),
+    ("message", "message"),
+    ("text", "text"),
+];
+
+/// Shows messages. Only those whose sender signed them.
+pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let identity = context.identity()?;
+    let client = context.client()?;
+    let mut request = InboxRequest {
+        after: args.after.map(Cursor::from),
+        limit: args.limit,
+        wait_ms: 0,
+    };
+    let until = context
+        .now()
+        .saturating_add_ms(args.wait.saturating_mul(1_000));
+    let page = loop {
+        request.wait_ms = until.since(context.now()).min(POLL_MS);
+        let asked_at = context.now();
+        let page = client.inbox(identity.did, &request).await?;
+        if !page.messages.is_empty() || !page.unverified.is_empty() || context.now() >= until {
+            break page;
+        }
+        request.after = page.next.or(request.after);
+        // A ledger that does not wait is not asked more than once a second.
+        if context.now().since(asked_at) < 1_000 {
+            context.clock.pause(1_000).await;
+        }
+    };
+    out.report(&Inbox::new(identity.did, &page));
+    Ok(Exit::Ok)
+}
+
+#[derive(Serialize)]
+struct Inbox {
+    agent: Did,
+    messages: Vec<Message>,
+    /// Messages that must not be believed.
+    unverified: Vec<Value>,
+    next: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Message {
+    position: u64,
+    says: String,
+    envelope: Value,
+    #[serde(skip)]
+    fields: Vec<(&'static str, String)>,
+}
+
+impl Inbox {
+    fn new(agent: Did, page: &InboxPage) -> Inbox {
+        let unverified = page.unverified.iter();
+        Inbox {
+            agent,
+            messages: page.messages.iter().map(Message::new).collect(),
+            unverified: unverified
+                .map(|bad| json!({"position": bad.position, "cause": bad.cause}))
+                .collect(),
+            next: page.next.as_ref().map(Cursor::to_string),
+        }
+    }
+}
+
+impl Message {
+    fn new(incoming: &Incoming) -> Message {
+        let envelope = &incoming.envelope;
+        let wire = wire_json(envelope.body(), &envelope.signature());
+        Message {
+            position: incoming.position,
+            says: says(envelope),
+            envelope: serde_json::from_slice(&wire).unwrap_or_default(),
+            fields: fields(envelope),
+        }
+    }
+}
+
+/// The message in a line; of a type of somebody's own, the type.
+fn says(envelope: &VerifiedEnvelope) -> String {
+    let header = envelope.header();
+    let rules = PayloadRules {
+        lenient_addresses: true,
+        ..PayloadRules::default()
+    };
+    match facts(
+        &header.message_type,
+        header.from,
+        envelope.payload(),
+        &rules,
+    ) {
+        Ok(facts) if header.message_type.as_str().starts_with("x811/") => narrate::message(&facts),
+        Ok(_) => header.message_type.to_string(),
+        Err(refusal) => format!("{}, malformed: {}", header.message_type, refusal.message),
+    }
+}
+
+fn fields(envelope: &VerifiedEnvelope) -> Vec<(&'static str, String)> {
+    let (header, payload) = (envelope.header(), envelope.payload());
+    let mut fields = vec![
+        ("from", header.from.to_string()),
+        ("at", header.created_ms.to_rfc3339()),
+        ("id", header.id.to_string()),
+    ];
+    if let Some(Value::String(interaction)) = payload.get("request_id") {
+        fields.push(("interaction", shorten(interaction)));
+    }
+    for (member, name) in FREE_TEXT {
+        let text = match payload.get(member) {
+            None => continue,
+            Some(Value::String(text)) => shorten(text),
+            Some(Value::Object(object)) if object.is_empty() => continue,
+            Some(other) => shorten(&other.to_string()),
+        };
+        fields.push((name, text));
+    }
+    fields
+}
+
+impl Report for Inbox {
+    fn print(&self, out: &mut Out) {
+        if self.messages.is_empty() && self.unverified.is_empty() {
+            out.line("no messages");
+        }
+        for message in &self.messages {
+            out.heading(Tone::Plain, &message.says);
+            out.fields(&message.fields);
+            out.gap();
+        }
+        for bad in &self.unverified {
+            let (position, cause) = (&bad["position"], bad["cause"].as_str());
+            let cause = cause.unwrap_or_default();
+            out.heading(
+                Tone::Bad,
+                format_args!("not shown: record {position}, {cause}"),
+            );
+        }
+        if let Some(next) = &self.next {
+            out.line(format_args!("later ones: x811 inbox --after {next}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::tests::kept;
+
+    #[test]
+    fn a_hostile_message_cannot_touch_the_terminal() {
+        let evil = "\x1b[2J\u{202e}gnp.exe";
+        let inbox = Inbox {
+            agent: "did:x811:019c8c61-8129-7511-9f31-aa5142e65448"
+                .parse()
+                .unwrap(),
+            messages: vec![Message {
+                position: 1,
+                says: evil.to_owned(),
+                envelope: json!({ "payload": evil }),
+                fields: vec![("reason", evil.to_owned())],
+            }],
+            unverified: vec![json!({"position": 2, "cause": evil})],
+            next: Some(evil.to_owned()),
+        };
+        for json in [false, true] {
+            let (mut out, text, _) = kept(json);
+            out.report(&inbox);
+            let text = text.text();
+            assert!(
+                !text.contains('\x1b') && !text.contains('\u{202e}'),
+                "{text}"
+            );
+            assert!(text.contains("gnp.exe"), "{text}");
+        }
+    }
+}

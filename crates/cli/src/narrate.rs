@@ -1,0 +1,280 @@
+//! What a record or message says, in one line a newcomer understands.
+
+use x811_protocol::envelope::MessageType;
+use x811_protocol::event::{EnvelopeAccepted, Event, Evidence, FindingStatus, Looked, RefutedCause, Window};
+use x811_protocol::facts::{Facts, Location, OfferFacts, PaymentFacts, RequestFacts, ResultFacts};
+use x811_protocol::money::MicroUsdc;
+use x811_protocol::observation::BlindCause;
+use x811_protocol::time::TimestampMs;
+
+/// An amount with its currency.
+pub(crate) fn usdc(amount: MicroUsdc) -> String {
+    format!("{} USDC", amount.to_usdc_decimal())
+}
+
+/// A moment, and how far it is from now.
+pub(crate) fn moment(at: TimestampMs, now: TimestampMs) -> String {
+    let seconds = |ms: u64| ms.div_ceil(1_000);
+    let distance = if at >= now {
+        format!("in {} s", seconds(at.since(now)))
+    } else {
+        format!("{} s ago", seconds(now.since(at)))
+    };
+    format!("{} ({distance})", at.to_rfc3339())
+}
+
+/// The first digits of a hash, enough to recognise it.
+pub(crate) fn short_hash(hash: impl ToString) -> String {
+    let text = hash.to_string();
+    match text.char_indices().nth(14) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// What a message says.
+pub(crate) fn message(facts: &Facts) -> String {
+    match facts {
+        Facts::Request(facts) => request(facts),
+        Facts::Offer(facts) => offer(facts),
+        Facts::Accept(facts) => format!("ACCEPT of offer {}", facts.offer_id),
+        Facts::Reject(facts) => format!("REJECT: {}", facts.code),
+        Facts::Result(facts) => result(facts),
+        Facts::Verify(facts) => match facts.dispute_code {
+            None => "VERIFY: the result is good".to_owned(),
+            Some(code) => format!("VERIFY: disputed, {code}"),
+        },
+        Facts::Payment(facts) => payment(facts),
+        Facts::Error(facts) => format!("ERROR {} {}", facts.code, facts.code.name()),
+        Facts::Custom(_) => "a message of its own type".to_owned(),
+    }
+}
+
+fn request(facts: &RequestFacts) -> String {
+    format!(
+        "REQUEST: {}, at most {}, within {} s of work, policy {}",
+        facts.task_type,
+        usdc(facts.max_budget),
+        facts.deadline_s,
+        facts.acceptance_policy
+    )
+}
+
+fn offer(facts: &OfferFacts) -> String {
+    format!(
+        "OFFER: {} + {} fee = {}, {} s of work",
+        facts.price.to_usdc_decimal(),
+        facts.protocol_fee.to_usdc_decimal(),
+        usdc(facts.total_cost),
+        facts.estimated_time_s
+    )
+}
+
+fn result(facts: &ResultFacts) -> String {
+    let place = match (facts.location, facts.content_matches) {
+        (Location::Inline, Some(false)) => "inline, and it does NOT have the stated hash",
+        (Location::Inline, _) => "inline, with the stated hash",
+        (Location::Url, _) => "behind a URL",
+    };
+    format!("RESULT: {}, {place}", facts.content_type)
+}
+
+fn payment(facts: &PaymentFacts) -> String {
+    let fee = facts.fee_tx_hash.map(|hash| format!(" and {hash}"));
+    format!(
+        "PAYMENT: {} by {}{} on {}",
+        usdc(facts.amount),
+        facts.tx_hash,
+        fee.unwrap_or_default(),
+        facts.network
+    )
+}
+
+/// What a record says.
+pub(crate) fn event(event: &Event) -> String {
+    match event {
+        Event::EnvelopeAccepted(accepted) => accepted_message(accepted),
+        Event::Lapsed(lapsed) => format!(
+            "the {} passed: {} {}",
+            window(lapsed.window),
+            lapsed.code,
+            lapsed.code.name()
+        ),
+        Event::Looked(looked) => look(looked),
+        Event::Seen(seen) => format!("{} is in block {}", seen.tx_hash, seen.block.number),
+        Event::Unseen(named) => format!("{} is in no block any more", named.tx_hash),
+        Event::Refuted(refuted) => {
+            format!("{} does not pay: {}", refuted.tx_hash, cause(refuted.cause))
+        }
+        Event::Confirmed(confirmed) => match confirmed.evidence.as_slice() {
+            [] => "paid: nothing was due".to_owned(),
+            evidence => format!("paid: {}", evidence_list(evidence)),
+        },
+        Event::Final(done) => format!(
+            "final: Base holds it for good at block {}",
+            done.head.number
+        ),
+        Event::Reversed(reversed) => format!("REVERSED: {} disappeared", reversed.tx_hash),
+        Event::Returned(named) => format!("{} is back", named.tx_hash),
+        Event::Late(late) => format!("paid late: {}", evidence_list(&late.evidence)),
+        Event::NoticeIssued(notice) => {
+            let code = notice
+                .code
+                .map(|code| format!(" of {code} {}", code.name()));
+            format!("notice{} to {}", code.unwrap_or_default(), notice.to)
+        }
+        Event::LedgerOpened(opened) => format!("the ledger {} was opened", opened.did),
+        Event::ParametersSet(_) => "the ledger's parameters were set".to_owned(),
+        Event::RulesChanged(_) => "the decision rules changed".to_owned(),
+        Event::LedgerKeyRotated(_) => "a key of the ledger was replaced".to_owned(),
+        Event::LedgerResumed(resumed) => {
+            format!("the ledger is back after {} ms", resumed.gap_ms)
+        }
+        Event::BodiesErased(_) => "bodies of finished interactions were erased".to_owned(),
+        Event::NetworkBlind(blind) => {
+            format!("the network is out of sight: {}", why_blind(blind.cause))
+        }
+        Event::NetworkSighted(sighted) => {
+            format!("the network is in sight, block {}", sighted.head.number)
+        }
+        Event::AgentRegistered(registered) => {
+            format!("{} registered", registered.envelope.from)
+        }
+        Event::AgentUpdated(updated) => format!("{} changed its entry", updated.envelope.from),
+        Event::KeyRotated(rotated) => format!("{} replaced a key", rotated.envelope.from),
+        Event::AgentDeactivated(changed) => format!("{} is deactivated", changed.envelope.from),
+        Event::AgentReactivated(changed) => format!("{} is active again", changed.envelope.from),
+        Event::AgentRevoked(changed) => format!("{} is revoked", changed.envelope.from),
+        Event::StateRoot(_) => "root of all states".to_owned(),
+    }
+}
+
+/// A message of its own type is named by that type.
+fn accepted_message(accepted: &EnvelopeAccepted) -> String {
+    match &accepted.envelope.message_type {
+        MessageType::Custom(custom) => custom.as_str().to_owned(),
+        MessageType::Core(_) => message(&accepted.facts),
+    }
+}
+
+/// The window's name in a sentence.
+fn window(window: Window) -> &'static str {
+    match window {
+        Window::Offer => "time for an OFFER",
+        Window::Accept => "time for an ACCEPT",
+        Window::Result => "time for the RESULT",
+        Window::Verify => "time for the VERIFY",
+        Window::Payment => "time for the PAYMENT",
+        Window::Confirmation => "time for the confirmation",
+    }
+}
+
+fn look(looked: &Looked) -> String {
+    let findings: Vec<String> = looked
+        .finding
+        .iter()
+        .map(|finding| {
+            let status = match (finding.status, finding.depth) {
+                (FindingStatus::NotFound, _) => "not found".to_owned(),
+                (FindingStatus::Seen, Some(depth)) => format!("{depth} blocks deep"),
+                (FindingStatus::Seen, None) => "in a block".to_owned(),
+                (FindingStatus::Insufficient, _) => "not enough".to_owned(),
+                (FindingStatus::Refuted, _) => "refuted".to_owned(),
+            };
+            format!("{} {status}", short_hash(finding.tx_hash))
+        })
+        .collect();
+    format!(
+        "look {} of 4 at block {}: {}",
+        looked.look,
+        looked.head.number,
+        findings.join(", ")
+    )
+}
+
+/// Why a transaction does not pay.
+pub(crate) fn cause(cause: RefutedCause) -> &'static str {
+    match cause {
+        RefutedCause::Reverted => "it reverted",
+        RefutedCause::WrongToken => "it moved no USDC",
+        RefutedCause::UsedAlready => "it already paid another interaction",
+        RefutedCause::OlderThanAccept => "it is older than the ACCEPT",
+        RefutedCause::Short => "it is too little",
+        RefutedCause::OtherPayee => "it paid somebody else",
+    }
+}
+
+fn why_blind(cause: BlindCause) -> &'static str {
+    match cause {
+        BlindCause::Unreachable => "no endpoint answers",
+        BlindCause::StaleHead => "the newest block is old",
+        BlindCause::WrongChain => "an endpoint answers for another chain",
+    }
+}
+
+/// Each transaction with its block and depth.
+pub(crate) fn evidence_list(evidence: &[Evidence]) -> String {
+    let each: Vec<String> = evidence
+        .iter()
+        .map(|seen| {
+            format!(
+                "{} in block {} of {}, {} deep",
+                seen.tx_hash, seen.block.number, seen.network, seen.depth
+            )
+        })
+        .collect();
+    each.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn distances_are_in_whole_seconds() {
+        let at = TimestampMs::new;
+        let table = [
+            (1_000, 1_000, "in 0 s"),
+            (2_001, 1_000, "in 2 s"),
+            (1_000, 61_000, "60 s ago"),
+        ];
+        for (then, now, expected) in table {
+            let text = moment(at(then), at(now));
+            assert!(text.ends_with(&format!("({expected})")), "{text}");
+        }
+    }
+
+    #[test]
+    fn hashes_are_cut_to_what_one_recognises() {
+        assert_eq!(short_hash("0x0123456789abcdef0123"), "0x0123456789ab…");
+        assert_eq!(short_hash("short"), "short");
+    }
+
+    #[test]
+    fn records_read_as_sentences() {
+        let hash = format!("0x{}", "ab".repeat(32));
+        let block = json!({"number": 20, "hash": hash, "timestamp_s": 1});
+        let lapsed = json!({"type": "lapsed", "window": "payment", "code": "X811-4024"});
+        let looked = json!({"type": "looked", "look": 2, "due_at_ms": 1, "head": block,
+            "finding": [{"tx_hash": hash, "status": "seen", "depth": 3}]});
+        let table = [
+            (
+                lapsed,
+                "the time for the PAYMENT passed: X811-4024 PAYMENT_TIMEOUT".to_owned(),
+            ),
+            (
+                looked,
+                "look 2 of 4 at block 20: 0xabababababab… 3 blocks deep".to_owned(),
+            ),
+            (
+                json!({"type": "returned", "tx_hash": hash}),
+                format!("{hash} is back"),
+            ),
+        ];
+        for (value, expected) in table {
+            assert_eq!(event(&Event::from_value(&value).unwrap()), expected);
+        }
+    }
+}

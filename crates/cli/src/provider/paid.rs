@@ -1,0 +1,180 @@
+//! `x811 provider paid`.
+
+use serde::Serialize;
+use x811_client::payment_status::{
+    Declared, PaymentStatus, Settled, Unpaid, UnpaidCause, Waiting, payment_status,
+};
+use x811_client::transcript::Transcript;
+use x811_protocol::evm::EvmAddress;
+use x811_protocol::id::InteractionId;
+use x811_protocol::time::TimestampMs;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::narrate::{self, moment, usdc};
+use crate::output::{Out, Report, Tone};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Which interaction
+    interaction: InteractionId,
+}
+
+/// Answers paid, not yet, or no, with the transaction and why.
+pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let client = context.client()?;
+    let transcript = Transcript::fetch(&client, args.interaction).await?;
+    let answer = Answer::new(&transcript, context.now());
+    out.report(&answer);
+    Ok(answer.exit())
+}
+
+#[derive(Serialize)]
+struct Answer {
+    interaction: InteractionId,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_usdc: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payee: Option<String>,
+    #[serde(flatten)]
+    status: PaymentStatus,
+    why: String,
+    #[serde(skip)]
+    now: TimestampMs,
+}
+
+impl Answer {
+    fn new(transcript: &Transcript, now: TimestampMs) -> Answer {
+        let status = payment_status(transcript);
+        let why = match &status {
+            PaymentStatus::Yes(settled) => why_paid(settled),
+            PaymentStatus::NotYet(waiting) => why_waiting(waiting, now),
+            PaymentStatus::No(unpaid) => why_unpaid(unpaid),
+        };
+        let total = transcript.offer().map(|(_, offer)| offer.total_cost);
+        Answer {
+            interaction: transcript.id(),
+            state: transcript.view.state.as_str(),
+            total_usdc: total.map(|total| total.to_usdc_decimal()),
+            payee: transcript.payee().map(EvmAddress::to_checksum),
+            status,
+            why,
+            now,
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        match self.status {
+            PaymentStatus::Yes(_) => Exit::Ok,
+            PaymentStatus::NotYet(_) => Exit::NotYetPaid,
+            PaymentStatus::No(_) => Exit::NotPaid,
+        }
+    }
+
+    fn transactions(&self) -> &[Declared] {
+        match &self.status {
+            PaymentStatus::NotYet(Waiting::Confirmation { transactions, .. }) => transactions,
+            PaymentStatus::No(unpaid) => &unpaid.transactions,
+            PaymentStatus::Yes(_) | PaymentStatus::NotYet(_) => &[],
+        }
+    }
+}
+
+fn why_paid(settled: &Settled) -> String {
+    match (settled.evidence.is_empty(), settled.late) {
+        (true, _) => "nothing was due".to_owned(),
+        (false, false) => "the transfer is confirmed on chain".to_owned(),
+        (false, true) => "the transfer came after the interaction had been disputed".to_owned(),
+    }
+}
+
+fn why_waiting(waiting: &Waiting, now: TimestampMs) -> String {
+    match waiting {
+        Waiting::Work { state } => format!("nothing is due yet: the interaction is {state}"),
+        Waiting::Payment {
+            deadline_at_ms: Some(deadline),
+        } => format!("the initiator has to pay until {}", moment(*deadline, now)),
+        Waiting::Payment {
+            deadline_at_ms: None,
+        } => "the initiator has to pay".to_owned(),
+        Waiting::Confirmation { looks, .. } => {
+            format!("the initiator says it paid; not confirmed yet, {looks} of 4 looks failed")
+        }
+    }
+}
+
+fn why_unpaid(unpaid: &Unpaid) -> String {
+    match &unpaid.why {
+        UnpaidCause::Rejected => "the initiator turned the offer down".to_owned(),
+        UnpaidCause::Lapsed { code } => format!("{code} {}", code.name()),
+        UnpaidCause::ResultDisputed { dispute_code } => {
+            let code = dispute_code.map(|code| format!(": {code}"));
+            format!(
+                "the initiator disputes the result{}",
+                code.unwrap_or_default()
+            )
+        }
+        UnpaidCause::NoPayment { code } => {
+            format!(
+                "no transaction the initiator named pays: {code} {}",
+                code.name()
+            )
+        }
+        UnpaidCause::Reversed { tx_hash } => {
+            format!("{tx_hash} was confirmed and then disappeared from the chain")
+        }
+    }
+}
+
+impl Report for Answer {
+    fn print(&self, out: &mut Out) {
+        let (tone, word) = match self.status {
+            PaymentStatus::Yes(_) => (Tone::Good, "PAID"),
+            PaymentStatus::NotYet(_) => (Tone::Waiting, "NOT YET"),
+            PaymentStatus::No(_) => (Tone::Bad, "NO"),
+        };
+        out.heading(tone, format_args!("{word}: {}", self.why));
+        let mut fields = vec![(
+            "interaction",
+            format!("{}, {}", self.interaction, self.state),
+        )];
+        let total = self.total_usdc.as_ref();
+        fields.extend(total.map(|total| ("due", format!("{total} USDC"))));
+        fields.extend(self.payee.iter().map(|payee| ("to", payee.clone())));
+        if let PaymentStatus::Yes(settled) = &self.status {
+            fields.extend(evidence(settled, self.now));
+        }
+        let transactions = self.transactions().iter();
+        fields.extend(transactions.map(|declared| ("transaction", standing(declared))));
+        out.fields(&fields);
+    }
+}
+
+fn evidence(settled: &Settled, now: TimestampMs) -> Vec<(&'static str, String)> {
+    let mut fields = vec![("paid", usdc(settled.amount))];
+    for seen in &settled.evidence {
+        fields.push(("transaction", seen.tx_hash.to_string()));
+        let (number, network) = (seen.block.number, &seen.network);
+        let text = format!(
+            "{number} of {network}, {} blocks deep when confirmed",
+            seen.depth
+        );
+        fields.push(("block", text));
+    }
+    let at = moment(settled.recorded_at_ms, now);
+    fields.push(("recorded", format!("position {}, {at}", settled.position)));
+    fields.push(("record hash", settled.record_hash.to_string()));
+    fields
+}
+
+fn standing(declared: &Declared) -> String {
+    let standing = match (declared.refuted, declared.block_number, declared.depth) {
+        (Some(cause), _, _) => format!("does not pay: {}", narrate::cause(cause)),
+        (None, Some(number), Some(depth)) => format!("in block {number}, {depth} deep"),
+        (None, Some(number), None) => format!("in block {number}"),
+        (None, None, _) => "not found on chain".to_owned(),
+    };
+    format!("{} {standing}", declared.tx_hash)
+}

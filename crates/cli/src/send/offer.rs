@@ -1,0 +1,59 @@
+//! `x811 send offer`.
+
+use x811_client::compose::Offer;
+use x811_protocol::evm::EvmAddress;
+use x811_protocol::id::InteractionId;
+use x811_protocol::money::MicroUsdc;
+
+use super::case::{Case, Party};
+use super::sent::Sent;
+use super::{account, usdc};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::narrate;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Which interaction
+    interaction: InteractionId,
+    /// What you get; the initiator pays 2.5 % protocol fee on top
+    #[arg(long, value_name = "USDC", value_parser = usdc)]
+    price: MicroUsdc,
+    /// How long the work will take
+    #[arg(long, value_name = "SECONDS")]
+    time: u64,
+    /// What you will deliver; repeat for more
+    #[arg(
+        long = "deliverable",
+        value_name = "TEXT",
+        default_value = "the result"
+    )]
+    deliverables: Vec<String>,
+    /// How long the offer stands; the ledger caps it at 300
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    expiry: u64,
+    /// Further conditions
+    #[arg(long)]
+    terms: Option<String>,
+    /// Where to be paid; your registered wallet without it
+    #[arg(long, value_name = "ADDRESS", value_parser = account)]
+    payment_address: Option<EvmAddress>,
+}
+
+/// Makes a binding offer.
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
+    let case = Case::open(context, args.interaction, Party::Provider).await?;
+    let offer = Offer {
+        interaction: args.interaction,
+        price: args.price,
+        estimated_time_s: args.time,
+        deliverables: args.deliverables,
+        expiry_s: args.expiry,
+        terms: args.terms,
+        payment_address: args.payment_address,
+    };
+    let total = narrate::usdc(offer.total_cost()?);
+    let fee = args.price.protocol_fee().to_usdc_decimal();
+    let sent = case.say(&offer).await?;
+    Ok(sent.note("total", format!("{total}, {fee} of it protocol fee")))
+}

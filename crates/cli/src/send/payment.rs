@@ -1,0 +1,87 @@
+//! `x811 send payment`.
+
+use x811_client::compose::Payment;
+use x811_protocol::evm::{EvmAddress, TxHash};
+use x811_protocol::id::InteractionId;
+use x811_protocol::money::MicroUsdc;
+
+use super::case::{Case, Party};
+use super::sent::Sent;
+use super::{account, usdc};
+use crate::context::Context;
+use crate::failure::Failure;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Which interaction
+    interaction: InteractionId,
+    /// The transaction that paid
+    #[arg(long, value_name = "HASH")]
+    tx: TxHash,
+    /// The transaction that moved the fee, if it was another one
+    #[arg(long, value_name = "HASH")]
+    fee_tx: Option<TxHash>,
+    /// The network; not needed when the ledger has only one
+    #[arg(long, value_name = "NAME")]
+    network: Option<String>,
+    /// What was paid in all; the offer's total without it
+    #[arg(long, value_name = "USDC", value_parser = usdc)]
+    amount: Option<MicroUsdc>,
+    /// The account that paid; your agent's wallet without it
+    #[arg(long, value_name = "ADDRESS", value_parser = account)]
+    payer: Option<EvmAddress>,
+}
+
+/// Names a transfer that was made elsewhere.
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
+    let case = Case::open(context, args.interaction, Party::Initiator).await?;
+    let network = network_name(&case, args.network).await?;
+    let wallet = case.identity.wallet_key.as_ref().map(|key| key.address());
+    let payer = args.payer.or(wallet).ok_or_else(|| {
+        Failure::usage("the agent has no wallet").hint("name the account that paid with --payer")
+    })?;
+    let (offer_id, offer) = case.offer()?;
+    let payment = Payment {
+        interaction: args.interaction,
+        offer_id,
+        tx_hash: args.tx,
+        fee_tx_hash: args.fee_tx,
+        amount: args.amount.unwrap_or(offer.total_cost),
+        network,
+        payer,
+        payee: payee(&case)?,
+    };
+    case.say(&payment).await
+}
+
+/// Who has to be paid, as fixed by the OFFER.
+pub(crate) fn payee(case: &Case<'_>) -> Result<EvmAddress, Failure> {
+    let (_, offer) = case.offer()?;
+    let fixed = offer.payment_address.or(case.transcript.payee());
+    fixed.ok_or_else(|| Failure::internal("the OFFER fixes no account to pay"))
+}
+
+async fn network_name(case: &Case<'_>, name: Option<String>) -> Result<String, Failure> {
+    match name {
+        Some(name) => Ok(name),
+        None => Ok(network(case, None).await?.name),
+    }
+}
+
+/// The network to pay on, as the ledger describes it.
+pub(crate) async fn network(
+    case: &Case<'_>,
+    name: Option<&str>,
+) -> Result<x811_client::http::NetworkInfo, Failure> {
+    let info = case.client.info().await?;
+    if let Some(network) = info.network(name) {
+        return Ok(network.clone());
+    }
+    let names: Vec<&str> = info
+        .networks
+        .iter()
+        .map(|network| network.name.as_str())
+        .collect();
+    let message = format!("this ledger settles on: {}", names.join(", "));
+    Err(Failure::usage(&message).hint("name one with --network"))
+}

@@ -1,0 +1,106 @@
+//! `x811 send request`.
+
+use serde_json::{Map, Value};
+use x811_client::compose::Request;
+use x811_protocol::did::Did;
+use x811_protocol::facts::AcceptancePolicy;
+use x811_protocol::id::Nonce;
+use x811_protocol::money::MicroUsdc;
+
+use super::sent::{Sent, deliver};
+use super::{json_object, usdc};
+use crate::context::Context;
+use crate::failure::Failure;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The provider
+    #[arg(long, value_name = "DID")]
+    to: Did,
+    /// What to do: a capability the provider registered
+    #[arg(long)]
+    task: String,
+    /// The most you pay, protocol fee included
+    #[arg(long, value_name = "USDC", value_parser = usdc)]
+    budget: MicroUsdc,
+    /// How long the work may take
+    #[arg(long, value_name = "SECONDS")]
+    deadline: u64,
+    /// How you judge offers: auto, human_approval, threshold
+    #[arg(long, default_value = "auto")]
+    policy: AcceptancePolicy,
+    /// Up to which total policy `threshold` accepts without you
+    #[arg(long, value_name = "USDC", value_parser = usdc)]
+    threshold: Option<MicroUsdc>,
+    /// One parameter of the task; repeat for more; the value is JSON or else a string
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parameter)]
+    parameters: Vec<(String, Value)>,
+    /// All parameters as a JSON object, or @FILE with one
+    #[arg(
+        long = "parameters",
+        value_name = "JSON",
+        conflicts_with = "parameters"
+    )]
+    object: Option<String>,
+    /// The same key with the same request opens only one interaction; made up without one
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    /// Recorded with the request; the ledger never calls it
+    #[arg(long, value_name = "URL")]
+    callback_url: Option<String>,
+}
+
+/// Opens an interaction.
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
+    let parameters: Map<String, Value> = match &args.object {
+        Some(text) => json_object(text)?,
+        None => args.parameters.into_iter().collect(),
+    };
+    let idempotency_key = match args.idempotency_key {
+        Some(key) => key,
+        None => Nonce::from_random(context.entropy.array()?).to_string(),
+    };
+    let request = Request {
+        task_type: args.task,
+        parameters,
+        max_budget: args.budget,
+        deadline_s: args.deadline,
+        acceptance_policy: args.policy,
+        threshold_amount: args.threshold,
+        callback_url: args.callback_url,
+        idempotency_key: idempotency_key.clone(),
+    };
+    let (identity, client) = (context.identity()?, context.client()?);
+    let sent = deliver(context, &client, &identity, args.to, &request).await?;
+    Ok(sent.note("idempotency key", idempotency_key))
+}
+
+fn parameter(text: &str) -> Result<(String, Value), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    let json = serde_json::from_str(value);
+    let value = json.unwrap_or_else(|_| Value::String(value.to_owned()));
+    Ok((name.to_owned(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn parameters_are_json_or_text() {
+        let table = [
+            ("n=1", json!(1)),
+            ("n=true", json!(true)),
+            ("n=[1,\"a\"]", json!([1, "a"])),
+            ("n=ETH", json!("ETH")),
+            ("n=a=b", json!("a=b")),
+            ("n=", json!("")),
+        ];
+        for (text, expected) in table {
+            assert_eq!(parameter(text), Ok(("n".to_owned(), expected)));
+        }
+        assert!(parameter("n").is_err());
+    }
+}

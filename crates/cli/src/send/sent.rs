@@ -1,0 +1,146 @@
+//! Sealing, sending, and saying what came of it.
+
+use serde::Serialize;
+use serde_json::json;
+use x811_client::compose::Payload;
+use x811_client::http::{Accepted, ClientError, LedgerClient};
+use x811_client::identity::Identity;
+use x811_protocol::did::Did;
+use x811_protocol::envelope::{CoreType, MessageType, SealedEnvelope};
+use x811_protocol::id::EnvelopeId;
+use x811_protocol::time::TimestampMs;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::narrate::{moment, short_hash};
+use crate::output::{Out, Report, Tone};
+
+/// An accepted message.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Sent {
+    #[serde(rename = "type")]
+    message_type: MessageType,
+    to: Did,
+    /// An equal message had been accepted before; this is its outcome.
+    repeated: bool,
+    #[serde(flatten)]
+    pub(crate) accepted: Accepted,
+    /// What else is worth saying.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<Note>,
+    #[serde(skip)]
+    now: TimestampMs,
+}
+
+/// A name and a value.
+#[derive(Debug, Clone, Serialize)]
+struct Note {
+    name: &'static str,
+    value: String,
+}
+
+/// Seals a message, sends it and waits until it is durable.
+pub(crate) async fn deliver(
+    context: &Context,
+    client: &LedgerClient,
+    identity: &Identity,
+    to: Did,
+    payload: &dyn Payload,
+) -> Result<Sent, Failure> {
+    let sealed = context.composer(identity).seal(to, payload)?;
+    let accepted = client
+        .send(&sealed)
+        .await
+        .map_err(|error| undelivered(error, &sealed))?;
+    Ok(Sent {
+        message_type: sealed.header.message_type,
+        to,
+        repeated: accepted.envelope_id != sealed.header.id,
+        accepted,
+        notes: Vec::new(),
+        now: context.now(),
+    })
+}
+
+/// Names the envelope, so that its fate can be asked for later.
+fn undelivered(error: ClientError, sealed: &SealedEnvelope) -> Failure {
+    let is_unknown = matches!(error, ClientError::Unreachable { .. });
+    let failure = Failure::from(error);
+    if !is_unknown {
+        return failure;
+    }
+    let id: EnvelopeId = sealed.header.id;
+    let what_to_do = format!(
+        "{}; whether envelope {id} was accepted is not known: look at the interaction's history \
+         before you send it anew",
+        failure.what_to_do
+    );
+    failure
+        .with_details(json!({ "envelope_id": id }))
+        .hint(what_to_do)
+}
+
+impl Sent {
+    /// Adds something worth saying.
+    pub(crate) fn note(mut self, name: &'static str, value: impl ToString) -> Sent {
+        let value = value.to_string();
+        self.notes.push(Note { name, value });
+        self
+    }
+
+    /// What the sender or its counterparty does next.
+    fn next(&self) -> Option<String> {
+        let interaction = self.accepted.interaction_id?;
+        let MessageType::Core(core) = &self.message_type else {
+            return None;
+        };
+        let next = match core {
+            CoreType::Request => "the provider answers with an OFFER: x811 inbox --wait 60".into(),
+            CoreType::Offer => "the initiator accepts or rejects: x811 inbox --wait 300".into(),
+            CoreType::Accept => "the provider works and delivers: x811 inbox --wait 300".into(),
+            CoreType::Result => "the initiator verifies within the deadline".into(),
+            CoreType::Verify => format!("pay: x811 pay {interaction} --rpc URL"),
+            CoreType::Payment => {
+                format!("the ledger looks for the transfer: x811 provider paid {interaction}")
+            }
+            CoreType::Reject | CoreType::Error => return None,
+        };
+        Some(next)
+    }
+}
+
+impl Report for Sent {
+    fn print(&self, out: &mut Out) {
+        let repeated = if self.repeated {
+            " before; nothing new was recorded"
+        } else {
+            ""
+        };
+        let heading = format!("{} accepted{repeated}", self.message_type);
+        out.heading(Tone::Good, heading);
+        let accepted = &self.accepted;
+        let mut fields = Vec::new();
+        fields.extend(
+            accepted
+                .interaction_id
+                .map(|id| ("interaction", id.to_string())),
+        );
+        fields.extend(accepted.state.map(|state| ("state", state.to_string())));
+        let deadline = accepted.deadline_at_ms.map(|at| moment(at, self.now));
+        fields.extend(deadline.map(|deadline| ("deadline", deadline)));
+        fields.extend(
+            self.notes
+                .iter()
+                .map(|note| (note.name, note.value.clone())),
+        );
+        let hash = short_hash(accepted.record_hash);
+        fields.push((
+            "recorded",
+            format!("position {}, hash {hash}", accepted.position),
+        ));
+        let disputed = self.notes.iter().any(|note| note.name == "disputed");
+        let next = self.next().filter(|_| !disputed);
+        fields.extend(next.map(|next| ("next", next)));
+        out.fields(&fields);
+    }
+}

@@ -1,0 +1,185 @@
+//! The real `x811` binary, run the way a user runs it.
+
+#![expect(
+    clippy::expect_used,
+    reason = "a harness stops the test at once, and the message names what was missing"
+)]
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// The binary beside the tests that run.
+///
+/// # Panics
+/// When it has not been built: a test of another package does not build it.
+#[must_use]
+pub fn x811() -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows its own path");
+    let profile = test
+        .ancestors()
+        .nth(2)
+        .expect("tests run from <profile>/deps");
+    let binary = profile.join("x811");
+    assert!(
+        binary.exists(),
+        "{} is missing: run scripts/test.sh, or `cargo build --workspace --bins` first",
+        binary.display()
+    );
+    binary
+}
+
+/// Runs `x811` to its end.
+///
+/// # Panics
+/// When it cannot be started.
+#[must_use]
+pub fn run(arguments: &[&str]) -> Finished {
+    let output = Command::new(x811())
+        .args(arguments)
+        .output()
+        .expect("the binary starts");
+    Finished::from(output)
+}
+
+/// How a command ended.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    /// Exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl From<Output> for Finished {
+    fn from(output: Output) -> Finished {
+        Finished {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Finished {
+    /// Standard output as one JSON value.
+    ///
+    /// # Panics
+    /// When it is none.
+    #[must_use]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
+    }
+
+    /// The same, once the command has succeeded.
+    ///
+    /// # Panics
+    /// When it has not.
+    #[must_use]
+    pub fn ok(self) -> Finished {
+        assert_eq!(self.code, Some(0), "the command failed: {self:?}");
+        self
+    }
+}
+
+/// A running `x811 serve`, killed when dropped.
+#[derive(Debug)]
+pub struct Server {
+    process: Child,
+    url: String,
+}
+
+impl Server {
+    /// Starts a ledger in `data_dir` on a free port and waits until it says where it listens.
+    ///
+    /// # Errors
+    /// How it ended, when it did not start.
+    ///
+    /// # Panics
+    /// When the binary cannot be run at all.
+    pub fn start(data_dir: &Path, more: &[&str]) -> Result<Server, Finished> {
+        let mut process = Command::new(x811())
+            .args(["serve", "--listen", "127.0.0.1:0", "--open-reads"])
+            .arg("--data-dir")
+            .arg(data_dir)
+            .args(more)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let stdout = process.stdout.take().expect("stdout is piped");
+        let mut lines = BufReader::new(stdout).lines();
+        let mut said = String::new();
+        for line in lines.by_ref().map_while(Result::ok) {
+            said.push_str(&line);
+            said.push('\n');
+            if let Some(url) = url_in(&line) {
+                // Both pipes are read to their end, or the server would stop writing.
+                let mut stderr = process.stderr.take().expect("stderr is piped");
+                std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+                std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+                return Ok(Server { process, url });
+            }
+        }
+        let output = process
+            .wait_with_output()
+            .expect("a process that closed its pipes ends");
+        Err(Finished {
+            stdout: said,
+            ..Finished::from(output)
+        })
+    }
+
+    /// Base URL of its HTTP interface.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Ends it as a power cut would.
+    ///
+    /// # Panics
+    /// When it cannot be killed.
+    pub fn kill(mut self) {
+        self.process
+            .kill()
+            .expect("a running process can be killed");
+        self.process.wait().expect("a killed process ends");
+    }
+
+    /// Ends it as an operator would, with SIGTERM.
+    ///
+    /// # Panics
+    /// When it cannot be signalled, or does not end well.
+    pub fn stop(mut self) {
+        let signalled = Command::new("kill")
+            .args(["-TERM", &self.process.id().to_string()])
+            .status()
+            .expect("kill runs");
+        assert!(signalled.success(), "the server could not be signalled");
+        let status = self.process.wait().expect("a signalled process ends");
+        assert!(status.success(), "the server did not end well: {status}");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Already gone is as good.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The first http URL of a line.
+fn url_in(line: &str) -> Option<String> {
+    let start = line.find("http://127.0.0.1:")?;
+    let url: String = line[start..]
+        .chars()
+        .take_while(|c| c.is_ascii_alphanumeric() || ":/.".contains(*c))
+        .collect();
+    Some(url.trim_end_matches(['/', '.']).to_owned())
+}

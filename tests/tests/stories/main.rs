@@ -1,0 +1,13 @@
+//! The end-to-end stories: the real binary, a real Anvil, real SQLite, as a user would run them.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a story that cannot go on has failed, and says where"
+)]
+
+mod demo;
+mod kill;
+mod refusal;
+mod settlement;
+mod stage;
+mod tamper;

@@ -1,0 +1,115 @@
+//! Was the provider paid? Paid in full, never paid, and paid too little.
+
+use crate::stage::Stage;
+use x811_tests::anvil::{BASE_USDC, DEV_KEYS};
+
+/// The retry schedule, shortened at start as the demo does.
+const SHORT: [&str; 4] = [
+    "--confirmation-ms",
+    "5000",
+    "--looks-ms",
+    "2000,2000,2000,2000",
+];
+
+#[tokio::test]
+async fn ae_017_a_real_transfer_completes_the_interaction() {
+    let stage = Stage::set(&[]).await;
+    let bert = stage.cast().await;
+    let interaction = stage.deliver(&bert);
+    let before = stage.x811("bert", &["provider", "paid", &interaction]);
+    assert_eq!(before.code, Some(10), "nothing is paid yet: {before:?}");
+
+    let payment = stage.pay(&interaction);
+    let paid = stage.until_decided(&interaction).await;
+
+    assert_eq!(paid.code, Some(0), "{paid:?}");
+    assert!(
+        paid.stdout.contains("0x"),
+        "the answer names the transaction: {paid:?}"
+    );
+    let report = stage.audit();
+    assert_eq!(report["clean"], true, "{payment} {report}");
+    assert_eq!(report["interactions"]["completed"], 1);
+    assert_eq!(report["read_model"]["not_compared"], 0);
+    let envelopes = report["envelopes"].as_u64().unwrap();
+    assert_eq!(report["signatures_valid"].as_u64(), Some(envelopes));
+    assert_eq!(report["facts"]["proven"].as_u64(), Some(envelopes));
+}
+
+#[tokio::test]
+async fn ae_105_a_payment_that_never_comes_ends_in_dispute() {
+    let stage = Stage::set(&SHORT).await;
+    let bert = stage.cast().await;
+    let interaction = stage.deliver(&bert);
+    let nothing = format!("0x{}", "ab".repeat(32));
+    let _ = stage
+        .x811("ada", &["send", "payment", &interaction, "--tx", &nothing])
+        .ok();
+
+    let paid = stage.until_decided(&interaction).await;
+
+    assert_eq!(paid.code, Some(11), "{paid:?}");
+    assert!(paid.stdout.contains("X811-5030"), "{paid:?}");
+    let history = stage.x811("bert", &["history", &interaction]).ok();
+    assert_eq!(
+        history.stdout.matches("\"looked\"").count(),
+        4,
+        "{history:?}"
+    );
+    assert_eq!(stage.audit()["interactions"]["disputed"], 1);
+}
+
+#[tokio::test]
+async fn ax_017_a_payment_that_is_too_small_is_refuted_and_disputed() {
+    let stage = Stage::set(&SHORT).await;
+    let bert = stage.cast().await;
+    let interaction = stage.deliver(&bert);
+    let payee = stage.payee(&interaction);
+    let payer = stage.wallet_key("ada");
+    let short = stage.anvil.transfer(&payer, BASE_USDC, payee, 10_000).await;
+    let short = short.to_string();
+    let _ = stage
+        .x811("ada", &["send", "payment", &interaction, "--tx", &short])
+        .ok();
+
+    let paid = stage.until_decided(&interaction).await;
+
+    assert_eq!(paid.code, Some(11), "{paid:?}");
+    assert!(paid.stdout.contains("X811-5001"), "{paid:?}");
+    let report = stage.audit();
+    assert_eq!(report["clean"], true, "{report}");
+    assert_eq!(report["interactions"]["disputed"], 1);
+}
+
+#[tokio::test]
+async fn rule_18_a_strangers_transfer_cannot_be_claimed() {
+    let stage = Stage::set(&[]).await;
+    let bert = stage.cast().await;
+    let interaction = stage.deliver(&bert);
+    let payee = stage.payee(&interaction);
+    stage
+        .anvil
+        .mint(
+            BASE_USDC,
+            x811_tests::anvil::Anvil::dev_account(3).address(),
+            29_725,
+        )
+        .await;
+    let strangers = stage
+        .anvil
+        .transfer(DEV_KEYS[3], BASE_USDC, payee, 29_725)
+        .await;
+    let stranger = x811_tests::anvil::Anvil::dev_account(3)
+        .address()
+        .to_checksum(None);
+    let payment = [
+        "send",
+        "payment",
+        &interaction,
+        "--tx",
+        &strangers.to_string(),
+    ];
+    let refused = stage.x811("ada", &[&payment[..], &["--payer", &stranger]].concat());
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stdout.contains("X811-5002"), "{refused:?}");
+}

@@ -1,0 +1,167 @@
+//! What the stories play on: an Anvil with USDC where Base has it, a ledger, and two agents who act
+//! through the command line.
+
+use alloy::primitives::Address;
+use serde_json::Value;
+use std::path::PathBuf;
+use tempfile::TempDir;
+use x811_tests::anvil::{Anvil, BASE_USDC, LOCAL_CHAIN_ID};
+use x811_tests::binary::{Finished, Server, run};
+
+/// Test USDC that the initiator starts with, in micro-USDC.
+const PURSE_MICRO_USDC: u64 = 10_000_000;
+
+/// Wei that the initiator starts with, for gas.
+const GAS_WEI: u128 = 1_000_000_000_000_000_000;
+
+pub(crate) struct Stage {
+    pub(crate) anvil: Anvil,
+    pub(crate) folder: TempDir,
+    pub(crate) server: Option<Server>,
+    /// More options of `x811 serve`.
+    options: Vec<String>,
+}
+
+impl Stage {
+    /// A chain with a block a second, and a ledger on it.
+    pub(crate) async fn set(options: &[&str]) -> Stage {
+        let anvil = Anvil::start(LOCAL_CHAIN_ID, Some(1));
+        anvil.deploy_usdc(BASE_USDC).await;
+        let mut all = vec![
+            "--network".to_owned(),
+            "local".to_owned(),
+            "--rpc-url".to_owned(),
+            anvil.rpc_url(),
+            "--token".to_owned(),
+            BASE_USDC.to_string(),
+        ];
+        all.extend(options.iter().map(|option| (*option).to_owned()));
+        let mut stage = Stage {
+            anvil,
+            folder: TempDir::new().unwrap(),
+            server: None,
+            options: all,
+        };
+        stage.start();
+        stage
+    }
+
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// Starts the ledger again on the same directory.
+    pub(crate) fn start(&mut self) {
+        let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
+        let started = Server::start(&self.data_dir(), &options);
+        self.server = Some(started.unwrap_or_else(|ended| panic!("the ledger starts: {ended:?}")));
+    }
+
+    /// Ends the ledger as a power cut would.
+    pub(crate) fn kill(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.kill();
+        }
+    }
+
+    /// Runs `x811` as an agent of this stage.
+    pub(crate) fn x811(&self, agent: &str, arguments: &[&str]) -> Finished {
+        let home = self.folder.path().join("home");
+        let url = self
+            .server
+            .as_ref()
+            .map_or("http://127.0.0.1:1", Server::url);
+        let mut all = vec!["--ledger", url, "--home", home.to_str().unwrap(), "--json"];
+        if !agent.is_empty() {
+            all.extend(["--agent", agent]);
+        }
+        all.extend(arguments);
+        run(&all)
+    }
+
+    /// Makes Ada (who pays) and Bert (who works), registered and funded; returns Bert's DID.
+    pub(crate) async fn cast(&self) -> String {
+        for name in ["ada", "bert"] {
+            let _ = self.x811("", &["agent", "new", name]).ok();
+        }
+        let ada = self.x811("ada", &["agent", "register"]).ok().json();
+        let bert = self
+            .x811("bert", &["agent", "register", "--capability", "echo"])
+            .ok()
+            .json();
+        let wallet: Address = text(&ada, "wallet").parse().unwrap();
+        self.anvil.give_gas(wallet, GAS_WEI).await;
+        self.anvil.mint(BASE_USDC, wallet, PURSE_MICRO_USDC).await;
+        text(&bert, "did")
+    }
+
+    /// REQUEST to VERIFY; returns the interaction.
+    pub(crate) fn deliver(&self, bert: &str) -> String {
+        let request = [
+            "send", "request", "--to", bert, "--task", "echo", "--budget", "0.05",
+        ];
+        let request = [&request[..], &["--deadline", "60"]].concat();
+        let id = text(&self.x811("ada", &request).ok().json(), "interaction_id");
+        let offer = ["send", "offer", &id, "--price", "0.029", "--time", "5"];
+        let _ = self.x811("bert", &offer).ok();
+        let _ = self.x811("ada", &["send", "accept", &id]).ok();
+        let _ = self
+            .x811("bert", &["send", "result", &id, "--content", "hello"])
+            .ok();
+        let _ = self.x811("ada", &["send", "verify", &id]).ok();
+        id
+    }
+
+    /// Transfers and declares; returns the answer.
+    pub(crate) fn pay(&self, interaction: &str) -> Value {
+        let rpc_url = self.anvil.rpc_url();
+        self.x811("ada", &["pay", interaction, "--rpc", &rpc_url])
+            .ok()
+            .json()
+    }
+
+    /// Whom the OFFER says to pay.
+    pub(crate) fn payee(&self, interaction: &str) -> Address {
+        let paid = self.x811("bert", &["provider", "paid", interaction]).json();
+        text(&paid, "payee").parse().unwrap()
+    }
+
+    /// The Ethereum key of an agent, from its own file.
+    pub(crate) fn wallet_key(&self, agent: &str) -> String {
+        let file = self
+            .folder
+            .path()
+            .join("home/agents")
+            .join(format!("{agent}.json"));
+        let file: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        text(&file, "wallet_key")
+    }
+
+    /// Asks until `provider paid` gives another answer than "not yet".
+    pub(crate) async fn until_decided(&self, interaction: &str) -> Finished {
+        for _ in 0..240 {
+            let paid = self.x811("bert", &["provider", "paid", interaction]);
+            if paid.code != Some(10) {
+                return paid;
+            }
+            self.anvil.next_block().await;
+        }
+        panic!("nothing was decided within 240 blocks");
+    }
+
+    /// The audit of the data directory, which must be clean.
+    pub(crate) fn audit(&self) -> Value {
+        let data_dir = self.data_dir();
+        self.x811("", &["audit", data_dir.to_str().unwrap()])
+            .ok()
+            .json()
+    }
+}
+
+/// A text member.
+pub(crate) fn text(json: &Value, name: &str) -> String {
+    let value = json.get(name).and_then(Value::as_str);
+    value
+        .unwrap_or_else(|| panic!("no `{name}` in {json}"))
+        .to_owned()
+}
