@@ -7,6 +7,7 @@ use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Event;
 use x811_protocol::id::InteractionId;
+use x811_protocol::interaction::{Outline, StateName};
 use x811_protocol::time::TimestampMs;
 
 use crate::context::Context;
@@ -61,14 +62,12 @@ struct Row {
 impl History {
     fn new(transcript: &Transcript, now: TimestampMs) -> History {
         let view = &transcript.view;
+        let mut outline = Outline::default();
         let mut state = None;
         let mut records = Vec::new();
         for entry in &transcript.entries {
             let state_before = state;
-            state = entry
-                .record
-                .state_after
-                .map_or(state, |after| Some(after.as_str()));
+            state = outline.follow(&entry.event).map(StateName::as_str);
             records.push(Row {
                 position: entry.record.position,
                 record_hash: entry.record.record_hash,

@@ -1,7 +1,9 @@
 //! What a record or message says, in one line a newcomer understands.
 
 use x811_protocol::envelope::MessageType;
-use x811_protocol::event::{EnvelopeAccepted, Event, Evidence, FindingStatus, Looked, RefutedCause, Window};
+use x811_protocol::event::{
+    EnvelopeAccepted, Event, Evidence, FindingStatus, Looked, RefutedCause, Window,
+};
 use x811_protocol::facts::{Facts, Location, OfferFacts, PaymentFacts, RequestFacts, ResultFacts};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::BlindCause;

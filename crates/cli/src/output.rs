@@ -270,7 +270,11 @@ pub(crate) mod tests {
         let (mut out, kept, _) = kept(false);
         out.heading(Tone::Good, "\x1b[0mfake");
         assert!(kept.raw().contains(r"\u{1b}[0mfake"), "{:?}", kept.raw());
-        assert!(kept.raw().starts_with("\x1b[1m\x1b[32m"), "{:?}", kept.raw());
+        assert!(
+            kept.raw().starts_with("\x1b[1m\x1b[32m"),
+            "{:?}",
+            kept.raw()
+        );
     }
 
     #[test]

@@ -213,9 +213,6 @@ pub struct HistoryRecord {
     pub stream_seq: u64,
     /// The leaf (record.md section 1).
     pub leaf: Value,
-    /// The state after it.
-    #[serde(default, deserialize_with = "some_state")]
-    pub state_after: Option<StateName>,
 }
 
 impl HistoryRecord {

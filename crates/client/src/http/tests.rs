@@ -352,7 +352,7 @@ fn record(interaction: &str, seq: u64) -> Value {
     let hash = Digest::of_parts(&[&[0], &to_canonical(&leaf)]);
     json!({
         "position": 10 + seq, "record_hash": hash, "recorded_at_ms": 1_000 + seq,
-        "stream_seq": seq, "leaf": leaf, "state_after": "expired",
+        "stream_seq": seq, "leaf": leaf,
     })
 }
 

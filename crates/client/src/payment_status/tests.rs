@@ -113,7 +113,6 @@ fn status(state: StateName, events: &[Value]) -> PaymentStatus {
                 recorded_at_ms: TimestampMs::new(1_000 + seq),
                 stream_seq: seq,
                 leaf: Value::Null,
-                state_after: None,
             },
         }
     });

@@ -17,12 +17,14 @@ mod clock;
 mod context;
 mod evolve;
 mod message;
+mod outline;
 mod settlement;
 mod state;
 pub mod table;
 
 pub use context::{Context, Input, ProviderView};
 pub use message::{repeated_payment, state_after};
+pub use outline::Outline;
 pub use state::{
     Acceptance, Closing, Completion, Deal, Declared, Delivery, Offer, OfferDeadline, Opening,
     PaymentRecord, RecordRef, Schedule, Settlement, Stage, Standing, State, StateName,

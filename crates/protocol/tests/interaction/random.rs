@@ -12,7 +12,7 @@ use x811_protocol::event::{Claim, Confirmed, Event};
 use x811_protocol::evm::{ChainId, EvmAddress};
 use x811_protocol::interaction::claim::{Candidate, Due, choose};
 use x811_protocol::interaction::table::Sender;
-use x811_protocol::interaction::{State, StateName};
+use x811_protocol::interaction::{Outline, State, StateName};
 
 use crate::chain::{Chain, OTHER, PAYEE, PAYER, TREASURY, transfers, tx};
 use crate::messages::{FEE, MOVES, Message, PRICE, SENDERS, TOTAL};
@@ -319,6 +319,7 @@ fn check(world: &World) {
         live,
         "law (a): replay gives the live state"
     );
+    assert_outlined(world);
 
     let mut claimed = BTreeSet::new();
     for (record, position) in world.log.iter().zip(0_u64..) {
@@ -338,6 +339,24 @@ fn check(world: &World) {
     }
     for number in 0..world.streams.len() {
         assert_paid(world, number);
+    }
+}
+
+/// The names read off the events alone are those of the machine.
+fn assert_outlined(world: &World) {
+    let mut outlines = vec![(Outline::default(), None); world.streams.len()];
+    for record in &world.log {
+        if let StreamName::Interaction(number) = record.stream {
+            let (outline, name) = &mut outlines[number];
+            *name = outline.follow(&record.event);
+        }
+    }
+    for (stream, (_, name)) in world.streams.iter().zip(outlines) {
+        assert_eq!(
+            stream.state.as_ref().map(State::name),
+            name,
+            "the outline differs"
+        );
     }
 }
 
