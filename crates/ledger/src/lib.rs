@@ -20,6 +20,7 @@ pub mod answer;
 pub mod clock;
 mod draft;
 pub mod entropy;
+pub mod export;
 pub mod memory;
 pub mod notice;
 pub mod port;

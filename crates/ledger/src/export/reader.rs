@@ -1,0 +1,344 @@
+//! From lines to records, one at a time, with every deviation named and none of them final: an
+//! auditor wants to see what follows.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, Read};
+
+use super::{Header, Trailer, trailer};
+
+/// Most bytes of a line, its end not counted. Bodies are bounded by the ledger's limits, which are
+/// in the log; this only bounds memory before anything is known.
+pub const MAX_LINE_BYTES: usize = 16 << 20;
+
+/// What a line, or a record and its body, says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item {
+    /// The first line.
+    Header(Box<Header>),
+    /// A record.
+    Record(RecordLine),
+    /// The last line.
+    Trailer {
+        /// Its line, from 1.
+        line: u64,
+        /// What it says.
+        trailer: Trailer,
+    },
+}
+
+/// A record and its body, as they stand in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordLine {
+    /// Its line, from 1.
+    pub line: u64,
+    /// The leaf bytes; not checked yet.
+    pub leaf: Vec<u8>,
+    /// The body, if one follows.
+    pub body: Option<Body>,
+}
+
+/// A body, as it stands in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Body {
+    /// Its line, from 1.
+    pub line: u64,
+    /// The bytes; not checked yet.
+    pub bytes: Vec<u8>,
+}
+
+/// A deviation from the format, and where.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line} (position {position}): {kind}")]
+pub struct Fault {
+    /// The line, from 1.
+    pub line: u64,
+    /// Position that the next record has.
+    pub position: u64,
+    /// What is wrong.
+    pub kind: FaultKind,
+}
+
+/// How a file deviates from the format.
+#[derive(Debug, thiserror::Error)]
+pub enum FaultKind {
+    /// The first line is no header.
+    #[error("the file does not begin with an export's header: {0}")]
+    Header(String),
+    /// A header that is not the first line.
+    #[error("a second header: two exports were joined")]
+    SecondHeader,
+    /// The line begins with nothing known.
+    #[error("the line begins with neither `r `, `b ` nor a trailer")]
+    UnknownPrefix,
+    /// A body that does not follow its record.
+    #[error("a body without the record it belongs to just above")]
+    BodyWithoutRecord,
+    /// The line ends with CR LF.
+    #[error("the line ends with CR LF: the file was converted; export it again")]
+    CarriageReturn,
+    /// The last line has no line end.
+    #[error("the last line has no line end: the file was cut off")]
+    NoFinalLineFeed,
+    /// The line is longer than [`MAX_LINE_BYTES`].
+    #[error("the line has more than {MAX_LINE_BYTES} bytes")]
+    LineTooLong,
+    /// The trailer cannot be read.
+    #[error("the trailer cannot be read: {0}")]
+    Trailer(String),
+    /// The file ends without a trailer.
+    #[error("the file ends without a trailer: it was cut off")]
+    NoTrailer,
+    /// Something follows the trailer.
+    #[error("there is more behind the trailer")]
+    BehindTrailer,
+    /// The file cannot be read.
+    #[error("the file cannot be read: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// Reads an export. Yields every [`Item`] it can make out and every [`Fault`] in between; it ends
+/// after the trailer, at the end of the file, or when the file cannot be read.
+#[derive(Debug)]
+pub struct Reader<R> {
+    input: R,
+    line: u64,
+    records: u64,
+    /// A record whose body may follow.
+    pending: Option<RecordLine>,
+    ready: VecDeque<Result<Item, Fault>>,
+    place: Place,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Begin,
+    Records,
+    AfterTrailer,
+    End,
+}
+
+/// What a line was read as.
+enum Line {
+    Whole(Vec<u8>),
+    Unended(Vec<u8>),
+    TooLong,
+    End,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads `input` from its first line.
+    pub fn new(input: R) -> Reader<R> {
+        Reader {
+            input,
+            line: 0,
+            records: 0,
+            pending: None,
+            ready: VecDeque::new(),
+            place: Place::Begin,
+        }
+    }
+
+    /// Reads on behind the header, `lines` lines and `records` records of an export, where `input`
+    /// begins with the line of a record or the trailer: for an audit that goes on where it stopped.
+    pub fn resume(input: R, lines: u64, records: u64) -> Reader<R> {
+        Reader {
+            line: lines,
+            records,
+            place: Place::Records,
+            ..Reader::new(input)
+        }
+    }
+
+    fn step(&mut self) {
+        let line = match self.read_line() {
+            Ok(line) => line,
+            Err(error) => {
+                self.flush();
+                self.fault(FaultKind::Io(error));
+                self.place = Place::End;
+                return;
+            }
+        };
+        match line {
+            Line::End => self.end(),
+            Line::TooLong => {
+                self.flush();
+                self.fault(FaultKind::LineTooLong);
+            }
+            Line::Whole(bytes) => self.take(bytes),
+            Line::Unended(bytes) => {
+                self.take(bytes);
+                self.flush();
+                self.fault(FaultKind::NoFinalLineFeed);
+            }
+        }
+    }
+
+    fn read_line(&mut self) -> std::io::Result<Line> {
+        let mut bytes = Vec::new();
+        let limit = MAX_LINE_BYTES as u64 + 1;
+        let read = self
+            .input
+            .by_ref()
+            .take(limit)
+            .read_until(b'\n', &mut bytes)?;
+        if read == 0 {
+            return Ok(Line::End);
+        }
+        self.line += 1;
+        if bytes.last() == Some(&b'\n') {
+            bytes.pop();
+            return Ok(Line::Whole(bytes));
+        }
+        if bytes.len() <= MAX_LINE_BYTES {
+            return Ok(Line::Unended(bytes));
+        }
+        self.skip_line()?;
+        Ok(Line::TooLong)
+    }
+
+    fn skip_line(&mut self) -> std::io::Result<()> {
+        loop {
+            let buffer = self.input.fill_buf()?;
+            if buffer.is_empty() {
+                return Ok(());
+            }
+            match buffer.iter().position(|byte| *byte == b'\n') {
+                Some(at) => {
+                    self.input.consume(at + 1);
+                    return Ok(());
+                }
+                None => {
+                    let length = buffer.len();
+                    self.input.consume(length);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, mut bytes: Vec<u8>) {
+        if self.place == Place::AfterTrailer {
+            self.fault(FaultKind::BehindTrailer);
+            self.place = Place::End;
+            return;
+        }
+        if bytes.last() == Some(&b'\r') {
+            bytes.pop();
+            self.flush();
+            self.fault(FaultKind::CarriageReturn);
+        }
+        if self.place == Place::Begin {
+            self.place = Place::Records;
+            match Header::parse(&bytes) {
+                Ok(header) => self.ready.push_back(Ok(Item::Header(Box::new(header)))),
+                Err(why) => {
+                    self.fault(FaultKind::Header(why));
+                    if bytes.starts_with(b"r ") {
+                        self.record(&bytes[2..]);
+                    }
+                }
+            }
+            return;
+        }
+        match bytes.as_slice() {
+            [b'r', b' ', leaf @ ..] => self.record(leaf),
+            [b'b', b' ', body @ ..] => self.body(body),
+            [b'{', ..] => self.mark(&bytes),
+            _ => {
+                self.flush();
+                self.fault(FaultKind::UnknownPrefix);
+            }
+        }
+    }
+
+    fn record(&mut self, leaf: &[u8]) {
+        self.flush();
+        self.records += 1;
+        self.pending = Some(RecordLine {
+            line: self.line,
+            leaf: leaf.to_vec(),
+            body: None,
+        });
+    }
+
+    fn body(&mut self, bytes: &[u8]) {
+        let body = Body {
+            line: self.line,
+            bytes: bytes.to_vec(),
+        };
+        match &mut self.pending {
+            Some(record) if record.body.is_none() => record.body = Some(body),
+            Some(_) | None => {
+                self.flush();
+                self.fault(FaultKind::BodyWithoutRecord);
+            }
+        }
+    }
+
+    /// A line of JSON that is not the first: the trailer, or a fault.
+    fn mark(&mut self, bytes: &[u8]) {
+        self.flush();
+        if Header::parse(bytes).is_ok() {
+            self.fault(FaultKind::SecondHeader);
+            return;
+        }
+        let line = self.line;
+        match Trailer::parse(bytes) {
+            Ok(trailer) => {
+                self.ready.push_back(Ok(Item::Trailer { line, trailer }));
+                self.place = Place::AfterTrailer;
+            }
+            Err(why) => {
+                let is_meant = bytes
+                    .windows(trailer::MARK.len())
+                    .any(|w| w == trailer::MARK.as_bytes());
+                self.fault(FaultKind::Trailer(why));
+                if is_meant {
+                    self.place = Place::AfterTrailer;
+                }
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        self.flush();
+        let missing = match self.place {
+            Place::Begin => Some(FaultKind::Header("the file is empty".to_owned())),
+            Place::Records => Some(FaultKind::NoTrailer),
+            Place::AfterTrailer | Place::End => None,
+        };
+        if let Some(kind) = missing {
+            self.line += 1;
+            self.fault(kind);
+        }
+        self.place = Place::End;
+    }
+
+    fn flush(&mut self) {
+        if let Some(record) = self.pending.take() {
+            self.ready.push_back(Ok(Item::Record(record)));
+        }
+    }
+
+    fn fault(&mut self, kind: FaultKind) {
+        self.ready.push_back(Err(Fault {
+            line: self.line,
+            position: self.records,
+            kind,
+        }));
+    }
+}
+
+impl<R: BufRead> Iterator for Reader<R> {
+    type Item = Result<Item, Fault>;
+
+    fn next(&mut self) -> Option<Result<Item, Fault>> {
+        while self.ready.is_empty() && self.place != Place::End {
+            self.step();
+        }
+        self.ready.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! From a store to lines, a page at a time.
+
+use std::io::Write;
+
+use x811_eventlog::{EventLog, Frontier, Hash, ReadError, Record};
+use x811_protocol::event::Event;
+
+use super::{Header, Trailer};
+use crate::port::LedgerStore;
+
+/// Records read at a time; their bodies are held in memory together.
+const PAGE: usize = 64;
+
+/// Why a log was not exported.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The file cannot be written.
+    #[error("the export cannot be written: {0}. Check the disk and the target's permissions")]
+    Write(#[from] std::io::Error),
+    /// There is nothing to export.
+    #[error("the log is empty: there is nothing to export")]
+    Empty,
+    /// Position 0 does not say whose log it is.
+    #[error("position 0 is no `ledger_opened`, so the export has no header: audit the directory")]
+    NotOpened,
+    /// The log ended before its head.
+    #[error(
+        "the log names {size} records, but position {position} is not there: audit the directory"
+    )]
+    CutShort {
+        /// Records there should be.
+        size: u64,
+        /// The first that is missing.
+        position: u64,
+    },
+    /// A body with a line end in it was not written by this ledger.
+    #[error(
+        "the body at position {position} holds a line end: it was altered, audit the directory"
+    )]
+    BodyLine {
+        /// Position of its record.
+        position: u64,
+    },
+    /// A line cannot be written as JSON.
+    #[error("header or trailer cannot be written: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+/// Writes the log up to its present head to `out`, and returns the trailer. Records that are
+/// appended meanwhile are left out. Nothing is checked here: that is the audit's work.
+///
+/// # Errors
+/// See [`WriteError`]; `out` then holds a part of the export without trailer.
+pub async fn write<S: LedgerStore>(
+    store: &S,
+    out: &mut (impl Write + Send),
+) -> Result<Trailer, WriteError> {
+    let head = store.log().head().await?;
+    let mut frontier = Frontier::new();
+    let mut last = Hash::ZERO;
+    if head.size == 0 {
+        return Err(WriteError::Empty);
+    }
+    while frontier.size() < head.size {
+        let position = frontier.size();
+        let rest = usize::try_from(head.size - position).unwrap_or(usize::MAX);
+        let page = store.log().read(position, PAGE.min(rest)).await?;
+        if page.is_empty() {
+            let size = head.size;
+            return Err(WriteError::CutShort { size, position });
+        }
+        if position == 0 {
+            write_line(out, b"", &header(&page)?.to_line()?)?;
+        }
+        let positions: Vec<u64> = page.iter().map(Record::position).collect();
+        let bodies = store.bodies(&positions).await?;
+        for record in &page {
+            write_line(out, b"r ", record.bytes())?;
+            if let Some(body) = bodies.get(&record.position()) {
+                if body.bytes.contains(&b'\n') {
+                    let position = record.position();
+                    return Err(WriteError::BodyLine { position });
+                }
+                write_line(out, b"b ", &body.bytes)?;
+            }
+            frontier.push(record.hash());
+            last = record.hash();
+        }
+    }
+    let trailer = Trailer {
+        head: last,
+        root: frontier.root(),
+        size: frontier.size(),
+    };
+    write_line(out, b"", &trailer.to_line()?)?;
+    out.flush()?;
+    Ok(trailer)
+}
+
+fn header(page: &[Record]) -> Result<Header, WriteError> {
+    let first = page.first().ok_or(WriteError::NotOpened)?;
+    match Event::from_value(first.event()) {
+        Ok(Event::LedgerOpened(opened)) => Ok(Header { opened }),
+        Ok(_) | Err(_) => Err(WriteError::NotOpened),
+    }
+}
+
+fn write_line(out: &mut impl Write, letter: &[u8], bytes: &[u8]) -> std::io::Result<()> {
+    out.write_all(letter)?;
+    out.write_all(bytes)?;
+    out.write_all(b"\n")
+}
