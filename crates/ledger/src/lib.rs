@@ -17,6 +17,7 @@
 
 pub mod agent;
 pub mod answer;
+pub mod audit;
 pub mod clock;
 mod draft;
 pub mod entropy;

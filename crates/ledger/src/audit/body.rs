@@ -1,0 +1,315 @@
+//! What the body proves: that it is what was signed, and that the record's members and facts are
+//! its.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
+use x811_protocol::envelope::{AcceptedHeader, ParsedEnvelope, nonce_tag};
+use x811_protocol::event::{AgentRegistered, EnvelopeAccepted, Event, NoticeIssued};
+use x811_protocol::facts::Facts;
+use x811_protocol::parameters::Parameters;
+use x811_protocol::payload;
+use x811_protocol::payload::registration::Registration;
+use x811_protocol::wallet::{Wallet, WalletKind};
+
+use super::finding::{Cause, Findings, Spot};
+use super::report::Verdict;
+use crate::submission::payload_rules;
+
+/// What facts are read with: the parameters in force and the ledger's DID, as far as they are
+/// known.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules<'a> {
+    pub(super) parameters: Option<&'a Parameters>,
+    pub(super) ledger: Option<Did>,
+}
+
+/// Judges the body of the record at `spot`: whether it proves what the record says.
+pub(super) fn judge(
+    spot: &Spot,
+    event: &Event,
+    body: Option<&[u8]>,
+    rules: Rules<'_>,
+    findings: &mut Findings,
+) -> Option<Verdict> {
+    let Some(envelope) = event.envelope() else {
+        if body.is_some() {
+            let sentence = "a body, though the record carries no envelope";
+            findings.add(spot, "body", Cause::BodyChanged, sentence);
+        }
+        return None;
+    };
+    let Some(body) = body else {
+        return Some(Verdict::Asserted);
+    };
+    let Some(parsed) = parsed(spot, envelope, body, findings) else {
+        return Some(Verdict::Broken);
+    };
+    let members_agree = members(spot, envelope, &parsed, findings);
+    let facts = facts(spot, event, &parsed, rules, findings);
+    Some(if members_agree {
+        facts
+    } else {
+        Verdict::Broken
+    })
+}
+
+/// Wallets prove themselves from the record alone.
+pub(super) fn wallets(spot: &Spot, event: &Event, ledger: Option<Did>, findings: &mut Findings) {
+    let (agent, wallets): (Did, &[Wallet]) = if let Event::AgentRegistered(registered) = event {
+        (registered.envelope.from, &registered.wallets)
+    } else if let Event::AgentUpdated(updated) = event {
+        (updated.envelope.from, &updated.wallets)
+    } else {
+        return;
+    };
+    let Some(ledger) = ledger else {
+        return;
+    };
+    let eoa = wallets
+        .iter()
+        .enumerate()
+        .filter(|(_, wallet)| wallet.kind == WalletKind::Eoa);
+    for (index, wallet) in eoa {
+        if let Err(error) = wallet.verify_eoa(agent, ledger) {
+            let field = format!("wallets[{index}].proof");
+            findings.add(spot, field, Cause::ProofInvalid, error.to_string());
+        }
+    }
+}
+
+/// The body, once it is known to be the one that was signed.
+fn parsed(
+    spot: &Spot,
+    envelope: &AcceptedHeader,
+    body: &[u8],
+    findings: &mut Findings,
+) -> Option<ParsedEnvelope> {
+    let digest = Digest::of(body);
+    if digest != envelope.digest {
+        let expected = envelope.digest;
+        let sentence = format!(
+            "the body hashes to {digest}, the record names {expected}: it is not the body that \
+             was signed"
+        );
+        findings.add(spot, "body", Cause::BodyChanged, sentence);
+        return None;
+    }
+    match ParsedEnvelope::from_body(body, envelope.signature) {
+        Ok(parsed) => Some(parsed),
+        Err(refusal) => {
+            findings.add(spot, "body", Cause::BodyChanged, refusal.to_string());
+            None
+        }
+    }
+}
+
+/// Every member of the recorded envelope that the body says too.
+fn members(
+    spot: &Spot,
+    envelope: &AcceptedHeader,
+    parsed: &ParsedEnvelope,
+    findings: &mut Findings,
+) -> bool {
+    let header = &parsed.header;
+    let from_body = AcceptedHeader {
+        id: header.id,
+        message_type: header.message_type.clone(),
+        version: header.version.clone(),
+        from: header.from,
+        to: header.to,
+        created_ms: header.created_ms,
+        expires_ms: header.expires_ms,
+        nonce_tag: nonce_tag(header.from, header.nonce),
+        size: parsed.body.len() as u64,
+        ..envelope.clone()
+    };
+    let cause = Cause::EnvelopeDiffers;
+    agree(spot, "envelope", cause, envelope, &from_body, findings)
+}
+
+fn facts(
+    spot: &Spot,
+    event: &Event,
+    parsed: &ParsedEnvelope,
+    rules: Rules<'_>,
+    findings: &mut Findings,
+) -> Verdict {
+    if let Event::EnvelopeAccepted(accepted) = event {
+        message_facts(spot, accepted, parsed, rules, findings)
+    } else if let Event::AgentRegistered(registered) = event {
+        registration_facts(spot, registered, parsed, rules, findings)
+    } else if let Event::NoticeIssued(notice) = event {
+        notice_facts(spot, notice, parsed, rules, findings)
+    } else {
+        // Updates and rotations are not written yet; their members stay the ledger's word.
+        Verdict::Asserted
+    }
+}
+
+fn message_facts(
+    spot: &Spot,
+    accepted: &EnvelopeAccepted,
+    parsed: &ParsedEnvelope,
+    rules: Rules<'_>,
+    findings: &mut Findings,
+) -> Verdict {
+    let Some(parameters) = rules.parameters else {
+        return Verdict::Asserted;
+    };
+    let (message_type, from) = (&parsed.header.message_type, parsed.header.from);
+    match payload::facts(
+        message_type,
+        from,
+        &parsed.payload,
+        &payload_rules(parameters),
+    ) {
+        Ok(facts) => verdict(agree(
+            spot,
+            "facts",
+            Cause::FactsDiffer,
+            &accepted.facts.to_value(),
+            &facts.to_value(),
+            findings,
+        )),
+        Err(refusal) => refused(spot, &refusal.to_string(), findings),
+    }
+}
+
+/// What a registration fixes, without the envelope that asked for it.
+#[derive(Serialize)]
+struct Registered<'a> {
+    keys: &'a [x811_protocol::key::AgentKey],
+    wallets: &'a [Wallet],
+    capabilities: &'a [String],
+    document_digest: Digest,
+}
+
+fn registration_facts(
+    spot: &Spot,
+    registered: &AgentRegistered,
+    parsed: &ParsedEnvelope,
+    rules: Rules<'_>,
+    findings: &mut Findings,
+) -> Verdict {
+    let Some(ledger) = rules.ledger else {
+        return Verdict::Asserted;
+    };
+    let registration = match Registration::parse(parsed.header.from, ledger, &parsed.payload) {
+        Ok(registration) => registration,
+        Err(refusal) => return refused(spot, &refusal.to_string(), findings),
+    };
+    let recorded = Registered {
+        keys: &registered.keys,
+        wallets: &registered.wallets,
+        capabilities: &registered.capabilities,
+        document_digest: registered.document_digest,
+    };
+    let from_body = Registered {
+        keys: &registration.keys,
+        wallets: &registration.wallets,
+        capabilities: &registration.capabilities,
+        document_digest: registration.document_digest,
+    };
+    let cause = Cause::FactsDiffer;
+    verdict(agree(spot, "", cause, &recorded, &from_body, findings))
+}
+
+fn notice_facts(
+    spot: &Spot,
+    notice: &NoticeIssued,
+    parsed: &ParsedEnvelope,
+    rules: Rules<'_>,
+    findings: &mut Findings,
+) -> Verdict {
+    let Some(parameters) = rules.parameters else {
+        return Verdict::Asserted;
+    };
+    let (message_type, from) = (&parsed.header.message_type, parsed.header.from);
+    let told = payload::facts(
+        message_type,
+        from,
+        &parsed.payload,
+        &payload_rules(parameters),
+    );
+    let code = match told {
+        Ok(Facts::Error(error)) => Some(error.code),
+        Ok(_) => None,
+        Err(refusal) => return refused(spot, &refusal.to_string(), findings),
+    };
+    let recorded = serde_json::json!({ "code": notice.code, "cause": notice.cause });
+    let from_body = serde_json::json!({
+        "code": code,
+        "cause": parsed.payload.get("cause_position"),
+    });
+    let cause = Cause::FactsDiffer;
+    verdict(agree(spot, "", cause, &recorded, &from_body, findings))
+}
+
+fn refused(spot: &Spot, why: &str, findings: &mut Findings) -> Verdict {
+    let sentence = format!("the body would not be accepted: {why}");
+    findings.add(spot, "facts", Cause::FactsDiffer, sentence);
+    Verdict::Broken
+}
+
+fn verdict(agree: bool) -> Verdict {
+    if agree {
+        Verdict::Proven
+    } else {
+        Verdict::Broken
+    }
+}
+
+/// Compares member by member and names each that differs; `true` when none does.
+pub(super) fn agree(
+    spot: &Spot,
+    prefix: &str,
+    cause: Cause,
+    recorded: &impl Serialize,
+    computed: &impl Serialize,
+    findings: &mut Findings,
+) -> bool {
+    let (recorded, computed) = (object(recorded), object(computed));
+    let mut agree = true;
+    let mut names: Vec<&String> = recorded.keys().chain(computed.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let (found, expected) = (recorded.get(name), computed.get(name));
+        if found == expected {
+            continue;
+        }
+        agree = false;
+        let field = [prefix, name].join(if prefix.is_empty() { "" } else { "." });
+        let sentence = format!(
+            "the record says {}, it should say {}",
+            shown(found),
+            shown(expected)
+        );
+        findings.add(spot, field, cause, sentence);
+    }
+    agree
+}
+
+fn object(value: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(members)) => members,
+        Ok(other) => Map::from_iter([("value".to_owned(), other)]),
+        Err(error) => Map::from_iter([("unwritable".to_owned(), error.to_string().into())]),
+    }
+}
+
+/// A value for people, cut where it is long.
+pub(super) fn shown(value: Option<&Value>) -> String {
+    const MAX_CHARS: usize = 160;
+    let Some(value) = value else {
+        return "nothing".to_owned();
+    };
+    let text = value.to_string();
+    if text.chars().count() <= MAX_CHARS {
+        return text;
+    }
+    let start: String = text.chars().take(MAX_CHARS).collect();
+    format!("{start}…")
+}

@@ -1,0 +1,257 @@
+//! Rows for readers against what the log says they should be.
+//!
+//! A running ledger moves under the audit: rows may lag behind the log, or be ahead of what was
+//! read of it. What moved in between is not compared, and counted.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use x811_eventlog::ReadError;
+use x811_protocol::did::Did;
+use x811_protocol::id::InteractionId;
+
+use super::auditor::Auditor;
+use super::body::shown;
+use super::finding::{Cause, Spot};
+use super::report::ReadModelCheck;
+use super::rows::{Expected, digests};
+use crate::port::ReadModel;
+use crate::row::InteractionRow;
+use crate::stream::Stream;
+
+/// Rows read at a time.
+const PAGE: usize = 1_000;
+
+/// Compares every row. `applied_size` was read before the log, `size` is how far it was read.
+///
+/// # Errors
+/// When the rows cannot be read.
+pub(super) async fn read_model<R: ReadModel>(
+    auditor: &mut Auditor,
+    rows: &R,
+    applied_size: u64,
+    size: u64,
+) -> Result<ReadModelCheck, ReadError> {
+    let mut comparison = Comparison {
+        applied_size,
+        size,
+        is_ahead: false,
+        expected: auditor.rows.interactions(auditor.replay.world()),
+        auditor,
+        check: ReadModelCheck {
+            applied_size,
+            lag_records: size.saturating_sub(applied_size),
+            ..ReadModelCheck::default()
+        },
+    };
+    let mut after = None;
+    loop {
+        let page = rows.interactions(after, PAGE).await?;
+        let Some(last) = page.last() else {
+            break;
+        };
+        after = Some(last.id);
+        comparison.is_ahead = rows.applied_size().await? > size;
+        for row in &page {
+            comparison.row(row);
+        }
+    }
+    comparison.missing_rows();
+    comparison.deliveries(rows).await?;
+    comparison.streams(rows).await?;
+    Ok(comparison.check)
+}
+
+struct Comparison<'a> {
+    applied_size: u64,
+    size: u64,
+    /// The rows reflect records that were not read.
+    is_ahead: bool,
+    expected: BTreeMap<InteractionId, Expected>,
+    auditor: &'a mut Auditor,
+    check: ReadModelCheck,
+}
+
+impl Comparison<'_> {
+    /// Rows that reflect records which were not read, or lag behind them, stand for themselves.
+    fn moved(&self, last_position: u64) -> bool {
+        last_position >= self.applied_size.min(self.size)
+    }
+
+    fn row(&mut self, row: &InteractionRow) {
+        let expected = self.expected.remove(&row.id);
+        if !self.auditor.knows(row.id) || (self.is_ahead && self.moved(row.last_position)) {
+            self.check.not_compared += 1;
+            return;
+        }
+        let Some(expected) = expected else {
+            let sentence = "there is a row, but the log knows no such interaction";
+            self.differs(row.id, row.last_position, "row", sentence.to_owned());
+            return;
+        };
+        if self.moved(expected.row.last_position) {
+            self.check.not_compared += 1;
+            return;
+        }
+        self.check.interactions += 1;
+        self.fields(row, &expected);
+    }
+
+    fn fields(&mut self, row: &InteractionRow, expected: &Expected) {
+        let position = expected.row.last_position;
+        // Clocks of all may have moved in records between rows and log.
+        let clocks_moved = self.is_ahead
+            || self
+                .auditor
+                .rows
+                .last_every_clock
+                .is_some_and(|at| at >= self.applied_size);
+        let (found, due) = (members(row), members(&expected.row));
+        for ((name, found), (_, due)) in found.iter().zip(&due) {
+            if found == due || (clocks_moved && *name == "deadline_at_ms") {
+                continue;
+            }
+            let (found, due) = (shown(Some(found)), shown(Some(due)));
+            let sentence = format!("the row says {found}, the log says {due}");
+            self.differs(row.id, position, name, sentence);
+        }
+        let found = digests(&row.detail);
+        let mut names: Vec<&String> = found.keys().chain(expected.detail.keys()).collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            let is_clock = clocks_moved && name == "settlement";
+            if found.get(name) != expected.detail.get(name) && !is_clock {
+                let found = shown(row.detail.get(name));
+                let sentence = format!("the row says {found}, which is not what the log says");
+                self.differs(row.id, position, &format!("detail.{name}"), sentence);
+            }
+        }
+    }
+
+    /// Interactions that the rows should know.
+    fn missing_rows(&mut self) {
+        for (id, expected) in std::mem::take(&mut self.expected) {
+            if !self.auditor.knows(id) || expected.opened_position >= self.applied_size {
+                self.check.not_compared += 1;
+                continue;
+            }
+            let sentence = "the log knows this interaction, but it has no row".to_owned();
+            self.differs(id, expected.row.last_position, "row", sentence);
+        }
+    }
+
+    async fn deliveries<R: ReadModel>(&mut self, rows: &R) -> Result<(), ReadError> {
+        let until = self.applied_size.min(self.size);
+        for (recipient, positions) in std::mem::take(&mut self.auditor.rows.deliveries) {
+            let due = positions.into_iter().filter(|position| *position < until);
+            let due: Vec<u64> = due.collect();
+            let mut found = Vec::new();
+            let mut from = 0;
+            loop {
+                let page = rows.deliveries(recipient, from, PAGE).await?;
+                let Some(last) = page.last() else {
+                    break;
+                };
+                from = last.position.saturating_add(1);
+                for delivery in page.iter().filter(|delivery| delivery.position < until) {
+                    self.envelope(recipient, delivery.position, delivery.envelope_id);
+                    found.push(delivery.position);
+                }
+            }
+            self.check.deliveries += due.len() as u64;
+            if let Some(position) = first_difference(&due, &found) {
+                let sentence = format!(
+                    "{} deliveries to {recipient} in the rows, {} in the log; the first that \
+                     differs is at position {position}",
+                    found.len(),
+                    due.len()
+                );
+                self.add(position, Stream::Mail(recipient), "deliveries", sentence);
+            }
+        }
+        Ok(())
+    }
+
+    fn envelope(&mut self, recipient: Did, position: u64, id: x811_protocol::id::EnvelopeId) {
+        let known = self.auditor.used.envelope(id);
+        if known != Some(position) {
+            let id = id.uuid();
+            let sentence = format!(
+                "the delivery to {recipient} names envelope {id}, which is not the record's"
+            );
+            let stream = Stream::Mail(recipient);
+            self.add(position, stream, "deliveries.envelope_id", sentence);
+        }
+    }
+
+    async fn streams<R: ReadModel>(&mut self, rows: &R) -> Result<(), ReadError> {
+        let until = self.applied_size.min(self.size);
+        for (name, positions) in std::mem::take(&mut self.auditor.rows.streams) {
+            let due: Vec<u64> = positions.into_iter().filter(|at| *at < until).collect();
+            let mut found = Vec::new();
+            loop {
+                let page = rows
+                    .stream_positions(&name, found.len() as u64, PAGE)
+                    .await?;
+                if page.is_empty() {
+                    break;
+                }
+                found.extend(page);
+            }
+            found.retain(|at| *at < until);
+            if let Some(position) = first_difference(&due, &found) {
+                let sentence = format!(
+                    "the rows list the records of {name} otherwise than the log, first at \
+                     position {position}"
+                );
+                let spot = Spot {
+                    position,
+                    line: None,
+                    stream: Some(name),
+                };
+                let findings = &mut self.auditor.findings;
+                findings.add(&spot, "stream_records", Cause::ReadModelDiffers, sentence);
+            }
+        }
+        Ok(())
+    }
+
+    fn differs(&mut self, id: InteractionId, position: u64, field: &str, sentence: String) {
+        let sentence = format!("interaction {}: {sentence}", id.request_id().uuid());
+        self.add(position, Stream::Interaction(id), field, sentence);
+    }
+
+    fn add(&mut self, position: u64, stream: Stream, field: &str, sentence: String) {
+        let spot = Spot {
+            position,
+            line: None,
+            stream: Some(stream.to_string()),
+        };
+        let field = format!("read_model.{field}");
+        let findings = &mut self.auditor.findings;
+        findings.add(&spot, field, Cause::ReadModelDiffers, sentence);
+    }
+}
+
+/// The members of a row but its detail, by name.
+fn members(row: &InteractionRow) -> [(&'static str, Value); 8] {
+    [
+        ("initiator", json!(row.initiator)),
+        ("provider", json!(row.provider)),
+        ("state", json!(row.state)),
+        ("total", json!(row.total)),
+        ("deadline_at_ms", json!(row.deadline_at_ms)),
+        ("opened_at_ms", json!(row.opened_at_ms)),
+        ("updated_at_ms", json!(row.updated_at_ms)),
+        ("last_position", json!(row.last_position)),
+    ]
+}
+
+fn first_difference(due: &[u64], found: &[u64]) -> Option<u64> {
+    let differs = due.iter().zip(found).find(|(due, found)| due != found);
+    let shorter = due.len().min(found.len());
+    differs
+        .map(|(due, found)| *due.min(found))
+        .or_else(|| due.get(shorter).or(found.get(shorter)).copied())
+}

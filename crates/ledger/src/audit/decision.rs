@@ -1,0 +1,263 @@
+//! Decides again what the ledger decided, from the log alone, and compares.
+
+use x811_protocol::envelope::AcceptedHeader;
+use x811_protocol::event::{EnvelopeAccepted, Event, LedgerResumed, NetworkSighted, NoticeIssued};
+use x811_protocol::facts::Facts;
+use x811_protocol::id::InteractionId;
+use x811_protocol::interaction::{Context, Input, Interaction};
+use x811_protocol::kernel::Machine;
+use x811_protocol::time::TimestampMs;
+
+use super::body::agree;
+use super::finding::{Cause, Findings, Spot};
+use super::settlement;
+use super::uniqueness::Used;
+use crate::agent::Status;
+use crate::stream::Stream;
+use crate::turn::Surroundings;
+use crate::world::World;
+
+/// The decision rules that this version knows.
+pub(super) const KNOWN_RULES: u64 = 1;
+
+/// A record to decide again.
+pub(super) struct Decided<'a> {
+    pub(super) spot: &'a Spot,
+    /// The world before it.
+    pub(super) before: &'a World,
+    pub(super) stream: &'a Stream,
+    pub(super) event: &'a Event,
+    pub(super) at: TimestampMs,
+    /// What was used before it.
+    pub(super) used: &'a Used,
+}
+
+impl Decided<'_> {
+    /// Names every difference.
+    pub(super) fn check(&self, findings: &mut Findings) {
+        self.lapse_came_first(findings);
+        match self.event {
+            Event::EnvelopeAccepted(accepted) => {
+                self.times(&accepted.envelope, findings);
+                self.sender_is_active(&accepted.envelope, findings);
+                self.message(accepted, findings);
+            }
+            Event::AgentRegistered(registered) => {
+                self.times(&registered.envelope, findings);
+                self.registration(&registered.envelope, findings);
+            }
+            Event::NoticeIssued(notice) => self.notice(notice, findings),
+            Event::LedgerResumed(resumed) => self.resumed(*resumed, findings),
+            Event::NetworkSighted(sighted) => self.sighted(sighted, findings),
+            Event::Seen(_) | Event::Looked(_) | Event::Refuted(_) | Event::Confirmed(_) => {
+                settlement::check(self, findings);
+            }
+            Event::LedgerOpened(_)
+            | Event::ParametersSet(_)
+            | Event::RulesChanged(_)
+            | Event::LedgerKeyRotated(_)
+            | Event::BodiesErased(_)
+            | Event::NetworkBlind(_)
+            | Event::AgentUpdated(_)
+            | Event::KeyRotated(_)
+            | Event::AgentDeactivated(_)
+            | Event::AgentReactivated(_)
+            | Event::AgentRevoked(_)
+            | Event::Lapsed(_)
+            | Event::Unseen(_)
+            | Event::Final(_)
+            | Event::Reversed(_)
+            | Event::Returned(_)
+            | Event::Late(_)
+            | Event::StateRoot(_) => {}
+        }
+    }
+
+    pub(super) fn differs(
+        &self,
+        field: &str,
+        sentence: impl Into<String>,
+        findings: &mut Findings,
+    ) {
+        findings.add(self.spot, field, Cause::ReDecisionDiffers, sentence);
+    }
+
+    /// A window that had passed lapses before anything else happens (ledger-contract.md
+    /// section 1.3).
+    fn lapse_came_first(&self, findings: &mut Findings) {
+        let Stream::Interaction(id) = self.stream else {
+            return;
+        };
+        let is_time_itself = matches!(self.event, Event::Lapsed(_) | Event::NoticeIssued(_));
+        let nothing_due =
+            matches!(self.event, Event::Confirmed(confirmed) if confirmed.claims.is_empty());
+        let acts_itself = is_time_itself || nothing_due;
+        let live = self.before.interaction(*id).filter(|_| !acts_itself);
+        if let Some(deadline) = live.and_then(|live| live.state.deadline())
+            && self.at > deadline
+        {
+            let sentence = format!(
+                "the window ended at {}, before this was recorded: its lapse should have come first",
+                deadline.to_rfc3339()
+            );
+            self.differs("recorded_at_ms", sentence, findings);
+        }
+    }
+
+    /// AE-89, AE-75, at the moment that was recorded.
+    fn times(&self, envelope: &AcceptedHeader, findings: &mut Findings) {
+        let tolerance_ms = self
+            .before
+            .parameters()
+            .map_or(0, |(_, parameters)| parameters.limits.clock_tolerance_ms);
+        let apart_ms = envelope.created_ms.as_ms().abs_diff(self.at.as_ms());
+        if apart_ms > tolerance_ms {
+            let sentence = format!(
+                "created {apart_ms} ms from when it was recorded; at most {tolerance_ms} ms are \
+                 accepted"
+            );
+            self.differs("envelope.created_ms", sentence, findings);
+        }
+        let created = envelope.created_ms;
+        if envelope
+            .expires_ms
+            .is_some_and(|expires| expires <= self.at || expires < created)
+        {
+            let sentence = "it had expired when it was recorded";
+            self.differs("envelope.expires_ms", sentence, findings);
+        }
+    }
+
+    fn sender_is_active(&self, envelope: &AcceptedHeader, findings: &mut Findings) {
+        let sender = self.before.agent(envelope.from);
+        if sender.is_some_and(|agent| agent.status != Status::Active) {
+            let sentence = "the sender's DID was not active, and its messages were not taken";
+            self.differs("envelope.from", sentence, findings);
+        }
+    }
+
+    fn message(&self, accepted: &EnvelopeAccepted, findings: &mut Findings) {
+        match self.stream {
+            Stream::Interaction(id) => self.interaction_message(*id, accepted, findings),
+            Stream::Mail(did) => {
+                if *did != accepted.envelope.to {
+                    let sentence = "it is in the mail of somebody it is not addressed to";
+                    self.differs("stream", sentence, findings);
+                }
+            }
+            Stream::Ledger | Stream::Network(_) | Stream::Agent(_) | Stream::Roots => {}
+        }
+    }
+
+    fn interaction_message(
+        &self,
+        id: InteractionId,
+        accepted: &EnvelopeAccepted,
+        findings: &mut Findings,
+    ) {
+        let envelope = &accepted.envelope;
+        if let Facts::Error(error) = &accepted.facts
+            && error
+                .related_message_id
+                .and_then(|related| self.before.route(related))
+                != Some(id)
+        {
+            let sentence = "the error names no envelope of this interaction";
+            self.differs("facts.related_message_id", sentence, findings);
+        }
+        let live = self.before.interaction(id);
+        let (initiator, provider) = live.map_or((envelope.from, envelope.to), |live| {
+            let opening = live.state.opening();
+            (opening.initiator, opening.provider)
+        });
+        let Some(surroundings) =
+            Surroundings::between(self.before, initiator, provider, Default::default())
+        else {
+            return;
+        };
+        let heads = accepted.derived.heads.clone().unwrap_or_default();
+        let context = Context {
+            // Heads are what a watcher saw: the record's word, not the log's sum.
+            heads: &heads,
+            ..surroundings.context()
+        };
+        let input = Input::Message {
+            envelope,
+            facts: &accepted.facts,
+        };
+        let state = live.map(|live| &live.state);
+        match Interaction::decide(state, &input, &context, self.at) {
+            Err(refusal) => {
+                let sentence = format!("the rules refuse this message here: {refusal}");
+                self.differs("event", sentence, findings);
+            }
+            Ok(events) => {
+                if let [Event::EnvelopeAccepted(again)] = events.as_slice() {
+                    let cause = Cause::ReDecisionDiffers;
+                    let (found, expected) = (&accepted.derived, &again.derived);
+                    agree(self.spot, "derived", cause, found, expected, findings);
+                }
+            }
+        }
+    }
+
+    fn registration(&self, envelope: &AcceptedHeader, findings: &mut Findings) {
+        if *self.stream != Stream::Agent(envelope.from) {
+            let sentence = "it is in the stream of another DID than the sender's";
+            self.differs("stream", sentence, findings);
+        }
+        let ledger = self.before.identity().map(|ledger| ledger.did);
+        if ledger.is_some_and(|ledger| ledger != envelope.to) {
+            let sentence = "a registration is addressed to the ledger it is made with";
+            self.differs("envelope.to", sentence, findings);
+        }
+    }
+
+    fn notice(&self, notice: &NoticeIssued, findings: &mut Findings) {
+        if notice.to != notice.envelope.to {
+            let sentence = "its envelope is addressed to somebody else";
+            self.differs("to", sentence, findings);
+        }
+        let owed = self
+            .before
+            .owed()
+            .find(|(cause, to, _)| (*cause, *to) == (notice.cause, notice.to));
+        if let Some((_, _, owed)) = owed
+            && notice.code != Some(owed.code)
+        {
+            let sentence = format!(
+                "the record at position {} is told as {}",
+                notice.cause,
+                owed.code.as_str()
+            );
+            self.differs("code", sentence, findings);
+        }
+    }
+
+    /// Nobody was away for longer than since the record before.
+    fn resumed(&self, resumed: LedgerResumed, findings: &mut Findings) {
+        let since_ms = self
+            .at
+            .since(TimestampMs::new(self.before.head().recorded_at_ms));
+        if resumed.gap_ms > since_ms {
+            let sentence = format!(
+                "it moves every window by {} ms, but the record before is only {since_ms} ms old",
+                resumed.gap_ms
+            );
+            self.differs("gap_ms", sentence, findings);
+        }
+    }
+
+    fn sighted(&self, sighted: &NetworkSighted, findings: &mut Findings) {
+        let Stream::Network(name) = self.stream else {
+            return;
+        };
+        let blind_since = self.before.sight(name).and_then(|sight| sight.blind_since);
+        if let Some(since) = blind_since
+            && self.at.since(since) != sighted.blind_ms
+        {
+            let sentence = format!("nothing was seen for {} ms", self.at.since(since));
+            self.differs("blind_ms", sentence, findings);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! One thing that is wrong: where it shows, what it is, and a sentence for people.
+
+use serde::Serialize;
+
+/// What is wrong. Closed, so that whoever reads a report can name them all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The export is not in its format.
+    FormatBroken,
+    /// Header and position 0 say different things.
+    HeaderDiffers,
+    /// Stored bytes are not those that were written.
+    BytesChanged,
+    /// Records are not there.
+    Missing,
+    /// A record stands behind one that follows it.
+    Reordered,
+    /// A position is there twice.
+    Duplicated,
+    /// A record is older than the one before.
+    TimeRanBack,
+    /// A stream has a gap.
+    StreamGap,
+    /// The event's type or a member is unknown, or a value is out of shape.
+    Unreadable,
+    /// The machines' rules do not allow the record where it stands.
+    StateDiffers,
+    /// The signature is not by the key that the record names.
+    SignatureInvalid,
+    /// The key was not the sender's at that position.
+    KeyNotTheSenders,
+    /// The body is not the one that was signed.
+    BodyChanged,
+    /// The record's envelope members are not those of the body.
+    EnvelopeDiffers,
+    /// The record's facts are not those of the body.
+    FactsDiffer,
+    /// A proof inside the record does not hold.
+    ProofInvalid,
+    /// An envelope id was accepted twice.
+    EnvelopeUsedTwice,
+    /// A nonce was accepted twice within its window.
+    NonceUsedTwice,
+    /// An idempotency key opened two interactions.
+    IdempotencyKeyUsedTwice,
+    /// A transfer paid twice.
+    TransferUsedTwice,
+    /// A payment is confirmed without what shows it.
+    NoEvidence,
+    /// Deciding again gives something else.
+    ReDecisionDiffers,
+    /// The stored tree is not the one over these records.
+    TreeDiffers,
+    /// The log does not hold the head that was expected.
+    HeadDiffers,
+    /// The trailer names another end.
+    TrailerDiffers,
+    /// A row for readers is not what the log says.
+    ReadModelDiffers,
+}
+
+impl Cause {
+    /// In words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Cause::FormatBroken => "format broken",
+            Cause::HeaderDiffers => "header differs",
+            Cause::BytesChanged => "bytes changed",
+            Cause::Missing => "missing",
+            Cause::Reordered => "reordered",
+            Cause::Duplicated => "duplicated",
+            Cause::TimeRanBack => "time ran back",
+            Cause::StreamGap => "stream gap",
+            Cause::Unreadable => "unreadable event",
+            Cause::StateDiffers => "state differs",
+            Cause::SignatureInvalid => "signature invalid",
+            Cause::KeyNotTheSenders => "key not the sender's",
+            Cause::BodyChanged => "body changed",
+            Cause::EnvelopeDiffers => "envelope differs",
+            Cause::FactsDiffer => "facts differ",
+            Cause::ProofInvalid => "proof invalid",
+            Cause::EnvelopeUsedTwice => "envelope used twice",
+            Cause::NonceUsedTwice => "nonce used twice",
+            Cause::IdempotencyKeyUsedTwice => "idempotency key used twice",
+            Cause::TransferUsedTwice => "transfer used twice",
+            Cause::NoEvidence => "no evidence",
+            Cause::ReDecisionDiffers => "re-decision differs",
+            Cause::TreeDiffers => "tree differs",
+            Cause::HeadDiffers => "head differs",
+            Cause::TrailerDiffers => "trailer differs",
+            Cause::ReadModelDiffers => "read model differs",
+        }
+    }
+}
+
+impl std::fmt::Display for Cause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Place in the log. Where a hash shows that one of two records was changed, the one that the
+    /// records around it speak against.
+    pub position: u64,
+    /// Line of the export, from 1; absent for a data directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The stream concerned, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+    /// What of the record: `leaf`, `envelope.signature`, `facts.price`, …
+    pub field: String,
+    /// What is wrong.
+    pub cause: Cause,
+    /// The same for people, with what was expected and what was found.
+    pub sentence: String,
+}
+
+/// Where findings show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Spot {
+    pub(super) position: u64,
+    pub(super) line: Option<u64>,
+    pub(super) stream: Option<String>,
+}
+
+/// Findings that are kept; a log full of faults is not worth more memory than this.
+const MAX_FINDINGS: usize = 10_000;
+
+/// What was found so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Findings {
+    list: Vec<Finding>,
+    left_out: u64,
+}
+
+impl Findings {
+    pub(super) fn add(
+        &mut self,
+        spot: &Spot,
+        field: impl Into<String>,
+        cause: Cause,
+        sentence: impl Into<String>,
+    ) {
+        if self.list.len() >= MAX_FINDINGS {
+            self.left_out += 1;
+            return;
+        }
+        self.list.push(Finding {
+            position: spot.position,
+            line: spot.line,
+            stream: spot.stream.clone(),
+            field: field.into(),
+            cause,
+            sentence: sentence.into(),
+        });
+    }
+
+    pub(super) fn list(&self) -> &[Finding] {
+        &self.list
+    }
+
+    /// In order of position, and how many more there were.
+    pub(super) fn finish(mut self) -> (Vec<Finding>, u64) {
+        self.list.sort_by_key(|finding| finding.position);
+        (self.list, self.left_out)
+    }
+}

@@ -1,0 +1,41 @@
+//! The proof for an auditor: re-runs a whole log from its bytes and trusts nobody.
+//!
+//! | checked of every record | in |
+//! |---|---|
+//! | form, hash chain, order; which record a broken link speaks against | `links` |
+//! | signature; whether the key was the sender's at that position | `signature` |
+//! | body against digest, envelope members, facts; wallet proofs | `body` |
+//! | envelope ids, nonces, idempotency keys and transfers used once | `uniqueness` |
+//! | the machines' rules | `replay` |
+//! | the decision again: guards, deadlines, payee, times, notices | `decision` |
+//! | payments from their evidence: depth, claims, surplus, causes | `settlement` |
+//! | rows for readers | `rows`, `compare` |
+//!
+//! An [`Auditor`] takes records from anywhere and goes on after every fault; [`audit_export`] and
+//! [`audit_store`] feed one. Three verdicts for facts (record.md section 3): proven, asserted,
+//! broken. Where something is broken, what follows in that stream is *not replayed*, and counted:
+//! never silently taken for good.
+//!
+//! What no audit of one file can show: a log that was cut off, or written anew from some point on
+//! by whoever has the ledger's keys. Note a head (`expected_head`), or compare with somebody else's.
+
+mod auditor;
+mod body;
+mod compare;
+mod decision;
+mod finding;
+mod from_export;
+mod from_store;
+mod links;
+mod replay;
+mod report;
+mod rows;
+mod settlement;
+mod signature;
+mod uniqueness;
+
+pub use auditor::{Auditor, Entry};
+pub use finding::{Cause, Finding};
+pub use from_export::{ExportAudit, audit_export};
+pub use from_store::audit_store;
+pub use report::{FactCounts, Paid, ReadModelCheck, Report, Verdict};

@@ -1,0 +1,168 @@
+//! The world as the log has it, record by record, past whatever cannot be replayed.
+//!
+//! A record that breaks the rules changes nothing; its stream is given up, and everything that
+//! follows in it is counted as not replayed. The world itself goes on: in the place of such a
+//! record it is given a `ledger_resumed` of no time, which moves nothing.
+
+use std::collections::BTreeSet;
+
+use x811_eventlog::{Draft, Record};
+use x811_protocol::event::{Event, LedgerResumed};
+
+use crate::stream::Stream;
+use crate::world::{Fault, Touched, World};
+
+/// Most missing positions in a row that are stepped over; behind a wider gap nothing is replayed.
+const MAX_GAP: u64 = 4_096;
+
+/// What became of a record.
+#[derive(Debug)]
+pub(super) enum Replayed {
+    /// The rules allow it.
+    Applied(Touched),
+    /// The rules do not allow it: its stream ends here.
+    Refused(Fault),
+    /// Its stream ended before, or it came too late.
+    Skipped,
+}
+
+/// A world, and what it lost on the way.
+#[derive(Debug, Clone)]
+pub(super) struct Replay {
+    world: World,
+    /// Streams given up, by name.
+    ended: BTreeSet<String>,
+    /// Stand-ins in the ledger's stream so far.
+    stand_ins: u64,
+    /// Nothing is replayed any more.
+    stopped: bool,
+    not_replayed: u64,
+}
+
+impl Replay {
+    pub(super) fn new() -> Replay {
+        Replay {
+            world: World::empty(),
+            ended: BTreeSet::new(),
+            stand_ins: 0,
+            stopped: false,
+            not_replayed: 0,
+        }
+    }
+
+    pub(super) fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Records whose effect is not known.
+    pub(super) fn not_replayed(&self) -> u64 {
+        self.not_replayed
+    }
+
+    /// Whether what the log says of this stream is known up to here.
+    pub(super) fn knows(&self, stream: &Stream) -> bool {
+        !self.stopped && !self.ended.contains(&stream.to_string())
+    }
+
+    pub(super) fn take(&mut self, record: &Record, event: &Event) -> Replayed {
+        if !self.reach(record) {
+            self.not_replayed += 1;
+            return Replayed::Skipped;
+        }
+        if self.ended.contains(record.stream()) {
+            self.give_up(record);
+            return Replayed::Skipped;
+        }
+        let mut next = self.world.clone();
+        let applied = match self.renumbered(record) {
+            Ok(record) => next.apply(&record, event),
+            Err(fault) => Err(fault),
+        };
+        match applied {
+            Ok(touched) => {
+                self.world = next;
+                Replayed::Applied(touched)
+            }
+            Err(fault) => {
+                self.give_up(record);
+                Replayed::Refused(fault)
+            }
+        }
+    }
+
+    /// Ends the stream of a record that cannot be replayed, and steps over it.
+    pub(super) fn give_up(&mut self, record: &Record) {
+        self.not_replayed += 1;
+        self.ended.insert(record.stream().to_owned());
+        if record.position() == self.world.head().size {
+            self.stand_in(record.recorded_at_ms());
+        }
+    }
+
+    /// Steps over bytes that are no record.
+    pub(super) fn step_over(&mut self) {
+        self.not_replayed += 1;
+        self.stand_in(self.world.head().recorded_at_ms);
+    }
+
+    /// Steps over what is missing before `record`; `false` when the world cannot take it.
+    fn reach(&mut self, record: &Record) -> bool {
+        let size = self.world.head().size;
+        if record.position() > size.saturating_add(MAX_GAP) {
+            self.stopped = true;
+        }
+        for _ in size..record.position() {
+            if self.stopped {
+                break;
+            }
+            self.stand_in(record.recorded_at_ms());
+        }
+        !self.stopped && record.position() == self.world.head().size
+    }
+
+    /// Ledger records as they would be numbered with the stand-ins among them.
+    fn renumbered(&self, record: &Record) -> Result<Record, Fault> {
+        if self.stand_ins == 0 || record.stream() != Stream::Ledger.to_string() {
+            return Ok(record.clone());
+        }
+        let draft = Draft {
+            recorded_at_ms: record.recorded_at_ms(),
+            stream: record.stream().to_owned(),
+            stream_seq: record.stream_seq().saturating_add(self.stand_ins),
+            event: record.event().clone(),
+        };
+        Ok(Record::seal(record.position(), record.prev(), draft)?)
+    }
+
+    /// Fills the next position with an event that moves nothing.
+    fn stand_in(&mut self, recorded_at_ms: u64) {
+        if self.stopped {
+            return;
+        }
+        let mut next = self.world.clone();
+        match apply_nothing(&mut next, recorded_at_ms) {
+            Ok(()) => {
+                self.world = next;
+                self.stand_ins += 1;
+            }
+            // Without a position 0 there is no ledger to replay.
+            Err(_) => self.stopped = true,
+        }
+    }
+}
+
+fn apply_nothing(world: &mut World, recorded_at_ms: u64) -> Result<(), Fault> {
+    let head = world.head();
+    let event = Event::LedgerResumed(LedgerResumed { gap_ms: 0 });
+    let draft = Draft {
+        recorded_at_ms,
+        stream: Stream::Ledger.to_string(),
+        stream_seq: world.next_seq(&Stream::Ledger).unwrap_or_default(),
+        event: serde_json::to_value(&event).map_err(|source| Fault::Unreadable {
+            position: head.size,
+            source,
+        })?,
+    };
+    let record = Record::seal(head.size, head.hash, draft)?;
+    world.apply(&record, &event).map(|_| ())
+}

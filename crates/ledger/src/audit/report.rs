@@ -1,0 +1,125 @@
+//! What an audit says in the end.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use x811_eventlog::Hash;
+
+use super::finding::Finding;
+
+/// How well a fact is known (record.md section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The body is there and says the same.
+    Proven,
+    /// The body is not there: the ledger's word, chained and signed over.
+    Asserted,
+    /// The body says otherwise.
+    Broken,
+}
+
+/// How many facts are known how well.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct FactCounts {
+    /// Envelopes whose members and facts the body proves.
+    pub proven: u64,
+    /// Envelopes whose body is not there.
+    pub asserted: u64,
+    /// Envelopes whose body says otherwise.
+    pub broken: u64,
+}
+
+impl FactCounts {
+    pub(super) fn count(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Proven => self.proven += 1,
+            Verdict::Asserted => self.asserted += 1,
+            Verdict::Broken => self.broken += 1,
+        }
+    }
+}
+
+/// What was paid on one network.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Paid {
+    /// Interactions with a confirmed payment.
+    pub interactions: u64,
+    /// Their totals together, fee included, in micro-USDC as decimal text.
+    #[serde(serialize_with = "as_text")]
+    pub total_micro_usdc: u128,
+    /// Of it the protocol fee, in micro-USDC as decimal text.
+    #[serde(serialize_with = "as_text")]
+    pub fee_micro_usdc: u128,
+}
+
+fn as_text<S: serde::Serializer>(amount: &u128, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(amount)
+}
+
+/// How the rows for readers were compared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ReadModelCheck {
+    /// Records the rows reflected when the audit began.
+    pub applied_size: u64,
+    /// Records of the log that the rows did not reflect yet.
+    pub lag_records: u64,
+    /// Interactions compared in every field.
+    pub interactions: u64,
+    /// Deliveries compared.
+    pub deliveries: u64,
+    /// Interactions that were not compared: they were moving, or could not be replayed.
+    pub not_compared: u64,
+}
+
+/// The outcome of an audit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Whether nothing was found.
+    pub clean: bool,
+    /// The ledger's DID, as position 0 says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<String>,
+    /// Records read, unreadable ones included.
+    pub records: u64,
+    /// Records that carry a signed envelope.
+    pub envelopes: u64,
+    /// Signatures that hold.
+    pub signatures_valid: u64,
+    /// How well their facts are known.
+    pub facts: FactCounts,
+    /// Records whose effect is not known, because something before them is broken.
+    pub not_replayed: u64,
+    /// Records under decision rules that this version does not know: checked, but not decided
+    /// again.
+    pub not_re_decided: u64,
+    /// Interactions by the state they were left in.
+    pub interactions: BTreeMap<String, u64>,
+    /// Interactions left out of `interactions`, because their stream could not be replayed.
+    pub interactions_unknown: u64,
+    /// Notices that parties are still owed; a ledger issues them when it is next up.
+    pub notices_owed: u64,
+    /// Payments by network.
+    pub paid: BTreeMap<String, Paid>,
+    /// Record hash of the last record.
+    pub head: Hash,
+    /// Root of the Merkle tree over all records.
+    pub root: Hash,
+    /// Position of the record that was expected to be there, if one was named and found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_head_position: Option<u64>,
+    /// How the rows for readers were compared; absent where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_model: Option<ReadModelCheck>,
+    /// Everything that is wrong, in order of position.
+    pub findings: Vec<Finding>,
+    /// Findings beyond those listed.
+    pub findings_left_out: u64,
+}
+
+impl Report {
+    /// Whether nothing was found.
+    pub fn is_clean(&self) -> bool {
+        self.clean
+    }
+}
