@@ -41,7 +41,11 @@ impl Context {
 
     pub(crate) fn client(&self) -> Result<LedgerClient, Failure> {
         let (clock, entropy) = (self.clock.clone(), self.entropy.clone());
-        let policy = RetryPolicy::default();
+        // A person waits: an absent ledger is reported within two seconds.
+        let policy = RetryPolicy {
+            attempts: 4,
+            ..RetryPolicy::default()
+        };
         Ok(LedgerClient::with(
             &self.ledger_url,
             policy,

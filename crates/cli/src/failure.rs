@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use x811_client::compose::ComposeError;
 use x811_client::entropy::EntropyError;
 use x811_client::home::HomeError;
-use x811_client::http::ClientError;
+use x811_client::http::{ClientError, Refused};
 use x811_client::pay::PayError;
 use x811_protocol::code::Code;
 use x811_protocol::refusal::Refusal;
@@ -91,10 +91,7 @@ impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Failure {
         let text = error.to_string();
         match error {
-            ClientError::Refused(refused) => Failure {
-                details: refused.details,
-                ..Failure::refused(refused.code, refused.message)
-            },
+            ClientError::Refused(refused) => refused_by_ledger(*refused),
             ClientError::Unreachable { url, .. } => {
                 Failure::new(Exit::Unreachable, "unreachable", text)
                     .hint("start a ledger with `x811 serve`, or name one with --ledger URL")
@@ -107,6 +104,19 @@ impl From<ClientError> for Failure {
             ClientError::Address { .. } => Failure::usage(&text),
             ClientError::Setup { .. } => Failure::local("tls", text),
         }
+    }
+}
+
+/// The ledger's message says what to do. The registry adds a word where the code has one meaning,
+/// which X811-4001 has not.
+fn refused_by_ledger(refused: Refused) -> Failure {
+    let failure = Failure {
+        details: refused.details,
+        ..Failure::refused(refused.code, refused.message)
+    };
+    match refused.code == Code::InvalidStateTransition {
+        true => failure.hint(""),
+        false => failure,
     }
 }
 

@@ -147,15 +147,24 @@ fn fields(envelope: &VerifiedEnvelope) -> Vec<(&'static str, String)> {
         fields.push(("interaction", shorten(interaction)));
     }
     for (member, name) in FREE_TEXT {
-        let text = match payload.get(member) {
-            None => continue,
-            Some(Value::String(text)) => shorten(text),
-            Some(Value::Object(object)) if object.is_empty() => continue,
-            Some(other) => shorten(&other.to_string()),
-        };
-        fields.push((name, text));
+        let text = payload.get(member).and_then(free_text);
+        fields.extend(text.map(|text| (name, shorten(&text))));
     }
     fields
+}
+
+/// A member as a person reads it; `None` when it says nothing.
+fn free_text(member: &Value) -> Option<String> {
+    match member {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Object(object) if object.is_empty() => None,
+        Value::Array(list) => {
+            let texts = list.iter().filter_map(free_text);
+            Some(texts.collect::<Vec<_>>().join("; "))
+        }
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => Some(member.to_string()),
+    }
 }
 
 impl Report for Inbox {
@@ -186,6 +195,21 @@ impl Report for Inbox {
 mod tests {
     use super::*;
     use crate::output::tests::kept;
+
+    #[test]
+    fn members_read_as_text() {
+        let table = [
+            (json!("a"), Some("a")),
+            (json!(["a", "b"]), Some("a; b")),
+            (json!({"n": 1}), Some(r#"{"n":1}"#)),
+            (json!(3), Some("3")),
+            (json!({}), None),
+            (json!(null), None),
+        ];
+        for (member, expected) in table {
+            assert_eq!(free_text(&member).as_deref(), expected, "{member}");
+        }
+    }
 
     #[test]
     fn a_hostile_message_cannot_touch_the_terminal() {

@@ -176,13 +176,14 @@ fn style(tone: Tone) -> Style {
     }
 }
 
+/// Pads all cells but the last.
 fn aligned(cells: &[String], widths: &[usize]) -> String {
-    let cells: Vec<String> = cells
+    let padded: Vec<String> = cells
         .iter()
         .zip(widths)
         .map(|(cell, width)| format!("{cell:<width$}"))
         .collect();
-    cells.join("  ")
+    padded.join("  ").trim_end().to_owned()
 }
 
 #[cfg(test)]

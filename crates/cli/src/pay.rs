@@ -51,7 +51,9 @@ pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
         amount: case.offer()?.1.total_cost,
     };
     let endpoint = PayClient::connect(&args.rpc, network.chain_id, network.token).await?;
-    let signed = match kept_transfer(&case, due)? {
+    let kept = kept_transfer(&case, due)?;
+    let resumed = kept.is_some();
+    let signed = match kept {
         Some(signed) => signed,
         None => {
             check_payable(&case.transcript, context.now())?;
@@ -69,6 +71,7 @@ pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
     let block_number = await_block(&endpoint, &signed, context, args.wait).await?;
     let sent = declare(&case, &network, &signed).await?;
     out.report(&Paid {
+        resumed,
         tx_hash: signed.tx_hash,
         amount_usdc: due.amount.to_usdc_decimal(),
         payer: signed.payer.to_checksum(),
@@ -196,6 +199,8 @@ async fn declare(
 
 #[derive(Serialize)]
 struct Paid {
+    /// The transfer had been signed by an earlier run; nothing was paid twice.
+    resumed: bool,
     tx_hash: TxHash,
     amount_usdc: String,
     payer: String,
@@ -208,7 +213,12 @@ struct Paid {
 
 impl Report for Paid {
     fn print(&self, out: &mut Out) {
-        out.heading(Tone::Good, format_args!("{} USDC sent", self.amount_usdc));
+        let amount = &self.amount_usdc;
+        let heading = match self.resumed {
+            true => format!("{amount} USDC were signed before; the same transfer was sent again"),
+            false => format!("{amount} USDC sent"),
+        };
+        out.heading(Tone::Good, heading);
         let mut fields = vec![
             ("transaction", self.tx_hash.to_string()),
             ("from", self.payer.clone()),

@@ -141,7 +141,7 @@ impl Report for Answer {
             format!("{}, {}", self.interaction, self.state),
         )];
         let total = self.total_usdc.as_ref();
-        fields.extend(total.map(|total| ("due", format!("{total} USDC"))));
+        fields.extend(total.map(|total| ("total", format!("{total} USDC"))));
         fields.extend(self.payee.iter().map(|payee| ("to", payee.clone())));
         if let PaymentStatus::Yes(settled) = &self.status {
             fields.extend(evidence(settled, self.now));
@@ -177,4 +177,89 @@ fn standing(declared: &Declared) -> String {
         (None, None, _) => "not found on chain".to_owned(),
     };
     format!("{} {standing}", declared.tx_hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use x811_client::http::InteractionView;
+
+    use super::*;
+    use crate::output::tests::kept;
+
+    fn answer(state: &str) -> Answer {
+        let did = "did:x811:019c8c61-8129-7511-9f31-aa5142e65448";
+        let view = json!({
+            "id": "0190a1b2-c3d4-7e5f-8901-234567890abc", "initiator": did, "provider": did,
+            "state": state, "deadline_at_ms": 61_000, "opened_at_ms": 1, "updated_at_ms": 2,
+            "last_position": 3,
+        });
+        let view: InteractionView = serde_json::from_value(view).unwrap();
+        let transcript = Transcript {
+            view,
+            entries: Vec::new(),
+        };
+        Answer::new(&transcript, TimestampMs::new(1_000))
+    }
+
+    #[test]
+    fn the_exit_code_is_the_answer() {
+        let table = [
+            (
+                "pending",
+                10,
+                "NOT YET: nothing is due yet: the interaction is pending",
+            ),
+            ("verified", 10, "NOT YET: the initiator has to pay until"),
+            ("rejected", 11, "NO: the initiator turned the offer down"),
+            ("disputed", 11, "NO: X811-4024 PAYMENT_TIMEOUT"),
+        ];
+        for (state, code, heading) in table {
+            let answer = answer(state);
+            assert_eq!(answer.exit().code(), code, "{state}");
+            let (mut out, text, _) = kept(false);
+            out.report(&answer);
+            assert!(text.text().starts_with(heading), "{}", text.text());
+        }
+    }
+
+    #[test]
+    fn paid_has_its_evidence_and_exit_code_0() {
+        let hash = "0x".to_owned() + &"ab".repeat(32);
+        let evidence = json!({
+            "network": "base", "tx_hash": hash, "depth": 12, "level": "confirmed",
+            "block": {"number": 20, "hash": hash, "timestamp_s": 1}, "endpoints": ["a"],
+            "transfers": [], "transfer_count": 0,
+        });
+        let settled = Settled {
+            evidence: vec![serde_json::from_value(evidence).unwrap()],
+            amount: x811_protocol::money::MicroUsdc::from_micro_usdc(29_725).unwrap(),
+            recorded_at_ms: TimestampMs::new(500),
+            position: 11,
+            record_hash: x811_protocol::digest::Digest::ZERO,
+            late: false,
+        };
+        let paid = Answer {
+            why: why_paid(&settled),
+            status: PaymentStatus::Yes(settled),
+            ..answer("completed")
+        };
+        assert_eq!(paid.exit().code(), 0);
+        let (mut out, text, _) = kept(false);
+        out.report(&paid);
+        for part in [
+            "PAID: ",
+            "0.029725 USDC",
+            &hash,
+            "20 of base, 12 blocks deep",
+            "position 11",
+        ] {
+            assert!(text.text().contains(part), "{part} in {}", text.text());
+        }
+        let json = serde_json::to_value(&paid).unwrap();
+        assert_eq!(
+            (&json["paid"], &json["state"]),
+            (&json!("yes"), &json!("completed"))
+        );
+    }
 }

@@ -1,6 +1,6 @@
 //! Sealing, sending, and saying what came of it.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::json;
 use x811_client::compose::Payload;
 use x811_client::http::{Accepted, ClientError, LedgerClient};
@@ -25,18 +25,11 @@ pub(crate) struct Sent {
     repeated: bool,
     #[serde(flatten)]
     pub(crate) accepted: Accepted,
-    /// What else is worth saying.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<Note>,
+    /// What else is worth saying, by name.
+    #[serde(flatten, serialize_with = "as_members")]
+    notes: Vec<(&'static str, String)>,
     #[serde(skip)]
     now: TimestampMs,
-}
-
-/// A name and a value.
-#[derive(Debug, Clone, Serialize)]
-struct Note {
-    name: &'static str,
-    value: String,
 }
 
 /// Seals a message, sends it and waits until it is durable.
@@ -83,8 +76,7 @@ fn undelivered(error: ClientError, sealed: &SealedEnvelope) -> Failure {
 impl Sent {
     /// Adds something worth saying.
     pub(crate) fn note(mut self, name: &'static str, value: impl ToString) -> Sent {
-        let value = value.to_string();
-        self.notes.push(Note { name, value });
+        self.notes.push((name, value.to_string()));
         self
     }
 
@@ -128,19 +120,93 @@ impl Report for Sent {
         fields.extend(accepted.state.map(|state| ("state", state.to_string())));
         let deadline = accepted.deadline_at_ms.map(|at| moment(at, self.now));
         fields.extend(deadline.map(|deadline| ("deadline", deadline)));
-        fields.extend(
-            self.notes
-                .iter()
-                .map(|note| (note.name, note.value.clone())),
-        );
+        fields.extend(self.notes.iter().cloned());
         let hash = short_hash(accepted.record_hash);
         fields.push((
             "recorded",
             format!("position {}, hash {hash}", accepted.position),
         ));
-        let disputed = self.notes.iter().any(|note| note.name == "disputed");
+        let disputed = self.notes.iter().any(|(name, _)| *name == "disputed");
         let next = self.next().filter(|_| !disputed);
         fields.extend(next.map(|next| ("next", next)));
         out.fields(&fields);
+    }
+}
+
+fn as_members<S: Serializer>(
+    notes: &[(&'static str, String)],
+    writer: S,
+) -> Result<S::Ok, S::Error> {
+    writer.collect_map(
+        notes
+            .iter()
+            .map(|(name, value)| (name.replace(' ', "_"), value)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::tests::kept;
+
+    const ID: &str = "0190a1b2-c3d4-7e5f-8901-234567890abc";
+
+    fn sent(repeated: bool) -> Sent {
+        let accepted = json!({
+            "interaction_id": ID, "envelope_id": ID, "position": 4, "state": "pending",
+            "record_hash": "ab".repeat(32), "deadline_at_ms": 61_000,
+        });
+        let to = "did:x811:019c8c61-8129-7511-9f31-aa5142e65448";
+        Sent {
+            message_type: CoreType::Request.into(),
+            to: to.parse().unwrap(),
+            repeated,
+            accepted: serde_json::from_value(accepted).unwrap(),
+            notes: Vec::new(),
+            now: TimestampMs::new(1_000),
+        }
+    }
+
+    #[test]
+    fn a_person_is_told_interaction_state_deadline_and_what_is_next() {
+        let (mut out, text, _) = kept(false);
+        out.report(&sent(false));
+        let text = text.text();
+        for part in [
+            ID,
+            "pending",
+            "(in 60 s)",
+            "position 4",
+            "x811 inbox --wait 60",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        let (mut out, text, _) = kept(false);
+        out.report(&sent(true));
+        assert!(text.text().contains("nothing new was recorded"));
+    }
+
+    #[test]
+    fn a_program_gets_the_ledgers_answer_and_the_notes_as_members() {
+        let value = serde_json::to_value(sent(false).note("idempotency key", "k")).unwrap();
+        assert_eq!(value["interaction_id"], ID);
+        assert_eq!(value["type"], "x811/request");
+        assert_eq!(value["state"], "pending");
+        assert_eq!(value["deadline_at_ms"], 61_000);
+        assert_eq!(value["idempotency_key"], "k");
+        assert_eq!(value["repeated"], false);
+    }
+
+    #[test]
+    fn ae_016_a_dispute_is_not_followed_by_a_call_to_pay() {
+        let mut verify = sent(false);
+        verify.message_type = CoreType::Verify.into();
+        let shown = |sent: &Sent| {
+            let (mut out, text, _) = kept(false);
+            out.report(sent);
+            text.text()
+        };
+        assert!(shown(&verify).contains("x811 pay"));
+        assert!(!shown(&verify.note("disputed", "QUALITY")).contains("x811 pay"));
     }
 }
