@@ -176,7 +176,7 @@ fn style(tone: Tone) -> Style {
     }
 }
 
-/// Pads all cells but the last.
+/// Cells under each other, without blanks at the end.
 fn aligned(cells: &[String], widths: &[usize]) -> String {
     let padded: Vec<String> = cells
         .iter()
