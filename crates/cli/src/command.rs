@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
-use crate::{agent, history, inbox, pay, provider, send};
+use crate::{agent, audit, export, history, inbox, pay, provider, send};
 #[cfg(feature = "serve")]
 use crate::{demo, serve};
 
@@ -83,6 +83,10 @@ enum Verb {
     /// What a provider wants to know
     #[command(subcommand)]
     Provider(provider::Verb),
+    /// Re-run a whole log from its bytes: hashes, signatures, rules, payments, rows
+    Audit(audit::Args),
+    /// Write a log to one file that anybody can audit offline
+    Export(export::Args),
     /// Run the ledger
     #[cfg(feature = "serve")]
     Serve(Box<serve::Args>),
@@ -94,6 +98,7 @@ enum Verb {
 impl Cli {
     /// Runs the verb.
     pub(crate) async fn run(self, out: &mut Out) -> Result<Exit, Failure> {
+        let json = self.global.json;
         let context = Context::new(self.global);
         match self.verb {
             Verb::Agent(verb) => verb.run(&context, out).await,
@@ -102,6 +107,8 @@ impl Cli {
             Verb::Pay(args) => pay::run(args, &context, out).await,
             Verb::History(args) => history::run(args, &context, out).await,
             Verb::Provider(verb) => verb.run(&context, out).await,
+            Verb::Audit(args) => audit::run(args, out).await,
+            Verb::Export(args) => export::run(args, json, out).await,
             #[cfg(feature = "serve")]
             Verb::Serve(args) => serve::run(*args, out).await,
             #[cfg(feature = "serve")]

@@ -21,14 +21,20 @@ pub(crate) enum Exit {
     NotYetPaid,
     /// `provider paid`: it will not come.
     NotPaid,
+    /// `audit`: something is wrong.
+    Findings,
     /// Ctrl-C.
     Interrupted,
 }
 
 impl Exit {
     /// Every code and its meaning.
-    const TABLE: [(Exit, u8, &str); 9] = [
-        (Exit::Ok, 0, "done; for `provider paid`: paid"),
+    const TABLE: [(Exit, u8, &str); 10] = [
+        (
+            Exit::Ok,
+            0,
+            "done; for `provider paid`: paid, for `audit`: clean",
+        ),
         (
             Exit::Refused,
             1,
@@ -52,6 +58,7 @@ impl Exit {
         ),
         (Exit::NotYetPaid, 10, "`provider paid`: not yet"),
         (Exit::NotPaid, 11, "`provider paid`: no"),
+        (Exit::Findings, 20, "`audit`: not clean, something is wrong"),
         (Exit::Interrupted, 130, "ended by Ctrl-C"),
     ];
 
@@ -94,6 +101,7 @@ mod tests {
             (Exit::Untrusted, 5),
             (Exit::NotYetPaid, 10),
             (Exit::NotPaid, 11),
+            (Exit::Findings, 20),
             (Exit::Interrupted, 130),
         ];
         let help = Exit::help();

@@ -6,11 +6,13 @@
 //! with a code, what happened and what to do next; the exit codes stand in [`exit`].
 
 mod agent;
+mod audit;
 mod command;
 mod context;
 #[cfg(feature = "serve")]
 mod demo;
 mod exit;
+mod export;
 mod failure;
 mod history;
 mod inbox;

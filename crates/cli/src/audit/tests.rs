@@ -1,0 +1,225 @@
+//! Both verbs over a ledger's real directory, while the ledger runs.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use uuid::Uuid;
+use x811_ledger::clock::ManualClock;
+use x811_ledger::entropy::Entropy;
+use x811_ledger::port::ReadModel;
+use x811_ledger::row::{InteractionRow, RowChange};
+use x811_ledger::sequencer::{Ledger, Opening, open};
+use x811_protocol::did::Did;
+use x811_protocol::event::{LedgerKeys, LedgerOpened};
+use x811_protocol::id::EnvelopeId;
+use x811_protocol::key::SecretKey;
+use x811_protocol::parameters::{AEEP_LOOKS_MS, Limits, Parameters, PayerBindingRule, Windows};
+use x811_protocol::time::TimestampMs;
+
+use super::*;
+use crate::output::tests::kept;
+
+/// 2026-01-01T00:00:00Z.
+const NOW: TimestampMs = TimestampMs::new(1_767_225_600_000);
+
+struct Sevens;
+
+impl Entropy for Sevens {
+    fn fill(&self, bytes: &mut [u8]) {
+        bytes.fill(7);
+    }
+}
+
+fn did() -> Did {
+    let uuid = uuid::Builder::from_unix_timestamp_millis(NOW.as_ms(), &[7; 10]).into_uuid();
+    Did::from_uuid(uuid).unwrap()
+}
+
+/// A running ledger with the two records of its beginning.
+async fn running(directory: &Path) -> Ledger<SqliteStore, SqliteReadModel, ManualClock> {
+    let key = |seed| SecretKey::from_seed([seed; 32]);
+    let opening = Opening {
+        identity: LedgerOpened {
+            log_id: Uuid::nil(),
+            did: did(),
+            origin: "ledger.example".to_owned(),
+            keys: LedgerKeys {
+                envelope: key(1).public(),
+                checkpoint: key(2).public(),
+                receipt: key(3).public(),
+            },
+            format: 1,
+            rules_version: 1,
+        },
+        parameters: Parameters {
+            windows: Windows::AEEP,
+            looks_ms: AEEP_LOOKS_MS,
+            networks: Vec::new(),
+            payer_binding: PayerBindingRule::Wallet,
+            limits: Limits::DEFAULT,
+            lenient: Vec::new(),
+        },
+        envelope_key: key(1),
+    };
+    let (sequencer, ledger) = open(
+        Arc::new(SqliteStore::open(directory).await.unwrap()),
+        Arc::new(SqliteReadModel::open(directory).await.unwrap()),
+        Arc::new(ManualClock::at(NOW)),
+        Arc::new(Sevens),
+        opening,
+    )
+    .await
+    .unwrap();
+    tokio::spawn(sequencer.run());
+    ledger
+}
+
+/// Audits, and returns exit and JSON.
+async fn audit(source: &Path, expect_head: Option<Hash>) -> (Exit, Value) {
+    let (mut out, text, _) = kept(true);
+    let source = source.to_owned();
+    let args = Args {
+        source,
+        expect_head,
+    };
+    let exit = run(args, &mut out).await.unwrap();
+    (exit, serde_json::from_str(&text.text()).unwrap())
+}
+
+async fn export(directory: &Path, file: &Path) -> Exit {
+    let (mut out, _, _) = kept(false);
+    let args = crate::export::Args::new(directory, file);
+    crate::export::run(args, false, &mut out).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_running_ledger_and_its_export_are_clean() {
+    let directory = TempDir::new().unwrap();
+    let _ledger = running(directory.path()).await;
+    let (exit, stored) = audit(directory.path(), None).await;
+    assert_eq!((exit, stored["clean"].as_bool()), (Exit::Ok, Some(true)));
+    assert_eq!(stored["records"], 2);
+    assert_eq!(stored["read_model"]["applied_size"], 2);
+
+    let file = directory.path().join("log.x811");
+    assert_eq!(export(directory.path(), &file).await, Exit::Ok);
+    let head: Hash = stored["head"].as_str().unwrap().parse().unwrap();
+    let (exit, exported) = audit(&file, Some(head)).await;
+    assert_eq!(exit, Exit::Ok);
+    assert_eq!(exported["expected_head_position"], 1);
+    for member in ["ledger", "records", "head", "root"] {
+        assert_eq!(exported[member], stored[member], "{member}");
+    }
+    let left: Vec<_> = std::fs::read_dir(directory.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.contains("part"))
+        .collect();
+    assert_eq!(left, Vec::<String>::new(), "nothing half written is left");
+}
+
+#[tokio::test]
+async fn promise_4_a_changed_export_is_named_and_exits_with_20() {
+    let directory = TempDir::new().unwrap();
+    let _ledger = running(directory.path()).await;
+    let file = directory.path().join("log.x811");
+    export(directory.path(), &file).await;
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(
+        &file,
+        text.replace("\"verify_ms\":30000", "\"verify_ms\":30001"),
+    )
+    .unwrap();
+    let (exit, report) = audit(&file, None).await;
+    assert_eq!((exit, exit.code()), (Exit::Findings, 20));
+    let first = &report["findings"][0];
+    assert_eq!(
+        (&first["position"], &first["line"], &first["cause"]),
+        (&1.into(), &3.into(), &"bytes_changed".into())
+    );
+
+    let (mut out, text, _) = kept(false);
+    let args = Args {
+        source: file,
+        expect_head: None,
+    };
+    run(args, &mut out).await.unwrap();
+    let text = text.text();
+    for part in [
+        "NOT CLEAN",
+        "position 1, line 3",
+        "bytes changed",
+        "--expect-head",
+    ] {
+        assert!(text.contains(part), "no `{part}` in {text}");
+    }
+}
+
+#[tokio::test]
+async fn another_head_than_the_noted_one_exits_with_20() {
+    let directory = TempDir::new().unwrap();
+    let _ledger = running(directory.path()).await;
+    let noted = Hash::from_bytes([8; 32]);
+    let (exit, report) = audit(directory.path(), Some(noted)).await;
+    assert_eq!(exit, Exit::Findings);
+    assert_eq!(report["findings"][0]["cause"], "head_differs");
+}
+
+#[tokio::test]
+async fn a_row_changed_by_hand_is_named() {
+    let directory = TempDir::new().unwrap();
+    let _ledger = running(directory.path()).await;
+    let rows = SqliteReadModel::open(directory.path()).await.unwrap();
+    let row = InteractionRow {
+        id: EnvelopeId::from_parts(NOW.as_ms(), &[9; 10]).into(),
+        initiator: did(),
+        provider: did(),
+        state: "completed".to_owned(),
+        total: None,
+        deadline_at_ms: None,
+        opened_at_ms: NOW,
+        updated_at_ms: NOW,
+        last_position: 1,
+        detail: serde_json::json!({}),
+    };
+    let change = RowChange::Interaction(Box::new(row.clone()));
+    rows.apply(2, 2, vec![change]).await.unwrap();
+    let (exit, report) = audit(directory.path(), None).await;
+    assert_eq!(exit, Exit::Findings);
+    let finding = &report["findings"][0];
+    assert_eq!(finding["cause"], "read_model_differs");
+    let id = row.id.request_id().uuid().to_string();
+    assert!(finding["sentence"].as_str().unwrap().contains(&id));
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_a_failure_and_no_finding() {
+    let directory = TempDir::new().unwrap();
+    for source in [directory.path().to_owned(), directory.path().join("none")] {
+        let (mut out, _, _) = kept(false);
+        let args = Args {
+            source,
+            expect_head: None,
+        };
+        let failure = run(args, &mut out).await.unwrap_err();
+        assert_eq!(failure.exit, Exit::Local, "{failure:?}");
+    }
+    let (mut out, _, _) = kept(true);
+    let args = crate::export::Args::new(directory.path(), Path::new("-"));
+    let failure = crate::export::run(args, true, &mut out).await.unwrap_err();
+    assert_eq!(failure.exit, Exit::Usage);
+}
+
+#[test]
+fn amounts_of_many_payments_are_written_in_usdc() {
+    let table = [
+        (0, "0"),
+        (1, "0.000001"),
+        (1_025_000, "1.025"),
+        (u128::from(u64::MAX) * 10, "184467440737095.51615"),
+    ];
+    for (micro_usdc, text) in table {
+        assert_eq!(usdc(micro_usdc), text);
+    }
+}
