@@ -105,7 +105,7 @@ struct WindowArgs {
     #[arg(
         long,
         env = "X811_LOOKS_MS",
-        value_name = "MS,MS,MS,MS",
+        value_name = "MS",
         value_delimiter = ',',
         num_args = 4
     )]

@@ -48,8 +48,8 @@ pub(super) enum Ending {
 }
 
 /// Where an act plays.
-pub(super) struct Stage<'a> {
-    pub(super) story: &'a Story<'a>,
+pub(super) struct Stage<'a, 'o> {
+    pub(super) story: &'a Story<'o>,
     pub(super) chain: &'a Chain,
     pub(super) network: &'a str,
     pub(super) ada: &'a Agent,
@@ -64,7 +64,7 @@ struct Agreed {
     first_position: u64,
 }
 
-impl Stage<'_> {
+impl Stage<'_, '_> {
     /// Plays one interaction to its end and returns it with the state it ended in.
     pub(super) async fn play(
         &self,

@@ -77,6 +77,9 @@ pub(crate) enum DemoError {
     /// The audit found something.
     #[error("the audit of the demo's own log failed: {0}")]
     Audit(String),
+    /// The signals of the process could not be listened to.
+    #[error("Ctrl-C could not be listened to: {0}")]
+    Signals(#[source] std::io::Error),
     /// The directory could not be removed.
     #[error("the data directory could not be removed: {0}")]
     Directory(#[source] std::io::Error),

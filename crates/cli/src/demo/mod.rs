@@ -14,7 +14,7 @@ mod story;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Out, Report};
+use crate::output::{Out, Report, Tone};
 use act::{Ending, Stage};
 use cast::Agent;
 use chain::Chain;
@@ -23,6 +23,7 @@ use serde::Serialize;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use story::Story;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::StateName;
 use x811_protocol::money::MicroUsdc;
@@ -55,6 +56,7 @@ pub(crate) struct Args {
 #[derive(Debug, Serialize)]
 struct Summary {
     ledger: String,
+    ledger_url: String,
     data_dir: PathBuf,
     interactions: Vec<Played>,
     records: u64,
@@ -79,29 +81,39 @@ impl Report for Summary {
     }
 }
 
-/// Runs the demo; Ctrl-C ends it at any time.
+/// Runs the demo; Ctrl-C ends it at any time, and everything it started with it.
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let data_dir = data_dir(&args, context)?;
+    let mut interrupts = Interrupts::listen()?;
+    let story = Story::new(out, context.json);
+    let chain = Chain::start(&args.anvil).await?;
+    let config = config(&data_dir, &chain);
+    let mut server = x811_server::start(config.clone()).await?;
     let told = tokio::select! {
-        told = perform(&args, &data_dir, context, out) => told.map_err(Failure::from),
-        _ = tokio::signal::ctrl_c() => Ok(None),
+        told = tell(&story, &chain, &config, &server) => told.map(Some),
+        () = interrupts.any() => Ok(None),
     };
-    if !args.keep
-        && let Err(error) = std::fs::remove_dir_all(&data_dir)
-        && error.kind() != std::io::ErrorKind::NotFound
+    if args.keep
+        && let Ok(Some(summary)) = &told
     {
-        return Err(Failure::from(DemoError::Directory(error)));
-    }
-    match told? {
-        Some(summary) => {
-            out.report(&summary);
-            Ok(Exit::Ok)
-        }
-        None => {
-            out.line("Stopped; nothing is left running.");
-            Ok(Exit::Interrupted)
+        what_next(&story, &config, &chain, summary);
+        tokio::select! {
+            ended = server.wait() => ended.map_err(DemoError::Ended)?,
+            () = interrupts.any() => {}
         }
     }
+    server.shutdown();
+    server.wait().await.map_err(DemoError::Ended)?;
+    chain.stop().await;
+    if !args.keep {
+        std::fs::remove_dir_all(&data_dir).map_err(DemoError::Directory)?;
+    }
+    let Some(summary) = told? else {
+        out.heading(Tone::Waiting, "Stopped; nothing is left running.");
+        return Ok(Exit::Interrupted);
+    };
+    out.report(&summary);
+    Ok(Exit::Ok)
 }
 
 /// A directory that does not exist yet.
@@ -118,47 +130,33 @@ fn data_dir(args: &Args, context: &Context) -> Result<PathBuf, Failure> {
     Ok(data_dir)
 }
 
-/// From nothing to the audited end. What it starts ends when it is dropped.
-async fn perform(
-    args: &Args,
-    data_dir: &Path,
-    context: &Context,
-    out: &mut Out,
-) -> Result<Option<Summary>, DemoError> {
-    let story = Story::new(out, context.json);
-    story.heading("x811 demo: three interactions on a ledger and an Anvil of their own");
-    let chain = Chain::start(&args.anvil).await?;
-    let config = config(data_dir, &chain);
-    let mut server = x811_server::start(config.clone()).await?;
+/// From two strangers to the audited log.
+async fn tell(
+    story: &Story<'_>,
+    chain: &Chain,
+    config: &ServerConfig,
+    server: &Running,
+) -> Result<Summary, DemoError> {
+    introduce(story, chain, config, server);
     let ledger_url = format!("http://{}", server.local_addr);
-    introduce(&story, &chain, &config, &server);
-    let (ada, bert) = cast(&story, &chain, &server, &ledger_url).await?;
+    let (ada, bert) = cast(story, chain, server, &ledger_url).await?;
     let stage = Stage {
-        story: &story,
-        chain: &chain,
+        story,
+        chain,
         network: &config.network.name,
         ada: &ada,
         bert: &bert,
     };
     let interactions = play_all(&stage).await?;
-    if args.keep {
-        what_next(&story, &config, &chain, &ledger_url, &interactions);
-        tokio::select! {
-            ended = server.wait() => ended.map_err(DemoError::Ended)?,
-            _ = tokio::signal::ctrl_c() => {}
-        }
-    }
-    server.shutdown();
-    server.wait().await.map_err(DemoError::Ended)?;
-    let report = audit::tell(&story, data_dir).await?;
-    chain.stop().await;
-    Ok(Some(Summary {
+    let report = audit::tell(story, &config.data_dir).await?;
+    Ok(Summary {
         ledger: server.identity.did.to_string(),
-        data_dir: data_dir.to_owned(),
+        ledger_url,
+        data_dir: config.data_dir.clone(),
         interactions,
         records: report.records,
         audit_is_clean: report.is_clean(),
-    }))
+    })
 }
 
 fn config(data_dir: &Path, chain: &Chain) -> ServerConfig {
@@ -173,6 +171,7 @@ fn config(data_dir: &Path, chain: &Chain) -> ServerConfig {
 }
 
 fn introduce(story: &Story<'_>, chain: &Chain, config: &ServerConfig, server: &Running) {
+    story.heading("x811 demo: three interactions on a ledger and an Anvil of their own");
     story.fact(
         "Base",
         &format!(
@@ -226,7 +225,7 @@ async fn cast(
     Ok((ada, bert))
 }
 
-async fn play_all(stage: &Stage<'_>) -> Result<Vec<Played>, DemoError> {
+async fn play_all(stage: &Stage<'_, '_>) -> Result<Vec<Played>, DemoError> {
     let acts = [
         (Ending::Paid, StateName::Completed, "1. Paid in full"),
         (Ending::NeverPaid, StateName::Disputed, "2. Never paid"),
@@ -251,21 +250,16 @@ async fn play_all(stage: &Stage<'_>) -> Result<Vec<Played>, DemoError> {
     Ok(played)
 }
 
-fn what_next(
-    story: &Story<'_>,
-    config: &ServerConfig,
-    chain: &Chain,
-    ledger_url: &str,
-    interactions: &[Played],
-) {
+fn what_next(story: &Story<'_>, config: &ServerConfig, chain: &Chain, summary: &Summary) {
     story.heading("Ledger and Anvil stay up until Ctrl-C. Try, in another terminal:");
-    for played in interactions {
+    let ledger_url = &summary.ledger_url;
+    for played in &summary.interactions {
         story.line(&format!(
             "  x811 --ledger {ledger_url} provider paid {}",
             played.id
         ));
     }
-    if let Some(first) = interactions.first() {
+    if let Some(first) = summary.interactions.first() {
         story.line(&format!(
             "  x811 --ledger {ledger_url} history {}",
             first.id
@@ -286,4 +280,26 @@ fn what_next(
         chain.rpc_url(),
         chain.token().to_checksum()
     ));
+}
+
+/// Ctrl-C and SIGTERM, from the moment of listening on.
+struct Interrupts {
+    ctrl_c: Signal,
+    terminate: Signal,
+}
+
+impl Interrupts {
+    fn listen() -> Result<Interrupts, DemoError> {
+        Ok(Interrupts {
+            ctrl_c: signal(SignalKind::interrupt()).map_err(DemoError::Signals)?,
+            terminate: signal(SignalKind::terminate()).map_err(DemoError::Signals)?,
+        })
+    }
+
+    async fn any(&mut self) {
+        tokio::select! {
+            _ = self.ctrl_c.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
 }
