@@ -4,7 +4,7 @@ use super::Item;
 use super::batch::busy;
 use crate::answer::Answer;
 use crate::clock::{Clock, LedgerClock};
-use crate::submission;
+use crate::submission::{self, Submission};
 use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -71,6 +71,13 @@ impl<S, R, C: Clock> Ledger<S, R, C> {
             let _ = checked.send(submission::receive(bytes.as_ref(), &world, now));
         });
         let message = result.await.map_err(|_| gone())??;
+        let id = message.header.id;
+        let answer = self.take_turn(message).await;
+        answer.map_err(|refusal| refusal.related_to(id))
+    }
+
+    /// Queues an authentic message and waits for its answer.
+    async fn take_turn(&self, message: Submission) -> Result<Answer, Refusal> {
         let (reply, answer) = oneshot::channel();
         let item = Item::Message {
             message: Box::new(message),
