@@ -3,7 +3,6 @@
 use crate::error::ApiError;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::watch;
 use x811_ledger::clock::Clock;
 use x811_ledger::sequencer::Ledger;
@@ -12,7 +11,7 @@ use x811_protocol::parameters::Parameters;
 use x811_store::{SqliteReadModel, SqliteStore};
 
 /// How long a read waits for the rows to catch up.
-const ROWS_PATIENCE: Duration = Duration::from_secs(5);
+const ROWS_PATIENCE_MS: u64 = 5_000;
 
 /// The ledger as the server runs it.
 pub(crate) type RunningLedger<C> = Ledger<SqliteStore, SqliteReadModel, C>;
@@ -31,10 +30,9 @@ pub(crate) struct App<C> {
 impl<C: Clock> App<C> {
     /// Waits, for a bounded time, until the rows reflect the record at `position`.
     pub(crate) async fn rows_reflect(&self, position: u64) -> Result<(), ApiError> {
-        let reflected = tokio::time::timeout(ROWS_PATIENCE, self.ledger.rows_reflect(position));
-        match reflected.await {
-            Ok(reflected) => Ok(reflected?),
-            Err(_) => Err(ApiError::unavailable(
+        tokio::select! {
+            reflected = self.ledger.rows_reflect(position) => Ok(reflected?),
+            () = self.clock.sleep_ms(ROWS_PATIENCE_MS) => Err(ApiError::unavailable(
                 "the rows for reading do not reflect that record yet: ask again",
             )),
         }

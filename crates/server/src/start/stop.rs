@@ -9,10 +9,10 @@ use x811_ledger::sequencer::Stopped;
 use x811_store::{SqliteReadModel, SqliteStore};
 
 /// How long requests that were taken may still take.
-const REQUESTS_GRACE: Duration = Duration::from_secs(10);
+const REQUESTS_GRACE: Duration = Duration::from_secs(5);
 
 /// How long the ledger may take to write what it has and to close its files.
-const LEDGER_GRACE: Duration = Duration::from_secs(10);
+const LEDGER_GRACE: Duration = Duration::from_secs(2);
 
 /// How often is looked whether the projection has let go of the rows.
 const LOOK_EVERY: Duration = Duration::from_millis(5);

@@ -1,0 +1,18 @@
+//! The server over real HTTP on loopback, on real SQLite in a directory of its own, with a clock
+//! that the test moves. The RPC endpoint refuses connections: the ledger is blind from the start.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "what a test's own fixture lacks fails that test"
+)]
+
+mod agents;
+mod faults;
+mod guards;
+mod inbox;
+mod lifecycle;
+mod reads;
+mod repeats;
+mod story;
+mod time;
+mod world;

@@ -1,0 +1,80 @@
+//! The same again: lost answers, repeated requests, repeated payments.
+
+use crate::world::{Deal, World};
+use serde_json::json;
+
+const TX: &str = "0x00000000000000000000000000000000000000000000000000000000000000aa";
+
+#[tokio::test]
+async fn ae_086_the_same_envelope_again_gets_2001_with_the_first_outcome() {
+    let world = World::start().await;
+    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let deal = Deal::new(&world, &initiator, &provider);
+    let first = world.accept(&deal.request).await;
+    let body = world
+        .post(deal.request.json.clone())
+        .await
+        .refused(409, "X811-2001");
+    assert_eq!(body["details"]["first"], first);
+    assert_eq!(body["related_message_id"], deal.id().to_string());
+
+    let wrong = deal.accept(&deal.offer());
+    world
+        .post(wrong.json.clone())
+        .await
+        .refused(422, "X811-4001");
+    let body = world.post(wrong.json).await.refused(409, "X811-2001");
+    assert_eq!(body["details"]["first"], json!({ "code": "X811-4001" }));
+}
+
+#[tokio::test]
+async fn ae_086_a_nonce_stays_spent_across_a_restart() {
+    let world = World::start().await;
+    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let deal = Deal::new(&world, &initiator, &provider);
+    let accepted = deal.request.json.clone();
+    let first = world.accept(&deal.request).await;
+    let refused = deal.accept(&deal.offer()).json;
+    world.post(refused.clone()).await.refused(422, "X811-4001");
+    drop(deal);
+    let world = world.restart(1_000).await;
+    let body = world.post(accepted).await.refused(409, "X811-2001");
+    assert_eq!(body["details"]["first"], first);
+    let body = world.post(refused).await.refused(409, "X811-2001");
+    assert_eq!(body["details"]["first"]["code"], "X811-4001");
+}
+
+#[tokio::test]
+async fn ax_012_an_equal_request_gets_200_with_the_first_answer() {
+    let world = World::start().await;
+    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let request = |key: &str, text: &str| {
+        let mut payload = Deal::request_payload(key);
+        payload["parameters"]["text"] = json!(text);
+        initiator.say(&world, provider.did, "x811/request", payload)
+    };
+    let first = world.accept(&request("k1", "Hello")).await;
+    let again = request("k1", "Hello");
+    assert_eq!(world.post(again.json.clone()).await.expect(200), first);
+    // Its own repeat is answered by nonce, with the same first outcome.
+    let body = world.post(again.json).await.refused(409, "X811-2001");
+    assert_eq!(body["details"]["first"], first);
+    let other = world.post(request("k1", "Goodbye").json).await;
+    other.refused(422, "X811-4001");
+    world.accept(&request("k2", "Hello")).await;
+}
+
+#[tokio::test]
+async fn a_payment_of_known_hashes_gets_200_and_another_hash_202() {
+    let world = World::start().await;
+    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let deal = Deal::new(&world, &initiator, &provider);
+    let offer = deal.verified().await;
+    let first = world.accept(&deal.payment(&offer, TX)).await;
+    let repeat = deal.payment(&offer, TX);
+    assert_eq!(world.post(repeat.json).await.expect(200), first);
+    let other = world
+        .accept(&deal.payment(&offer, &TX.replace("aa", "bb")))
+        .await;
+    assert_ne!(other["position"], first["position"]);
+}
