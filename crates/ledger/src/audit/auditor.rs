@@ -144,6 +144,9 @@ impl Auditor {
             line: entry.line,
             stream: record.as_ref().map(|record| record.stream().to_owned()),
         };
+        let has_gap = breaks
+            .iter()
+            .any(|broken| matches!(broken.cause, x811_eventlog::Cause::StreamGap { .. }));
         self.links.take(&spot, breaks, &mut self.findings);
         let Some(record) = record else {
             self.replay.step_over();
@@ -160,6 +163,7 @@ impl Auditor {
                 record,
                 event,
                 body: entry.body,
+                has_gap,
             }),
             Err(error) => {
                 let sentence = format!("the event cannot be read: {error}");
@@ -249,9 +253,11 @@ impl Auditor {
             }
             Replayed::Refused(fault) => {
                 self.lose(record);
-                let field = "event";
-                self.findings
-                    .add(spot, field, Cause::StateDiffers, fault.to_string());
+                // A gap in the stream has been named, and says all there is to say.
+                if !taken.has_gap {
+                    let (cause, sentence) = (Cause::StateDiffers, fault.to_string());
+                    self.findings.add(spot, "event", cause, sentence);
+                }
             }
             Replayed::Skipped => self.lose(record),
         }
@@ -365,4 +371,6 @@ struct Taken {
     record: Record,
     event: Event,
     body: Option<Vec<u8>>,
+    /// It is not the next record of its stream.
+    has_gap: bool,
 }

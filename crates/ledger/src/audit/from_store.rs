@@ -1,6 +1,6 @@
 //! The audit of a ledger's store, also while the ledger runs.
 
-use x811_eventlog::{EventLog, Hash, ReadError, Record};
+use x811_eventlog::{Break, EventLog, Hash, ReadError, Record};
 
 use super::auditor::{Auditor, Entry};
 use super::compare;
@@ -75,9 +75,7 @@ impl<S: LedgerStore> Source<'_, S> {
                 }
                 Err(ReadError::Damaged(broken)) if damaged < MAX_DAMAGED => {
                     damaged += 1;
-                    next = self
-                        .around(next, broken.position, &broken.to_string())
-                        .await?;
+                    next = self.around(next, &broken).await?;
                 }
                 Err(error) => return Err(error),
             }
@@ -93,8 +91,9 @@ impl<S: LedgerStore> Source<'_, S> {
     }
 
     /// Takes what lies before a damaged record, names it, and goes on behind it.
-    async fn around(&mut self, from: u64, damaged: u64, why: &str) -> Result<u64, ReadError> {
-        let sound = usize::try_from(damaged.saturating_sub(from)).unwrap_or(usize::MAX);
+    async fn around(&mut self, from: u64, broken: &Break) -> Result<u64, ReadError> {
+        let damaged = broken.position.max(from);
+        let sound = usize::try_from(damaged - from).unwrap_or(usize::MAX);
         if sound > 0 {
             match self.store.log().read(from, sound).await {
                 Ok(page) => self.take(&page).await?,
@@ -102,14 +101,17 @@ impl<S: LedgerStore> Source<'_, S> {
                 Err(error) => return Err(error),
             }
         }
-        let spot = Spot {
-            position: damaged,
-            line: None,
-            stream: None,
-        };
-        let findings = &mut self.auditor.findings;
-        findings.add(&spot, "leaf", Cause::BytesChanged, why);
-        Ok(damaged.max(from) + 1)
+        // What is missing shows with the record behind it.
+        if !matches!(broken.cause, x811_eventlog::Cause::Missing { .. }) {
+            let spot = Spot {
+                position: damaged,
+                line: None,
+                stream: None,
+            };
+            let (cause, findings) = (Cause::BytesChanged, &mut self.auditor.findings);
+            findings.add(&spot, "leaf", cause, broken.cause.to_string());
+        }
+        Ok(damaged + 1)
     }
 
     async fn take(&mut self, page: &[Record]) -> Result<(), ReadError> {
