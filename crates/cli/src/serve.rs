@@ -3,6 +3,7 @@
 //! Every option may also be given in the environment; the option wins. What a decision depends on is
 //! written into the log when it changes, so an auditor needs none of this.
 
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -102,14 +103,8 @@ struct WindowArgs {
     #[arg(long, env = "X811_CONFIRMATION_MS", value_name = "MS")]
     confirmation_ms: Option<u64>,
     /// The four looks after that, each from the one before (5000,15000,60000,300000)
-    #[arg(
-        long,
-        env = "X811_LOOKS_MS",
-        value_name = "MS",
-        value_delimiter = ',',
-        num_args = 4
-    )]
-    looks_ms: Option<Vec<u64>>,
+    #[arg(long, env = "X811_LOOKS_MS", value_name = "MS,MS,MS,MS", value_parser = looks)]
+    looks_ms: Option<[u64; 4]>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -239,10 +234,7 @@ impl WindowArgs {
         for (window_ms, given_ms) in given {
             *window_ms = given_ms.unwrap_or(*window_ms);
         }
-        if let Some(looks_ms) = self
-            .looks_ms
-            .and_then(|looks| <[u64; 4]>::try_from(looks).ok())
-        {
+        if let Some(looks_ms) = self.looks_ms {
             config.looks_ms = looks_ms;
             // A pending look is never asked again later than the next one would be.
             let longest_ms = looks_ms.into_iter().max().unwrap_or_default();
@@ -269,6 +261,7 @@ fn log_to_stderr(format: LogFormat) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     match format {
         LogFormat::Text => lines.init(),
@@ -298,6 +291,16 @@ fn address(text: &str) -> Result<EvmAddress, String> {
         .map_err(|error| format!("{error}; give the address with its EIP-55 checksum"))
 }
 
+fn looks(text: &str) -> Result<[u64; 4], String> {
+    let four =
+        || "give four numbers with commas between, such as 5000,15000,60000,300000".to_owned();
+    let looks: Result<Vec<u64>, _> = text.split(',').map(|ms| ms.trim().parse()).collect();
+    looks
+        .ok()
+        .and_then(|looks| looks.try_into().ok())
+        .ok_or_else(four)
+}
+
 fn usdc(text: &str) -> Result<MicroUsdc, String> {
     MicroUsdc::from_usdc_decimal(text).map_err(|error| error.to_string())
 }
@@ -305,5 +308,21 @@ fn usdc(text: &str) -> Result<MicroUsdc, String> {
 impl From<StartError> for Failure {
     fn from(error: StartError) -> Failure {
         Failure::new(Exit::Local, "not_started", error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_are_four_numbers() {
+        assert_eq!(
+            looks("5000,15000,60000,300000"),
+            Ok([5_000, 15_000, 60_000, 300_000])
+        );
+        for text in ["", "1,2,3", "1,2,3,4,5", "1,2,3,x", "1;2;3;4", "-1,2,3,4"] {
+            assert!(looks(text).is_err(), "{text}");
+        }
     }
 }
