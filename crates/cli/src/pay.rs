@@ -92,7 +92,7 @@ fn kept_transfer(case: &Case<'_>, due: Transfer) -> Result<Option<SignedTransfer
     let path = case.context.home.transfer_path(id);
     let unusable = |cause: &str| {
         Failure::local("damaged_transfer", format!("{}: {cause}", path.display()))
-            .hint("see on chain whether it paid, then delete the file")
+            .hint("see on Base whether it paid, then delete the file")
     };
     let kept: SignedTransfer =
         serde_json::from_slice(&bytes).map_err(|_| unusable("it is no transfer"))?;

@@ -85,7 +85,7 @@ impl Answer {
 fn why_paid(settled: &Settled) -> String {
     match (settled.evidence.is_empty(), settled.late) {
         (true, _) => "nothing was due".to_owned(),
-        (false, false) => "the transfer is confirmed on chain".to_owned(),
+        (false, false) => "the transfer is confirmed on Base".to_owned(),
         (false, true) => "the transfer came after the interaction had been disputed".to_owned(),
     }
 }
@@ -174,7 +174,7 @@ fn standing(declared: &Declared) -> String {
         (Some(cause), _, _) => format!("does not pay: {}", narrate::cause(cause)),
         (None, Some(number), Some(depth)) => format!("in block {number}, {depth} deep"),
         (None, Some(number), None) => format!("in block {number}"),
-        (None, None, _) => "not found on chain".to_owned(),
+        (None, None, _) => "not found on Base".to_owned(),
     };
     format!("{} {standing}", declared.tx_hash)
 }
