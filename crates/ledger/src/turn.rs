@@ -396,3 +396,6 @@ fn view(world: &World, provider: Did) -> ProviderView {
             last_receipt: agent.last_receipt,
         })
 }
+
+#[cfg(test)]
+mod tests;

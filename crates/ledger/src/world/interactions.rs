@@ -6,6 +6,7 @@ use super::{Fault, Live, OwedNotice, World};
 use std::sync::Arc;
 use x811_protocol::code::Code;
 use x811_protocol::event::Event;
+use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Interaction, Settlement, State};
 use x811_protocol::kernel::{Machine, Recorded};
@@ -165,12 +166,10 @@ impl World {
         if let Some(deadline) = live.state.deadline() {
             self.deadlines.insert((deadline, id));
         }
-        for key in declared(live.state.settlement()) {
-            let ids = self.declared.entry(key).or_default();
-            if !ids.contains(&id) {
-                ids.push_back(id);
-                self.watched_revision += 1;
-            }
+        for (key, payment) in declared(live.state.settlement()) {
+            self.watched_revision += 1;
+            let declarers = self.declared.entry(key).or_default();
+            declarers.insert((payment, id));
         }
     }
 
@@ -178,11 +177,11 @@ impl World {
         if let Some(deadline) = live.state.deadline() {
             self.deadlines.remove(&(deadline, id));
         }
-        for key in declared(live.state.settlement()) {
+        for (key, payment) in declared(live.state.settlement()) {
             self.watched_revision += 1;
-            if let Some(ids) = self.declared.get_mut(&key) {
-                ids.retain(|known| *known != id);
-                if ids.is_empty() {
+            if let Some(declarers) = self.declared.get_mut(&key) {
+                declarers.remove(&(payment, id));
+                if declarers.is_empty() {
                     self.declared.remove(&key);
                 }
             }
@@ -190,12 +189,16 @@ impl World {
     }
 }
 
-fn declared(settlement: Option<&Settlement>) -> Vec<(String, x811_protocol::evm::TxHash)> {
+/// What a settlement watches, each with the position of the PAYMENT that declared it.
+fn declared(settlement: Option<&Settlement>) -> Vec<((String, TxHash), u64)> {
     settlement.map_or_else(Vec::new, |settlement| {
         settlement
             .declared
             .iter()
-            .map(|declared| (settlement.network.clone(), declared.tx_hash))
+            .map(|declared| {
+                let key = (settlement.network.clone(), declared.tx_hash);
+                (key, declared.payment)
+            })
             .collect()
     })
 }

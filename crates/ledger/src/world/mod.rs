@@ -15,7 +15,7 @@ pub use fault::Fault;
 
 use crate::agent::Agent;
 use crate::recent::Recent;
-use imbl::{HashMap, OrdMap, OrdSet, Vector};
+use imbl::{HashMap, OrdMap, OrdSet};
 use std::sync::Arc;
 use x811_eventlog::{Frontier, Head};
 use x811_protocol::code::Code;
@@ -103,7 +103,8 @@ pub struct World {
     ended: Option<(InteractionId, Arc<Live>)>,
     routes: HashMap<EnvelopeId, InteractionId>,
     deadlines: OrdSet<(TimestampMs, InteractionId)>,
-    declared: OrdMap<(String, TxHash), Vector<InteractionId>>,
+    /// Position of the PAYMENT that declared it, and whose.
+    declared: OrdMap<(String, TxHash), OrdSet<(u64, InteractionId)>>,
     watched_revision: u64,
     owed: OrdMap<(u64, Did), OwedNotice>,
     nonces: Recent<Digest, FirstAnswer>,
@@ -219,7 +220,7 @@ impl World {
     pub fn declarers(&self, network: &str, tx_hash: TxHash) -> Vec<InteractionId> {
         self.declared
             .get(&(network.to_owned(), tx_hash))
-            .map(|ids| ids.iter().copied().collect())
+            .map(|declarers| declarers.iter().map(|(_, id)| *id).collect())
             .unwrap_or_default()
     }
 

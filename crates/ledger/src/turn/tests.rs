@@ -1,0 +1,141 @@
+//! What a message's turn checks again: the key, as of now (design.md section 4).
+
+use super::*;
+use crate::submission::receive;
+use serde_json::json;
+use x811_protocol::envelope::{CoreType, Header, SealedEnvelope, seal};
+use x811_protocol::event::{AgentStatusChanged, KeyRotated, LedgerKeys, LedgerOpened};
+use x811_protocol::id::Nonce;
+use x811_protocol::key::{AgentKey, Profile, SecretKey};
+use x811_protocol::parameters::{AEEP_LOOKS_MS, Limits, PayerBindingRule, Windows};
+
+const NOW: TimestampMs = TimestampMs::new(1_767_312_000_000);
+
+fn key(seed: u8) -> SecretKey {
+    SecretKey::from_seed([seed; 32])
+}
+
+fn agent_key(seed: u8) -> AgentKey {
+    AgentKey {
+        key: key(seed).public(),
+        profile: Profile::Digest,
+    }
+}
+
+fn did(number: u8) -> Did {
+    Did::from_uuid(uuid::Builder::from_random_bytes([number; 16]).into_uuid()).unwrap()
+}
+
+fn envelope(from: u8, to: u8, serial: u8) -> SealedEnvelope {
+    let header = Header {
+        id: EnvelopeId::from_parts(NOW.as_ms(), &[serial; 10]),
+        version: "0.1.0".to_owned(),
+        message_type: x811_protocol::envelope::MessageType::Core(CoreType::Error),
+        from: did(from),
+        to: did(to),
+        created_ms: NOW,
+        expires_ms: None,
+        nonce: Nonce::from_random([serial; 16]),
+    };
+    let payload = json!({"code": "X811-9002", "message": "out of paper"});
+    let payload = payload.as_object().unwrap().clone();
+    seal(header, payload, &key(from), Profile::Digest)
+}
+
+/// A ledger where agents 1 and 2 are registered.
+fn world() -> World {
+    let mut draft = Draft::on(&World::empty());
+    let opened = LedgerOpened {
+        log_id: did(9).uuid(),
+        did: did(9),
+        origin: "ledger.example/x811".to_owned(),
+        keys: LedgerKeys {
+            envelope: key(9).public(),
+            checkpoint: key(10).public(),
+            receipt: key(11).public(),
+        },
+        format: 1,
+        rules_version: 1,
+    };
+    let parameters = Parameters {
+        windows: Windows::AEEP,
+        looks_ms: AEEP_LOOKS_MS,
+        networks: Vec::new(),
+        payer_binding: PayerBindingRule::Wallet,
+        limits: Limits::DEFAULT,
+        lenient: Vec::new(),
+    };
+    append(&mut draft, &Stream::Ledger, Event::LedgerOpened(opened));
+    append(
+        &mut draft,
+        &Stream::Ledger,
+        Event::ParametersSet(parameters),
+    );
+    for agent in [1, 2] {
+        let registered = AgentRegistered {
+            keys: vec![agent_key(agent)],
+            wallets: Vec::new(),
+            capabilities: Vec::new(),
+            document_digest: Digest::ZERO,
+            envelope: envelope(agent, 9, 100 + agent).accepted_header(),
+        };
+        let stream = Stream::Agent(did(agent));
+        append(&mut draft, &stream, Event::AgentRegistered(registered));
+    }
+    draft.finish().0
+}
+
+fn append(draft: &mut Draft, stream: &Stream, event: Event) {
+    draft.append(stream, event, None, NOW).unwrap();
+}
+
+/// What becomes of a message of agent 1 when `event` is recorded while it waits.
+fn overtaken_by(event: Option<Event>) -> (Draft, Verdict, Digest) {
+    let world = world();
+    let sealed = envelope(1, 2, 50);
+    let message = receive(&sealed.json, &world, NOW).unwrap();
+    let mut draft = Draft::on(&world);
+    if let Some(event) = event {
+        append(&mut draft, &Stream::Agent(did(1)), event);
+    }
+    let verdict = take(&mut draft, &message, &Lookups::default(), NOW).unwrap();
+    (draft, verdict, message.header.nonce_tag)
+}
+
+#[test]
+fn ae_092_a_message_signed_by_a_present_key_is_recorded() {
+    let (draft, verdict, nonce_tag) = overtaken_by(None);
+    let Verdict::Recorded(position) = verdict else {
+        panic!("{verdict:?}");
+    };
+    let first = draft.world().first_answer(&nonce_tag);
+    assert_eq!(first, Some(FirstAnswer::Record(position)));
+}
+
+#[test]
+fn ae_092_a_key_that_ended_while_the_message_waited_signs_nothing() {
+    let by = || AgentStatusChanged {
+        envelope: envelope(1, 9, 60).accepted_header(),
+    };
+    let rotated = KeyRotated {
+        old_key: key(1).public(),
+        new_key: agent_key(3),
+        proof: key(3).sign(b"not looked at here"),
+        document_digest: Digest::ZERO,
+        envelope: envelope(1, 9, 60).accepted_header(),
+    };
+    let events = [
+        Event::KeyRotated(rotated),
+        Event::AgentDeactivated(by()),
+        Event::AgentRevoked(by()),
+    ];
+    for event in events {
+        let name = event.type_name();
+        let (draft, verdict, nonce_tag) = overtaken_by(Some(event));
+        let Verdict::Refused(refusal) = verdict else {
+            panic!("{name}: {verdict:?}");
+        };
+        assert_eq!(refusal.code, Code::SignatureInvalid, "{name}");
+        assert_eq!(draft.world().first_answer(&nonce_tag), None, "{name}");
+    }
+}

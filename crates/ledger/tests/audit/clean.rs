@@ -1,0 +1,185 @@
+//! What the ledger writes is clean: the auditor finds nothing that is not there.
+
+use serde_json::json;
+use x811_ledger::audit::{Report, audit_store};
+use x811_protocol::observation::{BlindCause, Observation};
+
+use crate::base::{BASE, Base, tx};
+use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
+use crate::ledgerbox::Ledgerbox;
+use crate::party::Account;
+use crate::scene::{audit, exported, found, impatient, pay, settled_and_disputed};
+
+/// Audits store and export; both must be clean and say the same.
+async fn clean(ledgerbox: &Ledgerbox) -> Report {
+    let stored = audit_store(&*ledgerbox.store, Some(&*ledgerbox.rows), None)
+        .await
+        .unwrap();
+    assert_eq!(found(&stored), [], "{:#?}", stored.findings);
+    assert!(stored.is_clean());
+    assert_eq!((stored.not_replayed, stored.not_re_decided), (0, 0));
+    assert_eq!(stored.facts.asserted, 0, "every body is there");
+    assert_eq!(stored.facts.proven, stored.envelopes);
+    assert_eq!(stored.signatures_valid, stored.envelopes);
+    let rows = stored.read_model.unwrap();
+    assert_eq!((rows.lag_records, rows.not_compared), (0, 0));
+    let interactions: u64 = stored.interactions.values().sum();
+    assert_eq!(rows.interactions, interactions, "every row was compared");
+
+    let mut from_file = audit(&exported(ledgerbox).await);
+    from_file.read_model = stored.read_model;
+    assert_eq!(from_file, stored, "the export says what the store says");
+    stored
+}
+
+#[tokio::test]
+async fn promise_4_a_settled_and_a_disputed_interaction_are_clean() {
+    let ledgerbox = settled_and_disputed().await;
+    let report = clean(&ledgerbox).await;
+    let states: Vec<(&str, u64)> = report
+        .interactions
+        .iter()
+        .map(|(state, count)| (state.as_str(), *count))
+        .collect();
+    assert_eq!(states, [("completed", 1), ("disputed", 1)]);
+    let paid = &report.paid[BASE];
+    assert_eq!(paid.interactions, 1);
+    assert_eq!(paid.total_micro_usdc, u128::from(TOTAL_MICRO_USDC));
+    assert_eq!(paid.fee_micro_usdc, 25_000);
+    let records = ledgerbox.records().await;
+    assert_eq!(report.records, records.len() as u64);
+    assert_eq!(Some(report.head), records.last().map(|last| last.hash()));
+}
+
+#[tokio::test]
+async fn every_way_to_end_is_clean() {
+    let ledgerbox = Ledgerbox::open().await;
+    for until in Until::ALL {
+        Deal::opened(&ledgerbox, until).await;
+    }
+    let mut rejected = Deal::opened(&ledgerbox, Until::Offered).await;
+    ledgerbox.accept(&rejected.reject(&ledgerbox)).await;
+    rejected.go(&ledgerbox, Until::Delivered).await;
+    let error = rejected.error(&ledgerbox, Some(rejected.request_id));
+    ledgerbox.accept(&error).await;
+    ledgerbox.accept(&rejected.error(&ledgerbox, None)).await;
+    let hello = json!({"text": "hello"});
+    let custom = ledgerbox.seal(
+        &rejected.provider,
+        "x811.test/hello",
+        &rejected.initiator,
+        hello,
+    );
+    ledgerbox.accept(&custom).await;
+    clean(&ledgerbox).await;
+    ledgerbox.advance_ms(3_600_000).await;
+    ledgerbox.advance_ms(1_000).await;
+    let report = clean(&ledgerbox).await;
+    assert_eq!(
+        report.interactions.keys().len(),
+        4,
+        "{:?}",
+        report.interactions
+    );
+}
+
+#[tokio::test]
+async fn crashes_downtime_and_other_parameters_are_clean() {
+    let mut ledgerbox = impatient().await;
+    let deal = Deal::opened(&ledgerbox, Until::Verified).await;
+    ledgerbox.crash().await;
+    ledgerbox.clock.advance_ms(600_000);
+    ledgerbox.parameters.windows.offer_ms += 1;
+    ledgerbox.start().await.unwrap();
+    pay(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC).await;
+    ledgerbox.restart().await;
+    Deal::opened(&ledgerbox, Until::Accepted).await;
+    ledgerbox.watch_ms(3_000).await;
+    ledgerbox.restart().await;
+    ledgerbox.watch_ms(8_000).await;
+    assert_eq!(ledgerbox.state(deal.id()), "completed");
+    clean(&ledgerbox).await;
+}
+
+#[tokio::test]
+async fn blindness_is_clean() {
+    let mut ledgerbox = impatient().await;
+    let deal = Deal::opened(&ledgerbox, Until::Verified).await;
+    ledgerbox.sweep().await;
+    let blind = Observation::Unreachable {
+        network: BASE.to_owned(),
+        cause: BlindCause::WrongChain,
+    };
+    ledgerbox.observe(blind).await;
+    pay(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC).await;
+    ledgerbox.advance_ms(50_000).await;
+    clean(&ledgerbox).await;
+    ledgerbox.crash().await;
+    ledgerbox.clock.advance_ms(50_000);
+    ledgerbox.start().await.unwrap();
+    ledgerbox.watch_ms(10_000).await;
+    assert_eq!(ledgerbox.state(deal.id()), "completed");
+    clean(&ledgerbox).await;
+}
+
+#[tokio::test]
+async fn rivals_repeats_and_every_refutation_are_clean() {
+    let mut ledgerbox = impatient().await;
+    let winner = Deal::opened(&ledgerbox, Until::Verified).await;
+    let (initiator, provider) = (winner.initiator.clone(), winner.provider.clone());
+    let mut rival = Deal::between(&ledgerbox, &initiator, &provider, Account::new(0x46));
+    rival.go(&ledgerbox, Until::Verified).await;
+    let head = Base::head_number(ledgerbox.now());
+    let payer = winner.account.address;
+    // Too old, of somebody else, failed, without transfer, and one that both declare.
+    ledgerbox
+        .base
+        .mine(tx(1), head - 5, payer, &[TOTAL_MICRO_USDC]);
+    ledgerbox
+        .base
+        .mine(tx(2), head + 1, crate::base::TOKEN, &[TOTAL_MICRO_USDC]);
+    ledgerbox.base.revert(tx(3), head + 1);
+    ledgerbox.base.mine(tx(4), head + 1, payer, &[]);
+    ledgerbox
+        .base
+        .mine(tx(5), head + 1, payer, &[7, TOTAL_MICRO_USDC, 9]);
+    for number in [2, 3, 5] {
+        ledgerbox.accept(&winner.payment(&ledgerbox, number)).await;
+    }
+    ledgerbox.repeat(&winner.payment(&ledgerbox, 5)).await;
+    for number in [5, 1, 4] {
+        ledgerbox.accept(&rival.payment(&ledgerbox, number)).await;
+    }
+    ledgerbox.watch_ms(30_000).await;
+    assert_eq!(ledgerbox.state(winner.id()), "completed");
+    assert_eq!(ledgerbox.state(rival.id()), "disputed");
+    clean(&ledgerbox).await;
+}
+
+#[tokio::test]
+async fn a_head_noted_earlier_is_found_again() {
+    let ledgerbox = settled_and_disputed().await;
+    let records = ledgerbox.records().await;
+    let noted = records[7].hash();
+    let (bytes, rows) = (exported(&ledgerbox).await, &*ledgerbox.rows);
+    let reports = [
+        x811_ledger::audit::audit_export(&bytes[..], Some(noted)).unwrap(),
+        audit_store(&*ledgerbox.store, Some(rows), Some(noted))
+            .await
+            .unwrap(),
+    ];
+    for report in reports {
+        assert!(report.is_clean());
+        assert_eq!(report.expected_head_position, Some(7));
+    }
+    let other = x811_eventlog::Hash::from_bytes([1; 32]);
+    let report = x811_ledger::audit::audit_export(&bytes[..], Some(other)).unwrap();
+    assert_eq!(
+        found(&report),
+        [(
+            report.records - 1,
+            "head",
+            x811_ledger::audit::Cause::HeadDiffers
+        )]
+    );
+}

@@ -1,0 +1,28 @@
+//! The audit, over logs that the real sequencer wrote: clean ones are clean, and whatever is done
+//! to them is named where it was done (design.md section 8, promise 4).
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that panics has failed"
+)]
+
+mod clean;
+mod flips;
+mod order;
+mod read_model;
+mod rehashed;
+mod scene;
+mod unproven;
+
+#[path = "../sequencer/base.rs"]
+mod base;
+#[path = "../sequencer/deal.rs"]
+#[expect(dead_code, reason = "the sequencer's tests use the rest")]
+mod deal;
+#[path = "../sequencer/ledgerbox.rs"]
+#[expect(dead_code, reason = "the sequencer's tests use the rest")]
+mod ledgerbox;
+#[path = "../sequencer/party.rs"]
+mod party;

@@ -1,0 +1,186 @@
+//! Logs to audit, and exports taken apart.
+
+use serde_json::Value;
+use x811_eventlog::{Draft, Frontier, Hash, Record};
+use x811_ledger::audit::{Cause, Report, audit_export};
+use x811_ledger::export::{self, Header, Item, Reader, Trailer};
+
+use crate::base::{Base, tx};
+use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
+use crate::ledgerbox::{Ledgerbox, parameters};
+use crate::party::Account;
+
+/// A ledger whose settlement schedule is over soon.
+pub(crate) async fn impatient() -> Ledgerbox {
+    let mut parameters = parameters();
+    parameters.windows.confirmation_ms = 4_000;
+    parameters.looks_ms = [2_000; 4];
+    parameters.networks[0].confirmed_depth = 2;
+    Ledgerbox::with(parameters).await
+}
+
+/// Pays a verified deal by the transaction of that number, and says so.
+pub(crate) async fn pay(ledgerbox: &mut Ledgerbox, deal: &Deal, number: u16, micro_usdc: u64) {
+    let block = Base::head_number(ledgerbox.now()) + 1;
+    let payer = deal.account.address;
+    ledgerbox.base.mine(tx(number), block, payer, &[micro_usdc]);
+    let payment = deal.payment(ledgerbox, number);
+    ledgerbox.accept(&payment).await;
+}
+
+/// One interaction that is paid, and one that is paid too little and disputed.
+pub(crate) async fn settled_and_disputed() -> Ledgerbox {
+    let mut ledgerbox = impatient().await;
+    let mut paid = Deal::opened(&ledgerbox, Until::Verified).await;
+    pay(&mut ledgerbox, &paid, 1, TOTAL_MICRO_USDC).await;
+    ledgerbox.watch_ms(8_000).await;
+    assert_eq!(ledgerbox.state(paid.id()), "completed");
+    let (initiator, provider) = (paid.initiator.clone(), paid.provider.clone());
+    paid = Deal::between(&ledgerbox, &initiator, &provider, Account::new(0x46));
+    paid.go(&ledgerbox, Until::Verified).await;
+    pay(&mut ledgerbox, &paid, 2, TOTAL_MICRO_USDC - 1).await;
+    ledgerbox.watch_ms(20_000).await;
+    assert_eq!(ledgerbox.state(paid.id()), "disputed");
+    ledgerbox
+}
+
+/// The log as an export.
+pub(crate) async fn exported(ledgerbox: &Ledgerbox) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    export::write(&*ledgerbox.store, &mut bytes).await.unwrap();
+    bytes
+}
+
+/// The audit of an export.
+pub(crate) fn audit(bytes: &[u8]) -> Report {
+    audit_export(bytes, None).unwrap()
+}
+
+/// Every cause found at a position.
+pub(crate) fn causes_at(report: &Report, position: u64) -> Vec<Cause> {
+    let here = report.findings.iter().filter(|f| f.position == position);
+    here.map(|finding| finding.cause).collect()
+}
+
+/// Fields and causes of all findings, in order.
+pub(crate) fn found(report: &Report) -> Vec<(u64, &str, Cause)> {
+    let findings = report.findings.iter();
+    findings
+        .map(|finding| (finding.position, finding.field.as_str(), finding.cause))
+        .collect()
+}
+
+/// A record and its body, to be changed.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept {
+    pub(crate) draft: Draft,
+    pub(crate) leaf: Vec<u8>,
+    pub(crate) body: Option<Vec<u8>>,
+}
+
+impl Kept {
+    /// The `type` of its event.
+    pub(crate) fn event_type(&self) -> &str {
+        self.draft.event["type"].as_str().unwrap()
+    }
+
+    /// The `type` of its envelope; empty for records without one.
+    pub(crate) fn message_type(&self) -> &str {
+        self.draft.event["envelope"]["type"].as_str().unwrap_or("")
+    }
+
+    /// A member of its event, by JSON pointer.
+    pub(crate) fn member(&mut self, pointer: &str) -> &mut Value {
+        let event = &mut self.draft.event;
+        event.pointer_mut(pointer).expect("the event has it")
+    }
+}
+
+/// An export taken apart.
+#[derive(Debug, Clone)]
+pub(crate) struct Parts {
+    header: Header,
+    pub(crate) records: Vec<Kept>,
+    trailer: Trailer,
+}
+
+impl Parts {
+    pub(crate) fn of(bytes: &[u8]) -> Parts {
+        let (mut header, mut trailer, mut records) = (None, None, Vec::new());
+        for item in Reader::new(bytes) {
+            match item.unwrap() {
+                Item::Header(found) => header = Some(*found),
+                Item::Trailer { trailer: found, .. } => trailer = Some(found),
+                Item::Record(line) => records.push(kept(line.leaf, line.body.map(|b| b.bytes))),
+            }
+        }
+        Parts {
+            header: header.unwrap(),
+            records,
+            trailer: trailer.unwrap(),
+        }
+    }
+
+    /// Place of the first record that the test is about.
+    pub(crate) fn find(&self, is_it: impl Fn(&Kept) -> bool) -> usize {
+        self.records.iter().position(is_it).expect("there is one")
+    }
+
+    pub(crate) fn find_message(&self, message_type: &str) -> usize {
+        self.find(|kept| kept.message_type() == message_type)
+    }
+
+    pub(crate) fn find_event(&self, event_type: &str) -> usize {
+        self.find(|kept| kept.event_type() == event_type)
+    }
+
+    /// The file with the records as they are now, and the trailer as it was.
+    pub(crate) fn joined(&self) -> Vec<u8> {
+        let mut bytes = self.header.to_line().unwrap();
+        bytes.push(b'\n');
+        for kept in &self.records {
+            bytes.extend(b"r ");
+            bytes.extend(&kept.leaf);
+            bytes.push(b'\n');
+            if let Some(body) = &kept.body {
+                bytes.extend(b"b ");
+                bytes.extend(body);
+                bytes.push(b'\n');
+            }
+        }
+        bytes.extend(self.trailer.to_line().unwrap());
+        bytes.push(b'\n');
+        bytes
+    }
+
+    /// The file of somebody who has the database and writes all hashes anew.
+    pub(crate) fn rehashed(mut self) -> Vec<u8> {
+        let (mut prev, mut tree) = (Hash::ZERO, Frontier::new());
+        for (kept, position) in self.records.iter_mut().zip(0..) {
+            let record = Record::seal(position, prev, kept.draft.clone()).unwrap();
+            prev = record.hash();
+            tree.push(prev);
+            kept.leaf = record.bytes().to_vec();
+        }
+        self.trailer = Trailer {
+            head: prev,
+            root: tree.root(),
+            size: tree.size(),
+        };
+        self.joined()
+    }
+}
+
+fn kept(leaf: Vec<u8>, body: Option<Vec<u8>>) -> Kept {
+    let record = Record::parse(leaf.clone()).unwrap();
+    Kept {
+        draft: Draft {
+            recorded_at_ms: record.recorded_at_ms(),
+            stream: record.stream().to_owned(),
+            stream_seq: record.stream_seq(),
+            event: record.event().clone(),
+        },
+        leaf,
+        body,
+    }
+}

@@ -1,0 +1,31 @@
+//! The sequencer, driven whole: real signed envelopes, a store and rows in memory, a clock moved by
+//! hand, and a scripted Base. What is tested is what ledger-contract.md promises; test names carry
+//! the section (`lc_1_3_…`) or the requirement (`ae_…`, `ax_…`).
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test that panics has failed, and a match picks the one variant it is about"
+)]
+
+mod authentication;
+mod base;
+mod blindness;
+mod clock;
+mod crashes;
+mod deal;
+mod downtime;
+mod grouping;
+mod idempotency;
+mod lapses;
+mod ledgerbox;
+mod lifecycle;
+mod nonces;
+mod notices;
+mod party;
+mod picture;
+mod random;
+mod routing;
+mod settlement;
+mod writers;
