@@ -33,7 +33,10 @@ async fn rule_09_a_token_without_code_is_refused() {
     let options = ["--network", "local", "--rpc-url", &url, "--token", &token];
     let ended = refused(&TempDir::new().unwrap(), &options);
     assert_eq!(ended.code, Some(4), "{ended:?}");
-    assert!(ended.stderr.contains("no contract at the token address"), "{ended:?}");
+    assert!(
+        ended.stderr.contains("no contract at the token address"),
+        "{ended:?}"
+    );
 }
 
 #[tokio::test]
