@@ -105,6 +105,7 @@ impl Agent {
     }
 
     /// The agent after a later event of its stream; `None` when the event does not belong there.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "refuses every other event")]
     pub(crate) fn after(&self, event: &Event) -> Option<Agent> {
         if self.status == Status::Revoked {
             return None;
@@ -127,28 +128,7 @@ impl Agent {
             Event::AgentDeactivated(_) => agent.status = Status::Deactivated,
             Event::AgentReactivated(_) => agent.status = Status::Active,
             Event::AgentRevoked(_) => agent.status = Status::Revoked,
-            Event::LedgerOpened(_)
-            | Event::ParametersSet(_)
-            | Event::RulesChanged(_)
-            | Event::LedgerKeyRotated(_)
-            | Event::LedgerResumed(_)
-            | Event::BodiesErased(_)
-            | Event::NetworkBlind(_)
-            | Event::NetworkSighted(_)
-            | Event::AgentRegistered(_)
-            | Event::EnvelopeAccepted(_)
-            | Event::Lapsed(_)
-            | Event::Looked(_)
-            | Event::Seen(_)
-            | Event::Unseen(_)
-            | Event::Refuted(_)
-            | Event::Confirmed(_)
-            | Event::Final(_)
-            | Event::Reversed(_)
-            | Event::Returned(_)
-            | Event::Late(_)
-            | Event::NoticeIssued(_)
-            | Event::StateRoot(_) => return None,
+            _ => return None,
         }
         Some(agent)
     }

@@ -134,6 +134,7 @@ impl World {
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "refuses every other event")]
     fn apply_ledger(&mut self, step: &Applying<'_>) -> Result<Touched, Fault> {
         let begun = self.identity.is_some();
         let touched = match step.event {
@@ -147,33 +148,7 @@ impl World {
                 self.rules = *rules;
                 Touched::Nothing
             }
-            Event::LedgerOpened(_)
-            | Event::ParametersSet(_)
-            | Event::RulesChanged(_)
-            | Event::LedgerKeyRotated(_)
-            | Event::LedgerResumed(_)
-            | Event::BodiesErased(_)
-            | Event::NetworkBlind(_)
-            | Event::NetworkSighted(_)
-            | Event::AgentRegistered(_)
-            | Event::AgentUpdated(_)
-            | Event::KeyRotated(_)
-            | Event::AgentDeactivated(_)
-            | Event::AgentReactivated(_)
-            | Event::AgentRevoked(_)
-            | Event::EnvelopeAccepted(_)
-            | Event::Lapsed(_)
-            | Event::Looked(_)
-            | Event::Seen(_)
-            | Event::Unseen(_)
-            | Event::Refuted(_)
-            | Event::Confirmed(_)
-            | Event::Final(_)
-            | Event::Reversed(_)
-            | Event::Returned(_)
-            | Event::Late(_)
-            | Event::NoticeIssued(_)
-            | Event::StateRoot(_) => {
+            _ => {
                 return Err(step.misplaced("the ledger stream does not take it here"));
             }
         };
