@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`config`] | what an operator decides |
 //! | [`keys`], [`entropy`] | who the ledger is |
-//! | [`start`] | from a configuration to a running server, and back |
+//! | [`mod@start`] | from a configuration to a running server, and back |
 //! | [`routes`] | one file per endpoint |
 //! | `loopback` | who may read without a signature |
 

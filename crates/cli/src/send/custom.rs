@@ -14,7 +14,7 @@ pub(crate) struct Args {
     /// The recipient
     #[arg(long, value_name = "DID")]
     to: Did,
-    /// The type, x811.<namespace>/<name>
+    /// The type, x811.NAMESPACE/NAME
     #[arg(long = "type", value_name = "TYPE")]
     message_type: CustomType,
     /// The payload as a JSON object, or @FILE with one
