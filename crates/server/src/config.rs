@@ -199,7 +199,14 @@ impl ServerConfig {
                 late_ms: LATE_MS,
             }],
             payer_binding: self.payer_binding,
-            limits: self.limits,
+            limits: Limits {
+                // A shortened window must leave an OFFER that can still be taken.
+                offer_min_live_ms: self
+                    .limits
+                    .offer_min_live_ms
+                    .min(self.windows.accept_ms / 2),
+                ..self.limits
+            },
             lenient: self.lenient.clone(),
         }
     }
@@ -296,6 +303,14 @@ mod tests {
         assert_eq!(BASE_USDC.to_checksum(), checksum);
         let local = NetworkConfig::local(RpcUrl::new("http://127.0.0.1:8545"), BASE_USDC);
         assert_eq!(ServerConfig::new("data", local).validate(), Ok(()));
+    }
+
+    #[test]
+    fn a_shortened_accept_window_still_lets_offers_in() {
+        let mut short = config();
+        assert_eq!(short.parameters().limits.offer_min_live_ms, 5_000);
+        short.windows.accept_ms = MIN_WINDOW_MS;
+        assert_eq!(short.parameters().limits.offer_min_live_ms, 1_000);
     }
 
     #[test]
