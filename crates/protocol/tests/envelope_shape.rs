@@ -82,24 +82,24 @@ fn ae_068_bare_and_wrapped_envelopes_are_the_same() {
 
 #[test]
 fn ax_046_an_absent_member_has_its_code() {
-    for (name, code, status) in [
-        ("signature", "X811-2004", 401),
-        ("nonce", "X811-2004", 401),
-        ("from", "X811-2004", 401),
-        ("id", "X811-4001", 400),
-        ("version", "X811-4001", 400),
-        ("type", "X811-4001", 400),
-        ("to", "X811-4001", 400),
-        ("created", "X811-4001", 400),
-        ("payload", "X811-4001", 400),
+    for (requirement, name, code, status) in [
+        ("AE-69", "version", "X811-4001", 400),
+        ("AE-70", "id", "X811-4001", 400),
+        ("AE-71", "type", "X811-4001", 400),
+        ("AE-72", "from", "X811-2004", 401),
+        ("AE-73", "to", "X811-4001", 400),
+        ("AE-74", "created", "X811-4001", 400),
+        ("AE-76", "nonce", "X811-2004", 401),
+        ("AE-77", "payload", "X811-4001", 400),
+        ("AE-78", "signature", "X811-2004", 401),
     ] {
         let mut value = envelope();
         value.as_object_mut().unwrap().remove(name);
         let refusal = parse(&value).unwrap_err();
-        assert_eq!(answer(&refusal), (code, status), "{name}");
+        assert_eq!(answer(&refusal), (code, status), "{requirement}: {name}");
         assert!(
             refusal.message.contains(&format!("`{name}`")),
-            "{}",
+            "{requirement}: {}",
             refusal.message
         );
     }
@@ -160,6 +160,79 @@ fn ax_046_a_malformed_member_has_its_code() {
             "{name} = {value}: {}",
             refusal.message
         );
+    }
+}
+
+#[test]
+fn ae_071_type_is_a_core_type_or_one_in_a_namespace() {
+    for (name, fits) in [
+        ("x811/request", true),
+        ("x811/error", true),
+        ("x811.ext/counter-offer", true),
+        ("x811.a.b-1/c.d", true),
+        ("x811/cancel", false),
+        ("x811/Request", false),
+        ("x811.ext", false),
+        ("acme/request", false),
+        ("", false),
+    ] {
+        let mut value = envelope();
+        value["type"] = json!(name);
+        match parse(&value) {
+            Ok(parsed) => {
+                assert!(fits, "{name}");
+                assert_eq!(parsed.header.message_type.as_str(), name);
+            }
+            Err(refusal) => {
+                assert!(!fits, "{name}: {}", refusal.message);
+                assert_eq!(answer(&refusal), ("X811-4001", 400), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ae_073_to_names_another_agent() {
+    for value in [
+        json!("did:web:example.com"),
+        json!("019c8c61-8129-7511-9f31-aa5142e65449"),
+        json!("did:x811:019C8C61-8129-7511-9F31-AA5142E65449"),
+        json!("did:x811:00000000-0000-0000-0000-000000000000"),
+        json!(["did:x811:019c8c61-8129-7511-9f31-aa5142e65449"]),
+        json!(header().from),
+    ] {
+        let mut altered = envelope();
+        altered["to"] = value.clone();
+        let refusal = parse(&altered).unwrap_err();
+        assert_eq!(answer(&refusal), ("X811-4001", 400), "{value}");
+        assert!(refusal.message.contains("`to`"), "{}", refusal.message);
+    }
+    assert_eq!(parse(&envelope()).unwrap().header.to, header().to);
+}
+
+#[test]
+fn ae_074_and_ax_026_created_is_a_moment_with_its_offset() {
+    for (text, expected_ms) in [
+        ("2026-01-01T00:00:00Z", Some(CREATED_MS)),
+        ("2026-01-01T00:00:00.250Z", Some(CREATED_MS + 250)),
+        ("2026-01-01T01:00:00.000+01:00", Some(CREATED_MS)),
+        ("2026-01-01T00:00:00", None),
+        ("2026-01-01", None),
+        ("2026-02-30T00:00:00Z", None),
+        ("1767225600", None),
+    ] {
+        let mut value = envelope();
+        value["created"] = json!(text);
+        match parse(&value) {
+            Ok(parsed) => {
+                let found_ms = parsed.header.created_ms.as_ms();
+                assert_eq!(Some(found_ms), expected_ms, "{text}");
+            }
+            Err(refusal) => {
+                assert_eq!(expected_ms, None, "{text}: {}", refusal.message);
+                assert_eq!(answer(&refusal), ("X811-2002", 401), "{text}");
+            }
+        }
     }
 }
 
@@ -251,7 +324,7 @@ fn ae_089_created_within_300_s_of_the_clock() {
 }
 
 #[test]
-fn ax_021_expires_is_after_now_and_not_before_created() {
+fn ae_075_and_ax_021_expires_is_after_now_and_not_before_created() {
     let ms = |offset: i64| TimestampMs::new(CREATED_MS.saturating_add_signed(offset));
     for (expires, now, fits) in [
         (1, 0, true),

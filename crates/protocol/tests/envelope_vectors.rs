@@ -61,7 +61,7 @@ fn canonical_digest(text: &str) -> String {
 
 /// Both profiles over the vector of part 13: the bytes, the digest, both signatures.
 #[test]
-fn ae_079_to_ae_082_and_ax_023_our_vector_in_both_profiles() {
+fn ae_079_ae_080_ae_081_ae_082_and_ax_023_our_vector_in_both_profiles() {
     let vector = Vector::load(0);
     let secret = SecretKey::from_seed(bytes(vector.secret_seed.as_deref().unwrap()));
     assert_eq!(secret.public(), vector.key());

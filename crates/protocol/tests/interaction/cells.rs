@@ -67,7 +67,7 @@ pub(crate) fn assert_refused(world: &mut World, message: &Message, label: &str) 
 }
 
 #[test]
-fn ae_011_to_ae_037_one_hundred_and_eighty_cells() {
+fn ae_011_to_ae_037_and_ae_096_one_hundred_and_eighty_cells() {
     let (mut accepted, mut refused) = (0, 0);
     for state in StateName::ALL {
         let reached = World::at(state);

@@ -81,7 +81,7 @@ fn the_payer_is_taken_as_stated_only_where_that_is_configured() {
 }
 
 #[test]
-fn ax_016_the_network_is_a_configured_one() {
+fn ae_004_and_ax_016_the_network_is_a_configured_one() {
     let on = |network: &str| answer(|message| message.payment().network = network.to_owned());
     let unknown = Some((Code::InvalidStateTransition, 400));
     assert_eq!(on("base"), None);

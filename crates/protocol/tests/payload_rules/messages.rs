@@ -40,7 +40,7 @@ fn ae_038_each_core_type_has_its_facts() {
 }
 
 #[test]
-fn ae_038_an_empty_payload_fits_no_core_type() {
+fn ae_038_and_ae_077_an_empty_payload_fits_no_core_type() {
     for (kind, _) in examples() {
         assert_eq!(verdict(&facts(kind, &json!({}))), MALFORMED, "{kind}");
     }

@@ -46,7 +46,7 @@ fn ae_064_references() {
 }
 
 #[test]
-fn ae_064_ae_017_tx_hash() {
+fn ae_005_ae_017_and_ae_064_tx_hash() {
     check(
         "tx_hash",
         tx_hashes().into_iter().chain([(None, BAD_TX_HASH)]),
