@@ -2,7 +2,8 @@
 //!
 //! A wall clock that jumps by more than five seconds against the monotonic one is not believed at
 //! once: until it is settled nothing lapses and the ledger is not ready (ledger-contract.md
-//! section 1.2).
+//! section 1.2). One that went ahead is adopted when it has held its course; while one that went
+//! back catches up, recorded time stands still.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -126,6 +127,9 @@ const JUMP_MS: u64 = 5_000;
 /// How long a wall clock that jumped forward must hold its new course before it is adopted.
 const SETTLE_MS: u64 = 10_000;
 
+/// How steady the new course must be.
+const COURSE_MS: u64 = 1_000;
+
 /// The clock that is recorded.
 #[derive(Debug)]
 pub struct LedgerClock<C> {
@@ -137,14 +141,19 @@ pub struct LedgerClock<C> {
 struct Anchor {
     wall: TimestampMs,
     monotonic_ms: u64,
-    /// When the jump now being waited for was first seen, and by how much.
+    /// The jump now being waited for.
     jump: Option<Jump>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Jump {
-    seen_monotonic_ms: u64,
-    ahead_ms: u64,
+enum Jump {
+    /// The wall clock went ahead: when that was first seen, and by how much.
+    Ahead {
+        seen_monotonic_ms: u64,
+        ahead_ms: u64,
+    },
+    /// The wall clock went back: recorded time stands still until it has caught up.
+    Held,
 }
 
 /// What a check of the wall clock found.
@@ -179,6 +188,9 @@ impl<C: Clock> LedgerClock<C> {
     /// Now, as it is recorded.
     pub fn now(&self) -> TimestampMs {
         let anchor = *self.lock();
+        if let Some(Jump::Held) = anchor.jump {
+            return anchor.wall;
+        }
         let elapsed_ms = self
             .clock
             .monotonic_ms()
@@ -216,13 +228,23 @@ impl<C: Clock> LedgerClock<C> {
             };
             return ClockState::Settled;
         }
+        if wall < now {
+            *anchor = Anchor {
+                wall: now,
+                monotonic_ms,
+                jump: Some(Jump::Held),
+            };
+            return ClockState::Unsettled;
+        }
         let ahead_ms = wall.since(now);
         match anchor.jump {
-            Some(jump)
-                if ahead_ms > 0
-                    && jump.ahead_ms.abs_diff(ahead_ms) <= 1_000
-                    && monotonic_ms >= jump.seen_monotonic_ms + SETTLE_MS =>
-            {
+            Some(Jump::Ahead {
+                seen_monotonic_ms,
+                ahead_ms: seen_ahead_ms,
+            }) if seen_ahead_ms.abs_diff(ahead_ms) <= COURSE_MS => {
+                if monotonic_ms < seen_monotonic_ms + SETTLE_MS {
+                    return ClockState::Unsettled;
+                }
                 *anchor = Anchor {
                     wall,
                     monotonic_ms,
@@ -230,12 +252,15 @@ impl<C: Clock> LedgerClock<C> {
                 };
                 ClockState::Adopted { gap_ms: ahead_ms }
             }
-            Some(jump) if jump.ahead_ms.abs_diff(ahead_ms) <= 1_000 => ClockState::Unsettled,
-            _ => {
-                anchor.jump = Some(Jump {
-                    seen_monotonic_ms: monotonic_ms,
-                    ahead_ms,
-                });
+            Some(Jump::Ahead { .. } | Jump::Held) | None => {
+                *anchor = Anchor {
+                    wall: now,
+                    monotonic_ms,
+                    jump: Some(Jump::Ahead {
+                        seen_monotonic_ms: monotonic_ms,
+                        ahead_ms,
+                    }),
+                };
                 ClockState::Unsettled
             }
         }
@@ -245,5 +270,55 @@ impl<C: Clock> LedgerClock<C> {
         self.anchor
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn clocks(wall_ms: u64) -> (Arc<ManualClock>, LedgerClock<ManualClock>) {
+        let wall = TimestampMs::new(wall_ms);
+        let clock = Arc::new(ManualClock::at(wall));
+        (clock.clone(), LedgerClock::start(clock, wall))
+    }
+
+    #[test]
+    fn lc_1_2_time_stands_still_while_a_clock_that_went_back_catches_up() {
+        let (clock, ledger) = clocks(100_000);
+        clock.jump_wall_to(TimestampMs::new(40_000));
+        assert_eq!(ledger.check(), ClockState::Unsettled);
+        clock.advance_ms(30_000);
+        assert_eq!(ledger.check(), ClockState::Unsettled);
+        assert_eq!(ledger.now(), TimestampMs::new(100_000));
+        clock.advance_ms(25_000);
+        assert_eq!(ledger.check(), ClockState::Settled);
+        assert_eq!(ledger.now(), TimestampMs::new(100_000));
+        clock.advance_ms(1_000);
+        assert_eq!(ledger.now(), TimestampMs::new(101_000));
+    }
+
+    #[test]
+    fn lc_1_2_small_steps_back_never_add_up_to_a_standstill() {
+        let (clock, ledger) = clocks(100_000);
+        for _ in 0..5 {
+            clock.jump_wall_to(clock.wall().saturating_sub_ms(2_000));
+            ledger.check();
+        }
+        clock.advance_ms(10_000);
+        assert_eq!(ledger.check(), ClockState::Settled);
+    }
+
+    #[test]
+    fn lc_1_2_a_steady_course_ahead_is_adopted() {
+        let (clock, ledger) = clocks(100_000);
+        clock.jump_wall_to(TimestampMs::new(700_000));
+        assert_eq!(ledger.check(), ClockState::Unsettled);
+        clock.advance_ms(9_999);
+        assert_eq!(ledger.check(), ClockState::Unsettled);
+        clock.advance_ms(1);
+        assert_eq!(ledger.check(), ClockState::Adopted { gap_ms: 600_000 });
+        assert_eq!(ledger.now(), TimestampMs::new(710_000));
     }
 }

@@ -93,7 +93,8 @@ impl Plan {
 
     /// Whether `safe` and `finalized` are to be asked for at a head of this height.
     pub(crate) fn levels_due(&self, head_number: u64) -> bool {
-        let current = |asked: u64| (asked..asked + LEVELS_EVERY_BLOCKS).contains(&head_number);
+        let current =
+            |asked: u64| (asked..asked.saturating_add(LEVELS_EVERY_BLOCKS)).contains(&head_number);
         !self.levels.asked_at_number.is_some_and(current)
     }
 

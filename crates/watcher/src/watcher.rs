@@ -149,7 +149,7 @@ impl<S: ChainSource, H: HeaderStore> Watcher<S, H> {
                 }
                 Err(PollFailure::Closed) => return,
                 Err(failure) => {
-                    let blind = failure.blind_cause().is_some();
+                    let blind = self.blind_cause(&failure).is_some();
                     let retry = self.plan.failed(self.now_ms(), blind);
                     if self.report(&failure, retry).await.is_err() {
                         return;
@@ -363,6 +363,16 @@ impl<S: ChainSource, H: HeaderStore> Watcher<S, H> {
     }
 
     /// Logs a failure once, at its beginning, and tells the ledger when it is time to.
+    /// Before the first head there is none that could grow old: then every failure is told.
+    fn blind_cause(&self, failure: &PollFailure) -> Option<BlindCause> {
+        let first = self
+            .window
+            .tip()
+            .is_none()
+            .then_some(BlindCause::Unreachable);
+        failure.blind_cause().or(first)
+    }
+
     async fn report(&self, failure: &PollFailure, retry: Retry) -> Result<(), PollFailure> {
         let (network, endpoint) = (&self.network.name, &self.network.endpoint_label);
         if retry.first {
@@ -370,7 +380,7 @@ impl<S: ChainSource, H: HeaderStore> Watcher<S, H> {
         } else {
             tracing::debug!(network, endpoint, error = %failure, "still not seen");
         }
-        match failure.blind_cause().filter(|_| retry.report) {
+        match self.blind_cause(failure).filter(|_| retry.report) {
             Some(cause) => {
                 self.send(Observation::Unreachable {
                     network: network.clone(),

@@ -56,12 +56,14 @@ where
                     Outcome::Holds => {}
                     Outcome::Nothing => {
                         self.notices_lost = true;
+                        self.away_since.get_or_insert(self.clock.now());
                         refuse(replies);
                         return Ok(());
                     }
                 },
             }
             self.set_readiness(|readiness| readiness.last_commit_failed = false);
+            self.away_since = None;
             let batch = Batch {
                 old_size: self.world.head().size,
                 new_size: world.head().size,

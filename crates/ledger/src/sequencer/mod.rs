@@ -33,6 +33,7 @@ use x811_protocol::event::{Event, LedgerResumed};
 use x811_protocol::evm::TxHash;
 use x811_protocol::observation::Observation;
 use x811_protocol::refusal::Refusal;
+use x811_protocol::time::TimestampMs;
 
 /// Most items of one round.
 const ROUND_ITEMS: usize = 1_024;
@@ -82,8 +83,11 @@ pub struct Sequencer<S, C, E> {
     watched: BTreeMap<String, channel::Sender<Arc<BTreeSet<TxHash>>>>,
     readiness: channel::Sender<Readiness>,
     last_tick_ms: u64,
-    /// Since when the clock is not believed, monotonic.
-    unsettled_since_ms: Option<u64>,
+    /// Since when, as recorded, messages could not be taken: the clock was not believed, or nothing
+    /// could be written. Kept until the gap is durable.
+    away_since: Option<TimestampMs>,
+    /// A lapse broke the rules and was dropped: the next try waits.
+    lapse_failed: bool,
     /// Signed notices were dropped with a failed commit; they are still owed.
     notices_lost: bool,
 }
@@ -118,7 +122,7 @@ where
         let due_ms = watch::next_due(&self.world)
             .filter(|_| self.clock.is_settled())
             .map_or(u64::MAX, |due| due.since(now) + 1);
-        let failing = self.readiness.borrow().last_commit_failed;
+        let failing = self.lapse_failed || self.readiness.borrow().last_commit_failed;
         let due_ms = due_ms.max(if failing { RETRY_MS } else { 0 });
         let tick_ms = (self.last_tick_ms + TICK_MS).saturating_sub(self.clock.monotonic_ms());
         tokio::select! {
@@ -158,6 +162,7 @@ where
             Ok(lookups) => lookups,
             Err(error) => {
                 tracing::error!(%error, "the indexes cannot be read");
+                self.away_since.get_or_insert(self.clock.now());
                 self.refuse_waiting("the ledger cannot read its indexes");
                 return Ok(());
             }
@@ -175,27 +180,25 @@ where
         self.commit(draft, replies).await
     }
 
-    /// How long the ledger could not be used because of its clock, until now; `None` while it
-    /// still cannot.
+    /// How long messages could not be taken, until now; `None` while they still cannot, because
+    /// the clock is not believed. Such time is downtime (ledger-contract.md section 1.4).
     fn gap(&mut self) -> Option<u64> {
-        let monotonic_ms = self.clock.monotonic_ms();
-        let jumped_ms = match self.clock.check() {
-            ClockState::Settled => 0,
-            ClockState::Adopted { gap_ms } => gap_ms,
-            ClockState::Unsettled => {
-                self.unsettled_since_ms.get_or_insert(monotonic_ms);
-                self.set_readiness(|readiness| readiness.clock_settled = false);
-                return None;
-            }
-        };
+        let now = self.clock.now();
+        if self.clock.check() == ClockState::Unsettled {
+            self.away_since.get_or_insert(now);
+            self.set_readiness(|readiness| readiness.clock_settled = false);
+            return None;
+        }
         self.set_readiness(|readiness| readiness.clock_settled = true);
-        let since_ms = self.unsettled_since_ms.take().unwrap_or(monotonic_ms);
-        Some(jumped_ms + (monotonic_ms - since_ms))
+        let now = self.clock.now();
+        Some(self.away_since.map_or(0, |since| now.since(since)))
     }
 
-    fn lapse(&self, draft: &mut Draft) {
+    fn lapse(&mut self, draft: &mut Draft) {
         let savepoint = draft.savepoint();
-        if let Err(fault) = watch::lapse(draft, LAPSES_PER_COMMIT, self.clock.now()) {
+        let lapsed = watch::lapse(draft, LAPSES_PER_COMMIT, self.clock.now());
+        self.lapse_failed = lapsed.is_err();
+        if let Err(fault) = lapsed {
             tracing::error!(%fault, "a lapse broke the rules and was dropped");
             draft.restore(savepoint);
         }

@@ -194,7 +194,8 @@ where
         published,
         watched,
         readiness,
-        unsettled_since_ms: None,
+        away_since: None,
+        lapse_failed: false,
         notices_lost: false,
     };
     let ledger = Ledger {
@@ -275,7 +276,9 @@ async fn restore_nonces<S: LedgerStore>(
             NonceOutcome::Repeated { position } => FirstAnswer::Record(position),
             NonceOutcome::Refused(code) => FirstAnswer::Refused(code),
         };
-        world.spend_nonce(spent.tag, answer, spent.at_ms);
+        if world.first_answer(&spent.tag).is_none() {
+            world.spend_nonce(spent.tag, answer, spent.at_ms);
+        }
     }
     world.forget_old(now);
     Ok(())

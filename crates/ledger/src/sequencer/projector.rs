@@ -31,6 +31,10 @@ pub(super) async fn run<R: ReadModel, C: Clock>(
             .await
         {
             tracing::error!(%error, old_size = batch.old_size, "rows could not be written");
+            // A commit of unknown outcome may hold.
+            if matches!(read_model.applied_size().await, Ok(size) if size == batch.new_size) {
+                break;
+            }
             clock.sleep_ms(RETRY_MS).await;
         }
         applied.send_replace(batch.new_size);

@@ -169,3 +169,29 @@ async fn lc_2_the_keys_of_another_ledger_do_not_start_it() {
     ledgerbox.identity = own;
     ledgerbox.start().await.unwrap();
 }
+
+#[tokio::test]
+async fn lc_1_4_time_in_which_nothing_can_be_written_is_downtime() {
+    let ledgerbox = Ledgerbox::open().await;
+    let mut deal = Deal::opened(&ledgerbox, Until::Pending).await;
+    let before = deadline(&ledgerbox, &deal).unwrap();
+    let offer = deal.offer(&ledgerbox);
+    ledgerbox.fail_next_commit(CommitFault::Backend);
+    assert_eq!(ledgerbox.code(&offer).await, Code::InternalError);
+    // The disk stays full for longer than the window: every try to write again fails too.
+    for _ in 0..90 {
+        ledgerbox.fail_next_commit(CommitFault::Backend);
+        ledgerbox.advance_ms(1_000).await;
+    }
+    ledgerbox.store.pass_all_commits();
+    ledgerbox.advance_ms(1_000).await;
+    let after = deadline(&ledgerbox, &deal).unwrap();
+    assert_eq!(
+        after.since(before),
+        91_000,
+        "the window has moved by the outage"
+    );
+    let late = deal.offer(&ledgerbox);
+    ledgerbox.accept(&late).await;
+    ledgerbox.assert_log_adds_up().await;
+}

@@ -316,6 +316,8 @@ impl Story {
     async fn end(self) {
         let ledgerbox = &self.ledgerbox;
         ledgerbox.store.pass_all_commits();
+        // One tick to find out that it can write again: until then it counts as away.
+        ledgerbox.advance_ms(1_000).await;
         ledgerbox.advance_ms(3_600_001).await;
         let mut left = ledgerbox.ledger().world().sizes();
         for _ in 0..120 {

@@ -52,30 +52,57 @@ pub(super) async fn supervise(parts: Parts, stop: watch::Sender<bool>) -> Result
     let Parts {
         mut sequencer,
         mut http,
-        watcher,
+        mut watcher,
         store,
         read_model,
     } = parts;
-    let early = tokio::select! {
-        ended = &mut sequencer => Some(flat(ended)),
-        () = stopped(stop.subscribe()) => None,
-    };
+    let (mut ledger, mut served, mut watched) = (None, None, None);
+    // In this order: when the ledger ends the others follow, and its reason is the one to tell.
+    tokio::select! {
+        biased;
+        ended = &mut sequencer => ledger = Some(flat(ended)),
+        ended = &mut http => served = Some(flat_io(ended)),
+        ended = &mut watcher => watched = Some(ended.map_err(RunError::from)),
+        () = stopped(stop.subscribe()) => {}
+    }
     stop.send_replace(true);
-    let served = match tokio::time::timeout(REQUESTS_GRACE, &mut http).await {
-        Ok(served) => served.map_err(RunError::from).and_then(|io| Ok(io?)),
+    let served = match served {
+        Some(served) => served,
+        None => last_requests(http).await,
+    };
+    let watched = match watched {
+        Some(watched) => watched,
+        None => last_look(watcher).await,
+    };
+    let ledger = match ledger {
+        Some(ledger) => ledger,
+        None => last_commits(sequencer).await,
+    };
+    close(store, read_model).await;
+    ledger.and(served).and(watched)
+}
+
+/// HTTP ends once everything that was taken is answered.
+async fn last_requests(mut http: JoinHandle<std::io::Result<()>>) -> Result<(), RunError> {
+    match tokio::time::timeout(REQUESTS_GRACE, &mut http).await {
+        Ok(ended) => flat_io(ended),
         Err(_) => {
             tracing::warn!("some requests did not end in time and are cut off");
             http.abort();
             Ok(())
         }
-    };
-    let watched = watcher.await.map_err(RunError::from);
-    let ended = match early {
-        Some(ended) => ended,
-        None => last_commits(sequencer).await,
-    };
-    close(store, read_model).await;
-    ended.and(served).and(watched)
+    }
+}
+
+/// The watcher ends at once: nothing of it is half done at any point.
+async fn last_look(mut watcher: JoinHandle<()>) -> Result<(), RunError> {
+    match tokio::time::timeout(LEDGER_GRACE, &mut watcher).await {
+        Ok(ended) => ended.map_err(RunError::from),
+        Err(_) => {
+            watcher.abort();
+            Ok(())
+        }
+    }
 }
 
 /// The sequencer ends by itself once nobody can send it anything.
@@ -92,6 +119,10 @@ async fn last_commits(mut sequencer: JoinHandle<Result<(), Stopped>>) -> Result<
 }
 
 fn flat(ended: Result<Result<(), Stopped>, JoinError>) -> Result<(), RunError> {
+    Ok(ended??)
+}
+
+fn flat_io(ended: Result<std::io::Result<()>, JoinError>) -> Result<(), RunError> {
     Ok(ended??)
 }
 

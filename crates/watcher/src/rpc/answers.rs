@@ -34,14 +34,21 @@ impl RpcHeader {
         let (Some(number), Some(hash)) = (self.number, self.hash) else {
             return Err("a block without number and hash");
         };
+        let (number, timestamp_s) = (number.to::<u64>(), self.timestamp.to::<u64>());
+        if number > MOST_NUMBER || timestamp_s > MOST_NUMBER / 1_000 {
+            return Err("a block number or time beyond any chain's");
+        }
         Ok(Header {
-            number: number.to(),
+            number,
             hash: BlockHash::from_bytes(hash_bytes(hash)),
             parent: BlockHash::from_bytes(hash_bytes(self.parent_hash)),
-            timestamp_s: self.timestamp.to(),
+            timestamp_s,
         })
     }
 }
+
+/// The largest integer a record holds (record.md section 1).
+const MOST_NUMBER: u64 = (1 << 53) - 1;
 
 /// `eth_getTransactionReceipt`.
 #[derive(Debug, Deserialize)]
@@ -74,10 +81,14 @@ impl RpcReceipt {
             1 => true,
             _ => return Err("a receipt status other than 0 and 1"),
         };
+        let block_number = number.to::<u64>();
+        if block_number > MOST_NUMBER {
+            return Err("a block number beyond any chain's");
+        }
         self.logs.sort_by_key(|log| log.log_index);
         Ok(Some(Receipt {
             tx_hash: TxHash::from_bytes(hash_bytes(self.transaction_hash)),
-            block_number: number.to(),
+            block_number,
             block_hash: BlockHash::from_bytes(hash_bytes(hash)),
             succeeded,
             transfers: transfers(&self.logs, token),
