@@ -169,6 +169,29 @@ fn rule_31_receipts_of_deposit_transactions_are_read() {
 }
 
 #[test]
+fn rule_26_numbers_that_no_record_could_hold_are_refused() {
+    let largest = (1_u64 << 53) - 1;
+    let block = |number: u64, timestamp_s: u64| {
+        let block = json!({
+            "number": format!("{number:#x}"), "hash": word("b10c"), "parentHash": word("b10b"),
+            "timestamp": format!("{timestamp_s:#x}"),
+        });
+        serde_json::from_value::<RpcHeader>(block).unwrap().read()
+    };
+    assert!(block(largest, largest / 1_000).is_ok());
+    for (number, timestamp_s) in [(largest + 1, 1), (u64::MAX, 1), (1, largest / 1_000 + 1)] {
+        assert!(
+            block(number, timestamp_s).is_err(),
+            "{number} {timestamp_s}"
+        );
+    }
+    let mut far = receipt(&[]);
+    far["blockNumber"] = json!(format!("{:#x}", largest + 1));
+    let far = serde_json::from_value::<RpcReceipt>(far).unwrap();
+    assert!(far.read(usdc()).is_err());
+}
+
+#[test]
 fn rule_31_blocks_that_begin_with_a_deposit_are_read() {
     let block = json!({
         "number": "0x10", "hash": word("b10c"), "parentHash": word("b10b"),
