@@ -63,6 +63,20 @@ async fn a_registered_agent_is_served_with_the_document_it_gave() {
     assert_eq!(&document, given, "services and all");
 }
 
+/// No answer about a DID is kept from before: the same envelope counts once its sender is there.
+#[tokio::test]
+async fn ae_093_the_senders_document_is_resolved_at_verification_time() {
+    let world = World::start().await;
+    let (known, newcomer) = (world.agent().await, Agent::new());
+    let message = newcomer.say(&world, known.did, "x811.test/ping", json!({}));
+    world
+        .post(message.json.clone())
+        .await
+        .refused(404, "X811-1001");
+    world.accept(&newcomer.registration(&world)).await;
+    world.accept(&message).await;
+}
+
 #[tokio::test]
 async fn a_registration_that_does_not_fit_is_refused() {
     let world = World::start().await;

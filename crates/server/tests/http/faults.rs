@@ -65,7 +65,7 @@ async fn ax_030_whoever_is_not_authentic_is_refused_and_spends_no_nonce() {
             altered(|e| e["signature"] = json!("AAAA")),
             UNSIGNED,
         ),
-        ("wrong key", said(&imposter, b.did), UNSIGNED),
+        ("AE-95: wrong key", said(&imposter, b.did), UNSIGNED),
         ("unknown sender", unknown, (404, "X811-1001")),
         ("stale", a.say_as(stale, json!({})).json, UNTIMELY),
         ("expired", a.say_as(expired, json!({})).json, UNTIMELY),

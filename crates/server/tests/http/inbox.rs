@@ -50,6 +50,27 @@ async fn ae_125_pages_follow_the_order_of_the_log() {
     assert_eq!(numbers(&rest.expect(200)["messages"]), [1, 2, 3]);
 }
 
+/// Reading takes nothing away, and a server that ended before the first read delivers after it.
+#[tokio::test]
+async fn ae_001_every_message_is_delivered_at_least_once() {
+    let world = World::start().await;
+    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let deal = Deal::new(&world, &initiator, &provider);
+    let offer = deal.verified().await;
+    let ids = |messages: Vec<Value>| -> Vec<Value> {
+        let id = |message: &Value| message["envelope"]["id"].clone();
+        messages.iter().map(id).collect()
+    };
+    let (request, offer) = (json!(deal.id()), json!(offer.header.id));
+    drop(deal);
+    let world = world.restart(1_000).await;
+    let first = ids(world.inbox(&provider).await);
+    assert_eq!((first.len(), &first[0]), (3, &request));
+    assert_eq!(ids(world.inbox(&provider).await), first, "and again");
+    let first = ids(world.inbox(&initiator).await);
+    assert_eq!((first.len(), &first[0]), (2, &offer));
+}
+
 #[tokio::test]
 async fn a_cursor_of_another_inbox_is_refused() {
     let world = World::start().await;

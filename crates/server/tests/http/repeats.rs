@@ -44,6 +44,43 @@ async fn ae_086_a_nonce_stays_spent_across_a_restart() {
     assert_eq!(body["details"]["first"]["code"], "X811-4001");
 }
 
+/// And it stays spent across a restart.
+#[tokio::test]
+async fn ae_088_a_payload_that_is_refused_has_spent_its_nonce() {
+    let world = World::start().await;
+    let (a, b) = (world.agent().await, world.agent().await);
+    let header = a.header(&world, b.did, "x811/request");
+    let malformed = a.say_as(header.clone(), json!({}));
+    world.post(malformed.json).await.refused(400, "X811-4001");
+    let well_formed = a.say_as(header, Deal::request_payload("k1"));
+    let world = world.restart(1_000).await;
+    let body = world.post(well_formed.json).await.refused(409, "X811-2001");
+    assert_eq!(body["details"]["first"], json!({ "code": "X811-4001" }));
+    assert!(world.inbox(&b).await.is_empty());
+}
+
+#[tokio::test]
+async fn ae_088_of_messages_that_share_a_nonce_one_is_processed() {
+    let world = World::start().await;
+    let (a, b) = (world.agent().await, world.agent().await);
+    let nonce = a.header(&world, b.did, "x811.test/ping").nonce;
+    let ping = |number: u32| {
+        let mut header = a.header(&world, b.did, "x811.test/ping");
+        header.nonce = nonce;
+        world.post(a.say_as(header, json!({ "number": number })).json)
+    };
+    let (one, two, three) = tokio::join!(ping(1), ping(2), ping(3));
+    let mut statuses = [one.status, two.status, three.status];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [202, 409, 409]);
+    for answer in [one, two, three] {
+        if answer.status == 409 {
+            answer.refused(409, "X811-2001");
+        }
+    }
+    assert_eq!(world.inbox(&b).await.len(), 1);
+}
+
 #[tokio::test]
 async fn ax_012_an_equal_request_gets_200_with_the_first_answer() {
     let world = World::start().await;
