@@ -7,6 +7,7 @@ use serde_json::json;
 use std::sync::Arc;
 use x811_ledger::answer::Answer;
 use x811_ledger::memory::{CommitFault, MemoryReadModel};
+use x811_ledger::row::DeliveryRow;
 use x811_protocol::code::Code;
 use x811_protocol::envelope::SealedEnvelope;
 
@@ -72,6 +73,30 @@ async fn lc_1_crash_after_commit_answers_a_repeat_with_the_first_outcome() {
         assert_eq!(first["record_hash"], json!(record.hash().to_string()));
         assert_eq!(first["envelope_id"], json!(envelope.header.id));
         ledgerbox.assert_log_adds_up().await;
+    }
+}
+
+/// The rows deliver, and they are behind the log when the process dies.
+#[tokio::test]
+async fn ae_001_a_crash_between_acceptance_and_delivery_loses_no_message() {
+    for (mut ledgerbox, _deal, envelope) in every_step().await {
+        ledgerbox.fail_next_commit(CommitFault::StoredNeverTold);
+        let answer = ledgerbox.submit_later(&envelope).await;
+        ledgerbox.crash().await;
+        assert!(answer.await.unwrap().is_err(), "no answer");
+        let kind = envelope.header.message_type.to_string();
+        let of_it = |row: &DeliveryRow| row.envelope_id == envelope.header.id;
+        let count = |ledgerbox: &Ledgerbox| {
+            let rows = ledgerbox.rows.rows();
+            rows.deliveries.values().filter(|row| of_it(row)).count()
+        };
+        assert_eq!(count(&ledgerbox), 0, "{kind}: not delivered yet");
+        ledgerbox.start().await.unwrap();
+        // A registration is for the ledger itself.
+        let expected = usize::from(envelope.header.to != ledgerbox.identity.did);
+        assert_eq!(count(&ledgerbox), expected, "{kind}");
+        ledgerbox.restart().await;
+        assert_eq!(count(&ledgerbox), expected, "{kind}");
     }
 }
 

@@ -28,4 +28,5 @@ mod picture;
 mod random;
 mod routing;
 mod settlement;
+mod standing;
 mod writers;
