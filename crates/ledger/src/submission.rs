@@ -144,7 +144,8 @@ pub fn payload_rules(parameters: &Parameters) -> PayloadRules {
     }
 }
 
-fn not_open() -> Refusal {
+/// X811-9002 before the ledger has an identity and parameters.
+pub(crate) fn not_open() -> Refusal {
     Refusal::new(
         Code::InternalError,
         Kind::Internal,

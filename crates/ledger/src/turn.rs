@@ -9,7 +9,7 @@ use crate::answer::Verdict;
 use crate::draft::{Draft, FirstRequest, InteractionJournal};
 use crate::port::NonceOutcome;
 use crate::stream::Stream;
-use crate::submission::{Content, Submission, is_registration, sender};
+use crate::submission::{Content, Submission, is_registration, not_open, sender};
 use crate::world::{Fault, FirstAnswer, World};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use x811_protocol::code::Code;
@@ -227,7 +227,7 @@ fn converse(
     }
     let surroundings = Surroundings::of(draft.world(), id, message, BTreeSet::new());
     let Some(surroundings) = surroundings else {
-        return Ok(Verdict::Refused(nonce_replay()));
+        return Ok(Verdict::Refused(not_open()));
     };
     let input = Input::Message {
         envelope: &message.header,
