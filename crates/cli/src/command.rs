@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
-use crate::{agent, audit, export, history, inbox, pay, provider, send};
+use crate::{agent, audit, completions, export, history, inbox, man, pay, provider, send};
 #[cfg(feature = "serve")]
 use crate::{demo, serve};
 
@@ -93,6 +93,10 @@ enum Verb {
     /// Watch three interactions on a ledger and an Anvil of their own
     #[cfg(feature = "serve")]
     Demo(demo::Args),
+    /// Print what makes your shell complete `x811` commands
+    Completions(completions::Args),
+    /// Write the manual pages
+    Man(man::Args),
 }
 
 impl Cli {
@@ -113,6 +117,8 @@ impl Cli {
             Verb::Serve(args) => serve::run(*args, out).await,
             #[cfg(feature = "serve")]
             Verb::Demo(args) => demo::run(args, &context, out).await,
+            Verb::Completions(args) => Ok(completions::run(&args, out)),
+            Verb::Man(args) => man::run(&args, out),
         }
     }
 }

@@ -8,6 +8,7 @@
 mod agent;
 mod audit;
 mod command;
+mod completions;
 mod context;
 #[cfg(feature = "serve")]
 mod demo;
@@ -16,6 +17,7 @@ mod export;
 mod failure;
 mod history;
 mod inbox;
+mod man;
 mod narrate;
 mod output;
 mod pay;

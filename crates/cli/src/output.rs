@@ -103,6 +103,12 @@ impl Out {
         self.write(&escape(&text.to_string()));
     }
 
+    /// Text of this program's own, for another program to read: as it is, tabs and all.
+    pub(crate) fn verbatim(&mut self, text: &str) {
+        let written = self.out.write_all(text.as_bytes());
+        self.note(written);
+    }
+
     /// An empty line.
     pub(crate) fn gap(&mut self) {
         self.write("");
