@@ -1,129 +1,29 @@
 //! `x811 serve`: runs the ledger.
 //!
-//! Every option may also be given in the environment; the option wins. What a decision depends on is
-//! written into the log when it changes, so an auditor needs none of this.
+//! Settings come in layers: defaults, then the file of `--config` (none is read unless named), then
+//! the environment, then options ([`layers`]). What a decision depends on is written into the log
+//! when it changes, so an auditor needs none of this.
+
+mod args;
+mod effective;
+mod layers;
+mod settings;
+mod value;
 
 use std::io::IsTerminal as _;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::ValueEnum;
 use serde::Serialize;
 use tracing_subscriber::EnvFilter;
-use x811_protocol::evm::{ChainId, EvmAddress};
-use x811_protocol::money::MicroUsdc;
-use x811_protocol::parameters::PayerBindingRule;
-use x811_server::{NetworkConfig, RpcUrl, Running, ServerConfig, StartError};
+use x811_server::{Running, ServerConfig, StartError};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
-
-/// Options of `x811 serve`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// Where log, rows and keys lie; made when it does not exist
-    #[arg(
-        long,
-        env = "X811_DATA_DIR",
-        value_name = "DIR",
-        default_value = "./x811-data"
-    )]
-    data_dir: PathBuf,
-    /// Address to listen on; port 0 takes any free one
-    #[arg(
-        long,
-        env = "X811_LISTEN",
-        value_name = "ADDR",
-        default_value = "127.0.0.1:8811"
-    )]
-    listen: SocketAddr,
-    /// Serve inboxes and interactions unsigned, to this computer only
-    #[arg(long, env = "X811_OPEN_READS")]
-    open_reads: bool,
-    #[command(flatten)]
-    network: NetworkArgs,
-    #[command(flatten)]
-    windows: WindowArgs,
-    /// Whether a payer must be a wallet bound to the initiator; `unchecked` is for tests only
-    #[arg(long, env = "X811_PAYER_BINDING", value_enum, default_value_t = Binding::Wallet)]
-    payer_binding: Binding,
-    /// How log lines look; which ones are written follows RUST_LOG (default: info)
-    #[arg(long, env = "X811_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
-    log_format: LogFormat,
-}
-
-/// Where payments are made.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Network")]
-struct NetworkArgs {
-    /// Base (chain 8453, Circle's USDC), or a chain of your own such as Anvil's (31337)
-    #[arg(long, env = "X811_NETWORK", value_enum, default_value_t = Preset::Base)]
-    network: Preset,
-    /// JSON-RPC endpoint; it may hold a key, so it is never printed
-    #[arg(long, env = "X811_RPC_URL", value_name = "URL", hide_env_values = true)]
-    rpc_url: String,
-    /// Another chain id than the network's own
-    #[arg(long, env = "X811_CHAIN_ID", value_name = "ID")]
-    chain_id: Option<u64>,
-    /// The USDC contract; must be given for `local`
-    #[arg(long, env = "X811_TOKEN", value_name = "ADDRESS", value_parser = address)]
-    token: Option<EvmAddress>,
-    /// Where protocol fees may go; without it they go to the payee with the price
-    #[arg(long, env = "X811_TREASURY", value_name = "ADDRESS", value_parser = address)]
-    treasury: Option<EvmAddress>,
-    /// Blocks, the transfer's own included, at which a transfer is confirmed (base 12, local 3)
-    #[arg(long, env = "X811_CONFIRMED_DEPTH", value_name = "BLOCKS")]
-    confirmed_depth: Option<u64>,
-    /// Totals above this many USDC wait until their block is `safe`
-    #[arg(long, env = "X811_SAFE_ABOVE", value_name = "USDC", value_parser = usdc)]
-    safe_above: Option<MicroUsdc>,
-}
-
-/// How long each message is waited for.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Windows (milliseconds, at least 2000; AEEP's own unless given)")]
-struct WindowArgs {
-    /// REQUEST to OFFER (60000)
-    #[arg(long, env = "X811_OFFER_MS", value_name = "MS")]
-    offer_ms: Option<u64>,
-    /// OFFER to ACCEPT or REJECT (300000)
-    #[arg(long, env = "X811_ACCEPT_MS", value_name = "MS")]
-    accept_ms: Option<u64>,
-    /// ACCEPT to RESULT (3600000)
-    #[arg(long, env = "X811_RESULT_MS", value_name = "MS")]
-    result_ms: Option<u64>,
-    /// RESULT to VERIFY (30000)
-    #[arg(long, env = "X811_VERIFY_MS", value_name = "MS")]
-    verify_ms: Option<u64>,
-    /// VERIFY to PAYMENT (60000)
-    #[arg(long, env = "X811_PAYMENT_MS", value_name = "MS")]
-    payment_ms: Option<u64>,
-    /// PAYMENT to its confirmation (30000)
-    #[arg(long, env = "X811_CONFIRMATION_MS", value_name = "MS")]
-    confirmation_ms: Option<u64>,
-    /// The four looks after that, each from the one before (5000,15000,60000,300000)
-    #[arg(long, env = "X811_LOOKS_MS", value_name = "MS,MS,MS,MS", value_parser = looks)]
-    looks_ms: Option<[u64; 4]>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Preset {
-    Base,
-    Local,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Binding {
-    Wallet,
-    Unchecked,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum LogFormat {
-    Text,
-    Json,
-}
+pub(crate) use args::Args;
+use effective::Effective;
+use settings::Settings;
+use value::LogFormat;
 
 /// What is said once the ledger runs.
 #[derive(Debug, Serialize)]
@@ -167,10 +67,29 @@ impl Report for Started {
     }
 }
 
+/// What `--check` prints: as a file, so that it can become one.
+#[derive(Debug, Serialize)]
+struct Checked(Settings);
+
+impl Report for Checked {
+    fn print(&self, out: &mut Out) {
+        let text = toml::to_string(&self.0).unwrap_or_else(|error| format!("# {error}"));
+        for line in text.lines() {
+            out.line(line);
+        }
+    }
+}
+
 /// Runs the ledger until it is asked to stop.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
-    log_to_stderr(args.log_format);
-    let config = config(args)?;
+    let only_check = args.check;
+    let effective = effective(args)?;
+    if only_check {
+        out.report(&Checked(effective.shown()));
+        return Ok(Exit::Ok);
+    }
+    log_to_stderr(effective.log_format, &effective.log_filter)?;
+    let config = effective.server;
     let mut running = x811_server::start(config.clone()).await?;
     out.report(&started(&config, &running));
     let ended = tokio::select! {
@@ -187,60 +106,15 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-fn config(args: Args) -> Result<ServerConfig, Failure> {
-    let rpc_url = RpcUrl::new(args.network.rpc_url.clone());
-    let mut network = match (args.network.network, args.network.token) {
-        (Preset::Base, None) => NetworkConfig::base(rpc_url),
-        (Preset::Base, Some(token)) => NetworkConfig {
-            token,
-            ..NetworkConfig::base(rpc_url)
-        },
-        (Preset::Local, Some(token)) => NetworkConfig::local(rpc_url, token),
-        (Preset::Local, None) => {
-            return Err(Failure::usage(
-                "--network local needs --token, the USDC contract there",
-            ));
-        }
+/// All layers on top of each other, checked.
+fn effective(args: Args) -> Result<Effective, Failure> {
+    let file = match &args.config {
+        Some(path) => layers::read(path)?,
+        None => Settings::default(),
     };
-    network.chain_id = args.network.chain_id.map_or(network.chain_id, ChainId::new);
-    network.treasury = args.network.treasury;
-    network.confirmed_depth = args
-        .network
-        .confirmed_depth
-        .unwrap_or(network.confirmed_depth);
-    network.safe_above = args.network.safe_above;
-    let mut config = ServerConfig::new(args.data_dir, network);
-    config.listen = args.listen;
-    config.open_reads = args.open_reads;
-    config.payer_binding = match args.payer_binding {
-        Binding::Wallet => PayerBindingRule::Wallet,
-        Binding::Unchecked => PayerBindingRule::Unchecked,
-    };
-    args.windows.apply(&mut config);
-    Ok(config)
-}
-
-impl WindowArgs {
-    fn apply(self, config: &mut ServerConfig) {
-        let windows = &mut config.windows;
-        let given = [
-            (&mut windows.offer_ms, self.offer_ms),
-            (&mut windows.accept_ms, self.accept_ms),
-            (&mut windows.result_ms, self.result_ms),
-            (&mut windows.verify_ms, self.verify_ms),
-            (&mut windows.payment_ms, self.payment_ms),
-            (&mut windows.confirmation_ms, self.confirmation_ms),
-        ];
-        for (window_ms, given_ms) in given {
-            *window_ms = given_ms.unwrap_or(*window_ms);
-        }
-        if let Some(looks_ms) = self.looks_ms {
-            config.looks_ms = looks_ms;
-            // A pending look is never asked again later than the next one would be.
-            let longest_ms = looks_ms.into_iter().max().unwrap_or_default();
-            config.limits.pending_look_ms = config.limits.pending_look_ms.min(longest_ms);
-        }
-    }
+    let effective: Effective = layers::merge(&file, &args.into())?.try_into()?;
+    effective.server.validate().map_err(StartError::from)?;
+    Ok(effective)
 }
 
 fn started(config: &ServerConfig, running: &Running) -> Started {
@@ -257,8 +131,11 @@ fn started(config: &ServerConfig, running: &Running) -> Started {
 }
 
 /// Log lines go to standard error, so that standard output stays for people and programs.
-fn log_to_stderr(format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+fn log_to_stderr(format: LogFormat, filter: &str) -> Result<(), Failure> {
+    let filter = EnvFilter::try_new(filter).map_err(|error| {
+        Failure::usage(&format!("the log filter cannot be read: {error}"))
+            .hint("give one such as `info` or `info,x811_watcher=debug`")
+    })?;
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal())
@@ -267,6 +144,7 @@ fn log_to_stderr(format: LogFormat) {
         LogFormat::Text => lines.init(),
         LogFormat::Json => lines.json().init(),
     }
+    Ok(())
 }
 
 async fn asked_to_stop() {
@@ -286,43 +164,8 @@ async fn asked_to_stop() {
     }
 }
 
-fn address(text: &str) -> Result<EvmAddress, String> {
-    EvmAddress::parse_checksummed(text)
-        .map_err(|error| format!("{error}; give the address with its EIP-55 checksum"))
-}
-
-fn looks(text: &str) -> Result<[u64; 4], String> {
-    let four =
-        || "give four numbers with commas between, such as 5000,15000,60000,300000".to_owned();
-    let looks: Result<Vec<u64>, _> = text.split(',').map(|ms| ms.trim().parse()).collect();
-    looks
-        .ok()
-        .and_then(|looks| looks.try_into().ok())
-        .ok_or_else(four)
-}
-
-fn usdc(text: &str) -> Result<MicroUsdc, String> {
-    MicroUsdc::from_usdc_decimal(text).map_err(|error| error.to_string())
-}
-
 impl From<StartError> for Failure {
     fn from(error: StartError) -> Failure {
         Failure::new(Exit::Local, "not_started", error.to_string())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn looks_are_four_numbers() {
-        assert_eq!(
-            looks("5000,15000,60000,300000"),
-            Ok([5_000, 15_000, 60_000, 300_000])
-        );
-        for text in ["", "1,2,3", "1,2,3,4,5", "1,2,3,x", "1;2;3;4", "-1,2,3,4"] {
-            assert!(looks(text).is_err(), "{text}");
-        }
     }
 }

@@ -22,6 +22,12 @@ pub const BASE_USDC: EvmAddress = EvmAddress::from_bytes([
     0xbd, 0xa0, 0x29, 0x13,
 ]);
 
+/// Circle's test USDC on Base Sepolia, which is worth nothing.
+pub const BASE_SEPOLIA_USDC: EvmAddress = EvmAddress::from_bytes([
+    0x03, 0x6c, 0xbd, 0x53, 0x84, 0x2c, 0x54, 0x26, 0x63, 0x4e, 0x79, 0x29, 0x54, 0x1e, 0xc2, 0x31,
+    0x8f, 0x3d, 0xcf, 0x7e,
+]);
+
 /// The shortest window or look: block times are whole seconds, so anything shorter could pass
 /// between two blocks (ledger-contract.md section 5).
 pub const MIN_WINDOW_MS: u64 = 2_000;
@@ -116,6 +122,19 @@ impl NetworkConfig {
             rpc_url,
             poll_ms: 1_000,
             endpoint_label: "rpc".to_owned(),
+        }
+    }
+
+    /// Base Sepolia, the public test network: chain 84532, Circle's test USDC, confirmed at 12 blocks.
+    ///
+    /// A PAYMENT names it `base-sepolia`. The constant `base` (AX-16) stays Base alone, so that a
+    /// payment of test money can never be read as one of money.
+    pub fn base_sepolia(rpc_url: RpcUrl) -> NetworkConfig {
+        NetworkConfig {
+            name: "base-sepolia".to_owned(),
+            chain_id: ChainId::new(84_532),
+            token: BASE_SEPOLIA_USDC,
+            ..NetworkConfig::base(rpc_url)
         }
     }
 
@@ -301,6 +320,10 @@ mod tests {
         assert_eq!(config().validate(), Ok(()));
         let checksum = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
         assert_eq!(BASE_USDC.to_checksum(), checksum);
+        let sepolia = NetworkConfig::base_sepolia(RpcUrl::new("http://127.0.0.1:8545"));
+        let checksum = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
+        assert_eq!(sepolia.token.to_checksum(), checksum);
+        assert_eq!(ServerConfig::new("data", sepolia).validate(), Ok(()));
         let local = NetworkConfig::local(RpcUrl::new("http://127.0.0.1:8545"), BASE_USDC);
         assert_eq!(ServerConfig::new("data", local).validate(), Ok(()));
     }

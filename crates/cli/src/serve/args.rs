@@ -1,0 +1,172 @@
+//! The options of `x811 serve`, each of which may also stand in the environment.
+//!
+//! None has a default here: an option that is not given must not hide what the file says.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use super::settings::{Data, Limits, Log, Network, Rules, Server, Settings, Windows};
+use super::value::{Address, Binding, LogFormat, Preset, Secret, Usdc, looks};
+
+/// Options of `x811 serve`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// TOML file with settings; environment and options win over it. None is read unless named
+    #[arg(long, env = "X811_CONFIG", value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+    /// Print what would be in force, without secrets, and end
+    #[arg(long)]
+    pub(super) check: bool,
+    /// Where log, rows and keys lie; made when it does not exist (./x811-data)
+    #[arg(long, env = "X811_DATA_DIR", value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    http: HttpArgs,
+    #[command(flatten)]
+    network: NetworkArgs,
+    #[command(flatten)]
+    windows: WindowArgs,
+    /// Whether a payer must be a wallet bound to the initiator (wallet); `unchecked` is for tests
+    #[arg(long, env = "X811_PAYER_BINDING", value_enum)]
+    payer_binding: Option<Binding>,
+    /// How log lines look (text)
+    #[arg(long, env = "X811_LOG_FORMAT", value_enum)]
+    log_format: Option<LogFormat>,
+    /// Which log lines are written, such as `info,x811_watcher=debug` (info)
+    #[arg(long, env = "RUST_LOG", value_name = "FILTER")]
+    log_filter: Option<String>,
+}
+
+/// Who is served.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "HTTP")]
+struct HttpArgs {
+    /// Address to listen on; port 0 takes any free one (127.0.0.1:8811)
+    #[arg(long, env = "X811_LISTEN", value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+    /// Serve inboxes and interactions unsigned, to this computer only
+    #[arg(
+        long,
+        env = "X811_OPEN_READS",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    open_reads: Option<bool>,
+}
+
+/// Where payments are made.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Network")]
+struct NetworkArgs {
+    /// Base (base), its public test network, or a chain of your own such as Anvil's
+    #[arg(long, env = "X811_NETWORK", value_enum)]
+    network: Option<Preset>,
+    /// JSON-RPC endpoint; it may hold a key, so it is never printed
+    #[arg(
+        long,
+        env = "X811_RPC_URL",
+        value_name = "URL",
+        hide_env_values = true,
+        conflicts_with = "rpc_url_file"
+    )]
+    rpc_url: Option<Secret>,
+    /// File whose one line is that address
+    #[arg(long, env = "X811_RPC_URL_FILE", value_name = "FILE")]
+    rpc_url_file: Option<PathBuf>,
+    /// Another chain id than the network's own
+    #[arg(long, env = "X811_CHAIN_ID", value_name = "ID")]
+    chain_id: Option<u64>,
+    /// The USDC contract; must be given for `local`
+    #[arg(long, env = "X811_TOKEN", value_name = "ADDRESS")]
+    token: Option<Address>,
+    /// Where protocol fees may go; without it they go to the payee with the price
+    #[arg(long, env = "X811_TREASURY", value_name = "ADDRESS")]
+    treasury: Option<Address>,
+    /// Blocks, the transfer's own included, at which a transfer is confirmed (12; local 3)
+    #[arg(long, env = "X811_CONFIRMED_DEPTH", value_name = "BLOCKS")]
+    confirmed_depth: Option<u64>,
+    /// Totals above this many USDC wait until their block is `safe`
+    #[arg(long, env = "X811_SAFE_ABOVE", value_name = "USDC")]
+    safe_above: Option<Usdc>,
+}
+
+/// How long each message is waited for.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Windows (milliseconds, at least 2000; AEEP's own unless given)")]
+struct WindowArgs {
+    /// REQUEST to OFFER (60000)
+    #[arg(long, env = "X811_OFFER_MS", value_name = "MS")]
+    offer_ms: Option<u64>,
+    /// OFFER to ACCEPT or REJECT (300000)
+    #[arg(long, env = "X811_ACCEPT_MS", value_name = "MS")]
+    accept_ms: Option<u64>,
+    /// ACCEPT to RESULT (3600000)
+    #[arg(long, env = "X811_RESULT_MS", value_name = "MS")]
+    result_ms: Option<u64>,
+    /// RESULT to VERIFY (30000)
+    #[arg(long, env = "X811_VERIFY_MS", value_name = "MS")]
+    verify_ms: Option<u64>,
+    /// VERIFY to PAYMENT (60000)
+    #[arg(long, env = "X811_PAYMENT_MS", value_name = "MS")]
+    payment_ms: Option<u64>,
+    /// PAYMENT to its confirmation (30000)
+    #[arg(long, env = "X811_CONFIRMATION_MS", value_name = "MS")]
+    confirmation_ms: Option<u64>,
+    /// The four looks after that, each from the one before (5000,15000,60000,300000)
+    #[arg(long, env = "X811_LOOKS_MS", value_name = "MS,MS,MS,MS", value_parser = looks)]
+    looks_ms: Option<[u64; 4]>,
+}
+
+impl From<Args> for Settings {
+    fn from(args: Args) -> Settings {
+        Settings {
+            server: Server {
+                listen: args.http.listen,
+                open_reads: args.http.open_reads,
+            },
+            data: Data { dir: args.data_dir },
+            network: args.network.into(),
+            windows: args.windows.into(),
+            rules: Rules {
+                payer_binding: args.payer_binding,
+            },
+            limits: Limits::default(),
+            log: Log {
+                format: args.log_format,
+                filter: args.log_filter,
+            },
+        }
+    }
+}
+
+impl From<NetworkArgs> for Network {
+    fn from(args: NetworkArgs) -> Network {
+        Network {
+            preset: args.network,
+            rpc_url: args.rpc_url,
+            rpc_url_file: args.rpc_url_file,
+            chain_id: args.chain_id,
+            token: args.token,
+            treasury: args.treasury,
+            confirmed_depth: args.confirmed_depth,
+            safe_above_usdc: args.safe_above,
+            ..Network::default()
+        }
+    }
+}
+
+impl From<WindowArgs> for Windows {
+    fn from(args: WindowArgs) -> Windows {
+        Windows {
+            offer_ms: args.offer_ms,
+            accept_ms: args.accept_ms,
+            result_ms: args.result_ms,
+            verify_ms: args.verify_ms,
+            payment_ms: args.payment_ms,
+            confirmation_ms: args.confirmation_ms,
+            looks_ms: args.looks_ms,
+        }
+    }
+}

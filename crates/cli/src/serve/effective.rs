@@ -1,0 +1,304 @@
+//! From settings to what the server is started with, and back for whoever wants to see it.
+
+use std::path::PathBuf;
+
+use x811_protocol::evm::ChainId;
+use x811_protocol::parameters::PayerBindingRule;
+use x811_server::{NetworkConfig, RpcUrl, ServerConfig};
+
+use super::settings::{self, Settings};
+use super::value::{Address, Binding, LogFormat, Preset, Secret, Usdc};
+use crate::failure::Failure;
+
+/// Where everything lies unless told otherwise.
+const DATA_DIR: &str = "./x811-data";
+
+/// Shown in place of an address that may hold a key.
+const HIDDEN: &str = "(hidden)";
+
+/// Everything that is in force.
+#[derive(Debug, PartialEq)]
+pub(super) struct Effective {
+    pub(super) server: ServerConfig,
+    pub(super) log_format: LogFormat,
+    pub(super) log_filter: String,
+}
+
+impl TryFrom<Settings> for Effective {
+    type Error = Failure;
+
+    fn try_from(given: Settings) -> Result<Effective, Failure> {
+        let network = network(given.network)?;
+        let data_dir = given.data.dir.unwrap_or_else(|| PathBuf::from(DATA_DIR));
+        let mut server = ServerConfig::new(data_dir, network);
+        put(&mut server.listen, given.server.listen);
+        put(&mut server.open_reads, given.server.open_reads);
+        let binding = given.rules.payer_binding.map(|binding| match binding {
+            Binding::Wallet => PayerBindingRule::Wallet,
+            Binding::Unchecked => PayerBindingRule::Unchecked,
+        });
+        put(&mut server.payer_binding, binding);
+        windows(&mut server, &given.windows);
+        limits(&mut server, &given.limits);
+        Ok(Effective {
+            server,
+            log_format: given.log.format.unwrap_or(LogFormat::Text),
+            log_filter: given.log.filter.unwrap_or_else(|| "info".to_owned()),
+        })
+    }
+}
+
+impl Effective {
+    /// As a file would have to say it, but for the endpoint's address.
+    pub(super) fn shown(&self) -> Settings {
+        let (server, network) = (&self.server, &self.server.network);
+        Settings {
+            server: settings::Server {
+                listen: Some(server.listen),
+                open_reads: Some(server.open_reads),
+            },
+            data: settings::Data {
+                dir: Some(server.data_dir.clone()),
+            },
+            network: settings::Network {
+                preset: preset_of(network),
+                rpc_url: Some(Secret(HIDDEN.to_owned())),
+                rpc_url_file: None,
+                name: Some(network.name.clone()),
+                chain_id: Some(network.chain_id.as_u64()),
+                token: Some(Address(network.token)),
+                treasury: network.treasury.map(Address),
+                confirmed_depth: Some(network.confirmed_depth),
+                safe_above_usdc: network.safe_above.map(Usdc),
+                poll_ms: Some(network.poll_ms),
+                endpoint_label: Some(network.endpoint_label.clone()),
+            },
+            windows: shown_windows(server),
+            rules: settings::Rules {
+                payer_binding: Some(match server.payer_binding {
+                    PayerBindingRule::Wallet => Binding::Wallet,
+                    PayerBindingRule::Unchecked => Binding::Unchecked,
+                }),
+            },
+            limits: shown_limits(server),
+            log: settings::Log {
+                format: Some(self.log_format),
+                filter: Some(self.log_filter.clone()),
+            },
+        }
+    }
+}
+
+fn network(given: settings::Network) -> Result<NetworkConfig, Failure> {
+    let rpc_url = rpc_url(given.rpc_url, given.rpc_url_file)?;
+    let mut network = match given.preset.unwrap_or(Preset::Base) {
+        Preset::Base => NetworkConfig::base(rpc_url),
+        Preset::BaseSepolia => NetworkConfig::base_sepolia(rpc_url),
+        Preset::Local => {
+            let token = given.token.ok_or_else(|| {
+                Failure::usage(
+                    "network `local` needs the USDC contract there: --token, X811_TOKEN or `token` \
+                     under [network]",
+                )
+            })?;
+            NetworkConfig::local(rpc_url, token.0)
+        }
+    };
+    put(&mut network.name, given.name);
+    put(&mut network.chain_id, given.chain_id.map(ChainId::new));
+    put(&mut network.token, given.token.map(|token| token.0));
+    network.treasury = given.treasury.map(|treasury| treasury.0);
+    put(&mut network.confirmed_depth, given.confirmed_depth);
+    network.safe_above = given.safe_above_usdc.map(|amount| amount.0);
+    put(&mut network.poll_ms, given.poll_ms);
+    put(&mut network.endpoint_label, given.endpoint_label);
+    Ok(network)
+}
+
+fn rpc_url(url: Option<Secret>, file: Option<PathBuf>) -> Result<RpcUrl, Failure> {
+    match (url, file) {
+        (Some(url), None) => Ok(RpcUrl::new(url.0)),
+        (None, Some(file)) => {
+            let text = std::fs::read_to_string(&file).map_err(|error| {
+                let file = file.display();
+                Failure::local("config", format!("rpc_url_file {file}: {error}"))
+                    .hint("put the endpoint's address there, alone on one line")
+            })?;
+            match text.trim() {
+                line if line.is_empty() || line.contains(char::is_whitespace) => {
+                    let file = file.display();
+                    let message = format!("rpc_url_file {file} does not hold one line");
+                    Err(Failure::local("config", message)
+                        .hint("put the endpoint's address there, alone on one line"))
+                }
+                line => Ok(RpcUrl::new(line)),
+            }
+        }
+        (Some(_), Some(_)) => Err(Failure::usage(
+            "rpc_url and rpc_url_file are both given: leave one out",
+        )),
+        (None, None) => Err(Failure::usage(
+            "no JSON-RPC endpoint is given: --rpc-url, --rpc-url-file, or `rpc_url` under [network]",
+        )),
+    }
+}
+
+fn windows(server: &mut ServerConfig, given: &settings::Windows) {
+    let windows = &mut server.windows;
+    put(&mut windows.offer_ms, given.offer_ms);
+    put(&mut windows.accept_ms, given.accept_ms);
+    put(&mut windows.result_ms, given.result_ms);
+    put(&mut windows.verify_ms, given.verify_ms);
+    put(&mut windows.payment_ms, given.payment_ms);
+    put(&mut windows.confirmation_ms, given.confirmation_ms);
+    if let Some(looks_ms) = given.looks_ms {
+        server.looks_ms = looks_ms;
+        // A pending look is never asked again later than the next one would be.
+        let longest_ms = looks_ms.into_iter().max().unwrap_or_default();
+        server.limits.pending_look_ms = server.limits.pending_look_ms.min(longest_ms);
+    }
+}
+
+fn limits(server: &mut ServerConfig, given: &settings::Limits) {
+    let limits = &mut server.limits;
+    put(&mut limits.envelope_bytes, given.envelope_bytes);
+    put(&mut limits.inline_content_bytes, given.inline_content_bytes);
+    put(&mut limits.clock_tolerance_ms, given.clock_tolerance_ms);
+    put(&mut limits.nonce_window_ms, given.nonce_window_ms);
+    put(&mut limits.offer_min_live_ms, given.offer_min_live_ms);
+    let hashes = given.hashes_per_interaction;
+    put(&mut limits.hashes_per_interaction, hashes);
+    put(&mut limits.pending_look_ms, given.pending_look_ms);
+}
+
+fn shown_windows(server: &ServerConfig) -> settings::Windows {
+    let windows = &server.windows;
+    settings::Windows {
+        offer_ms: Some(windows.offer_ms),
+        accept_ms: Some(windows.accept_ms),
+        result_ms: Some(windows.result_ms),
+        verify_ms: Some(windows.verify_ms),
+        payment_ms: Some(windows.payment_ms),
+        confirmation_ms: Some(windows.confirmation_ms),
+        looks_ms: Some(server.looks_ms),
+    }
+}
+
+fn shown_limits(server: &ServerConfig) -> settings::Limits {
+    let limits = &server.limits;
+    settings::Limits {
+        envelope_bytes: Some(limits.envelope_bytes),
+        inline_content_bytes: Some(limits.inline_content_bytes),
+        clock_tolerance_ms: Some(limits.clock_tolerance_ms),
+        nonce_window_ms: Some(limits.nonce_window_ms),
+        offer_min_live_ms: Some(limits.offer_min_live_ms),
+        hashes_per_interaction: Some(limits.hashes_per_interaction),
+        pending_look_ms: Some(limits.pending_look_ms),
+    }
+}
+
+fn preset_of(network: &NetworkConfig) -> Option<Preset> {
+    match network.name.as_str() {
+        "base" => Some(Preset::Base),
+        "base-sepolia" => Some(Preset::BaseSepolia),
+        "local" => Some(Preset::Local),
+        _ => None,
+    }
+}
+
+fn put<T>(place: &mut T, given: Option<T>) {
+    if let Some(given) = given {
+        *place = given;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::layers::{merge, parse};
+    use super::*;
+
+    /// The commented file that operators begin with.
+    const SHIPPED: &str = include_str!("../../../../packaging/x811.toml");
+
+    fn effective(text: &str) -> Result<Effective, Failure> {
+        parse(Path::new("x811.toml"), text)?.try_into()
+    }
+
+    #[test]
+    fn the_shipped_file_says_what_holds_without_it() {
+        let bare = "[network]\nrpc_url = \"http://127.0.0.1:8545\"\n";
+        let endpoint = parse(Path::new("bare"), bare).unwrap();
+        let shipped = parse(Path::new("packaging/x811.toml"), SHIPPED).unwrap();
+        let both = merge(&shipped, &endpoint).unwrap();
+        assert_eq!(Effective::try_from(both), effective(bare));
+    }
+
+    #[test]
+    fn the_shipped_file_names_every_setting() {
+        // What has no default stands there as `#key = value`.
+        let uncommented: String = SHIPPED
+            .lines()
+            .filter(|line| !line.starts_with("#rpc_url_file"))
+            .map(|line| match line.strip_prefix('#') {
+                Some(setting) if !setting.starts_with(' ') => format!("{setting}\n"),
+                _ => format!("{line}\n"),
+            })
+            .collect();
+        let all = effective(&uncommented).unwrap();
+        let named: toml::Table = toml::from_str(&uncommented).unwrap();
+        let shown = toml::Table::try_from(all.shown()).unwrap();
+        for (section, keys) in &shown {
+            for key in keys.as_table().unwrap().keys() {
+                assert!(named[section].get(key).is_some(), "[{section}] {key}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_shown_is_what_was_given_without_the_address() {
+        let text = "[server]\nlisten = \"127.0.0.1:7\"\n[network]\npreset = \"base-sepolia\"\n\
+                    rpc_url = \"https://host/SECRET\"\nsafe_above_usdc = \"10.5\"\n\
+                    [windows]\noffer_ms = 2500\n";
+        let effective = effective(text).unwrap();
+        assert_eq!(effective.server.network.chain_id, ChainId::new(84_532));
+        assert!(!format!("{effective:?}").contains("SECRET"));
+        let shown = toml::to_string(&effective.shown()).unwrap();
+        assert!(!shown.contains("SECRET"), "{shown}");
+        for line in [
+            "listen = \"127.0.0.1:7\"",
+            "name = \"base-sepolia\"",
+            "safe_above_usdc = \"10.5\"",
+            "offer_ms = 2500",
+            "rpc_url = \"(hidden)\"",
+        ] {
+            assert!(shown.contains(line), "{shown}");
+        }
+        let again: Effective = parse(Path::new("shown"), &shown)
+            .unwrap()
+            .try_into()
+            .unwrap();
+        assert_eq!(again.shown(), effective.shown());
+    }
+
+    #[test]
+    fn an_endpoint_is_needed_once() {
+        let both = "[network]\nrpc_url = \"http://a\"\nrpc_url_file = \"b\"\n";
+        for (text, why) in [
+            ("", "no JSON-RPC endpoint"),
+            (both, "both given"),
+            (
+                "[network]\nrpc_url_file = \"no/such/file\"\n",
+                "no/such/file",
+            ),
+            (
+                "[network]\npreset = \"local\"\nrpc_url = \"http://a\"\n",
+                "needs the USDC contract",
+            ),
+        ] {
+            let failure = effective(text).unwrap_err();
+            assert!(failure.message.contains(why), "{}", failure.message);
+        }
+    }
+}

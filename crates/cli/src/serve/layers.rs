@@ -1,0 +1,218 @@
+//! Defaults, then the file, then environment and command line: the later layer wins, key by key.
+//!
+//! What is wrong in a file is said with its line and key, but never by quoting the line: it may
+//! hold the address of an endpoint, and that a key.
+
+use std::path::Path;
+
+use toml::{Table, Value};
+
+use super::settings::Settings;
+use crate::failure::Failure;
+
+/// Names further apart than this are not offered for each other.
+const NEAR: f64 = 0.7;
+
+/// Reads a layer from a file.
+pub(super) fn read(path: &Path) -> Result<Settings, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        fault(path, &format!("it cannot be read: {error}"))
+            .hint("name a readable TOML file with --config, or leave the option out")
+    })?;
+    parse(path, &text)
+}
+
+/// The layer `text` is; `path` is for messages.
+pub(super) fn parse(path: &Path, text: &str) -> Result<Settings, Failure> {
+    toml::from_str(text).map_err(|error| {
+        let span = error.span();
+        let line = span.as_ref().map_or(1, |span| {
+            text.get(..span.start).unwrap_or(text).matches('\n').count() + 1
+        });
+        let key = key_of_line(text, line);
+        let place = match key {
+            Some(key) => format!("line {line}, key `{key}`"),
+            None => format!("line {line}"),
+        };
+        fault(path, &format!("{place}: {}", explained(error.message())))
+            .hint("correct it, then try `x811 serve --check --config FILE`")
+    })
+}
+
+/// `over` on top of `base`.
+pub(super) fn merge(base: &Settings, over: &Settings) -> Result<Settings, Failure> {
+    let mut merged = table(base)?;
+    let over = table(over)?;
+    // The two ways to give the endpoint are one setting: the higher layer's way displaces both.
+    let endpoint = ["rpc_url", "rpc_url_file"];
+    let gives_endpoint = over
+        .get("network")
+        .and_then(Value::as_table)
+        .is_some_and(|network| endpoint.iter().any(|key| network.contains_key(*key)));
+    if gives_endpoint && let Some(Value::Table(network)) = merged.get_mut("network") {
+        for key in endpoint {
+            network.remove(key);
+        }
+    }
+    lay(&mut merged, over);
+    merged
+        .try_into()
+        .map_err(|_| Failure::internal("two valid layers of settings do not make a third"))
+}
+
+fn lay(base: &mut Table, over: Table) {
+    for (key, value) in over {
+        match (base.get_mut(&key), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => lay(below, above),
+            (_, value) => {
+                base.insert(key, value);
+            }
+        }
+    }
+}
+
+fn table(settings: &Settings) -> Result<Table, Failure> {
+    Table::try_from(settings)
+        .map_err(|_| Failure::usage("a number is larger than TOML can hold, 2^63 - 1"))
+}
+
+fn fault(path: &Path, message: &str) -> Failure {
+    Failure::local("config", format!("{}: {message}", path.display()))
+}
+
+fn key_of_line(text: &str, line: usize) -> Option<&str> {
+    let line = text.lines().nth(line.checked_sub(1)?)?.trim();
+    let key = match line.strip_prefix('[') {
+        Some(section) => section.trim_end_matches(']'),
+        None => line.split_once('=')?.0,
+    };
+    Some(key.trim())
+}
+
+/// serde names an unknown key and all known ones between backticks; a person wants the nearest.
+fn explained(message: &str) -> String {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let unknown = message
+        .starts_with("unknown field")
+        .then(|| quoted.next())
+        .flatten();
+    if let Some(unknown) = unknown {
+        let known: Vec<&str> = quoted.collect();
+        return match nearest(unknown, &known) {
+            Some(near) => format!("there is no `{unknown}` here; did you mean `{near}`?"),
+            None => format!(
+                "there is no `{unknown}` here; there are {}",
+                known.join(", ")
+            ),
+        };
+    }
+    if message.contains("://") {
+        return "the value has the wrong type or form".to_owned();
+    }
+    message.to_owned()
+}
+
+fn nearest<'k>(unknown: &str, known: &[&'k str]) -> Option<&'k str> {
+    let near = |name: &&&str| strsim::jaro_winkler(unknown, name);
+    known
+        .iter()
+        .max_by(|a, b| near(a).total_cmp(&near(b)))
+        .filter(|name| near(name) >= NEAR)
+        .copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layer(text: &str) -> Settings {
+        parse(Path::new("x811.toml"), text).unwrap()
+    }
+
+    fn refused(text: &str) -> String {
+        parse(Path::new("x811.toml"), text).unwrap_err().message
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_the_nearest_known_one() {
+        let table = [
+            (
+                "[server]\nlistn = \"127.0.0.1:1\"\n",
+                "x811.toml: line 2, key `listn`: there is no `listn` here; did you mean `listen`?",
+            ),
+            (
+                "\n[netwrok]\n",
+                "x811.toml: line 2, key `netwrok`: there is no `netwrok` here; did you mean \
+                 `network`?",
+            ),
+            (
+                "[log]\nqqq = 1\n",
+                "x811.toml: line 2, key `qqq`: there is no `qqq` here; there are format, filter",
+            ),
+        ];
+        for (text, message) in table {
+            assert_eq!(refused(text), message);
+        }
+    }
+
+    #[test]
+    fn a_wrong_value_is_named_by_line_and_key() {
+        for (text, place, why) in [
+            (
+                "[windows]\n\noffer_ms = \"long\"\n",
+                "line 3, key `offer_ms`",
+                "string",
+            ),
+            (
+                "[network]\npreset = \"mainnet\"\n",
+                "line 2, key `preset`",
+                "base-sepolia",
+            ),
+            (
+                "[network]\ntoken = \"0x00\"\n",
+                "line 2, key `token`",
+                "EIP-55",
+            ),
+            ("[server]\nlisten = \n", "line 2, key `listen`", ""),
+        ] {
+            let message = refused(text);
+            assert!(
+                message.contains(place) && message.contains(why),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_refused_never_quotes_an_address() {
+        for text in [
+            "[network]\nchain_id = \"https://host/SECRET\"\n",
+            "[network]\nrpc_url = \"https://host/SECRET\n",
+            "[network]\nrpc_url = [\"https://host/SECRET\"]\n",
+        ] {
+            assert!(!refused(text).contains("SECRET"), "{}", refused(text));
+        }
+    }
+
+    #[test]
+    fn the_higher_layer_wins_key_by_key() {
+        let low = layer(
+            "[server]\nlisten = \"127.0.0.1:1\"\nopen_reads = true\n[log]\nfilter = \"warn\"\n",
+        );
+        let high = layer("[server]\nopen_reads = false\n");
+        let both = merge(&low, &high).unwrap();
+        assert_eq!(both.server.listen, low.server.listen);
+        assert_eq!(both.server.open_reads, Some(false));
+        assert_eq!(both.log.filter.as_deref(), Some("warn"));
+    }
+
+    #[test]
+    fn one_layer_names_the_endpoint() {
+        let low = layer("[network]\nrpc_url = \"http://low\"\n");
+        let high = layer("[network]\nrpc_url_file = \"high\"\n");
+        let both = merge(&low, &high).unwrap().network;
+        assert!(both.rpc_url.is_none() && both.rpc_url_file.is_some());
+        let both = merge(&high, &low).unwrap().network;
+        assert!(both.rpc_url.is_some() && both.rpc_url_file.is_none());
+    }
+}

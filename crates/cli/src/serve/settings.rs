@@ -1,0 +1,96 @@
+//! What may be set, in the shape of the configuration file: every key optional, unknown ones
+//! refused. A layer is one value of [`Settings`]; the command line and the environment make one
+//! too.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::value::{Address, Binding, LogFormat, Preset, Secret, Usdc};
+
+/// One layer of configuration.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Settings {
+    pub(super) server: Server,
+    pub(super) data: Data,
+    pub(super) network: Network,
+    pub(super) windows: Windows,
+    pub(super) rules: Rules,
+    pub(super) limits: Limits,
+    pub(super) log: Log,
+}
+
+/// `[server]`: HTTP.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Server {
+    pub(super) listen: Option<SocketAddr>,
+    pub(super) open_reads: Option<bool>,
+}
+
+/// `[data]`: where everything lies.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Data {
+    pub(super) dir: Option<PathBuf>,
+}
+
+/// `[network]`: where payments are made.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Network {
+    pub(super) preset: Option<Preset>,
+    pub(super) rpc_url: Option<Secret>,
+    pub(super) rpc_url_file: Option<PathBuf>,
+    pub(super) name: Option<String>,
+    pub(super) chain_id: Option<u64>,
+    pub(super) token: Option<Address>,
+    pub(super) treasury: Option<Address>,
+    pub(super) confirmed_depth: Option<u64>,
+    pub(super) safe_above_usdc: Option<Usdc>,
+    pub(super) poll_ms: Option<u64>,
+    pub(super) endpoint_label: Option<String>,
+}
+
+/// `[windows]`: how long each message is waited for, in milliseconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Windows {
+    pub(super) offer_ms: Option<u64>,
+    pub(super) accept_ms: Option<u64>,
+    pub(super) result_ms: Option<u64>,
+    pub(super) verify_ms: Option<u64>,
+    pub(super) payment_ms: Option<u64>,
+    pub(super) confirmation_ms: Option<u64>,
+    pub(super) looks_ms: Option<[u64; 4]>,
+}
+
+/// `[rules]`: checks that may be relaxed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Rules {
+    pub(super) payer_binding: Option<Binding>,
+}
+
+/// `[limits]`: limits that decide.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Limits {
+    pub(super) envelope_bytes: Option<u64>,
+    pub(super) inline_content_bytes: Option<u64>,
+    pub(super) clock_tolerance_ms: Option<u64>,
+    pub(super) nonce_window_ms: Option<u64>,
+    pub(super) offer_min_live_ms: Option<u64>,
+    pub(super) hashes_per_interaction: Option<u64>,
+    pub(super) pending_look_ms: Option<u64>,
+}
+
+/// `[log]`: the lines on standard error.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Log {
+    pub(super) format: Option<LogFormat>,
+    pub(super) filter: Option<String>,
+}

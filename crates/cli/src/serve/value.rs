@@ -1,0 +1,153 @@
+//! Values of settings that have a form of their own, read alike from file, environment and command
+//! line.
+
+use std::fmt;
+use std::str::FromStr;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use x811_protocol::evm::EvmAddress;
+use x811_protocol::money::MicroUsdc;
+
+/// Which network payments are made on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Preset {
+    /// Base: chain 8453, Circle's USDC.
+    Base,
+    /// Base Sepolia: chain 84532, Circle's test USDC.
+    BaseSepolia,
+    /// A chain of your own, such as Anvil's: chain 31337.
+    Local,
+}
+
+/// Whether a payer must be a wallet bound to the initiator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Binding {
+    /// It must.
+    Wallet,
+    /// Anybody may pay; for tests only.
+    Unchecked,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// An address with its EIP-55 checksum, so that a slip of the finger is noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub(super) struct Address(pub(super) EvmAddress);
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Address, String> {
+        EvmAddress::parse_checksummed(text)
+            .map(Address)
+            .map_err(|error| format!("{error}; give the address with its EIP-55 checksum"))
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Address, String> {
+        text.parse()
+    }
+}
+
+impl From<Address> for String {
+    fn from(address: Address) -> String {
+        address.0.to_checksum()
+    }
+}
+
+/// An amount, written in USDC with at most six places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub(super) struct Usdc(pub(super) MicroUsdc);
+
+impl FromStr for Usdc {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Usdc, String> {
+        MicroUsdc::from_usdc_decimal(text)
+            .map(Usdc)
+            .map_err(|error| error.to_string())
+    }
+}
+
+impl TryFrom<String> for Usdc {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Usdc, String> {
+        text.parse()
+    }
+}
+
+impl From<Usdc> for String {
+    fn from(amount: Usdc) -> String {
+        amount.0.to_usdc_decimal()
+    }
+}
+
+/// The address of an endpoint that may hold a key: shown to nobody.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Secret(pub(super) String);
+
+impl FromStr for Secret {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Secret, Self::Err> {
+        Ok(Secret(text.to_owned()))
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(hidden)")
+    }
+}
+
+/// The four looks, with commas between.
+pub(super) fn looks(text: &str) -> Result<[u64; 4], String> {
+    let four =
+        || "give four numbers with commas between, such as 5000,15000,60000,300000".to_owned();
+    let looks: Result<Vec<u64>, _> = text.split(',').map(|ms| ms.trim().parse()).collect();
+    looks
+        .ok()
+        .and_then(|looks| looks.try_into().ok())
+        .ok_or_else(four)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_are_four_numbers() {
+        assert_eq!(
+            looks("5000,15000,60000,300000"),
+            Ok([5_000, 15_000, 60_000, 300_000])
+        );
+        for text in ["", "1,2,3", "1,2,3,4,5", "1,2,3,x", "1;2;3;4", "-1,2,3,4"] {
+            assert!(looks(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_needs_its_checksum() {
+        let address = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
+        assert_eq!(String::from(address.parse::<Address>().unwrap()), address);
+        assert!(address.to_lowercase().parse::<Address>().is_err());
+    }
+}
