@@ -7,6 +7,8 @@
 )]
 
 mod agents;
+mod base;
+mod codes;
 mod faults;
 mod guards;
 mod inbox;
