@@ -1,5 +1,6 @@
 //! Who is registered: what the `agent:<did>` streams add up to.
 
+use crate::quota;
 use std::sync::Arc;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{AgentRegistered, Event, LedgerOpened};
@@ -57,6 +58,10 @@ pub struct Agent {
     pub last_receipt: Option<Digest>,
     /// REQUESTs it sent that are still open.
     pub open_requests: u64,
+    /// Bytes of the bodies accepted from it on the day of `accepted_day`.
+    pub accepted_bytes: u64,
+    /// The last day of UTC on which a body was accepted from it, counted from the Unix epoch.
+    pub accepted_day: u64,
 }
 
 impl Agent {
@@ -79,6 +84,8 @@ impl Agent {
             receipts: 0,
             last_receipt: None,
             open_requests: 0,
+            accepted_bytes: 0,
+            accepted_day: 0,
         }
     }
 
@@ -101,6 +108,8 @@ impl Agent {
             receipts: 0,
             last_receipt: None,
             open_requests: 0,
+            accepted_bytes: 0,
+            accepted_day: 0,
         }
     }
 
@@ -131,6 +140,22 @@ impl Agent {
             _ => return None,
         }
         Some(agent)
+    }
+
+    /// Notes a body of `bytes` accepted from it. Only the present day is held.
+    pub(crate) fn count_body(&mut self, bytes: u64, at: TimestampMs) {
+        let before = self.accepted_bytes_on(at);
+        self.accepted_day = quota::day(at);
+        self.accepted_bytes = before.saturating_add(bytes);
+    }
+
+    /// Bytes of the bodies accepted from it so far on the day of `at`.
+    pub fn accepted_bytes_on(&self, at: TimestampMs) -> u64 {
+        if self.accepted_day == quota::day(at) {
+            self.accepted_bytes
+        } else {
+            0
+        }
     }
 
     /// Its key of that value, if it has it now.

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use x811_eventlog::{MAX_BATCH_BYTES, Record};
 use x811_protocol::digest::Digest;
+use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{Claim, EnvelopeAccepted, Event};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
@@ -219,12 +220,19 @@ impl Draft {
     }
 
     /// Spends a nonce whose answer leaves no record.
-    pub(crate) fn spend_nonce(&mut self, tag: Digest, outcome: NonceOutcome, at: TimestampMs) {
+    pub(crate) fn spend_nonce(
+        &mut self,
+        header: &AcceptedHeader,
+        outcome: NonceOutcome,
+        at: TimestampMs,
+    ) {
+        let tag = header.nonce_tag;
         let answer = match outcome {
             NonceOutcome::Repeated { position } => FirstAnswer::Record(position),
             NonceOutcome::Refused(code) => FirstAnswer::Refused(code),
         };
         self.world.spend_nonce(tag, answer, at);
+        self.world.count_refusal(header.from, at);
         self.commit.nonces.push(SpentNonce {
             tag,
             at_ms: at,

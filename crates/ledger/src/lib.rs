@@ -26,6 +26,7 @@ pub mod memory;
 pub mod notice;
 pub mod port;
 pub mod projection;
+mod quota;
 mod recent;
 pub mod row;
 pub mod sequencer;

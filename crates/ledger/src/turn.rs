@@ -8,6 +8,7 @@ use crate::agent::Agent;
 use crate::answer::Verdict;
 use crate::draft::{Draft, FirstRequest, InteractionJournal};
 use crate::port::NonceOutcome;
+use crate::quota;
 use crate::stream::Stream;
 use crate::submission::{Content, Submission, is_registration, not_open, sender};
 use crate::world::{Fault, FirstAnswer, World};
@@ -51,6 +52,7 @@ pub(crate) fn take(
     lookups: &Lookups,
     now: TimestampMs,
 ) -> Result<Verdict, Fault> {
+    let from = message.header.from;
     if let Err(refusal) = authentic_still(draft.world(), message, now) {
         return Ok(Verdict::Refused(refusal.related_to(message.header.id)));
     }
@@ -64,18 +66,26 @@ pub(crate) fn take(
         Ok(()) => decide(draft, message, lookups, now)?,
         Err(refusal) => Verdict::Refused(refusal),
     };
-    Ok(match verdict {
-        Verdict::Refused(refusal) => {
-            let outcome = NonceOutcome::Refused(refusal.code);
-            draft.spend_nonce(message.header.nonce_tag, outcome, now);
-            Verdict::Refused(refusal.related_to(message.header.id))
-        }
-        Verdict::Repeats(position) => {
-            let outcome = NonceOutcome::Repeated { position };
-            draft.spend_nonce(message.header.nonce_tag, outcome, now);
+    let outcome = match &verdict {
+        // A limit leaves the nonce unspent: the same message is taken when there is room.
+        Verdict::Refused(refusal) if refusal.code == Code::RateLimitExceeded => None,
+        Verdict::Refused(refusal) => Some(NonceOutcome::Refused(refusal.code)),
+        Verdict::Repeats(position) => Some(NonceOutcome::Repeated {
+            position: *position,
+        }),
+        Verdict::Recorded(_) | Verdict::Replays(_) => None,
+    };
+    let verdict = match outcome.map(|outcome| (outcome, quota::refusal(draft.world(), from))) {
+        Some((_, Err(limit))) => Verdict::Refused(limit),
+        Some((outcome, Ok(()))) => {
+            draft.spend_nonce(&message.header, outcome, now);
             verdict
         }
-        Verdict::Recorded(_) | Verdict::Replays(_) => verdict,
+        None => verdict,
+    };
+    Ok(match verdict {
+        Verdict::Refused(refusal) => Verdict::Refused(refusal.related_to(message.header.id)),
+        Verdict::Recorded(_) | Verdict::Repeats(_) | Verdict::Replays(_) => verdict,
     })
 }
 
@@ -225,6 +235,9 @@ fn converse(
     if let Some(verdict) = repeats(draft, message, facts, id, lookups, now) {
         return Ok(verdict);
     }
+    if let Err(limit) = quota::message(draft.world(), &message.header, facts, now) {
+        return Ok(Verdict::Refused(limit));
+    }
     let surroundings = Surroundings::of(draft.world(), id, message, BTreeSet::new());
     let Some(surroundings) = surroundings else {
         return Ok(Verdict::Refused(not_open()));
@@ -293,6 +306,9 @@ fn mail(
     facts: &Facts,
     now: TimestampMs,
 ) -> Result<Verdict, Fault> {
+    if let Err(limit) = quota::message(draft.world(), &message.header, facts, now) {
+        return Ok(Verdict::Refused(limit));
+    }
     let event = Event::EnvelopeAccepted(EnvelopeAccepted {
         envelope: message.header.clone(),
         facts: facts.clone(),

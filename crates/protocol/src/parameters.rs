@@ -124,6 +124,24 @@ pub struct Limits {
     pub hashes_per_interaction: u64,
     /// When a look finds a transfer that is not deep enough, the time until it looks again.
     pub pending_look_ms: u64,
+    /// Most interactions an initiator may have open (ledger-contract.md section 3).
+    #[serde(default = "no_limit")]
+    pub open_per_initiator: u64,
+    /// Most interactions one initiator may have open with one provider.
+    #[serde(default = "no_limit")]
+    pub open_per_pair: u64,
+    /// Most bytes of bodies accepted from one DID in a day of UTC.
+    #[serde(default = "no_limit")]
+    pub body_bytes_per_day: u64,
+    /// Most nonces of one DID's refused and repeated messages held in a nonce window; counted
+    /// anew after a restart.
+    #[serde(default = "no_limit")]
+    pub refusals_per_window: u64,
+}
+
+/// What an absent limit means: a log from before it existed had none.
+fn no_limit() -> u64 {
+    (1 << 53) - 1
 }
 
 impl Limits {
@@ -136,6 +154,10 @@ impl Limits {
         offer_min_live_ms: 5_000,
         hashes_per_interaction: 8,
         pending_look_ms: 60_000,
+        open_per_initiator: 1_000,
+        open_per_pair: 100,
+        body_bytes_per_day: 1_073_741_824,
+        refusals_per_window: 20_000,
     };
 }
 

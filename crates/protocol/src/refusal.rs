@@ -55,6 +55,8 @@ pub struct Refusal {
     pub related: Option<EnvelopeId>,
     /// More for a program to read, such as the outcome of the first of two equal messages.
     pub details: Option<Value>,
+    /// After how long the same message may be sent again, in milliseconds; a limit knows it.
+    pub retry_after_ms: Option<u64>,
 }
 
 impl Refusal {
@@ -70,6 +72,7 @@ impl Refusal {
             message,
             related: None,
             details: None,
+            retry_after_ms: None,
         }
     }
 
@@ -113,6 +116,13 @@ impl Refusal {
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {
         self.details = Some(details);
+        self
+    }
+
+    /// Says when the same message may be sent again (`Retry-After`).
+    #[must_use]
+    pub fn retry_after_ms(mut self, retry_after_ms: u64) -> Self {
+        self.retry_after_ms = Some(retry_after_ms);
         self
     }
 

@@ -9,8 +9,8 @@ use x811_eventlog::ReadError;
 use x811_protocol::code::Code;
 use x811_protocol::refusal::{Kind, Refusal};
 
-/// After how many seconds to try again.
-const RETRY_AFTER_S: HeaderValue = HeaderValue::from_static("1");
+/// After how long to try again, where nothing better is known.
+const RETRY_AFTER_MS: u64 = 1_000;
 
 /// An answer that is no success.
 #[derive(Debug)]
@@ -109,12 +109,15 @@ impl From<ReadError> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
+        let retry_after_ms = self.refusal.retry_after_ms.unwrap_or(RETRY_AFTER_MS);
         let mut response = (self.status, Json(self.refusal.to_payload())).into_response();
         if matches!(
             self.status,
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
         ) {
-            response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_S);
+            let seconds = retry_after_ms.div_ceil(1_000).max(1);
+            let headers = response.headers_mut();
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
     }
@@ -135,6 +138,22 @@ mod tests {
                 let waits = response.headers().contains_key(RETRY_AFTER);
                 assert_eq!(waits, matches!(status, 429 | 503), "{code} {kind:?}");
             }
+        }
+    }
+
+    #[test]
+    fn lc_3_a_limit_says_in_whole_seconds_when_there_is_room() {
+        for (retry_after_ms, seconds) in [
+            (None, "1"),
+            (Some(0), "1"),
+            (Some(1_000), "1"),
+            (Some(1_001), "2"),
+            (Some(86_400_000), "86400"),
+        ] {
+            let mut refusal = Refusal::new(Code::RateLimitExceeded, Kind::Limit, "full");
+            refusal.retry_after_ms = retry_after_ms;
+            let response = ApiError::from(refusal).into_response();
+            assert_eq!(response.headers()[RETRY_AFTER], seconds);
         }
     }
 

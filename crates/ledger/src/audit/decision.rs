@@ -13,6 +13,7 @@ use super::finding::{Cause, Findings, Spot};
 use super::settlement;
 use super::uniqueness::Used;
 use crate::agent::Status;
+use crate::quota;
 use crate::stream::Stream;
 use crate::turn::Surroundings;
 use crate::world::World;
@@ -137,6 +138,10 @@ impl Decided<'_> {
     }
 
     fn message(&self, accepted: &EnvelopeAccepted, findings: &mut Findings) {
+        let envelope = &accepted.envelope;
+        if let Err(limit) = quota::message(self.before, envelope, &accepted.facts, self.at) {
+            self.differs("event", limit.to_string(), findings);
+        }
         match self.stream {
             Stream::Interaction(id) => self.interaction_message(*id, accepted, findings),
             Stream::Mail(did) => {

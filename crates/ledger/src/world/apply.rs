@@ -230,6 +230,8 @@ impl World {
             self.nonces.insert(envelope.nonce_tag, answer, step.at);
             self.envelope_ids
                 .insert(envelope.id, step.position, step.at);
+            let (from, bytes) = (envelope.from, envelope.size);
+            self.change_agent(from, |agent| agent.count_body(bytes, step.at));
         }
     }
 }

@@ -142,13 +142,11 @@ impl World {
         if let Some(before) = before {
             self.unindex(id, before);
         } else {
-            let initiator = live.state.opening().initiator;
-            self.change_agent(initiator, |agent| agent.open_requests += 1);
+            self.count_open(&live, |open| open + 1);
         }
         let was_terminal = before.is_some_and(|before| before.state.name().is_terminal());
         if live.state.name().is_terminal() && !was_terminal {
-            let initiator = live.state.opening().initiator;
-            self.change_agent(initiator, |agent| agent.open_requests -= 1);
+            self.count_open(&live, |open| open - 1);
         }
         if live.state.name().is_terminal() && live.notices_owed == 0 {
             for envelope in &live.envelopes {
@@ -160,6 +158,19 @@ impl World {
         }
         self.index(id, &live);
         self.interactions.insert(id, Arc::new(live));
+    }
+
+    /// Counts an interaction that opens or ends, for its initiator and its pair.
+    fn count_open(&mut self, live: &Live, change: impl Fn(u64) -> u64) {
+        let opening = live.state.opening();
+        let pair = (opening.initiator, opening.provider);
+        self.change_agent(opening.initiator, |agent| {
+            agent.open_requests = change(agent.open_requests);
+        });
+        match change(self.open_between(pair.0, pair.1)) {
+            0 => self.open_pairs.remove(&pair),
+            open => self.open_pairs.insert(pair, open),
+        };
     }
 
     fn index(&mut self, id: InteractionId, live: &Live) {

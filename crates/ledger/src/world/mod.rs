@@ -14,7 +14,7 @@ pub use apply::Touched;
 pub use fault::Fault;
 
 use crate::agent::Agent;
-use crate::recent::Recent;
+use crate::recent::{Recent, Tally};
 use imbl::{HashMap, OrdMap, OrdSet};
 use std::sync::Arc;
 use x811_eventlog::{Frontier, Head};
@@ -101,6 +101,8 @@ pub struct World {
     interactions: HashMap<InteractionId, Arc<Live>>,
     /// The interaction that the last record ended, which is held no longer.
     ended: Option<(InteractionId, Arc<Live>)>,
+    /// Open interactions by initiator and provider; never zero.
+    open_pairs: HashMap<(Did, Did), u64>,
     routes: HashMap<EnvelopeId, InteractionId>,
     deadlines: OrdSet<(TimestampMs, InteractionId)>,
     /// Position of the PAYMENT that declared it, and whose.
@@ -108,6 +110,7 @@ pub struct World {
     watched_revision: u64,
     owed: OrdMap<(u64, Did), OwedNotice>,
     nonces: Recent<Digest, FirstAnswer>,
+    refusals: Tally<Did>,
     envelope_ids: Recent<EnvelopeId, u64>,
 }
 
@@ -125,12 +128,14 @@ impl World {
             agents: HashMap::new(),
             interactions: HashMap::new(),
             ended: None,
+            open_pairs: HashMap::new(),
             routes: HashMap::new(),
             deadlines: OrdSet::new(),
             declared: OrdMap::new(),
             watched_revision: 0,
             owed: OrdMap::new(),
             nonces: Recent::new(),
+            refusals: Tally::new(),
             envelope_ids: Recent::new(),
         }
     }
@@ -259,9 +264,25 @@ impl World {
         self.watched_revision
     }
 
+    /// Open interactions that `initiator` began with `provider`.
+    pub fn open_between(&self, initiator: Did, provider: Did) -> u64 {
+        let open = self.open_pairs.get(&(initiator, provider));
+        open.copied().unwrap_or(0)
+    }
+
+    /// Messages of that DID that were refused or repeated lately; not from the log.
+    pub(crate) fn refusals(&self, from: Did) -> u64 {
+        self.refusals.count(&from)
+    }
+
     /// Notes a nonce as spent.
     pub(crate) fn spend_nonce(&mut self, tag: Digest, answer: FirstAnswer, at: TimestampMs) {
         self.nonces.insert(tag, answer, at);
+    }
+
+    /// Notes a message of `from` that spent a nonce and left no record.
+    pub(crate) fn count_refusal(&mut self, from: Did, at: TimestampMs) {
+        self.refusals.add(from, at);
     }
 
     /// Figures of what is held in memory, for operators.
@@ -269,6 +290,8 @@ impl World {
         Sizes {
             agents: self.agents.len(),
             interactions: self.interactions.len(),
+            open_pairs: self.open_pairs.len(),
+            routes: self.routes.len(),
             watched: self.declared.len(),
             notices_owed: self.owed.len(),
             nonces: self.nonces.len(),
@@ -284,8 +307,9 @@ impl World {
     }
 
     pub(crate) fn forget_old(&mut self, now: TimestampMs) {
-        self.nonces
-            .forget(now.saturating_sub_ms(self.nonces_held_ms()));
+        let nonces_before = now.saturating_sub_ms(self.nonces_held_ms());
+        self.nonces.forget(nonces_before);
+        self.refusals.forget(nonces_before);
         self.envelope_ids.forget(now.saturating_sub_ms(IDS_HELD_MS));
     }
 }
@@ -297,6 +321,10 @@ pub struct Sizes {
     pub agents: usize,
     /// Live interactions.
     pub interactions: usize,
+    /// Pairs of initiator and provider that have an interaction open.
+    pub open_pairs: usize,
+    /// Envelopes that messages to come may refer to.
+    pub routes: usize,
     /// Transactions being watched.
     pub watched: usize,
     /// Notices not issued yet.

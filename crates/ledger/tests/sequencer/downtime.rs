@@ -110,7 +110,7 @@ async fn lc_1_4_a_confirmation_window_moves_with_downtime() {
 
 #[tokio::test]
 async fn lc_1_4_lapses_after_a_restart_are_spread_over_commits() {
-    let mut ledgerbox = Ledgerbox::open().await;
+    let mut ledgerbox = Ledgerbox::crowded().await;
     let deal = Deal::between_new_parties(&ledgerbox).await;
     for _ in 0..300 {
         let account = Account::new(0x46);

@@ -51,6 +51,13 @@ impl Ledgerbox {
         Ledgerbox::with(parameters()).await
     }
 
+    /// A new ledger where two parties may have any number of interactions open.
+    pub(crate) async fn crowded() -> Ledgerbox {
+        let mut parameters = parameters();
+        parameters.limits.open_per_pair = 1_000;
+        Ledgerbox::with(parameters).await
+    }
+
     /// A new ledger with other parameters.
     pub(crate) async fn with(parameters: Parameters) -> Ledgerbox {
         // One verifying thread, so that `settle` can tell when it has nothing left to do.

@@ -25,6 +25,7 @@ mod nonces;
 mod notices;
 mod party;
 mod picture;
+mod quotas;
 mod random;
 mod routing;
 mod settlement;

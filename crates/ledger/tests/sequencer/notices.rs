@@ -157,7 +157,7 @@ async fn lc_1_6_notices_that_could_not_be_recorded_are_signed_again() {
 
 #[tokio::test]
 async fn lc_1_6_many_notices_fit_their_commits() {
-    let ledgerbox = Ledgerbox::open().await;
+    let ledgerbox = Ledgerbox::crowded().await;
     let deal = Deal::between_new_parties(&ledgerbox).await;
     for _ in 0..300 {
         let account = crate::party::Account::new(0x46);

@@ -129,6 +129,38 @@ pub(crate) async fn replay(events: &[(Record, Event)]) -> (World, Rows) {
     (world, rows.rows())
 }
 
+/// Asserts that what quotas count is what counting again gives (ledger-contract.md section 3).
+fn assert_counts(world: &World, events: &[(Record, Event)]) {
+    let (mut by_pair, mut by_initiator) = (BTreeMap::new(), BTreeMap::new());
+    for (_, live) in world.interactions() {
+        let opening = live.state.opening();
+        if !live.state.name().is_terminal() {
+            let pair = (opening.initiator, opening.provider);
+            *by_pair.entry(pair).or_insert(0_u64) += 1;
+            *by_initiator.entry(opening.initiator).or_insert(0_u64) += 1;
+        }
+    }
+    assert_eq!(world.sizes().open_pairs, by_pair.len(), "pairs");
+    for ((initiator, provider), open) in &by_pair {
+        assert_eq!(world.open_between(*initiator, *provider), *open, "pair");
+    }
+    let today = world.head().recorded_at_ms / 86_400_000;
+    let mut bytes: BTreeMap<Did, u64> = BTreeMap::new();
+    for (record, event) in events {
+        if let Some(envelope) = event.envelope() {
+            let counts = record.recorded_at_ms() / 86_400_000 == today;
+            *bytes.entry(envelope.from).or_default() += if counts { envelope.size } else { 0 };
+        }
+    }
+    let head_at = TimestampMs::new(world.head().recorded_at_ms);
+    for (did, bytes) in bytes {
+        let agent = world.agent(did).expect("whoever sent is registered");
+        assert_eq!(agent.accepted_bytes_on(head_at), bytes, "bytes of the day");
+        let open = by_initiator.get(&did).copied().unwrap_or(0);
+        assert_eq!(agent.open_requests, open, "open requests");
+    }
+}
+
 impl Ledgerbox {
     /// Asserts that live state, rows and stored tree are what the log adds up to.
     pub(crate) async fn assert_log_adds_up(&self) {
@@ -138,6 +170,7 @@ impl Ledgerbox {
         let live = self.ledger().world();
         Picture::of(&live, &events).assert_equals(&Picture::of(&world, &events));
         assert_eq!(self.rows.rows(), rows, "rows are what the log adds up to");
+        assert_counts(&live, &events);
         let frontier = self.store.frontier().await.unwrap();
         let expected = (world.head().size, world.frontier().to_bytes());
         assert_eq!(frontier, Some(expected), "the tree is as long as the log");

@@ -1,0 +1,103 @@
+//! Limits against spam that decide: how much of the ledger one DID may take up
+//! (ledger-contract.md section 3).
+//!
+//! What is counted is part of the world, so a restart and an audit count the same. Every limit is
+//! on the sender's own account: no DID can use up what another one is allowed. A message over a
+//! limit is answered X811-9001, and its nonce stays unspent.
+
+use crate::world::World;
+use x811_protocol::code::Code;
+use x811_protocol::did::Did;
+use x811_protocol::envelope::AcceptedHeader;
+use x811_protocol::facts::Facts;
+use x811_protocol::parameters::Limits;
+use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::time::TimestampMs;
+
+/// A day of UTC.
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// When to try again after a limit on open interactions: one may end at any moment.
+const OPEN_RETRY_MS: u64 = 5_000;
+
+/// When to try again after a limit on refusals: they are forgotten by the minute.
+const REFUSALS_RETRY_MS: u64 = 60_000;
+
+/// Which day of UTC that is, counted from the Unix epoch.
+pub(crate) fn day(at: TimestampMs) -> u64 {
+    at.as_ms() / DAY_MS
+}
+
+/// Whether `message` may be recorded: a REQUEST opens an interaction, and every body takes room.
+pub(crate) fn message(
+    world: &World,
+    message: &AcceptedHeader,
+    facts: &Facts,
+    now: TimestampMs,
+) -> Result<(), Refusal> {
+    let Some(limits) = limits(world) else {
+        return Ok(());
+    };
+    if let Facts::Request(_) = facts {
+        opening(world, limits, message.from, message.to)?;
+    }
+    body(world, limits, message, now)
+}
+
+/// Open interactions, per initiator and per pair.
+fn opening(world: &World, limits: &Limits, from: Did, to: Did) -> Result<(), Refusal> {
+    let open = world.agent(from).map_or(0, |agent| agent.open_requests);
+    if open >= limits.open_per_initiator {
+        let why = format!("{open} interactions of yours are open, which is the limit");
+        return Err(exceeded(&why, "one of them has ended", OPEN_RETRY_MS));
+    }
+    let open = world.open_between(from, to);
+    if open >= limits.open_per_pair {
+        let why = format!("{open} interactions with this provider are open, which is the limit");
+        return Err(exceeded(&why, "one of them has ended", OPEN_RETRY_MS));
+    }
+    Ok(())
+}
+
+/// Bytes of bodies, per DID and day.
+fn body(
+    world: &World,
+    limits: &Limits,
+    message: &AcceptedHeader,
+    now: TimestampMs,
+) -> Result<(), Refusal> {
+    let sender = world.agent(message.from);
+    let taken = sender.map_or(0, |agent| agent.accepted_bytes_on(now));
+    if taken.saturating_add(message.size) <= limits.body_bytes_per_day {
+        return Ok(());
+    }
+    let why = format!(
+        "{taken} of the {} bytes a day are used up, and this message has {}",
+        limits.body_bytes_per_day, message.size
+    );
+    let left_ms = DAY_MS - now.as_ms() % DAY_MS;
+    Err(exceeded(&why, "the next day of UTC has begun", left_ms))
+}
+
+/// Whether one more message of `from` may be refused at the cost of a nonce held in memory.
+pub(crate) fn refusal(world: &World, from: Did) -> Result<(), Refusal> {
+    let most = limits(world).map_or(u64::MAX, |limits| limits.refusals_per_window);
+    if world.refusals(from) < most {
+        return Ok(());
+    }
+    let why = format!("{most} messages of this DID were refused or repeated lately");
+    Err(exceeded(
+        &why,
+        "a few minutes have passed",
+        REFUSALS_RETRY_MS,
+    ))
+}
+
+fn limits(world: &World) -> Option<&Limits> {
+    world.parameters().map(|(_, parameters)| &parameters.limits)
+}
+
+fn exceeded(why: &str, until: &str, retry_after_ms: u64) -> Refusal {
+    let message = format!("{why}: send the same message again when {until}");
+    Refusal::new(Code::RateLimitExceeded, Kind::Limit, message).retry_after_ms(retry_after_ms)
+}
