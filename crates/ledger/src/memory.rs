@@ -7,6 +7,7 @@
 use crate::port::{Body, Commit, LedgerStore, ReadModel, SpentNonce};
 use crate::row::{DeliveryRow, InteractionRow, RowChange};
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use x811_eventlog::{AppendError, EventLog, Head, MemoryLog, ReadError, Record, check_batch};
 use x811_protocol::did::Did;
@@ -257,6 +258,7 @@ impl LedgerStore for MemoryStore {
 #[derive(Debug, Default)]
 pub struct MemoryReadModel {
     rows: Mutex<Rows>,
+    is_stuck: AtomicBool,
 }
 
 /// All rows of a read model, to be compared with others.
@@ -276,6 +278,11 @@ impl MemoryReadModel {
     /// No rows.
     pub fn new() -> MemoryReadModel {
         MemoryReadModel::default()
+    }
+
+    /// Makes every write fail from now on, or none any more.
+    pub fn set_stuck(&self, is_stuck: bool) {
+        self.is_stuck.store(is_stuck, Ordering::SeqCst);
     }
 
     /// A copy of all rows.
@@ -316,6 +323,9 @@ impl ReadModel for MemoryReadModel {
         new_size: u64,
         changes: Vec<RowChange>,
     ) -> Result<(), AppendError> {
+        if self.is_stuck.load(Ordering::SeqCst) {
+            return Err(AppendError::Backend("the rows are stuck".into()));
+        }
         let mut rows = lock(&self.rows);
         if rows.applied_size != old_size {
             return Err(AppendError::Conflict {

@@ -153,10 +153,28 @@ fn sweep_interactions(
             return Ok(Progress::BatchFull);
         }
         if done.insert(id) {
-            sweep_interaction(draft, sweep, id, lookups, now)?;
+            isolated(draft, id, |draft| {
+                sweep_interaction(draft, sweep, id, lookups, now)
+            });
         }
     }
     Ok(Progress::Done)
+}
+
+/// Runs `act` for one interaction; `false` when it broke the rules. What it did is then undone, and
+/// the others are not held up by it.
+fn isolated(
+    draft: &mut Draft,
+    id: InteractionId,
+    act: impl FnOnce(&mut Draft) -> Result<(), Fault>,
+) -> bool {
+    let savepoint = draft.savepoint();
+    let Err(fault) = act(draft) else {
+        return true;
+    };
+    tracing::error!(%id, %fault, "a decision broke the rules and was dropped");
+    draft.restore(savepoint);
+    false
 }
 
 fn sweep_interaction(
@@ -178,28 +196,41 @@ fn sweep_interaction(
     })
 }
 
-/// Records the lapses of everything that is due, at most `limit` interactions.
+/// Records the lapses of everything that is due, at most `limit` interactions. Returns how many of
+/// them broke the rules: those stay due.
 ///
 /// # Errors
 /// A [`Fault`] is a defect of ours: the draft must go back to where it stood before.
-pub(crate) fn lapse(draft: &mut Draft, limit: usize, now: TimestampMs) -> Result<(), Fault> {
-    for _ in 0..limit {
-        let Some((deadline, id)) = draft.world().next_deadline() else {
-            break;
-        };
-        if now <= deadline || !draft.has_room_for_lapse() {
-            break;
-        }
+pub(crate) fn lapse(draft: &mut Draft, limit: usize, now: TimestampMs) -> Result<usize, Fault> {
+    lapse_each(draft, limit, now, |draft, id| {
         with_interaction(draft, id, BTreeSet::new(), now, |journal, surroundings| {
             lapse_due::<Interaction>(journal, &surroundings.context(), now).map(|_| ())
-        })?;
+        })
+    })
+}
+
+fn lapse_each(
+    draft: &mut Draft,
+    limit: usize,
+    now: TimestampMs,
+    act: impl Fn(&mut Draft, InteractionId) -> Result<(), Fault>,
+) -> Result<usize, Fault> {
+    let mut faulty = BTreeSet::new();
+    for _ in 0..limit {
+        let due = draft.world().due(now).find(|id| !faulty.contains(id));
+        let Some(id) = due.filter(|_| draft.has_room_for_lapse()) else {
+            break;
+        };
+        if !isolated(draft, id, |draft| act(draft, id)) {
+            faulty.insert(id);
+        }
     }
     for network in networks(draft.world()) {
         if blind_deadline(draft.world(), &network).is_some_and(|deadline| now > deadline) {
             go_blind(draft, &network, BlindCause::StaleHead, now)?;
         }
     }
-    Ok(())
+    Ok(faulty.len())
 }
 
 /// When something is due next.
@@ -249,4 +280,42 @@ fn with_interaction(
     let mut journal = InteractionJournal::open(draft, id, None, now);
     act(&mut journal, &surroundings)?;
     journal.fault.map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use x811_protocol::event::LedgerResumed;
+    use x811_protocol::id::EnvelopeId;
+
+    #[test]
+    fn lc_1_a_faulty_interaction_is_undone_alone() {
+        let world = World::empty();
+        let mut draft = Draft::on(&world);
+        let now = TimestampMs::new(1_767_312_000_000);
+        let id = InteractionId::from(EnvelopeId::from_parts(now.as_ms(), &[1; 10]));
+        let network = Stream::Network("base".to_owned());
+        let blind = || {
+            let cause = BlindCause::StaleHead;
+            Event::NetworkBlind(NetworkBlind { cause, head: None })
+        };
+        let legal = |draft: &mut Draft| draft.append(&network, blind(), None, now).map(|_| ());
+        assert!(isolated(&mut draft, id, legal), "the first is kept");
+        let size = draft.world().head().size;
+        // What it did before its fault goes with it.
+        let faulty = |draft: &mut Draft| {
+            let event = Event::NetworkBlind(NetworkBlind {
+                cause: BlindCause::WrongChain,
+                head: None,
+            });
+            draft.append(&Stream::Network("other".to_owned()), event, None, now)?;
+            let event = Event::LedgerResumed(LedgerResumed { gap_ms: 1 });
+            draft.append(&Stream::Ledger, event, None, now).map(|_| ())
+        };
+        assert!(!isolated(&mut draft, id, faulty));
+        assert_eq!(draft.world().head().size, size);
+        assert!(draft.world().sight("other").is_none());
+        let (_, commit, _) = draft.finish();
+        assert_eq!(commit.records.len(), 1);
+    }
 }

@@ -25,6 +25,9 @@ use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::time::TimestampMs;
 
+/// When to try again while the ledger is busy.
+const BUSY_RETRY_MS: u64 = 1_000;
+
 /// A decided message, waiting for its commit.
 pub(super) struct Reply {
     pub(super) verdict: Verdict,
@@ -38,6 +41,7 @@ pub(crate) fn busy(why: &str) -> Refusal {
         Kind::Limit,
         format!("{why}: send the same message again after the time that Retry-After names"),
     )
+    .retry_after_ms(BUSY_RETRY_MS)
 }
 
 /// X811-9002: a defect or a failing disk; nothing was recorded.
@@ -222,6 +226,7 @@ where
                 message,
                 queued_at_ms,
                 reply,
+                admitted: _admitted,
             } => {
                 let waited_ms = self.clock.monotonic_ms().saturating_sub(queued_at_ms);
                 if waited_ms > PATIENCE_MS {

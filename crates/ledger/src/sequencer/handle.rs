@@ -1,6 +1,7 @@
 //! What everybody else holds of the ledger: submit, observe, read.
 
 use super::Item;
+use super::admission::{Admission, Admitted};
 use super::batch::busy;
 use crate::answer::Answer;
 use crate::clock::{Clock, LedgerClock};
@@ -10,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 use x811_protocol::code::Code;
+use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::evm::TxHash;
 use x811_protocol::observation::Observation;
 use x811_protocol::refusal::{Kind, Refusal};
@@ -22,6 +24,8 @@ pub struct Readiness {
     pub clock_settled: bool,
     /// The last group commit failed, on a full disk say.
     pub last_commit_failed: bool,
+    /// The rows for readers are so far behind that nothing is taken until they catch up.
+    pub rows_stuck: bool,
 }
 
 /// A running ledger. Cloning it is cheap; the sequencer ends when the last clone is dropped.
@@ -30,6 +34,7 @@ pub struct Ledger<S, R, C> {
     pub(super) store: Arc<S>,
     pub(super) read_model: Arc<R>,
     pub(super) clock: Arc<LedgerClock<C>>,
+    pub(super) admission: Admission,
     pub(super) items: mpsc::Sender<Item>,
     pub(super) world: watch::Receiver<World>,
     pub(super) applied: watch::Receiver<u64>,
@@ -43,6 +48,7 @@ impl<S, R, C> Clone for Ledger<S, R, C> {
             store: self.store.clone(),
             read_model: self.read_model.clone(),
             clock: self.clock.clone(),
+            admission: self.admission.clone(),
             items: self.items.clone(),
             world: self.world.clone(),
             applied: self.applied.clone(),
@@ -63,26 +69,45 @@ impl<S, R, C: Clock> Ledger<S, R, C> {
         &self,
         bytes: impl AsRef<[u8]> + Send + 'static,
     ) -> Result<Answer, Refusal> {
+        self.submit_if(bytes, |_| Ok(())).await
+    }
+
+    /// The same, when `may` agrees. It is asked once the signature is verified, so that nobody can
+    /// use up what another one is allowed.
+    ///
+    /// # Errors
+    /// Those of [`Ledger::submit`] and of `may`; a refusal of `may` spends no nonce.
+    pub async fn submit_if(
+        &self,
+        bytes: impl AsRef<[u8]> + Send + 'static,
+        may: impl FnOnce(&AcceptedHeader) -> Result<(), Refusal> + Send,
+    ) -> Result<Answer, Refusal> {
+        let admitted = self.admission.admit(bytes.as_ref().len())?;
         let world = self.world();
         let now = self.clock.now();
         let (checked, result) = oneshot::channel();
         rayon::spawn(move || {
+            let received = submission::receive(bytes.as_ref(), &world, now);
             // The submitter may be gone; then nobody waits for the verdict.
-            let _ = checked.send(submission::receive(bytes.as_ref(), &world, now));
+            let _ = checked.send(received.map(|message| (message, admitted)));
         });
-        let message = result.await.map_err(|_| gone())??;
+        let (message, admitted) = result.await.map_err(|_| gone())??;
         let id = message.header.id;
-        let answer = self.take_turn(message).await;
+        let answer = match may(&message.header) {
+            Ok(()) => self.take_turn(message, admitted).await,
+            Err(refusal) => Err(refusal),
+        };
         answer.map_err(|refusal| refusal.related_to(id))
     }
 
     /// Queues an authentic message and waits for its answer.
-    async fn take_turn(&self, message: Submission) -> Result<Answer, Refusal> {
+    async fn take_turn(&self, message: Submission, admitted: Admitted) -> Result<Answer, Refusal> {
         let (reply, answer) = oneshot::channel();
         let item = Item::Message {
             message: Box::new(message),
             queued_at_ms: self.clock.monotonic_ms(),
             reply,
+            admitted,
         };
         self.items.try_send(item).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => busy("the ledger has too much to do"),
@@ -126,6 +151,12 @@ impl<S, R, C: Clock> Ledger<S, R, C> {
             .await
             .map(|_| ())
             .map_err(|_| gone())
+    }
+
+    /// Durable records that the rows for readers do not reflect yet.
+    pub fn rows_lag(&self) -> u64 {
+        let size = self.world.borrow().head().size;
+        size.saturating_sub(*self.applied.borrow())
     }
 
     /// Whether the ledger takes messages.

@@ -5,6 +5,7 @@
 //! Each round takes what is waiting, decides it on a draft, makes the draft durable in one group
 //! commit, and only then publishes the new world, answers, and wakes those who follow.
 
+mod admission;
 mod batch;
 mod commit;
 mod handle;
@@ -25,6 +26,7 @@ use crate::stream::Stream;
 use crate::submission::Submission;
 use crate::watch;
 use crate::world::World;
+use admission::Admitted;
 use projector::Batch;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -60,6 +62,7 @@ pub(crate) enum Item {
         message: Box<Submission>,
         queued_at_ms: u64,
         reply: oneshot::Sender<Result<Answer, Refusal>>,
+        admitted: Admitted,
     },
     /// What a watcher saw.
     Observation(Box<Observation>),
@@ -122,7 +125,10 @@ where
         let due_ms = watch::next_due(&self.world)
             .filter(|_| self.clock.is_settled())
             .map_or(u64::MAX, |due| due.since(now) + 1);
-        let failing = self.lapse_failed || self.readiness.borrow().last_commit_failed;
+        let failing = {
+            let readiness = self.readiness.borrow();
+            self.lapse_failed || readiness.last_commit_failed || readiness.rows_stuck
+        };
         let due_ms = due_ms.max(if failing { RETRY_MS } else { 0 });
         let tick_ms = (self.last_tick_ms + TICK_MS).saturating_sub(self.clock.monotonic_ms());
         tokio::select! {
@@ -147,6 +153,11 @@ where
 
     /// One round: decide, commit, publish, answer.
     async fn round(&mut self) -> Result<(), Stopped> {
+        if self.rows_are_stuck() {
+            self.away_since.get_or_insert(self.clock.now());
+            self.refuse_waiting("the rows for readers are too far behind");
+            return Ok(());
+        }
         let mut draft = Draft::on(&self.world);
         let Some(gap_ms) = self.gap() else {
             self.refuse_waiting("the clock has jumped and is being checked");
@@ -180,6 +191,17 @@ where
         self.commit(draft, replies).await
     }
 
+    /// Whether the rows lag so far behind that one more commit would have to wait for them: then
+    /// nothing is decided, so that who asks is answered, and the time counts as downtime.
+    fn rows_are_stuck(&self) -> bool {
+        let stuck = self.projections.capacity() == 0 && !self.projections.is_closed();
+        if stuck && !self.readiness.borrow().rows_stuck {
+            tracing::error!("the rows for readers are too far behind: nothing is taken");
+        }
+        self.set_readiness(|readiness| readiness.rows_stuck = stuck);
+        stuck
+    }
+
     /// How long messages could not be taken, until now; `None` while they still cannot, because
     /// the clock is not believed. Such time is downtime (ledger-contract.md section 1.4).
     fn gap(&mut self) -> Option<u64> {
@@ -197,9 +219,9 @@ where
     fn lapse(&mut self, draft: &mut Draft) {
         let savepoint = draft.savepoint();
         let lapsed = watch::lapse(draft, LAPSES_PER_COMMIT, self.clock.now());
-        self.lapse_failed = lapsed.is_err();
+        self.lapse_failed = !matches!(lapsed, Ok(0));
         if let Err(fault) = lapsed {
-            tracing::error!(%fault, "a lapse broke the rules and was dropped");
+            tracing::error!(%fault, "a network's lapse broke the rules and was dropped");
             draft.restore(savepoint);
         }
     }
@@ -225,7 +247,7 @@ where
             return;
         }
         self.last_tick_ms = monotonic_ms;
-        if !self.clock.is_settled() {
+        if !self.clock.is_settled() || self.readiness.borrow().rows_stuck {
             return;
         }
         let now = self.clock.now();

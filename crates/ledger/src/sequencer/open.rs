@@ -1,5 +1,6 @@
 //! Start: rebuild the world from the log, catch the rows up, and take note of the time away.
 
+use super::admission::Admission;
 use super::projector;
 use super::{Ledger, Readiness, Sequencer};
 use crate::clock::{Clock, LedgerClock};
@@ -170,6 +171,7 @@ where
     let (readiness, readiness_seen) = watch::channel(Readiness {
         clock_settled: true,
         last_commit_failed: false,
+        rows_stuck: false,
     });
     let mut watched = BTreeMap::new();
     let mut watched_seen = BTreeMap::new();
@@ -202,6 +204,7 @@ where
         store,
         read_model,
         clock: ledger_clock,
+        admission: Admission::new(),
         items,
         world: world_seen,
         applied: applied_seen,

@@ -202,6 +202,14 @@ impl World {
         self.deadlines.get_min().copied()
     }
 
+    /// Interactions whose deadline has passed, the earliest first.
+    pub(crate) fn due(&self, now: TimestampMs) -> impl Iterator<Item = InteractionId> {
+        let passed = self.deadlines.iter();
+        passed
+            .take_while(move |(deadline, _)| now > *deadline)
+            .map(|(_, id)| *id)
+    }
+
     /// How well a network is seen.
     pub fn sight(&self, network: &str) -> Option<&Sight> {
         self.networks.get(network)

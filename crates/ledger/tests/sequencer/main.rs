@@ -25,6 +25,7 @@ mod nonces;
 mod notices;
 mod party;
 mod picture;
+mod pressure;
 mod quotas;
 mod random;
 mod routing;

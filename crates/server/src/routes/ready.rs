@@ -33,6 +33,7 @@ pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> (StatusC
     answer.insert("size".to_owned(), json!(head.size));
     answer.insert("head_hash".to_owned(), json!(head.hash));
     answer.insert("clock".to_owned(), json!(clock));
+    answer.insert("rows_lag".to_owned(), json!(app.ledger.rows_lag()));
     let networks = sights(&world, &app.parameters.networks, app.ledger.now());
     answer.insert("networks".to_owned(), networks);
     let status = if is_ready {
@@ -50,6 +51,9 @@ fn faults(readiness: &Readiness) -> Vec<&'static str> {
     }
     if readiness.last_commit_failed {
         why.push("the last commit failed: look at the ledger's log, and at the room on its disk");
+    }
+    if readiness.rows_stuck {
+        why.push("the rows for readers are too far behind: look at the ledger's log for why");
     }
     why
 }
@@ -91,15 +95,17 @@ mod tests {
 
     #[test]
     fn readiness_names_every_fault() {
-        for (clock_settled, last_commit_failed, faulty) in [
-            (true, false, 0),
-            (false, false, 1),
-            (true, true, 1),
-            (false, true, 2),
+        for (clock_settled, last_commit_failed, rows_stuck, faulty) in [
+            (true, false, false, 0),
+            (false, false, false, 1),
+            (true, true, false, 1),
+            (true, false, true, 1),
+            (false, true, true, 3),
         ] {
             let readiness = Readiness {
                 clock_settled,
                 last_commit_failed,
+                rows_stuck,
             };
             assert_eq!(faults(&readiness).len(), faulty);
         }
