@@ -23,6 +23,8 @@ pub(crate) struct App<C> {
     pub(crate) identity: LedgerOpened,
     pub(crate) parameters: Parameters,
     pub(crate) open_reads: bool,
+    /// How long a request's body may take to arrive.
+    pub(crate) body_read_ms: u64,
     /// Becomes true when the server is to stop.
     pub(crate) stopping: watch::Receiver<bool>,
 }

@@ -48,6 +48,8 @@ pub struct ServerConfig {
     pub data_dir: PathBuf,
     /// Where HTTP is served; port 0 takes any free one.
     pub listen: SocketAddr,
+    /// How long and how many connections may be open.
+    pub connections: ConnectionLimits,
     /// Whether inboxes and interactions are served unsigned, on loopback only.
     pub open_reads: bool,
     /// Where payments are made.
@@ -62,6 +64,35 @@ pub struct ServerConfig {
     pub lenient: Vec<Leniency>,
     /// Limits that decide.
     pub limits: Limits,
+}
+
+/// How long and how many connections may be open. They bound what a stranger can hold: a slow
+/// request costs a connection, and a connection costs memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// How long a request's head may take, in milliseconds, counted from the moment it is waited
+    /// for; an idle connection is closed after the same time.
+    pub header_read_ms: u64,
+    /// How long a request's body may take, in milliseconds.
+    pub body_read_ms: u64,
+    /// Connections that are served at the same time; further ones wait in the system's queue.
+    pub max_connections: usize,
+}
+
+impl ConnectionLimits {
+    /// 30 s for a head, as for idling, 30 s for a body, 1024 connections.
+    pub const DEFAULT: ConnectionLimits = ConnectionLimits {
+        header_read_ms: 30_000,
+        body_read_ms: 30_000,
+        max_connections: 1_024,
+    };
+
+    fn validate(&self) -> Result<(), ConfigError> {
+        if self.header_read_ms == 0 || self.body_read_ms == 0 || self.max_connections == 0 {
+            return Err(ConfigError::NoConnections);
+        }
+        Ok(())
+    }
 }
 
 /// The network that payments are made on, and how it is watched.
@@ -161,6 +192,7 @@ impl ServerConfig {
         ServerConfig {
             data_dir: data_dir.into(),
             listen: DEFAULT_LISTEN,
+            connections: ConnectionLimits::DEFAULT,
             open_reads: false,
             network,
             windows: Windows::AEEP,
@@ -197,6 +229,7 @@ impl ServerConfig {
         if let Some((name, ms)) = waits.into_iter().find(|(_, ms)| *ms < MIN_WINDOW_MS) {
             return Err(ConfigError::TooShort { name, ms });
         }
+        self.connections.validate()?;
         self.network.validate()
     }
 
@@ -286,6 +319,9 @@ pub enum ConfigError {
         /// How long it was to be, in milliseconds.
         ms: u64,
     },
+    /// Limits under which no request could be served.
+    #[error("a connection limit is 0, so nothing could be served: give 1 or more")]
+    NoConnections,
     /// A name no PAYMENT could use.
     #[error("the network's name must be 1 to 32 of [a-z0-9-], such as base")]
     NetworkName,
@@ -339,7 +375,7 @@ mod tests {
     #[test]
     fn every_fault_has_its_sentence() {
         type Spoil = fn(&mut ServerConfig);
-        let table: [(Spoil, &str); 8] = [
+        let table: [(Spoil, &str); 9] = [
             (
                 |c| {
                     c.open_reads = true;
@@ -352,6 +388,7 @@ mod tests {
                 "the verify window is 1999 ms",
             ),
             (|c| c.looks_ms[3] = 0, "the fourth look is 0 ms"),
+            (|c| c.connections.max_connections = 0, "limit is 0"),
             (|c| c.network.name = "Base".to_owned(), "[a-z0-9-]"),
             (|c| c.network.confirmed_depth = 0, "depth is 0"),
             (|c| c.network.poll_ms = 0, "0 ms"),

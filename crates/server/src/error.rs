@@ -63,6 +63,14 @@ impl ApiError {
         }
     }
 
+    /// 408: the body did not arrive in the time it may take.
+    pub(crate) fn too_slow() -> ApiError {
+        ApiError {
+            status: StatusCode::REQUEST_TIMEOUT,
+            refusal: Refusal::shape("the body arrived too slowly: send the same envelope again"),
+        }
+    }
+
     /// 413 X811-6002: longer than anything that is taken.
     pub(crate) fn too_large() -> ApiError {
         let message = "the request is longer than the largest envelope this ledger takes (1 MiB \
@@ -166,6 +174,7 @@ mod tests {
             (ApiError::not_found(""), 404),
             (ApiError::no_such_agent(), 404),
             (ApiError::method_not_allowed(), 405),
+            (ApiError::too_slow(), 408),
             (ApiError::too_large(), 413),
             (ApiError::damaged(7), 500),
             (ApiError::unavailable(""), 503),

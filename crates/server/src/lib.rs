@@ -10,10 +10,12 @@
 //! | [`keys`], [`entropy`] | who the ledger is |
 //! | [`mod@start`] | from a configuration to a running server, and back |
 //! | [`routes`] | one file per endpoint |
+//! | `connections` | how long and how many connections may be open |
 //! | `loopback` | who may read without a signature |
 
 mod app;
 pub mod config;
+mod connections;
 pub mod entropy;
 mod error;
 mod extract;
@@ -24,5 +26,5 @@ pub mod routes;
 pub mod start;
 mod stored;
 
-pub use config::{ConfigError, NetworkConfig, RpcUrl, ServerConfig};
+pub use config::{ConfigError, ConnectionLimits, NetworkConfig, RpcUrl, ServerConfig};
 pub use start::{RunError, Running, StartError, start, start_with};

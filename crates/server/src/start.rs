@@ -7,14 +7,14 @@ mod stop;
 
 use crate::app::{App, stopped};
 use crate::config::{ConfigError, NetworkConfig, ServerConfig};
+use crate::connections::serve;
 use crate::entropy::{NoEntropy, SystemEntropy};
 use crate::keys::{Identity, KeyError};
 use crate::routes::router;
-use axum::serve::ListenerExt as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use stop::{Parts, supervise};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use x811_eventlog::{EventLog as _, ReadError};
@@ -121,11 +121,12 @@ pub async fn start_with<C: Clock, E: Entropy>(
         identity: identity.opened.clone(),
         parameters,
         open_reads: config.open_reads,
+        body_read_ms: config.connections.body_read_ms,
         stopping: stopping.clone(),
     });
     let parts = Parts {
         sequencer: tokio::spawn(sequencer.run()),
-        http: tokio::spawn(serve(listener, app, stopping)),
+        http: tokio::spawn(serve(listener, router(&app), config.connections, stopping)),
         watcher,
         store,
         read_model,
@@ -214,26 +215,6 @@ fn watch_network<C: Clock>(
 /// The transactions to watch on a network the ledger does not know.
 fn nothing<T: Default>() -> watch::Receiver<T> {
     watch::channel(T::default()).1
-}
-
-async fn serve<C: Clock>(
-    listener: TcpListener,
-    app: Arc<App<C>>,
-    stopping: watch::Receiver<bool>,
-) -> std::io::Result<()> {
-    let service = router(&app).into_make_service_with_connect_info::<SocketAddr>();
-    let listener = listener.tap_io(without_delay);
-    drop(app);
-    axum::serve(listener, service)
-        .with_graceful_shutdown(stopped(stopping))
-        .await
-}
-
-/// Answers are small and waited for.
-fn without_delay(connection: &mut TcpStream) {
-    if let Err(error) = connection.set_nodelay(true) {
-        tracing::debug!(%error, "a connection keeps its send delay");
-    }
 }
 
 /// Why a server does not start.

@@ -54,6 +54,15 @@ struct HttpArgs {
         default_missing_value = "true"
     )]
     open_reads: Option<bool>,
+    /// How long a request's head may take, and a connection idle (30000)
+    #[arg(long, env = "X811_HEADER_READ_MS", value_name = "MS")]
+    header_read_ms: Option<u64>,
+    /// How long a request's body may take (30000)
+    #[arg(long, env = "X811_BODY_READ_MS", value_name = "MS")]
+    body_read_ms: Option<u64>,
+    /// Connections served at the same time; further ones wait (1024)
+    #[arg(long, env = "X811_MAX_CONNECTIONS", value_name = "NUMBER")]
+    max_connections: Option<usize>,
 }
 
 /// Where payments are made.
@@ -125,6 +134,9 @@ impl From<Args> for Settings {
             server: Server {
                 listen: args.http.listen,
                 open_reads: args.http.open_reads,
+                header_read_ms: args.http.header_read_ms,
+                body_read_ms: args.http.body_read_ms,
+                max_connections: args.http.max_connections,
             },
             data: Data { dir: args.data_dir },
             network: args.network.into(),

@@ -33,6 +33,13 @@ impl TryFrom<Settings> for Effective {
         let mut server = ServerConfig::new(data_dir, network);
         put(&mut server.listen, given.server.listen);
         put(&mut server.open_reads, given.server.open_reads);
+        let connections = &mut server.connections;
+        put(&mut connections.header_read_ms, given.server.header_read_ms);
+        put(&mut connections.body_read_ms, given.server.body_read_ms);
+        put(
+            &mut connections.max_connections,
+            given.server.max_connections,
+        );
         let binding = given.rules.payer_binding.map(|binding| match binding {
             Binding::Wallet => PayerBindingRule::Wallet,
             Binding::Unchecked => PayerBindingRule::Unchecked,
@@ -56,6 +63,9 @@ impl Effective {
             server: settings::Server {
                 listen: Some(server.listen),
                 open_reads: Some(server.open_reads),
+                header_read_ms: Some(server.connections.header_read_ms),
+                body_read_ms: Some(server.connections.body_read_ms),
+                max_connections: Some(server.connections.max_connections),
             },
             data: settings::Data {
                 dir: Some(server.data_dir.clone()),

@@ -28,6 +28,9 @@ pub(super) struct Settings {
 pub(super) struct Server {
     pub(super) listen: Option<SocketAddr>,
     pub(super) open_reads: Option<bool>,
+    pub(super) header_read_ms: Option<u64>,
+    pub(super) body_read_ms: Option<u64>,
+    pub(super) max_connections: Option<usize>,
 }
 
 /// `[data]`: where everything lies.

@@ -9,6 +9,7 @@
 mod agents;
 mod base;
 mod codes;
+mod connections;
 mod faults;
 mod guards;
 mod inbox;
