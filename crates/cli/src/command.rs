@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output::Out;
 use crate::{agent, audit, completions, export, history, inbox, man, pay, provider, send};
 #[cfg(feature = "serve")]
-use crate::{demo, serve};
+use crate::{bench, demo, serve};
 
 /// The ledger that AI agents settle on.
 #[derive(Debug, Parser)]
@@ -97,6 +97,10 @@ enum Verb {
     Completions(completions::Args),
     /// Write the manual pages
     Man(man::Args),
+    /// Measure this ledger on this machine against raw signature checking
+    #[cfg(feature = "serve")]
+    #[command(subcommand)]
+    Bench(bench::Verb),
 }
 
 impl Cli {
@@ -119,6 +123,8 @@ impl Cli {
             Verb::Demo(args) => demo::run(args, &context, out).await,
             Verb::Completions(args) => Ok(completions::run(&args, out)),
             Verb::Man(args) => man::run(&args, out),
+            #[cfg(feature = "serve")]
+            Verb::Bench(verb) => verb.run(out).await,
         }
     }
 }

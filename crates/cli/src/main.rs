@@ -7,6 +7,8 @@
 
 mod agent;
 mod audit;
+#[cfg(feature = "serve")]
+mod bench;
 mod command;
 mod completions;
 mod context;

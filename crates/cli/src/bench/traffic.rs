@@ -1,0 +1,242 @@
+//! What is sent: conversations between many agents, signed before the clock starts.
+//!
+//! Two conversations of three are carried to the end, REQUEST, OFFER, ACCEPT, RESULT, VERIFY and
+//! PAYMENT; they are free of charge, so that they complete without a chain. The third ends with a
+//! REJECT.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use serde_json::{Map, json};
+use x811_client::clock::SystemClock;
+use x811_client::compose::{
+    Accept, ComposeError, Composer, Content, Delivery, Judgement, Offer, Payload, Payment,
+    Registration, Reject, Request, Verify, offer_hash,
+};
+use x811_client::entropy::SystemEntropy;
+use x811_client::identity::{AgentName, Identity};
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
+use x811_protocol::envelope::SealedEnvelope;
+use x811_protocol::evm::{EvmAddress, TxHash};
+use x811_protocol::facts::{AcceptancePolicy, RejectCode};
+use x811_protocol::id::InteractionId;
+use x811_protocol::key::PublicKey;
+use x811_protocol::money::MicroUsdc;
+use x811_protocol::signature::Signature;
+
+use super::broken;
+use crate::failure::Failure;
+
+/// What every provider here offers.
+const TASK: &str = "translation";
+
+/// What every REQUEST brings along: half a kilobyte, as in the specification's examples.
+const TEXT: &str = "The quick brown fox jumps over the lazy dog, and the dog, who has seen foxes \
+    before, thinks nothing of it and goes back to sleep under the old pear tree in the yard.";
+
+/// A signed envelope, and what its signature is checked with.
+#[derive(Debug, Clone)]
+pub(super) struct Message {
+    /// The envelope as it is sent.
+    pub(super) bytes: Arc<[u8]>,
+    key: PublicKey,
+    digest: Digest,
+    signature: Signature,
+}
+
+impl Message {
+    /// Checks the signature, and nothing else.
+    pub(super) fn is_authentic(&self) -> bool {
+        self.key.verify(self.digest.as_bytes(), &self.signature)
+    }
+}
+
+impl From<SealedEnvelope> for Message {
+    fn from(envelope: SealedEnvelope) -> Message {
+        Message {
+            bytes: envelope.json.into(),
+            key: envelope.key.key,
+            digest: envelope.digest,
+            signature: envelope.signature,
+        }
+    }
+}
+
+/// The messages of one interaction, in order.
+pub(super) type Conversation = Vec<Message>;
+
+/// Agents that do business with each other.
+#[derive(Debug)]
+pub(super) struct Agents {
+    identities: Vec<Identity>,
+    network: String,
+}
+
+impl Agents {
+    /// New agents: each is initiator and provider.
+    pub(super) fn generate(count: usize, network: &str) -> Result<Agents, Failure> {
+        let identities = (0..count)
+            .map(|number| {
+                let name: AgentName = format!("agent-{number}").parse().map_err(broken)?;
+                Identity::generate(name, &SystemEntropy, &SystemClock).map_err(Failure::from)
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Agents {
+            identities,
+            network: network.to_owned(),
+        })
+    }
+
+    /// Their registrations with `ledger`.
+    pub(super) fn registrations(&self, ledger: Did) -> Result<Vec<Message>, Failure> {
+        let register = |identity: &Identity| {
+            let payload = Registration::new(identity, ledger, vec![TASK.to_owned()], None)?;
+            seal(identity, ledger, &payload).map(Message::from)
+        };
+        self.identities
+            .par_iter()
+            .map(|identity| register(identity).map_err(Failure::from))
+            .collect()
+    }
+
+    /// `count` conversations, the first of them with the number `first`.
+    pub(super) fn conversations(
+        &self,
+        first: usize,
+        count: usize,
+    ) -> Result<Vec<Conversation>, Failure> {
+        (first..first + count)
+            .into_par_iter()
+            .map(|number| self.conversation(number).map_err(Failure::from))
+            .collect()
+    }
+
+    fn conversation(&self, number: usize) -> Result<Conversation, ComposeError> {
+        let count = self.identities.len();
+        let initiator = number % count;
+        // Everybody meets everybody: the distance between the two moves on with every round.
+        let distance = 1 + (number / count) % (count - 1);
+        let pair = Pair {
+            initiator: &self.identities[initiator],
+            provider: &self.identities[(initiator + distance) % count],
+        };
+        let request = pair.ask(&request(number))?;
+        let interaction = InteractionId::from(request.header.id);
+        let offered = offer(interaction)?;
+        let hash = offer_hash(&offered.members()?);
+        let offer = pair.reply(&offered)?;
+        let offer_id = offer.header.id;
+        let mut conversation = vec![request.into(), offer.into()];
+        if number % 3 == 2 {
+            let reject = Reject {
+                offer_id,
+                reason: "another offer was better".to_owned(),
+                code: RejectCode::Other,
+                error_code: None,
+            };
+            conversation.push(pair.ask(&reject)?.into());
+            return Ok(conversation);
+        }
+        let accept = Accept {
+            offer_id,
+            offer_hash: hash,
+        };
+        let content = Content::Inline(format!("{TEXT} ({number})"));
+        let verify = Verify {
+            interaction,
+            offer_id,
+            result_hash: content.hash(),
+            judgement: Judgement::Verified,
+        };
+        let result = delivery(interaction, offer_id, content);
+        let payment = payment(interaction, offer_id, number, &self.network);
+        conversation.push(pair.ask(&accept)?.into());
+        conversation.push(pair.reply(&result)?.into());
+        conversation.push(pair.ask(&verify)?.into());
+        conversation.push(pair.ask(&payment)?.into());
+        Ok(conversation)
+    }
+}
+
+struct Pair<'a> {
+    initiator: &'a Identity,
+    provider: &'a Identity,
+}
+
+impl Pair<'_> {
+    fn ask(&self, payload: &dyn Payload) -> Result<SealedEnvelope, ComposeError> {
+        seal(self.initiator, self.provider.did, payload)
+    }
+
+    fn reply(&self, payload: &dyn Payload) -> Result<SealedEnvelope, ComposeError> {
+        seal(self.provider, self.initiator.did, payload)
+    }
+}
+
+fn seal(from: &Identity, to: Did, payload: &dyn Payload) -> Result<SealedEnvelope, ComposeError> {
+    Composer::new(from, &SystemEntropy, &SystemClock).seal(to, payload)
+}
+
+fn request(number: usize) -> Request {
+    let mut parameters = Map::new();
+    parameters.insert("text".to_owned(), json!(TEXT));
+    parameters.insert("to".to_owned(), json!("de"));
+    Request {
+        task_type: TASK.to_owned(),
+        parameters,
+        max_budget: MicroUsdc::from_micro_usdc(1_000_000).unwrap_or_default(),
+        deadline_s: 60,
+        acceptance_policy: AcceptancePolicy::Auto,
+        threshold_amount: None,
+        callback_url: None,
+        idempotency_key: format!("bench-{number}"),
+    }
+}
+
+fn offer(interaction: InteractionId) -> Result<Offer, ComposeError> {
+    Ok(Offer {
+        interaction,
+        price: MicroUsdc::default(),
+        estimated_time_s: 10,
+        deliverables: vec!["the text in German".to_owned()],
+        expiry_s: 300,
+        terms: None,
+        payment_address: Some(EvmAddress::from_bytes([0x11; 20])),
+    })
+}
+
+fn delivery(
+    interaction: InteractionId,
+    offer_id: x811_protocol::id::EnvelopeId,
+    content: Content,
+) -> Delivery {
+    Delivery {
+        interaction,
+        offer_id,
+        content,
+        content_type: "text/plain".to_owned(),
+        execution_time_ms: 7,
+        model_used: None,
+        methodology: None,
+    }
+}
+
+fn payment(
+    interaction: InteractionId,
+    offer_id: x811_protocol::id::EnvelopeId,
+    number: usize,
+    network: &str,
+) -> Payment {
+    let digest = Digest::of(&number.to_be_bytes());
+    Payment {
+        interaction,
+        offer_id,
+        tx_hash: TxHash::from_bytes(*digest.as_bytes()),
+        fee_tx_hash: None,
+        amount: MicroUsdc::default(),
+        network: network.to_owned(),
+        payer: EvmAddress::from_bytes([0x22; 20]),
+        payee: EvmAddress::from_bytes([0x11; 20]),
+    }
+}
