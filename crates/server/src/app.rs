@@ -30,8 +30,14 @@ pub(crate) struct App<C> {
 }
 
 impl<C: Clock> App<C> {
-    /// Waits, for a bounded time, until the rows reflect the record at `position`.
+    /// Waits, for a bounded time, until the rows reflect the record at `position`; 404 for one
+    /// that the log does not hold.
     pub(crate) async fn rows_reflect(&self, position: u64) -> Result<(), ApiError> {
+        let size = self.ledger.world().head().size;
+        if position >= size {
+            let message = format!("the log holds {size} records, none at that position yet");
+            return Err(ApiError::not_found(message));
+        }
         tokio::select! {
             reflected = self.ledger.rows_reflect(position) => Ok(reflected?),
             () = self.clock.sleep_ms(ROWS_PATIENCE_MS) => Err(ApiError::unavailable(

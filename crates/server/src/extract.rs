@@ -7,7 +7,8 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _, Unexpected};
+use serde::{Deserialize, Deserializer};
 use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -84,6 +85,27 @@ where
         query
             .map(|Query(asked)| Asked(asked))
             .map_err(|fault| ApiError::malformed(fault.body_text()))
+    }
+}
+
+/// The largest integer that every JSON reader knows exactly.
+pub(crate) const MAX_INTEGER: u64 = (1 << 53) - 1;
+
+/// A whole number from `MIN` to `MAX`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bounded<const MIN: u64, const MAX: u64>(pub(crate) u64);
+
+impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Bounded<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = u64::deserialize(deserializer)?;
+        if (MIN..=MAX).contains(&number) {
+            return Ok(Bounded(number));
+        }
+        let expected = format!("a whole number from {MIN} to {MAX}");
+        Err(D::Error::invalid_value(
+            Unexpected::Unsigned(number),
+            &expected.as_str(),
+        ))
     }
 }
 

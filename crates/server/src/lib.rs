@@ -11,6 +11,7 @@
 //! | [`mod@start`] | from a configuration to a running server, and back |
 //! | [`routes`] | one file per endpoint |
 //! | `connections` | how long and how many connections may be open |
+//! | `openapi` | the interface, described for programs |
 //! | `loopback` | who may read without a signature |
 
 mod app;
@@ -21,6 +22,7 @@ mod error;
 mod extract;
 pub mod keys;
 mod loopback;
+mod openapi;
 mod request_log;
 pub mod routes;
 pub mod start;

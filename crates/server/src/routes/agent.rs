@@ -3,6 +3,8 @@
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::AgentOf;
+use crate::openapi::Refused;
+use crate::openapi::schema::{AgentAnswer, Uuid};
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
@@ -11,6 +13,13 @@ use x811_ledger::clock::Clock;
 use x811_protocol::wallet::Wallet;
 
 /// 200, or 404 X811-1001.
+#[utoipa::path(
+    get,
+    path = "/api/v1/agents/{uuid}",
+    tag = "agents",
+    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID")),
+    responses((status = 200, description = "What is registered", body = AgentAnswer), Refused),
+)]
 pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
     AgentOf(did): AgentOf,

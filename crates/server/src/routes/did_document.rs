@@ -3,6 +3,8 @@
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::AgentOf;
+use crate::openapi::Refused;
+use crate::openapi::schema::{self, Uuid};
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderValue;
@@ -20,6 +22,21 @@ use x811_protocol::document::DidDocument;
 
 /// The document as it was registered, while its keys still are the agent's; else one written from
 /// the keys. 404 X811-1001 when there is no such agent.
+#[utoipa::path(
+    get,
+    path = "/api/v1/agents/{uuid}/did",
+    tag = "agents",
+    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID")),
+    responses(
+        (
+            status = 200,
+            description = "The DID document",
+            body = schema::DidDocument,
+            content_type = "application/did+json",
+        ),
+        Refused,
+    ),
+)]
 pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
     AgentOf(did): AgentOf,

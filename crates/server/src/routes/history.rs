@@ -3,7 +3,9 @@
 use super::interaction::no_interaction;
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::{Asked, Named};
+use crate::extract::{Asked, Bounded, MAX_INTEGER, Named};
+use crate::openapi::Refused;
+use crate::openapi::schema::{HistoryAnswer, Uuid};
 use crate::stored;
 use axum::Json;
 use axum::extract::State;
@@ -17,16 +19,16 @@ use x811_ledger::stream::Stream;
 use x811_protocol::id::InteractionId;
 
 /// Most records in one answer: 13 MiB of the largest leaves.
-const MAX_RECORDS: usize = 200;
+const MAX_RECORDS: u64 = 200;
 
 /// What may be asked.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Question {
     /// Records behind this place in the stream; from the first without it.
-    after_seq: Option<u64>,
-    /// How many at most; 200 without it, and never more.
-    limit: Option<usize>,
+    after_seq: Option<Bounded<0, MAX_INTEGER>>,
+    /// How many at most; 200 without it.
+    limit: Option<Bounded<1, { MAX_RECORDS }>>,
 }
 
 /// The answer.
@@ -49,6 +51,28 @@ struct Shown {
 }
 
 /// 200, or 404.
+#[utoipa::path(
+    get,
+    path = "/api/v1/interactions/{id}/history",
+    tag = "interactions",
+    params(
+        ("id" = Uuid, Path, description = "Envelope id of its REQUEST"),
+        (
+            "after_seq" = Option<u64>,
+            Query,
+            maximum = 9_007_199_254_740_991_u64,
+            description = "Records behind this place in the stream; from the first without it"
+        ),
+        (
+            "limit" = Option<u64>,
+            Query,
+            minimum = 1,
+            maximum = 200,
+            description = "How many at most; 200 without it"
+        ),
+    ),
+    responses((status = 200, description = "Its records", body = HistoryAnswer), Refused),
+)]
 pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
     Named(id): Named<InteractionId>,
@@ -57,8 +81,9 @@ pub(super) async fn handle<C: Clock>(
     app.rows_current().await?;
     let rows = app.ledger.read_model();
     rows.interaction(id).await?.ok_or_else(no_interaction)?;
-    let limit = question.limit.unwrap_or(MAX_RECORDS).clamp(1, MAX_RECORDS);
-    let from_seq = question.after_seq.map_or(0, |seq| seq.saturating_add(1));
+    let limit = question.limit.map_or(MAX_RECORDS, |limit| limit.0);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let from_seq = question.after_seq.map_or(0, |seq| seq.0 + 1);
     let stream = Stream::Interaction(id).to_string();
     let mut positions = rows.stream_positions(&stream, from_seq, limit + 1).await?;
     let has_more = positions.len() > limit;

@@ -4,7 +4,9 @@ mod cursor;
 
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::{AgentOf, Asked};
+use crate::extract::{AgentOf, Asked, Bounded};
+use crate::openapi::Refused;
+use crate::openapi::schema::{InboxAnswer, Uuid};
 use crate::stored;
 use axum::Json;
 use axum::extract::State;
@@ -20,7 +22,7 @@ use x811_protocol::did::Did;
 use x811_protocol::event::Event;
 
 /// Most messages in one answer.
-const MAX_MESSAGES: usize = 100;
+const MAX_MESSAGES: u64 = 100;
 
 /// An answer ends with the message that makes its envelopes longer than this.
 const MAX_ENVELOPE_BYTES: u64 = 4 * 1_048_576;
@@ -34,10 +36,10 @@ const MAX_WAIT_MS: u64 = 30_000;
 pub(super) struct Question {
     /// Messages behind this cursor; from the first without it.
     after: Option<String>,
-    /// How many at most; 100 without it, and never more.
-    limit: Option<usize>,
-    /// How long to wait for the first, at most 30,000; no time without it.
-    wait_ms: Option<u64>,
+    /// How many at most; 100 without it.
+    limit: Option<Bounded<1, MAX_MESSAGES>>,
+    /// How long to wait for the first; no time without it.
+    wait_ms: Option<Bounded<0, MAX_WAIT_MS>>,
 }
 
 /// The answer.
@@ -56,6 +58,29 @@ struct Message {
 }
 
 /// 200, also when there is nothing; 404 X811-1001 when there is no such agent.
+#[utoipa::path(
+    get,
+    path = "/api/v1/messages/{uuid}",
+    tag = "messages",
+    params(
+        ("uuid" = Uuid, Path, description = "UUID of the recipient's DID"),
+        ("after" = Option<String>, Query, description = "Messages behind this cursor"),
+        (
+            "limit" = Option<u64>,
+            Query,
+            minimum = 1,
+            maximum = 100,
+            description = "How many at most; 100 without it"
+        ),
+        (
+            "wait_ms" = Option<u64>,
+            Query,
+            maximum = 30_000,
+            description = "How long to wait for the first; no time without it"
+        ),
+    ),
+    responses((status = 200, description = "Oldest first", body = InboxAnswer), Refused),
+)]
 pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
     AgentOf(recipient): AgentOf,
@@ -68,11 +93,9 @@ pub(super) async fn handle<C: Clock>(
         Some(text) => Cursor::read(text, recipient)?,
         None => Cursor::beginning(recipient),
     };
-    let limit = question
-        .limit
-        .unwrap_or(MAX_MESSAGES)
-        .clamp(1, MAX_MESSAGES);
-    let wait = Duration::from_millis(question.wait_ms.unwrap_or(0).min(MAX_WAIT_MS));
+    let limit = question.limit.map_or(MAX_MESSAGES, |limit| limit.0);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let wait = Duration::from_millis(question.wait_ms.map_or(0, |wait_ms| wait_ms.0));
     let rows = deliveries(&app, after, limit, wait).await?;
     page(&app, after, &rows).await.map(Json)
 }

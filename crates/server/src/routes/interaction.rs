@@ -2,7 +2,9 @@
 
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::{Asked, Named};
+use crate::extract::{Asked, Bounded, MAX_INTEGER, Named};
+use crate::openapi::Refused;
+use crate::openapi::schema::{InteractionAnswer, Uuid};
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
@@ -18,17 +20,32 @@ use x811_protocol::id::InteractionId;
 #[serde(deny_unknown_fields)]
 pub(super) struct Question {
     /// The answer reflects at least this record.
-    min_position: Option<u64>,
+    min_position: Option<Bounded<0, MAX_INTEGER>>,
 }
 
 /// 200, or 404.
+#[utoipa::path(
+    get,
+    path = "/api/v1/interactions/{id}",
+    tag = "interactions",
+    params(
+        ("id" = Uuid, Path, description = "Envelope id of its REQUEST"),
+        (
+            "min_position" = Option<u64>,
+            Query,
+            maximum = 9_007_199_254_740_991_u64,
+            description = "The answer reflects at least this record"
+        ),
+    ),
+    responses((status = 200, description = "How it stands", body = InteractionAnswer), Refused),
+)]
 pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
     Named(id): Named<InteractionId>,
     Asked(question): Asked<Question>,
 ) -> Result<Json<Value>, ApiError> {
     if let Some(position) = question.min_position {
-        app.rows_reflect(position).await?;
+        app.rows_reflect(position.0).await?;
     }
     let row = app.ledger.read_model().interaction(id).await?;
     row.map(|row| Json(shown(row))).ok_or_else(no_interaction)

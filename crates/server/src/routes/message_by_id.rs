@@ -4,6 +4,8 @@
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::Named;
+use crate::openapi::Refused;
+use crate::openapi::schema::{AnyUuid, FoundAnswer};
 use crate::stored;
 use axum::Json;
 use axum::extract::State;
@@ -38,6 +40,13 @@ pub(super) struct Found {
 }
 
 /// 200, or 404.
+#[utoipa::path(
+    get,
+    path = "/api/v1/messages/by-id/{id}",
+    tag = "messages",
+    params(("id" = AnyUuid, Path, description = "The envelope's id")),
+    responses((status = 200, description = "As it was taken", body = FoundAnswer), Refused),
+)]
 pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
     Named(AnyId(id)): Named<AnyId>,

@@ -11,6 +11,7 @@
 //! | `GET /api/v1/interactions/{id}/history` | *its records: `after_seq`, `limit` |
 //! | `GET /.well-known/did.json`, `/.well-known/x811.json` | who this ledger is |
 //! | `GET /health`, `GET /ready` | whether it runs, whether it takes messages |
+//! | `GET /openapi.json`, `/docs` | all of this for programs, and rendered |
 //!
 //! The starred ones are reads of others' business: see `loopback`.
 
@@ -27,6 +28,7 @@ mod well_known;
 
 use crate::app::App;
 use crate::error::ApiError;
+use crate::openapi::Routes;
 use crate::{loopback, request_log};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -45,28 +47,23 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
     let body_limit = envelope_bytes
         .unwrap_or(usize::MAX)
         .saturating_add(BODY_SLACK_BYTES);
-    let public = Router::new()
-        .route("/api/v1/messages", post(post_message::handle::<C>))
-        .route("/api/v1/agents/{uuid}", get(agent::handle::<C>))
-        .route("/api/v1/agents/{uuid}/did", get(did_document::handle::<C>))
-        .route("/.well-known/did.json", get(well_known::did::<C>))
-        .route("/.well-known/x811.json", get(well_known::ledger::<C>))
-        .route("/health", get(health::handle))
-        .route("/ready", get(ready::handle::<C>));
-    let reads = Router::new()
-        .route("/api/v1/messages/{uuid}", get(inbox::handle::<C>))
-        .route(
-            "/api/v1/messages/by-id/{id}",
-            get(message_by_id::handle::<C>),
-        )
-        .route("/api/v1/interactions/{id}", get(interaction::handle::<C>))
-        .route(
-            "/api/v1/interactions/{id}/history",
-            get(history::handle::<C>),
-        )
-        .route_layer(from_fn_with_state(app.clone(), loopback::guard::<C>));
+    let public = Routes::new()
+        .add::<post_message::__path_handle>(post(post_message::handle::<C>))
+        .add::<agent::__path_handle>(get(agent::handle::<C>))
+        .add::<did_document::__path_handle>(get(did_document::handle::<C>))
+        .add::<well_known::__path_did>(get(well_known::did::<C>))
+        .add::<well_known::__path_ledger>(get(well_known::ledger::<C>))
+        .add::<health::__path_handle>(get(health::handle))
+        .add::<ready::__path_handle>(get(ready::handle::<C>));
+    let reads = Routes::new()
+        .add::<inbox::__path_handle>(get(inbox::handle::<C>))
+        .add::<message_by_id::__path_handle>(get(message_by_id::handle::<C>))
+        .add::<interaction::__path_handle>(get(interaction::handle::<C>))
+        .add::<history::__path_handle>(get(history::handle::<C>))
+        .map(|reads| reads.route_layer(from_fn_with_state(app.clone(), loopback::guard::<C>)));
     public
         .merge(reads)
+        .described()
         .fallback(nothing_here)
         .method_not_allowed_fallback(other_method)
         .layer(DefaultBodyLimit::max(body_limit))

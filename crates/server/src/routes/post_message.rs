@@ -3,6 +3,8 @@
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::WholeBody;
+use crate::openapi::Refused;
+use crate::openapi::schema::{AcceptedAnswer, ErrorPayload, SubmittedMessage};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -11,6 +13,22 @@ use x811_ledger::answer::{Accepted, Answer};
 use x811_ledger::clock::Clock;
 
 /// 202 once it is durable; 200 with the first answer when it repeats an accepted one.
+#[utoipa::path(
+    post,
+    path = "/api/v1/messages",
+    tag = "messages",
+    request_body = SubmittedMessage,
+    responses(
+        (status = 202, description = "Accepted and durable", body = AcceptedAnswer),
+        (status = 200, description = "Accepted before: the first answer", body = AcceptedAnswer),
+        (status = 402, description = "The amount is below the total", body = ErrorPayload),
+        (status = 409, description = "A nonce, id, key or DID that was used", body = ErrorPayload),
+        (status = 413, description = "Longer than anything that is taken", body = ErrorPayload),
+        (status = 415, description = "A result of a type that is refused", body = ErrorPayload),
+        (status = 422, description = "Well formed, but not allowed now", body = ErrorPayload),
+        Refused,
+    ),
+)]
 pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
     WholeBody(body): WholeBody,

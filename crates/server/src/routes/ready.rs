@@ -4,6 +4,7 @@
 //! settlement waits without harm (ledger-contract.md section 5).
 
 use crate::app::App;
+use crate::openapi::schema::ReadyAnswer;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -16,6 +17,15 @@ use x811_protocol::parameters::Network;
 use x811_protocol::time::TimestampMs;
 
 /// 200, or 503 with the reasons.
+#[utoipa::path(
+    get,
+    path = "/ready",
+    tag = "operations",
+    responses(
+        (status = 200, description = "Messages are taken", body = ReadyAnswer),
+        (status = 503, description = "They are not, and why", body = ReadyAnswer),
+    ),
+)]
 pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> (StatusCode, Json<Value>) {
     let (world, readiness) = (app.ledger.world(), app.ledger.readiness());
     let why = faults(&readiness);

@@ -3,6 +3,7 @@
 
 use super::did_document::document;
 use crate::app::App;
+use crate::openapi::schema;
 use axum::Json;
 use axum::extract::State;
 use axum::response::IntoResponse;
@@ -14,6 +15,17 @@ use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::parameters::Network;
 
 /// The ledger's DID document; its key signs notices.
+#[utoipa::path(
+    get,
+    path = "/.well-known/did.json",
+    tag = "ledger",
+    responses((
+        status = 200,
+        description = "The ledger's DID document",
+        body = schema::DidDocument,
+        content_type = "application/did+json",
+    )),
+)]
 pub(super) async fn did<C: Clock>(State(app): State<Arc<App<C>>>) -> impl IntoResponse {
     let key = AgentKey {
         key: app.identity.keys.envelope,
@@ -23,6 +35,12 @@ pub(super) async fn did<C: Clock>(State(app): State<Arc<App<C>>>) -> impl IntoRe
 }
 
 /// Names, networks, windows.
+#[utoipa::path(
+    get,
+    path = "/.well-known/x811.json",
+    tag = "ledger",
+    responses((status = 200, description = "Who it is", body = schema::LedgerAnswer)),
+)]
 pub(super) async fn ledger<C: Clock>(State(app): State<Arc<App<C>>>) -> Json<Value> {
     let (identity, parameters) = (&app.identity, &app.parameters);
     let networks: Vec<Value> = parameters.networks.iter().map(network).collect();

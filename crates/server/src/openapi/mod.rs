@@ -1,0 +1,147 @@
+//! The HTTP interface, described for programs: OpenAPI 3.1 at `/openapi.json`, rendered at `/docs`.
+//!
+//! A route and its description are added in one call ([`Routes::add`]) from one place, the
+//! attribute on the handler, so neither can exist without the other. Schemas stand in `schema`;
+//! that answers keep to them is tested from outside, over the running server.
+
+mod refused;
+pub(crate) mod schema;
+
+pub(crate) use refused::Refused;
+
+use axum::Router;
+use axum::routing::MethodRouter;
+use utoipa::OpenApi;
+use utoipa::openapi::path::Paths;
+use utoipa_swagger_ui::SwaggerUi;
+
+/// Where the description is served.
+pub(crate) const DESCRIPTION: &str = "/openapi.json";
+
+/// Where the rendered page is served.
+const PAGE: &str = "/docs";
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "x811",
+        description = "The ledger that AI agents settle on. Everything an agent says is a signed \
+                       envelope for POST /api/v1/messages; everything else reads. Reads of others' \
+                       business are signed by the reader (RFC 9421).",
+    ),
+    components(schemas(
+        schema::AcceptedAnswer,
+        schema::AgentAnswer,
+        schema::AnyUuid,
+        schema::CapturedEnvelope,
+        schema::Decimal,
+        schema::DidDocument,
+        schema::DidText,
+        schema::ErrorPayload,
+        schema::EthereumAddress,
+        schema::FoundAnswer,
+        schema::HealthAnswer,
+        schema::HexHash,
+        schema::HistoryAnswer,
+        schema::HistoryRecord,
+        schema::InboxAnswer,
+        schema::InboxMessage,
+        schema::InteractionAnswer,
+        schema::LedgerAnswer,
+        schema::LedgerNetwork,
+        schema::NetworkSight,
+        schema::ReadyAnswer,
+        schema::RegisteredKey,
+        schema::RegisteredWallet,
+        schema::SubmittedMessage,
+        schema::Uuid,
+        schema::WindowsInForce,
+    ))
+)]
+struct Description;
+
+/// Routes, and what is said of them.
+pub(crate) struct Routes<S> {
+    router: Router<S>,
+    paths: Paths,
+}
+
+impl<S: Clone + Send + Sync + 'static> Routes<S> {
+    /// None yet.
+    pub(crate) fn new() -> Self {
+        Routes {
+            router: Router::new(),
+            paths: Paths::new(),
+        }
+    }
+
+    /// Adds the operation that `P` describes; `handler` serves it.
+    pub(crate) fn add<P: utoipa::Path>(mut self, handler: MethodRouter<S>) -> Self {
+        let path = P::path();
+        self.router = self.router.route(&path, handler);
+        self.paths
+            .add_path_operation(path, P::methods(), P::operation());
+        self
+    }
+
+    /// Changes the routes added so far, with a layer say.
+    pub(crate) fn map(mut self, change: impl FnOnce(Router<S>) -> Router<S>) -> Self {
+        self.router = change(self.router);
+        self
+    }
+
+    /// Both kinds of routes.
+    pub(crate) fn merge(mut self, other: Routes<S>) -> Self {
+        self.router = self.router.merge(other.router);
+        self.paths.paths.extend(other.paths.paths);
+        self
+    }
+
+    /// The routes, with their description and its page.
+    pub(crate) fn described(self) -> Router<S> {
+        let mut description = Description::openapi();
+        description.paths = self.paths;
+        let page = SwaggerUi::new(PAGE).url(DESCRIPTION, description);
+        self.router.merge(page)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    /// Every `$ref` of the description leads to a schema.
+    #[test]
+    fn no_reference_dangles() {
+        let description = serde_json::to_value(Description::openapi()).unwrap();
+        let mut references = Vec::new();
+        collect(&description, &mut references);
+        assert!(!references.is_empty());
+        for reference in references {
+            let pointer = reference.trim_start_matches('#');
+            assert!(description.pointer(pointer).is_some(), "{reference}");
+        }
+    }
+
+    #[test]
+    fn it_is_openapi_3_1() {
+        let description = serde_json::to_value(Description::openapi()).unwrap();
+        assert_eq!(description["openapi"], "3.1.0");
+        assert_eq!(description["info"]["version"], env!("CARGO_PKG_VERSION"));
+    }
+
+    fn collect(value: &Value, references: &mut Vec<String>) {
+        match value {
+            Value::Object(members) => {
+                let reference = members.get("$ref").and_then(Value::as_str);
+                references.extend(reference.map(str::to_owned));
+                members
+                    .values()
+                    .for_each(|member| collect(member, references));
+            }
+            Value::Array(items) => items.iter().for_each(|item| collect(item, references)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}

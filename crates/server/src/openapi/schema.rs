@@ -1,0 +1,392 @@
+//! The shapes of requests and answers, as they are described. Texts have patterns, so that a
+//! generator of requests meets the rules of the protocol and a checker of answers sees a wrong one.
+
+#![expect(
+    dead_code,
+    reason = "shapes are described here and made elsewhere; a run of generated requests against \
+              the server holds the two together"
+)]
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+/// `did:x811:` and a UUIDv7, lower case.
+#[derive(ToSchema)]
+#[schema(
+    value_type = String,
+    pattern = "^did:x811:[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$",
+    example = "did:x811:019c8c61-8129-7511-9f31-aa5142e65448"
+)]
+pub(crate) struct DidText(String);
+
+/// A UUIDv7, lower case.
+#[derive(ToSchema)]
+#[schema(
+    value_type = String,
+    pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$",
+    example = "0190a1b2-c3d4-7e5f-8901-234567890abc"
+)]
+pub(crate) struct Uuid(String);
+
+/// A UUID of any version of RFC 9562, lower case.
+#[derive(ToSchema)]
+#[schema(
+    value_type = String,
+    pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$",
+    example = "0190a1b2-c3d4-7e5f-8901-234567890abc"
+)]
+pub(crate) struct AnyUuid(String);
+
+/// SHA-256, lower-case hex.
+#[derive(ToSchema)]
+#[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
+pub(crate) struct HexHash(String);
+
+/// An address on Base with its EIP-55 checksum.
+#[derive(ToSchema)]
+#[schema(
+    value_type = String,
+    pattern = "^0x[0-9a-fA-F]{40}$",
+    example = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+)]
+pub(crate) struct EthereumAddress(String);
+
+/// A whole number of micro-USDC, as text.
+#[derive(ToSchema)]
+#[schema(value_type = String, pattern = "^(0|[1-9][0-9]{0,18})$", example = "2500000")]
+pub(crate) struct Decimal(String);
+
+/// The ERROR payload (AE-66): every answer that is no success.
+#[derive(ToSchema)]
+pub(crate) struct ErrorPayload {
+    /// A code of the registry.
+    #[schema(pattern = "^X811-[0-9]{4}$", example = "X811-4001")]
+    code: String,
+    /// What happened and what to do next.
+    #[schema(max_length = 512)]
+    message: String,
+    /// The envelope it is about.
+    #[schema(value_type = Option<Uuid>, nullable = false)]
+    related_message_id: Option<String>,
+    /// More for a program.
+    #[schema(value_type = Option<Value>, nullable = false)]
+    details: Option<Value>,
+}
+
+/// An envelope, bare or as `{"envelope": …}`; at most 1 MiB.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum SubmittedMessage {
+    /// Bare.
+    Bare(CapturedEnvelope),
+    /// Wrapped.
+    Wrapped {
+        /// The envelope.
+        envelope: CapturedEnvelope,
+    },
+}
+
+/// A signed envelope of AEEP v0.1.0.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CapturedEnvelope {
+    /// UUIDv7, unique for ever.
+    #[schema(value_type = Uuid)]
+    id: String,
+    /// Of the protocol.
+    #[schema(example = "0.1.0")]
+    version: String,
+    /// `x811/request` and its seven siblings, `x811.registry/…`, or a custom type.
+    #[schema(example = "x811/request", max_length = 128)]
+    r#type: String,
+    /// Who says it.
+    #[schema(value_type = DidText)]
+    from: String,
+    /// To whom.
+    #[schema(value_type = DidText)]
+    to: String,
+    /// ISO 8601, within five minutes of the ledger's clock.
+    #[schema(example = "2026-11-21T10:00:00Z")]
+    created: String,
+    /// ISO 8601, after which the envelope is refused.
+    #[schema(nullable = false)]
+    expires: Option<String>,
+    /// Used once.
+    nonce: String,
+    /// What the type demands.
+    #[schema(value_type = Object)]
+    payload: Map<String, Value>,
+    /// Ed25519, base64url without padding.
+    signature: String,
+}
+
+/// The answer to an accepted envelope.
+#[derive(ToSchema)]
+pub(crate) struct AcceptedAnswer {
+    /// Absent for messages that belong to none.
+    #[schema(value_type = Option<Uuid>, nullable = false)]
+    interaction_id: Option<String>,
+    /// The message.
+    #[schema(value_type = Uuid)]
+    envelope_id: String,
+    /// Place in the log.
+    position: u64,
+    /// Of the record.
+    #[schema(value_type = HexHash)]
+    record_hash: String,
+    /// State the message led to; absent for messages that lead to none.
+    #[schema(nullable = false)]
+    state: Option<String>,
+    /// End of the window it opened, ms since the Unix epoch.
+    #[schema(nullable = false)]
+    deadline_at_ms: Option<u64>,
+}
+
+/// A registered agent.
+#[derive(ToSchema)]
+pub(crate) struct AgentAnswer {
+    /// Its DID.
+    #[schema(value_type = DidText)]
+    did: String,
+    /// `active`, `deactivated`, `revoked` or `expired`.
+    status: String,
+    /// Task types it offers.
+    #[schema(max_items = 64)]
+    capabilities: Vec<String>,
+    /// Accounts bound to it.
+    #[schema(max_items = 8)]
+    wallets: Vec<RegisteredWallet>,
+    /// Its keys.
+    #[schema(max_items = 8)]
+    keys: Vec<RegisteredKey>,
+    /// ms since the Unix epoch.
+    registered_at_ms: u64,
+    /// Past it the DID counts as expired; absent when it does not expire.
+    #[schema(nullable = false)]
+    expires_at_ms: Option<u64>,
+    /// Place of the registration in the log.
+    position: u64,
+}
+
+/// An account bound to an agent.
+#[derive(ToSchema)]
+pub(crate) struct RegisteredWallet {
+    /// The account.
+    #[schema(value_type = EthereumAddress)]
+    address: String,
+    /// `eoa` or `erc1271`.
+    kind: String,
+}
+
+/// A key of an agent.
+#[derive(ToSchema)]
+pub(crate) struct RegisteredKey {
+    /// Multibase.
+    #[schema(pattern = "^z6Mk[1-9A-HJ-NP-Za-km-z]+$")]
+    key: String,
+    /// `digest` or `direct`.
+    profile: String,
+}
+
+/// A DID document (W3C DID Core).
+#[derive(ToSchema)]
+pub(crate) struct DidDocument {
+    /// The DID.
+    #[schema(value_type = DidText)]
+    id: String,
+}
+
+/// An accepted envelope and how it was answered.
+#[derive(ToSchema)]
+pub(crate) struct FoundAnswer {
+    /// The body of the first answer.
+    first: AcceptedAnswer,
+    /// Absent once its body is erased.
+    #[schema(nullable = false)]
+    envelope: Option<CapturedEnvelope>,
+}
+
+/// A page of an inbox.
+#[derive(ToSchema)]
+pub(crate) struct InboxAnswer {
+    /// Oldest first.
+    #[schema(max_items = 100)]
+    messages: Vec<InboxMessage>,
+    /// The `after` to go on with.
+    next: String,
+}
+
+/// A message in an inbox.
+#[derive(ToSchema)]
+pub(crate) struct InboxMessage {
+    /// The `after` to go on with behind it.
+    cursor: String,
+    /// Place in the log.
+    position: u64,
+    /// The envelope.
+    envelope: CapturedEnvelope,
+}
+
+/// How an interaction stands.
+#[derive(ToSchema)]
+pub(crate) struct InteractionAnswer {
+    /// Envelope id of its REQUEST.
+    #[schema(value_type = Uuid)]
+    id: String,
+    /// Who asked.
+    #[schema(value_type = DidText)]
+    initiator: String,
+    /// Who was asked.
+    #[schema(value_type = DidText)]
+    provider: String,
+    /// One of the ten states (AE-9).
+    state: String,
+    /// In micro-USDC; absent before an OFFER.
+    #[schema(value_type = Option<Decimal>, nullable = false)]
+    total: Option<String>,
+    /// In USDC; absent before an OFFER.
+    #[schema(nullable = false)]
+    total_usdc: Option<String>,
+    /// End of the open window; absent when none is.
+    #[schema(nullable = false)]
+    deadline_at_ms: Option<u64>,
+    /// When its REQUEST was recorded.
+    opened_at_ms: u64,
+    /// When its last record was.
+    updated_at_ms: u64,
+    /// Place of its last record.
+    last_position: u64,
+    /// Offer, settlement, confirmation: what there is of them.
+    #[schema(value_type = Object)]
+    detail: Map<String, Value>,
+}
+
+/// An interaction's records.
+#[derive(ToSchema)]
+pub(crate) struct HistoryAnswer {
+    /// Which.
+    #[schema(value_type = Uuid)]
+    interaction: String,
+    /// In order.
+    #[schema(max_items = 200)]
+    records: Vec<HistoryRecord>,
+    /// The `after_seq` to go on with, while there are more.
+    #[schema(nullable = false)]
+    next: Option<u64>,
+}
+
+/// One record.
+#[derive(ToSchema)]
+pub(crate) struct HistoryRecord {
+    /// Place in the log.
+    position: u64,
+    /// SHA-256(0x00 ‖ leaf).
+    #[schema(value_type = HexHash)]
+    record_hash: String,
+    /// ms since the Unix epoch.
+    recorded_at_ms: u64,
+    /// Place in its stream.
+    stream_seq: u64,
+    /// The leaf as it is stored.
+    #[schema(value_type = Object)]
+    leaf: Map<String, Value>,
+}
+
+/// Who this ledger is and what it decides on.
+#[derive(ToSchema)]
+pub(crate) struct LedgerAnswer {
+    /// Its DID.
+    #[schema(value_type = DidText)]
+    did: String,
+    /// Names the log.
+    #[schema(value_type = Uuid)]
+    log_id: String,
+    /// The checkpoints' name.
+    origin: String,
+    /// Major versions of AEEP.
+    protocol_versions: Vec<String>,
+    /// Where payments may be made.
+    networks: Vec<LedgerNetwork>,
+    /// How long each message may be waited for.
+    windows: WindowsInForce,
+    /// From one look for a payment to the next.
+    #[schema(min_items = 4, max_items = 4)]
+    looks_ms: Vec<u64>,
+    /// `wallet` or `unchecked`.
+    payer_binding: String,
+}
+
+/// A network that payments may be made on.
+#[derive(ToSchema)]
+pub(crate) struct LedgerNetwork {
+    /// The name a PAYMENT uses.
+    name: String,
+    /// EIP-155.
+    chain_id: u64,
+    /// The USDC contract.
+    #[schema(value_type = EthereumAddress)]
+    token: String,
+    /// Where protocol fees may go.
+    #[schema(value_type = Option<EthereumAddress>, nullable = false)]
+    treasury: Option<String>,
+    /// Blocks at which a transfer counts as confirmed.
+    confirmed_depth: u64,
+}
+
+/// Windows in milliseconds (AE-98).
+#[derive(ToSchema)]
+pub(crate) struct WindowsInForce {
+    /// REQUEST to OFFER.
+    offer_ms: u64,
+    /// OFFER to ACCEPT or REJECT.
+    accept_ms: u64,
+    /// ACCEPT to RESULT.
+    result_ms: u64,
+    /// RESULT to VERIFY.
+    verify_ms: u64,
+    /// VERIFY to PAYMENT.
+    payment_ms: u64,
+    /// PAYMENT to its confirmation.
+    confirmation_ms: u64,
+}
+
+/// The process serves.
+#[derive(ToSchema)]
+pub(crate) struct HealthAnswer {
+    /// `ok`.
+    status: String,
+}
+
+/// Whether messages are taken.
+#[derive(ToSchema)]
+pub(crate) struct ReadyAnswer {
+    /// Whether they are.
+    ready: bool,
+    /// Why they are not.
+    #[schema(nullable = false)]
+    why: Option<Vec<String>>,
+    /// Records in the log.
+    size: u64,
+    /// Hash of the last record.
+    #[schema(value_type = HexHash)]
+    head_hash: String,
+    /// `settled` or `unsettled`.
+    clock: String,
+    /// How well each network is seen.
+    networks: Vec<NetworkSight>,
+}
+
+/// How well a network is seen.
+#[derive(ToSchema)]
+pub(crate) struct NetworkSight {
+    /// Which.
+    name: String,
+    /// `fresh`, `stale`, `blind` or `unknown`.
+    sight: String,
+    /// The newest block.
+    #[schema(nullable = false)]
+    head_number: Option<u64>,
+    /// How old it is.
+    #[schema(nullable = false)]
+    head_age_ms: Option<u64>,
+}
