@@ -1,6 +1,7 @@
 //! Who is registered: what the `agent:<did>` streams add up to.
 
 use crate::quota;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{AgentRegistered, Event, LedgerOpened};
@@ -10,7 +11,8 @@ use x811_protocol::time::TimestampMs;
 use x811_protocol::wallet::Wallet;
 
 /// Status of a DID (AX-31).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Status {
     /// In use.
     Active,
@@ -32,7 +34,8 @@ impl Status {
 }
 
 /// A registered DID as of some position. Cloning shares the lists.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Agent {
     /// Its keys, at most 8.
     pub keys: Arc<[AgentKey]>,

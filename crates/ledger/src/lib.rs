@@ -13,6 +13,7 @@
 //! | [`notice`] | what the ledger tells parties, signed |
 //! | [`projection`], [`row`] | rows for readers |
 //! | [`port`], [`clock`], [`entropy`] | what it needs from outside |
+//! | [`snapshot`] | the world as of some record, so that a restart replays the tail alone |
 //! | [`memory`] | a place to keep it, for tests |
 
 pub mod agent;
@@ -30,6 +31,7 @@ mod quota;
 mod recent;
 pub mod row;
 pub mod sequencer;
+pub mod snapshot;
 pub mod stream;
 pub mod submission;
 mod turn;

@@ -2,7 +2,9 @@
 //! by the rate and the window, never by the history.
 
 use imbl::{HashMap, OrdMap, Vector};
+use std::collections::BTreeMap;
 use std::hash::Hash;
+use std::sync::Arc;
 use x811_protocol::time::TimestampMs;
 
 const BUCKET_MS: u64 = 60_000;
@@ -12,6 +14,17 @@ const BUCKET_MS: u64 = 60_000;
 pub(crate) struct Recent<K: Hash + Eq + Clone, V: Clone> {
     values: HashMap<K, V>,
     buckets: OrdMap<u64, Vector<K>>,
+    /// What a snapshot knew; dropped whole once its last bucket is forgotten.
+    restored: Option<Arc<Restored<K, V>>>,
+    /// Buckets before this one are forgotten.
+    kept_from: u64,
+}
+
+/// A table that is only read: far quicker to fill than a map that can be shared and changed.
+#[derive(Debug)]
+struct Restored<K, V> {
+    values: std::collections::HashMap<K, (u64, V), foldhash::fast::RandomState>,
+    counts: BTreeMap<u64, usize>,
 }
 
 impl<K: Hash + Eq + Clone, V: Clone> Recent<K, V> {
@@ -19,11 +32,52 @@ impl<K: Hash + Eq + Clone, V: Clone> Recent<K, V> {
         Recent {
             values: HashMap::new(),
             buckets: OrdMap::new(),
+            restored: None,
+            kept_from: 0,
         }
     }
 
+    /// What [`Recent::entries`] gave: keys with the numbers of their buckets.
+    pub(crate) fn from_entries(entries: Vec<(K, V, u64)>) -> Self {
+        let mut recent = Recent::new();
+        if entries.is_empty() {
+            return recent;
+        }
+        let mut restored = Restored {
+            values: std::collections::HashMap::with_capacity_and_hasher(
+                entries.len(),
+                foldhash::fast::RandomState::default(),
+            ),
+            counts: BTreeMap::new(),
+        };
+        for (key, value, bucket) in entries {
+            *restored.counts.entry(bucket).or_default() += 1;
+            restored.values.insert(key, (bucket, value));
+        }
+        recent.restored = Some(Arc::new(restored));
+        recent
+    }
+
+    /// Every key that is held, with what it led to and the number of its bucket.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&K, &V, u64)> {
+        let restored = self.restored.iter().flat_map(|restored| &restored.values);
+        let restored = restored
+            .filter(|(_, (bucket, _))| *bucket >= self.kept_from)
+            .map(|(key, (bucket, value))| (key, value, *bucket));
+        let seen = self.buckets.iter().flat_map(|(bucket, keys)| {
+            let values = keys
+                .iter()
+                .filter_map(|key| Some((key, self.values.get(key)?)));
+            values.map(|(key, value)| (key, value, *bucket))
+        });
+        restored.chain(seen)
+    }
+
     pub(crate) fn get(&self, key: &K) -> Option<&V> {
-        self.values.get(key)
+        self.values.get(key).or_else(|| {
+            let (bucket, value) = self.restored.as_ref()?.values.get(key)?;
+            (*bucket >= self.kept_from).then_some(value)
+        })
     }
 
     pub(crate) fn insert(&mut self, key: K, value: V, at: TimestampMs) {
@@ -37,6 +91,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Recent<K, V> {
     /// Forgets whole buckets that ended before `before`.
     pub(crate) fn forget(&mut self, before: TimestampMs) {
         let keep = before.as_ms() / BUCKET_MS;
+        self.kept_from = self.kept_from.max(keep);
         while let Some((bucket, _)) = self.buckets.get_min()
             && *bucket < keep
         {
@@ -45,10 +100,20 @@ impl<K: Hash + Eq + Clone, V: Clone> Recent<K, V> {
                 self.values.remove(&key);
             }
         }
+        if let Some(restored) = &self.restored
+            && restored.counts.range(self.kept_from..).next().is_none()
+        {
+            self.restored = None;
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.values.len()
+        let restored = self.restored.iter().flat_map(|r| &r.counts);
+        let restored: usize = restored
+            .filter(|(bucket, _)| **bucket >= self.kept_from)
+            .map(|(_, count)| count)
+            .sum();
+        self.values.len() + restored
     }
 }
 
@@ -125,5 +190,20 @@ mod tests {
         assert_eq!((tally.count(&"a"), tally.count(&"b")), (1, 1));
         tally.forget(TimestampMs::new(120_000));
         assert_eq!((tally.counts.len(), tally.buckets.len()), (0, 0));
+    }
+
+    #[test]
+    fn what_was_restored_is_forgotten_like_the_rest() {
+        let mut recent = Recent::from_entries(vec![("a", 1, 0), ("b", 2, 1)]);
+        recent.insert("c", 3, TimestampMs::new(60_000));
+        assert_eq!((recent.get(&"a"), recent.len()), (Some(&1), 3));
+        recent.forget(TimestampMs::new(60_000));
+        let mut held: Vec<_> = recent.entries().collect();
+        held.sort_unstable();
+        assert_eq!(held, [(&"b", &2, 1), (&"c", &3, 1)]);
+        assert_eq!((recent.get(&"a"), recent.len()), (None, 2));
+        recent.forget(TimestampMs::new(120_000));
+        assert_eq!((recent.get(&"b"), recent.len()), (None, 0));
+        assert!(recent.restored.is_none());
     }
 }

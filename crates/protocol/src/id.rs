@@ -31,6 +31,18 @@ impl EnvelopeId {
             .ok_or(IdError::NotUuid)
     }
 
+    /// Takes any RFC 9562 UUID, as [`EnvelopeId::lenient`] does.
+    ///
+    /// # Errors
+    /// The UUID is not of version 1 to 8.
+    pub fn from_uuid(uuid: Uuid) -> Result<EnvelopeId, IdError> {
+        if is_rfc_9562(uuid) {
+            Ok(EnvelopeId(uuid))
+        } else {
+            Err(IdError::NotUuid)
+        }
+    }
+
     /// The time inside a UUIDv7, milliseconds since the Unix epoch; `None` for other versions.
     pub fn unix_ms(&self) -> Option<u64> {
         if self.0.get_version_num() != 7 {
@@ -152,8 +164,11 @@ pub(crate) fn parse_canonical_uuid(text: &str) -> Option<Uuid> {
 
 fn parse_any_version(text: &str) -> Option<Uuid> {
     let uuid = parse_canonical_uuid(text)?;
-    let known = (1..=8).contains(&uuid.get_version_num());
-    (known && uuid.get_variant() == Variant::RFC4122).then_some(uuid)
+    is_rfc_9562(uuid).then_some(uuid)
+}
+
+fn is_rfc_9562(uuid: Uuid) -> bool {
+    (1..=8).contains(&uuid.get_version_num()) && uuid.get_variant() == Variant::RFC4122
 }
 
 macro_rules! lower_case_text {

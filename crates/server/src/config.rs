@@ -6,6 +6,7 @@
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use x811_ledger::snapshot::DEFAULT_EVERY_RECORDS;
 use x811_protocol::evm::{ChainId, EvmAddress};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::parameters::{
@@ -64,6 +65,8 @@ pub struct ServerConfig {
     pub lenient: Vec<Leniency>,
     /// Limits that decide.
     pub limits: Limits,
+    /// Records between two snapshots; at least 1. A start replays at most about as many.
+    pub snapshot_every_records: u64,
 }
 
 /// How long and how many connections may be open. They bound what a stranger can hold: a slow
@@ -200,6 +203,7 @@ impl ServerConfig {
             payer_binding: PayerBindingRule::Wallet,
             lenient: Vec::new(),
             limits: Limits::DEFAULT,
+            snapshot_every_records: DEFAULT_EVERY_RECORDS,
         }
     }
 
@@ -230,6 +234,9 @@ impl ServerConfig {
             return Err(ConfigError::TooShort { name, ms });
         }
         self.connections.validate()?;
+        if self.snapshot_every_records == 0 {
+            return Err(ConfigError::SnapshotEvery);
+        }
         self.network.validate()
     }
 
@@ -322,6 +329,9 @@ pub enum ConfigError {
     /// Limits under which no request could be served.
     #[error("a connection limit is 0, so nothing could be served: give 1 or more")]
     NoConnections,
+    /// A snapshot for no record at all.
+    #[error("a snapshot every 0 records would never end; give 1000 or more")]
+    SnapshotEvery,
     /// A name no PAYMENT could use.
     #[error("the network's name must be 1 to 32 of [a-z0-9-], such as base")]
     NetworkName,
@@ -375,7 +385,8 @@ mod tests {
     #[test]
     fn every_fault_has_its_sentence() {
         type Spoil = fn(&mut ServerConfig);
-        let table: [(Spoil, &str); 9] = [
+        let table: [(Spoil, &str); 10] = [
+            (|c| c.snapshot_every_records = 0, "every 0 records"),
             (
                 |c| {
                     c.open_reads = true;

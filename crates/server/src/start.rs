@@ -22,8 +22,9 @@ use x811_ledger::clock::{Clock, SystemClock};
 use x811_ledger::entropy::Entropy;
 use x811_ledger::port::LedgerStore as _;
 use x811_ledger::sequencer::{self, Opening};
+use x811_ledger::snapshot::Snapshots;
 use x811_protocol::event::LedgerOpened;
-use x811_store::{SqliteReadModel, SqliteStore};
+use x811_store::{FileSnapshots, SqliteReadModel, SqliteStore};
 use x811_watcher::checks::{CheckFailure, Misfit, verify_endpoint};
 use x811_watcher::rpc::{EndpointError, RpcLimits, RpcSource};
 use x811_watcher::{MemoryHeaderStore, WatchedNetwork, Watcher};
@@ -104,6 +105,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         identity: identity.opened.clone(),
         parameters: parameters.clone(),
         envelope_key: identity.envelope_key,
+        snapshots: Some(snapshots(&config)),
     };
     let (sequencer, ledger) = sequencer::open(
         store.clone(),
@@ -138,6 +140,14 @@ pub async fn start_with<C: Clock, E: Entropy>(
         ended: tokio::spawn(supervise(parts, stop.clone())),
         stop,
     })
+}
+
+fn snapshots(config: &ServerConfig) -> Snapshots {
+    Snapshots {
+        store: Arc::new(FileSnapshots::of(&config.data_dir)),
+        every_records: config.snapshot_every_records,
+        max_size: None,
+    }
 }
 
 /// The identity of the data directory; made with the first record, never after it.

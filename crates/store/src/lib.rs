@@ -1,4 +1,4 @@
-//! Where records and read rows live: SQLite.
+//! Where records and read rows live: SQLite; and snapshots: files.
 //!
 //! Bytes go in and come out as they are; no rule of the protocol is decided here. The ledger is
 //! written through [`SqliteStore`], rows for reading through [`SqliteReadModel`].
@@ -12,6 +12,7 @@
 //! | `ledger.db-wal` | the newest commits, not yet moved into `ledger.db` | never: it *is* part of the ledger until then |
 //! | `ledger.db-shm` | index of the WAL, made anew when it is missing | yes |
 //! | `read.db`, `read.db-wal`, `read.db-shm` | rows for reading | yes: they are rebuilt from the log |
+//! | `snapshots/<size>.x811` | the state after so many records, signed by the ledger; the last two | yes: a start then replays the whole log |
 //!
 //! The directory is made with mode 0700 and every file with mode 0600; what exists keeps its mode.
 //! To copy a ledger while nobody writes, copy `ledger.db` and `ledger.db-wal` together. While
@@ -31,6 +32,8 @@
 //! A commit is one SQLite transaction with `synchronous=FULL`: when it is answered, the WAL is on
 //! the disk. The read model uses `NORMAL`, for it can be rebuilt.
 
+mod snapshots;
 mod sqlite;
 
+pub use snapshots::FileSnapshots;
 pub use sqlite::{OpenError, SqliteLog, SqliteReadModel, SqliteStore, StoreError, UniqueKey};

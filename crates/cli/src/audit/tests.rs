@@ -61,6 +61,7 @@ async fn running(directory: &Path) -> Ledger<SqliteStore, SqliteReadModel, Manua
             lenient: Vec::new(),
         },
         envelope_key: key(1),
+        snapshots: None,
     };
     let (sequencer, ledger) = open(
         Arc::new(SqliteStore::open(directory).await.unwrap()),

@@ -9,6 +9,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use x811_ledger::answer::Answer;
 use x811_ledger::clock::{Clock as _, SystemClock};
 use x811_ledger::sequencer::{self, Ledger, Opening, Stopped};
+use x811_ledger::snapshot::Snapshots;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::evm::EvmAddress;
@@ -16,7 +17,7 @@ use x811_protocol::parameters::PayerBindingRule;
 use x811_server::entropy::SystemEntropy;
 use x811_server::keys::Identity;
 use x811_server::{NetworkConfig, RpcUrl, ServerConfig};
-use x811_store::{SqliteReadModel, SqliteStore};
+use x811_store::{FileSnapshots, SqliteReadModel, SqliteStore};
 
 use super::broken;
 use super::cpu::now;
@@ -59,6 +60,7 @@ impl BenchLedger {
             identity: identity.opened,
             parameters: config(directory).parameters(),
             envelope_key: identity.envelope_key,
+            snapshots: Some(Snapshots::new(Arc::new(FileSnapshots::of(directory)))),
         };
         let (sequencer, ledger) = sequencer::open(store, rows, clock, Arc::new(entropy), opening)
             .await

@@ -11,6 +11,8 @@ mod commit;
 mod handle;
 mod open;
 mod projector;
+mod rebuild;
+mod snapshots;
 
 pub use commit::Stopped;
 pub use handle::{Ledger, Readiness};
@@ -28,6 +30,7 @@ use crate::watch;
 use crate::world::World;
 use admission::Admitted;
 use projector::Batch;
+use snapshots::Saver;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch as channel};
@@ -76,6 +79,7 @@ pub struct Sequencer<S, C, E> {
     clock: Arc<LedgerClock<C>>,
     entropy: Arc<E>,
     notary: Arc<Notary>,
+    saver: Saver,
     world: World,
     waiting: VecDeque<Item>,
     items: mpsc::Receiver<Item>,
@@ -111,10 +115,12 @@ where
         self.sign(owed);
         loop {
             if self.waiting.is_empty() && !self.wait().await {
+                self.saver.finish(&self.world, self.clock.now()).await;
                 return Ok(());
             }
             self.take_what_is_there();
             self.round().await?;
+            self.saver.after_round(&self.world, self.clock.now());
             self.tick().await;
         }
     }

@@ -1,28 +1,26 @@
-//! Start: rebuild the world from the log, catch the rows up, and take note of the time away.
+//! Start: the world, and note of the time away.
 
 use super::admission::Admission;
 use super::projector;
+use super::rebuild::{Rebuilt, rebuild};
+use super::snapshots::Saver;
 use super::{Ledger, Readiness, Sequencer};
 use crate::clock::{Clock, LedgerClock};
 use crate::draft::Draft;
 use crate::entropy::Entropy;
 use crate::notice::Notary;
 use crate::port::{LedgerStore, NonceOutcome, ReadModel};
-use crate::projection;
-use crate::row::RowChange;
+use crate::snapshot::Snapshots;
 use crate::stream::Stream;
 use crate::world::{Fault, FirstAnswer, World};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
-use x811_eventlog::{AppendError, Break, ChainVerifier, EventLog, ReadError};
+use x811_eventlog::{AppendError, Break, ReadError};
 use x811_protocol::event::{Event, LedgerOpened, LedgerResumed};
 use x811_protocol::key::SecretKey;
 use x811_protocol::parameters::Parameters;
 use x811_protocol::time::TimestampMs;
-
-/// Records read at a time.
-const PAGE: usize = 1_024;
 
 /// Items that may wait for the sequencer.
 const QUEUE_ITEMS: usize = 4_096;
@@ -38,6 +36,8 @@ pub struct Opening {
     pub parameters: Parameters,
     /// Signs notices; the secret half of `identity.keys.envelope`.
     pub envelope_key: SecretKey,
+    /// Where snapshots lie, and how often one is taken; without it every start replays the log.
+    pub snapshots: Option<Snapshots>,
 }
 
 /// Why a ledger does not start.
@@ -99,11 +99,20 @@ where
     C: Clock,
     E: Entropy,
 {
-    let mut world = rebuild(&*store, &*read_model).await?;
+    let Rebuilt {
+        mut world,
+        snapshot_size,
+    } = rebuild(&*store, &*read_model, &opening).await?;
     let floor = TimestampMs::new(world.head().recorded_at_ms);
     let ledger_clock = Arc::new(LedgerClock::start(clock.clone(), floor));
     let now = ledger_clock.now();
     restore_nonces(&*store, &mut world, now).await?;
+    let saver = Saver::new(
+        opening.snapshots,
+        opening.envelope_key.clone(),
+        &opening.identity,
+        snapshot_size,
+    );
     let notary = Notary::new(opening.identity.did, opening.envelope_key);
     let networks: Vec<String> = opening
         .parameters
@@ -131,6 +140,7 @@ where
         ledger_clock,
         entropy,
         notary,
+        saver,
         world,
         networks,
     }))
@@ -143,6 +153,7 @@ struct Parts<S, R, C, E> {
     ledger_clock: Arc<LedgerClock<C>>,
     entropy: Arc<E>,
     notary: Notary,
+    saver: Saver,
     world: World,
     networks: Vec<String>,
 }
@@ -161,6 +172,7 @@ where
         ledger_clock,
         entropy,
         notary,
+        saver,
         world,
         networks,
     } = parts;
@@ -188,6 +200,7 @@ where
         clock: ledger_clock.clone(),
         entropy,
         notary: Arc::new(notary),
+        saver,
         world,
         waiting: VecDeque::new(),
         items: received,
@@ -212,48 +225,6 @@ where
         readiness: readiness_seen,
     };
     (sequencer, ledger)
-}
-
-/// Replays the log; the rows that are missing are written on the way.
-async fn rebuild<S: LedgerStore, R: ReadModel>(
-    store: &S,
-    read_model: &R,
-) -> Result<World, OpenError> {
-    let head = store.log().head().await?;
-    let mut applied = read_model.applied_size().await?;
-    if applied > head.size {
-        return Err(OpenError::RowsAhead {
-            rows: applied,
-            log: head.size,
-        });
-    }
-    let mut world = World::empty();
-    let mut chain = ChainVerifier::new();
-    while world.head().size < head.size {
-        let mut changes: Vec<RowChange> = Vec::new();
-        for record in store.log().read(world.head().size, PAGE).await? {
-            if let Some(broken) = chain.push(&record).into_iter().next() {
-                return Err(OpenError::Broken(broken));
-            }
-            let event = read_event(&record)?;
-            let touched = world.apply(&record, &event)?;
-            if record.position() >= applied {
-                changes.extend(projection::changes(&world, &record, &event, &touched));
-            }
-        }
-        if world.head().size > applied {
-            read_model
-                .apply(applied, world.head().size, changes)
-                .await?;
-            applied = world.head().size;
-        }
-    }
-    if let Some((size, frontier)) = store.frontier().await?
-        && (size != head.size || frontier != world.frontier().to_bytes())
-    {
-        return Err(OpenError::Tree);
-    }
-    Ok(world)
 }
 
 /// Reads a record's event.

@@ -5,6 +5,7 @@ use super::apply::Applying;
 use super::{Fault, Live, OwedNotice, World};
 use std::sync::Arc;
 use x811_protocol::code::Code;
+use x811_protocol::did::Did;
 use x811_protocol::event::Event;
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
@@ -167,13 +168,17 @@ impl World {
         self.change_agent(opening.initiator, |agent| {
             agent.open_requests = change(agent.open_requests);
         });
+        self.count_open_pair(pair, change);
+    }
+
+    pub(super) fn count_open_pair(&mut self, pair: (Did, Did), change: impl Fn(u64) -> u64) {
         match change(self.open_between(pair.0, pair.1)) {
             0 => self.open_pairs.remove(&pair),
             open => self.open_pairs.insert(pair, open),
         };
     }
 
-    fn index(&mut self, id: InteractionId, live: &Live) {
+    pub(super) fn index(&mut self, id: InteractionId, live: &Live) {
         if let Some(deadline) = live.state.deadline() {
             self.deadlines.insert((deadline, id));
         }

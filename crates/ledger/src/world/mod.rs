@@ -7,15 +7,18 @@
 //! to their parties, so memory follows live business only.
 
 mod apply;
+mod content;
 mod fault;
 mod interactions;
 
 pub use apply::Touched;
+pub(crate) use content::{Content, Sighted, StoredLive};
 pub use fault::Fault;
 
 use crate::agent::Agent;
 use crate::recent::{Recent, Tally};
 use imbl::{HashMap, OrdMap, OrdSet};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use x811_eventlog::{Frontier, Head};
 use x811_protocol::code::Code;
@@ -47,7 +50,8 @@ pub enum FirstAnswer {
 }
 
 /// A live interaction.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Live {
     /// Its state.
     pub state: State,
@@ -66,7 +70,8 @@ pub struct Live {
 }
 
 /// A notice that a party is owed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct OwedNotice {
     /// The interaction it is about.
     pub interaction: InteractionId,

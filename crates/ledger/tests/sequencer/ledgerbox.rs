@@ -10,6 +10,7 @@ use x811_ledger::answer::{Accepted, Answer};
 use x811_ledger::clock::ManualClock;
 use x811_ledger::memory::{CommitFault, MemoryReadModel, MemoryStore};
 use x811_ledger::sequencer::{Ledger, OpenError, Opening, Stopped, open};
+use x811_ledger::snapshot::{MemorySnapshots, Snapshots};
 use x811_protocol::code::Code;
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::event::{Event, LedgerKeys, LedgerOpened};
@@ -37,6 +38,9 @@ pub(crate) struct Ledgerbox {
     pub(crate) parameters: Parameters,
     pub(crate) entropy: Arc<SeededEntropy>,
     pub(crate) identity: Party,
+    pub(crate) snapshots: Arc<MemorySnapshots>,
+    pub(crate) snapshot_every_records: u64,
+    pub(crate) snapshot_max_size: Option<u64>,
     running: Option<Running>,
 }
 
@@ -73,6 +77,9 @@ impl Ledgerbox {
             base: Base::default(),
             parameters,
             identity: Party::new(&entropy, start),
+            snapshots: Arc::new(MemorySnapshots::new()),
+            snapshot_every_records: 7,
+            snapshot_max_size: None,
             entropy,
             running: None,
         };
@@ -83,27 +90,15 @@ impl Ledgerbox {
     /// Starts the ledger on what is stored.
     pub(crate) async fn start(&mut self) -> Result<(), OpenError> {
         assert!(self.running.is_none(), "it is running");
-        let other = |seed| {
-            Party::new(&SeededEntropy::new(seed), self.now())
-                .key
-                .public()
-        };
-        let identity = LedgerOpened {
-            log_id: log_id(),
-            did: self.identity.did,
-            origin: "ledger.example/x811".to_owned(),
-            keys: LedgerKeys {
-                envelope: self.identity.key.public(),
-                checkpoint: other(1),
-                receipt: other(2),
-            },
-            format: 1,
-            rules_version: 1,
-        };
         let opening = Opening {
-            identity,
+            identity: self.opened(),
             parameters: self.parameters.clone(),
             envelope_key: self.identity.key.clone(),
+            snapshots: Some(Snapshots {
+                store: self.snapshots.clone(),
+                every_records: self.snapshot_every_records,
+                max_size: self.snapshot_max_size,
+            }),
         };
         let (sequencer, ledger) = open(
             self.store.clone(),
@@ -117,6 +112,27 @@ impl Ledgerbox {
         self.running = Some(Running { ledger, task });
         self.settle().await;
         Ok(())
+    }
+
+    /// What position 0 says.
+    pub(crate) fn opened(&self) -> LedgerOpened {
+        let other = |seed| {
+            Party::new(&SeededEntropy::new(seed), self.now())
+                .key
+                .public()
+        };
+        LedgerOpened {
+            log_id: log_id(),
+            did: self.identity.did,
+            origin: "ledger.example/x811".to_owned(),
+            keys: LedgerKeys {
+                envelope: self.identity.key.public(),
+                checkpoint: other(1),
+                receipt: other(2),
+            },
+            format: 1,
+            rules_version: 1,
+        }
     }
 
     /// The process dies where it stands.

@@ -30,5 +30,6 @@ mod quotas;
 mod random;
 mod routing;
 mod settlement;
+mod snapshots;
 mod standing;
 mod writers;

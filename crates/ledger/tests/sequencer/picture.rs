@@ -8,6 +8,7 @@ use x811_ledger::agent::Agent;
 use x811_ledger::memory::{MemoryReadModel, Rows};
 use x811_ledger::port::{LedgerStore, ReadModel};
 use x811_ledger::projection;
+use x811_ledger::snapshot;
 use x811_ledger::world::{FirstAnswer, Live, OwedNotice, World};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
@@ -40,7 +41,7 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    fn of(world: &World, events: &[(Record, Event)]) -> Picture {
+    pub(crate) fn of(world: &World, events: &[(Record, Event)]) -> Picture {
         let mut agents = BTreeMap::new();
         let mut routes = Vec::new();
         let mut nonces = BTreeMap::new();
@@ -95,7 +96,7 @@ impl Picture {
 
 impl Picture {
     /// Compares member by member, so that a difference is named.
-    fn assert_equals(&self, expected: &Picture) {
+    pub(crate) fn assert_equals(&self, expected: &Picture) {
         assert_eq!(self.head, expected.head, "head");
         assert_eq!(self.frontier, expected.frontier, "frontier");
         assert_eq!(self.rules_version, expected.rules_version, "rules_version");
@@ -169,6 +170,9 @@ impl Ledgerbox {
         let (world, rows) = replay(&events).await;
         let live = self.ledger().world();
         Picture::of(&live, &events).assert_equals(&Picture::of(&world, &events));
+        let bytes = snapshot::encode(&live, self.ledger().now(), &self.identity.key).unwrap();
+        let snapshot = snapshot::decode(&bytes, &self.opened()).unwrap();
+        assert_eq!(snapshot::check(&world, &snapshot), [], "a snapshot of it");
         assert_eq!(self.rows.rows(), rows, "rows are what the log adds up to");
         assert_counts(&live, &events);
         let frontier = self.store.frontier().await.unwrap();

@@ -5,6 +5,7 @@ use crate::base::{BASE, Base, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC};
 use crate::ledgerbox::Ledgerbox;
 use crate::party::Account;
+use crate::snapshots::assert_every_cut_holds;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -370,6 +371,11 @@ enum Before {
 }
 
 async fn tell(before: Before, acts: &[Act]) {
+    live_through(before, acts).await.end().await;
+}
+
+/// Lives through it and checks on the way.
+async fn live_through(before: Before, acts: &[Act]) -> Story {
     let mut story = Story::begin().await;
     let prologue = match before {
         Before::Nothing => vec![],
@@ -394,7 +400,7 @@ async fn tell(before: Before, acts: &[Act]) {
             story.check().await;
         }
     }
-    story.end().await;
+    story
 }
 
 fn runs_true(before: Before, acts: &[Act]) {
@@ -434,5 +440,34 @@ proptest! {
     #[test]
     fn lc_1_the_log_adds_up_whatever_happens_after_crashes(acts in acts()) {
         runs_true(Before::Crashes, &acts);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 16,
+        failure_persistence: None,
+        max_shrink_iters: 100,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn lc_1_a_snapshot_at_any_record_stands_for_the_log_before_it(
+        before in prop_oneof![
+            Just(Before::Nothing),
+            Just(Before::Rivals),
+            Just(Before::Blindness),
+            Just(Before::Crashes),
+        ],
+        acts in acts(),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let story = live_through(before, &acts).await;
+            story.ledgerbox.settle().await;
+            assert_every_cut_holds(&story.ledgerbox).await;
+        });
     }
 }

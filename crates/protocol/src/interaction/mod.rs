@@ -9,6 +9,7 @@
 //! | `clock` | what downtime and blindness do to its clocks |
 //! | [`claim`] | which transfers pay |
 //! | `evolve` | what a record makes of the state |
+//! | `stored` | the state outside of memory |
 //!
 //! Sources: AE-9…37, AE-98…105, AX-1…20, design.md section 7, ledger-contract.md section 5.
 
@@ -20,6 +21,7 @@ mod message;
 mod outline;
 mod settlement;
 mod state;
+mod stored;
 pub mod table;
 
 pub use context::{Context, Input, ProviderView};

@@ -10,6 +10,7 @@ use crate::money::MicroUsdc;
 use crate::observation::{Block, NetworkHead};
 use crate::parameters::Parameters;
 use crate::time::TimestampMs;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Names of the ten states (AE-9).
@@ -92,7 +93,8 @@ impl std::fmt::Display for StateName {
 }
 
 /// An envelope of the interaction and the record that holds it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RecordRef {
     /// The envelope.
     pub envelope: EnvelopeId,
@@ -103,7 +105,8 @@ pub struct RecordRef {
 }
 
 /// What the REQUEST fixed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Opening {
     /// The interaction (AX-1).
     pub id: InteractionId,
@@ -113,14 +116,17 @@ pub struct Opening {
     pub provider: Did,
     /// The most the initiator will pay, fee included.
     pub max_budget: MicroUsdc,
-    /// The parameters it keeps to its end.
+    /// The parameters it keeps to its end. Not in the stored form: see
+    /// [`State::with_parameters`].
+    #[serde(skip, default = "super::stored::not_restored")]
     pub parameters: Arc<Parameters>,
     /// The REQUEST.
     pub record: RecordRef,
 }
 
 /// What the OFFER fixed; binding (AE-67).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Offer {
     /// Hash that the ACCEPT must repeat.
     pub offer_hash: Digest,
@@ -137,7 +143,8 @@ pub struct Offer {
 }
 
 /// When an OFFER ends: the part the ledger counts moves with downtime, the signed part never does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct OfferDeadline {
     /// Receipt plus the ledger's window.
     pub ledger: TimestampMs,
@@ -153,7 +160,8 @@ impl OfferDeadline {
 }
 
 /// What the ACCEPT fixed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Acceptance {
     /// When it was recorded.
     pub at: TimestampMs,
@@ -164,7 +172,8 @@ pub struct Acceptance {
 }
 
 /// What the RESULT fixed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Delivery {
     /// Hash that the VERIFY must repeat.
     pub result_hash: Digest,
@@ -173,7 +182,8 @@ pub struct Delivery {
 }
 
 /// Everything agreed once the ACCEPT is in.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Deal {
     /// From the REQUEST.
     pub opening: Opening,
@@ -187,7 +197,8 @@ pub struct Deal {
 pub type PaymentRecord = RecordRef;
 
 /// A transaction the initiator declared as payment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Declared {
     /// Which transaction.
     pub tx_hash: TxHash,
@@ -200,7 +211,8 @@ pub struct Declared {
 }
 
 /// How a declared transaction stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Standing {
     /// In no block yet.
     Unseen,
@@ -211,7 +223,8 @@ pub enum Standing {
 }
 
 /// Where the schedule of AE-104 stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Schedule {
     /// Inside the confirmation window.
     Confirmation {
@@ -228,7 +241,8 @@ pub enum Schedule {
 }
 
 /// A payment being watched.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Settlement {
     /// Name of the network.
     pub network: String,
@@ -249,7 +263,8 @@ pub struct Settlement {
 }
 
 /// Inside `verified`: before or after the first PAYMENT.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Stage {
     /// No PAYMENT yet.
     Awaiting {
@@ -261,7 +276,8 @@ pub enum Stage {
 }
 
 /// How a completed interaction was paid.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Completion {
     /// The transfers that paid.
     pub claims: Vec<Claim>,
@@ -272,7 +288,8 @@ pub struct Completion {
 }
 
 /// What stays known of an interaction that ended unpaid.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Closing {
     /// From the REQUEST.
     pub opening: Opening,
@@ -283,7 +300,8 @@ pub struct Closing {
 }
 
 /// The state of an interaction.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum State {
     /// REQUEST recorded.
     Pending {

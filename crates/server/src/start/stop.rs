@@ -11,8 +11,11 @@ use x811_store::{SqliteReadModel, SqliteStore};
 /// How long requests that were taken may still take.
 const REQUESTS_GRACE: Duration = Duration::from_secs(5);
 
-/// How long the ledger may take to write what it has and to close its files.
+/// How long the watcher may take to end, and the ledger to close its files.
 const LEDGER_GRACE: Duration = Duration::from_secs(2);
+
+/// How long the ledger may take for its last commits and its last snapshot.
+const SNAPSHOT_GRACE: Duration = Duration::from_secs(5);
 
 /// How often is looked whether the projection has let go of the rows.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -107,11 +110,11 @@ async fn last_look(mut watcher: JoinHandle<()>) -> Result<(), RunError> {
 
 /// The sequencer ends by itself once nobody can send it anything.
 async fn last_commits(mut sequencer: JoinHandle<Result<(), Stopped>>) -> Result<(), RunError> {
-    match tokio::time::timeout(LEDGER_GRACE, &mut sequencer).await {
+    match tokio::time::timeout(SNAPSHOT_GRACE, &mut sequencer).await {
         Ok(ended) => flat(ended),
         Err(_) => {
-            // What was acknowledged is durable; the rest was not acknowledged.
-            tracing::warn!("the ledger is ended with requests still open");
+            // What was acknowledged is durable; a snapshot half written is ignored.
+            tracing::warn!("the ledger is ended with requests or its snapshot still open");
             sequencer.abort();
             Ok(())
         }

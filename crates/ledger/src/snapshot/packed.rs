@@ -1,0 +1,112 @@
+//! What was seen lately, in rows of fixed width, bucket by bucket: a million of them are read in
+//! the time a few thousand lines of JSON take.
+
+use super::Rejection;
+use crate::world::FirstAnswer;
+use std::collections::BTreeMap;
+use uuid::Uuid;
+use x811_protocol::code::Code;
+use x811_protocol::digest::Digest;
+use x811_protocol::id::EnvelopeId;
+
+const NONCE_BYTES: usize = 41;
+const ID_BYTES: usize = 24;
+/// Number of the bucket and how many rows follow, 8 bytes each.
+const BUCKET_BYTES: usize = 16;
+
+const RECORD: u8 = 0;
+const REFUSED: u8 = 1;
+/// What the text of every code begins with.
+const CODE_PREFIX: &str = "X811-";
+
+/// Tag, kind of answer, position of the record or digits of the code.
+pub(super) fn nonces(entries: &[(Digest, FirstAnswer, u64)]) -> Vec<u8> {
+    packed(entries, |(tag, answer, _), out| {
+        out.extend(tag.as_bytes());
+        let (kind, value) = match answer {
+            FirstAnswer::Record(position) => (RECORD, *position),
+            FirstAnswer::Refused(code) => (REFUSED, digits(*code)),
+        };
+        out.push(kind);
+        out.extend(value.to_be_bytes());
+    })
+}
+
+/// UUID, position.
+pub(super) fn envelope_ids(entries: &[(EnvelopeId, u64, u64)]) -> Vec<u8> {
+    packed(entries, |(id, position, _), out| {
+        out.extend(id.uuid().as_bytes());
+        out.extend(position.to_be_bytes());
+    })
+}
+
+pub(super) fn read_nonces(bytes: &[u8]) -> Result<Vec<(Digest, FirstAnswer, u64)>, Rejection> {
+    unpacked::<NONCE_BYTES, _>(bytes, |row, bucket| {
+        let (tag, rest) = row.split_first_chunk::<32>()?;
+        let (kind, value) = rest.split_first()?;
+        let value = u64::from_be_bytes(value.try_into().ok()?);
+        let answer = match *kind {
+            RECORD => FirstAnswer::Record(value),
+            REFUSED => FirstAnswer::Refused(format!("{CODE_PREFIX}{value:04}").parse().ok()?),
+            _ => return None,
+        };
+        Some((Digest::from_bytes(*tag), answer, bucket))
+    })
+}
+
+pub(super) fn read_envelope_ids(bytes: &[u8]) -> Result<Vec<(EnvelopeId, u64, u64)>, Rejection> {
+    unpacked::<ID_BYTES, _>(bytes, |row, bucket| {
+        let (id, position) = row.split_first_chunk::<16>()?;
+        let id = EnvelopeId::from_uuid(Uuid::from_bytes(*id)).ok()?;
+        Some((id, u64::from_be_bytes(position.try_into().ok()?), bucket))
+    })
+}
+
+fn digits(code: Code) -> u64 {
+    let text = code.as_str().trim_start_matches(CODE_PREFIX);
+    // A code of another shape is read back as none, so that such a snapshot would be refused.
+    text.parse().unwrap_or(u64::MAX)
+}
+
+fn packed<K, V>(entries: &[(K, V, u64)], row: impl Fn(&(K, V, u64), &mut Vec<u8>)) -> Vec<u8> {
+    let mut buckets: BTreeMap<u64, (u64, Vec<u8>)> = BTreeMap::new();
+    for entry in entries {
+        let (count, rows) = buckets.entry(entry.2).or_default();
+        *count += 1;
+        row(entry, rows);
+    }
+    let mut out = Vec::new();
+    for (bucket, (count, rows)) in buckets {
+        out.extend(bucket.to_be_bytes());
+        out.extend(count.to_be_bytes());
+        out.extend(rows);
+    }
+    out
+}
+
+fn unpacked<const ROW_BYTES: usize, T>(
+    mut bytes: &[u8],
+    row: impl Fn(&[u8; ROW_BYTES], u64) -> Option<T>,
+) -> Result<Vec<T>, Rejection> {
+    let broken = || Rejection::Unreadable("a table of what was seen lately is broken".to_owned());
+    let mut entries = Vec::with_capacity(bytes.len() / ROW_BYTES);
+    while !bytes.is_empty() {
+        let (head, rest) = bytes
+            .split_first_chunk::<BUCKET_BYTES>()
+            .ok_or_else(broken)?;
+        let (bucket, count) = head.split_at(8);
+        let bucket = u64::from_be_bytes(bucket.try_into().map_err(|_| broken())?);
+        let count = u64::from_be_bytes(count.try_into().map_err(|_| broken())?);
+        let length = usize::try_from(count)
+            .ok()
+            .and_then(|count| count.checked_mul(ROW_BYTES));
+        let (rows, rest) = length
+            .and_then(|length| rest.split_at_checked(length))
+            .ok_or_else(broken)?;
+        for one in rows.as_chunks::<ROW_BYTES>().0 {
+            entries.push(row(one, bucket).ok_or_else(broken)?);
+        }
+        bytes = rest;
+    }
+    Ok(entries)
+}

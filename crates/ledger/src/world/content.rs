@@ -1,0 +1,193 @@
+//! The world taken apart into what cannot be worked out again, and put together from it.
+//!
+//! Routes, deadlines, watched transactions and open pairs follow from the live interactions; the
+//! last ended interaction is of interest for one record only; heads are seen and refusals counted
+//! by the running ledger alone.
+
+use super::{FirstAnswer, Live, OwedNotice, Sight, World};
+use crate::agent::Agent;
+use crate::recent::Recent;
+use std::collections::HashMap;
+use std::sync::Arc;
+use x811_eventlog::{Frontier, Head};
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
+use x811_protocol::event::{LedgerOpened, RulesChanged};
+use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::parameters::Parameters;
+use x811_protocol::time::TimestampMs;
+
+/// What a world is made of, in no particular order.
+#[derive(Debug)]
+pub(crate) struct Content {
+    pub(crate) head: Head,
+    pub(crate) frontier: Frontier,
+    pub(crate) identity: Option<Arc<LedgerOpened>>,
+    pub(crate) rules: RulesChanged,
+    pub(crate) parameters: Vec<(u64, Arc<Parameters>)>,
+    pub(crate) ledger_seq: u64,
+    pub(crate) networks: Vec<Sighted>,
+    pub(crate) agents: Vec<(Did, Arc<Agent>)>,
+    pub(crate) interactions: Vec<StoredLive>,
+    pub(crate) watched_revision: u64,
+    pub(crate) owed: Vec<(u64, Did, OwedNotice)>,
+    /// With the numbers of their buckets of time.
+    pub(crate) nonces: Vec<(Digest, FirstAnswer, u64)>,
+    /// With the numbers of their buckets of time.
+    pub(crate) envelope_ids: Vec<(EnvelopeId, u64, u64)>,
+}
+
+/// A network's name, next place in its stream, and since when it is blind.
+pub(crate) type Sighted = (String, u64, Option<TimestampMs>);
+
+/// A live interaction and the position of the parameters it was opened under.
+pub(crate) type StoredLive = (InteractionId, u64, Arc<Live>);
+
+/// Parts that do not make a world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ContentError {
+    /// An interaction names parameters that are not among them.
+    #[error("interaction {0} was opened under parameters that are not there")]
+    NoParameters(InteractionId),
+    /// The tree is not as long as the log.
+    #[error("the tree has {tree} leaves, the log {log} records")]
+    TreeSize {
+        /// Leaves.
+        tree: u64,
+        /// Records.
+        log: u64,
+    },
+}
+
+impl World {
+    /// Takes the world apart.
+    pub(crate) fn content(&self) -> Content {
+        // Every member is named: a new one must be decided on.
+        let World {
+            head,
+            frontier,
+            identity,
+            rules,
+            parameters,
+            ledger_seq,
+            networks,
+            agents,
+            interactions,
+            ended: _,
+            open_pairs: _,
+            routes: _,
+            deadlines: _,
+            declared: _,
+            watched_revision,
+            owed,
+            nonces,
+            refusals: _,
+            envelope_ids,
+        } = self;
+        let positions: HashMap<*const Parameters, u64> = parameters
+            .iter()
+            .map(|(position, shared)| (Arc::as_ptr(shared), *position))
+            .collect();
+        let opened_under = |live: &Live| {
+            let parameters = Arc::as_ptr(&live.state.opening().parameters);
+            // Unknown parameters cannot be restored, so that such a snapshot would be refused.
+            positions.get(&parameters).copied().unwrap_or(u64::MAX)
+        };
+        Content {
+            head: *head,
+            frontier: frontier.clone(),
+            identity: identity.clone(),
+            rules: *rules,
+            parameters: parameters.iter().map(|(p, q)| (*p, q.clone())).collect(),
+            ledger_seq: *ledger_seq,
+            networks: networks
+                .iter()
+                .map(|(name, sight)| (name.clone(), sight.next_seq, sight.blind_since))
+                .collect(),
+            agents: agents.iter().map(|(did, a)| (*did, a.clone())).collect(),
+            interactions: interactions
+                .iter()
+                .map(|(id, live)| (*id, opened_under(live), live.clone()))
+                .collect(),
+            watched_revision: *watched_revision,
+            owed: owed
+                .iter()
+                .map(|((cause, to), notice)| (*cause, *to, *notice))
+                .collect(),
+            nonces: nonces.entries().map(|(k, v, b)| (*k, *v, b)).collect(),
+            envelope_ids: envelope_ids
+                .entries()
+                .map(|(k, v, b)| (*k, *v, b))
+                .collect(),
+        }
+    }
+
+    /// Puts a world together.
+    pub(crate) fn from_content(content: Content) -> Result<World, ContentError> {
+        if content.frontier.size() != content.head.size {
+            return Err(ContentError::TreeSize {
+                tree: content.frontier.size(),
+                log: content.head.size,
+            });
+        }
+        let (nonces, envelope_ids) = (content.nonces, content.envelope_ids);
+        let (nonces, envelope_ids) = rayon::join(
+            || Recent::from_entries(nonces),
+            || Recent::from_entries(envelope_ids),
+        );
+        let mut world = World {
+            head: content.head,
+            frontier: content.frontier,
+            identity: content.identity,
+            rules: content.rules,
+            parameters: content.parameters.into_iter().collect(),
+            ledger_seq: content.ledger_seq,
+            networks: content.networks.into_iter().map(sight).collect(),
+            agents: content.agents.into_iter().collect(),
+            owed: content
+                .owed
+                .into_iter()
+                .map(|(cause, to, notice)| ((cause, to), notice))
+                .collect(),
+            nonces,
+            envelope_ids,
+            ..World::empty()
+        };
+        for (id, position, live) in content.interactions {
+            world.put_back(id, position, live)?;
+        }
+        world.watched_revision = content.watched_revision;
+        Ok(world)
+    }
+
+    fn put_back(
+        &mut self,
+        id: InteractionId,
+        opened_under: u64,
+        live: Arc<Live>,
+    ) -> Result<(), ContentError> {
+        let parameters = self.parameters.get(&opened_under).cloned();
+        let parameters = parameters.ok_or(ContentError::NoParameters(id))?;
+        let mut live = Arc::unwrap_or_clone(live);
+        live.state = live.state.with_parameters(parameters);
+        if !live.state.name().is_terminal() {
+            let opening = live.state.opening();
+            self.count_open_pair((opening.initiator, opening.provider), |open| open + 1);
+        }
+        for envelope in &live.envelopes {
+            self.routes.insert(*envelope, id);
+        }
+        self.index(id, &live);
+        self.interactions.insert(id, Arc::new(live));
+        Ok(())
+    }
+}
+
+fn sight((name, next_seq, blind_since): Sighted) -> (String, Sight) {
+    let sight = Sight {
+        next_seq,
+        blind_since,
+        head: None,
+    };
+    (name, sight)
+}

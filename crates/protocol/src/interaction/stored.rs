@@ -1,0 +1,59 @@
+//! The state outside of memory, as a snapshot of a ledger keeps it.
+//!
+//! Interactions share the parameters they were opened under; the stored form leaves them out, and
+//! whoever reads it puts the shared ones back.
+
+use super::{Deal, Opening, State};
+use crate::parameters::{Limits, Parameters, PayerBindingRule, Windows};
+use std::sync::{Arc, LazyLock};
+
+/// Stands where parameters have not been put back: no payment can be made under them.
+static NOT_RESTORED: LazyLock<Arc<Parameters>> = LazyLock::new(|| {
+    Arc::new(Parameters {
+        windows: Windows::AEEP,
+        looks_ms: [0; 4],
+        networks: Vec::new(),
+        payer_binding: PayerBindingRule::Wallet,
+        limits: Limits::DEFAULT,
+        lenient: Vec::new(),
+    })
+});
+
+pub(super) fn not_restored() -> Arc<Parameters> {
+    NOT_RESTORED.clone()
+}
+
+impl State {
+    /// A state that was read from its stored form, under the parameters it was opened under.
+    #[must_use]
+    pub fn with_parameters(mut self, parameters: Arc<Parameters>) -> State {
+        self.opening_mut().parameters = parameters;
+        self
+    }
+
+    fn opening_mut(&mut self) -> &mut Opening {
+        match self {
+            State::Pending { opening, .. } | State::Offered { opening, .. } => opening,
+            State::Accepted {
+                deal: Deal { opening, .. },
+                ..
+            }
+            | State::Delivered {
+                deal: Deal { opening, .. },
+                ..
+            }
+            | State::Verified {
+                deal: Deal { opening, .. },
+                ..
+            }
+            | State::Completed {
+                deal: Deal { opening, .. },
+                ..
+            } => opening,
+            State::Expired(closing)
+            | State::Rejected(closing)
+            | State::Disputed(closing)
+            | State::Failed(closing) => &mut closing.opening,
+        }
+    }
+}
