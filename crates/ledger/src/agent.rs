@@ -4,13 +4,14 @@ use crate::quota;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{AgentRegistered, Event, LedgerOpened};
+use x811_protocol::document::DidDocument;
+use x811_protocol::event::{AgentRegistered, Event, KeyRotated, LedgerOpened};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::key::{AgentKey, Profile, PublicKey};
 use x811_protocol::time::TimestampMs;
 use x811_protocol::wallet::Wallet;
 
-/// Status of a DID (AX-31).
+/// Status of a DID as its stream says it (AX-31).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -22,13 +23,27 @@ pub enum Status {
     Revoked,
 }
 
-impl Status {
+/// What a DID counts as at some moment: its status, and whether its time is over (AX-31).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It may act.
+    Active,
+    /// It asked to be left out for a while.
+    Deactivated,
+    /// It is active but past the expiry it registered.
+    Expired,
+    /// It never comes back.
+    Revoked,
+}
+
+impl Standing {
     /// The word shown.
     pub fn as_str(self) -> &'static str {
         match self {
-            Status::Active => "active",
-            Status::Deactivated => "deactivated",
-            Status::Revoked => "revoked",
+            Standing::Active => "active",
+            Standing::Deactivated => "deactivated",
+            Standing::Expired => "expired",
+            Standing::Revoked => "revoked",
         }
     }
 }
@@ -45,8 +60,12 @@ pub struct Agent {
     pub capabilities: Arc<[String]>,
     /// SHA-256 of its canonical DID document.
     pub document_digest: Digest,
-    /// Whether it may act.
+    /// What it asked to be.
     pub status: Status,
+    /// The moment after which it counts as expired, if there is one (AX-31).
+    pub expires_at_ms: Option<TimestampMs>,
+    /// Position of the record whose body holds its present DID document.
+    pub document_position: u64,
     /// When it registered.
     pub registered_at_ms: TimestampMs,
     /// Position of the record that registered it.
@@ -68,18 +87,23 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// What a registration makes of an unknown DID.
+    /// What a registration makes of an unknown DID; `None` for one without keys or with too many.
     pub(crate) fn registered(
         registered: &AgentRegistered,
         position: u64,
         at: TimestampMs,
-    ) -> Agent {
-        Agent {
+    ) -> Option<Agent> {
+        if !(1..=DidDocument::MAX_KEYS).contains(&registered.keys.len()) {
+            return None;
+        }
+        Some(Agent {
             keys: registered.keys.clone().into(),
             wallets: registered.wallets.clone().into(),
             capabilities: registered.capabilities.clone().into(),
             document_digest: registered.document_digest,
             status: Status::Active,
+            expires_at_ms: registered.expires_at_ms,
+            document_position: position,
             registered_at_ms: at,
             position,
             identity_seq: 1,
@@ -89,7 +113,7 @@ impl Agent {
             open_requests: 0,
             accepted_bytes: 0,
             accepted_day: 0,
-        }
+        })
     }
 
     /// The ledger's own identity, registered by the log's first record (AX-32).
@@ -104,6 +128,8 @@ impl Agent {
             capabilities: Arc::new([]),
             document_digest: Digest::ZERO,
             status: Status::Active,
+            expires_at_ms: None,
+            document_position: position,
             registered_at_ms: at,
             position,
             identity_seq: 0,
@@ -116,30 +142,29 @@ impl Agent {
         }
     }
 
-    /// The agent after a later event of its stream; `None` when the event does not belong there.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "refuses every other event")]
-    pub(crate) fn after(&self, event: &Event) -> Option<Agent> {
-        if self.status == Status::Revoked {
-            return None;
-        }
+    /// The agent after a later event of its stream, recorded at `position`; `None` when the event
+    /// does not belong there. Whether the DID had expired is the decision's to look at.
+    pub(crate) fn after(&self, event: &Event, position: u64) -> Option<Agent> {
         let mut agent = self.clone();
         agent.identity_seq += 1;
-        match event {
-            Event::AgentUpdated(updated) => {
+        match (self.status, event) {
+            (Status::Active, Event::AgentUpdated(updated)) => {
                 agent.wallets = updated.wallets.clone().into();
                 agent.capabilities = updated.capabilities.clone().into();
+                agent.expires_at_ms = updated.expires_at_ms;
                 agent.document_digest = updated.document_digest;
+                agent.document_position = position;
             }
-            Event::KeyRotated(rotated) => {
-                let mut keys = agent.keys.to_vec();
-                let old = keys.iter_mut().find(|known| known.key == rotated.old_key)?;
-                *old = rotated.new_key;
-                agent.keys = keys.into();
+            (Status::Active, Event::KeyRotated(rotated)) => {
+                agent.keys = self.with_key_replaced(rotated)?;
                 agent.document_digest = rotated.document_digest;
+                agent.document_position = position;
             }
-            Event::AgentDeactivated(_) => agent.status = Status::Deactivated,
-            Event::AgentReactivated(_) => agent.status = Status::Active,
-            Event::AgentRevoked(_) => agent.status = Status::Revoked,
+            (Status::Active, Event::AgentDeactivated(_)) => agent.status = Status::Deactivated,
+            (Status::Deactivated, Event::AgentReactivated(_)) => agent.status = Status::Active,
+            (Status::Active | Status::Deactivated, Event::AgentRevoked(_)) => {
+                agent.status = Status::Revoked;
+            }
             _ => return None,
         }
         Some(agent)
@@ -158,6 +183,27 @@ impl Agent {
             self.accepted_bytes
         } else {
             0
+        }
+    }
+
+    fn with_key_replaced(&self, rotated: &KeyRotated) -> Option<Arc<[AgentKey]>> {
+        if self.key(&rotated.new_key.key).is_some() {
+            return None;
+        }
+        let mut keys = self.keys.to_vec();
+        let old = keys.iter_mut().find(|known| known.key == rotated.old_key)?;
+        *old = rotated.new_key;
+        Some(keys.into())
+    }
+
+    /// What it counts as at `at`.
+    pub fn standing(&self, at: TimestampMs) -> Standing {
+        let expired = self.expires_at_ms.is_some_and(|expires| at > expires);
+        match self.status {
+            Status::Revoked => Standing::Revoked,
+            Status::Deactivated => Standing::Deactivated,
+            Status::Active if expired => Standing::Expired,
+            Status::Active => Standing::Active,
         }
     }
 

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`submission`] | the half of a message's way that needs no order: parse, verify, read |
 //! | `turn`, `watch` | the half that does: messages, observations, time, on a draft |
+//! | `registry`, [`agent`] | who may ask what of the registry, and what a DID's records add up to |
 //! | [`world`], `draft` | what the log adds up to, and what a batch would make of it |
 //! | `sequencer` | the one task that owns both, and group commits |
 //! | [`notice`] | what the ledger tells parties, signed |
@@ -29,6 +30,7 @@ pub mod port;
 pub mod projection;
 mod quota;
 mod recent;
+mod registry;
 pub mod row;
 pub mod sequencer;
 pub mod snapshot;

@@ -11,6 +11,7 @@ use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::facts::Facts;
 use x811_protocol::parameters::Limits;
+use x811_protocol::payload::registry::Verb;
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::time::TimestampMs;
 
@@ -42,6 +43,20 @@ pub(crate) fn message(
         opening(world, limits, message.from, message.to)?;
     }
     body(world, limits, message, now)
+}
+
+/// Whether a message to the registry may be recorded. A DID can always be revoked: its key may be in
+/// foreign hands.
+pub(crate) fn registry(
+    world: &World,
+    message: &AcceptedHeader,
+    verb: Verb,
+    now: TimestampMs,
+) -> Result<(), Refusal> {
+    match (verb, limits(world)) {
+        (Verb::Revoke, _) | (_, None) => Ok(()),
+        (_, Some(limits)) => body(world, limits, message, now),
+    }
 }
 
 /// Open interactions, per initiator and per pair.

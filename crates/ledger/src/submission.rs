@@ -1,32 +1,28 @@
 //! The first half of a message's way: everything that needs no order. Runs in parallel, before the
 //! sequencer; what it finds is checked again at the message's turn.
 
-use crate::agent::{Agent, Status};
+use crate::agent::{Agent, Standing};
 use crate::world::World;
 use std::sync::Arc;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::{
-    AcceptedHeader, EnvelopeRules, MessageType, ParsedEnvelope, VerifiedEnvelope, check_times,
-    verify,
+    AcceptedHeader, EnvelopeRules, ParsedEnvelope, VerifiedEnvelope, check_times, verify,
 };
 use x811_protocol::facts::Facts;
 use x811_protocol::parameters::{Leniency, Parameters};
-use x811_protocol::payload::registration::Registration;
+use x811_protocol::payload::registry::{Operation, Registration, Verb};
 use x811_protocol::payload::{self, PayloadRules};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::time::TimestampMs;
-
-/// The message that registers a DID (ledger-contract.md section 4).
-pub const REGISTER: &str = "x811.registry/register";
 
 /// What an authentic message says.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
     /// One of the eight core messages, or a custom one.
     Facts(Facts),
-    /// A registration.
-    Register(Box<Registration>),
+    /// What is asked of the registry.
+    Registry(Operation),
 }
 
 /// An authentic message, waiting for its turn.
@@ -59,6 +55,14 @@ pub(crate) fn receive(
     authenticate(parsed, world, parameters, now).map_err(|refusal| refusal.related_to(id))
 }
 
+/// Whether a verdict rests on who is registered and with which keys, so that it may be another one
+/// in a newer world (AX-29).
+pub(crate) fn deserves_fresh_look(verdict: &Result<Submission, Refusal>) -> bool {
+    let refused = verdict.as_ref().err();
+    refused
+        .is_some_and(|refusal| matches!(refusal.code, Code::SignatureInvalid | Code::DidNotFound))
+}
+
 fn authenticate(
     parsed: ParsedEnvelope,
     world: &World,
@@ -66,36 +70,56 @@ fn authenticate(
     now: TimestampMs,
 ) -> Result<Submission, Refusal> {
     check_times(&parsed.header, now, parameters.limits.clock_tolerance_ms)?;
-    if is_registration(&parsed.header.message_type) {
-        return register(parsed, world);
+    match Verb::of(&parsed.header.message_type)? {
+        Some(Verb::Register) => return register(parsed, world),
+        Some(verb) => return ask_registry(parsed, verb, world),
+        None => {}
     }
-    let agent = sender(world, parsed.header.from)?;
+    let agent = sender(world, parsed.header.from, now)?;
     let envelope = verify(parsed, &agent.keys)?;
     let content = read(&envelope, &payload_rules(parameters));
-    Ok(Submission {
+    Ok(submission(envelope, content))
+}
+
+fn submission(envelope: VerifiedEnvelope, content: Result<Content, Refusal>) -> Submission {
+    Submission {
         header: envelope.accepted_header(),
         envelope,
         content,
-    })
+    }
 }
 
 /// A registration is signed by a key of the document it brings.
 fn register(parsed: ParsedEnvelope, world: &World) -> Result<Submission, Refusal> {
-    let ledger = world.identity().ok_or_else(not_open)?.did;
-    if parsed.header.to != ledger {
-        return Err(Refusal::new(
-            Code::DidDocumentInvalid,
-            Kind::Sender,
-            format!("a registration is addressed to the ledger: set `to` to {ledger}"),
-        ));
-    }
+    let ledger = addressed_to_ledger(&parsed, world)?;
     let registration = Registration::parse(parsed.header.from, ledger, &parsed.payload)?;
     let envelope = verify(parsed, &registration.keys)?;
-    Ok(Submission {
-        header: envelope.accepted_header(),
-        envelope,
-        content: Ok(Content::Register(Box::new(registration))),
-    })
+    let operation = Operation::Register(Box::new(registration));
+    Ok(submission(envelope, Ok(Content::Registry(operation))))
+}
+
+/// Every other verb is signed by a key of the registered DID, whatever its standing: who it is
+/// comes first, and what its standing allows is decided at the message's turn (AX-30).
+fn ask_registry(parsed: ParsedEnvelope, verb: Verb, world: &World) -> Result<Submission, Refusal> {
+    let ledger = addressed_to_ledger(&parsed, world)?;
+    let from = parsed.header.from;
+    let envelope = verify(parsed, &registered(world, from)?.keys)?;
+    let signing_key = envelope.key().key;
+    let operation = Operation::parse(verb, from, ledger, signing_key, envelope.payload());
+    Ok(submission(envelope, operation.map(Content::Registry)))
+}
+
+/// X811-1005 for a message to the registry that names another recipient than this ledger.
+fn addressed_to_ledger(parsed: &ParsedEnvelope, world: &World) -> Result<Did, Refusal> {
+    let ledger = world.identity().ok_or_else(not_open)?.did;
+    if parsed.header.to == ledger {
+        return Ok(ledger);
+    }
+    Err(Refusal::new(
+        Code::DidDocumentInvalid,
+        Kind::Sender,
+        format!("a message to the registry is addressed to the ledger: set `to` to {ledger}"),
+    ))
 }
 
 fn read(envelope: &VerifiedEnvelope, rules: &PayloadRules) -> Result<Content, Refusal> {
@@ -103,29 +127,37 @@ fn read(envelope: &VerifiedEnvelope, rules: &PayloadRules) -> Result<Content, Re
     payload::facts(&header.message_type, header.from, envelope.payload(), rules).map(Content::Facts)
 }
 
-/// The registered, active sender; anything else answers as AX-30 says.
-pub(crate) fn sender(world: &World, did: Did) -> Result<&Arc<Agent>, Refusal> {
-    let agent = world.agent(did).ok_or_else(|| {
+/// The registered agent of that DID; X811-1001 without one.
+pub(crate) fn registered(world: &World, did: Did) -> Result<&Arc<Agent>, Refusal> {
+    world.agent(did).ok_or_else(|| {
         Refusal::new(
             Code::DidNotFound,
             Kind::NotFound,
             "the sender's DID is not registered here: register it first",
         )
-    })?;
-    if agent.status == Status::Active {
-        return Ok(agent);
+    })
+}
+
+/// The registered, active sender; anything else answers as AX-30 says.
+pub(crate) fn sender(world: &World, did: Did, now: TimestampMs) -> Result<&Arc<Agent>, Refusal> {
+    let agent = registered(world, did)?;
+    match agent.standing(now) {
+        Standing::Active => Ok(agent),
+        standing @ (Standing::Deactivated | Standing::Expired | Standing::Revoked) => {
+            Err(not_taken(standing))
+        }
     }
-    let status = agent.status.as_str();
-    Err(Refusal::new(
+}
+
+/// X811-2003 for the standing of a sender (AE-94).
+pub(crate) fn not_taken(standing: Standing) -> Refusal {
+    let status = standing.as_str();
+    Refusal::new(
         Code::SignatureInvalid,
         Kind::Authentication,
         format!("the sender's DID is {status}: its messages are not taken"),
     )
-    .with_details(serde_json::json!({ "did_status": status })))
-}
-
-pub(crate) fn is_registration(message_type: &MessageType) -> bool {
-    message_type.as_str() == REGISTER
+    .with_details(serde_json::json!({ "did_status": status }))
 }
 
 /// How envelopes are read under `parameters`.

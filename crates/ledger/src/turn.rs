@@ -4,20 +4,21 @@
 //! Order (AX-28): times again, key again, nonce, then the rules. From the nonce on, every answer
 //! spends it.
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Standing};
 use crate::answer::Verdict;
 use crate::draft::{Draft, FirstRequest, InteractionJournal};
 use crate::port::NonceOutcome;
 use crate::quota;
+use crate::registry;
 use crate::stream::Stream;
-use crate::submission::{Content, Submission, is_registration, not_open, sender};
+use crate::submission::{Content, Submission, not_open, registered, sender};
 use crate::world::{Fault, FirstAnswer, World};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::check_times;
-use x811_protocol::event::{AgentRegistered, Claim, Derived, EnvelopeAccepted, Event};
+use x811_protocol::event::{Claim, Derived, EnvelopeAccepted, Event};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::facts::Facts;
 use x811_protocol::id::{EnvelopeId, InteractionId};
@@ -25,7 +26,7 @@ use x811_protocol::interaction::{Context, Input, Interaction, ProviderView, repe
 use x811_protocol::kernel::execute;
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::Parameters;
-use x811_protocol::payload::registration::Registration;
+use x811_protocol::payload::registry::{Operation, Verb};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::time::TimestampMs;
 
@@ -110,15 +111,19 @@ fn authentic_still(world: &World, message: &Submission, now: TimestampMs) -> Res
         .map_or(0, |(_, parameters)| parameters.limits.clock_tolerance_ms);
     check_times(message.envelope.header(), now, tolerance_ms)?;
     let from = message.header.from;
-    if is_registration(&message.header.message_type) {
+    let agent = match Verb::of(&message.header.message_type)? {
         // Signed by a key of the DID it is a replay, or refused at its turn like any message;
         // signed by another it must not spend the DID's nonces.
-        return match world.agent(from) {
-            Some(agent) if !has_key(agent, message) => Err(taken()),
-            Some(_) | None => Ok(()),
-        };
-    }
-    if has_key(sender(world, from)?, message) {
+        Some(Verb::Register) => {
+            return match world.agent(from) {
+                Some(agent) if !has_key(agent, message) => Err(registry::taken()),
+                Some(_) | None => Ok(()),
+            };
+        }
+        Some(_) => registered(world, from)?,
+        None => sender(world, from, now)?,
+    };
+    if has_key(agent, message) {
         return Ok(());
     }
     Err(Refusal::new(
@@ -134,14 +139,6 @@ fn has_key(agent: &Agent, message: &Submission) -> bool {
     agent
         .key(&key.key)
         .is_some_and(|known| known.profile == key.profile)
-}
-
-fn taken() -> Refusal {
-    Refusal::new(
-        Code::DidDocumentInvalid,
-        Kind::Conflict,
-        "this DID is registered already: choose another",
-    )
 }
 
 /// Envelope ids are unique for ever.
@@ -165,7 +162,7 @@ fn decide(
 ) -> Result<Verdict, Fault> {
     let facts = match &message.content {
         Err(refusal) => return Ok(Verdict::Refused(refusal.clone())),
-        Ok(Content::Register(registration)) => return register(draft, message, registration, now),
+        Ok(Content::Registry(operation)) => return ask_registry(draft, message, operation, now),
         Ok(Content::Facts(facts)) => facts,
     };
     if draft.world().agent(message.header.to).is_none() {
@@ -238,7 +235,7 @@ fn converse(
     if let Err(limit) = quota::message(draft.world(), &message.header, facts, now) {
         return Ok(Verdict::Refused(limit));
     }
-    let surroundings = Surroundings::of(draft.world(), id, message, BTreeSet::new());
+    let surroundings = Surroundings::of(draft.world(), id, message, now);
     let Some(surroundings) = surroundings else {
         return Ok(Verdict::Refused(not_open()));
     };
@@ -319,24 +316,23 @@ fn mail(
     Ok(Verdict::Recorded(appended.position))
 }
 
-fn register(
+/// A message to the registry.
+fn ask_registry(
     draft: &mut Draft,
     message: &Submission,
-    registration: &Registration,
+    operation: &Operation,
     now: TimestampMs,
 ) -> Result<Verdict, Fault> {
-    if draft.world().agent(message.header.from).is_some() {
-        return Ok(Verdict::Refused(taken()));
+    let (from, verb) = (message.header.from, operation.verb());
+    if let Err(limit) = quota::registry(draft.world(), &message.header, verb, now) {
+        return Ok(Verdict::Refused(limit));
     }
-    let event = Event::AgentRegistered(AgentRegistered {
-        keys: registration.keys.clone(),
-        wallets: registration.wallets.clone(),
-        capabilities: registration.capabilities.clone(),
-        document_digest: registration.document_digest,
-        envelope: message.header.clone(),
-    });
-    let stream = Stream::Agent(message.header.from);
-    let appended = draft.append(&stream, event, Some(message.body()), now)?;
+    let agent = draft.world().agent(from).map(|agent| &**agent);
+    let event = match registry::decide(agent, &message.header, operation, now) {
+        Ok(event) => event,
+        Err(refusal) => return Ok(Verdict::Refused(refusal)),
+    };
+    let appended = draft.append(&Stream::Agent(from), event, Some(message.body()), now)?;
     Ok(Verdict::Recorded(appended.position))
 }
 
@@ -355,7 +351,7 @@ impl Surroundings {
         world: &World,
         id: InteractionId,
         message: &Submission,
-        claimed: BTreeSet<Claim>,
+        now: TimestampMs,
     ) -> Option<Surroundings> {
         let (initiator, provider) = match world.interaction(id) {
             Some(live) => (
@@ -364,16 +360,17 @@ impl Surroundings {
             ),
             None => (message.header.from, message.header.to),
         };
-        Surroundings::between(world, initiator, provider, claimed)
+        Surroundings::between(world, initiator, provider, BTreeSet::new(), now)
     }
 
-    /// What a decision about an interaction between these two may look at; `None` before the
-    /// ledger has parameters.
+    /// What a decision about an interaction between these two may look at, as of `now`; `None`
+    /// before the ledger has parameters.
     pub(crate) fn between(
         world: &World,
         initiator: Did,
         provider: Did,
         claimed: BTreeSet<Claim>,
+        now: TimestampMs,
     ) -> Option<Surroundings> {
         let (parameters_position, parameters) = world.parameters()?;
         let initiator_wallets = world.agent(initiator).map_or_else(Vec::new, |agent| {
@@ -383,7 +380,7 @@ impl Surroundings {
             parameters: parameters.clone(),
             parameters_position,
             heads: world.heads(),
-            provider: view(world, provider),
+            provider: view(world, provider, now),
             initiator_wallets,
             claimed,
         })
@@ -401,11 +398,11 @@ impl Surroundings {
     }
 }
 
-fn view(world: &World, provider: Did) -> ProviderView {
+fn view(world: &World, provider: Did, now: TimestampMs) -> ProviderView {
     world
         .agent(provider)
         .map_or_else(ProviderView::default, |agent| ProviderView {
-            active: agent.status == crate::agent::Status::Active,
+            active: agent.standing(now) == Standing::Active,
             capabilities: agent.capabilities.to_vec(),
             wallet: agent.wallets.first().map(|wallet| wallet.address),
             receipts: agent.receipts,

@@ -273,7 +273,7 @@ fn with_interaction(
         live.state.opening().initiator,
         live.state.opening().provider,
     );
-    let surroundings = Surroundings::between(draft.world(), initiator, provider, claimed);
+    let surroundings = Surroundings::between(draft.world(), initiator, provider, claimed, now);
     let Some(surroundings) = surroundings else {
         return Ok(());
     };

@@ -10,7 +10,7 @@ use x811_protocol::facts::{AcceptancePolicy, DisputeCode, Facts, RejectCode};
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::Profile;
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::payload::registration::Registration as ReadRegistration;
+use x811_protocol::payload::registry::Registration as ReadRegistration;
 
 use super::*;
 use crate::testing::{CountingEntropy, ManualClock, NOW_MS, identity, ledger_did};
@@ -279,10 +279,10 @@ fn registration_reads_back_with_every_proof() {
         let parsed = ParsedEnvelope::parse(&sealed.json, &EnvelopeRules::default()).unwrap();
         let read = ReadRegistration::parse(world.alice.did, ledger_did(), &parsed.payload).unwrap();
         assert_eq!(read.keys, [world.alice.agent_key()]);
-        assert_eq!(read.capabilities, capabilities);
+        assert_eq!(read.entry.capabilities, capabilities);
         let wallet_address = world.alice.wallet_key.as_ref().unwrap().address();
-        assert_eq!(read.wallets.len(), 1);
-        assert_eq!(read.wallets[0].address, wallet_address);
+        assert_eq!(read.entry.wallets.len(), 1);
+        assert_eq!(read.entry.wallets[0].address, wallet_address);
         verify(parsed, &read.keys).unwrap();
     }
 }

@@ -18,6 +18,7 @@ use super::report::{FactCounts, Paid, Report};
 use super::rows::Rows;
 use super::signature;
 use super::uniqueness::Used;
+use crate::agent::Agent;
 use crate::stream::Stream;
 use crate::world::World;
 
@@ -192,7 +193,7 @@ impl Auditor {
         let replayed = self.replay.take(record, event);
         if !matches!(replayed, Replayed::Skipped) {
             signature::key_is_the_senders(spot, &before, &self.replay, event, &mut self.findings);
-            body::wallets(spot, event, ledger, &mut self.findings);
+            body::proofs(spot, event, ledger, &mut self.findings);
         }
         if matches!(replayed, Replayed::Applied(_)) {
             self.decide_again(spot, &before, event, at);
@@ -217,11 +218,19 @@ impl Auditor {
         let rules = Rules {
             parameters: before.parameters().map(|(_, parameters)| &**parameters),
             ledger,
+            sender: self.replayed_sender(before, event),
         };
         let verdict = body::judge(body_spot, event, body, rules, &mut self.findings);
         if let Some(verdict) = verdict {
             self.facts.count(verdict);
         }
+    }
+
+    /// The sender as its records have it, where all of them could be replayed.
+    fn replayed_sender<'a>(&self, before: &'a World, event: &Event) -> Option<&'a Agent> {
+        let from = event.envelope()?.from;
+        let known = self.replay.knows(&Stream::Agent(from));
+        before.agent(from).filter(|_| known).map(|agent| &**agent)
     }
 
     fn decide_again(&mut self, spot: &Spot, before: &World, event: &Event, at: TimestampMs) {

@@ -6,23 +6,27 @@ use serde_json::{Map, Value};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{AcceptedHeader, ParsedEnvelope, nonce_tag};
-use x811_protocol::event::{AgentRegistered, EnvelopeAccepted, Event, NoticeIssued};
+use x811_protocol::event::{EnvelopeAccepted, Event, NoticeIssued};
 use x811_protocol::facts::Facts;
 use x811_protocol::parameters::Parameters;
 use x811_protocol::payload;
-use x811_protocol::payload::registration::Registration;
+use x811_protocol::payload::registry::{Operation, Verb, rotation_message};
+use x811_protocol::refusal::Refusal;
 use x811_protocol::wallet::{Wallet, WalletKind};
 
 use super::finding::{Cause, Findings, Spot};
 use super::report::Verdict;
+use crate::agent::Agent;
+use crate::registry;
 use crate::submission::payload_rules;
 
-/// What facts are read with: the parameters in force and the ledger's DID, as far as they are
-/// known.
+/// What facts are read with: the parameters in force, the ledger's DID and what the sender's
+/// records add up to, as far as they are known.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules<'a> {
     pub(super) parameters: Option<&'a Parameters>,
     pub(super) ledger: Option<Did>,
+    pub(super) sender: Option<&'a Agent>,
 }
 
 /// Judges the body of the record at `spot`: whether it proves what the record says.
@@ -55,18 +59,38 @@ pub(super) fn judge(
     })
 }
 
-/// Wallets prove themselves from the record alone.
-pub(super) fn wallets(spot: &Spot, event: &Event, ledger: Option<Did>, findings: &mut Findings) {
-    let (agent, wallets): (Did, &[Wallet]) = if let Event::AgentRegistered(registered) = event {
-        (registered.envelope.from, &registered.wallets)
-    } else if let Event::AgentUpdated(updated) = event {
-        (updated.envelope.from, &updated.wallets)
-    } else {
-        return;
-    };
+/// Wallets and new keys prove themselves from the record alone.
+pub(super) fn proofs(spot: &Spot, event: &Event, ledger: Option<Did>, findings: &mut Findings) {
     let Some(ledger) = ledger else {
         return;
     };
+    if let Event::AgentRegistered(registered) = event {
+        wallets(
+            spot,
+            registered.envelope.from,
+            &registered.wallets,
+            ledger,
+            findings,
+        );
+    } else if let Event::AgentUpdated(updated) = event {
+        wallets(
+            spot,
+            updated.envelope.from,
+            &updated.wallets,
+            ledger,
+            findings,
+        );
+    } else if let Event::KeyRotated(rotated) = event {
+        let (agent, new_key) = (rotated.envelope.from, rotated.new_key.key);
+        let text = rotation_message(agent, ledger, rotated.old_key, new_key);
+        if !new_key.verify(text.as_bytes(), &rotated.proof) {
+            let sentence = "it is not by new_key over the rotation of these two keys";
+            findings.add(spot, "proof", Cause::ProofInvalid, sentence);
+        }
+    }
+}
+
+fn wallets(spot: &Spot, agent: Did, wallets: &[Wallet], ledger: Did, findings: &mut Findings) {
     let eoa = wallets
         .iter()
         .enumerate()
@@ -138,13 +162,10 @@ fn facts(
 ) -> Verdict {
     if let Event::EnvelopeAccepted(accepted) = event {
         message_facts(spot, accepted, parsed, rules, findings)
-    } else if let Event::AgentRegistered(registered) = event {
-        registration_facts(spot, registered, parsed, rules, findings)
     } else if let Event::NoticeIssued(notice) = event {
         notice_facts(spot, notice, parsed, rules, findings)
     } else {
-        // Updates and rotations are not written yet; their members stay the ledger's word.
-        Verdict::Asserted
+        registry_facts(spot, event, parsed, rules, findings)
     }
 }
 
@@ -177,43 +198,34 @@ fn message_facts(
     }
 }
 
-/// What a registration fixes, without the envelope that asked for it.
-#[derive(Serialize)]
-struct Registered<'a> {
-    keys: &'a [x811_protocol::key::AgentKey],
-    wallets: &'a [Wallet],
-    capabilities: &'a [String],
-    document_digest: Digest,
-}
-
-fn registration_facts(
+/// Reads the message to the registry again and compares what is recorded of it, member by member;
+/// and whether the document in it lists the keys that the sender's records add up to.
+fn registry_facts(
     spot: &Spot,
-    registered: &AgentRegistered,
+    event: &Event,
     parsed: &ParsedEnvelope,
     rules: Rules<'_>,
     findings: &mut Findings,
 ) -> Verdict {
-    let Some(ledger) = rules.ledger else {
+    let (Some(ledger), Some(envelope)) = (rules.ledger, event.envelope()) else {
         return Verdict::Asserted;
     };
-    let registration = match Registration::parse(parsed.header.from, ledger, &parsed.payload) {
-        Ok(registration) => registration,
+    let read = Verb::of(&parsed.header.message_type).and_then(|verb| {
+        let verb = verb.ok_or_else(|| Refusal::shape("it is no message to the registry"))?;
+        let (from, signing_key) = (parsed.header.from, envelope.key.key);
+        let operation = Operation::parse(verb, from, ledger, signing_key, &parsed.payload)?;
+        rules
+            .sender
+            .map_or(Ok(()), |agent| registry::keys_fit(agent, &operation))?;
+        Ok(operation)
+    });
+    let operation = match read {
+        Ok(operation) => operation,
         Err(refusal) => return refused(spot, &refusal.to_string(), findings),
     };
-    let recorded = Registered {
-        keys: &registered.keys,
-        wallets: &registered.wallets,
-        capabilities: &registered.capabilities,
-        document_digest: registered.document_digest,
-    };
-    let from_body = Registered {
-        keys: &registration.keys,
-        wallets: &registration.wallets,
-        capabilities: &registration.capabilities,
-        document_digest: registration.document_digest,
-    };
+    let from_body = registry::event(envelope, &operation);
     let cause = Cause::FactsDiffer;
-    verdict(agree(spot, "", cause, &recorded, &from_body, findings))
+    verdict(agree(spot, "", cause, event, &from_body, findings))
 }
 
 fn notice_facts(

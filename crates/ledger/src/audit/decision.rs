@@ -1,19 +1,24 @@
 //! Decides again what the ledger decided, from the log alone, and compares.
 
 use x811_protocol::envelope::AcceptedHeader;
-use x811_protocol::event::{EnvelopeAccepted, Event, LedgerResumed, NetworkSighted, NoticeIssued};
+use x811_protocol::event::{
+    AgentRegistered, AgentStatusChanged, AgentUpdated, EnvelopeAccepted, Event, KeyRotated,
+    LedgerResumed, NetworkSighted, NoticeIssued,
+};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Context, Input, Interaction};
 use x811_protocol::kernel::Machine;
+use x811_protocol::payload::registry::Verb;
 use x811_protocol::time::TimestampMs;
 
 use super::body::agree;
 use super::finding::{Cause, Findings, Spot};
 use super::settlement;
 use super::uniqueness::Used;
-use crate::agent::Status;
+use crate::agent::Standing;
 use crate::quota;
+use crate::registry;
 use crate::stream::Stream;
 use crate::turn::Surroundings;
 use crate::world::World;
@@ -43,9 +48,14 @@ impl Decided<'_> {
                 self.sender_is_active(&accepted.envelope, findings);
                 self.message(accepted, findings);
             }
-            Event::AgentRegistered(registered) => {
-                self.times(&registered.envelope, findings);
-                self.registration(&registered.envelope, findings);
+            Event::AgentRegistered(AgentRegistered { envelope, .. })
+            | Event::AgentUpdated(AgentUpdated { envelope, .. })
+            | Event::KeyRotated(KeyRotated { envelope, .. })
+            | Event::AgentDeactivated(AgentStatusChanged { envelope })
+            | Event::AgentReactivated(AgentStatusChanged { envelope })
+            | Event::AgentRevoked(AgentStatusChanged { envelope }) => {
+                self.times(envelope, findings);
+                self.registry(envelope, findings);
             }
             Event::NoticeIssued(notice) => self.notice(notice, findings),
             Event::LedgerResumed(resumed) => self.resumed(*resumed, findings),
@@ -59,11 +69,6 @@ impl Decided<'_> {
             | Event::LedgerKeyRotated(_)
             | Event::BodiesErased(_)
             | Event::NetworkBlind(_)
-            | Event::AgentUpdated(_)
-            | Event::KeyRotated(_)
-            | Event::AgentDeactivated(_)
-            | Event::AgentReactivated(_)
-            | Event::AgentRevoked(_)
             | Event::Lapsed(_)
             | Event::Unseen(_)
             | Event::Final(_)
@@ -131,7 +136,7 @@ impl Decided<'_> {
 
     fn sender_is_active(&self, envelope: &AcceptedHeader, findings: &mut Findings) {
         let sender = self.before.agent(envelope.from);
-        if sender.is_some_and(|agent| agent.status != Status::Active) {
+        if sender.is_some_and(|agent| agent.standing(self.at) != Standing::Active) {
             let sentence = "the sender's DID was not active, and its messages were not taken";
             self.differs("envelope.from", sentence, findings);
         }
@@ -145,6 +150,10 @@ impl Decided<'_> {
         match self.stream {
             Stream::Interaction(id) => self.interaction_message(*id, accepted, findings),
             Stream::Mail(did) => {
+                if !matches!(Verb::of(&accepted.envelope.message_type), Ok(None)) {
+                    let sentence = "a message to the registry is acted on or refused, never mail";
+                    self.differs("stream", sentence, findings);
+                }
                 if *did != accepted.envelope.to {
                     let sentence = "it is in the mail of somebody it is not addressed to";
                     self.differs("stream", sentence, findings);
@@ -175,9 +184,13 @@ impl Decided<'_> {
             let opening = live.state.opening();
             (opening.initiator, opening.provider)
         });
-        let Some(surroundings) =
-            Surroundings::between(self.before, initiator, provider, Default::default())
-        else {
+        let Some(surroundings) = Surroundings::between(
+            self.before,
+            initiator,
+            provider,
+            Default::default(),
+            self.at,
+        ) else {
             return;
         };
         let heads = accepted.derived.heads.clone().unwrap_or_default();
@@ -206,15 +219,40 @@ impl Decided<'_> {
         }
     }
 
-    fn registration(&self, envelope: &AcceptedHeader, findings: &mut Findings) {
+    /// A message to the registry: whose stream, to whom, and whether the DID's standing allowed it.
+    fn registry(&self, envelope: &AcceptedHeader, findings: &mut Findings) {
         if *self.stream != Stream::Agent(envelope.from) {
             let sentence = "it is in the stream of another DID than the sender's";
             self.differs("stream", sentence, findings);
         }
         let ledger = self.before.identity().map(|ledger| ledger.did);
         if ledger.is_some_and(|ledger| ledger != envelope.to) {
-            let sentence = "a registration is addressed to the ledger it is made with";
+            let sentence = "a message to the registry is addressed to the ledger it is for";
             self.differs("envelope.to", sentence, findings);
+        }
+        let Some(verb) = registry::verb(self.event) else {
+            return;
+        };
+        if envelope.message_type != verb.message_type() {
+            let sentence = format!("its envelope is no {verb}, and nothing else leads to it");
+            self.differs("type", sentence, findings);
+        }
+        let agent = self.before.agent(envelope.from).map(|agent| &**agent);
+        let within_limits = quota::registry(self.before, envelope, verb, self.at);
+        if let Err(refusal) = within_limits.and_then(|()| registry::permitted(agent, verb, self.at))
+        {
+            let sentence = format!("the rules refuse this message here: {refusal}");
+            self.differs("event", sentence, findings);
+        }
+        if registry::expiry(self.event).is_some_and(|expires| expires <= self.at) {
+            let sentence = "it lies before the moment of the record, and such are refused";
+            self.differs("expires_at_ms", sentence, findings);
+        }
+        if let Event::KeyRotated(rotated) = self.event
+            && rotated.old_key != envelope.key.key
+        {
+            let sentence = "a rotation replaces the key that signs it and no other";
+            self.differs("old_key", sentence, findings);
         }
     }
 

@@ -4,7 +4,9 @@ use super::*;
 use crate::submission::receive;
 use serde_json::json;
 use x811_protocol::envelope::{CoreType, Header, SealedEnvelope, seal};
-use x811_protocol::event::{AgentStatusChanged, KeyRotated, LedgerKeys, LedgerOpened};
+use x811_protocol::event::{
+    AgentRegistered, AgentStatusChanged, KeyRotated, LedgerKeys, LedgerOpened,
+};
 use x811_protocol::id::Nonce;
 use x811_protocol::key::{AgentKey, Profile, SecretKey};
 use x811_protocol::parameters::{AEEP_LOOKS_MS, Limits, PayerBindingRule, Windows};
@@ -77,6 +79,7 @@ fn world() -> World {
             wallets: Vec::new(),
             capabilities: Vec::new(),
             document_digest: Digest::ZERO,
+            expires_at_ms: None,
             envelope: envelope(agent, 9, 100 + agent).accepted_header(),
         };
         let stream = Stream::Agent(did(agent));

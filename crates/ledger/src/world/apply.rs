@@ -100,10 +100,10 @@ impl World {
             Stream::Agent(did) => {
                 let agent = match (step.event, self.agents.get(did)) {
                     (Event::AgentRegistered(registered), None) => {
-                        Some(Agent::registered(registered, step.position, step.at))
+                        Agent::registered(registered, step.position, step.at)
                     }
                     (Event::AgentRegistered(_), Some(_)) | (_, None) => None,
-                    (event, Some(agent)) => agent.after(event),
+                    (event, Some(agent)) => agent.after(event, step.position),
                 };
                 let agent = agent.ok_or_else(|| step.misplaced("the DID's history forbids it"))?;
                 self.agents.insert(*did, Arc::new(agent));

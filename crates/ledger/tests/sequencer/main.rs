@@ -28,6 +28,7 @@ mod picture;
 mod pressure;
 mod quotas;
 mod random;
+mod registry;
 mod routing;
 mod settlement;
 mod snapshots;

@@ -1,70 +1,55 @@
-//! An agent's standing and keys count from the record on that changes them (AE-93 to AE-95, AX-29
-//! to AX-31). No message changes them yet, so the records are laid into the stored log.
+//! An agent's standing, keys and wallets count from the record on that changes them, also for what
+//! waits for its turn (AE-93 to AE-95, AX-29 to AX-31, ledger-contract.md section 4).
 
+use crate::deal::{Deal, Until};
 use crate::ledgerbox::Ledgerbox;
-use crate::party::Party;
+use crate::party::{Account, Party};
+use crate::registry::{ask, greeting, rotate, update, with_new_key};
 use serde_json::json;
-use x811_eventlog::Record;
-use x811_ledger::port::{Commit, LedgerStore as _};
+use x811_ledger::answer::Answer;
+use x811_ledger::port::LedgerStore as _;
 use x811_protocol::code::Code;
-use x811_protocol::digest::Digest;
 use x811_protocol::envelope::SealedEnvelope;
-use x811_protocol::event::{AgentStatusChanged, Event, KeyRotated};
-use x811_protocol::key::{AgentKey, Profile};
+use x811_protocol::refusal::Refusal;
 use x811_protocol::time::TimestampMs;
 
-/// Lays `event` at the end of `party`'s stream and starts the ledger on it.
-async fn overtake(ledgerbox: &mut Ledgerbox, party: &Party, event: Event) {
-    ledgerbox.settle().await;
-    let mut world = ledgerbox.ledger().world();
-    ledgerbox.crash().await;
-    let draft = x811_eventlog::Draft {
-        recorded_at_ms: world.head().recorded_at_ms,
-        stream: format!("agent:{}", party.did),
-        stream_seq: world.agent(party.did).unwrap().identity_seq,
-        event: serde_json::to_value(&event).unwrap(),
-    };
-    let record = Record::seal(world.head().size, world.head().hash, draft).unwrap();
-    world.apply(&record, &event).unwrap();
-    let commit = Commit {
-        expected_size: record.position(),
-        records: vec![record],
-        frontier: world.frontier().to_bytes(),
-        ..Commit::default()
-    };
-    ledgerbox.store.commit(commit).await.unwrap();
-    ledgerbox.start().await.unwrap();
-}
-
-fn status_changed(ledgerbox: &Ledgerbox, party: &Party) -> AgentStatusChanged {
-    let envelope = ledgerbox.seal(
-        party,
-        "x811.registry/status",
-        &ledgerbox.identity,
-        json!({}),
-    );
-    AgentStatusChanged {
-        envelope: envelope.accepted_header(),
-    }
-}
-
-fn greeting(ledgerbox: &Ledgerbox, from: &Party, to: &Party) -> SealedEnvelope {
-    ledgerbox.seal(from, "x811.ext/greeting", to, json!({}))
+/// Sends `first`, and `second` while `first` waits for its commit; both take their turns in one
+/// order. The answer to `second`.
+async fn in_one_batch(
+    ledgerbox: &Ledgerbox,
+    first: &SealedEnvelope,
+    second: &SealedEnvelope,
+) -> Result<Answer, Refusal> {
+    let store = ledgerbox.store.clone();
+    let held = store.hold_commits().await;
+    let plug = ledgerbox.registration(&ledgerbox.party(), &[], &[]);
+    let plug = ledgerbox.submit_later(&plug).await;
+    let first = ledgerbox.submit_later(first).await;
+    let second = ledgerbox.submit_later(second).await;
+    drop(held);
+    plug.await.unwrap().unwrap();
+    first.await.unwrap().unwrap();
+    second.await.unwrap()
 }
 
 #[tokio::test]
-async fn ae_094_and_ax_030_a_deactivated_or_revoked_did_is_refused_with_its_status() {
-    for (status, change) in [
-        ("deactivated", Event::AgentDeactivated as fn(_) -> _),
-        ("revoked", Event::AgentRevoked as fn(_) -> _),
-    ] {
-        let mut ledgerbox = Ledgerbox::open().await;
+async fn ae_094_and_ax_030_a_did_that_may_not_act_is_refused_with_its_status() {
+    for status in ["deactivated", "revoked", "expired"] {
+        let ledgerbox = Ledgerbox::open().await;
         let (party, other) = (ledgerbox.provider().await, ledgerbox.provider().await);
         ledgerbox
             .accept(&greeting(&ledgerbox, &party, &other))
             .await;
-        let event = change(status_changed(&ledgerbox, &party));
-        overtake(&mut ledgerbox, &party, event).await;
+        let change = match status {
+            "deactivated" => ask(&ledgerbox, &party, "deactivate", json!({})),
+            "revoked" => ask(&ledgerbox, &party, "revoke", json!({})),
+            _ => {
+                let soon = ledgerbox.now().saturating_add_ms(1_000);
+                update(&ledgerbox, &party, &[], Some(soon))
+            }
+        };
+        ledgerbox.accept(&change).await;
+        ledgerbox.advance_ms(1_001).await;
 
         let refused = greeting(&ledgerbox, &party, &other);
         let size = ledgerbox.records().await.len();
@@ -85,53 +70,200 @@ async fn ae_094_and_ax_030_a_deactivated_or_revoked_did_is_refused_with_its_stat
 
 #[tokio::test]
 async fn ax_031_a_reactivated_did_speaks_again() {
-    let mut ledgerbox = Ledgerbox::open().await;
+    let ledgerbox = Ledgerbox::open().await;
     let (party, other) = (ledgerbox.provider().await, ledgerbox.provider().await);
-    let event = Event::AgentDeactivated(status_changed(&ledgerbox, &party));
-    overtake(&mut ledgerbox, &party, event).await;
+    ledgerbox
+        .accept(&ask(&ledgerbox, &party, "deactivate", json!({})))
+        .await;
     let message = greeting(&ledgerbox, &party, &other);
     assert_eq!(ledgerbox.code(&message).await, Code::SignatureInvalid);
-    let event = Event::AgentReactivated(status_changed(&ledgerbox, &party));
-    overtake(&mut ledgerbox, &party, event).await;
+    ledgerbox
+        .accept(&ask(&ledgerbox, &party, "reactivate", json!({})))
+        .await;
     ledgerbox.accept(&message).await;
 }
 
-/// AX-29: nothing is cached, so the new key signs at once and the old one at no time.
 #[tokio::test]
-async fn ae_093_and_ae_095_keys_count_as_the_log_has_them_now() {
-    let mut ledgerbox = Ledgerbox::open().await;
+async fn ax_031_an_expired_did_extends_itself_and_speaks_again() {
+    let ledgerbox = Ledgerbox::open().await;
     let (party, other) = (ledgerbox.provider().await, ledgerbox.provider().await);
+    let soon = ledgerbox.now().saturating_add_ms(1_000);
+    ledgerbox
+        .accept(&update(&ledgerbox, &party, &[], Some(soon)))
+        .await;
+    ledgerbox.advance_ms(1_000).await;
     ledgerbox
         .accept(&greeting(&ledgerbox, &party, &other))
         .await;
-    let renewed = Party {
-        did: party.did,
-        key: ledgerbox.party().key,
-    };
+    ledgerbox.advance_ms(1).await;
+    let message = greeting(&ledgerbox, &party, &other);
+    assert_eq!(ledgerbox.code(&message).await, Code::SignatureInvalid);
+    ledgerbox
+        .accept(&update(&ledgerbox, &party, &[], None))
+        .await;
+    ledgerbox.accept(&message).await;
+}
+
+#[tokio::test]
+async fn ae_093_and_ae_095_keys_count_as_the_log_has_them_now() {
+    let ledgerbox = Ledgerbox::open().await;
+    let (party, other) = (ledgerbox.provider().await, ledgerbox.provider().await);
+    let renewed = with_new_key(&ledgerbox, &party);
     let early = greeting(&ledgerbox, &renewed, &other);
     assert_eq!(ledgerbox.code(&early).await, Code::SignatureInvalid);
-
-    let rotation = ledgerbox.seal(
-        &party,
-        "x811.registry/rotate",
-        &ledgerbox.identity,
-        json!({}),
-    );
-    let rotated = KeyRotated {
-        old_key: party.key.public(),
-        new_key: AgentKey {
-            key: renewed.key.public(),
-            profile: Profile::Digest,
-        },
-        proof: renewed.key.sign(b"the log is trusted here"),
-        document_digest: Digest::ZERO,
-        envelope: rotation.accepted_header(),
-    };
-    overtake(&mut ledgerbox, &party, Event::KeyRotated(rotated)).await;
+    ledgerbox
+        .accept(&rotate(&ledgerbox, &party, &renewed))
+        .await;
     let late = greeting(&ledgerbox, &party, &other);
     let refusal = ledgerbox.refuse(&late).await;
     assert_eq!(refusal.code, Code::SignatureInvalid);
     assert_eq!(refusal.http_status(), 401);
     ledgerbox.accept(&early).await;
     assert_eq!(ledgerbox.code(&late).await, Code::SignatureInvalid);
+}
+
+/// The signature was good when it was checked; the turn decides.
+#[tokio::test]
+async fn ae_092_a_key_replaced_while_a_message_waits_is_the_senders_no_longer() {
+    let ledgerbox = Ledgerbox::open().await;
+    let (party, other) = (ledgerbox.provider().await, ledgerbox.provider().await);
+    let rotation = rotate(&ledgerbox, &party, &with_new_key(&ledgerbox, &party));
+    let waiting = greeting(&ledgerbox, &party, &other);
+    let refusal = in_one_batch(&ledgerbox, &rotation, &waiting)
+        .await
+        .unwrap_err();
+    assert_eq!(refusal.code, Code::SignatureInvalid);
+    assert_eq!(refusal.related, Some(waiting.header.id));
+    assert_eq!(refusal.details, None);
+}
+
+#[tokio::test]
+async fn ae_094_a_status_changed_while_a_message_waits_counts() {
+    for (verb, status) in [("deactivate", "deactivated"), ("revoke", "revoked")] {
+        let ledgerbox = Ledgerbox::open().await;
+        let (party, other) = (ledgerbox.provider().await, ledgerbox.provider().await);
+        let change = ask(&ledgerbox, &party, verb, json!({}));
+        let waiting = greeting(&ledgerbox, &party, &other);
+        let refusal = in_one_batch(&ledgerbox, &change, &waiting)
+            .await
+            .unwrap_err();
+        assert_eq!(refusal.code, Code::SignatureInvalid);
+        assert_eq!(refusal.details, Some(json!({ "did_status": status })));
+    }
+}
+
+/// AX-29: what the first look refused is looked at once more in the newest world.
+#[tokio::test]
+async fn ax_029_one_fresh_look_when_the_keys_changed_meanwhile() {
+    let ledgerbox = Ledgerbox::open().await;
+    let (party, other) = (ledgerbox.provider().await, ledgerbox.provider().await);
+    let renewed = with_new_key(&ledgerbox, &party);
+    let held = ledgerbox.store.hold_commits().await;
+    let rotation = ledgerbox
+        .submit_later(&rotate(&ledgerbox, &party, &renewed))
+        .await;
+    // The verifying thread is busy, so the message is looked at in the world of its arrival only
+    // after the rotation is durable.
+    let (unplug, plugged) = std::sync::mpsc::channel::<()>();
+    rayon::spawn(move || plugged.recv().unwrap());
+    let (ledger, message) = (
+        ledgerbox.ledger().clone(),
+        greeting(&ledgerbox, &renewed, &other),
+    );
+    let waiting = tokio::spawn(async move { ledger.submit(message.json.clone()).await });
+    for _ in 0..24 {
+        tokio::task::yield_now().await;
+    }
+    drop(held);
+    rotation.await.unwrap().unwrap();
+    unplug.send(()).unwrap();
+    let answer = waiting.await.unwrap();
+    assert!(matches!(answer, Ok(Answer::Accepted(_))), "{answer:?}");
+}
+
+#[tokio::test]
+async fn lc_4_a_request_to_a_did_that_may_not_act_finds_no_agent() {
+    for verb in ["deactivate", "revoke", "expire"] {
+        let ledgerbox = Ledgerbox::open().await;
+        let mut deal = Deal::between_new_parties(&ledgerbox).await;
+        may_not_act(&ledgerbox, &deal.provider, verb).await;
+        let refusal = ledgerbox.refuse(&deal.request(&ledgerbox)).await;
+        let answer = (refusal.code, refusal.http_status());
+        assert_eq!(answer, (Code::AgentNotFound, 404), "{verb}");
+    }
+}
+
+async fn may_not_act(ledgerbox: &Ledgerbox, party: &Party, verb: &str) {
+    let change = match verb {
+        "expire" => {
+            let soon = ledgerbox.now().saturating_add_ms(1_000);
+            update(ledgerbox, party, &[], Some(soon))
+        }
+        verb => ask(ledgerbox, party, verb, json!({})),
+    };
+    ledgerbox.accept(&change).await;
+    ledgerbox.advance_ms(1_001).await;
+}
+
+#[tokio::test]
+async fn lc_4_a_running_interaction_goes_on_but_the_sender_must_stand() {
+    for verb in ["deactivate", "revoke", "expire"] {
+        let ledgerbox = Ledgerbox::open().await;
+        let mut deal = Deal::opened(&ledgerbox, Until::Offered).await;
+        let provider = deal.provider.clone();
+        may_not_act(&ledgerbox, &provider, verb).await;
+        let accept = deal.accept(&ledgerbox);
+        ledgerbox.accept(&accept).await;
+        let result = deal.result(&ledgerbox);
+        assert_eq!(
+            ledgerbox.code(&result).await,
+            Code::SignatureInvalid,
+            "{verb}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn lc_4_a_payer_is_a_wallet_bound_as_of_the_payment() {
+    let ledgerbox = Ledgerbox::open().await;
+    let deal = Deal::opened(&ledgerbox, Until::Verified).await;
+    let payment = deal.payment(&ledgerbox, 1);
+    ledgerbox
+        .accept(&update(&ledgerbox, &deal.initiator, &[], None))
+        .await;
+    let refusal = ledgerbox.refuse(&payment).await;
+    assert_eq!(refusal.code, Code::InvalidPaymentAddress);
+    assert_eq!(ledgerbox.state(deal.id()), "verified");
+    let bound = update(&ledgerbox, &deal.initiator, &[&deal.account], None);
+    ledgerbox.accept(&bound).await;
+    ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
+}
+
+/// The other order: a wallet that was not bound at the REQUEST pays once an update binds it.
+#[tokio::test]
+async fn lc_4_a_wallet_bound_during_the_interaction_pays() {
+    let ledgerbox = Ledgerbox::open().await;
+    let mut deal = Deal::opened(&ledgerbox, Until::Verified).await;
+    deal.account = Account::new(0x47);
+    let refusal = ledgerbox.refuse(&deal.payment(&ledgerbox, 1)).await;
+    assert_eq!(refusal.code, Code::InvalidPaymentAddress);
+    let bound = update(&ledgerbox, &deal.initiator, &[&deal.account], None);
+    let payment = deal.payment(&ledgerbox, 1);
+    let answer = in_one_batch(&ledgerbox, &bound, &payment).await;
+    assert!(matches!(answer, Ok(Answer::Accepted(_))), "{answer:?}");
+}
+
+#[tokio::test]
+async fn lc_4_contract_wallets_are_refused_with_a_reason() {
+    let ledgerbox = Ledgerbox::open().await;
+    let party = ledgerbox.provider().await;
+    let mut wallet = Account::new(7).bound_to(party.did, ledgerbox.identity.did);
+    wallet["kind"] = json!("erc1271");
+    let payload = party.registration(&[], &[wallet]);
+    let refusal = ledgerbox
+        .refuse(&ask(&ledgerbox, &party, "update", payload))
+        .await;
+    assert_eq!(refusal.code, Code::DidDocumentInvalid);
+    assert!(refusal.message.contains("wallets[0]"), "{refusal}");
+    assert!(refusal.message.contains("eoa"), "{refusal}");
 }

@@ -4,6 +4,7 @@ use crate::digest::Digest;
 use crate::envelope::AcceptedHeader;
 use crate::key::{AgentKey, PublicKey};
 use crate::signature::Signature;
+use crate::time::TimestampMs;
 use crate::wallet::Wallet;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,9 @@ pub struct AgentRegistered {
     pub capabilities: Vec<String>,
     /// SHA-256 of the canonical DID document.
     pub document_digest: Digest,
+    /// The moment after which the DID counts as expired, if there is one (AX-31).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at_ms: Option<TimestampMs>,
     /// The registering envelope.
     pub envelope: AcceptedHeader,
 }
@@ -33,6 +37,9 @@ pub struct AgentUpdated {
     pub capabilities: Vec<String>,
     /// SHA-256 of the canonical DID document.
     pub document_digest: Digest,
+    /// The moment after which the DID counts as expired from here on, if there is one (AX-31).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at_ms: Option<TimestampMs>,
     /// The updating envelope.
     pub envelope: AcceptedHeader,
 }

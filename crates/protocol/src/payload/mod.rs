@@ -15,7 +15,7 @@ mod error;
 mod member;
 mod offer;
 mod payment;
-pub mod registration;
+pub mod registry;
 mod reject;
 mod request;
 mod result;

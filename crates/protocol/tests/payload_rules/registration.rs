@@ -5,7 +5,7 @@ use x811_protocol::canonical::to_canonical;
 use x811_protocol::digest::Digest;
 use x811_protocol::document::DidDocument;
 use x811_protocol::key::{AgentKey, Profile, PublicKey, SecretKey};
-use x811_protocol::payload::registration::Registration;
+use x811_protocol::payload::registry::Registration;
 
 use super::*;
 
@@ -82,18 +82,19 @@ fn a_registration_is_read_whole() {
         },
     ];
     assert_eq!(registration.keys, expected_keys);
-    assert_eq!(registration.document.id, did(INITIATOR));
+    assert_eq!(registration.entry.document.id, did(INITIATOR));
     assert_eq!(
-        registration.capabilities,
+        registration.entry.capabilities,
         ["financial-analysis", "translation"]
     );
     let addresses = registration
+        .entry
         .wallets
         .iter()
         .map(|wallet| wallet.address.to_checksum());
     assert!(addresses.eq(WALLETS.map(|(address, _)| address)));
     let digest = Digest::of(&to_canonical(&document(INITIATOR)));
-    assert_eq!(registration.document_digest, digest);
+    assert_eq!(registration.entry.document_digest, digest);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `GET /api/v1/agents/{uuid}`: what is registered of an agent.
+//! `GET /api/v1/agents/{uuid}`: what is registered of an agent, whatever its standing.
 
 use crate::app::App;
 use crate::error::ApiError;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_protocol::wallet::Wallet;
 
-/// 200, or 404 X811-1001.
+/// 200 with the status as of now (AX-31), or 404 X811-1001.
 #[utoipa::path(
     get,
     path = "/api/v1/agents/{uuid}",
@@ -27,15 +27,19 @@ pub(super) async fn handle<C: Clock>(
     let world = app.ledger.world();
     let agent = world.agent(did).ok_or_else(ApiError::no_such_agent)?;
     let wallets: Vec<Value> = agent.wallets.iter().map(wallet).collect();
-    Ok(Json(json!({
+    let mut shown = json!({
         "did": did,
-        "status": agent.status.as_str(),
+        "status": agent.standing(app.ledger.now()).as_str(),
         "capabilities": *agent.capabilities,
         "wallets": wallets,
         "keys": *agent.keys,
         "registered_at_ms": agent.registered_at_ms,
         "position": agent.position,
-    })))
+    });
+    if let Some(expires) = agent.expires_at_ms {
+        shown["expires_at_ms"] = json!(expires);
+    }
+    Ok(Json(shown))
 }
 
 fn wallet(wallet: &Wallet) -> Value {

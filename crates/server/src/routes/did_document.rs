@@ -12,16 +12,20 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use serde_json::Value;
 use std::sync::Arc;
-use x811_ledger::agent::Agent;
+use x811_ledger::agent::{Agent, Status};
 use x811_ledger::clock::Clock;
 use x811_ledger::port::LedgerStore as _;
 use x811_protocol::canonical::to_canonical;
+use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::document::DidDocument;
+use x811_protocol::refusal::{Kind, Refusal};
 
-/// The document as it was registered, while its keys still are the agent's; else one written from
-/// the keys. 404 X811-1001 when there is no such agent.
+/// The present document as the agent gave it; one written from its keys where no body holds it.
+/// 404 X811-1001 when there is no such agent, 410 X811-1002 when it is revoked and 410 X811-1003
+/// when it is deactivated (AX-30). Past its expiry it still resolves: its keys made what it signed,
+/// and its status says the rest.
 #[utoipa::path(
     get,
     path = "/api/v1/agents/{uuid}/did",
@@ -43,8 +47,24 @@ pub(super) async fn handle<C: Clock>(
 ) -> Result<impl IntoResponse, ApiError> {
     let agent = app.ledger.world().agent(did).cloned();
     let agent = agent.ok_or_else(ApiError::no_such_agent)?;
-    let registered = registered(&app, &agent).await?;
-    Ok(document(registered.unwrap_or_else(|| written(did, &agent))))
+    resolvable(&agent)?;
+    let given = given(&app, &agent).await?;
+    Ok(document(given.unwrap_or_else(|| written(did, &agent))))
+}
+
+fn resolvable(agent: &Agent) -> Result<(), ApiError> {
+    let (code, message) = match agent.status {
+        Status::Active => return Ok(()),
+        Status::Deactivated => (
+            Code::DidDeactivated,
+            "this DID is deactivated: it may come back, so ask again later",
+        ),
+        Status::Revoked => (
+            Code::DidRevoked,
+            "this DID is revoked, and that is for ever: deal with another agent",
+        ),
+    };
+    Err(Refusal::new(code, Kind::State, message).into())
 }
 
 /// A DID document as an answer.
@@ -58,9 +78,10 @@ pub(super) fn written(did: Did, agent: &Agent) -> Value {
     DidDocument::build(did, &agent.keys, None)
 }
 
-async fn registered<C: Clock>(app: &App<C>, agent: &Agent) -> Result<Option<Value>, ApiError> {
-    let bodies = app.ledger.store().bodies(&[agent.position]).await?;
-    let document = bodies.get(&agent.position).and_then(|body| {
+async fn given<C: Clock>(app: &App<C>, agent: &Agent) -> Result<Option<Value>, ApiError> {
+    let position = agent.document_position;
+    let bodies = app.ledger.store().bodies(&[position]).await?;
+    let document = bodies.get(&position).and_then(|body| {
         let mut envelope: Value = serde_json::from_slice(&body.bytes).ok()?;
         Some(envelope.get_mut("payload")?.get_mut("document")?.take())
     });

@@ -1,0 +1,173 @@
+//! What the registry decides (ledger-contract.md section 4, AX-30, AX-31): a pure function of the
+//! agent as of now, the message and the moment.
+//!
+//! | standing | register | update | rotate | deactivate | reactivate | revoke |
+//! |---|---|---|---|---|---|---|
+//! | unknown | yes | 1001 | 1001 | 1001 | 1001 | 1001 |
+//! | active | 1005 | yes | yes | yes | 4001 | yes |
+//! | expired | 1005 | yes | 2003 | 2003 | 2003 | yes |
+//! | deactivated | 1005 | 1003 | 1003 | 1003 | yes | yes |
+//! | revoked | 1005 | 1002 | 1002 | 1002 | 1002 | 1002 |
+
+use crate::agent::{Agent, Standing};
+use crate::submission::not_taken;
+use x811_protocol::code::Code;
+use x811_protocol::envelope::AcceptedHeader;
+use x811_protocol::event::{AgentRegistered, AgentStatusChanged, AgentUpdated, Event, KeyRotated};
+use x811_protocol::payload::registry::{Operation, Verb};
+use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::time::TimestampMs;
+
+/// The event that `operation`, asked for by `envelope`, makes of the sender.
+///
+/// # Errors
+/// The code of the table above; X811-1005 also for keys that do not fit and an expiry that is over.
+pub(crate) fn decide(
+    agent: Option<&Agent>,
+    envelope: &AcceptedHeader,
+    operation: &Operation,
+    now: TimestampMs,
+) -> Result<Event, Refusal> {
+    permitted(agent, operation.verb(), now)?;
+    if let Some(agent) = agent {
+        keys_fit(agent, operation)?;
+    }
+    let event = event(envelope, operation);
+    if expiry(&event).is_some_and(|expires| expires <= now) {
+        return Err(Refusal::new(
+            Code::DidDocumentInvalid,
+            Kind::Shape,
+            "expires_at_ms lies in the past: name a later moment, or leave it out",
+        ));
+    }
+    Ok(event)
+}
+
+/// Whether the DID's standing at `at` lets it ask for `verb`.
+///
+/// # Errors
+/// The code of the table above.
+pub(crate) fn permitted(agent: Option<&Agent>, verb: Verb, at: TimestampMs) -> Result<(), Refusal> {
+    let standing = match (agent, verb) {
+        (None, Verb::Register) => return Ok(()),
+        (Some(_), Verb::Register) => return Err(taken()),
+        (None, _) => return Err(unknown()),
+        (Some(agent), _) => agent.standing(at),
+    };
+    match (standing, verb) {
+        (Standing::Revoked, _) => Err(revoked()),
+        (_, Verb::Revoke)
+        | (Standing::Active | Standing::Expired, Verb::Update)
+        | (Standing::Active, Verb::Rotate | Verb::Deactivate)
+        | (Standing::Deactivated, Verb::Reactivate) => Ok(()),
+        (Standing::Deactivated, _) => Err(deactivated()),
+        (Standing::Expired, _) => Err(not_taken(standing)),
+        (Standing::Active, _) => Err(Refusal::state(
+            "the DID is active already: there is nothing to reactivate",
+        )),
+    }
+}
+
+/// Whether the document an operation brings lists the keys it must.
+pub(crate) fn keys_fit(agent: &Agent, operation: &Operation) -> Result<(), Refusal> {
+    match operation {
+        Operation::Update(update) => update.keeps(&agent.keys),
+        Operation::Rotate(rotation) => rotation.replaces_one_of(&agent.keys),
+        Operation::Register(_)
+        | Operation::Deactivate
+        | Operation::Reactivate
+        | Operation::Revoke => Ok(()),
+    }
+}
+
+/// How an operation is recorded.
+pub(crate) fn event(envelope: &AcceptedHeader, operation: &Operation) -> Event {
+    let envelope = envelope.clone();
+    match operation {
+        Operation::Register(registration) => Event::AgentRegistered(AgentRegistered {
+            keys: registration.keys.clone(),
+            wallets: registration.entry.wallets.clone(),
+            capabilities: registration.entry.capabilities.clone(),
+            document_digest: registration.entry.document_digest,
+            expires_at_ms: registration.entry.expires_at_ms,
+            envelope,
+        }),
+        Operation::Update(update) => Event::AgentUpdated(AgentUpdated {
+            wallets: update.entry.wallets.clone(),
+            capabilities: update.entry.capabilities.clone(),
+            document_digest: update.entry.document_digest,
+            expires_at_ms: update.entry.expires_at_ms,
+            envelope,
+        }),
+        Operation::Rotate(rotation) => Event::KeyRotated(KeyRotated {
+            old_key: rotation.old_key,
+            new_key: rotation.new_key,
+            proof: rotation.proof,
+            document_digest: rotation.document_digest,
+            envelope,
+        }),
+        Operation::Deactivate => Event::AgentDeactivated(AgentStatusChanged { envelope }),
+        Operation::Reactivate => Event::AgentReactivated(AgentStatusChanged { envelope }),
+        Operation::Revoke => Event::AgentRevoked(AgentStatusChanged { envelope }),
+    }
+}
+
+/// The verb that is recorded as `event`; `None` for events of other streams.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "only these are the registry's"
+)]
+pub(crate) fn verb(event: &Event) -> Option<Verb> {
+    match event {
+        Event::AgentRegistered(_) => Some(Verb::Register),
+        Event::AgentUpdated(_) => Some(Verb::Update),
+        Event::KeyRotated(_) => Some(Verb::Rotate),
+        Event::AgentDeactivated(_) => Some(Verb::Deactivate),
+        Event::AgentReactivated(_) => Some(Verb::Reactivate),
+        Event::AgentRevoked(_) => Some(Verb::Revoke),
+        _ => None,
+    }
+}
+
+/// The expiry that `event` sets.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only these set one")]
+pub(crate) fn expiry(event: &Event) -> Option<TimestampMs> {
+    match event {
+        Event::AgentRegistered(registered) => registered.expires_at_ms,
+        Event::AgentUpdated(updated) => updated.expires_at_ms,
+        _ => None,
+    }
+}
+
+/// X811-1005, HTTP 409.
+pub(crate) fn taken() -> Refusal {
+    Refusal::new(
+        Code::DidDocumentInvalid,
+        Kind::Conflict,
+        "this DID is registered already: choose another",
+    )
+}
+
+fn unknown() -> Refusal {
+    Refusal::new(
+        Code::DidNotFound,
+        Kind::NotFound,
+        "this DID is not registered here: register it first",
+    )
+}
+
+fn revoked() -> Refusal {
+    Refusal::new(
+        Code::DidRevoked,
+        Kind::State,
+        "this DID is revoked, and that is for ever: register a new DID",
+    )
+}
+
+fn deactivated() -> Refusal {
+    Refusal::new(
+        Code::DidDeactivated,
+        Kind::State,
+        "this DID is deactivated: reactivate it first with x811.registry/reactivate, or revoke it",
+    )
+}
