@@ -9,6 +9,7 @@ use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::time::TimestampMs;
 
 use super::LedgerClient;
+use super::answer::AgentStatus;
 use super::error::ClientError;
 
 /// How long a document may be used without asking again (AE-93).
@@ -71,6 +72,14 @@ impl LedgerClient {
     /// The keys of the agent's document; the registry adds which profile each signs by (AX-23).
     async fn agent_keys(&self, did: Did) -> Result<Vec<AgentKey>, ClientError> {
         let agent = self.agent(did).await?;
+        let is_withdrawn = matches!(
+            agent.status,
+            AgentStatus::Deactivated | AgentStatus::Revoked
+        );
+        if is_withdrawn && agent.did == did {
+            // Its document resolves no more (AX-30); what it said before is still its own.
+            return Ok(agent.keys);
+        }
         let uuid = did.uuid().to_string();
         let path = ["api", "v1", "agents", &uuid, "did"];
         let document: Value = self.get(&path, &[]).await?.read()?;
