@@ -15,6 +15,7 @@
 //! | [`projection`], [`row`] | rows for readers |
 //! | [`port`], [`clock`], [`entropy`] | what it needs from outside |
 //! | [`snapshot`] | the world as of some record, so that a restart replays the tail alone |
+//! | [`figures`] | what an operator counts |
 //! | [`memory`] | a place to keep it, for tests |
 
 pub mod agent;
@@ -24,6 +25,7 @@ pub mod clock;
 mod draft;
 pub mod entropy;
 pub mod export;
+pub mod figures;
 pub mod memory;
 pub mod notice;
 pub mod port;

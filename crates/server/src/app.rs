@@ -1,6 +1,7 @@
 //! What every handler holds.
 
 use crate::error::ApiError;
+use crate::metrics::HttpFigures;
 use std::future::Future;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -20,6 +21,8 @@ pub(crate) type RunningLedger<C> = Ledger<SqliteStore, SqliteReadModel, C>;
 pub(crate) struct App<C> {
     pub(crate) ledger: RunningLedger<C>,
     pub(crate) clock: Arc<C>,
+    /// Counts requests.
+    pub(crate) http: HttpFigures,
     pub(crate) identity: LedgerOpened,
     pub(crate) parameters: Parameters,
     pub(crate) open_reads: bool,

@@ -49,6 +49,8 @@ pub struct ServerConfig {
     pub data_dir: PathBuf,
     /// Where HTTP is served; port 0 takes any free one.
     pub listen: SocketAddr,
+    /// Where `/metrics` is served, apart from everything else; nowhere unless given.
+    pub metrics_listen: Option<SocketAddr>,
     /// How long and how many connections may be open.
     pub connections: ConnectionLimits,
     /// Whether inboxes and interactions are served unsigned, on loopback only.
@@ -195,6 +197,7 @@ impl ServerConfig {
         ServerConfig {
             data_dir: data_dir.into(),
             listen: DEFAULT_LISTEN,
+            metrics_listen: None,
             connections: ConnectionLimits::DEFAULT,
             open_reads: false,
             network,

@@ -12,6 +12,7 @@
 //! | [`routes`] | one file per endpoint |
 //! | `connections` | how long and how many connections may be open |
 //! | `openapi` | the interface, described for programs |
+//! | `metrics` | figures for operators, on an address of their own |
 //! | `loopback` | who may read without a signature |
 
 mod app;
@@ -23,6 +24,7 @@ mod extract;
 pub mod keys;
 mod loopback;
 mod openapi;
+mod metrics;
 mod request_log;
 pub mod routes;
 pub mod start;

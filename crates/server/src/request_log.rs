@@ -25,6 +25,7 @@ pub(crate) async fn log<C: Clock>(
         response.status().as_u16(),
         app.clock.monotonic_ms().saturating_sub(begun_ms),
     );
+    app.http.answered(&method, path, status, ms);
     tracing::info!(%method, path, status, ms, "answered");
     // Texts of agents leave inside JSON; no browser shall take them for anything else.
     response

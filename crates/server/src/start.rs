@@ -6,10 +6,11 @@
 mod stop;
 
 use crate::app::{App, stopped};
-use crate::config::{ConfigError, NetworkConfig, ServerConfig};
+use crate::config::{ConfigError, ConnectionLimits, NetworkConfig, ServerConfig};
 use crate::connections::serve;
 use crate::entropy::{NoEntropy, SystemEntropy};
 use crate::keys::{Identity, KeyError};
+use crate::metrics::{self, HttpFigures};
 use crate::routes::router;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -39,6 +40,8 @@ const OBSERVATIONS: usize = 16;
 pub struct Running {
     /// Where HTTP is served.
     pub local_addr: SocketAddr,
+    /// Where `/metrics` is served.
+    pub metrics_addr: Option<SocketAddr>,
     /// Who the ledger is.
     pub identity: LedgerOpened,
     /// Why the RPC endpoint could not be asked at the start; the ledger is blind until it can be.
@@ -94,11 +97,11 @@ pub async fn start_with<C: Clock, E: Entropy>(
     let store = Arc::new(SqliteStore::open(&config.data_dir).await?);
     let identity = identity(&config, &store, &*clock, &*entropy).await?;
     let starts_blind = check_endpoint(&rpc, &config.network).await?;
-    let listener = bind(config.listen).await?;
-    let local_addr = listener.local_addr().map_err(|source| StartError::Listen {
-        listen: config.listen,
-        source,
-    })?;
+    let (listener, local_addr) = bind(config.listen).await?;
+    let (metrics_listener, metrics_addr) = match config.metrics_listen {
+        Some(listen) => bind(listen).await.map(|(l, addr)| (Some(l), Some(addr)))?,
+        None => (None, None),
+    };
     let read_model = Arc::new(SqliteReadModel::open(&config.data_dir).await?);
     let parameters = config.parameters();
     let opening = Opening {
@@ -120,6 +123,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
     let app = Arc::new(App {
         ledger,
         clock,
+        http: HttpFigures::default(),
         identity: identity.opened.clone(),
         parameters,
         open_reads: config.open_reads,
@@ -128,13 +132,20 @@ pub async fn start_with<C: Clock, E: Entropy>(
     });
     let parts = Parts {
         sequencer: tokio::spawn(sequencer.run()),
-        http: tokio::spawn(serve(listener, router(&app), config.connections, stopping)),
+        http: tokio::spawn(serve_all(
+            listener,
+            metrics_listener,
+            app,
+            config.connections,
+            stopping,
+        )),
         watcher,
         store,
         read_model,
     };
     Ok(Running {
         local_addr,
+        metrics_addr,
         identity: identity.opened,
         starts_blind,
         ended: tokio::spawn(supervise(parts, stop.clone())),
@@ -186,10 +197,31 @@ async fn check_endpoint(
     }
 }
 
-async fn bind(listen: SocketAddr) -> Result<TcpListener, StartError> {
-    TcpListener::bind(listen)
-        .await
-        .map_err(|source| StartError::Listen { listen, source })
+async fn bind(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |source| StartError::Listen { listen, source };
+    let listener = TcpListener::bind(listen).await.map_err(failed)?;
+    let addr = listener.local_addr().map_err(failed)?;
+    Ok((listener, addr))
+}
+
+/// Serves the ledger, and its metrics where they have an address.
+async fn serve_all<C: Clock>(
+    listener: TcpListener,
+    metrics_listener: Option<TcpListener>,
+    app: Arc<App<C>>,
+    limits: ConnectionLimits,
+    stopping: watch::Receiver<bool>,
+) -> std::io::Result<()> {
+    let (public, figures) = (router(&app), metrics::router(&app));
+    // The ledger ends once nobody holds it.
+    drop(app);
+    let public = serve(listener, public, limits, stopping.clone());
+    let Some(metrics_listener) = metrics_listener else {
+        drop(figures);
+        return public.await;
+    };
+    let figures = serve(metrics_listener, figures, limits, stopping);
+    tokio::try_join!(public, figures).map(|_| ())
 }
 
 /// Watches the network, and passes on what is seen.

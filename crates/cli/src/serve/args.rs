@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::settings::{Data, Limits, Log, Network, Rules, Server, Settings, Windows};
+use super::settings::{Data, Limits, Log, Metrics, Network, Rules, Server, Settings, Windows};
 use super::value::{Address, Binding, LogFormat, Preset, Secret, Usdc, looks};
 
 /// Options of `x811 serve`.
@@ -54,6 +54,9 @@ struct HttpArgs {
         default_missing_value = "true"
     )]
     open_reads: Option<bool>,
+    /// Address for GET /metrics alone; without it there are none
+    #[arg(long, env = "X811_METRICS_LISTEN", value_name = "ADDR")]
+    metrics_listen: Option<SocketAddr>,
     /// How long a request's head may take, and a connection idle (30000)
     #[arg(long, env = "X811_HEADER_READ_MS", value_name = "MS")]
     header_read_ms: Option<u64>,
@@ -148,6 +151,9 @@ impl From<Args> for Settings {
             log: Log {
                 format: args.log_format,
                 filter: args.log_filter,
+            },
+            metrics: Metrics {
+                listen: args.http.metrics_listen,
             },
         }
     }

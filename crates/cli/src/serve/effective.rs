@@ -32,6 +32,7 @@ impl TryFrom<Settings> for Effective {
         let data_dir = given.data.dir.unwrap_or_else(|| PathBuf::from(DATA_DIR));
         let mut server = ServerConfig::new(data_dir, network);
         put(&mut server.listen, given.server.listen);
+        server.metrics_listen = given.metrics.listen;
         put(&mut server.open_reads, given.server.open_reads);
         let connections = &mut server.connections;
         put(&mut connections.header_read_ms, given.server.header_read_ms);
@@ -94,6 +95,9 @@ impl Effective {
             log: settings::Log {
                 format: Some(self.log_format),
                 filter: Some(self.log_filter.clone()),
+            },
+            metrics: settings::Metrics {
+                listen: server.metrics_listen,
             },
         }
     }

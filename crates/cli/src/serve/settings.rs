@@ -20,6 +20,7 @@ pub(super) struct Settings {
     pub(super) rules: Rules,
     pub(super) limits: Limits,
     pub(super) log: Log,
+    pub(super) metrics: Metrics,
 }
 
 /// `[server]`: HTTP.
@@ -96,4 +97,11 @@ pub(super) struct Limits {
 pub(super) struct Log {
     pub(super) format: Option<LogFormat>,
     pub(super) filter: Option<String>,
+}
+
+/// `[metrics]`: figures for operators.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Metrics {
+    pub(super) listen: Option<SocketAddr>,
 }

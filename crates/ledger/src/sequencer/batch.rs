@@ -229,6 +229,7 @@ where
                 admitted: _admitted,
             } => {
                 let waited_ms = self.clock.monotonic_ms().saturating_sub(queued_at_ms);
+                self.figures.turn_wait_ms.note(waited_ms);
                 if waited_ms > PATIENCE_MS {
                     let _ = reply.send(Err(busy("the message waited too long for its turn")));
                     return None;

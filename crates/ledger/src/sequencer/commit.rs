@@ -50,11 +50,13 @@ where
         let (world, commit, changes) = draft.finish();
         if !is_empty {
             let records = commit.records.clone();
+            let begun_ms = self.clock.monotonic_ms();
             match self.store.commit(commit.clone()).await {
                 Ok(_) => {}
                 Err(error) => match self.after_failure(error, &commit).await? {
                     Outcome::Holds => {}
                     Outcome::Nothing => {
+                        self.figures.failed_commits.add(1);
                         self.notices_lost = true;
                         self.away_since.get_or_insert(self.clock.now());
                         refuse(replies);
@@ -62,6 +64,7 @@ where
                     }
                 },
             }
+            self.count(&records, begun_ms);
             self.set_readiness(|readiness| readiness.last_commit_failed = false);
             self.away_since = None;
             let batch = Batch {
@@ -107,6 +110,16 @@ where
                 Ok(Outcome::Nothing)
             }
         }
+    }
+
+    fn count(&self, records: &[Record], begun_ms: u64) {
+        let took_ms = self.clock.monotonic_ms().saturating_sub(begun_ms);
+        let count = records.len() as u64;
+        let lapses = records.iter().filter(|record| is_lapse(record)).count() as u64;
+        self.figures.commit_ms.note(took_ms);
+        self.figures.commit_records.note(count);
+        self.figures.records.add(count);
+        self.figures.lapses.add(lapses);
     }
 
     fn publish(&mut self, world: World) {
@@ -183,6 +196,10 @@ where
         let event = Event::from_value(record.event()).map_err(|_| failed())?;
         Accepted::from_record(&record, &event).ok_or_else(failed)
     }
+}
+
+fn is_lapse(record: &Record) -> bool {
+    record.event()["type"] == "lapsed"
 }
 
 enum Outcome {

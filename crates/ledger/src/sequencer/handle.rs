@@ -5,6 +5,7 @@ use super::admission::{Admission, Admitted};
 use super::batch::busy;
 use crate::answer::Answer;
 use crate::clock::{Clock, LedgerClock};
+use crate::figures::Figures;
 use crate::submission::{self, Submission};
 use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +41,7 @@ pub struct Ledger<S, R, C> {
     pub(super) applied: watch::Receiver<u64>,
     pub(super) watched: BTreeMap<String, watch::Receiver<Arc<BTreeSet<TxHash>>>>,
     pub(super) readiness: watch::Receiver<Readiness>,
+    pub(super) figures: Arc<Figures>,
 }
 
 impl<S, R, C> Clone for Ledger<S, R, C> {
@@ -54,6 +56,7 @@ impl<S, R, C> Clone for Ledger<S, R, C> {
             applied: self.applied.clone(),
             watched: self.watched.clone(),
             readiness: self.readiness.clone(),
+            figures: self.figures.clone(),
         }
     }
 }
@@ -69,6 +72,12 @@ impl<S, R, C: Clock> Ledger<S, R, C> {
         &self,
         bytes: impl AsRef<[u8]> + Send + 'static,
     ) -> Result<Answer, Refusal> {
+        let answer = self.receive(bytes).await;
+        self.figures.answered(&answer);
+        answer
+    }
+
+    async fn receive(&self, bytes: impl AsRef<[u8]> + Send + 'static) -> Result<Answer, Refusal> {
         self.submit_if(bytes, |_| Ok(())).await
     }
 
@@ -168,6 +177,17 @@ impl<S, R, C: Clock> Ledger<S, R, C> {
     /// Whether the ledger takes messages.
     pub fn readiness(&self) -> Readiness {
         self.readiness.borrow().clone()
+    }
+
+    /// What has happened since the ledger was opened.
+    pub fn figures(&self) -> &Figures {
+        &self.figures
+    }
+
+    /// How many items wait for the sequencer, and how many may.
+    pub fn queue(&self) -> (usize, usize) {
+        let room = self.items.max_capacity();
+        (room - self.items.capacity(), room)
     }
 
     /// The clock that is recorded.

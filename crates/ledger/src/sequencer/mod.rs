@@ -22,6 +22,7 @@ use crate::answer::Answer;
 use crate::clock::{Clock, ClockState, LedgerClock};
 use crate::draft::Draft;
 use crate::entropy::Entropy;
+use crate::figures::Figures;
 use crate::notice::{Notary, Owed, SignedNotice};
 use crate::port::LedgerStore;
 use crate::stream::Stream;
@@ -89,6 +90,7 @@ pub struct Sequencer<S, C, E> {
     published: channel::Sender<World>,
     watched: BTreeMap<String, channel::Sender<Arc<BTreeSet<TxHash>>>>,
     readiness: channel::Sender<Readiness>,
+    figures: Arc<Figures>,
     last_tick_ms: u64,
     /// Since when, as recorded, messages could not be taken: the clock was not believed, or nothing
     /// could be written. Kept until the gap is durable.

@@ -8,6 +8,7 @@ use super::{Ledger, Readiness, Sequencer};
 use crate::clock::{Clock, LedgerClock};
 use crate::draft::Draft;
 use crate::entropy::Entropy;
+use crate::figures::Figures;
 use crate::notice::Notary;
 use crate::port::{LedgerStore, NonceOutcome, ReadModel};
 use crate::snapshot::Snapshots;
@@ -194,7 +195,9 @@ where
         watched_seen.insert(network, receiver);
     }
     tokio::spawn(projector::run(read_model.clone(), clock, batches, applied));
+    let figures = Arc::new(Figures::default());
     let sequencer = Sequencer {
+        figures: figures.clone(),
         store: store.clone(),
         last_tick_ms: ledger_clock.monotonic_ms(),
         clock: ledger_clock.clone(),
@@ -223,6 +226,7 @@ where
         applied: applied_seen,
         watched: watched_seen,
         readiness: readiness_seen,
+        figures,
     };
     (sequencer, ledger)
 }

@@ -26,6 +26,8 @@ mod post_message;
 mod ready;
 mod well_known;
 
+pub(crate) use ready::{sight_word, unready};
+
 use crate::app::App;
 use crate::error::ApiError;
 use crate::openapi::Routes;

@@ -28,7 +28,7 @@ use x811_protocol::time::TimestampMs;
 )]
 pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> (StatusCode, Json<Value>) {
     let (world, readiness) = (app.ledger.world(), app.ledger.readiness());
-    let why = faults(&readiness);
+    let why = unready(&app);
     let (head, is_ready) = (world.head(), why.is_empty());
     let mut answer = Map::new();
     answer.insert("ready".to_owned(), json!(is_ready));
@@ -52,6 +52,16 @@ pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> (StatusC
         StatusCode::SERVICE_UNAVAILABLE
     };
     (status, Json(Value::Object(answer)))
+}
+
+/// Why no messages are taken; empty when they are.
+pub(crate) fn unready<C: Clock>(app: &App<C>) -> Vec<&'static str> {
+    let mut why = faults(&app.ledger.readiness());
+    let (queued, room) = app.ledger.queue();
+    if queued >= room {
+        why.push("the queue is full: the ledger has more to do than it can");
+    }
+    why
 }
 
 fn faults(readiness: &Readiness) -> Vec<&'static str> {
@@ -78,14 +88,7 @@ fn sights(world: &World, networks: &[Network], now: TimestampMs) -> Value {
 
 fn sight_of(network: &Network, sight: Option<&Sight>, now: TimestampMs) -> Value {
     let head = sight.and_then(|sight| sight.head.as_ref());
-    let head_age_ms =
-        head.map(|head| now.since(TimestampMs::new(head.timestamp_s.saturating_mul(1_000))));
-    let word = match (sight.and_then(|sight| sight.blind_since), head_age_ms) {
-        (Some(_), _) => "blind",
-        (None, None) => "unknown",
-        (None, Some(age_ms)) if age_ms < network.fresh_ms => "fresh",
-        (None, Some(_)) => "stale",
-    };
+    let (word, head_age_ms) = sight_word(network, sight, now);
     let mut shown = Map::new();
     shown.insert("name".to_owned(), json!(network.name));
     shown.insert("sight".to_owned(), json!(word));
@@ -94,6 +97,24 @@ fn sight_of(network: &Network, sight: Option<&Sight>, now: TimestampMs) -> Value
         shown.insert("head_age_ms".to_owned(), json!(age_ms));
     }
     Value::Object(shown)
+}
+
+/// How well a network is seen, and the age of its last head.
+pub(crate) fn sight_word(
+    network: &Network,
+    sight: Option<&Sight>,
+    now: TimestampMs,
+) -> (&'static str, Option<u64>) {
+    let head = sight.and_then(|sight| sight.head.as_ref());
+    let head_age_ms =
+        head.map(|head| now.since(TimestampMs::new(head.timestamp_s.saturating_mul(1_000))));
+    let word = match (sight.and_then(|sight| sight.blind_since), head_age_ms) {
+        (Some(_), _) => "blind",
+        (None, None) => "unknown",
+        (None, Some(age_ms)) if age_ms < network.fresh_ms => "fresh",
+        (None, Some(_)) => "stale",
+    };
+    (word, head_age_ms)
 }
 
 #[cfg(test)]

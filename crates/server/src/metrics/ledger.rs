@@ -1,0 +1,172 @@
+//! The ledger's own figures.
+
+use super::family::{Families, Labels, float};
+use crate::app::App;
+use crate::routes::sight_word;
+use std::collections::BTreeMap;
+use x811_ledger::clock::Clock;
+use x811_ledger::figures::Figures;
+use x811_ledger::world::World;
+use x811_protocol::time::TimestampMs;
+
+/// Milliseconds in the seconds that metrics are in.
+const MS_PER_S: f64 = 1_000.0;
+
+/// Every word that a network's sight may have.
+const SIGHTS: [&str; 4] = ["fresh", "stale", "blind", "unknown"];
+
+/// Reads everything.
+pub(super) fn note<C: Clock>(families: &mut Families, app: &App<C>) {
+    let (ledger, world) = (&app.ledger, app.ledger.world());
+    families.gauges(
+        "x811_build_info",
+        "The version that runs",
+        vec![(vec![("version", env!("CARGO_PKG_VERSION").to_owned())], 1.0)],
+    );
+    let is_ready = crate::routes::unready(app).is_empty();
+    families.gauge(
+        "x811_ready",
+        "1 when messages are taken, else 0",
+        f64::from(u8::from(is_ready)),
+    );
+    families.gauge(
+        "x811_log_records",
+        "Records in the log",
+        float(world.head().size),
+    );
+    families.gauge(
+        "x811_rows_lag_records",
+        "Durable records that the rows for readers do not reflect yet",
+        float(ledger.rows_lag()),
+    );
+    let (queued, room) = ledger.queue();
+    families.gauge(
+        "x811_queue_items",
+        "Items that wait for the sequencer",
+        float(queued as u64),
+    );
+    families.gauge(
+        "x811_queue_capacity",
+        "Items that may wait for the sequencer",
+        float(room as u64),
+    );
+    work(families, ledger.figures());
+    held(families, &world);
+    networks(families, app, &world, ledger.now());
+}
+
+fn work(families: &mut Families, figures: &Figures) {
+    let outcome = |outcome: &str, code: &str| -> Labels {
+        vec![("outcome", outcome.to_owned()), ("code", code.to_owned())]
+    };
+    let mut messages = vec![
+        (outcome("accepted", ""), float(figures.accepted())),
+        (outcome("repeated", ""), float(figures.repeated())),
+    ];
+    let refused = figures.refused();
+    messages.extend(refused.map(|(code, count)| (outcome("refused", code.as_str()), float(count))));
+    families.counters("x811_messages", "Messages, by their answer", messages);
+    families.counter(
+        "x811_records_written",
+        "Records written since the start",
+        float(figures.records.get()),
+    );
+    families.counter(
+        "x811_lapses",
+        "Deadlines that passed",
+        float(figures.lapses.get()),
+    );
+    families.counter(
+        "x811_commit_failures",
+        "Group commits that failed",
+        float(figures.failed_commits.get()),
+    );
+    families.histogram(
+        "x811_commit_duration_seconds",
+        "How long group commits took",
+        &figures.commit_ms,
+        MS_PER_S,
+    );
+    families.histogram(
+        "x811_commit_records",
+        "Records a group commit wrote",
+        &figures.commit_records,
+        1.0,
+    );
+    families.histogram(
+        "x811_turn_wait_seconds",
+        "How long messages waited for their turn",
+        &figures.turn_wait_ms,
+        MS_PER_S,
+    );
+}
+
+fn held(families: &mut Families, world: &World) {
+    let sizes = world.sizes();
+    let held = [
+        ("agents", sizes.agents),
+        ("interactions", sizes.interactions),
+        ("watched_transactions", sizes.watched),
+        ("notices_owed", sizes.notices_owed),
+        ("nonces", sizes.nonces),
+        ("envelope_ids", sizes.envelope_ids),
+    ];
+    let samples = held.map(|(kind, count)| (label("kind", kind), float(count as u64)));
+    families.gauges(
+        "x811_held",
+        "What is held in memory, by kind",
+        samples.to_vec(),
+    );
+    let mut by_state: BTreeMap<&str, u64> = BTreeMap::new();
+    for (_, live) in world.interactions() {
+        *by_state.entry(live.state.name().as_str()).or_default() += 1;
+    }
+    let samples = by_state
+        .into_iter()
+        .map(|(state, count)| (label("state", state), float(count)));
+    families.gauges(
+        "x811_interactions",
+        "Live interactions, by state",
+        samples.collect(),
+    );
+}
+
+fn networks<C: Clock>(families: &mut Families, app: &App<C>, world: &World, now: TimestampMs) {
+    let (mut sights, mut numbers, mut ages) = (Vec::new(), Vec::new(), Vec::new());
+    for network in &app.parameters.networks {
+        let sight = world.sight(&network.name);
+        let (word, head_age_ms) = sight_word(network, sight, now);
+        for possible in SIGHTS {
+            let labels = vec![
+                ("network", network.name.clone()),
+                ("sight", possible.to_owned()),
+            ];
+            sights.push((labels, f64::from(u8::from(possible == word))));
+        }
+        let head = sight.and_then(|sight| sight.head.as_ref());
+        if let (Some(head), Some(age_ms)) = (head, head_age_ms) {
+            numbers.push((label("network", &network.name), float(head.number)));
+            let age_s = float(age_ms) / MS_PER_S;
+            ages.push((label("network", &network.name), age_s));
+        }
+    }
+    families.gauges(
+        "x811_network_sight",
+        "1 for how a network is seen, 0 for how it is not",
+        sights,
+    );
+    families.gauges(
+        "x811_network_head_number",
+        "Number of the last head that was seen",
+        numbers,
+    );
+    families.gauges(
+        "x811_network_head_age_seconds",
+        "Age of the last head that was seen",
+        ages,
+    );
+}
+
+fn label(name: &'static str, value: &str) -> Labels {
+    vec![(name, value.to_owned())]
+}

@@ -1,0 +1,52 @@
+//! `GET /metrics`: what an operator watches, in OpenMetrics text as Prometheus reads it.
+//!
+//! It is served on an address of its own (`metrics_listen`) and nowhere unless that is given: how
+//! much business a ledger does is nobody's business. Labels come from closed sets: states, codes,
+//! route templates, statuses and configured networks; never an agent's words or ids.
+
+mod family;
+mod http;
+mod ledger;
+mod process;
+
+pub(crate) use http::HttpFigures;
+
+use crate::app::App;
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use family::Families;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
+use std::sync::Arc;
+use x811_ledger::clock::Clock;
+
+/// What the text is.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The routes of the metrics' own address.
+pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
+    Router::new()
+        .route("/metrics", get(handle::<C>))
+        .with_state(app.clone())
+}
+
+async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> Response {
+    let mut families = Families::default();
+    ledger::note(&mut families, &app);
+    process::note(&mut families);
+    let mut registry = Registry::default();
+    app.http.register(&mut registry);
+    registry.register_collector(Box::new(families));
+    let mut text = String::new();
+    match encode(&mut text, &registry) {
+        Ok(()) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "the metrics cannot be written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `/metrics`: on its own address, every figure under its name, no label from outside.
+
+use crate::world::{Deal, World};
+use std::net::{Ipv4Addr, SocketAddr};
+
+async fn scraped(world: &World) -> String {
+    let addr = world.running.metrics_addr.unwrap();
+    let answer = world.http.get(format!("http://{addr}/metrics")).send();
+    let answer = answer.await.unwrap();
+    assert_eq!(answer.status().as_u16(), 200);
+    let kind = answer.headers()["content-type"].to_str().unwrap();
+    assert!(kind.starts_with("application/openmetrics-text"), "{kind}");
+    answer.text().await.unwrap()
+}
+
+fn with_metrics(config: &mut x811_server::ServerConfig) {
+    config.metrics_listen = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+}
+
+#[tokio::test]
+async fn figures_follow_what_happened() {
+    let world = World::start_with(with_metrics).await;
+    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let deal = Deal::new(&world, &initiator, &provider);
+    world.accept(&deal.request).await;
+    world
+        .post(deal.request.json.clone())
+        .await
+        .refused(409, "X811-2001");
+    world.post("{").await.refused(400, "X811-4001");
+    world.get("/secret-path?word=Ada").await.expect(404);
+    let text = scraped(&world).await;
+    for line in [
+        "x811_ready 1.0",
+        "x811_messages_total{outcome=\"accepted\",code=\"\"} 3.0",
+        "x811_messages_total{outcome=\"repeated\",code=\"\"} 0.0",
+        "x811_messages_total{outcome=\"refused\",code=\"X811-2001\"} 1.0",
+        "x811_messages_total{outcome=\"refused\",code=\"X811-4001\"} 1.0",
+        "x811_interactions{state=\"pending\"} 1.0",
+        "x811_held{kind=\"agents\"} 3.0",
+        "x811_network_sight{network=\"local\",sight=\"fresh\"} 0.0",
+        "x811_commit_failures_total 0.0",
+        "x811_http_requests_total{method=\"POST\",route=\"/api/v1/messages\",status=\"202\"} 3",
+        "x811_http_requests_total{method=\"GET\",route=\"(unknown)\",status=\"404\"} 1",
+        "x811_queue_capacity ",
+        "x811_rows_lag_records ",
+        "x811_commit_duration_seconds_bucket{le=\"+Inf\"} ",
+        "x811_commit_records_count ",
+        "x811_turn_wait_seconds_count 4",
+        "x811_build_info{version=\"",
+        "# EOF",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    assert!(!text.contains("Ada") && !text.contains("secret-path"));
+    assert!(!text.contains(&initiator.uuid()));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_process_is_measured() {
+    let world = World::start_with(with_metrics).await;
+    let text = scraped(&world).await;
+    for name in [
+        "process_resident_memory_bytes",
+        "process_cpu_seconds_total",
+        "process_open_fds",
+    ] {
+        let mut lines = text.lines();
+        let line = lines.find(|line| line.starts_with(&format!("{name} ")));
+        let line = line.unwrap_or_else(|| panic!("{name} is not in\n{text}"));
+        let value: f64 = line.split(' ').nth(1).unwrap().parse().unwrap();
+        assert!(
+            value >= 0.0 && (value > 0.0 || name.contains("cpu")),
+            "{name}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn metrics_are_nowhere_unless_given_an_address_and_never_beside_the_api() {
+    let world = World::start().await;
+    assert_eq!(world.running.metrics_addr, None);
+    world.get("/metrics").await.expect(404);
+    let world = World::start_with(with_metrics).await;
+    world.get("/metrics").await.expect(404);
+    let addr = world.running.metrics_addr.unwrap();
+    let other = world.http.get(format!("http://{addr}/ready")).send();
+    assert_eq!(other.await.unwrap().status().as_u16(), 404);
+}
