@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
-use crate::{agent, audit, completions, export, history, inbox, man, pay, provider, send};
+use crate::{agent, audit, completions, export, history, inbox, man, pay, provider, send, status};
 #[cfg(feature = "serve")]
 use crate::{bench, demo, serve};
 
@@ -87,6 +87,8 @@ enum Verb {
     Audit(audit::Args),
     /// Write a log to one file that anybody can audit offline
     Export(export::Args),
+    /// How the ledger is; fails when it takes no messages
+    Status,
     /// Run the ledger
     #[cfg(feature = "serve")]
     Serve(Box<serve::Args>),
@@ -117,6 +119,7 @@ impl Cli {
             Verb::Provider(verb) => verb.run(&context, out).await,
             Verb::Audit(args) => audit::run(args, out).await,
             Verb::Export(args) => export::run(args, json, out).await,
+            Verb::Status => status::run(&context, out).await,
             #[cfg(feature = "serve")]
             Verb::Serve(args) => serve::run(*args, out).await,
             #[cfg(feature = "serve")]

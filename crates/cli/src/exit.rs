@@ -21,6 +21,8 @@ pub(crate) enum Exit {
     NotYetPaid,
     /// `provider paid`: it will not come.
     NotPaid,
+    /// `status`: it takes no messages.
+    NotReady,
     /// `audit`: something is wrong.
     Findings,
     /// Ctrl-C.
@@ -29,7 +31,7 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// Every code and its meaning.
-    const TABLE: [(Exit, u8, &str); 10] = [
+    const TABLE: [(Exit, u8, &str); 11] = [
         (
             Exit::Ok,
             0,
@@ -58,6 +60,7 @@ impl Exit {
         ),
         (Exit::NotYetPaid, 10, "`provider paid`: not yet"),
         (Exit::NotPaid, 11, "`provider paid`: no"),
+        (Exit::NotReady, 12, "`status`: the ledger takes no messages"),
         (Exit::Findings, 20, "`audit`: not clean, something is wrong"),
         (Exit::Interrupted, 130, "ended by Ctrl-C"),
     ];
@@ -101,6 +104,7 @@ mod tests {
             (Exit::Untrusted, 5),
             (Exit::NotYetPaid, 10),
             (Exit::NotPaid, 11),
+            (Exit::NotReady, 12),
             (Exit::Findings, 20),
             (Exit::Interrupted, 130),
         ];

@@ -27,6 +27,7 @@ mod provider;
 mod send;
 #[cfg(feature = "serve")]
 mod serve;
+mod status;
 mod terminal;
 
 use std::process::ExitCode;

@@ -20,6 +20,9 @@ pub(crate) struct Args {
     /// Where log, rows and keys lie; made when it does not exist (./x811-data)
     #[arg(long, env = "X811_DATA_DIR", value_name = "DIR")]
     data_dir: Option<PathBuf>,
+    /// Records between two snapshots, of which a start replays the rest
+    #[arg(long, env = "X811_SNAPSHOT_EVERY_RECORDS", value_name = "RECORDS")]
+    snapshot_every_records: Option<u64>,
     #[command(flatten)]
     http: HttpArgs,
     #[command(flatten)]
@@ -141,7 +144,10 @@ impl From<Args> for Settings {
                 body_read_ms: args.http.body_read_ms,
                 max_connections: args.http.max_connections,
             },
-            data: Data { dir: args.data_dir },
+            data: Data {
+                dir: args.data_dir,
+                snapshot_every_records: args.snapshot_every_records,
+            },
             network: args.network.into(),
             windows: args.windows.into(),
             rules: Rules {

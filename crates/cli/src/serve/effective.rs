@@ -32,6 +32,8 @@ impl TryFrom<Settings> for Effective {
         let data_dir = given.data.dir.unwrap_or_else(|| PathBuf::from(DATA_DIR));
         let mut server = ServerConfig::new(data_dir, network);
         put(&mut server.listen, given.server.listen);
+        let every = given.data.snapshot_every_records;
+        put(&mut server.snapshot_every_records, every);
         server.metrics_listen = given.metrics.listen;
         put(&mut server.open_reads, given.server.open_reads);
         let connections = &mut server.connections;
@@ -70,6 +72,7 @@ impl Effective {
             },
             data: settings::Data {
                 dir: Some(server.data_dir.clone()),
+                snapshot_every_records: Some(server.snapshot_every_records),
             },
             network: settings::Network {
                 preset: preset_of(network),

@@ -39,6 +39,7 @@ pub(super) struct Server {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Data {
     pub(super) dir: Option<PathBuf>,
+    pub(super) snapshot_every_records: Option<u64>,
 }
 
 /// `[network]`: where payments are made.

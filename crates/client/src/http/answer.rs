@@ -104,6 +104,9 @@ pub struct Readiness {
     /// Records in the log.
     #[serde(default)]
     pub size: Option<u64>,
+    /// Durable records that its rows for readers do not reflect yet.
+    #[serde(default)]
+    pub rows_lag: Option<u64>,
     /// Hash of the last record.
     #[serde(default)]
     pub head_hash: Option<Digest>,
@@ -122,6 +125,9 @@ pub struct NetworkSight {
     /// Height of the newest block it knows.
     #[serde(default)]
     pub head_number: Option<u64>,
+    /// Age of that block, in milliseconds.
+    #[serde(default)]
+    pub head_age_ms: Option<u64>,
 }
 
 /// `GET /api/v1/agents/{uuid}`.
