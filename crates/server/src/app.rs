@@ -1,6 +1,7 @@
 //! What every handler holds.
 
 use crate::error::ApiError;
+use crate::limits::Limiter;
 use crate::metrics::HttpFigures;
 use std::future::Future;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub(crate) struct App<C> {
     pub(crate) open_reads: bool,
     /// How long a request's body may take to arrive.
     pub(crate) body_read_ms: u64,
+    pub(crate) limiter: Limiter,
     /// Becomes true when the server is to stop.
     pub(crate) stopping: watch::Receiver<bool>,
 }

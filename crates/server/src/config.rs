@@ -3,6 +3,7 @@
 //! Whatever a decision depends on becomes an event of the log ([`ServerConfig::parameters`]); the
 //! rest (addresses, directories, URLs) stays here. Nothing here reads the environment.
 
+use crate::limits::RateLimits;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -69,6 +70,8 @@ pub struct ServerConfig {
     pub limits: Limits,
     /// Records between two snapshots; at least 1. A start replays at most about as many.
     pub snapshot_every_records: u64,
+    /// Limits of this process, which decide nothing that is recorded.
+    pub rate_limits: RateLimits,
 }
 
 /// How long and how many connections may be open. They bound what a stranger can hold: a slow
@@ -207,6 +210,7 @@ impl ServerConfig {
             lenient: Vec::new(),
             limits: Limits::DEFAULT,
             snapshot_every_records: DEFAULT_EVERY_RECORDS,
+            rate_limits: RateLimits::default(),
         }
     }
 

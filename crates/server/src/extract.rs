@@ -1,11 +1,9 @@
 //! Reading bodies, paths and queries, so that what is malformed is answered like everything else.
 
 use crate::app::App;
+use crate::body;
 use crate::error::ApiError;
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::de::{DeserializeOwned, Error as _, Unexpected};
 use serde::{Deserialize, Deserializer};
@@ -16,24 +14,17 @@ use x811_ledger::clock::Clock;
 use x811_protocol::did::Did;
 
 /// A request's body, whole and within the time that it may take to arrive.
-pub(crate) struct WholeBody(pub(crate) Bytes);
+pub(crate) struct WholeBody(pub(crate) Vec<u8>);
 
 impl<C: Clock> FromRequest<Arc<App<C>>> for WholeBody {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &Arc<App<C>>) -> Result<Self, ApiError> {
         tokio::select! {
-            body = Bytes::from_request(request, app) => body.map(WholeBody).map_err(unread),
+            body = body::read(request, app) => body.map(WholeBody),
             () = app.clock.sleep_ms(app.body_read_ms) => Err(ApiError::too_slow()),
         }
     }
-}
-
-fn unread(rejection: BytesRejection) -> ApiError {
-    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        return ApiError::too_large();
-    }
-    ApiError::malformed("the request's body broke off: send the same envelope again")
 }
 
 /// The one parameter of a path.

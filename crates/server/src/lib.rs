@@ -12,16 +12,19 @@
 //! | [`routes`] | one file per endpoint |
 //! | `connections` | how long and how many connections may be open |
 //! | `openapi` | the interface, described for programs |
+//! | [`limits`] | how much one address and one DID may ask |
 //! | `metrics` | figures for operators, on an address of their own |
 //! | `loopback` | who may read without a signature |
 
 mod app;
+mod body;
 pub mod config;
 mod connections;
 pub mod entropy;
 mod error;
 mod extract;
 pub mod keys;
+pub mod limits;
 mod loopback;
 mod metrics;
 mod openapi;
@@ -31,4 +34,5 @@ pub mod start;
 mod stored;
 
 pub use config::{ConfigError, ConnectionLimits, NetworkConfig, RpcUrl, ServerConfig};
+pub use limits::RateLimits;
 pub use start::{RunError, Running, StartError, start, start_with};

@@ -10,6 +10,7 @@ use crate::config::{ConfigError, ConnectionLimits, NetworkConfig, ServerConfig};
 use crate::connections::serve;
 use crate::entropy::{NoEntropy, SystemEntropy};
 use crate::keys::{Identity, KeyError};
+use crate::limits::Limiter;
 use crate::metrics::{self, HttpFigures};
 use crate::routes::router;
 use std::net::SocketAddr;
@@ -128,6 +129,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         parameters,
         open_reads: config.open_reads,
         body_read_ms: config.connections.body_read_ms,
+        limiter: Limiter::new(config.rate_limits),
         stopping: stopping.clone(),
     });
     let parts = Parts {

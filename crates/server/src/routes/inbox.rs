@@ -5,11 +5,12 @@ mod cursor;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{AgentOf, Asked, Bounded};
+use crate::limits::Client;
 use crate::openapi::Refused;
 use crate::openapi::schema::{InboxAnswer, Uuid};
 use crate::stored;
-use axum::Json;
 use axum::extract::State;
+use axum::{Extension, Json};
 use cursor::Cursor;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -83,6 +84,7 @@ struct Message {
 )]
 pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
+    Extension(client): Extension<Client>,
     AgentOf(recipient): AgentOf,
     Asked(question): Asked<Question>,
 ) -> Result<Json<Page>, ApiError> {
@@ -96,6 +98,11 @@ pub(super) async fn handle<C: Clock>(
     let limit = question.limit.map_or(MAX_MESSAGES, |limit| limit.0);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let wait = Duration::from_millis(question.wait_ms.map_or(0, |wait_ms| wait_ms.0));
+    let _place = if wait.is_zero() {
+        None
+    } else {
+        Some(app.limiter.long_poll(client, recipient)?)
+    };
     let rows = deliveries(&app, after, limit, wait).await?;
     page(&app, after, &rows).await.map(Json)
 }

@@ -31,24 +31,15 @@ pub(crate) use ready::{sight_word, unready};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::openapi::Routes;
-use crate::{loopback, request_log};
+use crate::{limits, loopback, request_log};
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
 
-/// How much more than an envelope is read before a sender is cut off, so that one that is a little
-/// too long is told so in words.
-const BODY_SLACK_BYTES: usize = 65_536;
-
 /// All routes.
 pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
-    let envelope_bytes = usize::try_from(app.parameters.limits.envelope_bytes);
-    let body_limit = envelope_bytes
-        .unwrap_or(usize::MAX)
-        .saturating_add(BODY_SLACK_BYTES);
     let public = Routes::new()
         .add::<post_message::__path_handle>(post(post_message::handle::<C>))
         .add::<agent::__path_handle>(get(agent::handle::<C>))
@@ -68,7 +59,7 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .described()
         .fallback(nothing_here)
         .method_not_allowed_fallback(other_method)
-        .layer(DefaultBodyLimit::max(body_limit))
+        .layer(from_fn_with_state(app.clone(), limits::guard::<C>))
         .layer(from_fn_with_state(app.clone(), request_log::log::<C>))
         .with_state(app.clone())
 }

@@ -3,11 +3,12 @@
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::WholeBody;
+use crate::limits::Client;
 use crate::openapi::Refused;
 use crate::openapi::schema::{AcceptedAnswer, ErrorPayload, SubmittedMessage};
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::{Extension, Json};
 use std::sync::Arc;
 use x811_ledger::answer::{Accepted, Answer};
 use x811_ledger::clock::Clock;
@@ -31,9 +32,12 @@ use x811_ledger::clock::Clock;
 )]
 pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
+    Extension(client): Extension<Client>,
     WholeBody(body): WholeBody,
 ) -> Result<(StatusCode, Json<Accepted>), ApiError> {
-    Ok(match app.ledger.submit(body).await? {
+    let now_ms = app.clock.monotonic_ms();
+    let may = |header: &_| app.limiter.message(client, header, now_ms);
+    Ok(match app.ledger.submit_if(body, may).await? {
         Answer::Accepted(accepted) => (StatusCode::ACCEPTED, Json(accepted)),
         Answer::Repeated(first) => (StatusCode::OK, Json(first)),
     })

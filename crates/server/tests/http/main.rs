@@ -14,6 +14,7 @@ mod faults;
 mod guards;
 mod inbox;
 mod lifecycle;
+mod limits;
 mod metrics;
 mod reads;
 mod repeats;

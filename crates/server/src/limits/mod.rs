@@ -1,0 +1,271 @@
+//! Limits of this process, per address and per DID (ledger-contract.md section 3). They decide
+//! nothing that a replay would see: a request over one of them never reaches the ledger, so they are
+//! configuration and not recorded. Those that decide are in `Parameters`.
+//!
+//! An address is counted before anything is parsed; a DID only once its signature is verified, so
+//! that nobody can use up what another one is allowed.
+
+mod address;
+mod buckets;
+mod slots;
+
+pub use address::{AddressBlock, NoAddressBlock};
+
+use crate::app::App;
+use crate::error::ApiError;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use buckets::{Buckets, Rate};
+use slots::{Slot, Slots};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use x811_ledger::clock::Clock;
+use x811_protocol::code::Code;
+use x811_protocol::did::Did;
+use x811_protocol::envelope::AcceptedHeader;
+use x811_protocol::payload::registry::Verb;
+use x811_protocol::refusal::{Kind, Refusal};
+
+const SECOND_MS: u64 = 1_000;
+
+const HOUR_MS: u64 = 60 * 60 * SECOND_MS;
+
+/// When to try again where one of something held has to end first.
+const HELD_RETRY_MS: u64 = SECOND_MS;
+
+/// Bytes of all bodies that are being read at the same time.
+const BODY_BYTES_IN_ALL: u64 = 256 * 1_048_576;
+
+/// How much one address and one DID may ask of this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RateLimits {
+    /// Requests of any kind, counted before anything is parsed.
+    pub requests_per_second_per_address: u32,
+    /// How many of those may come at once.
+    pub burst_per_address: u32,
+    /// Messages that a DID has signed.
+    pub requests_per_second_per_did: u32,
+    /// How many of those may come at once.
+    pub burst_per_did: u32,
+    /// Registrations that are signed properly.
+    pub registrations_per_address_per_hour: u32,
+    /// Inbox reads of an address that wait at the same time.
+    pub long_polls_per_address: u32,
+    /// Inbox reads of one DID that wait at the same time.
+    pub long_polls_per_did: u32,
+    /// Bytes of bodies of an address that are being read at the same time.
+    pub body_bytes_per_address: u64,
+    /// Who may say, in `X-Forwarded-For`, whose request it passes on.
+    pub trusted_proxies: Vec<AddressBlock>,
+    /// Whether requests that come from this machine itself are limited too.
+    pub limit_loopback: bool,
+}
+
+impl Default for RateLimits {
+    fn default() -> RateLimits {
+        RateLimits {
+            requests_per_second_per_address: 500,
+            burst_per_address: 2_000,
+            requests_per_second_per_did: 200,
+            burst_per_did: 1_000,
+            registrations_per_address_per_hour: 60,
+            long_polls_per_address: 512,
+            long_polls_per_did: 16,
+            body_bytes_per_address: 16 * 1_048_576,
+            trusted_proxies: AddressBlock::LOOPBACK.to_vec(),
+            limit_loopback: false,
+        }
+    }
+}
+
+/// Whose request it is; `None` for this machine's own, which are not limited.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Client(Option<IpAddr>);
+
+/// The limits with what has been used of them.
+#[derive(Debug)]
+pub(crate) struct Limiter {
+    limits: RateLimits,
+    by_address: Buckets<IpAddr>,
+    by_did: Buckets<Did>,
+    registrations: Buckets<IpAddr>,
+    polls_by_address: Slots<IpAddr>,
+    polls_by_did: Slots<Did>,
+    body_bytes: Slots<IpAddr>,
+    body_bytes_in_all: Slots<()>,
+}
+
+/// What a waiting read holds.
+#[derive(Debug)]
+pub(crate) struct LongPoll {
+    _by_address: Option<Slot<IpAddr>>,
+    _by_did: Slot<Did>,
+}
+
+/// What a part of a body that is being read holds.
+#[derive(Debug)]
+pub(crate) struct BodyRoom {
+    _by_address: Option<Slot<IpAddr>>,
+    _in_all: Slot<()>,
+}
+
+impl Limiter {
+    pub(crate) fn new(limits: RateLimits) -> Limiter {
+        let per_second = |count, burst| Rate::new(count, SECOND_MS, burst);
+        let registrations = limits.registrations_per_address_per_hour;
+        Limiter {
+            by_address: Buckets::new(per_second(
+                limits.requests_per_second_per_address,
+                limits.burst_per_address,
+            )),
+            by_did: Buckets::new(per_second(
+                limits.requests_per_second_per_did,
+                limits.burst_per_did,
+            )),
+            registrations: Buckets::new(Rate::new(registrations, HOUR_MS, registrations)),
+            polls_by_address: Slots::new(limits.long_polls_per_address.into()),
+            polls_by_did: Slots::new(limits.long_polls_per_did.into()),
+            body_bytes: Slots::new(limits.body_bytes_per_address),
+            body_bytes_in_all: Slots::new(BODY_BYTES_IN_ALL),
+            limits,
+        }
+    }
+
+    fn client(&self, peer: IpAddr, request: &Request) -> Client {
+        let address = address::client(peer, request.headers(), &self.limits.trusted_proxies);
+        let is_limited = self.limits.limit_loopback || !address.is_loopback();
+        Client(is_limited.then(|| address::counted(address)))
+    }
+
+    fn request(&self, client: Client, now_ms: u64) -> Result<(), Refusal> {
+        let taken = client
+            .0
+            .map(|address| self.by_address.take(address, now_ms));
+        taken
+            .unwrap_or(Ok(()))
+            .map_err(|wait_ms| exceeded("too many requests come from this address", wait_ms))
+    }
+
+    /// Whether a message whose signature is verified may go on to the ledger.
+    pub(crate) fn message(
+        &self,
+        client: Client,
+        header: &AcceptedHeader,
+        now_ms: u64,
+    ) -> Result<(), Refusal> {
+        let Client(Some(address)) = client else {
+            return Ok(());
+        };
+        if matches!(Verb::of(&header.message_type), Ok(Some(Verb::Register))) {
+            let taken = self.registrations.take(address, now_ms);
+            return taken
+                .map_err(|wait_ms| exceeded("too many DIDs register from this address", wait_ms));
+        }
+        let taken = self.by_did.take(header.from, now_ms);
+        taken.map_err(|wait_ms| exceeded("this DID sends too many messages", wait_ms))
+    }
+
+    /// A place for a read that waits.
+    pub(crate) fn long_poll(&self, client: Client, reader: Did) -> Result<LongPoll, Refusal> {
+        let full = |whose| exceeded(&format!("too many reads of {whose} wait"), HELD_RETRY_MS);
+        let by_address = match client.0 {
+            Some(address) => {
+                let slot = self.polls_by_address.take(address, 1);
+                Some(slot.ok_or_else(|| full("this address"))?)
+            }
+            None => None,
+        };
+        let by_did = self.polls_by_did.take(reader, 1);
+        Ok(LongPoll {
+            _by_address: by_address,
+            _by_did: by_did.ok_or_else(|| full("this inbox"))?,
+        })
+    }
+
+    /// Room for a piece of a body.
+    pub(crate) fn body_room(&self, client: Client, bytes: usize) -> Result<BodyRoom, Refusal> {
+        let full = |why| exceeded(why, HELD_RETRY_MS);
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let by_address = match client.0 {
+            Some(address) => {
+                let slot = self.body_bytes.take(address, bytes);
+                Some(slot.ok_or_else(|| full("this address sends too much at once"))?)
+            }
+            None => None,
+        };
+        let in_all = self.body_bytes_in_all.take((), bytes);
+        Ok(BodyRoom {
+            _by_address: by_address,
+            _in_all: in_all.ok_or_else(|| full("too much is sent at once"))?,
+        })
+    }
+}
+
+/// Counts a request for its address, and notes whose it is.
+pub(crate) async fn guard<C: Clock>(
+    State(app): State<Arc<App<C>>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    let client = app.limiter.client(peer.ip(), &request);
+    app.limiter.request(client, app.clock.monotonic_ms())?;
+    request.extensions_mut().insert(client);
+    Ok(next.run(request).await)
+}
+
+fn exceeded(why: &str, retry_after_ms: u64) -> Refusal {
+    let message = format!("{why}: send the same again after the time that Retry-After names");
+    Refusal::new(Code::RateLimitExceeded, Kind::Limit, message).retry_after_ms(retry_after_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(address: &str) -> Client {
+        Client(Some(address.parse().unwrap()))
+    }
+
+    #[test]
+    fn lc_3_bodies_being_read_take_up_bounded_room() {
+        let limiter = Limiter::new(RateLimits {
+            body_bytes_per_address: 100,
+            ..RateLimits::default()
+        });
+        let (spammer, neighbour) = (client("203.0.113.9"), client("192.0.2.7"));
+        let held = limiter.body_room(spammer, 60).unwrap();
+        let refusal = limiter.body_room(spammer, 41).unwrap_err();
+        assert_eq!(refusal.code, Code::RateLimitExceeded);
+        assert_eq!(refusal.retry_after_ms, Some(1_000));
+        assert!(limiter.body_room(neighbour, 100).is_ok());
+        drop(held);
+        assert!(limiter.body_room(spammer, 100).is_ok());
+        // All addresses together, this machine included.
+        let all = usize::try_from(BODY_BYTES_IN_ALL).unwrap();
+        let _held = limiter.body_room(Client(None), all).unwrap();
+        assert!(limiter.body_room(neighbour, 1).is_err());
+    }
+
+    #[test]
+    fn lc_3_reads_that_wait_are_limited_per_address_and_per_inbox() {
+        let limiter = Limiter::new(RateLimits {
+            long_polls_per_address: 2,
+            long_polls_per_did: 1,
+            ..RateLimits::default()
+        });
+        let did = |number| {
+            let uuid = uuid::Builder::from_random_bytes([number; 16]).into_uuid();
+            Did::from_uuid(uuid).unwrap()
+        };
+        let (spammer, neighbour) = (client("203.0.113.9"), client("192.0.2.7"));
+        let first = limiter.long_poll(spammer, did(1)).unwrap();
+        assert!(limiter.long_poll(spammer, did(1)).is_err(), "the inbox");
+        let _second = limiter.long_poll(spammer, did(2)).unwrap();
+        assert!(limiter.long_poll(spammer, did(3)).is_err(), "the address");
+        assert!(limiter.long_poll(neighbour, did(3)).is_ok());
+        drop(first);
+        assert!(limiter.long_poll(spammer, did(1)).is_ok());
+    }
+}
