@@ -16,6 +16,7 @@ mod clock;
 mod crashes;
 mod deal;
 mod downtime;
+mod flood;
 mod grouping;
 mod idempotency;
 mod lapses;
