@@ -12,8 +12,11 @@ mod value;
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
+use std::pin::pin;
+use std::task::Poll;
 
 use serde::Serialize;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 use x811_server::{Running, ServerConfig, StartError};
 
@@ -90,11 +93,17 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     }
     log_to_stderr(effective.log_format, &effective.log_filter)?;
     let config = effective.server;
-    let mut running = x811_server::start(config.clone()).await?;
+    // Before anybody can know that there is something to stop.
+    let mut asked = pin!(StopSignals::set().asked());
+    let mut running = tokio::select! {
+        running = x811_server::start(config.clone()) => running?,
+        // As a crash would: a start leaves nothing that the next one does not take up.
+        () = &mut asked => return Ok(Exit::Interrupted),
+    };
     out.report(&started(&config, &running));
     let ended = tokio::select! {
         ended = running.wait() => ended,
-        () = asked_to_stop() => {
+        () = &mut asked => {
             running.shutdown();
             running.wait().await
         }
@@ -147,20 +156,27 @@ fn log_to_stderr(format: LogFormat, filter: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn asked_to_stop() {
-    let terminated = async {
-        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-            Ok(mut signal) => {
-                signal.recv().await;
+/// SIGINT and SIGTERM, caught. Where a handler could not be set the signal ends the process, which
+/// harms nothing either.
+struct StopSignals(Vec<Signal>);
+
+impl StopSignals {
+    fn set() -> StopSignals {
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
+        StopSignals(kinds.into_iter().flat_map(signal).collect())
+    }
+
+    /// Ready when one of them came.
+    async fn asked(mut self) {
+        std::future::poll_fn(|context| {
+            let mut signals = self.0.iter_mut();
+            if signals.any(|signal| signal.poll_recv(context).is_ready()) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
             }
-            // Without that signal Ctrl-C still works.
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        // An error here means that no handler could be set: then nothing can ask politely.
-        _ = tokio::signal::ctrl_c() => {}
-        () = terminated => {}
+        })
+        .await;
     }
 }
 

@@ -2,7 +2,7 @@
 //! holds them. No domain words, no database, no clock, no randomness.
 //!
 //! [`record`] seals and reads leaves, [`chain`] checks that they follow one another, [`merkle`]
-//! keeps the tree over them. [`log`] is what a place for records implements, [`memory`] the
+//! keeps the tree over them, [`checkpoint`] says what it was at a size, as a signed [`note`]. [`log`] is what a place for records implements, [`memory`] the
 //! plainest one, [`conformance`] the promises that all of them are held to.
 //!
 //! ---
@@ -10,14 +10,17 @@
 #![doc = include_str!("../FORMAT.md")]
 
 pub mod chain;
+pub mod checkpoint;
 pub mod conformance;
 pub mod hash;
 pub mod log;
 pub mod memory;
 pub mod merkle;
+pub mod note;
 pub mod record;
 
 pub use chain::{Break, Cause, ChainVerifier, Head};
+pub use checkpoint::{Checkpoint, CheckpointError};
 pub use hash::{Hash, HashError};
 pub use log::{AppendError, BackendError, EventLog, MAX_BATCH_BYTES, ReadError, check_batch};
 pub use memory::MemoryLog;

@@ -89,7 +89,7 @@ pub enum AppendError {
     },
     /// The batch may or may not be stored.
     #[error(
-        "it is unknown whether the batch at position {expected_size} was stored; \
+        "it is unknown whether the batch at position {expected_size} was stored ({source}); \
          read the log from there before answering anybody"
     )]
     OutcomeUnknown {
@@ -126,7 +126,7 @@ pub enum AppendError {
         cause: Cause,
     },
     /// The backend failed before anything was stored.
-    #[error("the log could not be written, nothing was stored; mend the backend and start again")]
+    #[error("the log could not be written, nothing was stored: {0}")]
     Backend(#[source] BackendError),
 }
 
@@ -137,7 +137,7 @@ pub enum ReadError {
     #[error("the stored log is damaged at position {}; restore it from a copy and verify that", .0.position)]
     Damaged(#[from] Break),
     /// The backend failed.
-    #[error("the log could not be read; mend the backend and try again")]
+    #[error("the log could not be read: {0}")]
     Backend(#[source] BackendError),
 }
 

@@ -11,6 +11,7 @@
 //! | `registry`, [`agent`] | who may ask what of the registry, and what a DID's records add up to |
 //! | [`world`], `draft` | what the log adds up to, and what a batch would make of it |
 //! | `sequencer` | the one task that owns both, and group commits |
+//! | [`checkpoint`] | what was signed last, kept away from the log |
 //! | [`notice`] | what the ledger tells parties, signed |
 //! | [`projection`], [`row`] | rows for readers |
 //! | [`port`], [`clock`], [`entropy`] | what it needs from outside |
@@ -21,6 +22,7 @@
 pub mod agent;
 pub mod answer;
 pub mod audit;
+pub mod checkpoint;
 pub mod clock;
 mod draft;
 pub mod entropy;

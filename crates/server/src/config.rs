@@ -48,6 +48,9 @@ const LATE_MS: u64 = 24 * 60 * 60 * 1_000;
 pub struct ServerConfig {
     /// Where log, rows and keys lie; made when it does not exist.
     pub data_dir: PathBuf,
+    /// Where the last signed checkpoint lies; beside the data directory when absent. Never inside
+    /// it, and never restored with it: it is what tells that a restored copy is older.
+    pub checkpoint_dir: Option<PathBuf>,
     /// Where HTTP is served; port 0 takes any free one.
     pub listen: SocketAddr,
     /// Where `/metrics` is served, apart from everything else; nowhere unless given.
@@ -199,6 +202,7 @@ impl ServerConfig {
     pub fn new(data_dir: impl Into<PathBuf>, network: NetworkConfig) -> ServerConfig {
         ServerConfig {
             data_dir: data_dir.into(),
+            checkpoint_dir: None,
             listen: DEFAULT_LISTEN,
             metrics_listen: None,
             connections: ConnectionLimits::DEFAULT,
@@ -212,6 +216,20 @@ impl ServerConfig {
             snapshot_every_records: DEFAULT_EVERY_RECORDS,
             rate_limits: RateLimits::default(),
         }
+    }
+
+    /// Where the last signed checkpoint lies: as configured, or else `<data_dir>-checkpoint`. `None`
+    /// when the data directory's path does not end in a name.
+    pub fn checkpoint_directory(&self) -> Option<PathBuf> {
+        if let Some(directory) = &self.checkpoint_dir {
+            return Some(directory.clone());
+        }
+        // The name it is called by, not what a link leads to: whoever turns a link to an older
+        // copy is found out.
+        let data_dir = std::path::absolute(&self.data_dir).ok()?;
+        let mut name = data_dir.file_name()?.to_owned();
+        name.push("-checkpoint");
+        Some(data_dir.with_file_name(name))
     }
 
     /// Refuses what cannot work.
@@ -379,6 +397,21 @@ mod tests {
         assert_eq!(ServerConfig::new("data", sepolia).validate(), Ok(()));
         let local = NetworkConfig::local(RpcUrl::new("http://127.0.0.1:8545"), BASE_USDC);
         assert_eq!(ServerConfig::new("data", local).validate(), Ok(()));
+    }
+
+    #[test]
+    fn the_checkpoint_lies_beside_the_data_directory() {
+        let directory = |data_dir: &str| {
+            let network = config().network;
+            ServerConfig::new(data_dir, network).checkpoint_directory()
+        };
+        let beside = Some(PathBuf::from("/srv/x811-data-checkpoint"));
+        assert_eq!(directory("/srv/x811-data"), beside);
+        assert_eq!(directory("/srv/x811-data/"), beside);
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(directory("./data"), Some(here.join("data-checkpoint")));
+        assert_eq!(directory("/"), None);
+        assert_eq!(directory("data/.."), None);
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub struct Identity {
     pub opened: LedgerOpened,
     /// Signs notices.
     pub envelope_key: SecretKey,
+    /// Signs checkpoints.
+    pub checkpoint_key: SecretKey,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -108,9 +110,10 @@ impl Identity {
 
     fn assemble(folder: &Path, names: Names) -> Result<Identity, KeyError> {
         let envelope_key = read_seed(&folder.join(ENVELOPE))?;
+        let checkpoint_key = read_seed(&folder.join(CHECKPOINT))?;
         let keys = LedgerKeys {
             envelope: envelope_key.public(),
-            checkpoint: read_seed(&folder.join(CHECKPOINT))?.public(),
+            checkpoint: checkpoint_key.public(),
             receipt: read_seed(&folder.join(RECEIPT))?.public(),
         };
         Ok(Identity {
@@ -123,6 +126,7 @@ impl Identity {
                 rules_version: RULES_VERSION,
             },
             envelope_key,
+            checkpoint_key,
         })
     }
 }

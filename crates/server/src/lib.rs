@@ -35,4 +35,4 @@ mod stored;
 
 pub use config::{ConfigError, ConnectionLimits, NetworkConfig, RpcUrl, ServerConfig};
 pub use limits::RateLimits;
-pub use start::{RunError, Running, StartError, start, start_with};
+pub use start::{CheckpointFault, RunError, Running, StartError, start, start_with};

@@ -3,6 +3,7 @@
 //! Order matters: the data directory is owned before a key is made, the address is bound before the
 //! log says that the ledger is back, and everything that can refuse to start does so before that.
 
+mod checkpoint;
 mod stop;
 
 use crate::app::{App, stopped};
@@ -13,6 +14,7 @@ use crate::keys::{Identity, KeyError};
 use crate::limits::Limiter;
 use crate::metrics::{self, HttpFigures};
 use crate::routes::router;
+use checkpoint::Stored;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use stop::{Parts, supervise};
@@ -20,6 +22,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use x811_eventlog::{EventLog as _, ReadError};
+use x811_ledger::checkpoint::CheckpointSigner;
 use x811_ledger::clock::{Clock, SystemClock};
 use x811_ledger::entropy::Entropy;
 use x811_ledger::port::LedgerStore as _;
@@ -31,6 +34,7 @@ use x811_watcher::checks::{CheckFailure, Misfit, verify_endpoint};
 use x811_watcher::rpc::{EndpointError, RpcLimits, RpcSource};
 use x811_watcher::{MemoryHeaderStore, WatchedNetwork, Watcher};
 
+pub use checkpoint::CheckpointFault;
 pub use stop::RunError;
 
 /// Observations that may wait while the ledger is busy.
@@ -96,7 +100,9 @@ pub async fn start_with<C: Clock, E: Entropy>(
     config.validate()?;
     let rpc = RpcSource::new(config.network.rpc_url.reveal(), RpcLimits::default())?;
     let store = Arc::new(SqliteStore::open(&config.data_dir).await?);
-    let identity = identity(&config, &store, &*clock, &*entropy).await?;
+    let stored = Stored::load(&config).await?;
+    let identity = identity(&config, &store, &stored, &*clock, &*entropy).await?;
+    let signer = CheckpointSigner::new(&identity.opened.origin, identity.checkpoint_key);
     let starts_blind = check_endpoint(&rpc, &config.network).await?;
     let (listener, local_addr) = bind(config.listen).await?;
     let (metrics_listener, metrics_addr) = match config.metrics_listen {
@@ -110,6 +116,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         parameters: parameters.clone(),
         envelope_key: identity.envelope_key,
         snapshots: Some(snapshots(&config)),
+        checkpoint: stored.checked(&signer, store.log().head().await?.size)?,
     };
     let (sequencer, ledger) = sequencer::open(
         store.clone(),
@@ -119,6 +126,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         opening,
     )
     .await?;
+    let (checkpoints, worlds) = (stored.follow(clock.clone(), signer), ledger.follow());
     let (stop, stopping) = watch::channel(false);
     let watcher = watch_network(rpc, config.network, &ledger, stopping.clone());
     let app = Arc::new(App {
@@ -133,6 +141,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         stopping: stopping.clone(),
     });
     let parts = Parts {
+        checkpoints: tokio::spawn(checkpoints.run(worlds)),
         sequencer: tokio::spawn(sequencer.run()),
         http: tokio::spawn(serve_all(
             listener,
@@ -167,6 +176,7 @@ fn snapshots(config: &ServerConfig) -> Snapshots {
 async fn identity<C: Clock, E: Entropy>(
     config: &ServerConfig,
     store: &SqliteStore,
+    stored: &Stored,
     clock: &C,
     entropy: &E,
 ) -> Result<Identity, StartError> {
@@ -179,6 +189,7 @@ async fn identity<C: Clock, E: Entropy>(
             data_dir: config.data_dir.clone(),
         }));
     }
+    stored.none_for(config)?;
     Ok(Identity::create(&config.data_dir, clock.wall(), entropy)?)
 }
 
@@ -282,6 +293,9 @@ pub enum StartError {
     /// The log does not make a ledger.
     #[error(transparent)]
     Ledger(#[from] sequencer::OpenError),
+    /// The last signed checkpoint.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointFault),
     /// The RPC address.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),

@@ -102,6 +102,7 @@ async fn start(dir: &Path, now_ms: u64, what: &str) -> Outcome<()> {
         parameters: parameters(),
         envelope_key: key(1),
         snapshots: Some(Snapshots::new(Arc::new(FileSnapshots::of(dir)))),
+        checkpoint: None,
     };
     let (sequencer, ledger) = open(
         store.clone(),

@@ -18,6 +18,16 @@
 //! To copy a ledger while nobody writes, copy `ledger.db` and `ledger.db-wal` together. While
 //! somebody writes, use `VACUUM INTO` or the backup command of `sqlite3`, never `cp`.
 //!
+//! # The checkpoint
+//!
+//! [`FileCheckpointStore`] keeps the last signed checkpoint in a directory of its own, outside the data
+//! directory and never restored with it: it is what tells that a copy is older.
+//!
+//! | file | what it is | may it be lost? |
+//! |---|---|---|
+//! | `checkpoint` | the last signed checkpoint, a C2SP signed note | yes, and with it the knowledge that records are missing |
+//! | `LOCK` | held during a swap; empty | yes |
+//!
 //! # Reading without owning
 //!
 //! [`SqliteStore::open_read_only`] takes no lock, raises no epoch, migrates nothing and changes
@@ -32,8 +42,10 @@
 //! A commit is one SQLite transaction with `synchronous=FULL`: when it is answered, the WAL is on
 //! the disk. The read model uses `NORMAL`, for it can be rebuilt.
 
+mod checkpoint;
 mod snapshots;
 mod sqlite;
 
+pub use checkpoint::{FileCheckpointStore, NoCheckpointDir};
 pub use snapshots::FileSnapshots;
 pub use sqlite::{OpenError, SqliteLog, SqliteReadModel, SqliteStore, StoreError, UniqueKey};

@@ -62,6 +62,7 @@ async fn running(directory: &Path) -> Ledger<SqliteStore, SqliteReadModel, Manua
         },
         envelope_key: key(1),
         snapshots: None,
+        checkpoint: None,
     };
     let (sequencer, ledger) = open(
         Arc::new(SqliteStore::open(directory).await.unwrap()),

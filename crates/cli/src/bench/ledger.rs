@@ -61,6 +61,7 @@ impl BenchLedger {
             parameters: config(directory).parameters(),
             envelope_key: identity.envelope_key,
             snapshots: Some(Snapshots::new(Arc::new(FileSnapshots::of(directory)))),
+            checkpoint: None,
         };
         let (sequencer, ledger) = sequencer::open(store, rows, clock, Arc::new(entropy), opening)
             .await

@@ -164,6 +164,8 @@ fn config(data_dir: &Path, chain: &Chain) -> ServerConfig {
     let mut config = ServerConfig::new(data_dir, network);
     config.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     config.open_reads = true;
+    // All of the demonstration is removed with one directory.
+    config.checkpoint_dir = Some(data_dir.join("checkpoint"));
     config.windows.confirmation_ms = CONFIRMATION_MS;
     config.looks_ms = LOOKS_MS;
     config.limits.pending_look_ms = LOOKS_MS[0];

@@ -23,6 +23,10 @@ pub(crate) struct Args {
     /// Records between two snapshots, of which a start replays the rest
     #[arg(long, env = "X811_SNAPSHOT_EVERY_RECORDS", value_name = "RECORDS")]
     snapshot_every_records: Option<u64>,
+    /// Where the last signed checkpoint lies (the data directory's path and -checkpoint). Put it on
+    /// another disk and never restore it with the data directory: it tells that a copy is older
+    #[arg(long, env = "X811_CHECKPOINT_DIR", value_name = "DIR")]
+    checkpoint_dir: Option<PathBuf>,
     #[command(flatten)]
     http: HttpArgs,
     #[command(flatten)]
@@ -147,6 +151,7 @@ impl From<Args> for Settings {
             data: Data {
                 dir: args.data_dir,
                 snapshot_every_records: args.snapshot_every_records,
+                checkpoint_dir: args.checkpoint_dir,
             },
             network: args.network.into(),
             windows: args.windows.into(),

@@ -31,6 +31,7 @@ impl TryFrom<Settings> for Effective {
         let network = network(given.network)?;
         let data_dir = given.data.dir.unwrap_or_else(|| PathBuf::from(DATA_DIR));
         let mut server = ServerConfig::new(data_dir, network);
+        server.checkpoint_dir = given.data.checkpoint_dir;
         put(&mut server.listen, given.server.listen);
         let every = given.data.snapshot_every_records;
         put(&mut server.snapshot_every_records, every);
@@ -73,6 +74,7 @@ impl Effective {
             data: settings::Data {
                 dir: Some(server.data_dir.clone()),
                 snapshot_every_records: Some(server.snapshot_every_records),
+                checkpoint_dir: server.checkpoint_directory(),
             },
             network: settings::Network {
                 preset: preset_of(network),

@@ -40,6 +40,7 @@ pub(super) struct Server {
 pub(super) struct Data {
     pub(super) dir: Option<PathBuf>,
     pub(super) snapshot_every_records: Option<u64>,
+    pub(super) checkpoint_dir: Option<PathBuf>,
 }
 
 /// `[network]`: where payments are made.

@@ -5,6 +5,7 @@ use super::projector;
 use super::rebuild::{Rebuilt, rebuild};
 use super::snapshots::Saver;
 use super::{Ledger, Readiness, Sequencer};
+use crate::checkpoint::Misfit;
 use crate::clock::{Clock, LedgerClock};
 use crate::draft::Draft;
 use crate::entropy::Entropy;
@@ -17,7 +18,7 @@ use crate::world::{Fault, FirstAnswer, World};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
-use x811_eventlog::{AppendError, Break, ReadError};
+use x811_eventlog::{AppendError, Break, Checkpoint, ReadError};
 use x811_protocol::event::{Event, LedgerOpened, LedgerResumed};
 use x811_protocol::key::SecretKey;
 use x811_protocol::parameters::Parameters;
@@ -39,6 +40,8 @@ pub struct Opening {
     pub envelope_key: SecretKey,
     /// Where snapshots lie, and how often one is taken; without it every start replays the log.
     pub snapshots: Option<Snapshots>,
+    /// The last checkpoint that was signed, which the log must extend.
+    pub checkpoint: Option<Checkpoint>,
 }
 
 /// Why a ledger does not start.
@@ -61,6 +64,9 @@ pub enum OpenError {
         "the tree kept beside the log does not match it: the database was changed by hand or restored in part"
     )]
     Tree,
+    /// The log does not extend the last signed checkpoint.
+    #[error(transparent)]
+    Checkpoint(#[from] Misfit),
     /// The rows know more than the log.
     #[error(
         "the read model reflects {rows} records but the log has {log}: the log was restored from an older copy. Remove read.db to rebuild it, once you have made sure that nothing acknowledged is missing"

@@ -2,6 +2,7 @@
 //! whole log. Rows that are missing are written on the way.
 
 use super::open::{OpenError, Opening, read_event};
+use crate::checkpoint::Guard;
 use crate::port::{LedgerStore, ReadModel};
 use crate::projection;
 use crate::row::RowChange;
@@ -33,6 +34,8 @@ struct Stored<'a, S> {
     /// Records that the rows reflect.
     applied: u64,
     tree: Option<(u64, Vec<u8>)>,
+    /// What was signed last.
+    guard: Guard<'a>,
 }
 
 /// The world that the log adds up to.
@@ -41,9 +44,11 @@ pub(super) async fn rebuild<S: LedgerStore, R: ReadModel>(
     read_model: &R,
     opening: &Opening,
 ) -> Result<Rebuilt, OpenError> {
+    let head = store.log().head().await?;
     let stored = Stored {
         store,
-        head: store.log().head().await?,
+        guard: Guard::over(opening.checkpoint.as_ref(), head.size)?,
+        head,
         applied: read_model.applied_size().await?,
         tree: store.frontier().await?,
     };
@@ -114,12 +119,20 @@ impl<S: LedgerStore> Stored<'_, S> {
         snapshots: &Snapshots,
         opening: &Opening,
     ) -> Result<(Rebuilt, Vec<Rows>), Rejection> {
-        self.check_size(size, snapshots.max_size)?;
+        let signed_size = opening.checkpoint.as_ref().map(|signed| signed.size);
+        let max_size = [snapshots.max_size, signed_size]
+            .into_iter()
+            .flatten()
+            .min();
+        self.check_size(size, max_size)?;
         let world = load(snapshots.store.clone(), size, opening).await?;
         let head = world.head();
         // The name said which size to expect; the signed one counts.
-        self.check_size(head.size, snapshots.max_size)?;
+        self.check_size(head.size, max_size)?;
         self.check_head(head).await?;
+        self.guard
+            .reached(&world)
+            .map_err(|misfit| Rejection::Tail(misfit.to_string()))?;
         let mut replay = Replay::from(world, self.applied);
         let mut missing = Vec::new();
         while let Some(rows) = replay
@@ -215,6 +228,7 @@ impl Replay {
             }
             let event = read_event(&record)?;
             let touched = self.world.apply(&record, &event)?;
+            stored.guard.reached(&self.world)?;
             if record.position() >= self.applied {
                 changes.extend(projection::changes(&self.world, &record, &event, &touched));
             }

@@ -41,6 +41,8 @@ pub(crate) struct Ledgerbox {
     pub(crate) snapshots: Arc<MemorySnapshots>,
     pub(crate) snapshot_every_records: u64,
     pub(crate) snapshot_max_size: Option<u64>,
+    /// What the log must extend at the next start.
+    pub(crate) signed: Option<x811_eventlog::Checkpoint>,
     running: Option<Running>,
 }
 
@@ -81,6 +83,7 @@ impl Ledgerbox {
             snapshot_every_records: 7,
             snapshot_max_size: None,
             entropy,
+            signed: None,
             running: None,
         };
         ledgerbox.start().await.unwrap();
@@ -99,6 +102,7 @@ impl Ledgerbox {
                 every_records: self.snapshot_every_records,
                 max_size: self.snapshot_max_size,
             }),
+            checkpoint: self.signed.clone(),
         };
         let (sequencer, ledger) = open(
             self.store.clone(),

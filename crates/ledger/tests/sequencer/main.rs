@@ -12,6 +12,7 @@
 mod authentication;
 mod base;
 mod blindness;
+mod checkpoint;
 mod clock;
 mod crashes;
 mod deal;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
+use x811_ledger::checkpoint::CheckpointStopped;
 use x811_ledger::sequencer::Stopped;
 use x811_store::{SqliteReadModel, SqliteStore};
 
@@ -23,6 +24,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Everything that runs.
 pub(super) struct Parts {
     pub(super) sequencer: JoinHandle<Result<(), Stopped>>,
+    pub(super) checkpoints: JoinHandle<Result<(), CheckpointStopped>>,
     pub(super) http: JoinHandle<std::io::Result<()>>,
     pub(super) watcher: JoinHandle<()>,
     pub(super) store: Arc<SqliteStore>,
@@ -35,6 +37,9 @@ pub enum RunError {
     /// The ledger cannot go on.
     #[error(transparent)]
     Ledger(#[from] Stopped),
+    /// What is signed may not be this log any more.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointStopped),
     /// A defect of ours.
     #[error("a part of the server ended in a panic ({0}): start it again, and report this")]
     Panicked(String),
@@ -54,16 +59,18 @@ impl From<JoinError> for RunError {
 pub(super) async fn supervise(parts: Parts, stop: watch::Sender<bool>) -> Result<(), RunError> {
     let Parts {
         mut sequencer,
+        mut checkpoints,
         mut http,
         mut watcher,
         store,
         read_model,
     } = parts;
-    let (mut ledger, mut served, mut watched) = (None, None, None);
+    let (mut ledger, mut signed, mut served, mut watched) = (None, None, None, None);
     // In this order: when the ledger ends the others follow, and its reason is the one to tell.
     tokio::select! {
         biased;
         ended = &mut sequencer => ledger = Some(flat(ended)),
+        ended = &mut checkpoints => signed = Some(flat_signed(ended)),
         ended = &mut http => served = Some(flat_io(ended)),
         ended = &mut watcher => watched = Some(ended.map_err(RunError::from)),
         () = stopped(stop.subscribe()) => {}
@@ -81,8 +88,13 @@ pub(super) async fn supervise(parts: Parts, stop: watch::Sender<bool>) -> Result
         Some(ledger) => ledger,
         None => last_commits(sequencer).await,
     };
+    // Once the ledger has ended its last state is signed.
+    let signed = match signed {
+        Some(signed) => signed,
+        None => last_checkpoint(checkpoints).await,
+    };
     close(store, read_model).await;
-    ledger.and(served).and(watched)
+    ledger.and(signed).and(served).and(watched)
 }
 
 /// HTTP ends once everything that was taken is answered.
@@ -119,6 +131,24 @@ async fn last_commits(mut sequencer: JoinHandle<Result<(), Stopped>>) -> Result<
             Ok(())
         }
     }
+}
+
+/// The signer ends by itself once the ledger has.
+async fn last_checkpoint(
+    mut checkpoints: JoinHandle<Result<(), CheckpointStopped>>,
+) -> Result<(), RunError> {
+    match tokio::time::timeout(LEDGER_GRACE, &mut checkpoints).await {
+        Ok(ended) => flat_signed(ended),
+        Err(_) => {
+            tracing::warn!("no last checkpoint was signed in time");
+            checkpoints.abort();
+            Ok(())
+        }
+    }
+}
+
+fn flat_signed(ended: Result<Result<(), CheckpointStopped>, JoinError>) -> Result<(), RunError> {
+    Ok(ended??)
 }
 
 fn flat(ended: Result<Result<(), Stopped>, JoinError>) -> Result<(), RunError> {

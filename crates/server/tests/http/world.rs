@@ -45,6 +45,8 @@ pub(crate) fn config(data_dir: &Path) -> ServerConfig {
     let mut config = ServerConfig::new(data_dir, network);
     config.listen = "127.0.0.1:0".parse().unwrap();
     config.open_reads = true;
+    // Beside would be outside what the test removes.
+    config.checkpoint_dir = Some(data_dir.join("checkpoint"));
     config
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use sqlx::migrate::Migrator;
+use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
     SqliteSynchronous,
@@ -66,11 +66,19 @@ impl Database {
         self.migrator
             .run_direct(None, &mut connection, false)
             .await
-            .map_err(|source| OpenError::Migration {
-                file: self.file().to_owned(),
-                source,
-            })?;
+            .map_err(|error| self.not_migrated(error))?;
         Ok(connection)
+    }
+
+    fn not_migrated(&self, source: MigrateError) -> OpenError {
+        // The disk or the file, not the tables.
+        if let MigrateError::Execute(error) = source {
+            return self.failed(error.into());
+        }
+        OpenError::Migration {
+            file: self.file().to_owned(),
+            source,
+        }
     }
 
     /// Connections that read, opened when they are needed.

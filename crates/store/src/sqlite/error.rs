@@ -48,8 +48,8 @@ pub enum OpenError {
     },
     /// The tables could not be made or brought up to date.
     #[error(
-        "the tables of {} could not be brought up to date; use the program version that wrote it, \
-         or a newer one", file.display()
+        "the tables of {} could not be brought up to date ({source}): mend that, or use the program \
+         version that wrote it, or a newer one", file.display()
     )]
     Migration {
         /// The database file.
@@ -58,7 +58,7 @@ pub enum OpenError {
         source: MigrateError,
     },
     /// A file or the directory could not be made or read.
-    #[error("{} could not be used; check that it exists and is yours", path.display())]
+    #[error("{} could not be used ({source}): check that it exists and is yours", path.display())]
     File {
         /// The file or directory.
         path: PathBuf,
@@ -66,7 +66,7 @@ pub enum OpenError {
         source: std::io::Error,
     },
     /// SQLite could not open the database.
-    #[error("the database {} could not be opened", file.display())]
+    #[error("the database {} could not be opened: {source}", file.display())]
     Database {
         /// The database file.
         file: PathBuf,
@@ -100,7 +100,7 @@ pub enum StoreError {
     #[error("the database file is damaged; restore it from a copy and audit that")]
     Damaged(#[source] sqlx::Error),
     /// The system could not read or write the file.
-    #[error("the disk failed; look at the system's log, then check the file with an audit")]
+    #[error("the disk failed ({0}); look at the system's log, then check the file with an audit")]
     Disk(#[source] sqlx::Error),
     /// The database file, its WAL or its index may not be opened or written.
     #[error("the database file, its -wal or its -shm may not be opened; check owner and mode")]
@@ -132,7 +132,7 @@ pub enum StoreError {
         what: String,
     },
     /// Everything else.
-    #[error("SQLite failed")]
+    #[error("SQLite failed: {0}")]
     Other(#[source] sqlx::Error),
 }
 

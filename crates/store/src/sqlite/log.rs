@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::path::Path;
 
-use sqlx::Row;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnection, SqliteExecutor, SqlitePool, SqliteSynchronous};
+use sqlx::{Connection as _, Row};
 use tokio::sync::watch;
 use x811_eventlog::{AppendError, Break, Cause, EventLog, Head, ReadError, Record};
 use x811_ledger::port::Commit;
@@ -222,9 +222,16 @@ async fn stored_size(executor: impl SqliteExecutor<'_>) -> Result<u64, StoreErro
 }
 
 async fn raise_epoch(connection: &mut SqliteConnection) -> Result<u64, StoreError> {
-    let epoch: i64 = sqlx::query_scalar("UPDATE writer SET epoch = epoch + 1 RETURNING epoch")
-        .fetch_one(connection)
+    // Not RETURNING alone: its row comes before the commit, whose failure would then go unseen, and
+    // two processes could write under one epoch.
+    let mut raising = connection.begin_with("BEGIN IMMEDIATE").await?;
+    sqlx::query("UPDATE writer SET epoch = epoch + 1")
+        .execute(&mut *raising)
         .await?;
+    let epoch: i64 = sqlx::query_scalar("SELECT epoch FROM writer")
+        .fetch_one(&mut *raising)
+        .await?;
+    raising.commit().await?;
     Ok(epoch.cast_unsigned())
 }
 

@@ -1,0 +1,294 @@
+//! The last signed checkpoint, kept away from the log, so that a log that lost records is noticed.
+//!
+//! A data directory that was restored from an older copy looks whole: only something outside it
+//! can tell that records are missing. Once a second at most, size and root of the log are signed
+//! and put into a [`CheckpointStore`]; at the next start the log must extend what was signed, or
+//! the ledger does not start. So it never signs a fork of its own history.
+//!
+//! Nobody waits for a checkpoint: acknowledged is what is durable in the log. What was acknowledged
+//! within the last second before a crash is therefore not covered by the checkpoint.
+
+use crate::clock::Clock;
+use crate::world::World;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
+use x811_eventlog::{BackendError, Checkpoint, CheckpointError};
+use x811_protocol::key::{PublicKey, SecretKey};
+use x811_protocol::signature::Signature;
+
+/// Time between two checkpoints, and before a failed one is tried again (ledger-contract.md
+/// section 1.5).
+const INTERVAL_MS: u64 = 1_000;
+
+/// Where the last signed checkpoint lies: never in the data directory, nor restored with it.
+pub trait CheckpointStore: Send + Sync + 'static {
+    /// The last one, as it was signed; `None` when there never was one.
+    fn load(&self) -> impl Future<Output = Result<Option<String>, CheckpointStoreError>> + Send;
+
+    /// Replaces `previous` by `next`, durably, if `previous` is what is stored.
+    fn compare_and_swap(
+        &self,
+        previous: Option<String>,
+        next: String,
+    ) -> impl Future<Output = Result<(), CheckpointStoreError>> + Send;
+}
+
+/// Why a checkpoint was not read or stored.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointStoreError {
+    /// Something else is stored: another process signs for this log.
+    #[error(
+        "the stored checkpoint is not the one this ledger stored last: another process signs for \
+         the same log. Make sure that one only runs, then start"
+    )]
+    Conflict,
+    /// The place failed; whether a swap was done is unknown.
+    #[error("the checkpoint could not be read or stored: {0}")]
+    Backend(#[source] BackendError),
+}
+
+/// Why the log cannot be one that the last checkpoint was signed for.
+#[derive(Debug, thiserror::Error)]
+pub enum Misfit {
+    /// Records are missing at the end.
+    #[error(
+        "the log ends after {log} records, but {signed} were acknowledged and signed: the data \
+         directory was restored from an older copy, or its disk lost writes. Restore a copy with at \
+         least {signed} records. Only if there is none: move the stored checkpoint away, and tell \
+         your agents that what came after record {log} is lost"
+    )]
+    Behind {
+        /// Records there are.
+        log: u64,
+        /// Records the checkpoint was signed for.
+        signed: u64,
+    },
+    /// The records are others.
+    #[error(
+        "the first {size} records are not those that a checkpoint was signed for: the log was \
+         forked, by two processes on two copies for instance. Find the copy whose first {size} \
+         records have the signed root, and go on with that one"
+    )]
+    Forked {
+        /// Records the checkpoint was signed for.
+        size: u64,
+    },
+}
+
+/// What a log must extend.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Guard<'a>(Option<&'a Checkpoint>);
+
+impl<'a> Guard<'a> {
+    /// Refuses a log of `size` records that is too short.
+    pub(crate) fn over(signed: Option<&'a Checkpoint>, size: u64) -> Result<Guard<'a>, Misfit> {
+        match signed {
+            Some(signed) if signed.size > size => Err(Misfit::Behind {
+                log: size,
+                signed: signed.size,
+            }),
+            _ => Ok(Guard(signed)),
+        }
+    }
+
+    /// To be called for every size that the replay reaches; compares roots at the signed one.
+    pub(crate) fn reached(self, world: &World) -> Result<(), Misfit> {
+        match self.0 {
+            Some(signed)
+                if signed.size == world.head().size && signed.root != world.frontier().root() =>
+            {
+                Err(Misfit::Forked { size: signed.size })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Signs checkpoints of one log, and knows its own signature.
+#[derive(Debug)]
+pub struct CheckpointSigner {
+    origin: String,
+    key: SecretKey,
+}
+
+impl CheckpointSigner {
+    /// Signs for the log `origin` with the secret half of `keys.checkpoint` (record.md section 2).
+    pub fn new(origin: impl Into<String>, key: SecretKey) -> CheckpointSigner {
+        CheckpointSigner {
+            origin: origin.into(),
+            key,
+        }
+    }
+
+    /// Reads a stored checkpoint back.
+    ///
+    /// # Errors
+    /// [`CheckpointError`] when it was changed, or is another log's.
+    pub fn open(&self, note: &str) -> Result<Checkpoint, CheckpointError> {
+        let public = self.key.public();
+        Checkpoint::open(note, &self.origin, *public.as_bytes(), verifier(public))
+    }
+
+    fn sign(&self, world: &World) -> Result<String, CheckpointError> {
+        let checkpoint = Checkpoint {
+            origin: self.origin.clone(),
+            size: world.head().size,
+            root: world.frontier().root(),
+        };
+        let sign = |message: &[u8]| *self.key.sign(message).as_bytes();
+        Ok(checkpoint.sign(*self.key.public().as_bytes(), sign)?)
+    }
+}
+
+fn verifier(key: PublicKey) -> impl Fn(&[u8], &[u8; 64]) -> bool {
+    move |message, signature| key.verify(message, &Signature::from_bytes(*signature))
+}
+
+/// Why checkpoints are not signed any more. The process must end: the log may be forking.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointStopped {
+    /// Another process signs for the same log.
+    #[error(transparent)]
+    Store(CheckpointStoreError),
+    /// The origin cannot be signed under.
+    #[error("no checkpoint can be signed: {0}")]
+    Unsignable(#[from] CheckpointError),
+}
+
+/// Follows a running ledger and signs.
+pub struct Checkpoints<S, C> {
+    store: Arc<S>,
+    clock: Arc<C>,
+    signer: CheckpointSigner,
+    /// What is stored.
+    stored: Option<String>,
+}
+
+impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
+    /// Goes on from `stored`, which [`CheckpointStore::load`] returned.
+    pub fn new(
+        store: Arc<S>,
+        clock: Arc<C>,
+        signer: CheckpointSigner,
+        stored: Option<String>,
+    ) -> Self {
+        Checkpoints {
+            store,
+            clock,
+            signer,
+            stored,
+        }
+    }
+
+    /// Signs what `worlds` shows until it ends, and then its last state. A place that fails is
+    /// tried again; the ledger goes on meanwhile.
+    ///
+    /// # Errors
+    /// [`CheckpointStopped`].
+    pub async fn run(
+        mut self,
+        mut worlds: watch::Receiver<World>,
+    ) -> Result<(), CheckpointStopped> {
+        loop {
+            let world = worlds.borrow_and_update().clone();
+            let is_stored = self.follow(&world).await?;
+            let mut more = worlds.clone();
+            let next = async {
+                self.clock.sleep_ms(INTERVAL_MS).await;
+                // What could not be stored is tried again, whether there is more or not.
+                if is_stored && more.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            };
+            tokio::select! {
+                () = next => {}
+                () = ended(worlds.clone()) => break,
+            }
+        }
+        let last = worlds.borrow().clone();
+        if !self.follow(&last).await? {
+            tracing::warn!("the last checkpoint is older than the log's last record");
+        }
+        Ok(())
+    }
+
+    /// Signs and stores unless that is what is stored; `false` when the place failed.
+    async fn follow(&mut self, world: &World) -> Result<bool, CheckpointStopped> {
+        let next = self.signer.sign(world)?;
+        if self.stored.as_ref() == Some(&next) {
+            return Ok(true);
+        }
+        let swapped = self
+            .store
+            .compare_and_swap(self.stored.clone(), next.clone())
+            .await;
+        let error = match swapped {
+            Ok(()) => {
+                self.stored = Some(next);
+                return Ok(true);
+            }
+            Err(error @ CheckpointStoreError::Conflict) => {
+                return Err(CheckpointStopped::Store(error));
+            }
+            Err(error) => error,
+        };
+        tracing::error!(%error, size = world.head().size, "no checkpoint was stored");
+        // The swap may have been done all the same.
+        match self.store.load().await {
+            Ok(found) if found.as_ref() == Some(&next) => {
+                self.stored = found;
+                Ok(true)
+            }
+            Ok(_) | Err(_) => Ok(false),
+        }
+    }
+}
+
+/// Ready when no further state will come.
+async fn ended(mut worlds: watch::Receiver<World>) {
+    while worlds.changed().await.is_ok() {}
+}
+
+/// A [`CheckpointStore`] that forgets everything when it is dropped, for tests.
+#[derive(Debug, Default)]
+pub struct MemoryCheckpointStore(Mutex<Option<String>>);
+
+impl MemoryCheckpointStore {
+    /// Nothing signed yet.
+    pub fn new() -> MemoryCheckpointStore {
+        MemoryCheckpointStore::default()
+    }
+
+    /// What is stored.
+    pub fn stored(&self) -> Option<String> {
+        self.lock().clone()
+    }
+
+    /// Stores without comparing, as another process would.
+    pub fn replace(&self, note: Option<String>) {
+        *self.lock() = note;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CheckpointStore for MemoryCheckpointStore {
+    async fn load(&self) -> Result<Option<String>, CheckpointStoreError> {
+        Ok(self.stored())
+    }
+
+    async fn compare_and_swap(
+        &self,
+        previous: Option<String>,
+        next: String,
+    ) -> Result<(), CheckpointStoreError> {
+        let mut stored = self.lock();
+        if *stored != previous {
+            return Err(CheckpointStoreError::Conflict);
+        }
+        *stored = Some(next);
+        Ok(())
+    }
+}

@@ -1,0 +1,112 @@
+//! The last signed checkpoint at the start: found, checked, and handed to those who go on with it.
+
+use super::StartError;
+use crate::config::ServerConfig;
+use std::path::PathBuf;
+use std::sync::Arc;
+use x811_eventlog::{Checkpoint, CheckpointError};
+use x811_ledger::checkpoint::{
+    CheckpointSigner, CheckpointStore as _, CheckpointStoreError, Checkpoints,
+};
+use x811_store::{FileCheckpointStore, NoCheckpointDir};
+
+/// What is stored where the configuration says.
+pub(super) struct Stored {
+    store: Arc<FileCheckpointStore>,
+    note: Option<String>,
+}
+
+impl Stored {
+    /// Reads the stored checkpoint; makes its directory when there is none.
+    pub(super) async fn load(config: &ServerConfig) -> Result<Stored, CheckpointFault> {
+        let directory = config
+            .checkpoint_directory()
+            .ok_or(CheckpointFault::Nowhere)?;
+        let store = Arc::new(FileCheckpointStore::open(&directory)?);
+        let note = store.load().await?;
+        Ok(Stored { store, note })
+    }
+
+    /// Refuses to begin a new ledger where one was signed for.
+    pub(super) fn none_for(&self, config: &ServerConfig) -> Result<(), StartError> {
+        if self.note.is_none() {
+            return Ok(());
+        }
+        Err(StartError::Checkpoint(CheckpointFault::NoLedger {
+            file: self.store.file(),
+            data_dir: config.data_dir.clone(),
+        }))
+    }
+
+    /// The stored checkpoint, once its signature is found to be the ledger's own.
+    pub(super) fn checked(
+        &self,
+        signer: &CheckpointSigner,
+        log_size: u64,
+    ) -> Result<Option<Checkpoint>, CheckpointFault> {
+        let Some(note) = &self.note else {
+            if log_size > 0 {
+                let file = self.store.file();
+                tracing::warn!(file = %file.display(), log_size, "there is no signed checkpoint: \
+                    whether the log lost records cannot be known; one is begun now");
+            }
+            return Ok(None);
+        };
+        let unusable = |source| CheckpointFault::Unusable {
+            file: self.store.file(),
+            source,
+        };
+        signer.open(note).map(Some).map_err(unusable)
+    }
+
+    /// What signs the next ones.
+    pub(super) fn follow<C>(
+        self,
+        clock: Arc<C>,
+        signer: CheckpointSigner,
+    ) -> Checkpoints<FileCheckpointStore, C>
+    where
+        C: x811_ledger::clock::Clock,
+    {
+        Checkpoints::new(self.store, clock, signer, self.note)
+    }
+}
+
+/// Why the stored checkpoint stops the start.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointFault {
+    /// A data directory without a name has no place beside it.
+    #[error("the data directory has no name to put a checkpoint beside: give --checkpoint-dir")]
+    Nowhere,
+    /// Its directory cannot be made.
+    #[error(transparent)]
+    Directory(#[from] NoCheckpointDir),
+    /// It cannot be read.
+    #[error(transparent)]
+    Store(#[from] CheckpointStoreError),
+    /// It is not this ledger's.
+    #[error(
+        "{} is no checkpoint by the keys in the data directory ({source}). If it belongs to another \
+         ledger, choose another --checkpoint-dir; if the keys do, put the right key files back. If it \
+         was damaged, make sure that the data directory is the newest copy there is, then move the \
+         file away", file.display()
+    )]
+    Unusable {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        source: CheckpointError,
+    },
+    /// A checkpoint without its ledger.
+    #[error(
+        "{} is the checkpoint of a ledger, but {} holds none: is its disk mounted? To begin a new \
+         ledger, choose another --checkpoint-dir or move that file away",
+        file.display(), data_dir.display()
+    )]
+    NoLedger {
+        /// The checkpoint's file.
+        file: PathBuf,
+        /// The data directory.
+        data_dir: PathBuf,
+    },
+}
