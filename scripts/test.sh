@@ -23,7 +23,17 @@ install_cargo_tool() {
   cargo "$1" --version 2>/dev/null || cargo install --locked "cargo-$1"
 }
 
+# The fault tests make single system calls fail, and mount small disks.
+install_strace() {
+  command -v strace >/dev/null 2>&1 && return
+  [ "$(uname -s)" = Linux ] || die "the fault tests need Linux: strace and tmpfs"
+  command -v apt-get >/dev/null 2>&1 || die "strace is not installed: install it with your system's package manager"
+  apt-get install --yes --no-install-recommends strace ||
+    die "strace could not be installed: run this as root, or install it by hand"
+}
+
 require_tools
+step "strace" install_strace
 step "npm packages" install_npm_packages
 step "cargo-nextest" install_cargo_tool nextest
 step "cargo-deny" install_cargo_tool deny
