@@ -216,6 +216,7 @@ fn next_event(world: &World, at_ms: u64) -> Outcome<Event> {
             }],
             wallets: Vec::new(),
             capabilities: Vec::new(),
+            expires_at_ms: None,
             document_digest: Digest::ZERO,
             envelope,
         }));
