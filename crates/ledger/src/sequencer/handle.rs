@@ -72,12 +72,6 @@ impl<S, R, C: Clock> Ledger<S, R, C> {
         &self,
         bytes: impl AsRef<[u8]> + Send + 'static,
     ) -> Result<Answer, Refusal> {
-        let answer = self.receive(bytes).await;
-        self.figures.answered(&answer);
-        answer
-    }
-
-    async fn receive(&self, bytes: impl AsRef<[u8]> + Send + 'static) -> Result<Answer, Refusal> {
         self.submit_if(bytes, |_| Ok(())).await
     }
 
@@ -87,6 +81,16 @@ impl<S, R, C: Clock> Ledger<S, R, C> {
     /// # Errors
     /// Those of [`Ledger::submit`] and of `may`; a refusal of `may` spends no nonce.
     pub async fn submit_if(
+        &self,
+        bytes: impl AsRef<[u8]> + Send + 'static,
+        may: impl FnOnce(&AcceptedHeader) -> Result<(), Refusal> + Send,
+    ) -> Result<Answer, Refusal> {
+        let answer = self.receive(bytes, may).await;
+        self.figures.answered(&answer);
+        answer
+    }
+
+    async fn receive(
         &self,
         bytes: impl AsRef<[u8]> + Send + 'static,
         may: impl FnOnce(&AcceptedHeader) -> Result<(), Refusal> + Send,
