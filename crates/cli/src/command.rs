@@ -12,7 +12,10 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
-use crate::{agent, audit, completions, export, history, inbox, man, pay, provider, send, status};
+use crate::{
+    agent, audit, backup, completions, doctor, export, history, inbox, man, pay, provider, restore,
+    send, status,
+};
 #[cfg(feature = "serve")]
 use crate::{bench, demo, serve};
 
@@ -89,6 +92,12 @@ enum Verb {
     Export(export::Args),
     /// How the ledger is; fails when it takes no messages
     Status,
+    /// Examine what a ledger keeps beside its log, and say what to do
+    Doctor(doctor::Args),
+    /// Copy a ledger, running or not, so that it can be restored
+    Backup(backup::Args),
+    /// Make a data directory of a backup
+    Restore(restore::Args),
     /// Run the ledger
     #[cfg(feature = "serve")]
     Serve(Box<serve::Args>),
@@ -120,6 +129,9 @@ impl Cli {
             Verb::Audit(args) => audit::run(args, out).await,
             Verb::Export(args) => export::run(args, json, out).await,
             Verb::Status => status::run(&context, out).await,
+            Verb::Doctor(args) => doctor::run(args, out).await,
+            Verb::Backup(args) => backup::run(args, out).await,
+            Verb::Restore(args) => restore::run(args, out).await,
             #[cfg(feature = "serve")]
             Verb::Serve(args) => serve::run(*args, out).await,
             #[cfg(feature = "serve")]

@@ -7,6 +7,7 @@
 
 mod agent;
 mod audit;
+mod backup;
 #[cfg(feature = "serve")]
 mod bench;
 mod command;
@@ -14,6 +15,7 @@ mod completions;
 mod context;
 #[cfg(feature = "serve")]
 mod demo;
+mod doctor;
 mod exit;
 mod export;
 mod failure;
@@ -24,6 +26,7 @@ mod narrate;
 mod output;
 mod pay;
 mod provider;
+mod restore;
 mod send;
 #[cfg(feature = "serve")]
 mod serve;

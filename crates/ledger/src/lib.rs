@@ -24,6 +24,7 @@ pub mod answer;
 pub mod audit;
 pub mod checkpoint;
 pub mod clock;
+pub mod doctor;
 mod draft;
 pub mod entropy;
 pub mod export;

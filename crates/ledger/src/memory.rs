@@ -4,7 +4,7 @@
 //! A [`MemoryStore`] outlives the sequencer that writes to it, so a restart is to open the same one
 //! again. It can be told to fail: [`CommitFault`] says how.
 
-use crate::port::{Body, Commit, LedgerStore, ReadModel, SpentNonce};
+use crate::port::{Body, Commit, IndexCounts, LedgerStore, ReadModel, SpentNonce};
 use crate::row::{DeliveryRow, InteractionRow, RowChange};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -229,6 +229,19 @@ impl LedgerStore for MemoryStore {
             .filter(|(claim, _)| claim.chain_id == chain_id && tx_hashes.contains(&claim.tx_hash))
             .map(|(claim, position)| (*claim, *position))
             .collect())
+    }
+
+    async fn index_counts(&self, size: u64) -> Result<IndexCounts, ReadError> {
+        let kept = lock(&self.kept);
+        let below = |positions: &mut dyn Iterator<Item = &u64>| {
+            positions.filter(|position| **position < size).count() as u64
+        };
+        Ok(IndexCounts {
+            bodies: below(&mut kept.bodies.keys()),
+            envelope_ids: below(&mut kept.envelope_ids.values()),
+            idempotency: below(&mut kept.idempotency.values()),
+            claims: below(&mut kept.claims.values()),
+        })
     }
 
     async fn spent_nonces(&self, since: TimestampMs) -> Result<Vec<SpentNonce>, ReadError> {

@@ -72,6 +72,19 @@ pub struct Commit {
     pub frontier: Vec<u8>,
 }
 
+/// How many entries below some position lie beside the log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IndexCounts {
+    /// Bodies.
+    pub bodies: u64,
+    /// Ids of accepted envelopes.
+    pub envelope_ids: u64,
+    /// Idempotency tags.
+    pub idempotency: u64,
+    /// Claimed transfers.
+    pub claims: u64,
+}
+
 /// Log, bodies, nonce journal and decision indexes of one ledger.
 pub trait LedgerStore: Send + Sync + 'static {
     /// The log inside.
@@ -110,6 +123,12 @@ pub trait LedgerStore: Send + Sync + 'static {
         chain_id: ChainId,
         tx_hashes: &[TxHash],
     ) -> impl Future<Output = Result<Vec<(Claim, u64)>, ReadError>> + Send;
+
+    /// How many entries of positions below `size` there are. Counts them: not for the commit path.
+    fn index_counts(
+        &self,
+        size: u64,
+    ) -> impl Future<Output = Result<IndexCounts, ReadError>> + Send;
 
     /// Nonces spent without a record since `since`.
     fn spent_nonces(

@@ -16,7 +16,7 @@
 //!
 //! The directory is made with mode 0700 and every file with mode 0600; what exists keeps its mode.
 //! To copy a ledger while nobody writes, copy `ledger.db` and `ledger.db-wal` together. While
-//! somebody writes, use `VACUUM INTO` or the backup command of `sqlite3`, never `cp`.
+//! somebody writes, use [`SqliteStore::copy_to`], never `cp`.
 //!
 //! # The checkpoint
 //!
@@ -48,4 +48,6 @@ mod sqlite;
 
 pub use checkpoint::{FileCheckpointStore, NoCheckpointDir};
 pub use snapshots::FileSnapshots;
-pub use sqlite::{OpenError, SqliteLog, SqliteReadModel, SqliteStore, StoreError, UniqueKey};
+pub use sqlite::{
+    OpenError, RowDifference, SqliteLog, SqliteReadModel, SqliteStore, StoreError, UniqueKey,
+};

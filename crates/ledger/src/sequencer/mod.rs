@@ -16,6 +16,7 @@ mod snapshots;
 
 pub use commit::Stopped;
 pub use handle::{Ledger, Readiness};
+pub(crate) use open::read_event;
 pub use open::{OpenError, Opening, open};
 
 use crate::answer::Answer;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sqlx::Row as _;
 use sqlx::sqlite::{SqlitePool, SqliteRow};
-use x811_ledger::port::{Body, NonceOutcome, SpentNonce};
+use x811_ledger::port::{Body, IndexCounts, NonceOutcome, SpentNonce};
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Claim;
 use x811_protocol::evm::{ChainId, TxHash};
@@ -120,6 +120,25 @@ pub(super) async fn claims(
         }
     }
     Ok(claims)
+}
+
+pub(super) async fn counts(readers: &SqlitePool, size: u64) -> Result<IndexCounts, StoreError> {
+    let size = size.cast_signed();
+    let row = sqlx::query(
+        "SELECT (SELECT count(*) FROM bodies WHERE position < ?1),
+                (SELECT count(*) FROM envelope_ids WHERE position < ?1),
+                (SELECT count(*) FROM idempotency WHERE position < ?1),
+                (SELECT count(*) FROM claims WHERE position < ?1)",
+    )
+    .bind(size)
+    .fetch_one(readers)
+    .await?;
+    Ok(IndexCounts {
+        bodies: unsigned(&row, 0),
+        envelope_ids: unsigned(&row, 1),
+        idempotency: unsigned(&row, 2),
+        claims: unsigned(&row, 3),
+    })
 }
 
 pub(super) async fn spent_nonces(

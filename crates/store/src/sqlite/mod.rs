@@ -2,6 +2,7 @@
 
 mod commit;
 mod connect;
+mod copy;
 mod data_dir;
 mod error;
 mod indexes;
@@ -13,7 +14,7 @@ mod turn;
 
 pub use error::{OpenError, StoreError, UniqueKey};
 pub use log::SqliteLog;
-pub use read_model::SqliteReadModel;
+pub use read_model::{RowDifference, SqliteReadModel};
 pub use store::SqliteStore;
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! Rows for reading, in a file of their own that may be thrown away.
 
+mod compare;
 mod rows;
+
+pub use compare::RowDifference;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,6 +17,7 @@ use x811_protocol::did::Did;
 use x811_protocol::id::InteractionId;
 
 use super::connect::Database;
+use super::copy;
 use super::data_dir::DataDir;
 use super::error::{OpenError, StoreError};
 use super::insert::insert;
@@ -76,6 +80,50 @@ impl SqliteReadModel {
     /// [`OpenError::File`].
     pub fn remove(data_dir: &Path) -> Result<(), OpenError> {
         DataDir::remove_database(&DataDir::at(data_dir).read_model())
+    }
+
+    /// Copies the rows as of one commit into the directory `target`, which has none yet. May be
+    /// done while they are being written.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::File`] or [`OpenError::Database`].
+    pub async fn copy_to(&self, target: &Path) -> Result<(), OpenError> {
+        let target = DataDir::create(target)?;
+        copy::copy(&self.readers, &target.read_model()).await
+    }
+
+    /// How the rows in the directory `found` differ from those in `due`; nobody may be writing
+    /// either.
+    ///
+    /// # Errors
+    ///
+    /// When one of them cannot be read.
+    pub async fn differences(found: &Path, due: &Path) -> Result<Vec<RowDifference>, StoreError> {
+        let (found, due) = (DataDir::at(found), DataDir::at(due));
+        compare::compare(&found.read_model(), &due.read_model()).await
+    }
+
+    /// Puts the rows in the directory `rebuilt`, closed, in place of those of `data_dir`, which
+    /// nobody may be using.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Owned`] when a ledger runs there; [`OpenError::File`].
+    pub fn replace(data_dir: &Path, rebuilt: &Path) -> Result<(), OpenError> {
+        let data_dir = DataDir::at(data_dir);
+        let _lock = data_dir.own()?;
+        let (target, source) = (data_dir.read_model(), DataDir::at(rebuilt).read_model());
+        let next = target.with_extension("db.next");
+        let unusable = |source| OpenError::File {
+            path: next.clone(),
+            source,
+        };
+        std::fs::copy(&source, &next).map_err(unusable)?;
+        copy::sync(&next).map_err(unusable)?;
+        DataDir::remove_database(&target)?;
+        std::fs::rename(&next, &target).map_err(unusable)?;
+        copy::sync(&target).map_err(unusable)
     }
 
     /// Closes the database in order; [`SqliteReadModel::remove`] is safe after it.

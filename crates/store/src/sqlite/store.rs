@@ -4,13 +4,15 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use x811_eventlog::{AppendError, Head, ReadError};
-use x811_ledger::port::{Body, Commit, LedgerStore, SpentNonce};
+use x811_ledger::port::{Body, Commit, IndexCounts, LedgerStore, SpentNonce};
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Claim;
 use x811_protocol::evm::{ChainId, TxHash};
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::time::TimestampMs;
 
+use super::copy;
+use super::data_dir::DataDir;
 use super::error::{OpenError, StoreError};
 use super::indexes;
 use super::log::SqliteLog;
@@ -47,6 +49,17 @@ impl SqliteStore {
     pub async fn open_read_only(data_dir: &Path) -> Result<SqliteStore, OpenError> {
         let log = SqliteLog::open_read_only(data_dir).await?;
         Ok(SqliteStore { log })
+    }
+
+    /// Copies everything, as of one commit, into the directory `target`, which has no ledger yet.
+    /// May be done while the ledger runs; the copy is durable when this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::File`], also when the file is there already, or [`OpenError::Database`].
+    pub async fn copy_to(&self, target: &Path) -> Result<(), OpenError> {
+        let target = DataDir::create(target)?;
+        copy::copy(self.log.readers(), &target.ledger()).await
     }
 
     /// Closes the database in order and gives the directory free. Dropping the store does so too,
@@ -96,6 +109,10 @@ impl LedgerStore for SqliteStore {
         tx_hashes: &[TxHash],
     ) -> Result<Vec<(Claim, u64)>, ReadError> {
         Ok(indexes::claims(self.log.readers(), chain_id, tx_hashes).await?)
+    }
+
+    async fn index_counts(&self, size: u64) -> Result<IndexCounts, ReadError> {
+        Ok(indexes::counts(self.log.readers(), size).await?)
     }
 
     async fn spent_nonces(&self, since: TimestampMs) -> Result<Vec<SpentNonce>, ReadError> {

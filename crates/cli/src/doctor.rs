@@ -1,0 +1,243 @@
+//! `x811 doctor`: whether everything a ledger keeps beside its log is what the log says, and what
+//! to do when it is not.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use x811_ledger::doctor::{DoctorError, Examined, Finding, examine};
+use x811_ledger::port::ReadModel as _;
+use x811_ledger::snapshot::{self, SnapshotStore as _};
+use x811_store::{FileSnapshots, OpenError, RowDifference, SqliteReadModel, SqliteStore};
+
+use crate::audit::unopened;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Out, Report, Tone};
+
+/// Most findings that are shown to a person; `--json` lists them all.
+const SHOWN_FINDINGS: usize = 20;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The ledger's data directory; the ledger may be running
+    data_dir: PathBuf,
+    /// Put the rows that were rebuilt in place of wrong ones; the ledger must be stopped
+    #[arg(long)]
+    repair: bool,
+}
+
+/// Examines; [`Exit::Findings`] when anything is wrong and stays so.
+pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
+    let store = SqliteStore::open_read_only(&args.data_dir)
+        .await
+        .map_err(unopened)?;
+    let work = tempfile::tempdir().map_err(|error| {
+        Failure::local(
+            "no_room",
+            format!("no temporary directory can be made: {error}"),
+        )
+    })?;
+    let (found, due) = (work.path().join("found"), work.path().join("due"));
+    let rows_size = copy_rows(&args.data_dir, &found).await?;
+    let rebuilt = SqliteReadModel::open(&due).await.map_err(unopened)?;
+    let snapshots = FileSnapshots::of(&args.data_dir);
+    let sizes = snapshots.sizes().map_err(unlisted)?;
+    let mut examined = examine(&store, &rebuilt, rows_size.unwrap_or(0), &sizes)
+        .await
+        .map_err(unexamined)?;
+    let snapshots_checked = sizes.len();
+    for size in sizes {
+        let faults = snapshot_faults(&snapshots, size, &examined);
+        examined.findings.kept.extend(faults.into_iter().map(|sentence| Finding {
+            part: "snapshots",
+            sentence: format!("snapshots/{size}.x811: {sentence}"),
+        }));
+    }
+    rebuilt.close().await;
+    let mut diagnosis = Diagnosis {
+        data_dir: args.data_dir.clone(),
+        records: examined.size,
+        rows_reflect: rows_size,
+        snapshots_checked,
+        findings: examined.findings.kept,
+        findings_left_out: examined.findings.left_out,
+        rows_repaired: false,
+    };
+    let is_log_sound = diagnosis.findings.iter().all(|one| one.part == "snapshots");
+    diagnosis.add_permissions();
+    if rows_size.is_some() {
+        let differences = SqliteReadModel::differences(&found, &due).await;
+        let differences = differences.map_err(|error| Failure::local("rows", error.to_string()))?;
+        if args.repair && is_log_sound && !differences.is_empty() {
+            SqliteReadModel::replace(&args.data_dir, &due).map_err(unopened)?;
+            diagnosis.rows_repaired = true;
+        } else {
+            diagnosis
+                .findings
+                .extend(differences.iter().map(row_finding));
+        }
+    }
+    let is_well = diagnosis.findings.is_empty();
+    out.report(&diagnosis);
+    Ok(if is_well { Exit::Ok } else { Exit::Findings })
+}
+
+/// Copies the rows as they are at one moment; gives how many records they reflect, `None` when
+/// there are none.
+async fn copy_rows(data_dir: &Path, target: &Path) -> Result<Option<u64>, Failure> {
+    let rows = match SqliteReadModel::open_read_only(data_dir).await {
+        Ok(rows) => rows,
+        // Rows may be thrown away at any time: the next start writes them again.
+        Err(OpenError::NoLedger { .. }) => return Ok(None),
+        Err(error) => return Err(unopened(error)),
+    };
+    rows.copy_to(target).await.map_err(unopened)?;
+    let copy = SqliteReadModel::open_read_only(target)
+        .await
+        .map_err(unopened)?;
+    let size = copy.applied_size().await;
+    copy.close().await;
+    size.map(Some)
+        .map_err(|error| Failure::local("rows", error.to_string()))
+}
+
+fn unlisted(error: std::io::Error) -> Failure {
+    Failure::local("snapshots", format!("the snapshots cannot be listed: {error}"))
+}
+
+/// What is wrong with the snapshot of `size`, against the world that the log adds up to there.
+fn snapshot_faults(
+    snapshots: &FileSnapshots,
+    size: u64,
+    examined: &Examined,
+) -> Option<String> {
+    let Some(replayed) = examined.worlds.get(&size) else {
+        return Some("the log does not reach so far".to_owned());
+    };
+    let Some(identity) = replayed.identity() else {
+        return Some("it is of a log that had not begun".to_owned());
+    };
+    let bytes = match snapshots.load(size) {
+        Ok(bytes) => bytes,
+        Err(error) => return Some(error.to_string()),
+    };
+    match snapshot::decode(&bytes, identity) {
+        Ok(snapshot) => snapshot::check(replayed, &snapshot)
+            .first()
+            .map(ToString::to_string),
+        Err(rejection) => Some(rejection.to_string()),
+    }
+}
+
+fn unexamined(error: DoctorError) -> Failure {
+    Failure::local("log", error.to_string())
+        .hint("`x811 audit` of the directory says how much of the log can be read")
+}
+
+fn row_finding(difference: &RowDifference) -> Finding {
+    let RowDifference {
+        table,
+        unfounded,
+        missing,
+        example,
+    } = difference;
+    Finding {
+        part: "rows",
+        sentence: format!(
+            "{table}: {unfounded} rows are not what the log says, {missing} that it calls for are \
+             missing; one of them: {example}"
+        ),
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Diagnosis {
+    data_dir: PathBuf,
+    records: u64,
+    /// Absent when there are no rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows_reflect: Option<u64>,
+    snapshots_checked: usize,
+    findings: Vec<Finding>,
+    findings_left_out: u64,
+    rows_repaired: bool,
+}
+
+impl Diagnosis {
+    /// Nothing of a ledger is for others on the machine.
+    fn add_permissions(&mut self) {
+        #[cfg(unix)]
+        for path in [&self.data_dir, &self.data_dir.join("keys")] {
+            use std::os::unix::fs::PermissionsExt as _;
+            let Ok(metadata) = std::fs::metadata(path) else {
+                continue;
+            };
+            let mode = metadata.permissions().mode() & 0o777;
+            if mode & 0o077 != 0 {
+                let path = path.display();
+                self.findings.push(Finding {
+                    part: "permissions",
+                    sentence: format!("{path} has mode {mode:o}: others on this machine get in"),
+                });
+            }
+        }
+    }
+}
+
+/// What to do about a finding of some part.
+fn what_to_do(part: &str) -> &'static str {
+    match part {
+        "rows" => {
+            "stop the ledger, then run `x811 doctor --repair`: it puts the rebuilt rows in place"
+        }
+        "snapshots" => "delete the files named: a start without them replays more of the log",
+        "permissions" => "run `chmod -R go-rwx` on the data directory",
+        "log" | "tree" => {
+            "run `x811 audit` on the directory to see what is damaged, then `x811 restore` a backup"
+        }
+        _ => "ledger.db was changed by hand or is damaged: `x811 restore` a backup",
+    }
+}
+
+impl Report for Diagnosis {
+    fn print(&self, out: &mut Out) {
+        let data_dir = self.data_dir.display();
+        out.heading(Tone::Plain, format_args!("doctor of {data_dir}"));
+        let rows = match self.rows_reflect {
+            Some(size) => format!("reflect {size} records; rebuilt beside them and compared"),
+            None => "none; the next start writes them".to_owned(),
+        };
+        out.fields(&[
+            ("log", format!("{} records, replayed", self.records)),
+            (
+                "indexes",
+                "bodies, envelope ids, idempotency tags, claims, tree".to_owned(),
+            ),
+            ("rows", rows),
+            ("snapshots", format!("{} compared with the replay", self.snapshots_checked)),
+        ]);
+        out.gap();
+        if self.rows_repaired {
+            out.heading(Tone::Good, "repaired: the rows are the rebuilt ones now");
+        }
+        if self.findings.is_empty() {
+            out.heading(Tone::Good, "well: nothing to do");
+            return;
+        }
+        let count = self.findings.len() as u64 + self.findings_left_out;
+        out.heading(Tone::Bad, format_args!("NOT WELL: {count} findings"));
+        for finding in self.findings.iter().take(SHOWN_FINDINGS) {
+            out.line(format_args!("  {}: {}", finding.part, finding.sentence));
+        }
+        let more = count.saturating_sub(SHOWN_FINDINGS as u64);
+        if more > 0 {
+            out.line(format_args!("  and {more} more; --json lists them"));
+        }
+        out.gap();
+        let mut parts: Vec<&str> = self.findings.iter().map(|finding| finding.part).collect();
+        parts.dedup();
+        for part in parts {
+            out.line(format_args!("{part}: {}", what_to_do(part)));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! `x811 restore`: a backup becomes a data directory again, once it has been found whole.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use x811_store::SqliteStore;
+
+use crate::audit::unopened;
+use crate::backup::{Manifest, examined, files};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Out, Report, Tone};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A directory that `x811 backup` made
+    backup: PathBuf,
+    /// The data directory to make; must not exist yet
+    data_dir: PathBuf,
+}
+
+/// Restores.
+pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
+    let manifest = files::read_manifest(&args.backup)?;
+    if manifest.keys && !files::has_keys(&args.backup) {
+        return Err(
+            Failure::local("keys", "the backup says it has keys, and has none")
+                .hint("bring its `keys` directory back"),
+        );
+    }
+    files::make_directory(&args.data_dir)?;
+    let (source, target) = (
+        args.backup.join("ledger.db"),
+        args.data_dir.join("ledger.db"),
+    );
+    files::copy_private(&source, &target).map_err(|error| files::unusable(&source, &error))?;
+    if manifest.keys {
+        files::copy_keys(&args.backup, &args.data_dir)?;
+    }
+    files::sync_directory(&args.data_dir)?;
+    let store = SqliteStore::open_read_only(&args.data_dir)
+        .await
+        .map_err(unopened)?;
+    let found = examined(&store, manifest.keys).await?;
+    store.close().await;
+    if found != manifest {
+        let message = format!(
+            "backup.json says {} records up to {}, ledger.db has {} up to {}",
+            manifest.size, manifest.head_hash, found.size, found.head_hash
+        );
+        return Err(Failure::local("manifest", message).hint("use another backup"));
+    }
+    out.report(&Restored {
+        data_dir: args.data_dir,
+        manifest,
+    });
+    Ok(Exit::Ok)
+}
+
+#[derive(Debug, Serialize)]
+struct Restored {
+    data_dir: PathBuf,
+    #[serde(flatten)]
+    manifest: Manifest,
+}
+
+impl Report for Restored {
+    fn print(&self, out: &mut Out) {
+        let (data_dir, manifest) = (self.data_dir.display(), &self.manifest);
+        out.heading(Tone::Good, format_args!("restored to {data_dir}"));
+        out.fields(&[
+            ("ledger", manifest.did.clone()),
+            ("records", format!("{}, replayed", manifest.size)),
+            ("head", manifest.head_hash.to_string()),
+        ]);
+        if !manifest.keys {
+            out.line(format_args!(
+                "Put the ledger's `keys` directory into {data_dir} before you start it."
+            ));
+        }
+        out.line(
+            "What was acknowledged after the backup is not in it. The ledger refuses to start",
+        );
+        out.line("when its checkpoint store knows of more records than it has.");
+    }
+}

@@ -1,0 +1,187 @@
+//! Whether everything kept beside the log is what the log says: indexes, bodies, tree, and rows.
+//!
+//! The audit asks whether the *log* is right; the doctor takes the log as it is and examines what
+//! is derived from it. Rows are not compared one by one: they are written a second time, beside
+//! the old ones, by the code that writes them always, and the two are compared as a whole.
+
+mod indexes;
+
+use crate::port::{LedgerStore, ReadModel};
+use crate::projection;
+use crate::row::RowChange;
+use crate::sequencer::read_event;
+use crate::world::World;
+use indexes::Expected;
+use std::collections::BTreeMap;
+use x811_eventlog::{AppendError, ChainVerifier, EventLog, ReadError, Record};
+
+/// Records read at a time.
+const PAGE: usize = 1_024;
+
+/// Most findings that are kept; further ones are counted.
+const MAX_FINDINGS: usize = 1_000;
+
+/// Something that is not as the log says.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Finding {
+    /// What is wrong: `log`, `tree`, `bodies`, `envelope_ids`, `idempotency` or `claims`.
+    pub part: &'static str,
+    /// How.
+    pub sentence: String,
+}
+
+/// Findings, bounded.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// The first ones.
+    pub kept: Vec<Finding>,
+    /// How many more there were.
+    pub left_out: u64,
+}
+
+impl Findings {
+    fn add(&mut self, part: &'static str, sentence: String) {
+        if self.kept.len() < MAX_FINDINGS {
+            self.kept.push(Finding { part, sentence });
+        } else {
+            self.left_out += 1;
+        }
+    }
+}
+
+/// What an examination found.
+#[derive(Debug)]
+pub struct Examined {
+    /// Records replayed.
+    pub size: u64,
+    /// What is wrong.
+    pub findings: Findings,
+    /// The world at each size that was asked for and reached.
+    pub worlds: BTreeMap<u64, World>,
+}
+
+/// Why an examination could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum DoctorError {
+    /// The store cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The rows beside the old ones cannot be written.
+    #[error("the rows could not be rebuilt: {0}")]
+    Rebuild(#[from] AppendError),
+}
+
+/// Replays the log, compares what lies beside it, and writes the rows of its first `rows_size`
+/// records into `rebuilt`, which must be empty. Gives the worlds at `sizes` too.
+///
+/// A log that does not replay is a finding, and ends the examination: the audit says more.
+///
+/// # Errors
+/// See [`DoctorError`]; damage is in the findings.
+pub async fn examine<S: LedgerStore, R: ReadModel>(
+    store: &S,
+    rebuilt: &R,
+    rows_size: u64,
+    sizes: &[u64],
+) -> Result<Examined, DoctorError> {
+    // Before the log: what is committed meanwhile is no finding.
+    let tree = store.frontier().await?;
+    let size = store.log().head().await?.size;
+    let mut examination = Examination {
+        world: World::empty(),
+        chain: ChainVerifier::new(),
+        expected: Expected::default(),
+        findings: Findings::default(),
+        worlds: BTreeMap::new(),
+    };
+    while examination.world.head().size < size {
+        let from = examination.world.head().size;
+        let rest = usize::try_from(size - from).unwrap_or(usize::MAX);
+        let page = store.log().read(from, PAGE.min(rest)).await?;
+        let (read, changes) = examination.replay(&page, rows_size, sizes);
+        examination
+            .expected
+            .compare(store, &mut examination.findings)
+            .await?;
+        if from < rows_size {
+            let to = examination.world.head().size.min(rows_size);
+            rebuilt.apply(from, to, changes).await?;
+        }
+        examination.compare_tree(tree.as_ref());
+        if !read || page.is_empty() {
+            break;
+        }
+    }
+    let reached = examination.world.head().size;
+    let counts = store.index_counts(reached).await?;
+    let Examination {
+        expected,
+        mut findings,
+        worlds,
+        ..
+    } = examination;
+    expected.compare_counts(counts, &mut findings);
+    Ok(Examined {
+        size: reached,
+        findings,
+        worlds,
+    })
+}
+
+struct Examination {
+    world: World,
+    chain: ChainVerifier,
+    expected: Expected,
+    findings: Findings,
+    worlds: BTreeMap<u64, World>,
+}
+
+impl Examination {
+    /// Applies a page; `false` when it could not be applied whole.
+    fn replay(&mut self, page: &[Record], rows_size: u64, sizes: &[u64]) -> (bool, Vec<RowChange>) {
+        let mut changes = Vec::new();
+        for record in page {
+            if let Err(sentence) = self.apply(record, rows_size, &mut changes) {
+                self.findings.add("log", sentence);
+                return (false, changes);
+            }
+            if sizes.contains(&self.world.head().size) {
+                self.worlds
+                    .insert(self.world.head().size, self.world.clone());
+            }
+        }
+        (true, changes)
+    }
+
+    fn apply(
+        &mut self,
+        record: &Record,
+        rows_size: u64,
+        changes: &mut Vec<RowChange>,
+    ) -> Result<(), String> {
+        if let Some(broken) = self.chain.push(record).into_iter().next() {
+            return Err(broken.to_string());
+        }
+        let event = read_event(record).map_err(|fault| fault.to_string())?;
+        // A world that refused a record is in no defined state: go on with the one before.
+        let mut world = self.world.clone();
+        let touched = world
+            .apply(record, &event)
+            .map_err(|fault| fault.to_string())?;
+        self.world = world;
+        if record.position() < rows_size {
+            changes.extend(projection::changes(&self.world, record, &event, &touched));
+        }
+        self.expected.note(record, &event);
+        Ok(())
+    }
+
+    fn compare_tree(&mut self, tree: Option<&(u64, Vec<u8>)>) {
+        let Some((size, stored)) = tree else { return };
+        let here = self.world.head().size;
+        if *size == here && *stored != self.world.frontier().to_bytes() {
+            let sentence = format!("the stored tree is not the one over the first {here} records");
+            self.findings.add("tree", sentence);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! A backup of a running ledger is whole, private, and becomes a ledger again.
+
+use crate::place::{Place, SERVE};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use x811_tests::binary::Server;
+
+#[test]
+fn a_running_ledger_is_backed_up_and_restored() {
+    let place = Place::new();
+    let server = place.serve();
+    let interaction = place.fill(&server);
+    let made = place.over(&["backup"], &["ledger", "backup"]).ok().json();
+    assert_eq!(made["keys"], true, "{made}");
+    let mut modes: Vec<(String, u32)> = Vec::new();
+    for folder in ["backup", "backup/keys"] {
+        for entry in fs::read_dir(place.path(folder)).unwrap() {
+            let entry = entry.unwrap();
+            let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+            modes.push((entry.file_name().into_string().unwrap(), mode));
+        }
+    }
+    assert!(modes.iter().all(|(_, mode)| mode & 0o077 == 0), "{modes:?}");
+    server.kill();
+
+    let restored = place
+        .over(&["restore"], &["backup", "restored"])
+        .ok()
+        .json();
+    assert_eq!(restored["head_hash"], made["head_hash"]);
+    let _ = place.over(&["doctor"], &["restored"]).ok();
+    let again = Server::start(&place.path("restored"), &SERVE).unwrap();
+    let history = place.x811(&again, &["history", &interaction]);
+    assert_eq!(
+        history["records"].as_array().map(Vec::len),
+        Some(1),
+        "{history}"
+    );
+    again.stop();
+    let audit = place.over(&["audit"], &["restored"]).ok().json();
+    assert_eq!(audit["clean"], true, "{audit}");
+}
+
+#[test]
+fn nothing_is_ever_overwritten() {
+    let place = Place::new();
+    let server = place.serve();
+    place.fill(&server);
+    let _ = place.over(&["backup"], &["ledger", "backup"]).ok();
+    let twice = place.over(&["backup"], &["ledger", "backup"]);
+    assert_eq!(twice.code, Some(4), "{twice:?}");
+    let onto = place.over(&["restore"], &["backup", "ledger"]);
+    assert_eq!(onto.code, Some(4), "{onto:?}");
+}
+
+#[test]
+fn a_backup_that_was_changed_is_refused() {
+    let place = Place::new();
+    let server = place.serve();
+    place.fill(&server);
+    let without = ["backup", "--without-keys"];
+    let _ = place.over(&without, &["ledger", "one"]).ok();
+    assert!(!place.path("one/keys").exists());
+    place.request(&server);
+    let _ = place.over(&without, &["ledger", "two"]).ok();
+    fs::copy(place.path("one/ledger.db"), place.path("two/ledger.db")).unwrap();
+    let refused = place.over(&["restore"], &["two", "restored"]);
+    assert_eq!(refused.code, Some(4), "{refused:?}");
+    assert_eq!(refused.json()["error"]["code"], "manifest", "{refused:?}");
+
+    fs::remove_file(place.path("one/backup.json")).unwrap();
+    let unfinished = place.over(&["restore"], &["one", "elsewhere"]);
+    assert_eq!(unfinished.code, Some(4), "{unfinished:?}");
+    assert!(!place.path("elsewhere").exists());
+}

@@ -1,0 +1,5 @@
+//! What an operator does to a ledger that is not settling: examine, back up, restore.
+
+mod backup;
+mod doctor;
+mod place;
