@@ -48,10 +48,13 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let snapshots_checked = sizes.len();
     for size in sizes {
         let faults = snapshot_faults(&snapshots, size, &examined);
-        examined.findings.kept.extend(faults.into_iter().map(|sentence| Finding {
-            part: "snapshots",
-            sentence: format!("snapshots/{size}.x811: {sentence}"),
-        }));
+        examined
+            .findings
+            .kept
+            .extend(faults.into_iter().map(|sentence| Finding {
+                part: "snapshots",
+                sentence: format!("snapshots/{size}.x811: {sentence}"),
+            }));
     }
     rebuilt.close().await;
     let mut diagnosis = Diagnosis {
@@ -102,15 +105,14 @@ async fn copy_rows(data_dir: &Path, target: &Path) -> Result<Option<u64>, Failur
 }
 
 fn unlisted(error: std::io::Error) -> Failure {
-    Failure::local("snapshots", format!("the snapshots cannot be listed: {error}"))
+    Failure::local(
+        "snapshots",
+        format!("the snapshots cannot be listed: {error}"),
+    )
 }
 
 /// What is wrong with the snapshot of `size`, against the world that the log adds up to there.
-fn snapshot_faults(
-    snapshots: &FileSnapshots,
-    size: u64,
-    examined: &Examined,
-) -> Option<String> {
+fn snapshot_faults(snapshots: &FileSnapshots, size: u64, examined: &Examined) -> Option<String> {
     let Some(replayed) = examined.worlds.get(&size) else {
         return Some("the log does not reach so far".to_owned());
     };
@@ -214,7 +216,10 @@ impl Report for Diagnosis {
                 "bodies, envelope ids, idempotency tags, claims, tree".to_owned(),
             ),
             ("rows", rows),
-            ("snapshots", format!("{} compared with the replay", self.snapshots_checked)),
+            (
+                "snapshots",
+                format!("{} compared with the replay", self.snapshots_checked),
+            ),
         ]);
         out.gap();
         if self.rows_repaired {

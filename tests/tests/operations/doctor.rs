@@ -119,14 +119,24 @@ fn a_damaged_snapshot_is_named_and_does_no_harm() {
     let report = place.over(&["doctor"], &["ledger"]).ok().json();
     assert_eq!(report["snapshots_checked"], 1, "{report}");
     let folder = place.data_dir().join("snapshots");
-    let file = std::fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let file = std::fs::read_dir(folder)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
     let mut bytes = std::fs::read(&file).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(&file, bytes).unwrap();
     let found = place.over(&["doctor"], &["ledger"]);
     assert_eq!(found.code, Some(20), "{found:?}");
-    assert_eq!(found.json()["findings"][0]["part"], "snapshots", "{found:?}");
+    assert_eq!(
+        found.json()["findings"][0]["part"],
+        "snapshots",
+        "{found:?}"
+    );
     place.serve().stop();
+    std::fs::remove_file(file).unwrap();
     let _ = place.over(&["doctor"], &["ledger"]).ok();
 }
