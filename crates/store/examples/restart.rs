@@ -218,7 +218,6 @@ fn next_event(world: &World, at_ms: u64) -> Outcome<Event> {
             capabilities: Vec::new(),
             expires_at_ms: None,
             document_digest: Digest::ZERO,
-            expires_at_ms: None,
             envelope,
         }));
     }
