@@ -102,7 +102,7 @@ impl Server {
     /// When the binary cannot be run at all.
     pub fn start(data_dir: &Path, more: &[&str]) -> Result<Server, Finished> {
         let mut process = Command::new(x811())
-            .args(["serve", "--listen", "127.0.0.1:0", "--open-reads"])
+            .args(["serve", "--listen", "127.0.0.1:0"])
             .arg("--data-dir")
             .arg(data_dir)
             .args(more)

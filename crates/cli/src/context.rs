@@ -54,6 +54,16 @@ impl Context {
         )?)
     }
 
+    /// A client that signs its reads as the acting agent; unsigned, for a ledger with open reads,
+    /// only while nothing says which agent that is.
+    pub(crate) fn reading_client(&self) -> Result<LedgerClient, Failure> {
+        let client = self.client()?;
+        if self.agent.is_none() && self.home.agents()?.len() != 1 {
+            return Ok(client);
+        }
+        Ok(client.reading_as(&self.identity()?))
+    }
+
     /// The agent named on the command line, else the only one there is.
     pub(crate) fn identity(&self) -> Result<Identity, Failure> {
         self.identity_named(self.agent.as_ref())

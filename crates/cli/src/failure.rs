@@ -102,6 +102,7 @@ impl From<ClientError> for Failure {
             ClientError::Untrusted { .. } => Failure::new(Exit::Untrusted, "untrusted", text)
                 .hint("ask for an export of the log and run `x811 audit` on it"),
             ClientError::Address { .. } => Failure::usage(&text),
+            ClientError::Entropy(error) => error.into(),
             ClientError::Setup { .. } => Failure::local("tls", text),
         }
     }
@@ -114,10 +115,14 @@ fn refused_by_ledger(refused: Refused) -> Failure {
         details: refused.details,
         ..Failure::refused(refused.code, refused.message)
     };
-    match refused.code == Code::InvalidStateTransition {
-        true => failure.hint(""),
-        false => failure,
+    if refused.code == Code::InvalidStateTransition {
+        return failure.hint("");
     }
+    // Envelopes always leave this program signed: only a read can lack a signature.
+    if refused.code == Code::MissingCredentials {
+        return failure.hint("say which of your agents reads with --agent NAME");
+    }
+    failure
 }
 
 impl From<HomeError> for Failure {

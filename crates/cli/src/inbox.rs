@@ -46,7 +46,7 @@ const FREE_TEXT: [(&str, &str); 9] = [
 /// Shows messages. Only those whose sender signed them.
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let identity = context.identity()?;
-    let client = context.client()?;
+    let client = context.client()?.reading_as(&identity);
     let mut request = InboxRequest {
         after: args.after.map(Cursor::from),
         limit: args.limit,

@@ -11,6 +11,7 @@ mod exchange;
 mod inbox;
 mod retry;
 mod sender;
+mod signed_get;
 mod submit;
 
 pub use answer::{
@@ -34,6 +35,7 @@ use crate::entropy::{Entropy, SystemEntropy};
 use answer::History;
 use exchange::Reply;
 use sender::CachedKeys;
+use signed_get::Reader;
 
 /// How many records of a history are asked for at a time.
 const HISTORY_PAGE: u64 = 200;
@@ -46,6 +48,7 @@ pub struct LedgerClient {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     keys: Mutex<HashMap<Did, CachedKeys>>,
+    reader: Option<Reader>,
 }
 
 impl LedgerClient {
@@ -97,6 +100,7 @@ impl LedgerClient {
             clock,
             entropy,
             keys: Mutex::new(HashMap::new()),
+            reader: None,
         })
     }
 
@@ -146,9 +150,9 @@ impl LedgerClient {
             .iter()
             .map(|position| ("min_position", position.as_str()))
             .collect();
-        self.get(&["api", "v1", "interactions", &id], &query)
-            .await?
-            .read()
+        let path = ["api", "v1", "interactions", &id];
+        let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
+        reply.await?.read()
     }
 
     /// Every record of an interaction, oldest first.
@@ -165,7 +169,8 @@ impl LedgerClient {
             let mut query = vec![("limit", limit.as_str())];
             query.extend(after.iter().map(|after| ("after_seq", after.as_str())));
             let path = ["api", "v1", "interactions", &text, "history"];
-            let page: History = self.get(&path, &query).await?.read()?;
+            let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
+            let page: History = reply.await?.read()?;
             let ended = page.next.is_none() || page.records.is_empty();
             for record in page.records {
                 record.check(id, records.len() as u64)?;
@@ -183,10 +188,9 @@ impl LedgerClient {
     /// [`ClientError`]; 404 when no such envelope was accepted.
     pub async fn message(&self, id: EnvelopeId) -> Result<Incoming, ClientError> {
         let text = id.to_string();
-        let found: answer::StoredMessage = self
-            .get(&["api", "v1", "messages", "by-id", &text], &[])
-            .await?
-            .read()?;
+        let path = ["api", "v1", "messages", "by-id", &text];
+        let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
+        let found: answer::StoredMessage = reply.await?.read()?;
         let envelope = self.verified(found.envelope.get().as_bytes()).await?;
         if envelope.header().id != id {
             return Err(ClientError::Untrusted {

@@ -10,6 +10,7 @@
 //! | [`did`], [`id`], [`key`], [`signature`], [`time`], [`money`], [`evm`] | the small words |
 //! | [`code`], [`refusal`] | every way to say no |
 //! | [`document`], [`wallet`] | who an agent is and which accounts are its own |
+//! | [`signed_read`] | who asks to read: HTTP message signatures (RFC 9421) |
 //! | [`envelope`], [`payload`], [`facts`] | from bytes to what the machines decide on |
 //! | [`event`], [`parameters`], [`observation`] | what the log records and what it was decided on |
 //! | [`kernel`], [`interaction`] | the machines |
@@ -34,5 +35,6 @@ pub mod parameters;
 pub mod payload;
 pub mod refusal;
 pub mod signature;
+pub mod signed_read;
 pub mod time;
 pub mod wallet;

@@ -3,6 +3,7 @@
 use crate::error::ApiError;
 use crate::limits::Limiter;
 use crate::metrics::HttpFigures;
+use crate::signed_read::SignedReads;
 use std::future::Future;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -30,6 +31,7 @@ pub(crate) struct App<C> {
     /// How long a request's body may take to arrive.
     pub(crate) body_read_ms: u64,
     pub(crate) limiter: Limiter,
+    pub(crate) signed_reads: SignedReads,
     /// Becomes true when the server is to stop.
     pub(crate) stopping: watch::Receiver<bool>,
 }

@@ -4,10 +4,12 @@
 //! rest (addresses, directories, URLs) stays here. Nothing here reads the environment.
 
 use crate::limits::RateLimits;
+use axum::http::uri::Authority;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use x811_ledger::snapshot::DEFAULT_EVERY_RECORDS;
+use x811_protocol::did::Did;
 use x811_protocol::evm::{ChainId, EvmAddress};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::parameters::{
@@ -59,6 +61,12 @@ pub struct ServerConfig {
     pub connections: ConnectionLimits,
     /// Whether inboxes and interactions are served unsigned, on loopback only.
     pub open_reads: bool,
+    /// Host and port that clients know this ledger by, as they write it and without the port when
+    /// it is the scheme's own; signed reads must be made for it. Without one they may name the
+    /// address listened on and the loopback names.
+    pub public_authority: Option<String>,
+    /// Agents that may read every inbox and interaction, once they are registered.
+    pub auditors: Vec<Did>,
     /// Where payments are made.
     pub network: NetworkConfig,
     /// How long each message is waited for.
@@ -207,6 +215,8 @@ impl ServerConfig {
             metrics_listen: None,
             connections: ConnectionLimits::DEFAULT,
             open_reads: false,
+            public_authority: None,
+            auditors: Vec::new(),
             network,
             windows: Windows::AEEP,
             looks_ms: AEEP_LOOKS_MS,
@@ -241,6 +251,11 @@ impl ServerConfig {
             return Err(ConfigError::OpenReads {
                 listen: self.listen,
             });
+        }
+        if let Some(authority) = &self.public_authority
+            && !is_authority(authority)
+        {
+            return Err(ConfigError::PublicAuthority);
         }
         let windows = &self.windows;
         let waits = [
@@ -329,6 +344,21 @@ impl NetworkConfig {
     }
 }
 
+/// Whether it is a host, with a port unless that is the scheme's own (RFC 9421 section 2.2.3).
+fn is_authority(text: &str) -> bool {
+    let parsed = text.parse::<Authority>();
+    parsed.is_ok_and(|authority| {
+        let is_plain = !text.contains('@') && !authority.host().is_empty();
+        let port = text.strip_prefix(authority.host());
+        let has_good_port = match port.map(|port| port.strip_prefix(':')) {
+            Some(None) => true,
+            Some(Some(port)) => port.parse::<u16>().is_ok() && !matches!(port, "80" | "443"),
+            None => false,
+        };
+        is_plain && has_good_port
+    })
+}
+
 /// A configuration that cannot work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
@@ -341,6 +371,12 @@ pub enum ConfigError {
         /// The configured address.
         listen: SocketAddr,
     },
+    /// A name that no client could sign for.
+    #[error(
+        "the public authority must be the host and port that clients use, such as \
+         ledger.example.org or ledger.example.org:8811, without scheme, path, :80 or :443"
+    )]
+    PublicAuthority,
     /// A window or a look that could pass between two blocks.
     #[error(
         "the {name} is {ms} ms; give it at least {MIN_WINDOW_MS} ms, as block times are whole seconds"
@@ -464,6 +500,37 @@ mod tests {
             config.open_reads = true;
             config.listen = listen.parse().unwrap();
             assert_eq!(config.validate(), Ok(()), "{listen}");
+        }
+    }
+
+    #[test]
+    fn a_public_authority_is_what_clients_sign() {
+        let mut config = config();
+        for good in [
+            "ledger.example.org",
+            "ledger.example.org:8811",
+            "[2001:db8::1]:8811",
+        ] {
+            config.public_authority = Some(good.to_owned());
+            assert_eq!(config.validate(), Ok(()), "{good}");
+        }
+        for bad in [
+            "",
+            "https://ledger.example.org",
+            "ledger.example.org/x811",
+            "user@ledger.example.org",
+            "ledger.example.org:443",
+            "ledger.example.org:80",
+            "ledger.example.org:",
+            "ledger.example.org:x",
+            "ledger example org",
+        ] {
+            config.public_authority = Some(bad.to_owned());
+            assert_eq!(
+                config.validate(),
+                Err(ConfigError::PublicAuthority),
+                "{bad}"
+            );
         }
     }
 

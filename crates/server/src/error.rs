@@ -47,11 +47,13 @@ impl ApiError {
         }
     }
 
-    /// 401 X811-2004: whoever asks has not shown who they are.
-    pub(crate) fn unsigned_read() -> ApiError {
-        let message = "only the reader an inbox belongs to may read it, and signed reads follow in \
-                       a later version: until then start the ledger with --open-reads, on loopback";
-        Refusal::new(Code::MissingCredentials, Kind::Authentication, message).into()
+    /// 403 X811-2004: an inbox of somebody else.
+    pub(crate) fn other_inbox() -> ApiError {
+        let message = "an inbox is read by the agent it belongs to: sign with a key of that agent";
+        ApiError {
+            status: StatusCode::FORBIDDEN,
+            refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
+        }
     }
 
     /// 403 X811-2004: open reads, asked for from outside or under a foreign name.
@@ -169,7 +171,7 @@ mod tests {
     fn our_own_answers_have_the_status_they_are_named_for() {
         let table = [
             (ApiError::malformed(""), 400),
-            (ApiError::unsigned_read(), 401),
+            (ApiError::other_inbox(), 403),
             (ApiError::not_loopback(), 403),
             (ApiError::not_found(""), 404),
             (ApiError::no_such_agent(), 404),

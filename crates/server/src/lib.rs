@@ -14,7 +14,7 @@
 //! | `openapi` | the interface, described for programs |
 //! | [`limits`] | how much one address and one DID may ask |
 //! | `metrics` | figures for operators, on an address of their own |
-//! | `loopback` | who may read without a signature |
+//! | `signed_read`, `loopback` | who reads, with a signature or without one |
 
 mod app;
 mod body;
@@ -30,6 +30,7 @@ mod metrics;
 mod openapi;
 mod request_log;
 pub mod routes;
+mod signed_read;
 pub mod start;
 mod stored;
 

@@ -3,41 +3,31 @@
 //! The Host header is checked besides the peer's address, because a web page can have a browser on
 //! this machine connect to us under a name of its own (DNS rebinding); it cannot choose the header.
 
-use crate::app::App;
 use crate::error::ApiError;
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::ConnectInfo;
 use axum::http::header::HOST;
+use axum::http::request::Parts;
 use axum::http::uri::Authority;
-use axum::middleware::Next;
-use axum::response::Response;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
-use x811_ledger::clock::Clock;
 
-/// Lets a read pass, or refuses it.
-pub(crate) async fn guard<C: Clock>(
-    State(app): State<Arc<App<C>>>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    request: Request,
-    next: Next,
-) -> Result<Response, ApiError> {
-    if !app.open_reads {
-        return Err(ApiError::unsigned_read());
+/// Refuses an unsigned read that does not come from this machine.
+pub(crate) fn check(parts: &Parts) -> Result<(), ApiError> {
+    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+    let is_from_here = peer.is_some_and(|peer| peer.0.ip().to_canonical().is_loopback());
+    if is_from_here && is_addressed_locally(parts) {
+        Ok(())
+    } else {
+        Err(ApiError::not_loopback())
     }
-    let is_local = peer.ip().to_canonical().is_loopback() && is_addressed_locally(&request);
-    if !is_local {
-        return Err(ApiError::not_loopback());
-    }
-    Ok(next.run(request).await)
 }
 
 /// Exactly one Host header, and it and the target's own authority name this machine.
-fn is_addressed_locally(request: &Request) -> bool {
-    let mut hosts = request.headers().get_all(HOST).iter();
+fn is_addressed_locally(parts: &Parts) -> bool {
+    let mut hosts = parts.headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
         return false;
     };
-    let target = request.uri().authority().map(Authority::host);
+    let target = parts.uri.authority().map(Authority::host);
     host.to_str().is_ok_and(names_this_machine) && target.is_none_or(is_loopback_name)
 }
 
@@ -60,7 +50,7 @@ fn is_loopback_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::body::Body;
+    use axum::http::Request;
 
     #[test]
     fn only_names_of_this_machine_pass() {
@@ -98,7 +88,7 @@ mod tests {
             for host in hosts {
                 request = request.header(HOST, *host);
             }
-            request.body(Body::empty()).unwrap()
+            request.body(()).unwrap().into_parts().0
         };
         let table = [
             ("/x", vec!["localhost"], true),
@@ -108,8 +98,8 @@ mod tests {
             ("http://127.0.0.1:8811/x", vec!["localhost"], true),
         ];
         for (uri, hosts, passes) in table {
-            let request = request(uri, &hosts);
-            assert_eq!(is_addressed_locally(&request), passes, "{uri} {hosts:?}");
+            let parts = request(uri, &hosts);
+            assert_eq!(is_addressed_locally(&parts), passes, "{uri} {hosts:?}");
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::limits::Limiter;
 use crate::metrics::{self, HttpFigures};
 use crate::routes::router;
 use checkpoint::Stored;
+use crate::signed_read::SignedReads;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use stop::{Parts, supervise};
@@ -128,6 +129,12 @@ pub async fn start_with<C: Clock, E: Entropy>(
     .await?;
     let (checkpoints, worlds) = (stored.follow(clock.clone(), signer), ledger.follow());
     let (stop, stopping) = watch::channel(false);
+    let signed_reads = SignedReads::new(
+        config.public_authority.as_deref(),
+        local_addr,
+        config.auditors,
+        ledger.now(),
+    );
     let watcher = watch_network(rpc, config.network, &ledger, stopping.clone());
     let app = Arc::new(App {
         ledger,
@@ -138,6 +145,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         open_reads: config.open_reads,
         body_read_ms: config.connections.body_read_ms,
         limiter: Limiter::new(config.rate_limits),
+        signed_reads,
         stopping: stopping.clone(),
     });
     let parts = Parts {

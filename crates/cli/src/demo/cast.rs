@@ -44,7 +44,7 @@ impl Agent {
             .wallet_key
             .clone()
             .ok_or(DemoError::Setup("its wallet"))?;
-        let ledger = LedgerClient::new(ledger_url)?;
+        let ledger = LedgerClient::new(ledger_url)?.reading_as(&identity);
         let agent = Agent {
             name,
             identity,

@@ -4,6 +4,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use std::path::PathBuf;
 use x811_client::compose::ComposeError;
+use x811_client::home::HomeError;
 use x811_client::http::ClientError;
 use x811_client::pay::PayError;
 use x811_protocol::interaction::StateName;
@@ -37,6 +38,9 @@ pub(crate) enum DemoError {
     /// The ledger refused or could not be reached.
     #[error(transparent)]
     Ledger(#[from] ClientError),
+    /// The agents' keys could not be written.
+    #[error(transparent)]
+    Keys(#[from] HomeError),
     /// The ledger did not start.
     #[error(transparent)]
     Start(#[from] StartError),

@@ -24,6 +24,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use story::Story;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use x811_client::home::Home;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::StateName;
 use x811_protocol::money::MicroUsdc;
@@ -147,6 +148,7 @@ async fn tell(
         ada: &ada,
         bert: &bert,
     };
+    keep_keys(&config.data_dir, [&ada, &bert])?;
     let interactions = play_all(&stage).await?;
     let report = audit::tell(story, &config.data_dir).await?;
     Ok(Summary {
@@ -163,7 +165,6 @@ fn config(data_dir: &Path, chain: &Chain) -> ServerConfig {
     let network = NetworkConfig::local(RpcUrl::new(chain.rpc_url()), chain.token());
     let mut config = ServerConfig::new(data_dir, network);
     config.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    config.open_reads = true;
     // All of the demonstration is removed with one directory.
     config.checkpoint_dir = Some(data_dir.join("checkpoint"));
     config.windows.confirmation_ms = CONFIRMATION_MS;
@@ -227,6 +228,19 @@ async fn cast(
     Ok((ada, bert))
 }
 
+/// Where the agents' keys are, so that whoever keeps the ledger can read as its agents.
+fn agents_home(data_dir: &Path) -> PathBuf {
+    data_dir.join("agents-home")
+}
+
+fn keep_keys(data_dir: &Path, agents: [&Agent; 2]) -> Result<(), DemoError> {
+    let home = Home::new(agents_home(data_dir));
+    for agent in agents {
+        home.add_agent(&agent.identity)?;
+    }
+    Ok(())
+}
+
 async fn play_all(stage: &Stage<'_, '_>) -> Result<Vec<Played>, DemoError> {
     let acts = [
         (Ending::Paid, StateName::Completed, "1. Paid in full"),
@@ -255,17 +269,16 @@ async fn play_all(stage: &Stage<'_, '_>) -> Result<Vec<Played>, DemoError> {
 fn what_next(story: &Story<'_>, config: &ServerConfig, chain: &Chain, summary: &Summary) {
     story.heading("Ledger and Anvil stay up until Ctrl-C. Try, in another terminal:");
     let ledger_url = &summary.ledger_url;
+    let home = agents_home(&config.data_dir);
+    let x811 = format!("x811 --ledger {ledger_url} --home {}", home.display());
     for played in &summary.interactions {
         story.line(&format!(
-            "  x811 --ledger {ledger_url} provider paid {}",
+            "  {x811} --agent bert provider paid {}",
             played.id
         ));
     }
     if let Some(first) = summary.interactions.first() {
-        story.line(&format!(
-            "  x811 --ledger {ledger_url} history {}",
-            first.id
-        ));
+        story.line(&format!("  {x811} --agent ada history {}", first.id));
     }
     story.line(&format!("  x811 audit {}", config.data_dir.display()));
     story.line(&format!(
@@ -277,7 +290,7 @@ fn what_next(story: &Story<'_>, config: &ServerConfig, chain: &Chain, summary: &
         "After kill -9 of this process, which leaves Anvil running, the same ledger goes on with:",
     );
     story.line(&format!(
-        "  x811 serve --data-dir {} --network local --rpc-url {} --token {} --open-reads",
+        "  x811 serve --data-dir {} --network local --rpc-url {} --token {}",
         config.data_dir.display(),
         chain.rpc_url(),
         chain.token().to_checksum()

@@ -38,7 +38,7 @@ impl<'a> Case<'a> {
         party: Party,
     ) -> Result<Case<'a>, Failure> {
         let identity = context.identity()?;
-        let client = context.client()?;
+        let client = context.client()?.reading_as(&identity);
         let transcript = Transcript::fetch(&client, interaction).await?;
         let (word, did) = match party {
             Party::Initiator => ("initiator", transcript.view.initiator),

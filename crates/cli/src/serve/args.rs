@@ -5,6 +5,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use x811_protocol::did::Did;
+
 use super::settings::{Data, Limits, Log, Metrics, Network, Rules, Server, Settings, Windows};
 use super::value::{Address, Binding, LogFormat, Preset, Secret, Usdc, looks};
 
@@ -73,6 +75,17 @@ struct HttpArgs {
     /// Connections served at the same time; further ones wait (1024)
     #[arg(long, env = "X811_MAX_CONNECTIONS", value_name = "NUMBER")]
     max_connections: Option<usize>,
+    /// Host and port that clients know this ledger by; signed reads are made for it
+    #[arg(long, env = "X811_PUBLIC_AUTHORITY", value_name = "HOST[:PORT]")]
+    public_authority: Option<String>,
+    /// Agent that may read every inbox and interaction; may be given again
+    #[arg(
+        long = "auditor",
+        env = "X811_AUDITORS",
+        value_name = "DID",
+        value_delimiter = ','
+    )]
+    auditors: Option<Vec<Did>>,
 }
 
 /// Where payments are made.
@@ -147,6 +160,8 @@ impl From<Args> for Settings {
                 header_read_ms: args.http.header_read_ms,
                 body_read_ms: args.http.body_read_ms,
                 max_connections: args.http.max_connections,
+                public_authority: args.http.public_authority,
+                auditors: args.http.auditors,
             },
             data: Data {
                 dir: args.data_dir,

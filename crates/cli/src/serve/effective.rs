@@ -44,6 +44,8 @@ impl TryFrom<Settings> for Effective {
             &mut connections.max_connections,
             given.server.max_connections,
         );
+        server.public_authority = given.server.public_authority;
+        put(&mut server.auditors, given.server.auditors);
         let binding = given.rules.payer_binding.map(|binding| match binding {
             Binding::Wallet => PayerBindingRule::Wallet,
             Binding::Unchecked => PayerBindingRule::Unchecked,
@@ -70,6 +72,8 @@ impl Effective {
                 header_read_ms: Some(server.connections.header_read_ms),
                 body_read_ms: Some(server.connections.body_read_ms),
                 max_connections: Some(server.connections.max_connections),
+                public_authority: server.public_authority.clone(),
+                auditors: Some(server.auditors.clone()),
             },
             data: settings::Data {
                 dir: Some(server.data_dir.clone()),

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use x811_protocol::did::Did;
 
 use super::value::{Address, Binding, LogFormat, Preset, Secret, Usdc};
 
@@ -32,6 +33,8 @@ pub(super) struct Server {
     pub(super) header_read_ms: Option<u64>,
     pub(super) body_read_ms: Option<u64>,
     pub(super) max_connections: Option<usize>,
+    pub(super) public_authority: Option<String>,
+    pub(super) auditors: Option<Vec<Did>>,
 }
 
 /// `[data]`: where everything lies.

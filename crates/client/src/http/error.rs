@@ -4,6 +4,8 @@
 use serde_json::Value;
 use x811_protocol::code::Code;
 
+use crate::entropy::EntropyError;
+
 /// Why a call gave no good answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -39,6 +41,9 @@ pub enum ClientError {
         /// What was given.
         text: String,
     },
+    /// A read could not be signed.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
     /// The HTTP client could not be set up.
     #[error("no HTTPS client could be set up ({cause}); install the system's CA certificates")]
     Setup {

@@ -85,10 +85,9 @@ impl LedgerClient {
         let after = request.after.as_ref().map(Cursor::to_string);
         let mut query = vec![("limit", limit.as_str()), ("wait_ms", wait_ms.as_str())];
         query.extend(after.iter().map(|after| ("after", after.as_str())));
-        let url = self.url(&["api", "v1", "messages", &uuid], &query);
         let limit_ms = exchange::READ_LIMIT_MS.saturating_add(request.wait_ms);
         let reply = self
-            .retried(|| self.exchange(self.http.get(url.clone()), limit_ms))
+            .get_signed(&["api", "v1", "messages", &uuid], &query, limit_ms)
             .await?;
         self.sort_out(me, reply.read()?).await
     }

@@ -396,3 +396,64 @@ async fn rec_1_a_history_is_read_page_by_page_and_held_against_its_hashes() {
         );
     }
 }
+
+/// The proof of a request as a ledger at `base` would check it.
+fn proof_holds(base: &str, request: &str) -> Option<x811_protocol::signed_read::ReadProof> {
+    let field = |name: &str| {
+        let lines = request.lines().filter_map(|line| line.split_once(": "));
+        let mut values = lines.filter(|(field, _)| field.eq_ignore_ascii_case(name));
+        values.next().map(|(_, value)| value.as_bytes().to_vec())
+    };
+    let input = field("signature-input")?;
+    let signature = field("signature").unwrap();
+    let proof = x811_protocol::signed_read::ReadProof::parse(&input, &signature).unwrap();
+    let (path, query) = request.split(' ').nth(1).unwrap().split_once('?').unwrap();
+    let target = x811_protocol::signed_read::Target {
+        method: "GET",
+        authority: base.strip_prefix("http://").unwrap(),
+        path,
+        query: Some(query),
+    };
+    assert!(proof.verify(&target), "{request}");
+    Some(proof)
+}
+
+#[tokio::test]
+async fn xx_7_reads_are_signed_anew_for_each_try() {
+    let world = World::new();
+    let busy = || Step::json(429, refusal(Code::RateLimitExceeded, Value::Null));
+    let page = || Step::json(200, json!({"messages": [], "next": "n"}));
+    let (base, ledger) = scripted_ledger(vec![busy(), page(), page()]).await;
+    let request = InboxRequest {
+        after: Some(Cursor::from("a b+c".to_owned())),
+        ..InboxRequest::default()
+    };
+    let client = world.client(&base).reading_as(&world.alice);
+    client.inbox(world.alice.did, &request).await.unwrap();
+    let unsigned = world.client(&base);
+    unsigned.inbox(world.alice.did, &request).await.unwrap();
+    let requests = ledger.await.unwrap();
+    let first = proof_holds(&base, &requests[0]).unwrap();
+    let second = proof_holds(&base, &requests[1]).unwrap();
+    assert_eq!(first.key_id.did, world.alice.did);
+    assert_eq!(first.created_s, crate::testing::NOW_MS / 1_000);
+    assert_ne!(first.nonce, second.nonce);
+    assert_eq!(proof_holds(&base, &requests[2]), None);
+}
+
+#[tokio::test]
+async fn xx_7_what_is_public_is_not_signed() {
+    let world = World::new();
+    let (base, ledger) = scripted_ledger(vec![Step::json(
+        404,
+        refusal(Code::DidNotFound, Value::Null),
+    )])
+    .await;
+    let client = world.client(&base).reading_as(&world.alice);
+    assert!(client.agent(world.bob.did).await.is_err());
+    assert!(
+        !ledger.await.unwrap()[0]
+            .to_lowercase()
+            .contains("signature")
+    );
+}

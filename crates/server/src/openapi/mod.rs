@@ -84,19 +84,6 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
         self
     }
 
-    /// Changes the routes added so far, with a layer say.
-    pub(crate) fn map(mut self, change: impl FnOnce(Router<S>) -> Router<S>) -> Self {
-        self.router = change(self.router);
-        self
-    }
-
-    /// Both kinds of routes.
-    pub(crate) fn merge(mut self, other: Routes<S>) -> Self {
-        self.router = self.router.merge(other.router);
-        self.paths.paths.extend(other.paths.paths);
-        self
-    }
-
     /// The routes, with their description and its page.
     pub(crate) fn described(self) -> Router<S> {
         let mut description = Description::openapi();

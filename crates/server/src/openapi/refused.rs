@@ -21,6 +21,9 @@ pub(crate) enum Refused {
     /// Nothing of that name.
     #[response(status = 404)]
     Unknown(ErrorPayload),
+    /// The nonce was used.
+    #[response(status = 409)]
+    Used(ErrorPayload),
     /// The DID is deactivated or revoked.
     #[response(status = 410)]
     Gone(ErrorPayload),

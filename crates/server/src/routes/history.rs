@@ -6,6 +6,7 @@ use crate::error::ApiError;
 use crate::extract::{Asked, Bounded, MAX_INTEGER, Named};
 use crate::openapi::Refused;
 use crate::openapi::schema::{HistoryAnswer, Uuid};
+use crate::signed_read::{ReadRefusal, Reader};
 use crate::stored;
 use axum::Json;
 use axum::extract::State;
@@ -50,7 +51,7 @@ struct Shown {
     leaf: Box<RawValue>,
 }
 
-/// 200, or 404.
+/// 200, or 404, also to those who are no party to it.
 #[utoipa::path(
     get,
     path = "/api/v1/interactions/{id}/history",
@@ -74,13 +75,16 @@ struct Shown {
     responses((status = 200, description = "Its records", body = HistoryAnswer), Refused),
 )]
 pub(super) async fn handle<C: Clock>(
+    reader: Reader,
     State(app): State<Arc<App<C>>>,
     Named(id): Named<InteractionId>,
     Asked(question): Asked<Question>,
-) -> Result<Json<History>, ApiError> {
+) -> Result<Json<History>, ReadRefusal> {
     app.rows_current().await?;
     let rows = app.ledger.read_model();
-    rows.interaction(id).await?.ok_or_else(no_interaction)?;
+    let row = rows.interaction(id).await?;
+    row.filter(|row| reader.may_read(&[row.initiator, row.provider]))
+        .ok_or_else(no_interaction)?;
     let limit = question.limit.map_or(MAX_RECORDS, |limit| limit.0);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let from_seq = question.after_seq.map_or(0, |seq| seq.0 + 1);

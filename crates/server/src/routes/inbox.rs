@@ -8,6 +8,7 @@ use crate::extract::{AgentOf, Asked, Bounded};
 use crate::limits::Client;
 use crate::openapi::Refused;
 use crate::openapi::schema::{InboxAnswer, Uuid};
+use crate::signed_read::{ReadRefusal, Reader};
 use crate::stored;
 use axum::extract::State;
 use axum::{Extension, Json};
@@ -58,7 +59,8 @@ struct Message {
     envelope: Box<RawValue>,
 }
 
-/// 200, also when there is nothing; 404 X811-1001 when there is no such agent.
+/// 200, also when there is nothing; 403 for anybody else's; 404 X811-1001 when there is no such
+/// agent.
 #[utoipa::path(
     get,
     path = "/api/v1/messages/{uuid}",
@@ -83,13 +85,17 @@ struct Message {
     responses((status = 200, description = "Oldest first", body = InboxAnswer), Refused),
 )]
 pub(super) async fn handle<C: Clock>(
+    reader: Reader,
     State(app): State<Arc<App<C>>>,
     Extension(client): Extension<Client>,
     AgentOf(recipient): AgentOf,
     Asked(question): Asked<Question>,
-) -> Result<Json<Page>, ApiError> {
+) -> Result<Json<Page>, ReadRefusal> {
+    if !reader.may_read(&[recipient]) {
+        return Err(ApiError::other_inbox().into());
+    }
     if app.ledger.world().agent(recipient).is_none() {
-        return Err(ApiError::no_such_agent());
+        return Err(ApiError::no_such_agent().into());
     }
     let after = match &question.after {
         Some(text) => Cursor::read(text, recipient)?,
@@ -104,7 +110,8 @@ pub(super) async fn handle<C: Clock>(
         Some(app.limiter.long_poll(client, recipient)?)
     };
     let rows = deliveries(&app, after, limit, wait).await?;
-    page(&app, after, &rows).await.map(Json)
+    reader.check_standing(&app)?;
+    Ok(Json(page(&app, after, &rows).await?))
 }
 
 /// The rows behind `after`; when there are none, those that come within `wait`.

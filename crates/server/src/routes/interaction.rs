@@ -5,6 +5,7 @@ use crate::error::ApiError;
 use crate::extract::{Asked, Bounded, MAX_INTEGER, Named};
 use crate::openapi::Refused;
 use crate::openapi::schema::{InteractionAnswer, Uuid};
+use crate::signed_read::{ReadRefusal, Reader};
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
@@ -23,7 +24,7 @@ pub(super) struct Question {
     min_position: Option<Bounded<0, MAX_INTEGER>>,
 }
 
-/// 200, or 404.
+/// 200, or 404, also to those who are no party to it.
 #[utoipa::path(
     get,
     path = "/api/v1/interactions/{id}",
@@ -40,20 +41,25 @@ pub(super) struct Question {
     responses((status = 200, description = "How it stands", body = InteractionAnswer), Refused),
 )]
 pub(super) async fn handle<C: Clock>(
+    reader: Reader,
     State(app): State<Arc<App<C>>>,
     Named(id): Named<InteractionId>,
     Asked(question): Asked<Question>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<Value>, ReadRefusal> {
     if let Some(position) = question.min_position {
         app.rows_reflect(position.0).await?;
     }
     let row = app.ledger.read_model().interaction(id).await?;
-    row.map(|row| Json(shown(row))).ok_or_else(no_interaction)
+    let row = row.filter(|row| reader.may_read(&[row.initiator, row.provider]));
+    Ok(Json(shown(row.ok_or_else(no_interaction)?)))
 }
 
 /// 404: no such interaction.
 pub(super) fn no_interaction() -> ApiError {
-    ApiError::not_found("no interaction has this id: it is the envelope id of its REQUEST")
+    ApiError::not_found(
+        "no interaction that you may read has this id: it is the envelope id of its REQUEST, and \
+         its two parties read it",
+    )
 }
 
 fn shown(row: InteractionRow) -> Value {

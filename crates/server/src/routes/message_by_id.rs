@@ -6,6 +6,7 @@ use crate::error::ApiError;
 use crate::extract::Named;
 use crate::openapi::Refused;
 use crate::openapi::schema::{AnyUuid, FoundAnswer};
+use crate::signed_read::{ReadRefusal, Reader};
 use crate::stored;
 use axum::Json;
 use axum::extract::State;
@@ -39,7 +40,7 @@ pub(super) struct Found {
     envelope: Option<Box<RawValue>>,
 }
 
-/// 200, or 404.
+/// 200, or 404, also to those it is neither from nor to.
 #[utoipa::path(
     get,
     path = "/api/v1/messages/by-id/{id}",
@@ -48,15 +49,21 @@ pub(super) struct Found {
     responses((status = 200, description = "As it was taken", body = FoundAnswer), Refused),
 )]
 pub(super) async fn handle<C: Clock>(
+    reader: Reader,
     State(app): State<Arc<App<C>>>,
     Named(AnyId(id)): Named<AnyId>,
-) -> Result<Json<Found>, ApiError> {
+) -> Result<Json<Found>, ReadRefusal> {
     let store = app.ledger.store();
     let positions = store.envelope_positions(&[id]).await?;
-    let unknown = || ApiError::not_found("no accepted envelope has this id");
+    let unknown =
+        || ApiError::not_found("no accepted envelope has this id that is from you or to you");
     let position = positions.get(&id).copied().ok_or_else(unknown)?;
     let record = stored::record(&app, position).await?;
     let event = stored::event(&record)?;
+    let parties = event.envelope().map(|header| [header.from, header.to]);
+    if !reader.may_read(parties.as_ref().map_or(&[], |parties| parties)) {
+        return Err(unknown().into());
+    }
     let first = Accepted::from_record(&record, &event);
     let first = first.ok_or_else(|| ApiError::damaged(position))?;
     let body = store.bodies(&[position]).await?.remove(&position);

@@ -13,7 +13,7 @@
 //! | `GET /health`, `GET /ready` | whether it runs, whether it takes messages |
 //! | `GET /openapi.json`, `/docs` | all of this for programs, and rendered |
 //!
-//! The starred ones are reads of others' business: see `loopback`.
+//! The starred ones are others' business: see `signed_read`.
 
 mod agent;
 mod did_document;
@@ -31,7 +31,7 @@ pub(crate) use ready::{sight_word, unready};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::openapi::Routes;
-use crate::{limits, loopback, request_log};
+use crate::{limits, request_log};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
@@ -40,22 +40,18 @@ use x811_ledger::clock::Clock;
 
 /// All routes.
 pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
-    let public = Routes::new()
+    Routes::new()
         .add::<post_message::__path_handle>(post(post_message::handle::<C>))
         .add::<agent::__path_handle>(get(agent::handle::<C>))
         .add::<did_document::__path_handle>(get(did_document::handle::<C>))
         .add::<well_known::__path_did>(get(well_known::did::<C>))
         .add::<well_known::__path_ledger>(get(well_known::ledger::<C>))
         .add::<health::__path_handle>(get(health::handle))
-        .add::<ready::__path_handle>(get(ready::handle::<C>));
-    let reads = Routes::new()
+        .add::<ready::__path_handle>(get(ready::handle::<C>))
         .add::<inbox::__path_handle>(get(inbox::handle::<C>))
         .add::<message_by_id::__path_handle>(get(message_by_id::handle::<C>))
         .add::<interaction::__path_handle>(get(interaction::handle::<C>))
         .add::<history::__path_handle>(get(history::handle::<C>))
-        .map(|reads| reads.route_layer(from_fn_with_state(app.clone(), loopback::guard::<C>)));
-    public
-        .merge(reads)
         .described()
         .fallback(nothing_here)
         .method_not_allowed_fallback(other_method)

@@ -16,7 +16,7 @@ async fn ax_044_without_the_flag_nobody_reads_others_business() {
         format!("/api/v1/interactions/{SOME_ID}/history"),
     ] {
         let body = world.get(&path).await.refused(401, "X811-2004");
-        assert!(body["message"].as_str().unwrap().contains("signed reads"));
+        assert!(body["message"].as_str().unwrap().contains("RFC 9421"));
     }
     // What is public stays so.
     for path in [

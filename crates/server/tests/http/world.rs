@@ -33,7 +33,7 @@ pub(crate) const TOKEN: EvmAddress = EvmAddress::from_bytes([0x75; 20]);
 static DRAWN: AtomicU64 = AtomicU64::new(1);
 
 /// Bytes that no other draw of this process gives.
-fn drawn<const BYTES: usize>() -> [u8; BYTES] {
+pub(crate) fn drawn<const BYTES: usize>() -> [u8; BYTES] {
     let number = DRAWN.fetch_add(1, Ordering::Relaxed);
     let digest = Digest::of(&number.to_be_bytes());
     std::array::from_fn(|at| digest.as_bytes()[at])
@@ -117,11 +117,24 @@ impl World {
     }
 
     /// Stops the server, waits until it has ended, lets `away_ms` pass, and starts it again.
-    pub(crate) async fn restart(mut self, away_ms: u64) -> World {
+    pub(crate) async fn restart(self, away_ms: u64) -> World {
+        self.restart_with(away_ms, async |_| {}, |_| {}).await
+    }
+
+    /// The same, with something done to the data directory and to the configuration meanwhile.
+    pub(crate) async fn restart_with(
+        mut self,
+        away_ms: u64,
+        meanwhile: impl AsyncFnOnce(&Path),
+        change: impl FnOnce(&mut ServerConfig),
+    ) -> World {
         self.running.shutdown();
         self.running.wait().await.unwrap();
         self.clock.advance_ms(away_ms);
-        let running = run(config(self.dir.path()), self.clock.clone()).await;
+        meanwhile(self.dir.path()).await;
+        let mut config = config(self.dir.path());
+        change(&mut config);
+        let running = run(config, self.clock.clone()).await;
         World::around(self.dir, self.clock, running.unwrap())
     }
 

@@ -1,0 +1,245 @@
+//! Who reads (promise 7, AX-44, ledger-contract.md section 6): agents by a signature of RFC 9421,
+//! and on loopback anybody, when the operator said so.
+//!
+//! A handler of others' business takes a [`Reader`], so that it cannot be written without one, and
+//! asks it before anything is shown. Whoever may not see an interaction or a message is answered as
+//! if there were none.
+
+mod authority;
+mod nonces;
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::loopback;
+use authority::Authorities;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use nonces::SpentNonces;
+use serde_json::json;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use x811_ledger::agent::Standing;
+use x811_ledger::clock::Clock;
+use x811_ledger::world::World;
+use x811_protocol::code::Code;
+use x811_protocol::did::Did;
+use x811_protocol::key::KeyId;
+use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::signed_read::{
+    ACCEPT_SIGNATURE, ProofError, ReadProof, SIGNATURE, SIGNATURE_INPUT, Target, WANTED,
+};
+use x811_protocol::time::TimestampMs;
+
+/// How far `created` may be from the ledger's clock, before and after, in milliseconds.
+const WINDOW_MS: u64 = 60_000;
+
+/// What the checks of all signed reads share.
+pub(crate) struct SignedReads {
+    authorities: Authorities,
+    auditors: Vec<Did>,
+    /// Nonces spent before are forgotten, so nothing that was made before is taken.
+    begun_at: TimestampMs,
+    nonces: Mutex<SpentNonces>,
+}
+
+impl SignedReads {
+    /// For a server at `public_authority`, or without one at `listen` and the loopback names.
+    pub(crate) fn new(
+        public_authority: Option<&str>,
+        listen: SocketAddr,
+        auditors: Vec<Did>,
+        begun_at: TimestampMs,
+    ) -> SignedReads {
+        SignedReads {
+            authorities: Authorities::new(public_authority, listen),
+            auditors,
+            begun_at,
+            nonces: Mutex::default(),
+        }
+    }
+
+    fn spend(&self, proof: &ReadProof, now: TimestampMs) -> Result<(), Refusal> {
+        let mut nonces = self.nonces.lock().unwrap_or_else(PoisonError::into_inner);
+        nonces.spend(proof.key_id.did, &proof.nonce, now)
+    }
+}
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// An agent, by one of its present keys.
+    Agent {
+        /// The key it proved.
+        key_id: Box<KeyId>,
+        /// Whether the operator lets it read everything.
+        is_auditor: bool,
+    },
+    /// Whoever is on this machine, where reads are open.
+    Anyone,
+}
+
+impl Reader {
+    /// Whether the business of these agents may be shown.
+    pub(crate) fn may_read(&self, parties: &[Did]) -> bool {
+        match self {
+            Reader::Agent { key_id, is_auditor } => *is_auditor || parties.contains(&key_id.did),
+            Reader::Anyone => true,
+        }
+    }
+
+    /// Refuses a reader whose standing or key has gone since it asked: a long poll must not
+    /// outlive a rotation.
+    pub(crate) fn check_standing<C: Clock>(&self, app: &App<C>) -> Result<(), ReadRefusal> {
+        match self {
+            Reader::Agent { key_id, .. } => Ok(check_standing(
+                key_id,
+                &app.ledger.world(),
+                app.ledger.now(),
+            )?),
+            Reader::Anyone => Ok(()),
+        }
+    }
+}
+
+impl<C: Clock> FromRequestParts<Arc<App<C>>> for Reader {
+    type Rejection = ReadRefusal;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        app: &Arc<App<C>>,
+    ) -> Result<Reader, ReadRefusal> {
+        let is_signed = [SIGNATURE_INPUT, SIGNATURE]
+            .iter()
+            .any(|field| parts.headers.contains_key(*field));
+        if !is_signed && app.open_reads {
+            loopback::check(parts)?;
+            return Ok(Reader::Anyone);
+        }
+        Ok(verified(parts, app)?)
+    }
+}
+
+/// The agent whose signature the request carries. The order: form, time, registry, signature,
+/// nonce; so only the agent itself can spend its nonces.
+fn verified<C: Clock>(parts: &Parts, app: &App<C>) -> Result<Reader, Refusal> {
+    let proof = ReadProof::parse(
+        only(&parts.headers, SIGNATURE_INPUT)?,
+        only(&parts.headers, SIGNATURE)?,
+    )
+    .map_err(malformed)?;
+    let (now, reads) = (app.ledger.now(), &app.signed_reads);
+    check_times(&proof, now, reads.begun_at)?;
+    check_standing(&proof.key_id, &app.ledger.world(), now)?;
+    let target = Target {
+        method: parts.method.as_str(),
+        authority: reads.authorities.of(&parts.headers)?,
+        path: parts.uri.path(),
+        query: parts.uri.query(),
+    };
+    if !proof.verify(&target) {
+        return Err(not_signed(&target));
+    }
+    reads.spend(&proof, now)?;
+    Ok(Reader::Agent {
+        is_auditor: reads.auditors.contains(&proof.key_id.did),
+        key_id: Box::new(proof.key_id),
+    })
+}
+
+/// The value of a field that has to come once.
+fn only<'a>(headers: &'a HeaderMap, field: &str) -> Result<&'a [u8], Refusal> {
+    let mut values = headers.get_all(field).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => Ok(value.as_bytes()),
+        (None, _) => Err(unsigned(format!(
+            "this is read by its parties alone and {field} is missing: sign the request as \
+             RFC 9421 and the Accept-Signature header of this answer say"
+        ))),
+        (Some(_), Some(_)) => Err(unsigned(format!(
+            "{field} came twice: send it once, with one signature"
+        ))),
+    }
+}
+
+fn malformed(error: ProofError) -> Refusal {
+    Refusal::new(error.code(), Kind::Authentication, error.to_string())
+}
+
+fn unsigned(message: String) -> Refusal {
+    Refusal::new(Code::MissingCredentials, Kind::Authentication, message)
+}
+
+/// X811-2002, with the ledger's own time: the reader's clock may be the one that is wrong.
+fn check_times(proof: &ReadProof, now: TimestampMs, begun_at: TimestampMs) -> Result<(), Refusal> {
+    let now_ms = now.as_ms();
+    let created_ms = proof.created_s.saturating_mul(1_000);
+    let expires_ms = proof.expires_s.unwrap_or(u64::MAX).saturating_mul(1_000);
+    let why = if created_ms.abs_diff(now_ms) > WINDOW_MS {
+        "it was not created within 60 s of this ledger's clock: synchronise the clock and sign anew"
+    } else if expires_ms < now_ms {
+        "it has expired: sign anew"
+    } else if proof.created_s < begun_at.as_ms() / 1_000 {
+        "it was created before this ledger was started, so it cannot know whether it was used: \
+         sign anew"
+    } else {
+        return Ok(());
+    };
+    let message = format!("the signature is not taken at {}: {why}", now.to_rfc3339());
+    let refusal = Refusal::new(Code::TimestampInvalid, Kind::Authentication, message);
+    Err(refusal.with_details(json!({ "created_ms": created_ms, "now_ms": now_ms })))
+}
+
+/// A registered, active DID and one of its present keys (AX-29, AX-30).
+fn check_standing(key_id: &KeyId, world: &World, now: TimestampMs) -> Result<(), Refusal> {
+    let agent = world.agent(key_id.did).ok_or_else(|| {
+        let message = "the DID in keyid is not registered here: register it first";
+        Refusal::new(Code::DidNotFound, Kind::NotFound, message)
+    })?;
+    let standing = agent.standing(now);
+    let invalid = |message: String| {
+        let refusal = Refusal::new(Code::SignatureInvalid, Kind::Authentication, message);
+        refusal.with_details(json!({ "did_status": standing.as_str() }))
+    };
+    if standing != Standing::Active {
+        let status = standing.as_str();
+        return Err(invalid(format!(
+            "the DID in keyid is {status}: it reads nothing until it is active again"
+        )));
+    }
+    match agent.key(&key_id.key) {
+        Some(_) => Ok(()),
+        None => Err(invalid(
+            "the key in keyid is no present key of its DID: sign with the present one".to_owned(),
+        )),
+    }
+}
+
+fn not_signed(target: &Target<'_>) -> Refusal {
+    let message = "the key in keyid did not sign this request: sign its method, the authority \
+                   in details, and path and query as they are sent";
+    let refusal = Refusal::new(Code::SignatureInvalid, Kind::Authentication, message);
+    refusal.with_details(json!({ "authority": target.authority }))
+}
+
+/// A read that is not answered. What lacks a good signature is told which one is wanted.
+#[derive(Debug)]
+pub(crate) struct ReadRefusal(ApiError);
+
+impl<E: Into<ApiError>> From<E> for ReadRefusal {
+    fn from(error: E) -> ReadRefusal {
+        ReadRefusal(error.into())
+    }
+}
+
+impl IntoResponse for ReadRefusal {
+    fn into_response(self) -> Response {
+        let mut response = self.0.into_response();
+        if response.status() == StatusCode::UNAUTHORIZED {
+            let wanted = HeaderValue::from_static(WANTED);
+            response.headers_mut().insert(ACCEPT_SIGNATURE, wanted);
+        }
+        response
+    }
+}
