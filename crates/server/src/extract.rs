@@ -4,6 +4,8 @@ use crate::app::App;
 use crate::body;
 use crate::error::ApiError;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_ENCODING;
 use axum::http::request::Parts;
 use serde::de::{DeserializeOwned, Error as _, Unexpected};
 use serde::{Deserialize, Deserializer};
@@ -13,18 +15,30 @@ use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_protocol::did::Did;
 
-/// A request's body, whole and within the time that it may take to arrive.
+/// A request's body, whole, as it is, and within the time that it may take to arrive.
 pub(crate) struct WholeBody(pub(crate) Vec<u8>);
 
 impl<C: Clock> FromRequest<Arc<App<C>>> for WholeBody {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &Arc<App<C>>) -> Result<Self, ApiError> {
+        refuse_encoded(request.headers())?;
         tokio::select! {
             body = body::read(request, app) => body.map(WholeBody),
             () = app.clock.sleep_ms(app.body_read_ms) => Err(ApiError::too_slow()),
         }
     }
+}
+
+/// A compressed megabyte could be any size: envelopes come as they are.
+fn refuse_encoded(headers: &HeaderMap) -> Result<(), ApiError> {
+    let mut encodings = headers.get_all(CONTENT_ENCODING).iter();
+    if encodings.all(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Ok(());
+    }
+    Err(ApiError::malformed(
+        "the request has a Content-Encoding: send the envelope as plain, uncompressed JSON",
+    ))
 }
 
 /// The one parameter of a path.

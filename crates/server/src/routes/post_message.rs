@@ -13,7 +13,8 @@ use std::sync::Arc;
 use x811_ledger::answer::{Accepted, Answer};
 use x811_ledger::clock::Clock;
 
-/// 202 once it is durable; 200 with the first answer when it repeats an accepted one.
+/// 202 once it is durable; 200 with the first answer when it repeats an accepted one. The body alone
+/// decides: its `Content-Type` is not looked at.
 #[utoipa::path(
     post,
     path = "/api/v1/messages",

@@ -12,6 +12,7 @@ mod codes;
 mod connections;
 mod faults;
 mod guards;
+mod hostile;
 mod inbox;
 mod lifecycle;
 mod limits;

@@ -7,12 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tempfile::TempDir;
-use x811_ledger::clock::{Clock as _, ManualClock};
+use x811_ledger::clock::{Clock, ManualClock};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::document::DidDocument;
-use x811_protocol::envelope::{Header, SealedEnvelope, seal};
+use x811_protocol::envelope::{Header, SealedEnvelope, seal, wire_json};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::id::{EnvelopeId, Nonce};
 use x811_protocol::key::{AgentKey, Profile, SecretKey};
@@ -104,6 +104,17 @@ impl World {
         World::around(dir, clock, running)
     }
 
+    /// A server whose timers never ring: nothing happens by itself, so a late message is the first
+    /// to find that a window has passed.
+    pub(crate) async fn start_without_timers() -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::at(BEGUN));
+        let silent = Arc::new(SilentClock(clock.clone()));
+        let entropy = Arc::new(SystemEntropy::open().unwrap());
+        let running = start_with(config(dir.path()), silent, entropy).await;
+        World::around(dir, clock, running.unwrap())
+    }
+
     fn around(dir: TempDir, clock: Arc<ManualClock>, running: Running) -> World {
         // Another test of this process may have installed it.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -169,6 +180,23 @@ impl World {
         let path = format!("/api/v1/messages/{}", agent.uuid());
         let page = self.get(&path).await.expect(200);
         page["messages"].as_array().unwrap().clone()
+    }
+}
+
+/// A clock that shows the time and wakes nobody.
+struct SilentClock(Arc<ManualClock>);
+
+impl Clock for SilentClock {
+    fn wall(&self) -> TimestampMs {
+        self.0.wall()
+    }
+
+    fn monotonic_ms(&self) -> u64 {
+        self.0.monotonic_ms()
+    }
+
+    async fn sleep_ms(&self, _: u64) {
+        std::future::pending().await
     }
 }
 
@@ -281,6 +309,12 @@ impl Agent {
             .collect();
         format!("0x{bytes}{v:02x}")
     }
+}
+
+/// Any members at all as an envelope, signed like a good one.
+pub(crate) fn sign_members(members: &Value, key: &SecretKey) -> Vec<u8> {
+    let body = to_canonical(members);
+    wire_json(&body, &key.sign(Digest::of(&body).as_bytes()))
 }
 
 fn members(payload: Value) -> Map<String, Value> {
