@@ -26,6 +26,11 @@ pub fn holds(bytes: &[u8]) {
         return;
     };
     let written = serde_json::to_value(&event).expect("events are plain JSON");
+    assert_eq!(Event::from_value(&written).ok().as_ref(), Some(&event));
+    if matches!(event, Event::ParametersSet(_)) {
+        // Written before a limit was known, it is read as unlimited: the one event with two forms.
+        return;
+    }
     assert_eq!(
         String::from_utf8_lossy(&to_canonical(&written)),
         String::from_utf8_lossy(&to_canonical(record.event())),
