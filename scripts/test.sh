@@ -40,6 +40,7 @@ step "cargo-deny" install_cargo_tool deny
 # Every platform's crates, so that licences and arrows are checked for all of them.
 step "crates as locked" cargo fetch --locked
 
+step "requirements named by tests" scripts/requirements.sh
 step "format" cargo fmt --all --check
 step "lints" cargo clippy --workspace --all-targets -- -D warnings
 step "the auditor's build" cargo check -p x811-cli --no-default-features

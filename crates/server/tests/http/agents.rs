@@ -102,3 +102,18 @@ async fn a_registration_that_does_not_fit_is_refused() {
     let stolen = elsewhere.say(&world, world.ledger(), "x811.registry/register", payload);
     world.post(stolen.json).await.refused(400, "X811-1005");
 }
+
+/// What an Agent Card is made of, as far as a ledger keeps it: what the agent can do, where it
+/// listens, and what its standing rests on. The card itself is the agent's to serve.
+#[tokio::test]
+async fn ae_008_the_ledger_serves_what_an_agent_card_needs() {
+    let world = World::start().await;
+    let agent = world.agent().await;
+    let path = format!("/api/v1/agents/{}", agent.uuid());
+    let shown = world.get(&path).await.expect(200);
+    assert_eq!(shown["capabilities"], json!(["translate"]));
+    assert_eq!(shown["status"], "active");
+    let document = world.get(&format!("{path}/did")).await.expect(200);
+    let endpoint = &document["service"][0]["serviceEndpoint"];
+    assert_eq!(*endpoint, "https://agent.example/inbox");
+}

@@ -183,3 +183,24 @@ async fn an_answer_ends_before_it_grows_without_bound() {
     let rest = world.get(&format!("{path}?after={next}")).await.expect(200);
     assert_eq!(rest["messages"].as_array().unwrap().len(), 1);
 }
+
+/// HTTP polling is the transport, and it is reliable: what was read once can be read again, by a
+/// poll that waits and by one that does not.
+#[tokio::test]
+async fn ae_003_polls_that_wait_and_polls_that_do_not_deliver_the_same() {
+    let world = World::start().await;
+    let (a, b) = (world.agent().await, world.agent().await);
+    for number in 0..3 {
+        let ping = a.say(&world, b.did, "x811.test/ping", json!({ "number": number }));
+        world.accept(&ping).await;
+    }
+    let path = format!("/api/v1/messages/{}", b.uuid());
+    let polled = world.get(&path).await.expect(200);
+    assert_eq!(polled["messages"].as_array().unwrap().len(), 3);
+    for again in [path.clone(), format!("{path}?wait_ms=30000")] {
+        assert_eq!(
+            world.get(&again).await.expect(200)["messages"],
+            polled["messages"]
+        );
+    }
+}

@@ -14,6 +14,7 @@ mod faults;
 mod guards;
 mod hostile;
 mod inbox;
+mod incidents;
 mod lifecycle;
 mod limits;
 mod metrics;
