@@ -11,7 +11,7 @@ use x811_protocol::facts::Facts;
 use x811_protocol::id::{EnvelopeId, Nonce};
 use x811_protocol::json::{Limits, parse_strict};
 use x811_protocol::key::{Profile, SecretKey};
-use x811_protocol::payload::registration::Registration;
+use x811_protocol::payload::registry::Registration;
 use x811_protocol::payload::{PayloadRules, facts};
 use x811_protocol::time::TimestampMs;
 
@@ -86,9 +86,10 @@ fn check_registration(message_type: &MessageType, payload: Map<String, Value>) {
     assert!((1..=8).contains(&registration.keys.len()));
     recorded(&Event::AgentRegistered(AgentRegistered {
         keys: registration.keys,
-        wallets: registration.wallets,
-        capabilities: registration.capabilities,
-        document_digest: registration.document_digest,
+        wallets: registration.entry.wallets,
+        capabilities: registration.entry.capabilities,
+        document_digest: registration.entry.document_digest,
+        expires_at_ms: registration.entry.expires_at_ms,
         envelope: accepted(message_type, payload),
     }));
 }

@@ -12,20 +12,10 @@ use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::id::EnvelopeId;
 
 /// Codes that no request and no notice can carry yet, and why.
-const EXCUSED: [(Code, &str); 3] = [
-    (
-        Code::DidRevoked,
-        "no message revokes a DID yet: x811.registry/revoke is to come",
-    ),
-    (
-        Code::DidDeactivated,
-        "no message deactivates a DID yet: x811.registry/deactivate is to come",
-    ),
-    (
-        Code::AgentOffline,
-        "AEEP defines no heartbeat, so no agent is ever offline (AX-40)",
-    ),
-];
+const EXCUSED: [(Code, &str); 1] = [(
+    Code::AgentOffline,
+    "AEEP defines no heartbeat, so no agent is ever offline (AX-40)",
+)];
 
 const TX: &str = "0x00000000000000000000000000000000000000000000000000000000000000aa";
 
@@ -91,6 +81,7 @@ async fn ae_106_every_code_is_provoked_or_excused() {
     let mut met = Met::default();
     envelopes(&mut met).await;
     registration(&mut met).await;
+    standing(&mut met).await;
     negotiation(&mut met).await;
     windows(&mut met).await;
     settlement(&mut met).await;
@@ -174,6 +165,26 @@ async fn registration(met: &mut Met) {
         let envelope = agent.say(&world, world.ledger(), "x811.registry/register", payload);
         met.refused(&world, envelope.json, (code, 400, Kept)).await;
         world.accept(&agent.registration(&world)).await;
+    }
+}
+
+/// 1002 and 1003, to whoever goes on and to whoever looks.
+async fn standing(met: &mut Met) {
+    let world = World::start().await;
+    for (verb, code) in [
+        ("deactivate", Code::DidDeactivated),
+        ("revoke", Code::DidRevoked),
+    ] {
+        let agent = world.agent().await;
+        let ask = |verb| {
+            let verb = format!("x811.registry/{verb}");
+            agent.say(&world, world.ledger(), &verb, json!({}))
+        };
+        world.accept(&ask(verb)).await;
+        met.refused(&world, ask("deactivate").json, (code, 410, Spent))
+            .await;
+        let path = format!("/api/v1/agents/{}/did", agent.uuid());
+        world.get(&path).await.refused(410, code.as_str());
     }
 }
 

@@ -264,7 +264,7 @@ async fn ax_039_unknown_types_of_somebody_are_delivered_and_change_nothing() {
         opened["position"]
     );
     let before = world.get(&path).await.expect(200);
-    for kind in ["x811.ext/cancel", "x811.registry/unheard-of", "x811.0/0"] {
+    for kind in ["x811.ext/cancel", "x811.registrar/update", "x811.0/0"] {
         let about = json!({ "request_id": deal.id(), "offer_id": deal.id() });
         let custom = stage.a.say(world, stage.b.did, kind, about);
         world.accept(&custom).await;
