@@ -4,7 +4,7 @@ use crate::client::{Acknowledged, Agent, Told, get, ledger_did, post};
 use crate::ledger::{Ledger, Place};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 use x811_protocol::did::Did;
 
@@ -70,7 +70,11 @@ impl Drop for Disk {
 }
 
 /// Every write of a running process fails until this is dropped.
-struct FailingWrites(Child);
+struct FailingWrites {
+    strace: Child,
+    /// Kept open: strace names every new thread there, and would end if nobody could read it.
+    _said: BufReader<ChildStderr>,
+}
 
 impl FailingWrites {
     fn of(ledger: &Ledger, error: &str) -> FailingWrites {
@@ -86,19 +90,22 @@ impl FailingWrites {
             .unwrap_or_else(|error| panic!("strace does not start ({error}): install it"));
         // It says so once it holds the process.
         let mut line = String::new();
-        let stderr = strace.stderr.take().unwrap();
-        BufReader::new(stderr).read_line(&mut line).unwrap();
+        let mut said = BufReader::new(strace.stderr.take().unwrap());
+        said.read_line(&mut line).unwrap();
         assert!(line.contains("attached"), "{line}");
-        FailingWrites(strace)
+        FailingWrites {
+            strace,
+            _said: said,
+        }
     }
 }
 
 impl Drop for FailingWrites {
     fn drop(&mut self) {
         // Asked politely it lets go of the process.
-        let id = self.0.id().to_string();
+        let id = self.strace.id().to_string();
         let _ = Command::new("kill").args(["-INT", &id]).status();
-        let _ = self.0.wait();
+        let _ = self.strace.wait();
     }
 }
 
