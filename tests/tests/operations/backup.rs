@@ -30,7 +30,7 @@ fn a_running_ledger_is_backed_up_and_restored() {
     assert_eq!(restored["head_hash"], made["head_hash"]);
     let _ = place.over(&["doctor"], &["restored"]).ok();
     let again = Server::start(&place.path("restored"), &SERVE).unwrap();
-    let history = place.x811(&again, &["history", &interaction]);
+    let history = place.x811(&again, &["--agent", "ada", "history", &interaction]);
     assert_eq!(
         history["records"].as_array().map(Vec::len),
         Some(1),

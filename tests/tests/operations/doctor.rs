@@ -50,7 +50,7 @@ async fn wrong_rows_are_found_and_repaired() {
     assert_eq!(repaired["rows_repaired"], true, "{repaired}");
     let _ = place.over(&["doctor"], &["ledger"]).ok();
     let server = place.serve();
-    let history = place.x811(&server, &["history", &interaction]);
+    let history = place.x811(&server, &["--agent", "ada", "history", &interaction]);
     assert!(!history.to_string().contains("completed"), "{history}");
 }
 
