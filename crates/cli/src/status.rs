@@ -32,8 +32,10 @@ struct Status {
     did: String,
     log_id: String,
     protocol_versions: Vec<String>,
-    /// Of this program, which is the ledger's where both are installed together.
-    program_version: &'static str,
+    /// Room on the disk of its data directory.
+    free_bytes: Option<u64>,
+    /// Of the program that serves.
+    version: Option<String>,
     networks: Vec<Network>,
 }
 
@@ -56,7 +58,8 @@ impl Status {
             did: info.did.to_string(),
             log_id: info.log_id,
             protocol_versions: info.protocol_versions,
-            program_version: env!("CARGO_PKG_VERSION"),
+            free_bytes: ready.free_bytes,
+            version: ready.version,
             networks: ready.networks.into_iter().map(Network::from).collect(),
         }
     }
@@ -89,7 +92,8 @@ impl Report for Status {
             ("records", shown(self.size)),
             ("rows lag", shown(self.rows_lag)),
             ("protocol", self.protocol_versions.join(", ")),
-            ("program", self.program_version.to_owned()),
+            ("free", self.free_bytes.map_or_else(nothing, room)),
+            ("version", self.version.clone().unwrap_or_else(nothing)),
         ]);
         let rows: Vec<Vec<String>> = self.networks.iter().map(row).collect();
         out.table(&["network", "sight", "head", "age"], &rows);
@@ -104,10 +108,44 @@ fn row(network: &Network) -> Vec<String> {
         network.name.clone(),
         network.sight.clone(),
         shown(network.head_number),
-        age.unwrap_or_else(|| "-".to_owned()),
+        age.unwrap_or_else(nothing),
     ]
 }
 
 fn shown(number: Option<u64>) -> String {
-    number.map_or_else(|| "-".to_owned(), |number| number.to_string())
+    number.map_or_else(nothing, |number| number.to_string())
+}
+
+/// A figure that was not told.
+fn nothing() -> String {
+    "-".to_owned()
+}
+
+/// Bytes in the largest unit of which there are ten or more.
+fn room(bytes: u64) -> String {
+    let units = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    let unit = units.into_iter().find(|(_, size)| bytes / size >= 10);
+    unit.map_or_else(
+        || format!("{bytes} bytes"),
+        |(name, size)| format!("{} {name}", bytes / size),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_said_in_whole_units() {
+        for (bytes, said) in [
+            (0, "0 bytes"),
+            (10_239, "10239 bytes"),
+            (10_240, "10 KiB"),
+            (10_485_760, "10 MiB"),
+            (10_737_418_239, "10239 MiB"),
+            (29_527_900_160, "27 GiB"),
+        ] {
+            assert_eq!(room(bytes), said);
+        }
+    }
 }

@@ -5,6 +5,7 @@ use crate::limits::Limiter;
 use crate::metrics::HttpFigures;
 use crate::signed_read::SignedReads;
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::watch;
 use x811_ledger::clock::Clock;
@@ -23,6 +24,8 @@ pub(crate) type RunningLedger<C> = Ledger<SqliteStore, SqliteReadModel, C>;
 pub(crate) struct App<C> {
     pub(crate) ledger: RunningLedger<C>,
     pub(crate) clock: Arc<C>,
+    /// Where everything is written.
+    pub(crate) data_dir: PathBuf,
     /// Counts requests.
     pub(crate) http: HttpFigures,
     pub(crate) identity: LedgerOpened,

@@ -139,6 +139,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
     let app = Arc::new(App {
         ledger,
         clock,
+        data_dir: config.data_dir,
         http: HttpFigures::default(),
         identity: identity.opened.clone(),
         parameters,

@@ -110,6 +110,12 @@ pub struct Readiness {
     /// Hash of the last record.
     #[serde(default)]
     pub head_hash: Option<Digest>,
+    /// Bytes that may still be written on its disk.
+    #[serde(default)]
+    pub free_bytes: Option<u64>,
+    /// The version that runs.
+    #[serde(default)]
+    pub version: Option<String>,
     /// What it sees of each network.
     #[serde(default)]
     pub networks: Vec<NetworkSight>,

@@ -2,6 +2,7 @@
 
 use super::family::{Families, Labels, float};
 use crate::app::App;
+use crate::disk::free_bytes;
 use crate::routes::sight_word;
 use std::collections::BTreeMap;
 use x811_ledger::clock::Clock;
@@ -39,6 +40,13 @@ pub(super) fn note<C: Clock>(families: &mut Families, app: &App<C>) {
         "Durable records that the rows for readers do not reflect yet",
         float(ledger.rows_lag()),
     );
+    if let Some(free_bytes) = free_bytes(&app.data_dir) {
+        families.gauge(
+            "x811_data_free_bytes",
+            "Bytes that may still be written where the log lies",
+            float(free_bytes),
+        );
+    }
     let (queued, room) = ledger.queue();
     families.gauge(
         "x811_queue_items",

@@ -372,6 +372,13 @@ pub(crate) struct ReadyAnswer {
     head_hash: String,
     /// `settled` or `unsettled`.
     clock: String,
+    /// Durable records that what readers are shown does not reflect yet.
+    rows_lag: u64,
+    /// Bytes that may still be written on the ledger's disk.
+    #[schema(nullable = false)]
+    free_bytes: Option<u64>,
+    /// The version that runs.
+    version: String,
     /// How well each network is seen.
     networks: Vec<NetworkSight>,
 }

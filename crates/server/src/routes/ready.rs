@@ -4,6 +4,7 @@
 //! settlement waits without harm (ledger-contract.md section 5).
 
 use crate::app::App;
+use crate::disk::free_bytes;
 use crate::openapi::schema::ReadyAnswer;
 use axum::Json;
 use axum::extract::State;
@@ -44,6 +45,10 @@ pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> (StatusC
     answer.insert("head_hash".to_owned(), json!(head.hash));
     answer.insert("clock".to_owned(), json!(clock));
     answer.insert("rows_lag".to_owned(), json!(app.ledger.rows_lag()));
+    if let Some(free_bytes) = free_bytes(&app.data_dir) {
+        answer.insert("free_bytes".to_owned(), json!(free_bytes));
+    }
+    answer.insert("version".to_owned(), json!(env!("CARGO_PKG_VERSION")));
     let networks = sights(&world, &app.parameters.networks, app.ledger.now());
     answer.insert("networks".to_owned(), networks);
     let status = if is_ready {

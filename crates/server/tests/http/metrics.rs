@@ -43,6 +43,7 @@ async fn figures_follow_what_happened() {
         "x811_http_requests_total{method=\"POST\",route=\"/api/v1/messages\",status=\"202\"} 3",
         "x811_http_requests_total{method=\"GET\",route=\"(unknown)\",status=\"404\"} 1",
         "x811_queue_capacity ",
+        "x811_data_free_bytes ",
         "x811_rows_lag_records ",
         "x811_commit_duration_seconds_bucket{le=\"+Inf\"} ",
         "x811_commit_records_count ",
