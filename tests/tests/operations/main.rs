@@ -3,3 +3,4 @@
 mod backup;
 mod doctor;
 mod place;
+mod status;
