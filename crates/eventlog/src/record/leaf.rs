@@ -8,6 +8,9 @@ use super::{
 };
 use crate::hash::Hash;
 
+/// Most leaves are shorter; room for one is made at once.
+const TYPICAL_LEAF_BYTES: usize = 1_536;
+
 /// Refuses members that format 1 cannot hold.
 pub(super) fn check(position: u64, prev: Hash, draft: &Draft) -> Result<(), RecordError> {
     for (member, value) in [
@@ -127,13 +130,39 @@ pub(super) fn encode(position: u64, prev: Hash, draft: &Draft) -> Result<Vec<u8>
         stream_seq: draft.stream_seq,
         v: FORMAT_VERSION,
     };
-    let bytes = serde_jcs::to_vec(&leaf).map_err(|error| RecordError::NotWritable {
+    let bytes = write(&leaf).map_err(|error| RecordError::NotWritable {
         reason: error.to_string(),
     })?;
     if bytes.len() > MAX_LEAF_BYTES {
         return Err(RecordError::TooLarge { bytes: bytes.len() });
     }
     Ok(bytes)
+}
+
+/// Checked members hold no number but small integers, so with ordinary keys the compact form of
+/// `serde_json` is the RFC 8785 form; the tests hold the two against each other. Other keys may
+/// have to be put in another order.
+fn write(leaf: &Leaf<'_>) -> serde_json::Result<Vec<u8>> {
+    if !keys_are_in_order(leaf.event) {
+        return serde_jcs::to_vec(leaf);
+    }
+    let mut bytes = Vec::with_capacity(TYPICAL_LEAF_BYTES);
+    serde_json::to_writer(&mut bytes, leaf)?;
+    Ok(bytes)
+}
+
+/// Whether the keys of all objects stand in the order of RFC 8785 as they are. ASCII keys have the
+/// same order in UTF-8 and UTF-16.
+fn keys_are_in_order(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => {
+            members.keys().all(|key| key.is_ascii())
+                && members.keys().is_sorted()
+                && members.values().all(keys_are_in_order)
+        }
+        Value::Array(items) => items.iter().all(keys_are_in_order),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
 }
 
 /// The members of stored bytes; whether the bytes are canonical is the caller's question.

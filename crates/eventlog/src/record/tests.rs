@@ -304,3 +304,21 @@ proptest! {
         prop_assert!(Record::parse(bytes).is_err());
     }
 }
+
+proptest! {
+    /// RFC 8785 by another writer, whatever the keys and texts are.
+    #[test]
+    fn rec_1_a_leaf_in_one_pass_has_the_same_bytes(
+        plain in proptest::collection::btree_map("[a-z_]{1,8}", any::<String>(), 0..6),
+        odd in proptest::collection::btree_map(any::<String>(), 0..=MAX_INTEGER, 0..3),
+        nested in any::<bool>(),
+    ) {
+        let mut event = json!({ "type": "any", "plain": plain });
+        if nested {
+            event["odd"] = json!([odd]);
+        }
+        let sealed = Record::seal(0, Hash::ZERO, Draft { event, ..draft() }).unwrap();
+        let leaf: Value = serde_json::from_slice(sealed.bytes()).unwrap();
+        prop_assert_eq!(sealed.bytes(), serde_jcs::to_vec(&leaf).unwrap());
+    }
+}

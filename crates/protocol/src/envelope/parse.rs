@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::header::{Header, missing_credential};
 use super::seal::SIGNATURE_MEMBER_LEN;
-use crate::canonical::to_canonical;
+use crate::canonical::members_to_canonical;
 use crate::code::Code;
 use crate::digest::Digest;
 use crate::json::{JsonError, Limits, parse_strict};
@@ -62,7 +62,7 @@ impl ParsedEnvelope {
         let related = |refusal: Refusal| refusal.related_to(header.id);
 
         let signature = decoded(signature).map_err(related)?;
-        let body = to_canonical(&members);
+        let body = members_to_canonical(&members);
         let size = body.len() + SIGNATURE_MEMBER_LEN;
         if size > rules.max_bytes {
             // Canonical numbers can be longer than the ones received: 1e15 has 16 digits.
@@ -89,12 +89,12 @@ impl ParsedEnvelope {
     /// it is not its own canonical form, or it holds a `signature`.
     pub fn from_body(body: &[u8], signature: Signature) -> Result<ParsedEnvelope, Refusal> {
         let value = parse_strict(body, &Limits::bytes(usize::MAX)).map_err(unreadable)?;
-        if to_canonical(&value) != body {
+        let members = object(value)?;
+        if members_to_canonical(&members) != body {
             return Err(Refusal::shape(
                 "the body is not in canonical form: it was altered, fetch it again",
             ));
         }
-        let members = object(value)?;
         if members.contains_key("signature") {
             return Err(Refusal::shape(
                 "the body holds a `signature`: store it beside the body",
