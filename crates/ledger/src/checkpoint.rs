@@ -187,7 +187,7 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
     /// [`CheckpointStopped`].
     pub async fn run(
         mut self,
-        mut worlds: watch::Receiver<World>,
+        mut worlds: watch::Receiver<Arc<World>>,
     ) -> Result<(), CheckpointStopped> {
         loop {
             let world = worlds.borrow_and_update().clone();
@@ -245,7 +245,7 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
 }
 
 /// Ready when no further state will come.
-async fn ended(mut worlds: watch::Receiver<World>) {
+async fn ended(mut worlds: watch::Receiver<Arc<World>>) {
     while worlds.changed().await.is_ok() {}
 }
 

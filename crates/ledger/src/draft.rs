@@ -1,14 +1,16 @@
 //! The overlay: what a batch would make of the world, together with everything that has to be made
 //! durable for it. Published when the commit holds; dropped whole when it does not.
 
+use crate::answer::Accepted;
 use crate::port::{Body, Commit, NonceOutcome, SpentNonce};
-use crate::projection;
-use crate::row::RowChange;
+use crate::projection::Changes;
+use crate::sequencer::read_event;
 use crate::stream::Stream;
 use crate::world::{Fault, FirstAnswer, World};
 use std::collections::HashMap;
 use std::sync::Arc;
 use x811_eventlog::{MAX_BATCH_BYTES, Record};
+use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{Claim, EnvelopeAccepted, Event};
@@ -27,18 +29,38 @@ const BATCH_BYTES_WITH_LAPSES: usize = MAX_BATCH_BYTES * 15 / 16;
 /// A batch being decided.
 #[derive(Debug)]
 pub(crate) struct Draft {
+    /// What the batch began with: it is decided again from here when a part of it is undone.
+    base: World,
     world: World,
     commit: Commit,
-    changes: Vec<RowChange>,
+    answers: Vec<Accepted>,
+    changes: Changes,
     idempotency: HashMap<Digest, FirstRequest>,
+    /// Senders of the messages in `commit.nonces`.
+    refused: Vec<Did>,
     record_bytes: usize,
+    /// Undoing failed: nothing of the draft may be used.
+    broken: Option<Fault>,
+}
+
+/// A batch as decided.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    /// The world after it.
+    pub(crate) world: World,
+    /// What to make durable.
+    pub(crate) commit: Commit,
+    /// What the accepted messages of it are answered with, in order of position.
+    pub(crate) answers: Vec<Accepted>,
+    /// What changes for readers.
+    pub(crate) changes: Changes,
 }
 
 /// What is known of the first REQUEST under an idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FirstRequest {
     pub(crate) position: u64,
-    pub(crate) to: x811_protocol::did::Did,
+    pub(crate) to: Did,
     pub(crate) payload_hash: Digest,
 }
 
@@ -49,31 +71,31 @@ pub(crate) struct Appended {
     pub(crate) hash: Digest,
 }
 
-/// Where a draft stood before an item, so that a defect in one item costs that item alone.
+/// Where a draft stood before an item, so that a defect in one item costs that item alone. Taking
+/// one costs nothing, for it is taken before every item; going back costs the whole batch, for
+/// nothing but a defect of ours asks for it.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Savepoint {
-    world: World,
     records: usize,
-    bodies: usize,
     nonces: usize,
-    envelope_ids: usize,
-    idempotency: usize,
-    claims: usize,
-    changes: usize,
-    record_bytes: usize,
 }
 
 impl Draft {
     pub(crate) fn on(world: &World) -> Draft {
         let expected_size = world.head().size;
         Draft {
+            base: world.clone(),
             world: world.clone(),
             commit: Commit {
                 expected_size,
                 ..Commit::default()
             },
-            changes: Vec::new(),
+            answers: Vec::new(),
+            changes: Changes::default(),
             idempotency: HashMap::new(),
+            refused: Vec::new(),
             record_bytes: 0,
+            broken: None,
         }
     }
 
@@ -99,36 +121,59 @@ impl Draft {
 
     pub(crate) fn savepoint(&self) -> Savepoint {
         Savepoint {
-            world: self.world.clone(),
             records: self.commit.records.len(),
-            bodies: self.commit.bodies.len(),
             nonces: self.commit.nonces.len(),
-            envelope_ids: self.commit.envelope_ids.len(),
-            idempotency: self.commit.idempotency.len(),
-            claims: self.commit.claims.len(),
-            changes: self.changes.len(),
-            record_bytes: self.record_bytes,
         }
     }
 
+    /// Goes back, by doing again what was done before the savepoint.
     pub(crate) fn restore(&mut self, savepoint: Savepoint) {
-        let size = savepoint.world.head().size;
-        self.world = savepoint.world;
-        self.commit.records.truncate(savepoint.records);
-        self.commit.bodies.truncate(savepoint.bodies);
-        self.commit.nonces.truncate(savepoint.nonces);
-        self.commit.envelope_ids.truncate(savepoint.envelope_ids);
-        self.commit.idempotency.truncate(savepoint.idempotency);
-        self.commit.claims.truncate(savepoint.claims);
-        self.changes.truncate(savepoint.changes);
-        self.record_bytes = savepoint.record_bytes;
-        self.idempotency.retain(|_, first| first.position < size);
+        let mut again = Draft::on(&self.base);
+        // Heads are seen, not recorded.
+        for head in self.world.heads() {
+            again.world.saw_head(head);
+        }
+        let bodies: HashMap<u64, Arc<[u8]>> = self
+            .commit
+            .bodies
+            .drain(..)
+            .map(|body| (body.position, body.bytes))
+            .collect();
+        for record in self.commit.records.drain(..).take(savepoint.records) {
+            let body = bodies.get(&record.position());
+            let kept = read_event(&record).and_then(|event| again.keep(record, &event, body));
+            if let Err(fault) = kept {
+                self.broken = Some(fault);
+                return;
+            }
+        }
+        for (nonce, from) in self
+            .commit
+            .nonces
+            .iter()
+            .zip(&self.refused)
+            .take(savepoint.nonces)
+        {
+            again.spend(*nonce, *from);
+        }
+        *self = again;
     }
 
-    /// The world as decided, what to commit for it, and what changes for readers.
-    pub(crate) fn finish(mut self) -> (World, Commit, Vec<RowChange>) {
+    /// The batch as decided.
+    ///
+    /// # Errors
+    /// A part of it could not be undone.
+    pub(crate) fn finish(mut self) -> Result<Decided, Fault> {
+        if let Some(fault) = self.broken {
+            return Err(fault);
+        }
         self.commit.frontier = self.world.frontier().to_bytes();
-        (self.world, self.commit, self.changes)
+        Ok(Decided {
+            world: self.world,
+            commit: self.commit,
+            answers: self.answers,
+            changes: self.changes,
+        })
     }
 
     /// Seals `event`, applies it and keeps it for the commit.
@@ -140,17 +185,27 @@ impl Draft {
         now: TimestampMs,
     ) -> Result<Appended, Fault> {
         let record = self.seal(stream, &event, now)?;
-        let touched = self.world.apply(&record, &event)?;
-        self.changes
-            .extend(projection::changes(&self.world, &record, &event, &touched));
-        self.index(&record, &event, body);
         let appended = Appended {
             position: record.position(),
             hash: Digest::from_bytes(*record.hash().as_bytes()),
         };
+        self.keep(record, &event, body)?;
+        Ok(appended)
+    }
+
+    fn keep(
+        &mut self,
+        record: Record,
+        event: &Event,
+        body: Option<&Arc<[u8]>>,
+    ) -> Result<(), Fault> {
+        let touched = self.world.apply(&record, event)?;
+        self.changes.note(&self.world, &record, event, &touched);
+        self.answers.extend(Accepted::from_record(&record, event));
+        self.index(&record, event, body);
         self.record_bytes += record.bytes().len();
         self.commit.records.push(record);
-        Ok(appended)
+        Ok(())
     }
 
     fn seal(&self, stream: &Stream, event: &Event, now: TimestampMs) -> Result<Record, Fault> {
@@ -226,18 +281,23 @@ impl Draft {
         outcome: NonceOutcome,
         at: TimestampMs,
     ) {
-        let tag = header.nonce_tag;
-        let answer = match outcome {
+        let nonce = SpentNonce {
+            tag: header.nonce_tag,
+            at_ms: at,
+            outcome,
+        };
+        self.spend(nonce, header.from);
+    }
+
+    fn spend(&mut self, nonce: SpentNonce, from: Did) {
+        let answer = match nonce.outcome {
             NonceOutcome::Repeated { position } => FirstAnswer::Record(position),
             NonceOutcome::Refused(code) => FirstAnswer::Refused(code),
         };
-        self.world.spend_nonce(tag, answer, at);
-        self.world.count_refusal(header.from, at);
-        self.commit.nonces.push(SpentNonce {
-            tag,
-            at_ms: at,
-            outcome,
-        });
+        self.world.spend_nonce(nonce.tag, answer, nonce.at_ms);
+        self.world.count_refusal(from, nonce.at_ms);
+        self.commit.nonces.push(nonce);
+        self.refused.push(from);
     }
 }
 

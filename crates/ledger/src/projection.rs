@@ -4,18 +4,66 @@
 use crate::row::{DeliveryRow, InteractionRow, RowChange};
 use crate::world::{Live, Touched, World};
 use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::sync::Arc;
 use x811_eventlog::Record;
 use x811_protocol::event::Event;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Offer, Schedule, Settlement, Standing, State};
 
+/// The changes of a batch. Of an interaction only what it is at the end is kept, and its row is
+/// made only when it is written.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    places: Vec<RowChange>,
+    interactions: HashMap<InteractionId, Arc<Live>>,
+}
+
+impl Changes {
+    /// Notes the changes that `record` causes; `world` is the state after it.
+    pub(crate) fn note(
+        &mut self,
+        world: &World,
+        record: &Record,
+        event: &Event,
+        touched: &Touched,
+    ) {
+        self.places.push(place(record));
+        let delivered = delivery(record, event).map(RowChange::Delivery);
+        self.places.extend(delivered);
+        match touched {
+            Touched::Nothing => {}
+            Touched::Interaction(id) => {
+                let live = world.latest(*id).map(|live| (*id, live.clone()));
+                self.interactions.extend(live);
+            }
+            Touched::EveryClock => {
+                let every = world.interactions().map(|(id, live)| (*id, live.clone()));
+                self.interactions.extend(every);
+            }
+        }
+    }
+
+    /// Adds the changes of the batch that follows.
+    pub(crate) fn followed_by(&mut self, next: Changes) {
+        self.places.extend(next.places);
+        self.interactions.extend(next.interactions);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.places.len() + self.interactions.len()
+    }
+
+    /// As rows.
+    pub(crate) fn rows(&self) -> Vec<RowChange> {
+        let interactions = self.interactions.iter().map(|(id, live)| row(*id, live));
+        self.places.iter().cloned().chain(interactions).collect()
+    }
+}
+
 /// The changes that `record` causes; `world` is the state after it.
 pub fn changes(world: &World, record: &Record, event: &Event, touched: &Touched) -> Vec<RowChange> {
-    let mut changes = vec![RowChange::StreamRecord {
-        stream: record.stream().to_owned(),
-        stream_seq: record.stream_seq(),
-        position: record.position(),
-    }];
+    let mut changes = vec![place(record)];
     changes.extend(delivery(record, event).map(RowChange::Delivery));
     match touched {
         Touched::Nothing => {}
@@ -25,6 +73,14 @@ pub fn changes(world: &World, record: &Record, event: &Event, touched: &Touched)
         }
     }
     changes
+}
+
+fn place(record: &Record) -> RowChange {
+    RowChange::StreamRecord {
+        stream: record.stream().to_owned(),
+        stream_seq: record.stream_seq(),
+        position: record.position(),
+    }
 }
 
 /// Accepted envelopes and notices are delivered to their `to`; identity messages go to nobody.

@@ -315,7 +315,6 @@ mod tests {
         assert!(!isolated(&mut draft, id, faulty));
         assert_eq!(draft.world().head().size, size);
         assert!(draft.world().sight("other").is_none());
-        let (_, commit, _) = draft.finish();
-        assert_eq!(commit.records.len(), 1);
+        assert_eq!(draft.finish().unwrap().commit.records.len(), 1);
     }
 }

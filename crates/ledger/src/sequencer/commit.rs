@@ -5,7 +5,7 @@ use super::projector::Batch;
 use super::{Sequencer, owed};
 use crate::answer::{Accepted, Answer, Verdict};
 use crate::clock::Clock;
-use crate::draft::Draft;
+use crate::draft::{Decided, Draft};
 use crate::entropy::Entropy;
 use crate::notice::Owed;
 use crate::port::{Commit, LedgerStore};
@@ -47,9 +47,13 @@ where
         replies: Vec<Reply>,
     ) -> Result<(), Stopped> {
         let is_empty = draft.is_empty();
-        let (world, commit, changes) = draft.finish();
+        let Decided {
+            world,
+            commit,
+            answers,
+            changes,
+        } = draft.finish().map_err(Stopped::Defect)?;
         if !is_empty {
-            let records = commit.records.clone();
             let begun_ms = self.clock.monotonic_ms();
             match self.store.commit(commit.clone()).await {
                 Ok(_) => {}
@@ -64,7 +68,7 @@ where
                     }
                 },
             }
-            self.count(&records, begun_ms);
+            self.count(&commit.records, begun_ms);
             self.set_readiness(|readiness| readiness.last_commit_failed = false);
             self.away_since = None;
             let batch = Batch {
@@ -73,7 +77,7 @@ where
                 changes,
             };
             self.publish(world);
-            self.answer(replies, &records).await;
+            self.answer(replies, &answers).await;
             if batch.old_size < batch.new_size && self.projections.send(batch).await.is_err() {
                 return Err(Stopped::Projection);
             }
@@ -134,7 +138,7 @@ where
         if changed {
             self.publish_watched();
         }
-        self.published.send_replace(self.world.clone());
+        self.published.send_replace(Arc::new(self.world.clone()));
         self.sign(owed);
     }
 
@@ -151,26 +155,26 @@ where
         }
     }
 
-    async fn answer(&self, replies: Vec<Reply>, records: &[Record]) {
+    async fn answer(&self, replies: Vec<Reply>, answers: &[Accepted]) {
         for Reply { verdict, to } in replies {
-            let answer = self.resolve(verdict, records).await;
+            let answer = self.resolve(verdict, answers).await;
             // A sender that is gone can ask again: the answer is in the log.
             let _ = to.send(answer);
         }
     }
 
-    async fn resolve(&self, verdict: Verdict, records: &[Record]) -> Result<Answer, Refusal> {
+    async fn resolve(&self, verdict: Verdict, answers: &[Accepted]) -> Result<Answer, Refusal> {
         match verdict {
             Verdict::Recorded(position) => self
-                .first_answer(position, records)
+                .first_answer(position, answers)
                 .await
                 .map(Answer::Accepted),
             Verdict::Repeats(position) => self
-                .first_answer(position, records)
+                .first_answer(position, answers)
                 .await
                 .map(Answer::Repeated),
             Verdict::Replays(position) => {
-                let first = self.first_answer(position, records).await?;
+                let first = self.first_answer(position, answers).await?;
                 Err(nonce_replay().with_details(serde_json::json!({ "first": first })))
             }
             Verdict::Refused(refusal) => Err(refusal),
@@ -178,21 +182,18 @@ where
     }
 
     /// The answer that the record at `position` stands for.
-    async fn first_answer(&self, position: u64, records: &[Record]) -> Result<Accepted, Refusal> {
-        let mut record = records
-            .iter()
-            .find(|record| record.position() == position)
-            .cloned();
-        if record.is_none() {
-            let page = self
-                .store
-                .log()
-                .read(position, 1)
-                .await
-                .map_err(|_| failed())?;
-            record = page.into_iter().next();
+    async fn first_answer(&self, position: u64, answers: &[Accepted]) -> Result<Accepted, Refusal> {
+        let of_batch = answers.binary_search_by_key(&position, |accepted| accepted.position);
+        if let Ok(index) = of_batch {
+            return Ok(answers[index].clone());
         }
-        let record = record.ok_or_else(failed)?;
+        let page = self
+            .store
+            .log()
+            .read(position, 1)
+            .await
+            .map_err(|_| failed())?;
+        let record = page.into_iter().next().ok_or_else(failed)?;
         let event = Event::from_value(record.event()).map_err(|_| failed())?;
         Accepted::from_record(&record, &event).ok_or_else(failed)
     }

@@ -37,7 +37,7 @@ pub struct Ledger<S, R, C> {
     pub(super) clock: Arc<LedgerClock<C>>,
     pub(super) admission: Admission,
     pub(super) items: mpsc::Sender<Item>,
-    pub(super) world: watch::Receiver<World>,
+    pub(super) world: watch::Receiver<Arc<World>>,
     pub(super) applied: watch::Receiver<u64>,
     pub(super) watched: BTreeMap<String, watch::Receiver<Arc<BTreeSet<TxHash>>>>,
     pub(super) readiness: watch::Receiver<Readiness>,
@@ -145,12 +145,12 @@ impl<S, R, C: Clock> Ledger<S, R, C> {
     }
 
     /// The state after the last durable batch.
-    pub fn world(&self) -> World {
+    pub fn world(&self) -> Arc<World> {
         self.world.borrow().clone()
     }
 
     /// Wakes whenever a batch became durable.
-    pub fn follow(&self) -> watch::Receiver<World> {
+    pub fn follow(&self) -> watch::Receiver<Arc<World>> {
         self.world.clone()
     }
 

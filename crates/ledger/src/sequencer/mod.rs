@@ -88,7 +88,7 @@ pub struct Sequencer<S, C, E> {
     /// For the notary to send back what it signed.
     own_items: mpsc::WeakSender<Item>,
     projections: mpsc::Sender<Batch>,
-    published: channel::Sender<World>,
+    published: channel::Sender<Arc<World>>,
     watched: BTreeMap<String, channel::Sender<Arc<BTreeSet<TxHash>>>>,
     readiness: channel::Sender<Readiness>,
     figures: Arc<Figures>,

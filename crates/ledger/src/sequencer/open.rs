@@ -7,7 +7,7 @@ use super::snapshots::Saver;
 use super::{Ledger, Readiness, Sequencer};
 use crate::checkpoint::Misfit;
 use crate::clock::{Clock, LedgerClock};
-use crate::draft::Draft;
+use crate::draft::{Decided, Draft};
 use crate::entropy::Entropy;
 use crate::figures::Figures;
 use crate::notice::Notary;
@@ -128,15 +128,17 @@ where
         .map(|network| network.name.clone())
         .collect();
     let draft = begin(&*store, &world, opening.identity, opening.parameters, now).await?;
-    let (world, commit, changes) = {
-        let old_size = world.head().size;
-        let (world, commit, changes) = draft.finish();
-        (world, commit, (old_size, changes))
-    };
+    let old_size = world.head().size;
+    let Decided {
+        world,
+        commit,
+        changes,
+        ..
+    } = draft.finish()?;
     if !commit.records.is_empty() {
         store.commit(commit).await?;
         read_model
-            .apply(changes.0, world.head().size, changes.1)
+            .apply(old_size, world.head().size, changes.rows())
             .await?;
     }
     store.tick(now).await?;
@@ -185,7 +187,7 @@ where
     } = parts;
     let (items, received) = mpsc::channel(QUEUE_ITEMS);
     let (projections, batches) = mpsc::channel(PROJECTION_LAG);
-    let (published, world_seen) = watch::channel(world.clone());
+    let (published, world_seen) = watch::channel(Arc::new(world.clone()));
     let (applied, applied_seen) = watch::channel(world.head().size);
     let (readiness, readiness_seen) = watch::channel(Readiness {
         clock_settled: true,

@@ -85,7 +85,7 @@ fn world() -> World {
         let stream = Stream::Agent(did(agent));
         append(&mut draft, &stream, Event::AgentRegistered(registered));
     }
-    draft.finish().0
+    draft.finish().unwrap().world
 }
 
 fn append(draft: &mut Draft, stream: &Stream, event: Event) {
