@@ -14,14 +14,12 @@ use super::log::stored_head;
 const RECORDS: Table = Table {
     insert: "INSERT INTO records (position, leaf) ",
     on_conflict: "",
-    columns: 2,
     key: UniqueKey::Position,
 };
 
 const BODIES: Table = Table {
     insert: "INSERT INTO bodies (position, digest, bytes) ",
     on_conflict: "",
-    columns: 3,
     key: UniqueKey::Body,
 };
 
@@ -29,28 +27,24 @@ const BODIES: Table = Table {
 const NONCES: Table = Table {
     insert: "INSERT INTO nonce_journal (at_ms, tag, refused_code, repeated_position) ",
     on_conflict: "",
-    columns: 4,
     key: UniqueKey::Position,
 };
 
 const ENVELOPE_IDS: Table = Table {
     insert: "INSERT INTO envelope_ids (id, position) ",
     on_conflict: "",
-    columns: 2,
     key: UniqueKey::EnvelopeId,
 };
 
 const IDEMPOTENCY: Table = Table {
     insert: "INSERT INTO idempotency (tag, position) ",
     on_conflict: "",
-    columns: 2,
     key: UniqueKey::IdempotencyTag,
 };
 
 const CLAIMS: Table = Table {
     insert: "INSERT INTO claims (chain_id, tx_hash, ordinal, position) ",
     on_conflict: "",
-    columns: 4,
     key: UniqueKey::Claim,
 };
 

@@ -29,21 +29,18 @@ pub(super) const INTERACTIONS: Table = Table {
                   deadline_at_ms = excluded.deadline_at_ms, \
                   opened_at_ms = excluded.opened_at_ms, updated_at_ms = excluded.updated_at_ms, \
                   last_position = excluded.last_position, detail = excluded.detail",
-    columns: 10,
     key: UniqueKey::EnvelopeId,
 };
 
 pub(super) const DELIVERIES: Table = Table {
     insert: "INSERT INTO deliveries (recipient, position, envelope_id) ",
     on_conflict: "",
-    columns: 3,
     key: UniqueKey::Delivery,
 };
 
 pub(super) const STREAM_RECORDS: Table = Table {
     insert: "INSERT INTO stream_records (stream, stream_seq, position) ",
     on_conflict: "",
-    columns: 3,
     key: UniqueKey::StreamPlace,
 };
 
