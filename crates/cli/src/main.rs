@@ -42,6 +42,11 @@ use exit::Exit;
 use failure::Failure;
 use output::Out;
 
+/// A message makes hundreds of small allocations, many of them freed on another thread: that is
+/// what this allocator is good at.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
