@@ -40,7 +40,8 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     Ok(if is_clean { Exit::Ok } else { Exit::Findings })
 }
 
-async fn of_directory(
+/// Audits a ledger's data directory.
+pub(crate) async fn of_directory(
     directory: &Path,
     expect_head: Option<Hash>,
 ) -> Result<audit::Report, Failure> {

@@ -158,16 +158,17 @@ fn log_to_stderr(format: LogFormat, filter: &str) -> Result<(), Failure> {
 
 /// SIGINT and SIGTERM, caught. Where a handler could not be set the signal ends the process, which
 /// harms nothing either.
-struct StopSignals(Vec<Signal>);
+pub(crate) struct StopSignals(Vec<Signal>);
 
 impl StopSignals {
-    fn set() -> StopSignals {
+    /// From now on.
+    pub(crate) fn set() -> StopSignals {
         let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
         StopSignals(kinds.into_iter().flat_map(signal).collect())
     }
 
     /// Ready when one of them came.
-    async fn asked(mut self) {
+    pub(crate) async fn asked(mut self) {
         std::future::poll_fn(|context| {
             let mut signals = self.0.iter_mut();
             if signals.any(|signal| signal.poll_recv(context).is_ready()) {

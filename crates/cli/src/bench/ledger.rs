@@ -2,14 +2,15 @@
 //! HTTP and without a chain.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 use x811_ledger::answer::Answer;
-use x811_ledger::clock::{Clock as _, SystemClock};
+use x811_ledger::clock::{Clock, SystemClock};
 use x811_ledger::sequencer::{self, Ledger, Opening, Stopped};
 use x811_ledger::snapshot::Snapshots;
+use x811_ledger::world::Sizes;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::evm::EvmAddress;
@@ -20,22 +21,49 @@ use x811_server::{NetworkConfig, RpcUrl, ServerConfig};
 use x811_store::{FileSnapshots, SqliteReadModel, SqliteStore};
 
 use super::broken;
+use super::clients::{self, Answered, Outcome, Sender};
 use super::cpu::now;
 use super::traffic::{Conversation, Message};
 use crate::failure::Failure;
 
 /// A running ledger.
-pub(super) struct BenchLedger {
-    ledger: Ledger<SqliteStore, SqliteReadModel, SystemClock>,
+pub(super) struct BenchLedger<C = SystemClock> {
+    ledger: Ledger<SqliteStore, SqliteReadModel, C>,
     task: JoinHandle<Result<(), Stopped>>,
     did: Did,
+    store: Arc<SqliteStore>,
+    rows: Arc<SqliteReadModel>,
+    start: StartTimes,
+}
+
+/// How long the steps of a start took.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StartTimes {
+    /// Opening `ledger.db`.
+    pub(super) store: Duration,
+    /// Opening `read.db`.
+    pub(super) rows: Duration,
+    /// From there to a sequencer: reading a snapshot, replaying, writing rows that are missing.
+    pub(super) world: Duration,
+}
+
+/// What a start may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StartFrom {
+    /// The newest snapshot, if there is any; more are taken.
+    Snapshots,
+    /// The log alone; no snapshot is taken.
+    WholeLog,
 }
 
 /// The network payments name; nobody is asked about it.
 pub(super) const NETWORK: &str = "local";
 
+/// Registrations that wait at the same time.
+const REGISTERING: usize = 64;
+
 /// What a server in `directory` would be started with.
-pub(super) fn config(directory: &Path) -> ServerConfig {
+fn config(directory: &Path) -> ServerConfig {
     let token = EvmAddress::from_bytes([0x33; 20]);
     let network = NetworkConfig::local(RpcUrl::new("http://127.0.0.1:9/"), token);
     ServerConfig {
@@ -47,29 +75,54 @@ pub(super) fn config(directory: &Path) -> ServerConfig {
 impl BenchLedger {
     /// Opens the ledger in `directory`, or makes one there.
     pub(super) async fn open(directory: &Path) -> Result<BenchLedger, Failure> {
-        let entropy = SystemEntropy::open().map_err(broken)?;
         let clock = Arc::new(SystemClock::new());
+        BenchLedger::open_at(directory, clock, StartFrom::Snapshots).await
+    }
+}
+
+impl<C: Clock> BenchLedger<C> {
+    /// The same, with that clock.
+    pub(super) async fn open_at(
+        directory: &Path,
+        clock: Arc<C>,
+        from: StartFrom,
+    ) -> Result<BenchLedger<C>, Failure> {
+        let entropy = SystemEntropy::open().map_err(broken)?;
+        let begin = now();
         let store = Arc::new(SqliteStore::open(directory).await.map_err(broken)?);
+        let store_opened = begin.elapsed();
         let rows = Arc::new(SqliteReadModel::open(directory).await.map_err(broken)?);
+        let rows_opened = begin.elapsed();
         let identity = match Identity::load(directory).map_err(broken)? {
             Some(identity) => identity,
             None => Identity::create(directory, clock.wall(), &entropy).map_err(broken)?,
         };
         let did = identity.opened.did;
+        let snapshots = || Snapshots::new(Arc::new(FileSnapshots::of(directory)));
         let opening = Opening {
             identity: identity.opened,
             parameters: config(directory).parameters(),
             envelope_key: identity.envelope_key,
-            snapshots: Some(Snapshots::new(Arc::new(FileSnapshots::of(directory)))),
+            snapshots: (from == StartFrom::Snapshots).then(snapshots),
             checkpoint: None,
         };
-        let (sequencer, ledger) = sequencer::open(store, rows, clock, Arc::new(entropy), opening)
-            .await
-            .map_err(broken)?;
+        let entropy = Arc::new(entropy);
+        let (sequencer, ledger) =
+            sequencer::open(store.clone(), rows.clone(), clock, entropy, opening)
+                .await
+                .map_err(broken)?;
+        let start = StartTimes {
+            store: store_opened,
+            rows: rows_opened - store_opened,
+            world: begin.elapsed() - rows_opened,
+        };
         Ok(BenchLedger {
             ledger,
             task: tokio::spawn(sequencer.run()),
             did,
+            store,
+            rows,
+            start,
         })
     }
 
@@ -83,29 +136,30 @@ impl BenchLedger {
         self.ledger.world().head().size
     }
 
+    /// What it holds in memory.
+    pub(super) fn held(&self) -> Sizes {
+        self.ledger.world().sizes()
+    }
+
+    /// How long it took to start.
+    pub(super) fn start_times(&self) -> StartTimes {
+        self.start
+    }
+
     /// Has every message accepted, all at once.
     pub(super) async fn accept_all(&self, messages: Vec<Message>) -> Result<(), Failure> {
         let apart = messages.into_iter().map(|message| vec![message]).collect();
         self.converse(apart, REGISTERING).await.map(|_| ())
     }
 
-    /// Carries on all conversations, `at_once` of them at a time, each message sent when the one
-    /// before is answered. Gives the times from sending to the answer, in microseconds.
+    /// Carries on all conversations, `at_once` of them at a time.
     pub(super) async fn converse(
         &self,
         conversations: Vec<Conversation>,
         at_once: usize,
-    ) -> Result<Vec<u32>, Failure> {
-        let waiting = Arc::new(Mutex::new(conversations));
-        let mut clients = JoinSet::new();
-        for _ in 0..at_once {
-            clients.spawn(client(self.ledger.clone(), waiting.clone()));
-        }
-        let mut latencies_us = Vec::new();
-        while let Some(ended) = clients.join_next().await {
-            latencies_us.extend(ended.map_err(broken)??);
-        }
-        Ok(latencies_us)
+    ) -> Result<Answered, Failure> {
+        let senders = (0..at_once).map(|_| InProcess(self.ledger.clone()));
+        clients::converse(senders.collect(), conversations).await
     }
 
     /// Waits until the rows for readers reflect everything.
@@ -114,45 +168,48 @@ impl BenchLedger {
         self.ledger.rows_reflect(last).await.map_err(Failure::from)
     }
 
-    /// Ends in order.
+    /// Ends in order, with a snapshot if there are any.
     pub(super) async fn close(self) -> Result<(), Failure> {
         self.rows_caught_up().await?;
         drop(self.ledger);
-        self.task.await.map_err(broken)?.map_err(broken)
+        self.task.await.map_err(broken)?.map_err(broken)?;
+        closed(self.store, self.rows).await
+    }
+
+    /// Ends as a crash would: without a last snapshot.
+    pub(super) async fn crash(self) -> Result<(), Failure> {
+        self.rows_caught_up().await?;
+        self.task.abort();
+        drop(self.ledger);
+        // Cancelled, as asked.
+        let _ = self.task.await;
+        closed(self.store, self.rows).await
     }
 }
 
-/// How long a client waits that was told that the ledger is busy.
-const RETRY_AFTER: Duration = Duration::from_millis(100);
+/// Gives the directory free, once nobody uses it any more.
+async fn closed(store: Arc<SqliteStore>, rows: Arc<SqliteReadModel>) -> Result<(), Failure> {
+    while Arc::strong_count(&rows) > 1 || Arc::strong_count(&store) > 1 {
+        tokio::task::yield_now().await;
+    }
+    let in_use = || broken("the ledger is still in use");
+    Arc::into_inner(rows).ok_or_else(in_use)?.close().await;
+    Arc::into_inner(store).ok_or_else(in_use)?.close().await;
+    Ok(())
+}
 
-/// Registrations that wait at the same time.
-const REGISTERING: usize = 64;
+/// A client in the ledger's own process.
+struct InProcess<C>(Ledger<SqliteStore, SqliteReadModel, C>);
 
-async fn client(
-    ledger: Ledger<SqliteStore, SqliteReadModel, SystemClock>,
-    waiting: Arc<Mutex<Vec<Conversation>>>,
-) -> Result<Vec<u32>, Failure> {
-    let mut latencies_us = Vec::new();
-    loop {
-        let next = waiting.lock().map_err(|_| broken("a client died"))?.pop();
-        let Some(conversation) = next else {
-            return Ok(latencies_us);
-        };
-        for message in conversation {
-            let sent = now();
-            loop {
-                match ledger.submit(message.bytes.clone()).await {
-                    Ok(Answer::Accepted(_)) => break,
-                    Ok(Answer::Repeated(_)) => return Err(broken("a new message was a repeat")),
-                    // What a client does: wait, and send the same bytes again.
-                    Err(refusal) if refusal.code == Code::RateLimitExceeded => {
-                        tokio::time::sleep(RETRY_AFTER).await;
-                    }
-                    Err(refusal) => return Err(broken(refusal.message)),
-                }
-            }
-            let us = u32::try_from(sent.elapsed().as_micros());
-            latencies_us.push(us.unwrap_or(u32::MAX));
+impl<C: Clock> Sender for InProcess<C> {
+    type Message = Message;
+
+    async fn send(&mut self, message: &Message) -> Result<Outcome, Failure> {
+        match self.0.submit(message.bytes.clone()).await {
+            Ok(Answer::Accepted(_)) => Ok(Outcome::Accepted),
+            Ok(Answer::Repeated(_)) => Err(broken("a new message was a repeat")),
+            Err(refusal) if refusal.code == Code::RateLimitExceeded => Ok(Outcome::Busy),
+            Err(refusal) => Err(broken(refusal.message)),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::broken;
 use super::cpu::now;
+use super::figures::thousands;
 use super::traffic::Message;
 use crate::failure::Failure;
 
@@ -44,4 +45,13 @@ impl Limit {
     pub(super) fn per_second(&self) -> f64 {
         self.checked as f64 / self.time.as_secs_f64()
     }
+}
+
+/// The limit, for people.
+pub(super) fn text(per_second: f64) -> String {
+    format!(
+        "{} raw verify_strict a second on {} cores",
+        thousands(per_second),
+        rayon::current_num_threads()
+    )
 }

@@ -5,37 +5,67 @@
 //! on another (design, section 9). All of it runs on directories of its own, never on a ledger that
 //! somebody uses.
 
+mod audit;
+mod clients;
 mod cpu;
 mod figures;
+mod growth;
+mod history;
+mod http;
 mod ingest;
 mod ledger;
 mod limit;
+mod memory;
+mod restart;
 mod traffic;
+mod turns;
 
 use std::io;
 use std::path::PathBuf;
 
 use clap::Subcommand;
 use tempfile::TempDir;
+use x811_ledger::clock::{Clock as _, SystemClock};
+use x811_protocol::time::TimestampMs;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
+use crate::serve::StopSignals;
 
 /// What is measured.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Envelopes into a ledger in this process, each answered when it is durable
     Ingest(ingest::Args),
+    /// The same over HTTP, into a server in a process of its own
+    Http(http::Args),
+    /// The audit of a whole log
+    Audit(audit::Args),
+    /// Envelopes into a ledger with a long history, against an empty one
+    Growth(growth::Args),
+    /// The start of a ledger, with a snapshot and without
+    Restart(restart::Args),
 }
 
 impl Verb {
-    /// Measures and reports.
+    /// Measures and reports; Ctrl-C ends it, and what it started and made goes with it.
     pub(crate) async fn run(self, out: &mut Out) -> Result<Exit, Failure> {
-        match self {
-            Verb::Ingest(args) => ingest::run(args, out).await?,
+        let asked = StopSignals::set().asked();
+        tokio::select! {
+            measured = self.measure(out) => measured.map(|()| Exit::Ok),
+            () = asked => Ok(Exit::Interrupted),
         }
-        Ok(Exit::Ok)
+    }
+
+    async fn measure(self, out: &mut Out) -> Result<(), Failure> {
+        match self {
+            Verb::Ingest(args) => ingest::run(args, out).await,
+            Verb::Http(args) => http::run(args, out).await,
+            Verb::Audit(args) => audit::run(args, out).await,
+            Verb::Growth(args) => growth::run(args, out).await,
+            Verb::Restart(args) => restart::run(args, out).await,
+        }
     }
 }
 
@@ -45,9 +75,16 @@ struct Common {
     /// Where the ledgers are made and removed again; its disk is part of what is measured
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// Agents that talk to each other
+    #[arg(long, value_name = "COUNT", default_value_t = 200, value_parser = clap::value_parser!(u16).range(2..))]
+    agents: u16,
 }
 
 impl Common {
+    fn agents(&self) -> usize {
+        usize::from(self.agents)
+    }
+
     /// A directory that goes when it is dropped.
     fn directory(&self) -> Result<TempDir, Failure> {
         let mut named = tempfile::Builder::new();
@@ -68,4 +105,9 @@ fn unusable(error: &io::Error) -> Failure {
 /// Something in the benchmark itself went wrong; its figures would mean nothing.
 fn broken(what: impl std::fmt::Display) -> Failure {
     Failure::internal(&format!("the benchmark broke off: {what}"))
+}
+
+/// Now, by the machine's clock.
+fn wall_clock() -> TimestampMs {
+    SystemClock::new().wall()
 }

@@ -2,13 +2,13 @@
 //!
 //! Two conversations of three are carried to the end, REQUEST, OFFER, ACCEPT, RESULT, VERIFY and
 //! PAYMENT; they are free of charge, so that they complete without a chain. The third ends with a
-//! REJECT.
+//! REJECT. Each message is a record; that an interaction has completed is another one.
 
 use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde_json::{Map, json};
-use x811_client::clock::SystemClock;
+use x811_client::clock::{Clock, SystemClock};
 use x811_client::compose::{
     Accept, ComposeError, Composer, Content, Delivery, Judgement, Offer, Payload, Payment,
     Registration, Reject, Request, Verify, offer_hash,
@@ -66,6 +66,14 @@ impl From<SealedEnvelope> for Message {
 /// The messages of one interaction, in order.
 pub(super) type Conversation = Vec<Message>;
 
+/// Messages of an average conversation.
+pub(super) const MESSAGES_EACH: usize = 5;
+
+/// How many conversations make about so many records: three of them make 17.
+pub(super) fn conversations_of_records(records: usize) -> usize {
+    records * 3 / 17
+}
+
 /// Agents that do business with each other.
 #[derive(Debug)]
 pub(super) struct Agents {
@@ -90,9 +98,18 @@ impl Agents {
 
     /// Their registrations with `ledger`.
     pub(super) fn registrations(&self, ledger: Did) -> Result<Vec<Message>, Failure> {
+        self.registrations_at(ledger, &SystemClock)
+    }
+
+    /// The same, dated by `clock`.
+    pub(super) fn registrations_at(
+        &self,
+        ledger: Did,
+        clock: &dyn Clock,
+    ) -> Result<Vec<Message>, Failure> {
         let register = |identity: &Identity| {
             let payload = Registration::new(identity, ledger, vec![TASK.to_owned()], None)?;
-            seal(identity, ledger, &payload).map(Message::from)
+            seal(identity, ledger, &payload, clock).map(Message::from)
         };
         self.identities
             .par_iter()
@@ -106,13 +123,23 @@ impl Agents {
         first: usize,
         count: usize,
     ) -> Result<Vec<Conversation>, Failure> {
+        self.conversations_at(first, count, &SystemClock)
+    }
+
+    /// The same, dated by `clock`.
+    pub(super) fn conversations_at(
+        &self,
+        first: usize,
+        count: usize,
+        clock: &dyn Clock,
+    ) -> Result<Vec<Conversation>, Failure> {
         (first..first + count)
             .into_par_iter()
-            .map(|number| self.conversation(number).map_err(Failure::from))
+            .map(|number| self.conversation(number, clock).map_err(Failure::from))
             .collect()
     }
 
-    fn conversation(&self, number: usize) -> Result<Conversation, ComposeError> {
+    fn conversation(&self, number: usize, clock: &dyn Clock) -> Result<Conversation, ComposeError> {
         let count = self.identities.len();
         let initiator = number % count;
         // Everybody meets everybody: the distance between the two moves on with every round.
@@ -120,6 +147,7 @@ impl Agents {
         let pair = Pair {
             initiator: &self.identities[initiator],
             provider: &self.identities[(initiator + distance) % count],
+            clock,
         };
         let request = pair.ask(&request(number))?;
         let interaction = InteractionId::from(request.header.id);
@@ -162,20 +190,26 @@ impl Agents {
 struct Pair<'a> {
     initiator: &'a Identity,
     provider: &'a Identity,
+    clock: &'a dyn Clock,
 }
 
 impl Pair<'_> {
     fn ask(&self, payload: &dyn Payload) -> Result<SealedEnvelope, ComposeError> {
-        seal(self.initiator, self.provider.did, payload)
+        seal(self.initiator, self.provider.did, payload, self.clock)
     }
 
     fn reply(&self, payload: &dyn Payload) -> Result<SealedEnvelope, ComposeError> {
-        seal(self.provider, self.initiator.did, payload)
+        seal(self.provider, self.initiator.did, payload, self.clock)
     }
 }
 
-fn seal(from: &Identity, to: Did, payload: &dyn Payload) -> Result<SealedEnvelope, ComposeError> {
-    Composer::new(from, &SystemEntropy, &SystemClock).seal(to, payload)
+fn seal(
+    from: &Identity,
+    to: Did,
+    payload: &dyn Payload,
+    clock: &dyn Clock,
+) -> Result<SealedEnvelope, ComposeError> {
+    Composer::new(from, &SystemEntropy, clock).seal(to, payload)
 }
 
 fn request(number: usize) -> Request {

@@ -1,0 +1,139 @@
+//! Clients that carry on conversations: each sends a message when the one before is answered.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use super::broken;
+use super::cpu::now;
+use crate::failure::Failure;
+
+/// How long a client waits that was told that the ledger is busy.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
+
+/// How a ledger answers; whatever else it may say ends the benchmark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Durable.
+    Accepted,
+    /// X811-9001: not now, but the same bytes may come again.
+    Busy,
+}
+
+/// One client's way to the ledger.
+pub(super) trait Sender: Send + 'static {
+    /// A message in the form in which it goes that way.
+    type Message: Send + 'static;
+
+    /// Sends, and waits for the answer.
+    fn send(
+        &mut self,
+        message: &Self::Message,
+    ) -> impl Future<Output = Result<Outcome, Failure>> + Send;
+}
+
+/// What the clients were told.
+#[derive(Debug, Default)]
+pub(super) struct Answered {
+    /// Of each accepted message the time from its first sending to the answer, in microseconds.
+    pub(super) latencies_us: Vec<u32>,
+    /// How often a message had to be sent again.
+    pub(super) retried: u64,
+}
+
+impl Answered {
+    pub(super) fn add(&mut self, more: Answered) {
+        self.latencies_us.extend(more.latencies_us);
+        self.retried += more.retried;
+    }
+}
+
+type Waiting<S> = Arc<Mutex<Vec<Vec<<S as Sender>::Message>>>>;
+
+/// Carries on all conversations, one at a time for each sender.
+pub(super) async fn converse<S: Sender>(
+    senders: Vec<S>,
+    conversations: Vec<Vec<S::Message>>,
+) -> Result<Answered, Failure> {
+    carry_on(senders, conversations, RETRY_AFTER).await
+}
+
+async fn carry_on<S: Sender>(
+    senders: Vec<S>,
+    conversations: Vec<Vec<S::Message>>,
+    retry_after: Duration,
+) -> Result<Answered, Failure> {
+    let waiting: Waiting<S> = Arc::new(Mutex::new(conversations));
+    let mut clients = JoinSet::new();
+    for sender in senders {
+        clients.spawn(client(sender, waiting.clone(), retry_after));
+    }
+    let mut answered = Answered::default();
+    while let Some(ended) = clients.join_next().await {
+        answered.add(ended.map_err(broken)??);
+    }
+    Ok(answered)
+}
+
+async fn client<S: Sender>(
+    mut sender: S,
+    waiting: Waiting<S>,
+    retry_after: Duration,
+) -> Result<Answered, Failure> {
+    let mut answered = Answered::default();
+    loop {
+        let next = waiting.lock().map_err(|_| broken("a client died"))?.pop();
+        let Some(conversation) = next else {
+            return Ok(answered);
+        };
+        for message in conversation {
+            let sent = now();
+            while sender.send(&message).await? == Outcome::Busy {
+                answered.retried += 1;
+                tokio::time::sleep(retry_after).await;
+            }
+            let us = u32::try_from(sent.elapsed().as_micros());
+            answered.latencies_us.push(us.unwrap_or(u32::MAX));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Is busy at every first try, and keeps what it took.
+    struct Reluctant {
+        tried: bool,
+        taken: Arc<Mutex<Vec<u8>>>,
+    }
+
+    impl Sender for Reluctant {
+        type Message = u8;
+
+        async fn send(&mut self, message: &u8) -> Result<Outcome, Failure> {
+            self.tried = !self.tried;
+            if self.tried {
+                return Ok(Outcome::Busy);
+            }
+            self.taken.lock().unwrap().push(*message);
+            Ok(Outcome::Accepted)
+        }
+    }
+
+    #[tokio::test]
+    async fn messages_go_in_order_and_again_while_the_ledger_is_busy() {
+        let taken = Arc::new(Mutex::new(Vec::new()));
+        let sender = Reluctant {
+            tried: false,
+            taken: taken.clone(),
+        };
+        let conversations = vec![vec![3, 4], vec![1, 2]];
+        let answered = carry_on(vec![sender], conversations, Duration::ZERO)
+            .await
+            .unwrap();
+        assert_eq!(*taken.lock().unwrap(), [1, 2, 3, 4]);
+        assert_eq!((answered.latencies_us.len(), answered.retried), (4, 4));
+    }
+}

@@ -1,0 +1,130 @@
+//! A server in a process of its own: this program's `serve`, as an operator would run it.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde::Deserialize;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, ChildStdout, Command};
+use x811_protocol::did::Did;
+
+use super::connection::{Connection, Request};
+use crate::bench::broken;
+use crate::bench::ledger::NETWORK;
+use crate::failure::Failure;
+
+/// A token that no chain has.
+const TOKEN: &str = "0x3333333333333333333333333333333333333333";
+
+/// Nobody listens there: the ledger is blind, and interactions that cost nothing need no chain.
+const RPC_URL: &str = "http://127.0.0.1:9/";
+
+/// Connections beyond those of the clients.
+const SPARE_CONNECTIONS: usize = 16;
+
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// A running server; killed when it is dropped.
+#[derive(Debug)]
+pub(super) struct Server {
+    process: Child,
+    pid: u32,
+    address: SocketAddr,
+    did: Did,
+    /// Kept open: a server that cannot write any more might stop.
+    _stdout: BufReader<ChildStdout>,
+}
+
+/// What `x811 serve --json` says once it runs.
+#[derive(Deserialize)]
+struct Started {
+    url: String,
+    did: Did,
+}
+
+/// What `/ready` says of the rows for readers.
+#[derive(Deserialize)]
+struct Ready {
+    rows_lag: u64,
+}
+
+impl Server {
+    /// Starts one whose data lies under `directory`, for so many connections.
+    pub(super) async fn start(directory: &Path, connections: usize) -> Result<Server, Failure> {
+        let mut process = command(directory, connections)?.spawn().map_err(broken)?;
+        let not_started = || broken("the server did not start; its own words are above");
+        let pid = process.id().ok_or_else(not_started)?;
+        let mut stdout = BufReader::new(process.stdout.take().ok_or_else(not_started)?);
+        let mut line = String::new();
+        stdout.read_line(&mut line).await.map_err(broken)?;
+        let started: Started = serde_json::from_str(&line).map_err(|_| not_started())?;
+        let address = started.url.trim_start_matches("http://");
+        Ok(Server {
+            process,
+            pid,
+            address: address.parse().map_err(broken)?,
+            did: started.did,
+            _stdout: stdout,
+        })
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(super) fn did(&self) -> Did {
+        self.did
+    }
+
+    /// Waits until the rows for readers reflect everything.
+    pub(super) async fn rows_caught_up(&self) -> Result<(), Failure> {
+        let mut connection = Connection::open(self.address).await?;
+        let request = Request::get(self.address, "/ready");
+        loop {
+            let (_, body) = connection.exchange(&request).await?;
+            let ready: Ready = serde_json::from_slice(body).map_err(broken)?;
+            if ready.rows_lag == 0 {
+                return Ok(());
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Ends it; what it stored is thrown away anyway.
+    pub(super) async fn stop(mut self) -> Result<(), Failure> {
+        self.process.kill().await.map_err(broken)
+    }
+}
+
+fn command(directory: &Path, connections: usize) -> Result<Command, Failure> {
+    let program = std::env::current_exe().map_err(broken)?;
+    let max_connections = connections + SPARE_CONNECTIONS;
+    let mut command = Command::new(program);
+    // Whatever the user has set for a server of their own is not meant for this one.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("X811_") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .env_remove("RUST_LOG")
+        .args(["serve", "--json", "--listen", "127.0.0.1:0"])
+        .args(["--network", NETWORK, "--rpc-url", RPC_URL])
+        .args(["--token", TOKEN, "--payer-binding", "unchecked"])
+        .args(["--log-filter", "error"])
+        .args(["--max-connections", &max_connections.to_string()])
+        .arg("--data-dir")
+        .arg(directory.join("data"))
+        .arg("--checkpoint-dir")
+        .arg(directory.join("checkpoint"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true);
+    Ok(command)
+}

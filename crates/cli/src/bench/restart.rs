@@ -1,0 +1,279 @@
+//! `x811 bench restart`: how long a ledger is away when it starts: from opening the store to a
+//! sequencer, and to the first message that it has accepted; from a snapshot, from a snapshot and
+//! what followed it, and from the log alone.
+//!
+//! The log is that of real conversations ([`super::history`]), spread over the minutes before the
+//! start. Nonces are held for 15 minutes, so with 14 of them a start has to bring back all.
+
+use serde::Serialize;
+use std::path::Path;
+use std::time::Duration;
+use x811_ledger::clock::ManualClock;
+
+use super::cpu::{Stopwatch, now};
+use super::figures::{Rate, thousands};
+use super::history::{History, PastClock, register};
+use super::ledger::{BenchLedger, NETWORK, StartFrom};
+use super::limit::Limit;
+use super::traffic::{Agents, conversations_of_records};
+use super::{Common, wall_clock};
+use crate::failure::Failure;
+use crate::output::{Out, Report, Tone};
+
+/// Time that the messages after the last snapshot take.
+const TAIL_MS: u64 = 1_000;
+
+/// Conversations the limit is measured with.
+const SAMPLE: usize = 1_000;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    common: Common,
+    /// About how many records the log has
+    #[arg(long, value_name = "COUNT", default_value_t = 500_000)]
+    records: usize,
+    /// Over how many minutes they are spread
+    #[arg(long, value_name = "MINUTES", default_value_t = 14)]
+    minutes: u64,
+    /// About how many records follow the last snapshot when the ledger has crashed
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
+    tail: usize,
+}
+
+/// Measures and reports.
+pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
+    let directory = args.common.directory()?;
+    let span_ms = args.minutes * 60_000;
+    let stage = Stage {
+        directory: directory.path(),
+        agents: Agents::generate(args.common.agents(), NETWORK)?,
+        clock: PastClock::at(wall_clock().saturating_sub_ms(span_ms)),
+    };
+    let stopwatch = Stopwatch::start(std::process::id());
+    let ledger = stage.open(StartFrom::Snapshots).await?;
+    register(&ledger, &stage.agents, &stage.clock).await?;
+    let conversations = conversations_of_records(args.records);
+    stage.history(&ledger, 0, conversations, span_ms).await?;
+    let records = ledger.size();
+    ledger.close().await?;
+    let fill = Rate::of(records, stopwatch.elapsed());
+
+    let mut starts = vec![stage.start("snapshot", StartFrom::Snapshots).await?];
+    let ledger = stage.open(StartFrom::Snapshots).await?;
+    let tail = conversations_of_records(args.tail);
+    stage.history(&ledger, conversations, tail, TAIL_MS).await?;
+    ledger.crash().await?;
+    for (what, from) in [
+        ("snapshot and tail", StartFrom::Snapshots),
+        ("whole log", StartFrom::WholeLog),
+    ] {
+        starts.push(stage.start(what, from).await?);
+    }
+    out.report(&Measured::new(fill, starts, stage.limit_per_second()?));
+    Ok(())
+}
+
+/// Where it happens.
+struct Stage<'a> {
+    directory: &'a Path,
+    agents: Agents,
+    clock: PastClock,
+}
+
+impl Stage<'_> {
+    async fn open(&self, from: StartFrom) -> Result<BenchLedger<ManualClock>, Failure> {
+        BenchLedger::open_at(self.directory, self.clock.of_ledger(), from).await
+    }
+
+    async fn history(
+        &self,
+        ledger: &BenchLedger<ManualClock>,
+        first: usize,
+        conversations: usize,
+        span_ms: u64,
+    ) -> Result<(), Failure> {
+        let history = History {
+            first,
+            conversations,
+            span_ms,
+        };
+        history.make(ledger, &self.agents, &self.clock).await
+    }
+
+    /// Starts the ledger, has a newcomer registered, and stops it in order.
+    async fn start(&self, what: &'static str, from: StartFrom) -> Result<Start, Failure> {
+        let newcomer = Agents::generate(1, NETWORK)?;
+        let stopwatch = Stopwatch::start(std::process::id());
+        let begin = now();
+        let ledger = self.open(from).await?;
+        let (ready, elapsed) = (begin.elapsed(), stopwatch.elapsed());
+        let (records, nonces) = (ledger.size(), ledger.held().nonces);
+        register(&ledger, &newcomer, &self.clock).await?;
+        let first_accepted = begin.elapsed();
+        let times = ledger.start_times();
+        ledger.close().await?;
+        Ok(Start {
+            what,
+            records,
+            nonces,
+            store_ms: ms(times.store),
+            rows_ms: ms(times.rows),
+            world_ms: ms(times.world),
+            ready_ms: ms(ready),
+            first_accepted_ms: ms(first_accepted),
+            cpu_ms: elapsed.cpu.map(ms),
+        })
+    }
+
+    fn limit_per_second(&self) -> Result<f64, Failure> {
+        let sample = self.agents.conversations(0, SAMPLE)?;
+        let messages: Vec<_> = sample.iter().flatten().collect();
+        let mut limit = Limit::default();
+        limit.measure(&messages)?;
+        Ok(limit.per_second())
+    }
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// One start.
+#[derive(Debug, Serialize)]
+struct Start {
+    what: &'static str,
+    records: u64,
+    /// Nonces that it brought back.
+    nonces: usize,
+    /// Opening `ledger.db`.
+    store_ms: f64,
+    /// Opening `read.db`.
+    rows_ms: f64,
+    /// Reading the snapshot, replaying the records after it.
+    world_ms: f64,
+    /// All of it, until there is a sequencer.
+    ready_ms: f64,
+    /// From the beginning until a first message was durable.
+    first_accepted_ms: f64,
+    /// CPU time until there is a sequencer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_ms: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Measured {
+    benchmark: &'static str,
+    cores: usize,
+    limit_per_second: f64,
+    /// Time of a start by snapshot for that of one by the whole log.
+    ratio: f64,
+    /// Records that a start by the whole log replays in a second.
+    replayed_per_second: f64,
+    /// The same for each signature that could have been checked; a start checks none.
+    replay_ratio: f64,
+    fill: Rate,
+    starts: Vec<Start>,
+}
+
+impl Measured {
+    fn new(fill: Rate, starts: Vec<Start>, limit_per_second: f64) -> Measured {
+        let by_snapshot_ms = starts.first().map_or(f64::NAN, |start| start.ready_ms);
+        let (whole_ms, replayed_per_second) = starts.last().map_or((f64::NAN, f64::NAN), |start| {
+            (start.ready_ms, start.records as f64 * 1e3 / start.world_ms)
+        });
+        Measured {
+            benchmark: "restart",
+            cores: rayon::current_num_threads(),
+            limit_per_second,
+            ratio: by_snapshot_ms / whole_ms,
+            replayed_per_second,
+            replay_ratio: replayed_per_second / limit_per_second,
+            fill,
+            starts,
+        }
+    }
+
+    /// What keeps a start by the whole log from being faster.
+    fn bound(&self) -> String {
+        let Some((whole, cpu_ms)) = self
+            .starts
+            .last()
+            .and_then(|whole| Some((whole, whole.cpu_ms?)))
+        else {
+            return "bound: unknown, CPU time cannot be read here".to_owned();
+        };
+        let busy_cores = cpu_ms / whole.ready_ms;
+        let what = if busy_cores > 0.85 {
+            "CPU: one record is replayed after the other"
+        } else {
+            "waiting for the disk"
+        };
+        format!(
+            "bound by {what}; {busy_cores:.1} of {} cores busy during a start by the whole log, {:.1} µs of CPU \
+             a record",
+            self.cores,
+            cpu_ms * 1e3 / whole.records.max(1) as f64
+        )
+    }
+}
+
+impl Report for Measured {
+    fn print(&self, out: &mut Out) {
+        out.heading(
+            Tone::Plain,
+            format_args!(
+                "restart: by snapshot {:.2} of the time by the whole log",
+                self.ratio
+            ),
+        );
+        let rows: Vec<Vec<String>> = self.starts.iter().map(row).collect();
+        out.table(
+            &[
+                "start by",
+                "records",
+                "nonces",
+                "ledger.db",
+                "read.db",
+                "world",
+                "sequencer",
+                "first accepted",
+            ],
+            &rows,
+        );
+        out.fields(&[
+            (
+                "replay",
+                format!(
+                    "{} records a second, {:.1} for each signature that could be checked",
+                    thousands(self.replayed_per_second),
+                    self.replay_ratio
+                ),
+            ),
+            ("limit", super::limit::text(self.limit_per_second)),
+            (
+                "log",
+                format!(
+                    "{} records, made in {:.0} s",
+                    thousands(self.fill.count as f64),
+                    self.fill.seconds
+                ),
+            ),
+        ]);
+        out.line(self.bound());
+    }
+}
+
+fn row(start: &Start) -> Vec<String> {
+    let ms = |ms: f64| format!("{} ms", thousands(ms));
+    vec![
+        start.what.to_owned(),
+        thousands(start.records as f64),
+        thousands(start.nonces as f64),
+        ms(start.store_ms),
+        ms(start.rows_ms),
+        ms(start.world_ms),
+        ms(start.ready_ms),
+        ms(start.first_accepted_ms),
+    ]
+}

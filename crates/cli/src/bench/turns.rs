@@ -1,0 +1,79 @@
+//! Turns of the limit and of what is measured: noise of the machine falls on both.
+
+use super::clients::Answered;
+use super::cpu::Elapsed;
+use super::figures::{Latency, Rate};
+use super::limit::Limit;
+use super::traffic::Conversation;
+use crate::failure::Failure;
+
+/// How many there are.
+pub(super) const TURNS: usize = 5;
+
+/// What all turns add up to.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    limit: Limit,
+    answered: Answered,
+    elapsed: Elapsed,
+}
+
+/// The figures of all turns.
+#[derive(Debug)]
+pub(super) struct Sum {
+    pub(super) limit_per_second: f64,
+    pub(super) rate: Rate,
+    pub(super) latency: Latency,
+    pub(super) retried: u64,
+}
+
+impl Turns {
+    /// Measures the limit with the messages of this turn.
+    pub(super) fn limit(&mut self, conversations: &[Conversation]) -> Result<(), Failure> {
+        let messages: Vec<_> = conversations.iter().flatten().collect();
+        self.limit.measure(&messages)
+    }
+
+    /// Adds what this turn's messages took.
+    pub(super) fn add(&mut self, answered: Answered, elapsed: Elapsed) {
+        self.answered.add(answered);
+        self.elapsed += elapsed;
+    }
+
+    pub(super) fn sum(self) -> Sum {
+        let accepted = self.answered.latencies_us.len() as u64;
+        Sum {
+            limit_per_second: self.limit.per_second(),
+            rate: Rate::of(accepted, self.elapsed),
+            latency: Latency::of(self.answered.latencies_us),
+            retried: self.answered.retried,
+        }
+    }
+}
+
+impl Sum {
+    /// Accepted for each signature that could have been checked.
+    pub(super) fn ratio(&self) -> f64 {
+        self.rate.per_second / self.limit_per_second
+    }
+}
+
+/// What a ledger waits for when not all cores are busy.
+pub(super) const WAITING: &str = "waiting: for the disk, or for commits that follow each other";
+
+/// What keeps it from being faster: where the CPU went, and whether all of it was used; `waiting`
+/// is what it must be if it was not.
+pub(super) fn bound(cores: usize, limit_per_second: f64, rate: &Rate, waiting: &str) -> String {
+    let Some(cpu_us) = rate.cpu_us_each else {
+        return "bound: unknown, CPU time cannot be read here".to_owned();
+    };
+    let verify_us = cores as f64 * 1e6 / limit_per_second;
+    let busy = cpu_us * rate.per_second / (cores as f64 * 1e6);
+    let what = if busy > 0.85 { "CPU" } else { waiting };
+    format!(
+        "bound by {what}: {:.0} % of {cores} cores busy; of {cpu_us:.0} µs each, {verify_us:.0} µs check the \
+         signature, {:.0} µs do everything else",
+        busy * 100.0,
+        (cpu_us - verify_us).max(0.0),
+    )
+}

@@ -1,0 +1,153 @@
+//! Every benchmark, run by the real binary with next to nothing to do: it ends, it reports in both
+//! forms, and it leaves nothing behind. What it measures then means nothing, so no time is looked at.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot be run has failed, and the test says where"
+)]
+
+use serde_json::Value;
+use std::process::Command;
+use tempfile::TempDir;
+
+/// Runs a benchmark and gives what it printed.
+fn bench(line: &str, more: &[&str]) -> String {
+    let folder = TempDir::new().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_x811"))
+        .arg("bench")
+        .args(line.split(' '))
+        .args(["--agents", "4"])
+        .args(more)
+        .arg("--dir")
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "bench {line}: {output:?}");
+    let left = folder.path().read_dir().unwrap().count();
+    assert_eq!(left, 0, "bench {line} leaves its directories behind");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The report as JSON; all of these must be numbers above zero.
+fn measured(line: &str, above_zero: &[&str]) -> Value {
+    let text = bench(line, &["--json"]);
+    let report: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["benchmark"], line.split(' ').next().unwrap());
+    for pointer in ["/cores", "/limit_per_second", "/ratio"]
+        .iter()
+        .chain(above_zero)
+    {
+        let number = report.pointer(pointer).and_then(Value::as_f64);
+        assert!(
+            number.is_some_and(|number| number > 0.0),
+            "{pointer}: {report}"
+        );
+    }
+    report
+}
+
+#[test]
+fn ingest_reports() {
+    let report = measured(
+        "ingest --messages 75 --at-once 8",
+        &[
+            "/ingest/per_second",
+            "/latency/p50_us",
+            "/latency/p99_us",
+            "/records",
+        ],
+    );
+    assert_eq!(report["ingest"]["count"], 75);
+    assert!(report["retried"].is_u64(), "{report}");
+}
+
+#[test]
+fn http_reports() {
+    let report = measured(
+        "http --messages 75 --connections 8",
+        &["/http/per_second", "/latency/p50_us", "/latency/p99_us"],
+    );
+    assert_eq!(report["http"]["count"], 75);
+    assert_eq!(report["target_ratio"], 0.25);
+    assert_eq!(report["target_per_server_cpu_second"], 9_000.0);
+    assert!(report["retried"].is_u64(), "{report}");
+    #[cfg(target_os = "linux")]
+    assert!(
+        report["accepted_per_server_cpu_second"].is_f64(),
+        "{report}"
+    );
+}
+
+#[test]
+fn audit_reports() {
+    let report = measured(
+        "audit --records 170",
+        &["/records/per_second", "/signatures/per_second"],
+    );
+    // 30 conversations: 150 messages and 20 that were completed; two records begin a log.
+    assert_eq!(report["signatures"]["count"], 150 + 4);
+    assert_eq!(report["records"]["count"], 170 + 4 + 2);
+    assert_eq!(report["target_ratio"], 0.7);
+    #[cfg(target_os = "linux")]
+    assert!(report["peak_rss_bytes"].is_u64(), "{report}");
+}
+
+#[test]
+fn growth_reports() {
+    let report = measured(
+        "growth --stored 30 --messages 75 --at-once 8",
+        &["/empty/ingest/per_second", "/filled/ingest/per_second"],
+    );
+    for side in ["empty", "filled"] {
+        let side = &report[side];
+        assert_eq!(side["ingest"]["count"], 75);
+        assert!(
+            side["latency"]["p99_us"].is_u64() && side["retried"].is_u64(),
+            "{report}"
+        );
+    }
+    // What was made before is finished, and older than anything that is held.
+    assert_eq!(report["fill"]["count"], 170 + 4 + 2);
+    assert_eq!(report["held_nonces"], 75 + 6, "turns and warm-up: {report}");
+    assert_eq!(report["target_ratio"], 0.9);
+}
+
+#[test]
+fn restart_reports() {
+    let report = measured(
+        "restart --records 170 --tail 17",
+        &["/replayed_per_second", "/replay_ratio", "/fill/per_second"],
+    );
+    let starts = report["starts"].as_array().unwrap();
+    let what: Vec<_> = starts.iter().map(|start| &start["what"]).collect();
+    assert_eq!(what, ["snapshot", "snapshot and tail", "whole log"]);
+    for start in starts {
+        let ms = |name: &str| start[name].as_f64().unwrap();
+        assert!(ms("ready_ms") >= ms("world_ms"), "{start}");
+        assert!(ms("first_accepted_ms") >= ms("ready_ms"), "{start}");
+        assert!(
+            start["nonces"].as_u64().unwrap() >= 150,
+            "all are held: {start}"
+        );
+    }
+}
+
+#[test]
+fn people_get_a_table_and_what_bounds_it() {
+    for line in [
+        "ingest --messages 50 --at-once 8",
+        "http --messages 50 --connections 4",
+        "audit --records 50",
+        "growth --stored 10 --messages 50 --at-once 8",
+        "restart --records 50 --tail 17",
+    ] {
+        let text = bench(line, &[]);
+        let name = line.split(' ').next().unwrap();
+        assert!(
+            text.starts_with("\u{1b}[1m") || text.starts_with(name),
+            "{text}"
+        );
+        assert!(text.contains("raw verify_strict"), "{text}");
+        assert!(text.lines().last().unwrap().starts_with("bound"), "{text}");
+    }
+}
