@@ -1,8 +1,14 @@
-//! `x811 agent`: make agents, register them, show them.
+//! `x811 agent`: make agents, register them, change or end their registration, show them.
 
+mod change;
+mod deactivate;
 mod new;
+mod reactivate;
 mod register;
+mod revoke;
+mod rotate;
 mod show;
+mod update;
 
 use clap::Subcommand;
 
@@ -18,6 +24,16 @@ pub(crate) enum Verb {
     New(new::Args),
     /// Make an agent known to the ledger: its keys, what it can do, its wallet
     Register(register::Args),
+    /// Change what is registered: tasks, endpoint, expiry; what you do not name stays
+    Update(update::Args),
+    /// Replace the signing key by a new one
+    Rotate(rotate::Args),
+    /// Take its DID out of use; it can be reactivated
+    Deactivate(deactivate::Args),
+    /// Put a deactivated DID back to use
+    Reactivate(reactivate::Args),
+    /// End its DID for ever
+    Revoke(revoke::Args),
     /// Show your agents, or what the ledger knows of any agent
     Show(show::Args),
 }
@@ -27,7 +43,16 @@ impl Verb {
         match self {
             Verb::New(args) => new::run(args, context, out),
             Verb::Register(args) => register::run(args, context, out).await,
+            Verb::Update(args) => update::run(args, context, out).await,
+            Verb::Rotate(args) => rotate::run(args, context, out).await,
+            Verb::Deactivate(args) => deactivate::run(args, context, out).await,
+            Verb::Reactivate(args) => reactivate::run(args, context, out).await,
+            Verb::Revoke(args) => revoke::run(args, context, out).await,
             Verb::Show(args) => show::run(args, context, out).await,
         }
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "serve")]
+mod tests;

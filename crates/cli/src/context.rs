@@ -6,8 +6,9 @@ use x811_client::clock::{Clock, SystemClock};
 use x811_client::compose::Composer;
 use x811_client::entropy::{Entropy, SystemEntropy};
 use x811_client::home::Home;
-use x811_client::http::{LedgerClient, RetryPolicy};
+use x811_client::http::{ClientError, LedgerClient, RetryPolicy};
 use x811_client::identity::{AgentName, Identity};
+use x811_protocol::code::Code;
 use x811_protocol::time::TimestampMs;
 
 use crate::command::Global;
@@ -56,20 +57,47 @@ impl Context {
 
     /// A client that signs its reads as the acting agent; unsigned, for a ledger with open reads,
     /// only while nothing says which agent that is.
-    pub(crate) fn reading_client(&self) -> Result<LedgerClient, Failure> {
+    pub(crate) async fn reading_client(&self) -> Result<LedgerClient, Failure> {
         let client = self.client()?;
         if self.agent.is_none() && self.home.agents()?.len() != 1 {
             return Ok(client);
         }
-        Ok(client.reading_as(&self.identity()?))
+        let identity = self.identity(&client).await?;
+        Ok(client.reading_as(&identity))
     }
 
-    /// The agent named on the command line, else the only one there is.
-    pub(crate) fn identity(&self) -> Result<Identity, Failure> {
-        self.identity_named(self.agent.as_ref())
+    /// The agent to sign as: the one named on the command line, else the only one there is.
+    pub(crate) async fn identity(&self, client: &LedgerClient) -> Result<Identity, Failure> {
+        self.identity_settled(client, None).await
     }
 
-    /// The agent of that name; without one, as [`Context::identity`].
+    /// The agent of that name, else as [`Context::identity`]. If a rotation of its key was
+    /// interrupted, the ledger says whether it has the new key, and the agent's file is brought up
+    /// to date; a new key it does not have may still arrive there and is kept beside the old one.
+    pub(crate) async fn identity_settled(
+        &self,
+        client: &LedgerClient,
+        name: Option<&AgentName>,
+    ) -> Result<Identity, Failure> {
+        let identity = self.identity_named(name)?;
+        if identity.next_signing_key.is_none() {
+            return Ok(identity);
+        }
+        let _lock = self.home.lock_agent(&identity.name)?;
+        let mut identity = self.home.agent(&identity.name)?;
+        let registered = match client.agent(identity.did).await {
+            Ok(agent) => agent.keys,
+            Err(ClientError::Refused(refused)) if refused.code == Code::DidNotFound => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        if identity.settle_rotation(&registered) {
+            self.home.update_agent(&identity)?;
+        }
+        Ok(identity)
+    }
+
+    /// The agent of that name as its file says; without a name, the one named on the command line,
+    /// else the only one there is.
     pub(crate) fn identity_named(&self, name: Option<&AgentName>) -> Result<Identity, Failure> {
         if let Some(name) = name.or(self.agent.as_ref()) {
             return self.home.agent(name).map_err(|error| {

@@ -130,6 +130,7 @@ impl From<HomeError> for Failure {
         let code = match &error {
             HomeError::Missing { .. } => "no_such_file",
             HomeError::Exists { .. } => "exists",
+            HomeError::Busy { .. } => "busy",
             HomeError::Open { .. } => "open_file",
             HomeError::Identity { .. } => "damaged_file",
             HomeError::Io { .. } => "file",

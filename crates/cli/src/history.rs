@@ -24,7 +24,7 @@ pub(crate) struct Args {
 
 /// Shows an interaction's records, each held against its hash and signature.
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let client = context.reading_client()?;
+    let client = context.reading_client().await?;
     let transcript = Transcript::fetch(&client, args.interaction).await?;
     out.report(&History::new(&transcript, context.now()));
     Ok(Exit::Ok)

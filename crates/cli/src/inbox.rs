@@ -45,8 +45,9 @@ const FREE_TEXT: [(&str, &str); 9] = [
 
 /// Shows messages. Only those whose sender signed them.
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let identity = context.identity()?;
-    let client = context.client()?.reading_as(&identity);
+    let client = context.client()?;
+    let identity = context.identity(&client).await?;
+    let client = client.reading_as(&identity);
     let mut request = InboxRequest {
         after: args.after.map(Cursor::from),
         limit: args.limit,

@@ -8,7 +8,7 @@ mod answer;
 mod error;
 mod offer;
 mod payment;
-mod registration;
+mod registry;
 mod request;
 mod result;
 mod verify;
@@ -17,7 +17,7 @@ pub use answer::{Accept, Reject};
 pub use error::ErrorReport;
 pub use offer::Offer;
 pub use payment::Payment;
-pub use registration::{REGISTER_TYPE, Registration};
+pub use registry::{Entry, Registration, Rotation, StatusChange, Update, service_endpoint};
 pub use request::{BudgetError, Request};
 pub use result::{Content, Delivery};
 pub use verify::{Judgement, Verify};
@@ -28,6 +28,7 @@ use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{Header, MessageType, PROTOCOL_VERSION, SealedEnvelope, seal};
 use x811_protocol::id::{EnvelopeId, Nonce};
+use x811_protocol::payload::registry::{Operation, Verb};
 use x811_protocol::payload::{PayloadRules, facts};
 use x811_protocol::refusal::Refusal;
 
@@ -79,6 +80,10 @@ impl<'a> Composer<'a> {
         let members = payload.members()?;
         let from = self.identity.did;
         facts(&message_type, from, &members, &PayloadRules::default())?;
+        if let Some(verb) = Verb::of(&message_type)? {
+            let signing_key = self.identity.signing_key.public();
+            Operation::parse(verb, from, to, signing_key, &members)?;
+        }
 
         let created_ms = self.clock.now();
         let id_random = self.entropy.array()?;

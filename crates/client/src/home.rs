@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! <home>/agents/<name>.json            identity, keys included
+//! <home>/agents/<name>.lock            empty; held while the identity is being changed
 //! <home>/transfers/<interaction>.json  a signed transfer, written before it is sent
 //! ```
 //!
 //! Directories are made for their owner alone (mode 0700) and files too (0600); a file that others
 //! can read is refused as ssh refuses such keys. Files appear whole or not at all.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -91,6 +92,22 @@ impl Home {
         Identity::from_file(&bytes).map_err(|cause| HomeError::Identity { path, cause })
     }
 
+    /// Keeps every other command from changing the agent's file until the lock is dropped: whoever
+    /// reads the file, asks the ledger and writes the file back holds it, or a key that another
+    /// command has just made is overwritten.
+    ///
+    /// # Errors
+    /// [`HomeError::Busy`] while another command holds it, [`HomeError::Io`].
+    pub fn lock_agent(&self, name: &AgentName) -> Result<AgentLock, HomeError> {
+        let path = self.agent_path(name).with_extension("lock");
+        let file = open_lock(&path).map_err(|error| HomeError::io(&path, error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(AgentLock { _file: file }),
+            Err(TryLockError::WouldBlock) => Err(HomeError::Busy { path }),
+            Err(TryLockError::Error(error)) => Err(HomeError::io(&path, error)),
+        }
+    }
+
     /// Where the agent's file is or would be.
     pub fn agent_path(&self, name: &AgentName) -> PathBuf {
         self.path.join("agents").join(format!("{name}.json"))
@@ -128,6 +145,12 @@ impl Home {
     }
 }
 
+/// The right to change one agent's file; it ends when dropped.
+#[derive(Debug)]
+pub struct AgentLock {
+    _file: File,
+}
+
 /// Why the home cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum HomeError {
@@ -141,6 +164,16 @@ pub enum HomeError {
     #[error("{} exists already and is left as it is", path.display())]
     Exists {
         /// Which.
+        path: PathBuf,
+    },
+    /// Another command is changing the agent.
+    #[error(
+        "another command is changing this agent and holds {}; run this one again when that has \
+         ended",
+        path.display()
+    )]
+    Busy {
+        /// The lock.
         path: PathBuf,
     },
     /// Others than the owner may read or write it.
@@ -225,6 +258,17 @@ fn stage(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
     file.write_all(bytes)?;
     file.sync_all()?;
     Ok(staged)
+}
+
+fn open_lock(path: &Path) -> io::Result<File> {
+    if let Some(directory) = path.parent() {
+        make_private_directory(directory)?;
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 fn make_private_directory(directory: &Path) -> io::Result<()> {
@@ -350,6 +394,20 @@ mod tests {
         assert_eq!(names, ["alice", "bob"]);
         let missing = home.agent(&"carol".parse().unwrap()).unwrap_err();
         assert!(matches!(missing, HomeError::Missing { .. }), "{missing}");
+    }
+
+    #[test]
+    fn one_command_at_a_time_changes_an_agent() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path());
+        let name: AgentName = "alice".parse().unwrap();
+        let lock = home.lock_agent(&name).unwrap();
+        let error = home.lock_agent(&name).unwrap_err();
+        assert!(matches!(error, HomeError::Busy { .. }), "{error}");
+        home.lock_agent(&"bob".parse().unwrap()).unwrap();
+        drop(lock);
+        home.lock_agent(&name).unwrap();
+        assert_eq!(home.agents().unwrap(), Vec::<AgentName>::new());
     }
 
     #[test]

@@ -27,6 +27,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqwest::Url;
+use serde_json::Value;
 use x811_protocol::did::Did;
 use x811_protocol::id::{EnvelopeId, InteractionId};
 
@@ -133,6 +134,17 @@ impl LedgerClient {
     pub async fn agent(&self, did: Did) -> Result<Agent, ClientError> {
         let uuid = did.uuid().to_string();
         self.get(&["api", "v1", "agents", &uuid], &[]).await?.read()
+    }
+
+    /// The DID document that an agent gave of itself.
+    ///
+    /// # Errors
+    /// X811-1001 for a DID that is not registered, X811-1002 when it is revoked and X811-1003 when
+    /// it is deactivated; else as [`ClientError`] says.
+    pub async fn document(&self, did: Did) -> Result<Value, ClientError> {
+        let uuid = did.uuid().to_string();
+        let path = ["api", "v1", "agents", &uuid, "did"];
+        self.get(&path, &[]).await?.read()
     }
 
     /// An interaction as it stands; with `min_position`, not before that record is in it.

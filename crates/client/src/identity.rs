@@ -30,6 +30,9 @@ pub struct Identity {
     pub signing_key: SecretKey,
     /// What that key signs (AX-23).
     pub profile: Profile,
+    /// The key that is to take its place: kept before the ledger is asked to rotate, so that
+    /// neither is lost whatever becomes of the message (AX-30).
+    pub next_signing_key: Option<SecretKey>,
     /// The Ethereum key it pays with and is paid to; without one it can do neither by itself.
     pub wallet_key: Option<WalletKey>,
     /// The ledger it registered with.
@@ -54,6 +57,7 @@ impl Identity {
             created_ms,
             signing_key: SecretKey::from_seed(*seed),
             profile: Profile::Digest,
+            next_signing_key: None,
             wallet_key: Some(WalletKey::generate(entropy)?),
             ledger: None,
         })
@@ -67,6 +71,42 @@ impl Identity {
         }
     }
 
+    /// What would verify its envelopes after the rotation that was prepared, if one was.
+    pub fn next_agent_key(&self) -> Option<AgentKey> {
+        self.next_signing_key.as_ref().map(|next| AgentKey {
+            key: next.public(),
+            profile: self.profile,
+        })
+    }
+
+    /// The key to rotate to: the one kept from an earlier try, which the ledger may yet accept,
+    /// else a new one. Write the identity to its file before sending anything about it.
+    ///
+    /// # Errors
+    /// As [`Entropy::fill`].
+    pub fn prepare_rotation(&mut self, entropy: &dyn Entropy) -> Result<SecretKey, EntropyError> {
+        if let Some(kept) = &self.next_signing_key {
+            return Ok(kept.clone());
+        }
+        let seed = Zeroizing::new(entropy.array::<32>()?);
+        let next = SecretKey::from_seed(*seed);
+        self.next_signing_key = Some(next.clone());
+        Ok(next)
+    }
+
+    /// Signs with the next key from here on, and forgets the old one, if the next key is one of
+    /// those the ledger has registered; otherwise both stay. Says whether it was.
+    pub fn settle_rotation(&mut self, registered: &[AgentKey]) -> bool {
+        let is_registered = |next: &mut SecretKey| {
+            let public = next.public();
+            registered.iter().any(|known| known.key == public)
+        };
+        let next = self.next_signing_key.take_if(is_registered);
+        let is_settled = next.is_some();
+        self.signing_key = next.unwrap_or_else(|| self.signing_key.clone());
+        is_settled
+    }
+
     /// The form of the file, secrets included.
     pub(crate) fn to_file(&self) -> Result<Zeroizing<Vec<u8>>, serde_json::Error> {
         let stored = Stored {
@@ -76,6 +116,10 @@ impl Identity {
             created_ms: self.created_ms,
             signing_key: Zeroizing::new(hex::encode(self.signing_key.seed())),
             profile: self.profile,
+            next_signing_key: self
+                .next_signing_key
+                .as_ref()
+                .map(|key| Zeroizing::new(hex::encode(key.seed()))),
             wallet_key: self.wallet_key.as_ref().map(WalletKey::to_hex),
             ledger: self.ledger,
         };
@@ -89,22 +133,30 @@ impl Identity {
         if stored.v != FILE_VERSION {
             return Err(IdentityError::Version(stored.v));
         }
-        let mut seed = Zeroizing::new([0_u8; 32]);
-        hex::decode_to_slice(stored.signing_key.as_str(), seed.as_mut_slice())
-            .map_err(|_| IdentityError::SigningKey)?;
         let wallet_key = stored.wallet_key.as_ref();
         Ok(Identity {
             name: stored.name,
             did: stored.did,
             created_ms: stored.created_ms,
-            signing_key: SecretKey::from_seed(*seed),
+            signing_key: read_seed(&stored.signing_key)?,
             profile: stored.profile,
+            next_signing_key: stored
+                .next_signing_key
+                .as_ref()
+                .map(|text| read_seed(text))
+                .transpose()?,
             wallet_key: wallet_key
                 .map(|text| WalletKey::from_hex(text))
                 .transpose()?,
             ledger: stored.ledger,
         })
     }
+}
+
+fn read_seed(text: &str) -> Result<SecretKey, IdentityError> {
+    let mut seed = Zeroizing::new([0_u8; 32]);
+    hex::decode_to_slice(text, seed.as_mut_slice()).map_err(|_| IdentityError::SigningKey)?;
+    Ok(SecretKey::from_seed(*seed))
 }
 
 fn new_did(entropy: &dyn Entropy, now: TimestampMs) -> Result<Did, EntropyError> {
@@ -184,8 +236,8 @@ pub enum IdentityError {
     /// The file of another version of this crate.
     #[error("it is an identity file of version {0} and this program reads version 1")]
     Version(u8),
-    /// The Ed25519 seed is not 64 hex digits.
-    #[error("signing_key is not 64 hex digits")]
+    /// An Ed25519 seed is not 64 hex digits.
+    #[error("a signing key is not 64 hex digits")]
     SigningKey,
     /// The Ethereum key cannot be read.
     #[error("wallet_key is {0}")]
@@ -202,6 +254,8 @@ struct Stored {
     created_ms: TimestampMs,
     signing_key: Zeroizing<String>,
     profile: Profile,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    next_signing_key: Option<Zeroizing<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     wallet_key: Option<Zeroizing<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -230,6 +284,35 @@ mod tests {
         assert_eq!(
             Identity::from_file(&agent.to_file().unwrap()).unwrap(),
             agent
+        );
+    }
+
+    #[test]
+    fn ax_030_a_rotation_keeps_both_keys_until_the_next_is_registered() {
+        let entropy = CountingEntropy::default();
+        let mut agent = identity("alice", &entropy);
+        let old = agent.agent_key();
+        assert!(!agent.settle_rotation(&[old]), "nothing was prepared");
+
+        let next = agent.prepare_rotation(&entropy).unwrap();
+        assert_eq!(agent.prepare_rotation(&entropy).unwrap(), next, "kept");
+        let mut agent = Identity::from_file(&agent.to_file().unwrap()).unwrap();
+        assert!(!agent.settle_rotation(&[old]));
+        assert_eq!(agent.agent_key(), old);
+        assert_eq!(agent.next_signing_key.as_ref(), Some(&next));
+
+        let registered = AgentKey {
+            key: next.public(),
+            ..old
+        };
+        assert!(agent.settle_rotation(&[registered]));
+        assert_eq!(agent.agent_key(), registered);
+        let file = String::from_utf8(agent.to_file().unwrap().to_vec()).unwrap();
+        assert!(file.contains(&hex::encode(next.seed())));
+        assert_eq!(
+            file.matches("signing_key").count(),
+            1,
+            "the old one is gone"
         );
     }
 

@@ -26,8 +26,13 @@ pub(crate) struct Args {
 
 /// Registers the agent and remembers with which ledger.
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let mut agent = context.identity_named(args.name.as_ref())?;
     let client = context.client()?;
+    let name = context
+        .identity_settled(&client, args.name.as_ref())
+        .await?
+        .name;
+    let _lock = context.home.lock_agent(&name)?;
+    let mut agent = context.home.agent(&name)?;
     let ledger = client.info().await?.did;
     let registration = Registration::new(&agent, ledger, args.capabilities, args.endpoint)?;
     let sealed = context.composer(&agent).seal(ledger, &registration)?;

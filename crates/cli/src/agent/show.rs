@@ -4,10 +4,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use x811_client::identity::{AgentName, Identity};
 use x811_protocol::did::Did;
+use x811_protocol::time::TimestampMs;
 
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::narrate::moment;
 use crate::output::{Out, Report, Tone};
 
 #[derive(Debug, clap::Args)]
@@ -46,6 +48,8 @@ async fn known_to_ledger(did: Did, context: &Context) -> Result<KnownAgent, Fail
     Ok(KnownAgent {
         did: agent.did,
         status: json!(agent.status),
+        expires_at_ms: agent.expires_at_ms,
+        expires: agent.expires_at_ms.map(|at| moment(at, context.now())),
         capabilities: agent.capabilities,
         wallets: wallets.map(|wallet| wallet.address.to_checksum()).collect(),
         keys: json!(agent.keys),
@@ -64,6 +68,9 @@ struct LocalAgent {
     did: Did,
     key: String,
     profile: String,
+    /// A rotation to this key was begun; the ledger has not said yes to it here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_key: Option<String>,
     wallet: Option<String>,
     ledger: Option<Did>,
     file: String,
@@ -77,6 +84,7 @@ impl LocalAgent {
             did: identity.did,
             key: identity.signing_key.public().to_string(),
             profile: identity.profile.to_string(),
+            next_key: identity.next_agent_key().map(|next| next.key.to_string()),
             wallet: wallet.map(|key| key.address().to_checksum()),
             ledger: identity.ledger,
             file,
@@ -95,6 +103,10 @@ impl Report for LocalAgents {
             out.fields(&[
                 ("did", agent.did.to_string()),
                 ("signing key", format!("{} ({})", agent.key, agent.profile)),
+                (
+                    "next key",
+                    agent.next_key.clone().unwrap_or_else(|| "none".to_owned()),
+                ),
                 (
                     "wallet",
                     agent.wallet.clone().unwrap_or_else(|| "none".to_owned()),
@@ -115,6 +127,10 @@ impl Report for LocalAgents {
 struct KnownAgent {
     did: Did,
     status: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at_ms: Option<TimestampMs>,
+    #[serde(skip)]
+    expires: Option<String>,
     capabilities: Vec<String>,
     wallets: Vec<String>,
     keys: Value,
@@ -132,6 +148,10 @@ impl Report for KnownAgent {
             (
                 "status",
                 self.status.as_str().unwrap_or_default().to_owned(),
+            ),
+            (
+                "expires",
+                self.expires.clone().unwrap_or_else(|| "never".to_owned()),
             ),
             ("capabilities", listed(&self.capabilities)),
             ("wallets", listed(&self.wallets)),

@@ -80,6 +80,13 @@ fn the_story_of_a_newcomer_parses() {
         "agent new bob --no-wallet --profile direct".to_owned(),
         "agent register bob --capability echo --capability sum --endpoint https://bob.example"
             .to_owned(),
+        "agent update bob --capability sum --endpoint none --expires 2027-01-01T00:00:00Z"
+            .to_owned(),
+        "agent update --expires none".to_owned(),
+        "agent rotate bob".to_owned(),
+        "agent deactivate bob".to_owned(),
+        "agent reactivate bob".to_owned(),
+        "agent revoke bob --for-ever".to_owned(),
         "agent show".to_owned(),
         format!("agent show --did {DID}"),
         format!("send request --to {DID} --task echo --budget 0.05 --deadline 60"),
@@ -144,6 +151,9 @@ fn what_makes_no_sense_is_a_usage_error() {
         "pay".to_owned(),
         "agent new Alice".to_owned(),
         "agent new ../alice".to_owned(),
+        "agent update bob".to_owned(),
+        "agent update bob --expires tomorrow".to_owned(),
+        "agent revoke bob".to_owned(),
         format!("agent show alice --did {DID}"),
         format!("send request --to {DID} --task echo --budget -1 --deadline 60"),
         format!("send request --to {DID} --task echo --budget 0.0000001 --deadline 60"),

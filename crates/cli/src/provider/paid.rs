@@ -23,7 +23,7 @@ pub(crate) struct Args {
 
 /// Answers paid, not yet, or no, with the transaction and why.
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let client = context.reading_client()?;
+    let client = context.reading_client().await?;
     let transcript = Transcript::fetch(&client, args.interaction).await?;
     let answer = Answer::new(&transcript, context.now());
     out.report(&answer);

@@ -37,8 +37,9 @@ impl<'a> Case<'a> {
         interaction: InteractionId,
         party: Party,
     ) -> Result<Case<'a>, Failure> {
-        let identity = context.identity()?;
-        let client = context.client()?.reading_as(&identity);
+        let client = context.client()?;
+        let identity = context.identity(&client).await?;
+        let client = client.reading_as(&identity);
         let transcript = Transcript::fetch(&client, interaction).await?;
         let (word, did) = match party {
             Party::Initiator => ("initiator", transcript.view.initiator),

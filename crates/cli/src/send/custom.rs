@@ -24,7 +24,8 @@ pub(crate) struct Args {
 
 /// Sends a message of one's own type.
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
-    let (identity, client) = (context.identity()?, context.client()?);
+    let client = context.client()?;
+    let identity = context.identity(&client).await?;
     let custom = Custom {
         message_type: args.message_type,
         payload: json_object(&args.payload)?,

@@ -27,7 +27,8 @@ pub(crate) struct Args {
 
 /// Tells of a fault.
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
-    let (identity, client) = (context.identity()?, context.client()?);
+    let client = context.client()?;
+    let identity = context.identity(&client).await?;
     let report = ErrorReport {
         code: args.code,
         message: args.message,

@@ -70,7 +70,8 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> 
         callback_url: args.callback_url,
         idempotency_key: idempotency_key.clone(),
     };
-    let (identity, client) = (context.identity()?, context.client()?);
+    let client = context.client()?;
+    let identity = context.identity(&client).await?;
     let sent = deliver(context, &client, &identity, args.to, &request).await?;
     Ok(sent.note("idempotency key", idempotency_key))
 }

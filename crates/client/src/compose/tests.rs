@@ -8,12 +8,10 @@ use x811_protocol::envelope::{
 use x811_protocol::evm::{EvmAddress, TxHash};
 use x811_protocol::facts::{AcceptancePolicy, DisputeCode, Facts, RejectCode};
 use x811_protocol::id::InteractionId;
-use x811_protocol::key::Profile;
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::payload::registry::Registration as ReadRegistration;
 
 use super::*;
-use crate::testing::{CountingEntropy, ManualClock, NOW_MS, identity, ledger_did};
+use crate::testing::{CountingEntropy, ManualClock, NOW_MS, identity};
 
 struct World {
     entropy: CountingEntropy,
@@ -263,28 +261,6 @@ fn ae_066_error_and_ae_122_custom() {
     };
     let (envelope, _) = world.round_trip(&custom);
     assert_eq!(envelope.header().message_type.as_str(), "x811.ext/hello");
-}
-
-#[test]
-fn registration_reads_back_with_every_proof() {
-    let mut world = World::new();
-    for profile in [Profile::Digest, Profile::Direct] {
-        world.alice.profile = profile;
-        let capabilities = vec!["echo".to_owned()];
-        let registration =
-            Registration::new(&world.alice, ledger_did(), capabilities.clone(), None).unwrap();
-        let sealed = Composer::new(&world.alice, &world.entropy, &world.clock)
-            .seal(ledger_did(), &registration)
-            .unwrap();
-        let parsed = ParsedEnvelope::parse(&sealed.json, &EnvelopeRules::default()).unwrap();
-        let read = ReadRegistration::parse(world.alice.did, ledger_did(), &parsed.payload).unwrap();
-        assert_eq!(read.keys, [world.alice.agent_key()]);
-        assert_eq!(read.entry.capabilities, capabilities);
-        let wallet_address = world.alice.wallet_key.as_ref().unwrap().address();
-        assert_eq!(read.entry.wallets.len(), 1);
-        assert_eq!(read.entry.wallets[0].address, wallet_address);
-        verify(parsed, &read.keys).unwrap();
-    }
 }
 
 #[test]

@@ -143,6 +143,9 @@ pub struct Agent {
     pub did: Did,
     /// Whether it may act.
     pub status: AgentStatus,
+    /// The moment after which its DID counts as expired.
+    #[serde(default)]
+    pub expires_at_ms: Option<TimestampMs>,
     /// What it can do.
     pub capabilities: Vec<String>,
     /// The accounts that are its own.

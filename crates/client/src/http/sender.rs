@@ -80,9 +80,7 @@ impl LedgerClient {
             // Its document resolves no more (AX-30); what it said before is still its own.
             return Ok(agent.keys);
         }
-        let uuid = did.uuid().to_string();
-        let path = ["api", "v1", "agents", &uuid, "did"];
-        let document: Value = self.get(&path, &[]).await?.read()?;
+        let document = self.document(did).await?;
         keys_of(did, &document, |key| {
             let known = agent.keys.iter().find(|known| known.key == key.key);
             known.map_or(Profile::Digest, |known| known.profile)

@@ -1,0 +1,259 @@
+//! The verbs as typed, against a ledger in this process.
+
+use std::path::Path;
+
+use clap::Parser;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use x811_client::compose::Rotation;
+use x811_client::entropy::SystemEntropy;
+use x811_client::home::Home;
+use x811_client::identity::{AgentName, Identity};
+use x811_protocol::evm::EvmAddress;
+use x811_server::{NetworkConfig, RpcUrl, Running, ServerConfig};
+
+use super::change::Registrant;
+use crate::command::Cli;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::tests::kept;
+
+/// A ledger, a home, and the agent bob in it, registered.
+struct World {
+    dir: TempDir,
+    running: Running,
+}
+
+impl World {
+    async fn start() -> World {
+        // Another test of this process may have installed it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let dir = tempfile::tempdir().unwrap();
+        let running = x811_server::start(config(dir.path())).await.unwrap();
+        let world = World { dir, running };
+        world.done("agent new bob").await;
+        world
+            .done("agent register bob --capability echo --endpoint https://bob.example")
+            .await;
+        world
+    }
+
+    /// Runs a command line with `--json`.
+    async fn run(&self, line: &str) -> (Exit, Value) {
+        let words = format!(
+            "x811 {line} --json --ledger http://{} --home {}",
+            self.running.local_addr,
+            self.home().path().display()
+        );
+        let cli = Cli::try_parse_from(words.split_whitespace()).unwrap();
+        let (mut out, text, _) = kept(true);
+        let exit = match cli.run(&mut out).await {
+            Ok(exit) => exit,
+            Err(failure) => {
+                out.failure(&failure);
+                failure.exit
+            }
+        };
+        (exit, serde_json::from_str(&text.text()).unwrap())
+    }
+
+    async fn done(&self, line: &str) -> Value {
+        let (exit, value) = self.run(line).await;
+        assert_eq!(exit, Exit::Ok, "{line}: {value}");
+        value
+    }
+
+    async fn refused(&self, line: &str, code: &str) {
+        let (exit, value) = self.run(line).await;
+        assert_eq!(exit, Exit::Refused, "{line}: {value}");
+        assert_eq!(value["error"]["code"], code, "{line}: {value}");
+    }
+
+    fn home(&self) -> Home {
+        Home::new(self.dir.path().join("home"))
+    }
+
+    fn bob(&self) -> Identity {
+        self.home().agent(&bob()).unwrap()
+    }
+
+    /// What the ledger shows of bob.
+    async fn shown(&self) -> Value {
+        let did = self.bob().did;
+        self.done(&format!("agent show --did {did}")).await
+    }
+
+    /// A message that only bob's registered key can sign.
+    async fn speak(&self) -> (Exit, Value) {
+        let ledger = self.running.identity.did;
+        self.run(&format!("send custom --to {ledger} --type x811.ext/hello"))
+            .await
+    }
+
+    fn context(&self) -> Context {
+        let line = format!(
+            "x811 status --ledger http://{} --home {}",
+            self.running.local_addr,
+            self.home().path().display()
+        );
+        let cli = Cli::try_parse_from(line.split_whitespace()).unwrap();
+        Context::new(cli.global)
+    }
+}
+
+fn config(dir: &Path) -> ServerConfig {
+    let nobody = RpcUrl::new("http://127.0.0.1:1");
+    let network = NetworkConfig::local(nobody, EvmAddress::from_bytes([0x75; 20]));
+    let mut config = ServerConfig::new(dir.join("data"), network);
+    config.listen = "127.0.0.1:0".parse().unwrap();
+    config.open_reads = true;
+    config.checkpoint_dir = Some(dir.join("checkpoint"));
+    config
+}
+
+fn bob() -> AgentName {
+    "bob".parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lc_4_update_changes_what_is_named_and_keeps_the_rest() {
+    let world = World::start().await;
+    let before = world.shown().await;
+    assert_eq!(before.get("expires_at_ms"), None);
+
+    let expiring = "agent update bob --expires 2100-01-01T00:00:00Z";
+    let changed = world.done(expiring).await;
+    assert_eq!(changed["type"], "x811.registry/update");
+    assert_eq!(changed["name"], "bob");
+    assert!(changed["position"].as_u64() > before["position"].as_u64());
+    let mut expected = before.clone();
+    expected["expires_at_ms"] = json!(4_102_444_800_000_u64);
+    assert_eq!(world.shown().await, expected);
+
+    world
+        .done("agent update bob --capability sum --capability echo")
+        .await;
+    expected["capabilities"] = json!(["sum", "echo"]);
+    assert_eq!(world.shown().await, expected, "the expiry stays");
+    let document = world.context().client().unwrap();
+    let document = document.document(world.bob().did).await.unwrap();
+    let endpoint = x811_client::compose::service_endpoint(&document);
+    assert_eq!(endpoint, Some("https://bob.example"), "the endpoint stays");
+
+    world
+        .done("agent update bob --expires none --endpoint none")
+        .await;
+    assert_eq!(world.shown().await.get("expires_at_ms"), None);
+    let past = "agent update bob --expires 2001-01-01T00:00:00Z";
+    world.refused(past, "X811-1005").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_never_unbinds_a_wallet_it_cannot_bind_again() {
+    let world = World::start().await;
+    let mut poorer = world.bob();
+    poorer.wallet_key = None;
+    world.home().update_agent(&poorer).unwrap();
+    let (exit, value) = world.run("agent update bob --expires none").await;
+    assert_eq!(
+        (exit, &value["error"]["code"]),
+        (Exit::Local, &json!("wallet"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ax_031_status_goes_there_and_back_and_ends() {
+    let world = World::start().await;
+    world.refused("agent reactivate bob", "X811-4001").await;
+    let changed = world.done("agent deactivate bob").await;
+    assert_eq!(changed["type"], "x811.registry/deactivate");
+    assert_eq!(world.shown().await["status"], "deactivated");
+    world.refused("agent deactivate bob", "X811-1003").await;
+
+    world.done("agent reactivate bob").await;
+    assert_eq!(world.shown().await["status"], "active");
+    assert_eq!(world.speak().await.0, Exit::Ok);
+
+    let revoked = world.done("agent revoke bob --for-ever").await;
+    assert_eq!(revoked["type"], "x811.registry/revoke");
+    assert_eq!(world.shown().await["status"], "revoked");
+    world.refused("agent reactivate bob", "X811-1002").await;
+    assert_eq!(world.speak().await.0, Exit::Refused);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ax_030_rotate_replaces_the_key_here_and_there() {
+    let world = World::start().await;
+    let before = world.bob();
+    let rotated = world.done("agent rotate bob").await;
+    let after = world.bob();
+    assert_eq!(rotated["old_key"], json!(before.signing_key.public()));
+    assert_eq!(rotated["new_key"], json!(after.signing_key.public()));
+    assert!(rotated["position"].is_u64());
+    assert_ne!(before.signing_key, after.signing_key);
+    assert_eq!(after.next_signing_key, None);
+    assert_eq!(world.shown().await["keys"], json!([after.agent_key()]));
+    assert_eq!(world.speak().await.0, Exit::Ok);
+
+    world.home().update_agent(&before).unwrap();
+    assert_eq!(world.speak().await.0, Exit::Refused, "the old key is over");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ax_030_a_crash_before_the_ledger_heard_of_it_keeps_both_keys() {
+    let world = World::start().await;
+    let mut interrupted = world.bob();
+    let next = interrupted.prepare_rotation(&SystemEntropy).unwrap();
+    world.home().update_agent(&interrupted).unwrap();
+
+    assert_eq!(world.speak().await.0, Exit::Ok, "the old key still signs");
+    assert_eq!(world.bob(), interrupted, "the message may yet arrive");
+    let rotated = world.done("agent rotate bob").await;
+    assert_eq!(rotated["new_key"], json!(next.public()), "no third key");
+    assert_eq!(world.bob().signing_key, next);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ax_030_a_crash_after_the_ledger_accepted_is_settled_by_the_next_command() {
+    for command in [
+        "speak",
+        "agent rotate bob",
+        "agent update bob --expires none",
+    ] {
+        let world = World::start().await;
+        let context = world.context();
+        let mut registrant = Registrant::open(&context, Some(&bob())).await.unwrap();
+        let next = registrant
+            .identity
+            .prepare_rotation(&SystemEntropy)
+            .unwrap();
+        world.home().update_agent(&registrant.identity).unwrap();
+        let registered = [registrant.identity.agent_key()];
+        let (identity, ledger) = (&registrant.identity, registrant.ledger);
+        let rotation = Rotation::new(identity, ledger, &registered, &next, None);
+        registrant.send(&rotation).await.unwrap();
+
+        if command == "speak" {
+            assert_eq!(world.speak().await.0, Exit::Ok);
+        } else {
+            world.done(command).await;
+        }
+        let settled = world.bob();
+        assert_eq!(settled.next_signing_key, None, "{command}");
+        let is_rotated_again = command == "agent rotate bob";
+        assert_eq!(settled.signing_key != next, is_rotated_again, "{command}");
+        assert_eq!(world.speak().await.0, Exit::Ok, "{command}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ax_030_a_refused_rotation_loses_no_key() {
+    let world = World::start().await;
+    world.done("agent deactivate bob").await;
+    let old_key = world.bob().signing_key;
+    world.refused("agent rotate bob", "X811-1003").await;
+    assert_eq!(world.bob().signing_key, old_key);
+    world.done("agent reactivate bob").await;
+    world.done("agent rotate bob").await;
+    assert_ne!(world.bob().signing_key, old_key);
+}
