@@ -19,6 +19,7 @@ mod lifecycle;
 mod limits;
 mod metrics;
 mod reads;
+mod registry;
 mod repeats;
 mod signing;
 mod standing;
