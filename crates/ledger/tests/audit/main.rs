@@ -12,6 +12,7 @@ mod clean;
 mod flips;
 mod order;
 mod read_model;
+mod registry;
 mod rehashed;
 mod scene;
 mod unproven;
