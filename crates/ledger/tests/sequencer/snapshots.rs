@@ -7,7 +7,7 @@ use crate::picture::{Picture, replay};
 use std::sync::Arc;
 use x811_ledger::memory::MemoryReadModel;
 use x811_ledger::port::LedgerStore;
-use x811_ledger::snapshot::{self, Rejection, SaveFault, SnapshotStore};
+use x811_ledger::snapshot::{self, Rejection, SCHEMA, SaveFault, SnapshotStore};
 use x811_ledger::world::World;
 use x811_protocol::code::Code;
 use x811_protocol::time::TimestampMs;
@@ -163,11 +163,11 @@ async fn wrong_snapshots_are_found_and_ignored() {
     let (other, _) = with_history().await;
     let mut elsewhere = Ledgerbox::open().await;
     elsewhere.identity = Party::new(&SeededEntropy::new(98), now);
-    let schema = replaced(&good, b"\"schema\":1", b"\"schema\":0");
+    let older = older_schema(&good);
     assert!(is_used(&mut ledgerbox, size, good.clone()).await, "control");
     for (bytes, why) in [
         (planted, "signed by a stranger"),
-        (schema, "of an older program"),
+        (older, "of an older program"),
         (other.snapshot_now(), "of another history of the same name"),
         (good[..good.len() - 1].to_vec(), "cut off"),
         (good[..40].to_vec(), "cut off in the header"),
@@ -187,6 +187,23 @@ fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let at = bytes.windows(from.len()).position(|part| part == from);
     let at = at.expect("it is in the header");
     [&bytes[..at], to, &bytes[at + from.len()..]].concat()
+}
+
+/// As the program wrote it whose state had the form before this one.
+fn older_schema(bytes: &[u8]) -> Vec<u8> {
+    let [now, before] = [SCHEMA, SCHEMA - 1].map(|schema| format!("\"schema\":{schema}"));
+    replaced(bytes, now.as_bytes(), before.as_bytes())
+}
+
+#[tokio::test]
+async fn an_older_schema_is_named() {
+    let (ledgerbox, _) = with_history().await;
+    let older = older_schema(&ledgerbox.snapshot_now());
+    let rejection = snapshot::decode(&older, &ledgerbox.opened()).unwrap_err();
+    let Rejection::Version { format, schema } = rejection else {
+        panic!("{rejection}");
+    };
+    assert_eq!((format, schema), (snapshot::FORMAT, SCHEMA - 1));
 }
 
 #[tokio::test]
