@@ -8,16 +8,15 @@ mod args;
 mod effective;
 mod layers;
 mod settings;
+mod telemetry;
 mod value;
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::task::Poll;
 
 use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 use x811_server::{Running, ServerConfig, StartError};
 
 use crate::exit::Exit;
@@ -26,7 +25,7 @@ use crate::output::{Out, Report, Tone};
 pub(crate) use args::Args;
 use effective::Effective;
 use settings::Settings;
-use value::LogFormat;
+use telemetry::Telemetry;
 
 /// What is said once the ledger runs.
 #[derive(Debug, Serialize)]
@@ -91,8 +90,14 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         out.report(&Checked(effective.shown()));
         return Ok(Exit::Ok);
     }
-    log_to_stderr(effective.log_format, &effective.log_filter)?;
-    let config = effective.server;
+    let telemetry = Telemetry::start(&effective)?;
+    let ended = serve(effective.server, out).await;
+    telemetry.finish().await;
+    ended
+}
+
+/// Until it is asked to stop.
+async fn serve(config: ServerConfig, out: &mut Out) -> Result<Exit, Failure> {
     // Before anybody can know that there is something to stop.
     let mut asked = pin!(StopSignals::set().asked());
     let mut running = tokio::select! {
@@ -137,23 +142,6 @@ fn started(config: &ServerConfig, running: &Running) -> Started {
         confirmed_depth: config.network.confirmed_depth,
         starts_blind: running.starts_blind.clone(),
     }
-}
-
-/// Log lines go to standard error, so that standard output stays for people and programs.
-fn log_to_stderr(format: LogFormat, filter: &str) -> Result<(), Failure> {
-    let filter = EnvFilter::try_new(filter).map_err(|error| {
-        Failure::usage(&format!("the log filter cannot be read: {error}"))
-            .hint("give one such as `info` or `info,x811_watcher=debug`")
-    })?;
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr);
-    match format {
-        LogFormat::Text => lines.init(),
-        LogFormat::Json => lines.json().init(),
-    }
-    Ok(())
 }
 
 /// SIGINT and SIGTERM, caught. Where a handler could not be set the signal ends the process, which

@@ -44,3 +44,7 @@ pub mod submission;
 mod turn;
 mod watch;
 pub mod world;
+
+/// Target of the spans that follow a message: `submit`, `check`, `turn`, `commit`. Nobody listens
+/// unless told to, and then a span costs one comparison. They hold no agent's words.
+pub const SPANS: &str = "x811::span";

@@ -8,6 +8,8 @@ use axum::http::header::X_CONTENT_TYPE_OPTIONS;
 use axum::middleware::Next;
 use axum::response::Response;
 use std::sync::Arc;
+use tracing::Instrument as _;
+use x811_ledger::SPANS;
 use x811_ledger::clock::Clock;
 
 /// Logs a request once it is answered.
@@ -19,8 +21,16 @@ pub(crate) async fn log<C: Clock>(
     let begun_ms = app.clock.monotonic_ms();
     let method = request.method().clone();
     let path = request.extensions().get::<MatchedPath>().cloned();
-    let mut response = next.run(request).await;
     let path = path.as_ref().map_or("(unknown)", MatchedPath::as_str);
+    let span = tracing::debug_span!(
+        target: SPANS,
+        "request",
+        otel.kind = "server",
+        otel.name = %format_args!("{method} {path}"),
+        http.response.status_code = tracing::field::Empty,
+    );
+    let mut response = next.run(request).instrument(span.clone()).await;
+    span.record("http.response.status_code", response.status().as_u16());
     let (status, ms) = (
         response.status().as_u16(),
         app.clock.monotonic_ms().saturating_sub(begun_ms),

@@ -4,3 +4,4 @@ mod backup;
 mod doctor;
 mod place;
 mod status;
+mod traces;

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 
 use x811_protocol::did::Did;
 
-use super::settings::{Data, Limits, Log, Metrics, Network, Rules, Server, Settings, Windows};
+use super::settings::{
+    Data, Limits, Log, Metrics, Network, Rules, Server, Settings, Telemetry, Windows,
+};
 use super::value::{Address, Binding, LogFormat, Preset, Secret, Usdc, looks};
 
 /// Options of `x811 serve`.
@@ -44,6 +46,15 @@ pub(crate) struct Args {
     /// Which log lines are written, such as `info,x811_watcher=debug` (info)
     #[arg(long, env = "RUST_LOG", value_name = "FILTER")]
     log_filter: Option<String>,
+    /// OpenTelemetry collector that is sent spans over HTTP, such as http://127.0.0.1:4318; without
+    /// it there are none. It may hold a key, so it is never printed
+    #[arg(
+        long,
+        env = "X811_OTLP_ENDPOINT",
+        value_name = "URL",
+        hide_env_values = true
+    )]
+    otlp_endpoint: Option<Secret>,
 }
 
 /// Who is served.
@@ -180,6 +191,9 @@ impl From<Args> for Settings {
             },
             metrics: Metrics {
                 listen: args.http.metrics_listen,
+            },
+            telemetry: Telemetry {
+                otlp_endpoint: args.otlp_endpoint,
             },
         }
     }

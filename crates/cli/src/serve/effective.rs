@@ -22,6 +22,8 @@ pub(super) struct Effective {
     pub(super) server: ServerConfig,
     pub(super) log_format: LogFormat,
     pub(super) log_filter: String,
+    /// Where spans go.
+    pub(super) otlp_endpoint: Option<Secret>,
 }
 
 impl TryFrom<Settings> for Effective {
@@ -57,6 +59,7 @@ impl TryFrom<Settings> for Effective {
             server,
             log_format: given.log.format.unwrap_or(LogFormat::Text),
             log_filter: given.log.filter.unwrap_or_else(|| "info".to_owned()),
+            otlp_endpoint: given.telemetry.otlp_endpoint,
         })
     }
 }
@@ -82,7 +85,7 @@ impl Effective {
             },
             network: settings::Network {
                 preset: preset_of(network),
-                rpc_url: Some(Secret(HIDDEN.to_owned())),
+                rpc_url: Some(hidden()),
                 rpc_url_file: None,
                 name: Some(network.name.clone()),
                 chain_id: Some(network.chain_id.as_u64()),
@@ -108,8 +111,15 @@ impl Effective {
             metrics: settings::Metrics {
                 listen: server.metrics_listen,
             },
+            telemetry: settings::Telemetry {
+                otlp_endpoint: self.otlp_endpoint.as_ref().map(|_| hidden()),
+            },
         }
     }
+}
+
+fn hidden() -> Secret {
+    Secret(HIDDEN.to_owned())
 }
 
 fn network(given: settings::Network) -> Result<NetworkConfig, Failure> {

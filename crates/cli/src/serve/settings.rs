@@ -22,6 +22,7 @@ pub(super) struct Settings {
     pub(super) limits: Limits,
     pub(super) log: Log,
     pub(super) metrics: Metrics,
+    pub(super) telemetry: Telemetry,
 }
 
 /// `[server]`: HTTP.
@@ -109,4 +110,11 @@ pub(super) struct Log {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Metrics {
     pub(super) listen: Option<SocketAddr>,
+}
+
+/// `[telemetry]`: spans for a collector.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Telemetry {
+    pub(super) otlp_endpoint: Option<Secret>,
 }

@@ -1,6 +1,7 @@
 //! What a round looks up before it decides, and the decision of one item.
 
 use super::{Item, PATIENCE_MS, Sequencer};
+use crate::SPANS;
 use crate::answer::{Answer, Verdict};
 use crate::clock::Clock;
 use crate::draft::{Draft, FirstRequest};
@@ -32,6 +33,8 @@ const BUSY_RETRY_MS: u64 = 1_000;
 pub(super) struct Reply {
     pub(super) verdict: Verdict,
     pub(super) to: oneshot::Sender<Result<Answer, Refusal>>,
+    /// From the decision until it is durable.
+    pub(super) commit: tracing::Span,
 }
 
 /// X811-9001: the message waits no longer; it may be sent again as it is.
@@ -225,6 +228,7 @@ where
             Item::Message {
                 message,
                 queued_at_ms,
+                turn: waiting,
                 reply,
                 admitted: _admitted,
             } => {
@@ -236,7 +240,13 @@ where
                 }
                 match turn::take(draft, &message, lookups, now) {
                     Ok(verdict) => {
-                        replies.push(Reply { verdict, to: reply });
+                        let commit =
+                            tracing::debug_span!(target: SPANS, parent: &waiting, "commit");
+                        replies.push(Reply {
+                            verdict,
+                            to: reply,
+                            commit,
+                        });
                         None
                     }
                     Err(fault) => {

@@ -156,7 +156,13 @@ where
     }
 
     async fn answer(&self, replies: Vec<Reply>, answers: &[Accepted]) {
-        for Reply { verdict, to } in replies {
+        for Reply {
+            verdict,
+            to,
+            commit,
+        } in replies
+        {
+            drop(commit);
             let answer = self.resolve(verdict, answers).await;
             // A sender that is gone can ask again: the answer is in the log.
             let _ = to.send(answer);

@@ -3,6 +3,7 @@
 use super::Item;
 use super::admission::{Admission, Admitted};
 use super::batch::busy;
+use crate::SPANS;
 use crate::answer::Answer;
 use crate::clock::{Clock, LedgerClock};
 use crate::figures::Figures;
@@ -11,6 +12,7 @@ use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
+use tracing::Instrument as _;
 use x811_protocol::code::Code;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::evm::TxHash;
@@ -85,7 +87,8 @@ impl<S, R, C: Clock> Ledger<S, R, C> {
         bytes: impl AsRef<[u8]> + Send + 'static,
         may: impl FnOnce(&AcceptedHeader) -> Result<(), Refusal> + Send,
     ) -> Result<Answer, Refusal> {
-        let answer = self.receive(bytes, may).await;
+        let span = tracing::debug_span!(target: SPANS, "submit");
+        let answer = self.receive(bytes, may).instrument(span).await;
         self.figures.answered(&answer);
         answer
     }
@@ -99,7 +102,9 @@ impl<S, R, C: Clock> Ledger<S, R, C> {
         let (world, newest) = (self.world(), self.world.clone());
         let now = self.clock.now();
         let (checked, result) = oneshot::channel();
+        let check = tracing::debug_span!(target: SPANS, "check");
         rayon::spawn(move || {
+            let _check = check.entered();
             let mut received = submission::receive(bytes.as_ref(), &world, now);
             if submission::deserves_fresh_look(&received) {
                 let newest = newest.borrow().clone();
@@ -125,6 +130,7 @@ impl<S, R, C: Clock> Ledger<S, R, C> {
         let item = Item::Message {
             message: Box::new(message),
             queued_at_ms: self.clock.monotonic_ms(),
+            turn: tracing::debug_span!(target: SPANS, "turn"),
             reply,
             admitted,
         };

@@ -66,6 +66,8 @@ pub(crate) enum Item {
     Message {
         message: Box<Submission>,
         queued_at_ms: u64,
+        /// From queueing to the decision.
+        turn: tracing::Span,
         reply: oneshot::Sender<Result<Answer, Refusal>>,
         admitted: Admitted,
     },
