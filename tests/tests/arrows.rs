@@ -95,7 +95,7 @@ const LIBRARIES_AND_SERVER: &[&str] = &[
 /// External families that only these crates may name.
 const RESERVED: &[(&str, &[&str])] = &[
     ("alloy", &["x811-watcher", "x811-client", "x811-tests"]),
-    ("sqlx", &["x811-store"]),
+    ("sqlx", &["x811-store", "x811-tests"]),
 ];
 
 #[test]
