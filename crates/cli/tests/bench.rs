@@ -7,7 +7,8 @@
 )]
 
 use serde_json::Value;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// Runs a benchmark and gives what it printed.
@@ -150,4 +151,38 @@ fn people_get_a_table_and_what_bounds_it() {
         assert!(text.contains("raw verify_strict"), "{text}");
         assert!(text.lines().last().unwrap().starts_with("bound"), "{text}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_benchmark_and_what_it_made() {
+    for line in ["http --messages 20000", "growth --stored 20000"] {
+        let folder = TempDir::new().unwrap();
+        let mut process = Command::new(env!("CARGO_BIN_EXE_x811"))
+            .arg("bench")
+            .args(line.split(' '))
+            .arg("--dir")
+            .arg(folder.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        while !has_ledger(folder.path()) {
+            assert_eq!(process.try_wait().unwrap(), None, "bench {line} runs on");
+            std::thread::yield_now();
+        }
+        let pid = process.id().to_string();
+        let signalled = Command::new("kill").args(["-INT", &pid]).status();
+        assert!(signalled.unwrap().success());
+        assert_eq!(process.wait().unwrap().code(), Some(130), "bench {line}");
+        let left = folder.path().read_dir().unwrap().count();
+        assert_eq!(left, 0, "bench {line} leaves its directories behind");
+    }
+}
+
+/// Whether a ledger was made in a directory of `folder`, or one below.
+#[cfg(unix)]
+fn has_ledger(folder: &Path) -> bool {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    let mut paths = entries.map(|entry| entry.path());
+    paths.any(|path| path.ends_with("ledger.db") || has_ledger(&path))
 }

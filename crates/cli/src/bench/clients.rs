@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::broken;
@@ -13,12 +14,12 @@ use crate::failure::Failure;
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// How a ledger answers; whatever else it may say ends the benchmark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// Durable.
     Accepted,
-    /// X811-9001: not now, but the same bytes may come again.
-    Busy,
+    /// X811-9001, and why: not now, but the same bytes may come again.
+    Busy(String),
 }
 
 /// One client's way to the ledger.
@@ -38,14 +39,38 @@ pub(super) trait Sender: Send + 'static {
 pub(super) struct Answered {
     /// Of each accepted message the time from its first sending to the answer, in microseconds.
     pub(super) latencies_us: Vec<u32>,
-    /// How often a message had to be sent again.
-    pub(super) retried: u64,
+    pub(super) retries: Retries,
+}
+
+/// How often a message had to be sent again.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Retries {
+    retried: u64,
+    /// Why, the first time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retried_because: Option<String>,
 }
 
 impl Answered {
     pub(super) fn add(&mut self, more: Answered) {
         self.latencies_us.extend(more.latencies_us);
-        self.retried += more.retried;
+        self.retries.retried += more.retries.retried;
+        let because = &mut self.retries.retried_because;
+        *because = because.take().or(more.retries.retried_because);
+    }
+}
+
+impl Retries {
+    fn add(&mut self, because: String) {
+        self.retried += 1;
+        self.retried_because.get_or_insert(because);
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let because = self.retried_because.as_ref();
+        let because = because.map_or_else(String::new, |because| format!(" ({because})"));
+        format!("{}{because}", self.retried)
     }
 }
 
@@ -89,8 +114,8 @@ async fn client<S: Sender>(
         };
         for message in conversation {
             let sent = now();
-            while sender.send(&message).await? == Outcome::Busy {
-                answered.retried += 1;
+            while let Outcome::Busy(why) = sender.send(&message).await? {
+                answered.retries.add(why);
                 tokio::time::sleep(retry_after).await;
             }
             let us = u32::try_from(sent.elapsed().as_micros());
@@ -115,7 +140,7 @@ mod tests {
         async fn send(&mut self, message: &u8) -> Result<Outcome, Failure> {
             self.tried = !self.tried;
             if self.tried {
-                return Ok(Outcome::Busy);
+                return Ok(Outcome::Busy(format!("not {message}")));
             }
             self.taken.lock().unwrap().push(*message);
             Ok(Outcome::Accepted)
@@ -134,6 +159,7 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(*taken.lock().unwrap(), [1, 2, 3, 4]);
-        assert_eq!((answered.latencies_us.len(), answered.retried), (4, 4));
+        assert_eq!(answered.latencies_us.len(), 4);
+        assert_eq!(answered.retries.text(), "4 (not 1)");
     }
 }

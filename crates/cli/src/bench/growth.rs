@@ -9,6 +9,7 @@
 use serde::Serialize;
 use std::path::Path;
 
+use super::clients::Retries;
 use super::cpu::Stopwatch;
 use super::figures::{Latency, Rate, thousands};
 use super::history::{History, PastClock, register};
@@ -145,7 +146,8 @@ struct Side {
     ratio_to_limit: f64,
     ingest: Rate,
     latency: Latency,
-    retried: u64,
+    #[serde(flatten)]
+    retries: Retries,
 }
 
 impl From<Sum> for Side {
@@ -155,7 +157,7 @@ impl From<Sum> for Side {
             ratio_to_limit: sum.ratio(),
             ingest: sum.rate,
             latency: sum.latency,
-            retried: sum.retried,
+            retries: sum.retries,
         }
     }
 }
@@ -167,7 +169,7 @@ impl Side {
             thousands(self.ingest.per_second),
             format!("{:.2}", self.ratio_to_limit),
             self.latency.text(),
-            self.retried.to_string(),
+            self.retries.text(),
         ]
     }
 }

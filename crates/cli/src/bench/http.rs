@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::net::SocketAddr;
 
 use super::Common;
-use super::clients;
+use super::clients::{self, Retries};
 use super::cpu::{Elapsed, Stopwatch};
 use super::figures::{Latency, Rate, thousands};
 use super::ledger::NETWORK;
@@ -126,7 +126,7 @@ impl<'a> Load<'a> {
             http: sum.rate,
             latency: sum.latency,
             connections,
-            retried: sum.retried,
+            retries: sum.retries,
         }
     }
 }
@@ -155,8 +155,9 @@ struct Measured {
     client_cpu_us_each: Option<f64>,
     latency: Latency,
     connections: usize,
-    /// Requests that were answered 429 or 503 and sent again.
-    retried: u64,
+    /// Requests that were answered 429 or 503.
+    #[serde(flatten)]
+    retries: Retries,
 }
 
 impl Report for Measured {
@@ -184,10 +185,10 @@ impl Report for Measured {
             (
                 "answers",
                 format!(
-                    "{}, {} connections, {} told to send again",
+                    "{}, {} connections, sent again: {}",
                     self.latency.text(),
                     self.connections,
-                    self.retried
+                    self.retries.text()
                 ),
             ),
         ]);

@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::Common;
+use super::clients::Retries;
 use super::cpu::Stopwatch;
 use super::figures::{Latency, Rate, thousands};
 use super::ledger::{BenchLedger, NETWORK};
@@ -71,8 +72,9 @@ struct Measured {
     ratio: f64,
     latency: Latency,
     at_once: usize,
-    /// Messages that were told X811-9001 and sent again.
-    retried: u64,
+    /// Messages that were told X811-9001.
+    #[serde(flatten)]
+    retries: Retries,
     records: u64,
 }
 
@@ -86,7 +88,7 @@ impl Measured {
             ingest: sum.rate,
             latency: sum.latency,
             at_once,
-            retried: sum.retried,
+            retries: sum.retries,
             records,
         }
     }
@@ -104,10 +106,10 @@ impl Report for Measured {
             (
                 "answers",
                 format!(
-                    "{}, {} at once, {} told to send again",
+                    "{}, {} at once, sent again: {}",
                     self.latency.text(),
                     self.at_once,
-                    self.retried
+                    self.retries.text()
                 ),
             ),
             ("log", format!("{} records", thousands(self.records as f64))),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use x811_ledger::answer::Answer;
 use x811_ledger::clock::{Clock, SystemClock};
 use x811_ledger::sequencer::{self, Ledger, Opening, Stopped};
@@ -29,7 +29,8 @@ use crate::failure::Failure;
 /// A running ledger.
 pub(super) struct BenchLedger<C = SystemClock> {
     ledger: Ledger<SqliteStore, SqliteReadModel, C>,
-    task: JoinHandle<Result<(), Stopped>>,
+    /// Ends when it is dropped.
+    task: JoinSet<Result<(), Stopped>>,
     did: Did,
     store: Arc<SqliteStore>,
     rows: Arc<SqliteReadModel>,
@@ -116,9 +117,11 @@ impl<C: Clock> BenchLedger<C> {
             rows: rows_opened - store_opened,
             world: begin.elapsed() - rows_opened,
         };
+        let mut task = JoinSet::new();
+        task.spawn(sequencer.run());
         Ok(BenchLedger {
             ledger,
-            task: tokio::spawn(sequencer.run()),
+            task,
             did,
             store,
             rows,
@@ -169,20 +172,20 @@ impl<C: Clock> BenchLedger<C> {
     }
 
     /// Ends in order, with a snapshot if there are any.
-    pub(super) async fn close(self) -> Result<(), Failure> {
+    pub(super) async fn close(mut self) -> Result<(), Failure> {
         self.rows_caught_up().await?;
         drop(self.ledger);
-        self.task.await.map_err(broken)?.map_err(broken)?;
+        while let Some(ended) = self.task.join_next().await {
+            ended.map_err(broken)?.map_err(broken)?;
+        }
         closed(self.store, self.rows).await
     }
 
     /// Ends as a crash would: without a last snapshot.
-    pub(super) async fn crash(self) -> Result<(), Failure> {
+    pub(super) async fn crash(mut self) -> Result<(), Failure> {
         self.rows_caught_up().await?;
-        self.task.abort();
+        self.task.shutdown().await;
         drop(self.ledger);
-        // Cancelled, as asked.
-        let _ = self.task.await;
         closed(self.store, self.rows).await
     }
 }
@@ -208,7 +211,9 @@ impl<C: Clock> Sender for InProcess<C> {
         match self.0.submit(message.bytes.clone()).await {
             Ok(Answer::Accepted(_)) => Ok(Outcome::Accepted),
             Ok(Answer::Repeated(_)) => Err(broken("a new message was a repeat")),
-            Err(refusal) if refusal.code == Code::RateLimitExceeded => Ok(Outcome::Busy),
+            Err(refusal) if refusal.code == Code::RateLimitExceeded => {
+                Ok(Outcome::Busy(refusal.message.to_string()))
+            }
             Err(refusal) => Err(broken(refusal.message)),
         }
     }

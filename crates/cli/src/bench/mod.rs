@@ -20,11 +20,11 @@ mod restart;
 mod traffic;
 mod turns;
 
-use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fs, io, thread};
 
 use clap::Subcommand;
-use tempfile::TempDir;
 use x811_ledger::clock::{Clock as _, SystemClock};
 use x811_protocol::time::TimestampMs;
 
@@ -32,6 +32,10 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
 use crate::serve::StopSignals;
+
+/// How often a directory is tried to be removed, and how long after each other.
+const REMOVALS: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// What is measured.
 #[derive(Debug, Subcommand)]
@@ -85,15 +89,37 @@ impl Common {
         usize::from(self.agents)
     }
 
-    /// A directory that goes when it is dropped.
-    fn directory(&self) -> Result<TempDir, Failure> {
+    fn directory(&self) -> Result<Directory, Failure> {
         let mut named = tempfile::Builder::new();
         named.prefix("x811-bench-");
         let made = match &self.dir {
             Some(parent) => named.tempdir_in(parent),
             None => named.tempdir(),
         };
-        made.map_err(|error| unusable(&error))
+        made.map(|made| Directory(made.keep()))
+            .map_err(|error| unusable(&error))
+    }
+}
+
+/// A directory that goes when it is dropped, also when a ledger that was broken off is still
+/// writing its last there.
+#[derive(Debug)]
+struct Directory(PathBuf);
+
+impl Directory {
+    fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        for _ in 0..REMOVALS {
+            match fs::remove_dir_all(&self.0) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => thread::sleep(PAUSE),
+                Ok(()) | Err(_) => return,
+            }
+        }
     }
 }
 

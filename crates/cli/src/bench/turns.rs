@@ -1,6 +1,6 @@
 //! Turns of the limit and of what is measured: noise of the machine falls on both.
 
-use super::clients::Answered;
+use super::clients::{Answered, Retries};
 use super::cpu::Elapsed;
 use super::figures::{Latency, Rate};
 use super::limit::Limit;
@@ -24,7 +24,7 @@ pub(super) struct Sum {
     pub(super) limit_per_second: f64,
     pub(super) rate: Rate,
     pub(super) latency: Latency,
-    pub(super) retried: u64,
+    pub(super) retries: Retries,
 }
 
 impl Turns {
@@ -46,7 +46,7 @@ impl Turns {
             limit_per_second: self.limit.per_second(),
             rate: Rate::of(accepted, self.elapsed),
             latency: Latency::of(self.answered.latencies_us),
-            retried: self.answered.retried,
+            retries: self.answered.retries,
         }
     }
 }

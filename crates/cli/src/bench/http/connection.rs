@@ -73,9 +73,11 @@ impl Sender for Connection {
     async fn send(&mut self, message: &Request) -> Result<Outcome, Failure> {
         match self.exchange(message).await? {
             (202, _) => Ok(Outcome::Accepted),
-            (429 | 503, _) => Ok(Outcome::Busy),
             (status, body) => {
                 let body = String::from_utf8_lossy(body);
+                if matches!(status, 429 | 503) {
+                    return Ok(Outcome::Busy(body.into_owned()));
+                }
                 Err(broken(format_args!("the server answered {status}: {body}")))
             }
         }

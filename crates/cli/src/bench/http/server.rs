@@ -125,6 +125,8 @@ fn command(directory: &Path, connections: usize) -> Result<Command, Failure> {
         .arg(directory.join("checkpoint"))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
+        // Ctrl-C is for this process, which then ends the other one.
+        .process_group(0)
         .kill_on_drop(true);
     Ok(command)
 }
