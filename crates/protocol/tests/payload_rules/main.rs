@@ -15,6 +15,7 @@ mod payment;
 mod registration;
 mod request;
 mod result;
+mod rotation;
 
 use serde_json::{Map, Value};
 use x811_protocol::code::Code;
