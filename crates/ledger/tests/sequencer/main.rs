@@ -31,6 +31,7 @@ mod pressure;
 mod quotas;
 mod random;
 mod registry;
+mod registry_random;
 mod routing;
 mod settlement;
 mod snapshots;
