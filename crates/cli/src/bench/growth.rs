@@ -33,8 +33,8 @@ const APART_MS: u64 = 50;
 pub(crate) struct Args {
     #[command(flatten)]
     common: Common,
-    /// Finished interactions that one of the ledgers holds before; with 1000000, filling takes
-    /// minutes
+    /// Finished interactions that one of the ledgers holds before; 1000000 of them take minutes to
+    /// make, and 13 GB on the disk
     #[arg(long, value_name = "COUNT", default_value_t = 100_000)]
     stored: usize,
     /// About how many envelopes are sent to each ledger

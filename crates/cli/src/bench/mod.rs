@@ -4,6 +4,14 @@
 //! cores, measured in turns with the benchmark itself: absolute numbers of one machine say nothing
 //! on another (design, section 9). All of it runs on directories of its own, never on a ledger that
 //! somebody uses.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `ingest`, `http`, `audit`, `growth`, `restart` | one benchmark each |
+//! | `traffic`, `history` | what is sent, and what a ledger holds before |
+//! | `ledger`, `clients` | a ledger in this process, and who talks to one |
+//! | `limit`, `turns` | the limit, and turns of it with something else |
+//! | `cpu`, `memory`, `figures` | what is read off, and how it is printed |
 
 mod audit;
 mod clients;
