@@ -5,6 +5,7 @@
     reason = "a harness stops the test at once, and the message names what was missing"
 )]
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -101,6 +102,22 @@ impl Server {
     /// # Panics
     /// When the binary cannot be run at all.
     pub fn start(data_dir: &Path, more: &[&str]) -> Result<Server, Finished> {
+        Server::spawn(data_dir, more, Stdio::piped())
+    }
+
+    /// The same, with its log lines in the file `log`.
+    ///
+    /// # Errors
+    /// How it ended, when it did not start.
+    ///
+    /// # Panics
+    /// When the binary cannot be run at all, or the file cannot be made.
+    pub fn start_logged(data_dir: &Path, more: &[&str], log: &Path) -> Result<Server, Finished> {
+        let log = File::create(log).expect("the log file can be made");
+        Server::spawn(data_dir, more, Stdio::from(log))
+    }
+
+    fn spawn(data_dir: &Path, more: &[&str], stderr: Stdio) -> Result<Server, Finished> {
         let mut process = Command::new(x811())
             .args(["serve", "--listen", "127.0.0.1:0"])
             .arg("--data-dir")
@@ -108,7 +125,7 @@ impl Server {
             .args(more)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(stderr)
             .spawn()
             .expect("the binary starts");
         let stdout = process.stdout.take().expect("stdout is piped");
@@ -119,8 +136,9 @@ impl Server {
             said.push('\n');
             if let Some(url) = url_in(&line) {
                 // Both pipes are read to their end, or the server would stop writing.
-                let mut stderr = process.stderr.take().expect("stderr is piped");
-                std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+                if let Some(mut stderr) = process.stderr.take() {
+                    std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+                }
                 std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
                 return Ok(Server { process, url });
             }

@@ -3,5 +3,6 @@
 mod backup;
 mod doctor;
 mod place;
+mod secrets;
 mod status;
 mod traces;
