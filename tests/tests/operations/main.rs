@@ -4,5 +4,6 @@ mod backup;
 mod doctor;
 mod place;
 mod secrets;
+mod settings;
 mod status;
 mod traces;

@@ -49,6 +49,8 @@ fn nothing_secret_and_nothing_a_terminal_obeys_is_logged() {
         let metrics = ask(&metrics_at, "GET /metrics HTTP/1.1");
         server.stop();
         let logged = std::fs::read_to_string(&log).unwrap();
+        // The endpoint was asked, and what it said is known.
+        assert!(logged.contains("HTTP status 401"), "{format}: {logged}");
         assert!(
             logged.contains("TRACE") && logged.contains("answered"),
             "{format}"

@@ -6,11 +6,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use x811_protocol::did::Did;
+use x811_protocol::parameters::Leniency;
 
 use super::settings::{
-    Data, Limits, Log, Metrics, Network, Rules, Server, Settings, Telemetry, Windows,
+    Data, Limits, Log, Metrics, Network, Rates, Rules, Server, Settings, Telemetry, Windows,
 };
-use super::value::{Address, Binding, LogFormat, Preset, Secret, Usdc, looks};
+use super::value::{Address, Binding, Block, LogFormat, Preset, Secret, Usdc, leniency, looks};
 
 /// Options of `x811 serve`.
 #[derive(Debug, clap::Args)]
@@ -40,6 +41,10 @@ pub(crate) struct Args {
     /// Whether a payer must be a wallet bound to the initiator (wallet); `unchecked` is for tests
     #[arg(long, env = "X811_PAYER_BINDING", value_enum)]
     payer_binding: Option<Binding>,
+    /// A check that is relaxed: uuids (any UUID as id and nonce), addresses (no EIP-55 checksum);
+    /// once for each, or with commas
+    #[arg(long, env = "X811_LENIENT", value_name = "CHECK", value_delimiter = ',', value_parser = leniency)]
+    lenient: Option<Vec<Leniency>>,
     /// How log lines look (text)
     #[arg(long, env = "X811_LOG_FORMAT", value_enum)]
     log_format: Option<LogFormat>,
@@ -74,6 +79,25 @@ struct HttpArgs {
         default_missing_value = "true"
     )]
     open_reads: Option<bool>,
+    /// Proxy, or network of proxies, whose X-Forwarded-For is believed (this machine); once for
+    /// each, or with commas
+    #[arg(
+        long = "trusted-proxy",
+        env = "X811_TRUSTED_PROXIES",
+        value_name = "ADDR[/BITS]",
+        value_delimiter = ','
+    )]
+    trusted_proxies: Option<Vec<Block>>,
+    /// Limit requests from this machine too
+    #[arg(
+        long,
+        env = "X811_LIMIT_LOOPBACK",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    limit_loopback: Option<bool>,
     /// Address for GET /metrics alone; without it there are none
     #[arg(long, env = "X811_METRICS_LISTEN", value_name = "ADDR")]
     metrics_listen: Option<SocketAddr>,
@@ -183,8 +207,14 @@ impl From<Args> for Settings {
             windows: args.windows.into(),
             rules: Rules {
                 payer_binding: args.payer_binding,
+                lenient: args.lenient,
             },
             limits: Limits::default(),
+            rates: Rates {
+                trusted_proxies: args.http.trusted_proxies,
+                limit_loopback: args.http.limit_loopback,
+                ..Rates::default()
+            },
             log: Log {
                 format: args.log_format,
                 filter: args.log_filter,

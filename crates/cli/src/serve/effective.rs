@@ -1,5 +1,7 @@
 //! From settings to what the server is started with, and back for whoever wants to see it.
 
+mod rates;
+
 use std::path::PathBuf;
 
 use x811_protocol::evm::ChainId;
@@ -53,8 +55,10 @@ impl TryFrom<Settings> for Effective {
             Binding::Unchecked => PayerBindingRule::Unchecked,
         });
         put(&mut server.payer_binding, binding);
+        put(&mut server.lenient, given.rules.lenient);
         windows(&mut server, &given.windows);
         limits(&mut server, &given.limits);
+        rates::apply(&mut server.rate_limits, given.rates);
         Ok(Effective {
             server,
             log_format: given.log.format.unwrap_or(LogFormat::Text),
@@ -102,8 +106,10 @@ impl Effective {
                     PayerBindingRule::Wallet => Binding::Wallet,
                     PayerBindingRule::Unchecked => Binding::Unchecked,
                 }),
+                lenient: Some(server.lenient.clone()),
             },
             limits: shown_limits(server),
+            rates: rates::shown(&server.rate_limits),
             log: settings::Log {
                 format: Some(self.log_format),
                 filter: Some(self.log_filter.clone()),
@@ -202,6 +208,10 @@ fn limits(server: &mut ServerConfig, given: &settings::Limits) {
     let hashes = given.hashes_per_interaction;
     put(&mut limits.hashes_per_interaction, hashes);
     put(&mut limits.pending_look_ms, given.pending_look_ms);
+    put(&mut limits.open_per_initiator, given.open_per_initiator);
+    put(&mut limits.open_per_pair, given.open_per_pair);
+    put(&mut limits.body_bytes_per_day, given.body_bytes_per_day);
+    put(&mut limits.refusals_per_window, given.refusals_per_window);
 }
 
 fn shown_windows(server: &ServerConfig) -> settings::Windows {
@@ -227,6 +237,10 @@ fn shown_limits(server: &ServerConfig) -> settings::Limits {
         offer_min_live_ms: Some(limits.offer_min_live_ms),
         hashes_per_interaction: Some(limits.hashes_per_interaction),
         pending_look_ms: Some(limits.pending_look_ms),
+        open_per_initiator: Some(limits.open_per_initiator),
+        open_per_pair: Some(limits.open_per_pair),
+        body_bytes_per_day: Some(limits.body_bytes_per_day),
+        refusals_per_window: Some(limits.refusals_per_window),
     }
 }
 

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use x811_protocol::did::Did;
 
-use super::value::{Address, Binding, LogFormat, Preset, Secret, Usdc};
+use x811_protocol::parameters::Leniency;
+
+use super::value::{Address, Binding, Block, LogFormat, Preset, Secret, Usdc};
 
 /// One layer of configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -20,6 +22,7 @@ pub(super) struct Settings {
     pub(super) windows: Windows,
     pub(super) rules: Rules,
     pub(super) limits: Limits,
+    pub(super) rates: Rates,
     pub(super) log: Log,
     pub(super) metrics: Metrics,
     pub(super) telemetry: Telemetry,
@@ -82,6 +85,7 @@ pub(super) struct Windows {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Rules {
     pub(super) payer_binding: Option<Binding>,
+    pub(super) lenient: Option<Vec<Leniency>>,
 }
 
 /// `[limits]`: limits that decide.
@@ -95,6 +99,26 @@ pub(super) struct Limits {
     pub(super) offer_min_live_ms: Option<u64>,
     pub(super) hashes_per_interaction: Option<u64>,
     pub(super) pending_look_ms: Option<u64>,
+    pub(super) open_per_initiator: Option<u64>,
+    pub(super) open_per_pair: Option<u64>,
+    pub(super) body_bytes_per_day: Option<u64>,
+    pub(super) refusals_per_window: Option<u64>,
+}
+
+/// `[rates]`: limits of this process, which decide nothing that is recorded.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Rates {
+    pub(super) requests_per_second_per_address: Option<u32>,
+    pub(super) burst_per_address: Option<u32>,
+    pub(super) requests_per_second_per_did: Option<u32>,
+    pub(super) burst_per_did: Option<u32>,
+    pub(super) registrations_per_address_per_hour: Option<u32>,
+    pub(super) long_polls_per_address: Option<u32>,
+    pub(super) long_polls_per_did: Option<u32>,
+    pub(super) body_bytes_per_address: Option<u64>,
+    pub(super) trusted_proxies: Option<Vec<Block>>,
+    pub(super) limit_loopback: Option<bool>,
 }
 
 /// `[log]`: the lines on standard error.

@@ -8,6 +8,8 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::money::MicroUsdc;
+use x811_protocol::parameters::Leniency;
+use x811_server::limits::{AddressBlock, NoAddressBlock};
 
 /// Which network payments are made on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -99,6 +101,35 @@ impl From<Usdc> for String {
     }
 }
 
+/// Addresses of a network, such as `10.0.0.0/8`, or one address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub(super) struct Block(pub(super) AddressBlock);
+
+impl FromStr for Block {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Block, String> {
+        text.parse()
+            .map(Block)
+            .map_err(|error: NoAddressBlock| error.to_string())
+    }
+}
+
+impl TryFrom<String> for Block {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Block, String> {
+        text.parse()
+    }
+}
+
+impl From<Block> for String {
+    fn from(block: Block) -> String {
+        block.0.to_string()
+    }
+}
+
 /// The address of an endpoint that may hold a key: shown to nobody.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -115,6 +146,15 @@ impl FromStr for Secret {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(hidden)")
+    }
+}
+
+/// A check that may be relaxed, by the name it has in a file.
+pub(super) fn leniency(text: &str) -> Result<Leniency, String> {
+    match text {
+        "uuids" => Ok(Leniency::Uuids),
+        "addresses" => Ok(Leniency::Addresses),
+        _ => Err("there are `uuids` and `addresses`".to_owned()),
     }
 }
 
