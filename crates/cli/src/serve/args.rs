@@ -39,23 +39,34 @@ pub(crate) struct Args {
     #[command(flatten)]
     windows: WindowArgs,
     /// Whether a payer must be a wallet bound to the initiator (wallet); `unchecked` is for tests
-    #[arg(long, env = "X811_PAYER_BINDING", value_enum)]
+    #[arg(long, env = "X811_PAYER_BINDING", help_heading = "Rules", value_enum)]
     payer_binding: Option<Binding>,
     /// A check that is relaxed: uuids (any UUID as id and nonce), addresses (no EIP-55 checksum);
     /// once for each, or with commas
-    #[arg(long, env = "X811_LENIENT", value_name = "CHECK", value_delimiter = ',', value_parser = leniency)]
+    #[arg(long, env = "X811_LENIENT", help_heading = "Rules", value_name = "CHECK", value_delimiter = ',', value_parser = leniency)]
     lenient: Option<Vec<Leniency>>,
     /// How log lines look (text)
-    #[arg(long, env = "X811_LOG_FORMAT", value_enum)]
+    #[arg(
+        long,
+        env = "X811_LOG_FORMAT",
+        help_heading = "Log and traces",
+        value_enum
+    )]
     log_format: Option<LogFormat>,
     /// Which log lines are written, such as `info,x811_watcher=debug` (info)
-    #[arg(long, env = "RUST_LOG", value_name = "FILTER")]
+    #[arg(
+        long,
+        env = "RUST_LOG",
+        help_heading = "Log and traces",
+        value_name = "FILTER"
+    )]
     log_filter: Option<String>,
     /// OpenTelemetry collector that is sent spans over HTTP, such as http://127.0.0.1:4318; without
     /// it there are none. It may hold a key, so it is never printed
     #[arg(
         long,
         env = "X811_OTLP_ENDPOINT",
+        help_heading = "Log and traces",
         value_name = "URL",
         hide_env_values = true
     )]
