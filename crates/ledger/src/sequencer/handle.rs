@@ -3,10 +3,12 @@
 use super::Item;
 use super::admission::{Admission, Admitted};
 use super::batch::busy;
+use super::repeat::Sent;
 use crate::SPANS;
 use crate::answer::Answer;
 use crate::clock::{Clock, LedgerClock};
 use crate::figures::Figures;
+use crate::port::LedgerStore;
 use crate::submission::{self, Submission};
 use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,7 +65,7 @@ impl<S, R, C> Clone for Ledger<S, R, C> {
     }
 }
 
-impl<S, R, C: Clock> Ledger<S, R, C> {
+impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
     /// Takes a message: `bytes` are an envelope, bare or as `{"envelope": …}`. The answer comes
     /// once it is durable.
     ///
@@ -106,22 +108,33 @@ impl<S, R, C: Clock> Ledger<S, R, C> {
         rayon::spawn(move || {
             let _check = check.entered();
             let mut received = submission::receive(bytes.as_ref(), &world, now);
+            let mut sent = None;
             if submission::deserves_fresh_look(&received) {
                 let newest = newest.borrow().clone();
                 if newest.head() != world.head() {
                     received = submission::receive(bytes.as_ref(), &newest, now);
                 }
+                sent = Sent::unverified(bytes.as_ref(), &newest);
             }
+            let checks = received.map(|message| (message, admitted));
             // The submitter may be gone; then nobody waits for the verdict.
-            let _ = checked.send(received.map(|message| (message, admitted)));
+            let _ = checked.send(checks.map_err(|refusal| (sent, refusal)));
         });
-        let (message, admitted) = result.await.map_err(|_| gone())??;
+        let (message, admitted) = match result.await.map_err(|_| gone())? {
+            Ok(checked) => checked,
+            Err((Some(sent), refusal)) => return Err(self.unless_repeated(sent, refusal).await),
+            Err((None, refusal)) => return Err(refusal),
+        };
+        let sent = Sent::of(&message.header);
         let id = message.header.id;
         let answer = match may(&message.header) {
             Ok(()) => self.take_turn(message, admitted).await,
             Err(refusal) => Err(refusal),
         };
-        answer.map_err(|refusal| refusal.related_to(id))
+        match answer {
+            Ok(answer) => Ok(answer),
+            Err(refusal) => Err(self.unless_repeated(sent, refusal).await.related_to(id)),
+        }
     }
 
     /// Queues an authentic message and waits for its answer.

@@ -12,6 +12,7 @@ mod handle;
 mod open;
 mod projector;
 mod rebuild;
+mod repeat;
 mod snapshots;
 
 pub use commit::Stopped;

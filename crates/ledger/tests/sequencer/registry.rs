@@ -380,6 +380,35 @@ async fn ae_087_a_repeated_status_message_gets_its_first_outcome() {
     }
 }
 
+/// Its key is gone by its own doing, so only its bytes tell that it was accepted.
+#[tokio::test]
+async fn ae_087_a_repeated_rotation_gets_its_first_outcome() {
+    let mut ledgerbox = Ledgerbox::open().await;
+    let party = ledgerbox.provider().await;
+    let renewed = with_new_key(&ledgerbox, &party);
+    let before = greeting(&ledgerbox, &party, &ledgerbox.identity);
+    ledgerbox.accept(&before).await;
+    let payload = rotation_payload(&ledgerbox, &party, &renewed);
+    let mut letter = ledgerbox.letter("x811.registry/rotate", &ledgerbox.identity, payload);
+    let message = party.seal(&letter);
+    let first = ledgerbox.accept(&message).await;
+    for again in ["at once", "after a restart"] {
+        let refusal = ledgerbox.refuse(&message).await;
+        assert_eq!(refusal.code, Code::NonceReplay, "{again}");
+        assert_eq!(refusal.related, Some(message.header.id), "{again}");
+        let details = refusal.details.unwrap();
+        assert_eq!(details["first"]["position"], json!(first.position));
+        assert_eq!(ledgerbox.code(&before).await, Code::NonceReplay, "{again}");
+        ledgerbox.restart().await;
+    }
+    letter.payload["unknown"] = json!(1);
+    let changed = party.seal(&letter);
+    assert_eq!(changed.header.id, message.header.id);
+    assert_eq!(ledgerbox.code(&changed).await, Code::SignatureInvalid);
+    let last = ledgerbox.records().await.pop().unwrap();
+    assert_ne!(last.event()["type"], "key_rotated", "nothing is done twice");
+}
+
 #[tokio::test]
 async fn ax_031_an_expiry_lies_ahead() {
     let ledgerbox = Ledgerbox::open().await;

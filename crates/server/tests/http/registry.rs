@@ -99,12 +99,16 @@ async fn ax_030_after_a_rotation_the_new_key_speaks_and_the_old_one_is_refused()
         "new_key": new_public,
         "proof": new_key.sign(text.as_bytes()),
     });
-    world.accept(&ask(&world, &agent, "rotate", payload)).await;
+    let rotate = ask(&world, &agent, "rotate", payload);
+    let accepted = world.accept(&rotate).await;
     assert_eq!(shown(&world, &agent).await["keys"], json!([replacement]));
     assert_eq!(did_document(&world, &agent).await.expect(200), document);
 
     let by_old_key = greeting(&world, &agent);
     world.post(by_old_key.json).await.refused(401, "X811-2003");
+    let again = world.post(rotate.json.clone()).await;
+    let first = again.refused(409, "X811-2001")["details"]["first"].clone();
+    assert_eq!(first["position"], accepted["position"], "a lost answer");
     agent.key = new_key;
     world.accept(&greeting(&world, &agent)).await;
 }
