@@ -100,13 +100,9 @@ impl Report for LocalAgents {
         for agent in &self.agents {
             out.heading(Tone::Plain, &agent.name);
             let not_registered = || "not registered yet".to_owned();
-            out.fields(&[
+            let mut fields = vec![
                 ("did", agent.did.to_string()),
                 ("signing key", format!("{} ({})", agent.key, agent.profile)),
-                (
-                    "next key",
-                    agent.next_key.clone().unwrap_or_else(|| "none".to_owned()),
-                ),
                 (
                     "wallet",
                     agent.wallet.clone().unwrap_or_else(|| "none".to_owned()),
@@ -118,7 +114,12 @@ impl Report for LocalAgents {
                         .map_or_else(not_registered, |did| did.to_string()),
                 ),
                 ("file", agent.file.clone()),
-            ]);
+            ];
+            if let Some(next) = &agent.next_key {
+                let next = format!("{next} (a rotation to it is not settled)");
+                fields.insert(2, ("next key", next));
+            }
+            out.fields(&fields);
         }
     }
 }

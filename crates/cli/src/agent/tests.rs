@@ -1,5 +1,8 @@
 //! The verbs as typed, against a ledger in this process.
 
+mod lossy;
+
+use std::net::SocketAddr;
 use std::path::Path;
 
 use clap::Parser;
@@ -40,9 +43,12 @@ impl World {
 
     /// Runs a command line with `--json`.
     async fn run(&self, line: &str) -> (Exit, Value) {
+        self.run_through(self.running.local_addr, line).await
+    }
+
+    async fn run_through(&self, address: SocketAddr, line: &str) -> (Exit, Value) {
         let words = format!(
-            "x811 {line} --json --ledger http://{} --home {}",
-            self.running.local_addr,
+            "x811 {line} --json --ledger http://{address} --home {}",
             self.home().path().display()
         );
         let cli = Cli::try_parse_from(words.split_whitespace()).unwrap();
@@ -243,6 +249,23 @@ async fn ax_030_a_crash_after_the_ledger_accepted_is_settled_by_the_next_command
         let is_rotated_again = command == "agent rotate bob";
         assert_eq!(settled.signing_key != next, is_rotated_again, "{command}");
         assert_eq!(world.speak().await.0, Exit::Ok, "{command}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ax_030_a_rotation_whose_answer_was_lost_is_done() {
+    // Sent again it gets its first outcome; if no answer ever comes, the registered key tells.
+    for (lost, is_told) in [(1, true), (4, false)] {
+        let world = World::start().await;
+        let old_key = world.bob().signing_key;
+        let address = lossy::losing_answers(world.running.local_addr, lost).await;
+        let (exit, rotated) = world.run_through(address, "agent rotate bob").await;
+        assert_eq!(exit, Exit::Ok, "{rotated}");
+        assert_eq!(rotated["position"].is_u64(), is_told, "{rotated}");
+        let bob = world.bob();
+        assert_ne!(bob.signing_key, old_key);
+        assert_eq!(bob.next_signing_key, None);
+        assert_eq!(world.shown().await["keys"], json!([bob.agent_key()]));
     }
 }
 
