@@ -23,6 +23,8 @@ fn nothing_secret_and_nothing_a_terminal_obeys_is_logged() {
         let place = Place::new();
         let endpoint = echo().replace("http://", &format!("http://{USER}:{PASSWORD}@"));
         let endpoint = format!("{endpoint}/v2/{KEY}?apikey={QUERY}");
+        // Nobody listens there, so it is tried again and again.
+        let collector = format!("http://{USER}:{PASSWORD}@127.0.0.1:1/{KEY}?apikey={QUERY}");
         let log = place.path("log");
         let metrics_at = free_address();
         let server = Server::start_logged(
@@ -34,6 +36,8 @@ fn nothing_secret_and_nothing_a_terminal_obeys_is_logged() {
                 "0x5FbDB2315678afecb367f032d93F642f64180aa3",
                 "--rpc-url",
                 &endpoint,
+                "--otlp-endpoint",
+                &collector,
                 "--metrics-listen",
                 metrics_at.trim_start_matches("http://"),
                 "--log-format",
@@ -49,6 +53,7 @@ fn nothing_secret_and_nothing_a_terminal_obeys_is_logged() {
         let metrics = ask(&metrics_at, "GET /metrics HTTP/1.1");
         server.stop();
         let logged = std::fs::read_to_string(&log).unwrap();
+        assert!(logged.contains("OTLP export exhausted retries"), "{format}");
         // The endpoint was asked, and what it said is known.
         assert!(logged.contains("HTTP status 401"), "{format}: {logged}");
         assert!(

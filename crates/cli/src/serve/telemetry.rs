@@ -10,7 +10,7 @@ use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SdkTracerProvider;
-use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::filter::{FilterExt as _, LevelFilter, Targets};
 use tracing_subscriber::layer::{Layer, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, fmt};
@@ -35,6 +35,7 @@ impl Telemetry {
             Failure::usage(&format!("the log filter cannot be read: {error}"))
                 .hint("give one such as `info` or `info,x811_watcher=debug`")
         })?;
+        let filter = filter.and(quiet());
         // Standard output stays for people and programs.
         let lines = fmt::layer()
             .with_ansi(std::io::stderr().is_terminal())
@@ -67,6 +68,14 @@ impl Telemetry {
             let _ = tokio::task::spawn_blocking(move || provider.shutdown()).await;
         }
     }
+}
+
+/// Whatever the operator asks for: below this, these quote the collector's whole address.
+fn quiet() -> Targets {
+    Targets::new()
+        .with_default(LevelFilter::TRACE)
+        .with_target("opentelemetry-otlp", LevelFilter::INFO)
+        .with_target("hyper_util::client::legacy::pool", LevelFilter::INFO)
 }
 
 fn provider(endpoint: &Secret) -> Result<SdkTracerProvider, Failure> {
