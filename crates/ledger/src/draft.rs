@@ -7,7 +7,7 @@ use crate::projection::Changes;
 use crate::sequencer::read_event;
 use crate::stream::Stream;
 use crate::world::{Fault, FirstAnswer, World};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use x811_eventlog::{MAX_BATCH_BYTES, Record};
 use x811_protocol::did::Did;
@@ -15,7 +15,7 @@ use x811_protocol::digest::Digest;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{Claim, EnvelopeAccepted, Event};
 use x811_protocol::facts::Facts;
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::interaction::{Interaction, State};
 use x811_protocol::kernel::{Illegal, Journal};
 use x811_protocol::time::TimestampMs;
@@ -36,6 +36,10 @@ pub(crate) struct Draft {
     answers: Vec<Accepted>,
     changes: Changes,
     idempotency: HashMap<Digest, FirstRequest>,
+    /// What the batch before this one adds to the indexes, while it is being written.
+    before: Option<Arc<Unwritten>>,
+    /// Envelopes of this batch that belong to no interaction.
+    outside_interactions: HashSet<EnvelopeId>,
     /// Senders of the messages in `commit.nonces`.
     refused: Vec<Did>,
     record_bytes: usize,
@@ -54,6 +58,24 @@ pub(crate) struct Decided {
     pub(crate) answers: Vec<Accepted>,
     /// What changes for readers.
     pub(crate) changes: Changes,
+    /// What it adds to the indexes.
+    pub(crate) unwritten: Unwritten,
+}
+
+/// What a batch adds to the indexes: until it is written, look-ups miss it.
+#[derive(Debug, Default)]
+pub(crate) struct Unwritten {
+    requests: HashMap<Digest, FirstRequest>,
+    claims: Vec<Claim>,
+    /// Envelopes that belong to no interaction.
+    outside_interactions: HashSet<EnvelopeId>,
+}
+
+impl Unwritten {
+    /// Whether the batch holds that envelope outside all interactions.
+    pub(crate) fn is_outside_interactions(&self, id: &EnvelopeId) -> bool {
+        self.outside_interactions.contains(id)
+    }
 }
 
 /// What is known of the first REQUEST under an idempotency key.
@@ -81,7 +103,8 @@ pub(crate) struct Savepoint {
 }
 
 impl Draft {
-    pub(crate) fn on(world: &World) -> Draft {
+    /// A batch on top of `world`, and of the batch `before` it that is still being written.
+    pub(crate) fn on(world: &World, before: Option<Arc<Unwritten>>) -> Draft {
         let expected_size = world.head().size;
         Draft {
             base: world.clone(),
@@ -93,6 +116,8 @@ impl Draft {
             answers: Vec::new(),
             changes: Changes::default(),
             idempotency: HashMap::new(),
+            before,
+            outside_interactions: HashSet::new(),
             refused: Vec::new(),
             record_bytes: 0,
             broken: None,
@@ -128,7 +153,7 @@ impl Draft {
 
     /// Goes back, by doing again what was done before the savepoint.
     pub(crate) fn restore(&mut self, savepoint: Savepoint) {
-        let mut again = Draft::on(&self.base);
+        let mut again = Draft::on(&self.base, self.before.take());
         // Heads are seen, not recorded.
         for head in self.world.heads() {
             again.world.saw_head(head);
@@ -168,7 +193,13 @@ impl Draft {
             return Err(fault);
         }
         self.commit.frontier = self.world.frontier().to_bytes();
+        let unwritten = Unwritten {
+            claims: self.commit.claims.iter().map(|(claim, _)| *claim).collect(),
+            requests: self.idempotency,
+            outside_interactions: self.outside_interactions,
+        };
         Ok(Decided {
+            unwritten,
             world: self.world,
             commit: self.commit,
             answers: self.answers,
@@ -232,6 +263,9 @@ impl Draft {
         let position = record.position();
         if let Some(envelope) = event.envelope() {
             self.commit.envelope_ids.push((envelope.id, position));
+            if !matches!(record.stream().parse(), Ok(Stream::Interaction(_))) {
+                self.outside_interactions.insert(envelope.id);
+            }
             if let Some(bytes) = body {
                 let body = Body {
                     position,
@@ -264,14 +298,17 @@ impl Draft {
         }
     }
 
-    /// The first REQUEST of this batch under an idempotency key.
+    /// The first REQUEST under an idempotency key, as far as it is not in the indexes yet.
     pub(crate) fn first_request(&self, tag: &Digest) -> Option<FirstRequest> {
-        self.idempotency.get(tag).copied()
+        let before = || self.before.as_ref()?.requests.get(tag);
+        self.idempotency.get(tag).or_else(before).copied()
     }
 
-    /// Transfers claimed by this batch.
+    /// Claimed transfers, as far as they are not in the indexes yet.
     pub(crate) fn claims(&self) -> impl Iterator<Item = Claim> {
-        self.commit.claims.iter().map(|(claim, _)| *claim)
+        let before = self.before.iter().flat_map(|before| &before.claims);
+        let own = self.commit.claims.iter().map(|(claim, _)| claim);
+        before.chain(own).copied()
     }
 
     /// Spends a nonce whose answer leaves no record.

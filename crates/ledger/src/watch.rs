@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn lc_1_a_faulty_interaction_is_undone_alone() {
         let world = World::empty();
-        let mut draft = Draft::on(&world);
+        let mut draft = Draft::on(&world, None);
         let now = TimestampMs::new(1_767_312_000_000);
         let id = InteractionId::from(EnvelopeId::from_parts(now.as_ms(), &[1; 10]));
         let network = Stream::Network("base".to_owned());

@@ -4,7 +4,7 @@ use super::{Item, PATIENCE_MS, Sequencer};
 use crate::SPANS;
 use crate::answer::{Answer, Verdict};
 use crate::clock::Clock;
-use crate::draft::{Draft, FirstRequest};
+use crate::draft::{Draft, FirstRequest, Unwritten};
 use crate::entropy::Entropy;
 use crate::notice::SignedNotice;
 use crate::port::LedgerStore;
@@ -56,10 +56,12 @@ pub(super) fn failed() -> Refusal {
     )
 }
 
-/// Everything the items need from the indexes, in a few queries.
+/// Everything the items need from the indexes, in a few queries; `before` is what the batch being
+/// written adds to them.
 pub(super) async fn look_up<S: LedgerStore>(
     store: &S,
     world: &World,
+    before: Option<&Unwritten>,
     items: impl IntoIterator<Item = &Item>,
 ) -> Result<Lookups, ReadError> {
     let mut wanted = Wanted::default();
@@ -73,6 +75,9 @@ pub(super) async fn look_up<S: LedgerStore>(
     if !wanted.ids.is_empty() {
         let positions = store.envelope_positions(&wanted.ids).await?;
         for id in wanted.errors_about {
+            if before.is_some_and(|before| before.is_outside_interactions(&id)) {
+                lookups.outside_interactions.insert(id);
+            }
             if let Some(position) = positions.get(&id)
                 && is_outside_interactions(store, *position).await?
             {

@@ -1,11 +1,12 @@
 //! From a draft to durable records, and from there to everybody who waits.
 
 use super::batch::{Reply, failed};
+use super::in_flight::{self, InFlight, Written};
 use super::projector::Batch;
 use super::{Sequencer, owed};
 use crate::answer::{Accepted, Answer, Verdict};
 use crate::clock::Clock;
-use crate::draft::{Decided, Draft};
+use crate::draft::Draft;
 use crate::entropy::Entropy;
 use crate::notice::Owed;
 use crate::port::{Commit, LedgerStore};
@@ -40,52 +41,79 @@ where
     C: Clock,
     E: Entropy,
 {
-    /// Makes the draft durable; on failure it is dropped whole and nobody is told of success.
-    pub(super) async fn commit(
+    /// Begins to make the draft durable, once the batch before it is. When that one fails, the
+    /// draft is dropped with it: it was decided on top of it.
+    pub(super) async fn send_off(
         &mut self,
         draft: Draft,
         replies: Vec<Reply>,
     ) -> Result<(), Stopped> {
         let is_empty = draft.is_empty();
-        let Decided {
-            world,
-            commit,
-            answers,
-            changes,
-        } = draft.finish().map_err(Stopped::Defect)?;
-        if !is_empty {
-            let begun_ms = self.clock.monotonic_ms();
-            match self.store.commit(commit.clone()).await {
-                Ok(_) => {}
-                Err(error) => match self.after_failure(error, &commit).await? {
-                    Outcome::Holds => {}
-                    Outcome::Nothing => {
-                        self.figures.failed_commits.add(1);
-                        self.notices_lost = true;
-                        self.away_since.get_or_insert(self.clock.now());
-                        refuse(replies);
-                        return Ok(());
-                    }
-                },
-            }
-            self.count(&commit.records, begun_ms);
-            self.set_readiness(|readiness| readiness.last_commit_failed = false);
-            self.away_since = None;
-            let batch = Batch {
-                old_size: self.world.head().size,
-                new_size: world.head().size,
-                changes,
-            };
-            self.publish(world);
-            self.answer(replies, &answers).await;
-            if batch.old_size < batch.new_size && self.projections.send(batch).await.is_err() {
-                return Err(Stopped::Projection);
+        let decided = draft.finish().map_err(Stopped::Defect)?;
+        if is_empty && replies.is_empty() {
+            match &mut self.in_flight {
+                Some(in_flight) => in_flight.follow(decided.world),
+                None => self.publish(decided.world),
             }
             return Ok(());
         }
-        self.publish(world);
-        self.answer(replies, &[]).await;
+        if !self.settle().await? {
+            refuse(replies);
+            return Ok(());
+        }
+        if is_empty {
+            self.publish(decided.world);
+            self.answer(replies, &[]).await;
+            return Ok(());
+        }
+        let begun_ms = self.clock.monotonic_ms();
+        self.in_flight = Some(InFlight::begin(&self.store, decided, replies, begun_ms));
         Ok(())
+    }
+
+    /// Waits for the batch that is being written, if one is, and publishes and answers it; `false`
+    /// when it failed: then it is dropped whole and nobody is told of success.
+    pub(super) async fn settle(&mut self) -> Result<bool, Stopped> {
+        if self.in_flight.is_some() {
+            in_flight::written(&mut self.in_flight).await;
+        }
+        let Some(in_flight) = self.in_flight.take() else {
+            return Ok(true);
+        };
+        let Written {
+            outcome,
+            commit,
+            world,
+            answers,
+            changes,
+            replies,
+            begun_ms,
+        } = in_flight.end();
+        if let Err(error) = outcome
+            && let Outcome::Nothing = self.after_failure(error, &commit).await?
+        {
+            self.figures.failed_commits.add(1);
+            self.notices_lost = true;
+            self.away_since.get_or_insert(self.clock.now());
+            refuse(replies);
+            return Ok(false);
+        }
+        self.count(&commit.records, begun_ms);
+        self.set_readiness(|readiness| readiness.last_commit_failed = false);
+        if commit.records.first().is_some_and(is_resumption) {
+            self.away_since = None;
+        }
+        let batch = Batch {
+            old_size: self.world.head().size,
+            new_size: world.head().size,
+            changes,
+        };
+        self.publish(world);
+        self.answer(replies, &answers).await;
+        if batch.old_size < batch.new_size && self.projections.send(batch).await.is_err() {
+            return Err(Stopped::Projection);
+        }
+        Ok(true)
     }
 
     async fn after_failure(&self, error: AppendError, commit: &Commit) -> Result<Outcome, Stopped> {
@@ -128,11 +156,8 @@ where
 
     fn publish(&mut self, world: World) {
         let known = self.world.head().size;
-        let owed: Vec<Owed> = world
-            .owed()
-            .filter(|(cause, _, _)| *cause >= known)
-            .map(owed)
-            .collect();
+        let mut owed: Vec<Owed> = world.owed_since(known).map(owed).collect();
+        owed.reverse();
         let changed = world.watched_revision() != self.world.watched_revision();
         self.world = world;
         if changed {
@@ -203,6 +228,10 @@ where
         let event = Event::from_value(record.event()).map_err(|_| failed())?;
         Accepted::from_record(&record, &event).ok_or_else(failed)
     }
+}
+
+fn is_resumption(record: &Record) -> bool {
+    record.event()["type"] == "ledger_resumed"
 }
 
 fn is_lapse(record: &Record) -> bool {

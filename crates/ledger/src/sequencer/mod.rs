@@ -9,6 +9,7 @@ mod admission;
 mod batch;
 mod commit;
 mod handle;
+mod in_flight;
 mod open;
 mod projector;
 mod rebuild;
@@ -32,6 +33,8 @@ use crate::submission::Submission;
 use crate::watch;
 use crate::world::World;
 use admission::Admitted;
+use batch::Reply;
+use in_flight::InFlight;
 use projector::Batch;
 use snapshots::Saver;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -54,6 +57,10 @@ const NOTICES_PER_ITEM: usize = 64;
 
 /// How long time alone waits to try again after a commit that failed.
 const RETRY_MS: u64 = 250;
+
+/// While a batch is being written, so many items are decided together for the next one: each time
+/// costs look-ups.
+const GATHERED_ITEMS: usize = 64;
 
 /// How often the ledger notes that it is up.
 const TICK_MS: u64 = 1_000;
@@ -85,7 +92,9 @@ pub struct Sequencer<S, C, E> {
     entropy: Arc<E>,
     notary: Arc<Notary>,
     saver: Saver,
+    /// The state after everything durable.
     world: World,
+    in_flight: Option<InFlight>,
     waiting: VecDeque<Item>,
     items: mpsc::Receiver<Item>,
     /// For the notary to send back what it signed.
@@ -121,8 +130,15 @@ where
         self.sign(owed);
         loop {
             if self.waiting.is_empty() && !self.wait().await {
+                self.settle().await?;
                 self.saver.finish(&self.world, self.clock.now()).await;
                 return Ok(());
+            }
+            if self.in_flight.as_ref().is_some_and(InFlight::is_written) {
+                self.settle().await?;
+                if self.waiting.is_empty() {
+                    continue;
+                }
             }
             self.take_what_is_there();
             self.round().await?;
@@ -131,10 +147,16 @@ where
         }
     }
 
-    /// Waits for an item or for something to be due; `false` when nobody is left to send any.
+    /// The state after the batch that is being written, if one is: what is decided next begins there.
+    fn tip(&self) -> &World {
+        self.in_flight.as_ref().map_or(&self.world, InFlight::world)
+    }
+
+    /// Waits for an item, for the batch being written, or for something to be due; `false` when
+    /// nobody is left to send any.
     async fn wait(&mut self) -> bool {
         let now = self.clock.now();
-        let due_ms = watch::next_due(&self.world)
+        let due_ms = watch::next_due(self.tip())
             .filter(|_| self.clock.is_settled())
             .map_or(u64::MAX, |due| due.since(now) + 1);
         let failing = {
@@ -151,6 +173,7 @@ where
                 }
                 None => false,
             },
+            () = in_flight::written(&mut self.in_flight) => true,
             () = self.clock.source().sleep_ms(due_ms.min(tick_ms)) => true,
         }
     }
@@ -163,50 +186,99 @@ where
         }
     }
 
-    /// One round: decide, commit, publish, answer.
+    /// One round: decide on top of what is being written, and send it off once that is durable.
     async fn round(&mut self) -> Result<(), Stopped> {
+        if self.away_since.is_some() {
+            self.settle().await?;
+        }
         if self.rows_are_stuck() {
             self.away_since.get_or_insert(self.clock.now());
             self.refuse_waiting("the rows for readers are too far behind");
             return Ok(());
         }
-        let mut draft = Draft::on(&self.world);
         let Some(gap_ms) = self.gap() else {
             self.refuse_waiting("the clock has jumped and is being checked");
             return Ok(());
         };
-        if gap_ms > 0 {
+        let before = self.in_flight.as_ref().map(InFlight::unwritten);
+        let mut draft = Draft::on(self.tip(), before);
+        if gap_ms == 0 {
+            self.away_since = None;
+        } else {
             let event = Event::LedgerResumed(LedgerResumed { gap_ms });
             draft
                 .append(&Stream::Ledger, event, None, self.clock.now())
                 .map_err(Stopped::Defect)?;
         }
-        let lookups = match batch::look_up(&*self.store, &self.world, &self.waiting).await {
+        let mut replies = Vec::new();
+        loop {
+            let has_time = self.gather().await;
+            self.decide_waiting(&mut draft, &mut replies).await;
+            if draft.is_full() || !has_time {
+                break;
+            }
+        }
+        // After the items: a message that finds a lapse is told its code.
+        self.lapse(&mut draft);
+        self.send_off(draft, replies).await
+    }
+
+    /// Decides what waits, as far as the batch has room for it.
+    async fn decide_waiting(&mut self, draft: &mut Draft, replies: &mut Vec<Reply>) {
+        let before = self.in_flight.as_ref().map(InFlight::unwritten);
+        let looked_up = batch::look_up(
+            &*self.store,
+            draft.world(),
+            before.as_deref(),
+            &self.waiting,
+        )
+        .await;
+        let lookups = match looked_up {
             Ok(lookups) => lookups,
             Err(error) => {
                 tracing::error!(%error, "the indexes cannot be read");
                 self.away_since.get_or_insert(self.clock.now());
                 self.refuse_waiting("the ledger cannot read its indexes");
-                return Ok(());
+                return;
             }
         };
-        let mut replies = Vec::new();
         while !draft.is_full()
             && let Some(item) = self.waiting.pop_front()
         {
-            if let Some(rest) = self.decide(&mut draft, item, &lookups, &mut replies) {
+            if let Some(rest) = self.decide(draft, item, &lookups, replies) {
                 self.waiting.push_front(rest);
             }
         }
-        // After the items: a message that finds a lapse is told its code.
-        self.lapse(&mut draft);
-        self.commit(draft, replies).await
+    }
+
+    /// While a batch is being written, waits for items worth deciding together; `false` once it is
+    /// written.
+    async fn gather(&mut self) -> bool {
+        while let Some(in_flight) = &self.in_flight
+            && !in_flight.is_written()
+            && self.waiting.len() < GATHERED_ITEMS
+        {
+            tokio::select! {
+                biased;
+                () = in_flight::written(&mut self.in_flight) => {}
+                item = self.items.recv() => match item {
+                    Some(item) => self.waiting.push_back(item),
+                    // Nobody is left to send any.
+                    None => in_flight::written(&mut self.in_flight).await,
+                },
+            }
+        }
+        self.take_what_is_there();
+        self.in_flight
+            .as_ref()
+            .is_some_and(|in_flight| !in_flight.is_written())
     }
 
     /// Whether the rows lag so far behind that one more commit would have to wait for them: then
     /// nothing is decided, so that who asks is answered, and the time counts as downtime.
     fn rows_are_stuck(&self) -> bool {
-        let stuck = self.projections.capacity() == 0 && !self.projections.is_closed();
+        let needed = usize::from(self.in_flight.is_some());
+        let stuck = self.projections.capacity() <= needed && !self.projections.is_closed();
         if stuck && !self.readiness.borrow().rows_stuck {
             tracing::error!("the rows for readers are too far behind: nothing is taken");
         }

@@ -213,6 +213,7 @@ where
         notary: Arc::new(notary),
         saver,
         world,
+        in_flight: None,
         waiting: VecDeque::new(),
         items: received,
         own_items: items.downgrade(),
@@ -278,7 +279,7 @@ async fn begin<S: LedgerStore>(
     parameters: Parameters,
     now: TimestampMs,
 ) -> Result<Draft, OpenError> {
-    let mut draft = Draft::on(world);
+    let mut draft = Draft::on(world, None);
     match world.identity() {
         None => {
             draft.append(&Stream::Ledger, Event::LedgerOpened(identity), None, now)?;

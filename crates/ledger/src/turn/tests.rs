@@ -46,7 +46,7 @@ fn envelope(from: u8, to: u8, serial: u8) -> SealedEnvelope {
 
 /// A ledger where agents 1 and 2 are registered.
 fn world() -> World {
-    let mut draft = Draft::on(&World::empty());
+    let mut draft = Draft::on(&World::empty(), None);
     let opened = LedgerOpened {
         log_id: did(9).uuid(),
         did: did(9),
@@ -97,7 +97,7 @@ fn overtaken_by(event: Option<Event>) -> (Draft, Verdict, Digest) {
     let world = world();
     let sealed = envelope(1, 2, 50);
     let message = receive(&sealed.json, &world, NOW).unwrap();
-    let mut draft = Draft::on(&world);
+    let mut draft = Draft::on(&world, None);
     if let Some(event) = event {
         append(&mut draft, &Stream::Agent(did(1)), event);
     }

@@ -257,6 +257,15 @@ impl World {
             .map(|((cause, to), notice)| (*cause, *to, notice))
     }
 
+    /// Those of records from `cause` on, the last first.
+    pub(crate) fn owed_since(&self, cause: u64) -> impl Iterator<Item = (u64, Did, &OwedNotice)> {
+        self.owed
+            .iter()
+            .rev()
+            .take_while(move |((known, _), _)| *known >= cause)
+            .map(|((cause, to), notice)| (*cause, *to, notice))
+    }
+
     /// How the first message with this nonce was answered, if it is still held.
     pub fn first_answer(&self, nonce_tag: &Digest) -> Option<FirstAnswer> {
         self.nonces.get(nonce_tag).copied()
