@@ -27,6 +27,7 @@ mod nonces;
 mod notices;
 mod party;
 mod picture;
+mod pipeline;
 mod pressure;
 mod quotas;
 mod random;
