@@ -2,12 +2,36 @@
 
 use crate::app::App;
 use crate::error::ApiError;
+use serde::Serialize;
 use serde_json::value::RawValue;
-use x811_eventlog::{EventLog as _, Record};
+use x811_eventlog::{EventLog as _, Hash, Record};
 use x811_ledger::clock::Clock;
 use x811_ledger::port::{Body, LedgerStore as _};
 use x811_protocol::envelope::wire_json;
 use x811_protocol::event::Event;
+
+/// A record of a stream, leaf and all.
+#[derive(Serialize)]
+pub(crate) struct ShownRecord {
+    position: u64,
+    record_hash: Hash,
+    recorded_at_ms: u64,
+    pub(crate) stream_seq: u64,
+    leaf: Box<RawValue>,
+}
+
+impl ShownRecord {
+    /// How `record` goes out.
+    pub(crate) fn of(record: &Record) -> Result<ShownRecord, ApiError> {
+        Ok(ShownRecord {
+            position: record.position(),
+            record_hash: record.hash(),
+            recorded_at_ms: record.recorded_at_ms(),
+            stream_seq: record.stream_seq(),
+            leaf: leaf(record)?,
+        })
+    }
+}
 
 /// The record at `position`, which has to exist.
 pub(crate) async fn record<C: Clock>(app: &App<C>, position: u64) -> Result<Record, ApiError> {
@@ -30,7 +54,7 @@ pub(crate) fn envelope(event: &Event, body: &Body) -> Result<Box<RawValue>, ApiE
 }
 
 /// The leaf of a record.
-pub(crate) fn leaf(record: &Record) -> Result<Box<RawValue>, ApiError> {
+fn leaf(record: &Record) -> Result<Box<RawValue>, ApiError> {
     verbatim(record.bytes().to_vec()).ok_or_else(|| ApiError::damaged(record.position()))
 }
 

@@ -32,6 +32,7 @@ const PAGE: &str = "/docs";
     components(schemas(
         schema::AcceptedAnswer,
         schema::AgentAnswer,
+        schema::AgentKeysAnswer,
         schema::AnyUuid,
         schema::CapturedEnvelope,
         schema::Decimal,

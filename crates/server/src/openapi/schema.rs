@@ -188,6 +188,20 @@ pub(crate) struct RegisteredKey {
     profile: String,
 }
 
+/// How an agent came by its keys.
+#[derive(ToSchema)]
+pub(crate) struct AgentKeysAnswer {
+    /// Its DID.
+    #[schema(value_type = DidText)]
+    did: String,
+    /// Its `agent_registered` and each `key_rotated`, in order.
+    #[schema(max_items = 200)]
+    records: Vec<HistoryRecord>,
+    /// The `after_seq` to go on with, while there are more.
+    #[schema(nullable = false)]
+    next: Option<u64>,
+}
+
 /// A DID document (W3C DID Core).
 #[derive(ToSchema)]
 pub(crate) struct DidDocument {

@@ -2,18 +2,15 @@
 
 use super::interaction::no_interaction;
 use crate::app::App;
-use crate::error::ApiError;
 use crate::extract::{Asked, Bounded, MAX_INTEGER, Named};
 use crate::openapi::Refused;
 use crate::openapi::schema::{HistoryAnswer, Uuid};
 use crate::signed_read::{ReadRefusal, Reader};
-use crate::stored;
+use crate::stored::{self, ShownRecord};
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use std::sync::Arc;
-use x811_eventlog::{Hash, Record};
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::stream::Stream;
@@ -36,19 +33,10 @@ pub(super) struct Question {
 #[derive(Serialize)]
 pub(super) struct History {
     interaction: InteractionId,
-    records: Vec<Shown>,
+    records: Vec<ShownRecord>,
     /// The `after_seq` to go on with, while there are more.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct Shown {
-    position: u64,
-    record_hash: Hash,
-    recorded_at_ms: u64,
-    stream_seq: u64,
-    leaf: Box<RawValue>,
 }
 
 /// 200, or 404, also to those who are no party to it.
@@ -94,22 +82,12 @@ pub(super) async fn handle<C: Clock>(
     positions.truncate(limit);
     let mut records = Vec::with_capacity(positions.len());
     for position in positions {
-        records.push(shown(&stored::record(&app, position).await?)?);
+        records.push(ShownRecord::of(&stored::record(&app, position).await?)?);
     }
-    let last = records.last().map(|record: &Shown| record.stream_seq);
+    let last = records.last().map(|record: &ShownRecord| record.stream_seq);
     Ok(Json(History {
         interaction: id,
         records,
         next: last.filter(|_| has_more),
     }))
-}
-
-fn shown(record: &Record) -> Result<Shown, ApiError> {
-    Ok(Shown {
-        position: record.position(),
-        record_hash: record.hash(),
-        recorded_at_ms: record.recorded_at_ms(),
-        stream_seq: record.stream_seq(),
-        leaf: stored::leaf(record)?,
-    })
 }

@@ -5,6 +5,7 @@
 //! | `POST /api/v1/messages` | submit an envelope; registration is one too |
 //! | `GET /api/v1/agents/{uuid}` | a registered agent |
 //! | `GET /api/v1/agents/{uuid}/did` | its DID document |
+//! | `GET /api/v1/agents/{uuid}/keys` | the records that gave it its keys: `after_seq`, `limit` |
 //! | `GET /api/v1/messages/{uuid}` | *its inbox: `after`, `limit`, `wait_ms` |
 //! | `GET /api/v1/messages/by-id/{id}` | *an accepted envelope and its first answer |
 //! | `GET /api/v1/interactions/{id}` | *an interaction: `min_position` |
@@ -16,6 +17,7 @@
 //! The starred ones are others' business: see `signed_read`.
 
 mod agent;
+mod agent_keys;
 mod did_document;
 mod health;
 mod history;
@@ -44,6 +46,7 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<post_message::__path_handle>(post(post_message::handle::<C>))
         .add::<agent::__path_handle>(get(agent::handle::<C>))
         .add::<did_document::__path_handle>(get(did_document::handle::<C>))
+        .add::<agent_keys::__path_handle>(get(agent_keys::handle::<C>))
         .add::<well_known::__path_did>(get(well_known::did::<C>))
         .add::<well_known::__path_ledger>(get(well_known::ledger::<C>))
         .add::<health::__path_handle>(get(health::handle))

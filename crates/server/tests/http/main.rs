@@ -6,6 +6,7 @@
     reason = "what a test's own fixture lacks fails that test"
 )]
 
+mod agent_keys;
 mod agents;
 mod base;
 mod codes;

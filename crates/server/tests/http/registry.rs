@@ -14,6 +14,26 @@ fn ask(world: &World, agent: &Agent, verb: &str, payload: Value) -> SealedEnvelo
     agent.say(world, world.ledger(), &kind, payload)
 }
 
+/// The message that puts `new_key` in the place of the agent's, and what it registers.
+pub(crate) fn rotation(
+    world: &World,
+    agent: &Agent,
+    new_key: &SecretKey,
+) -> (SealedEnvelope, AgentKey) {
+    let (old_public, new_public) = (agent.key.public(), new_key.public());
+    let text = rotation_message(agent.did, world.ledger(), old_public, new_public);
+    let replacement = AgentKey {
+        key: new_public,
+        profile: Profile::Digest,
+    };
+    let payload = json!({
+        "document": DidDocument::build(agent.did, &[replacement], None),
+        "new_key": new_public,
+        "proof": new_key.sign(text.as_bytes()),
+    });
+    (ask(world, agent, "rotate", payload), replacement)
+}
+
 async fn did_document(world: &World, agent: &Agent) -> Reply {
     let path = format!("/api/v1/agents/{}/did", agent.uuid());
     world.get(&path).await
@@ -87,19 +107,8 @@ async fn ax_030_after_a_rotation_the_new_key_speaks_and_the_old_one_is_refused()
     let world = World::start().await;
     let mut agent = world.agent().await;
     let new_key = SecretKey::from_seed([0x5e; 32]);
-    let (old_public, new_public) = (agent.key.public(), new_key.public());
-    let text = rotation_message(agent.did, world.ledger(), old_public, new_public);
-    let replacement = AgentKey {
-        key: new_public,
-        profile: Profile::Digest,
-    };
+    let (rotate, replacement) = rotation(&world, &agent, &new_key);
     let document = DidDocument::build(agent.did, &[replacement], None);
-    let payload = json!({
-        "document": document,
-        "new_key": new_public,
-        "proof": new_key.sign(text.as_bytes()),
-    });
-    let rotate = ask(&world, &agent, "rotate", payload);
     let accepted = world.accept(&rotate).await;
     assert_eq!(shown(&world, &agent).await["keys"], json!([replacement]));
     assert_eq!(did_document(&world, &agent).await.expect(200), document);
