@@ -3,12 +3,14 @@
 //! Every call has a time limit. What may be lost on the way is sent again byte for byte: an envelope
 //! is accepted once, and its repeat is answered X811-2001 with the first outcome, which then counts
 //! as the answer. Whatever another agent said is believed only after its signature has been checked
-//! against that agent's DID document (AE-84, AX-45).
+//! against that agent's DID document (AE-84, AX-45), or, for what it said before it replaced a key,
+//! against the keys that lead to that document.
 
 mod answer;
 mod error;
 mod exchange;
 mod inbox;
+mod key_history;
 mod retry;
 mod sender;
 mod signed_get;
@@ -174,6 +176,7 @@ impl LedgerClient {
     /// or a record's hash is not that of its leaf; else as [`ClientError`] says.
     pub async fn history(&self, id: InteractionId) -> Result<Vec<HistoryRecord>, ClientError> {
         let text = id.to_string();
+        let stream = format!("interaction:{id}");
         let limit = HISTORY_PAGE.to_string();
         let mut records: Vec<HistoryRecord> = Vec::new();
         loop {
@@ -185,7 +188,10 @@ impl LedgerClient {
             let page: History = reply.await?.read()?;
             let ended = page.next.is_none() || page.records.is_empty();
             for record in page.records {
-                record.check(id, records.len() as u64)?;
+                record.check(&stream)?;
+                if record.stream_seq != records.len() as u64 {
+                    return Err(record.fault("it is not the next of this interaction"));
+                }
                 records.push(record);
             }
             if ended {
@@ -203,16 +209,15 @@ impl LedgerClient {
         let path = ["api", "v1", "messages", "by-id", &text];
         let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
         let found: answer::StoredMessage = reply.await?.read()?;
-        let envelope = self.verified(found.envelope.get().as_bytes()).await?;
+        let position = found.first.position;
+        let envelope = found.envelope.get().as_bytes();
+        let envelope = self.verified(envelope, position).await?;
         if envelope.header().id != id {
             return Err(ClientError::Untrusted {
                 cause: format!("it gave envelope {} for {id}", envelope.header().id),
             });
         }
-        Ok(Incoming {
-            position: found.first.position,
-            envelope,
-        })
+        Ok(Incoming { position, envelope })
     }
 
     async fn get(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Reply, ClientError> {

@@ -1,6 +1,7 @@
 //! The verbs as typed, against a ledger in this process.
 
 mod lossy;
+mod rotated;
 
 use std::net::SocketAddr;
 use std::path::Path;

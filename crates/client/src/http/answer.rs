@@ -246,27 +246,39 @@ impl HistoryRecord {
     }
 
     /// Holds the record against its own leaf: hash, place and stream.
-    pub(super) fn check(&self, id: InteractionId, expected_seq: u64) -> Result<(), ClientError> {
+    pub(super) fn check(&self, stream: &str) -> Result<(), ClientError> {
         let hash = Digest::of_parts(&[&[0], &to_canonical(&self.leaf)]);
-        let stream = format!("interaction:{id}");
         let is = |name: &str, value: Value| self.leaf.get(name) == Some(&value);
-        let fault = if hash != self.record_hash {
-            "its hash is not that of its leaf"
+        if hash != self.record_hash {
+            Err(self.fault("its hash is not that of its leaf"))
         } else if !is("position", self.position.into())
             || !is("stream_seq", self.stream_seq.into())
             || !is("recorded_at_ms", self.recorded_at_ms.as_ms().into())
         {
-            "its leaf says another place or time"
-        } else if !is("stream", stream.into()) || self.stream_seq != expected_seq {
-            "it is not the next of this interaction"
+            Err(self.fault("its leaf says another place or time"))
+        } else if !is("stream", stream.into()) {
+            Err(self.fault("it belongs somewhere else"))
         } else {
-            return Ok(());
-        };
-        let position = self.position;
-        Err(ClientError::Untrusted {
-            cause: format!("record {position}: {fault}"),
-        })
+            Ok(())
+        }
     }
+
+    /// That this record must not be believed.
+    pub(super) fn fault(&self, fault: &str) -> ClientError {
+        let position = self.position;
+        ClientError::Untrusted {
+            cause: format!("record {position}: {fault}"),
+        }
+    }
+}
+
+/// `GET /api/v1/agents/{uuid}/keys`.
+#[derive(Debug, Deserialize)]
+pub(super) struct AgentKeys {
+    pub(super) records: Vec<HistoryRecord>,
+    /// Present while there are more.
+    #[serde(default)]
+    pub(super) next: Option<u64>,
 }
 
 /// `GET /api/v1/messages/by-id/{id}`.

@@ -99,7 +99,7 @@ impl LedgerClient {
             next: page.next,
         };
         for Item { position, envelope } in page.messages {
-            match self.verified(envelope.get().as_bytes()).await {
+            match self.verified(envelope.get().as_bytes(), position).await {
                 Ok(envelope) if envelope.header().to != me => {
                     let cause = format!("it is addressed to {}", envelope.header().to);
                     sorted.unverified.push(Unverified { position, cause });

@@ -1,4 +1,7 @@
-//! Whose signature it is: the sender's keys, from its DID document (AE-84, AE-93, AX-29).
+//! Whose signature it is: the sender's keys, from its DID document (AE-84, AE-93, AX-29), and those
+//! it had before (ledger-contract.md section 4).
+
+use std::sync::Arc;
 
 use serde_json::Value;
 use x811_protocol::code::Code;
@@ -11,24 +14,48 @@ use x811_protocol::time::TimestampMs;
 use super::LedgerClient;
 use super::answer::AgentStatus;
 use super::error::ClientError;
+use super::key_history::KeyHistory;
 
 /// How long a document may be used without asking again (AE-93).
 const CACHED_MS: u64 = 300_000;
 
-/// An agent's keys as of a moment.
+/// What is known of an agent's keys as of a moment.
 #[derive(Debug, Clone)]
 pub(super) struct CachedKeys {
-    keys: Vec<AgentKey>,
+    present: Vec<AgentKey>,
     resolved_at: TimestampMs,
+    /// Read only once a message is by none of the present keys.
+    history: Option<CachedHistory>,
+}
+
+#[derive(Debug, Clone)]
+struct CachedHistory {
+    history: Arc<KeyHistory>,
+    read_at: TimestampMs,
+}
+
+impl CachedKeys {
+    /// The envelope, if one of the present keys signed it, or one that the sender had when the
+    /// ledger took it at `position`.
+    fn verify(&self, parsed: &ParsedEnvelope, position: u64) -> Option<VerifiedEnvelope> {
+        let history = self.history.as_ref().map(|cached| &*cached.history);
+        let then = history.map_or(&[][..], |history| history.keys_at(position));
+        let mut sets = [&self.present[..], then].into_iter();
+        sets.find_map(|keys| verify(parsed.clone(), keys).ok())
+    }
 }
 
 impl LedgerClient {
-    /// Reads an envelope that the ledger relays and checks its signature. Its age is not looked at:
-    /// that was the ledger's part (AX-45).
+    /// Reads an envelope that the ledger relays and took at `position`, and checks its signature by
+    /// the keys its sender had then. Its age is not looked at: that was the ledger's part (AX-45).
     ///
     /// # Errors
     /// [`ClientError::Untrusted`] when it is malformed or not signed by its sender.
-    pub async fn verified(&self, envelope: &[u8]) -> Result<VerifiedEnvelope, ClientError> {
+    pub async fn verified(
+        &self,
+        envelope: &[u8],
+        position: u64,
+    ) -> Result<VerifiedEnvelope, ClientError> {
         let rules = EnvelopeRules {
             lenient_ids: true,
             ..EnvelopeRules::default()
@@ -36,37 +63,89 @@ impl LedgerClient {
         let parsed = ParsedEnvelope::parse(envelope, &rules)
             .map_err(|refusal| untrusted(format!("an envelope is malformed: {refusal}")))?;
         let (id, from) = (parsed.header.id, parsed.header.from);
-        let unsigned = || untrusted(format!("envelope {id} is not signed by {from}"));
-        if let Some(keys) = self.cached_keys(from)
-            && let Ok(verified) = verify(parsed.clone(), &keys)
-        {
+        let cached = self.cached_keys(from);
+        let known = cached.as_ref();
+        if let Some(verified) = known.and_then(|keys| keys.verify(&parsed, position)) {
             return Ok(verified);
         }
         // Not known yet, or its key was replaced since (AX-29).
-        let keys = self.resolve_keys(from).await?;
-        verify(parsed, &keys).map_err(|_| unsigned())
+        let mut keys = self.resolve_keys(from, cached).await?;
+        if let Some(verified) = keys.verify(&parsed, position) {
+            return Ok(verified);
+        }
+        // Said before its key was replaced, or not by it.
+        if keys.history.is_none() {
+            keys = self.with_history(from, keys).await?;
+        }
+        let verified = keys.verify(&parsed, position);
+        verified.ok_or_else(|| untrusted(format!("envelope {id} is not signed by {from}")))
     }
 
-    fn cached_keys(&self, did: Did) -> Option<Vec<AgentKey>> {
+    fn cached_keys(&self, did: Did) -> Option<CachedKeys> {
         let cached = self.keys.lock().ok()?.get(&did)?.clone();
-        (self.clock.now().since(cached.resolved_at) <= CACHED_MS).then_some(cached.keys)
+        self.is_fresh(cached.resolved_at).then_some(cached)
     }
 
-    async fn resolve_keys(&self, did: Did) -> Result<Vec<AgentKey>, ClientError> {
-        let keys = match self.agent_keys(did).await {
+    fn is_fresh(&self, read_at: TimestampMs) -> bool {
+        self.clock.now().since(read_at) <= CACHED_MS
+    }
+
+    /// The present keys. While they are the same, a history read before still leads to them.
+    async fn resolve_keys(
+        &self,
+        did: Did,
+        before: Option<CachedKeys>,
+    ) -> Result<CachedKeys, ClientError> {
+        let present = match self.agent_keys(did).await {
             Err(ClientError::Refused(refused)) if refused.code == Code::DidNotFound => {
                 self.ledger_keys(did).await?
             }
             keys => keys?,
         };
-        let cached = CachedKeys {
-            keys: keys.clone(),
+        let before = before.and_then(|before| before.history);
+        let history = before
+            .filter(|cached| self.is_fresh(cached.read_at) && cached.history.leads_to(&present));
+        let resolved = CachedKeys {
+            present,
             resolved_at: self.clock.now(),
+            history,
         };
-        if let Ok(mut all) = self.keys.lock() {
-            all.insert(did, cached);
+        self.cache(did, &resolved);
+        Ok(resolved)
+    }
+
+    /// The same with the keys that led to the present ones; without, where the ledger shows none:
+    /// of itself, and in versions before it did.
+    async fn with_history(
+        &self,
+        did: Did,
+        mut keys: CachedKeys,
+    ) -> Result<CachedKeys, ClientError> {
+        let history = match self.key_history(did).await {
+            Err(ClientError::Refused(refused)) if refused.status == 404 => return Ok(keys),
+            history => history?,
+        };
+        if !history.leads_to(&keys.present) {
+            // Between the two answers a key may have been replaced.
+            keys = self.resolve_keys(did, None).await?;
         }
+        if !history.leads_to(&keys.present) {
+            return Err(untrusted(format!(
+                "the rotations of {did} do not lead to the keys of its document"
+            )));
+        }
+        keys.history = Some(CachedHistory {
+            history: Arc::new(history),
+            read_at: self.clock.now(),
+        });
+        self.cache(did, &keys);
         Ok(keys)
+    }
+
+    fn cache(&self, did: Did, keys: &CachedKeys) {
+        if let Ok(mut all) = self.keys.lock() {
+            all.insert(did, keys.clone());
+        }
     }
 
     /// The keys of the agent's document; the registry adds which profile each signs by (AX-23).

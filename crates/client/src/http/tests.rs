@@ -287,12 +287,15 @@ async fn ax_045_and_ae_084_an_inbox_gives_each_signed_message_once() {
     let [record, document] = keys_of(&world.alice);
     let [record_again, document_again] = keys_of(&world.alice);
     // Asked for once, and once more for the signature that does not hold (AX-29).
+    // Then for former keys, which this ledger does not show.
+    let not_shown = || Step::json(404, refusal(Code::InvalidStateTransition, Value::Null));
     let steps = vec![
         page(&envelopes),
         record,
         document,
         record_again,
         document_again,
+        not_shown(),
     ];
     let (base, ledger) = scripted_ledger(steps).await;
     let request = InboxRequest {
@@ -328,7 +331,11 @@ async fn ax_032_the_ledgers_own_notices_are_checked_with_its_document() {
     let key = world.alice.agent_key();
     let document = Step::json(200, DidDocument::build(world.alice.did, &[key], None));
     let (base, _) = scripted_ledger(vec![unknown, document]).await;
-    let verified = world.client(&base).verified(&envelope.json).await.unwrap();
+    let verified = world
+        .client(&base)
+        .verified(&envelope.json, 7)
+        .await
+        .unwrap();
     assert_eq!(verified.header().id, envelope.header.id);
 
     // Nobody else is believed on the strength of the ledger's document.
@@ -337,7 +344,7 @@ async fn ax_032_the_ledgers_own_notices_are_checked_with_its_document() {
     let (base, _) = scripted_ledger(vec![unknown, document]).await;
     let error = world
         .client(&base)
-        .verified(&envelope.json)
+        .verified(&envelope.json, 7)
         .await
         .unwrap_err();
     assert!(matches!(error, ClientError::Untrusted { .. }), "{error}");
