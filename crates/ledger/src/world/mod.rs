@@ -16,7 +16,7 @@ pub(crate) use content::{Content, Sighted, StoredLive};
 pub use fault::Fault;
 
 use crate::agent::Agent;
-use crate::recent::{Recent, Tally};
+use crate::recent::{Recent, Scattered, Tally};
 use imbl::{HashMap, OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -103,20 +103,21 @@ pub struct World {
     ledger_seq: u64,
     networks: OrdMap<String, Sight>,
     agents: HashMap<Did, Arc<Agent>>,
-    interactions: HashMap<InteractionId, Arc<Live>>,
+    /// Ids are ordered by time, so what a batch touches lies together, and little is copied for it.
+    interactions: OrdMap<InteractionId, Arc<Live>>,
     /// The interaction that the last record ended, which is held no longer.
     ended: Option<(InteractionId, Arc<Live>)>,
     /// Open interactions by initiator and provider; never zero.
     open_pairs: HashMap<(Did, Did), u64>,
-    routes: HashMap<EnvelopeId, InteractionId>,
+    routes: OrdMap<EnvelopeId, InteractionId>,
     deadlines: OrdSet<(TimestampMs, InteractionId)>,
     /// Position of the PAYMENT that declared it, and whose.
     declared: OrdMap<(String, TxHash), OrdSet<(u64, InteractionId)>>,
     watched_revision: u64,
     owed: OrdMap<(u64, Did), OwedNotice>,
-    nonces: Recent<Digest, FirstAnswer>,
+    nonces: Recent<Digest, FirstAnswer, Scattered<Digest, FirstAnswer>>,
     refusals: Tally<Did>,
-    envelope_ids: Recent<EnvelopeId, u64>,
+    envelope_ids: Recent<EnvelopeId, u64, OrdMap<EnvelopeId, u64>>,
 }
 
 impl World {
@@ -131,10 +132,10 @@ impl World {
             ledger_seq: 0,
             networks: OrdMap::new(),
             agents: HashMap::new(),
-            interactions: HashMap::new(),
+            interactions: OrdMap::new(),
             ended: None,
             open_pairs: HashMap::new(),
-            routes: HashMap::new(),
+            routes: OrdMap::new(),
             deadlines: OrdSet::new(),
             declared: OrdMap::new(),
             watched_revision: 0,
@@ -192,7 +193,7 @@ impl World {
         self.interactions.get(&id).or(ended)
     }
 
-    /// All live interactions, in no order.
+    /// All live interactions, in order of id.
     pub fn interactions(&self) -> impl Iterator<Item = (&InteractionId, &Arc<Live>)> {
         self.interactions.iter()
     }
