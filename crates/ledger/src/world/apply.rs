@@ -74,10 +74,11 @@ impl World {
         }
         self.ended = None;
         let touched = self.dispatch(&step)?;
+        // First, as the running ledger does: a nonce may come again once it is forgotten.
+        self.forget_old(step.at);
         self.remember_envelope(&step);
         self.head = Head::after(record);
         self.frontier.push(record.hash());
-        self.forget_old(step.at);
         Ok(touched)
     }
 

@@ -210,3 +210,22 @@ async fn lc_3_the_id_of_a_refused_envelope_stays_free() {
     let accepted = ledgerbox.accept(&deal.provider.seal(&letter)).await;
     assert_eq!(accepted.state, Some("delivered"));
 }
+
+#[tokio::test]
+async fn ax_027_a_nonce_that_comes_again_after_its_window_is_spent_again_by_a_replay() {
+    let mut ledgerbox = Ledgerbox::open().await;
+    let deal = Deal::between_new_parties(&ledgerbox).await;
+    let (from, to) = (&deal.provider, &deal.initiator);
+    let letter = || ledgerbox.letter("x811.ext/greeting", to, json!({}));
+    let first = letter();
+    ledgerbox.accept(&from.seal(&first)).await;
+    ledgerbox.advance_ms(17 * 60_000).await;
+    let mut again = letter();
+    again.nonce = first.nonce;
+    ledgerbox.accept(&from.seal(&again)).await;
+    let mut third = letter();
+    third.nonce = first.nonce;
+    let third = from.seal(&third);
+    ledgerbox.restart().await;
+    assert_eq!(ledgerbox.code(&third).await, Code::NonceReplay);
+}
