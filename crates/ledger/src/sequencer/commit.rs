@@ -94,7 +94,10 @@ where
         {
             self.figures.failed_commits.add(1);
             self.notices_lost = true;
-            self.away_since.get_or_insert(self.clock.now());
+            // What the messages of that time were to change was lost with them.
+            let lost_ms = self.clock.monotonic_ms().saturating_sub(begun_ms);
+            let since = self.clock.now().saturating_sub_ms(lost_ms);
+            self.away_since.get_or_insert(since);
             refuse(replies);
             return Ok(false);
         }

@@ -38,6 +38,7 @@ use in_flight::InFlight;
 use projector::Batch;
 use snapshots::Saver;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch as channel};
 use x811_protocol::event::{Event, LedgerResumed};
@@ -46,7 +47,7 @@ use x811_protocol::observation::Observation;
 use x811_protocol::refusal::Refusal;
 use x811_protocol::time::TimestampMs;
 
-/// Most items of one round.
+/// Items that a round takes at a time, and answers after which it takes no more.
 const ROUND_ITEMS: usize = 1_024;
 
 /// Interactions that may lapse in one commit, so that a restart does not stall on all of them.
@@ -61,6 +62,9 @@ const RETRY_MS: u64 = 250;
 /// While a batch is being written, so many items are decided together for the next one: each time
 /// costs look-ups.
 const GATHERED_ITEMS: usize = 64;
+
+/// The longest they are gathered: a batch that takes long to write makes nobody miss their turn.
+const GATHER_MS: u64 = 100;
 
 /// How often the ledger notes that it is up.
 const TICK_MS: u64 = 1_000;
@@ -214,7 +218,7 @@ where
         loop {
             let has_time = self.gather().await;
             self.decide_waiting(&mut draft, &mut replies).await;
-            if draft.is_full() || !has_time {
+            if draft.is_full() || replies.len() >= ROUND_ITEMS || !has_time {
                 break;
             }
         }
@@ -254,6 +258,8 @@ where
     /// While a batch is being written, waits for items worth deciding together; `false` once it is
     /// written.
     async fn gather(&mut self) -> bool {
+        let clock = self.clock.clone();
+        let mut enough = pin!(clock.source().sleep_ms(GATHER_MS));
         while let Some(in_flight) = &self.in_flight
             && !in_flight.is_written()
             && self.waiting.len() < GATHERED_ITEMS
@@ -261,6 +267,7 @@ where
             tokio::select! {
                 biased;
                 () = in_flight::written(&mut self.in_flight) => {}
+                () = &mut enough, if !self.waiting.is_empty() => break,
                 item = self.items.recv() => match item {
                     Some(item) => self.waiting.push_back(item),
                     // Nobody is left to send any.
@@ -335,7 +342,10 @@ where
             return;
         }
         let now = self.clock.now();
-        if let Err(error) = self.store.tick(now).await {
+        // A process that dies before its time away is durable was away since that began.
+        if self.away_since.is_none()
+            && let Err(error) = self.store.tick(now).await
+        {
             tracing::warn!(%error, "the tick could not be written");
         }
         let before = now.saturating_sub_ms(self.world.nonces_held_ms());

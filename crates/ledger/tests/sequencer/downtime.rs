@@ -195,3 +195,45 @@ async fn lc_1_4_time_in_which_nothing_can_be_written_is_downtime() {
     ledgerbox.accept(&late).await;
     ledgerbox.assert_log_adds_up().await;
 }
+
+#[tokio::test]
+async fn lc_1_4_an_outage_that_ends_with_the_process_is_downtime_from_its_beginning() {
+    let mut ledgerbox = Ledgerbox::open().await;
+    let mut deal = Deal::opened(&ledgerbox, Until::Pending).await;
+    let before = deadline(&ledgerbox, &deal).unwrap();
+    ledgerbox.advance_ms(1_000).await;
+    ledgerbox.fail_next_commit(CommitFault::Backend);
+    let offer = deal.offer(&ledgerbox);
+    assert_eq!(ledgerbox.code(&offer).await, Code::InternalError);
+    for _ in 0..90 {
+        ledgerbox.fail_next_commit(CommitFault::Backend);
+        ledgerbox.advance_ms(1_000).await;
+    }
+    ledgerbox.store.pass_all_commits();
+    ledgerbox.restart().await;
+    let after = deadline(&ledgerbox, &deal).unwrap();
+    assert_eq!(after.since(before), 90_000);
+    ledgerbox.accept(&deal.offer(&ledgerbox)).await;
+    ledgerbox.assert_log_adds_up().await;
+}
+
+#[tokio::test]
+async fn lc_1_4_a_commit_that_fails_late_was_an_outage_all_the_while() {
+    let ledgerbox = Ledgerbox::open().await;
+    let mut deal = Deal::opened(&ledgerbox, Until::Pending).await;
+    let before = deadline(&ledgerbox, &deal).unwrap();
+    let store = ledgerbox.store.clone();
+    let held = store.hold_commits().await;
+    ledgerbox.fail_next_commit(CommitFault::Backend);
+    let offer = deal.offer(&ledgerbox);
+    let answer = ledgerbox.submit_later(&offer).await;
+    ledgerbox.advance_ms(90_000).await;
+    drop(held);
+    let refusal = answer.await.unwrap().unwrap_err();
+    assert_eq!(refusal.code, Code::InternalError);
+    ledgerbox.advance_ms(1_000).await;
+    let after = deadline(&ledgerbox, &deal).unwrap();
+    assert_eq!(after.since(before), 91_000);
+    ledgerbox.accept(&deal.offer(&ledgerbox)).await;
+    ledgerbox.assert_log_adds_up().await;
+}

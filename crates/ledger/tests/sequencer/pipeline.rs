@@ -1,7 +1,7 @@
 //! The next batch is decided while one is being written: what it sees of it, and what becomes of it
 //! when the one before fails.
 
-use crate::deal::Deal;
+use crate::deal::{Deal, Until};
 use crate::ledgerbox::Ledgerbox;
 use serde_json::json;
 use x811_ledger::answer::Answer;
@@ -83,4 +83,48 @@ async fn lc_3_what_is_being_written_is_known_to_what_is_decided_on_top() {
         assert!(matches!(answer.await.unwrap(), Ok(Answer::Accepted(_))));
     }
     ledgerbox.assert_log_adds_up().await;
+}
+
+#[tokio::test]
+async fn lc_1_2_a_slow_commit_makes_nobody_miss_their_turn() {
+    let ledgerbox = Ledgerbox::open().await;
+    let mut deal = Deal::opened(&ledgerbox, Until::Pending).await;
+    let store = ledgerbox.store.clone();
+    let held = store.hold_commits().await;
+    let plug = mail(&ledgerbox, &deal);
+    let plug = ledgerbox.submit_later(&plug).await;
+    let offer = deal.offer(&ledgerbox);
+    let offer = ledgerbox.submit_later(&offer).await;
+    ledgerbox.advance_ms(100).await;
+    // Longer than anybody waits for a turn, and than the window that the OFFER is in time for.
+    ledgerbox.advance_ms(90_000).await;
+    drop(held);
+    assert!(matches!(plug.await.unwrap(), Ok(Answer::Accepted(_))));
+    assert!(matches!(offer.await.unwrap(), Ok(Answer::Accepted(_))));
+    ledgerbox.assert_log_adds_up().await;
+}
+
+#[tokio::test]
+async fn xx_10_refusals_do_not_pile_up_behind_a_slow_commit() {
+    const REFUSED: usize = 2_500;
+    let ledgerbox = Ledgerbox::open().await;
+    let deal = Deal::between_new_parties(&ledgerbox).await;
+    let store = ledgerbox.store.clone();
+    let held = store.hold_commits().await;
+    let plug = ledgerbox.submit_later(&mail(&ledgerbox, &deal)).await;
+    let nobody = ledgerbox.party();
+    let mut answers = Vec::new();
+    for _ in 0..REFUSED {
+        let lost = ledgerbox.seal(&deal.provider, "x811.ext/a", &nobody, json!({}));
+        answers.push(ledgerbox.submit_later(&lost).await);
+    }
+    let commits = store.commits();
+    drop(held);
+    for answer in answers {
+        let refusal = answer.await.unwrap().unwrap_err();
+        assert_eq!(refusal.code, Code::AgentNotFound);
+    }
+    assert!(matches!(plug.await.unwrap(), Ok(Answer::Accepted(_))));
+    let behind = store.commits() - commits - 1;
+    assert!(behind >= 2, "{REFUSED} refusals in {behind} commits");
 }
