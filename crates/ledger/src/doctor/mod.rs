@@ -84,9 +84,7 @@ pub async fn examine<S: LedgerStore, R: ReadModel>(
     rows_size: u64,
     sizes: &[u64],
 ) -> Result<Examined, DoctorError> {
-    // Before the log: what is committed meanwhile is no finding.
-    let tree = store.frontier().await?;
-    let size = store.log().head().await?.size;
+    let (size, tree) = extent(store).await?;
     let mut examination = Examination {
         world: World::empty(),
         chain: ChainVerifier::new(),
@@ -107,10 +105,12 @@ pub async fn examine<S: LedgerStore, R: ReadModel>(
             let to = examination.world.head().size.min(rows_size);
             rebuilt.apply(from, to, changes).await?;
         }
-        examination.compare_tree(tree.as_ref());
         if !read || page.is_empty() {
             break;
         }
+    }
+    if let Some(tree) = tree {
+        examination.compare_tree(&tree, size);
     }
     let reached = examination.world.head().size;
     let counts = store.index_counts(reached).await?;
@@ -126,6 +126,20 @@ pub async fn examine<S: LedgerStore, R: ReadModel>(
         findings,
         worlds,
     })
+}
+
+/// How many records there are, and the tree over them. A ledger may write meanwhile, always both
+/// at once: then the tree says how many.
+async fn extent<S: LedgerStore>(store: &S) -> Result<(u64, Option<(u64, Vec<u8>)>), ReadError> {
+    let before = store.log().head().await?.size;
+    let tree = store.frontier().await?;
+    let size = match &tree {
+        Some((tree_size, _)) if *tree_size > before => {
+            store.log().head().await?.size.min(*tree_size)
+        }
+        Some(_) | None => before,
+    };
+    Ok((size, tree))
 }
 
 struct Examination {
@@ -176,12 +190,14 @@ impl Examination {
         Ok(())
     }
 
-    fn compare_tree(&mut self, tree: Option<&(u64, Vec<u8>)>) {
-        let Some((size, stored)) = tree else { return };
-        let here = self.world.head().size;
-        if *size == here && *stored != self.world.frontier().to_bytes() {
-            let sentence = format!("the stored tree is not the one over the first {here} records");
-            self.findings.add("tree", sentence);
-        }
+    fn compare_tree(&mut self, (tree_size, stored): &(u64, Vec<u8>), size: u64) {
+        let sentence = if *tree_size != size {
+            format!("the stored tree is over {tree_size} records, the log has {size}")
+        } else if self.world.head().size == size && *stored != self.world.frontier().to_bytes() {
+            format!("the stored tree is not the one over the first {size} records")
+        } else {
+            return;
+        };
+        self.findings.add("tree", sentence);
     }
 }

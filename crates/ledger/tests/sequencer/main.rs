@@ -16,6 +16,7 @@ mod checkpoint;
 mod clock;
 mod crashes;
 mod deal;
+mod doctor;
 mod downtime;
 mod flood;
 mod grouping;
