@@ -36,6 +36,9 @@ pub const BASE_SEPOLIA_USDC: EvmAddress = EvmAddress::from_bytes([
 /// between two blocks (ledger-contract.md section 5).
 pub const MIN_WINDOW_MS: u64 = 2_000;
 
+/// Envelope ids are held in memory for 25 minutes: a repeat comes within twice this and 10 minutes.
+const MAX_CLOCK_TOLERANCE_MS: u64 = 5 * 60_000;
+
 /// A head younger than this is fresh.
 const FRESH_MS: u64 = 10_000;
 
@@ -273,6 +276,10 @@ impl ServerConfig {
         if let Some((name, ms)) = waits.into_iter().find(|(_, ms)| *ms < MIN_WINDOW_MS) {
             return Err(ConfigError::TooShort { name, ms });
         }
+        let tolerance_ms = self.limits.clock_tolerance_ms;
+        if tolerance_ms > MAX_CLOCK_TOLERANCE_MS {
+            return Err(ConfigError::ClockTolerance { ms: tolerance_ms });
+        }
         self.connections.validate()?;
         if self.snapshot_every_records == 0 {
             return Err(ConfigError::SnapshotEvery);
@@ -387,6 +394,15 @@ pub enum ConfigError {
         /// How long it was to be, in milliseconds.
         ms: u64,
     },
+    /// A tolerance under which a repeat could come after its envelope's id is forgotten.
+    #[error(
+        "the clock tolerance is {ms} ms; give it at most {MAX_CLOCK_TOLERANCE_MS} ms, because a \
+         repeat that comes later would not be known"
+    )]
+    ClockTolerance {
+        /// How much it was to be, in milliseconds.
+        ms: u64,
+    },
     /// Limits under which no request could be served.
     #[error("a connection limit is 0, so nothing could be served: give 1 or more")]
     NoConnections,
@@ -461,7 +477,11 @@ mod tests {
     #[test]
     fn every_fault_has_its_sentence() {
         type Spoil = fn(&mut ServerConfig);
-        let table: [(Spoil, &str); 10] = [
+        let table: [(Spoil, &str); 11] = [
+            (
+                |c| c.limits.clock_tolerance_ms = 300_001,
+                "tolerance is 300001 ms",
+            ),
             (|c| c.snapshot_every_records = 0, "every 0 records"),
             (
                 |c| {
