@@ -8,13 +8,14 @@ use axum::extract::ConnectInfo;
 use axum::http::header::HOST;
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Uri};
 use std::net::{IpAddr, SocketAddr};
 
 /// Refuses an unsigned read that does not come from this machine.
 pub(crate) fn check(parts: &Parts) -> Result<(), ApiError> {
     let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
     let is_from_here = peer.is_some_and(|peer| peer.0.ip().to_canonical().is_loopback());
-    if is_from_here && is_addressed_locally(parts) {
+    if is_from_here && is_addressed_locally(&parts.headers, &parts.uri) {
         Ok(())
     } else {
         Err(ApiError::not_loopback())
@@ -22,12 +23,12 @@ pub(crate) fn check(parts: &Parts) -> Result<(), ApiError> {
 }
 
 /// Exactly one Host header, and it and the target's own authority name this machine.
-fn is_addressed_locally(parts: &Parts) -> bool {
-    let mut hosts = parts.headers.get_all(HOST).iter();
+pub(crate) fn is_addressed_locally(headers: &HeaderMap, uri: &Uri) -> bool {
+    let mut hosts = headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
         return false;
     };
-    let target = parts.uri.authority().map(Authority::host);
+    let target = uri.authority().map(Authority::host);
     host.to_str().is_ok_and(names_this_machine) && target.is_none_or(is_loopback_name)
 }
 
@@ -99,7 +100,11 @@ mod tests {
         ];
         for (uri, hosts, passes) in table {
             let parts = request(uri, &hosts);
-            assert_eq!(is_addressed_locally(&parts), passes, "{uri} {hosts:?}");
+            assert_eq!(
+                is_addressed_locally(&parts.headers, &parts.uri),
+                passes,
+                "{uri} {hosts:?}"
+            );
         }
     }
 }

@@ -13,6 +13,7 @@ pub use address::{AddressBlock, NoAddressBlock};
 
 use crate::app::App;
 use crate::error::ApiError;
+use crate::loopback;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -134,7 +135,11 @@ impl Limiter {
 
     fn client(&self, peer: IpAddr, request: &Request) -> Client {
         let address = address::client(peer, request.headers(), &self.limits.trusted_proxies);
-        let is_limited = self.limits.limit_loopback || !address.is_loopback();
+        // A proxy on this machine that says nothing of its clients still passes on the name they ask
+        // for.
+        let is_own = address.is_loopback()
+            && loopback::is_addressed_locally(request.headers(), request.uri());
+        let is_limited = self.limits.limit_loopback || !is_own;
         Client(is_limited.then(|| address::counted(address)))
     }
 
@@ -226,6 +231,27 @@ mod tests {
 
     fn client(address: &str) -> Client {
         Client(Some(address.parse().unwrap()))
+    }
+
+    #[test]
+    fn lc_3_a_silent_proxy_on_this_machine_does_not_lift_the_limits() {
+        let limiter = Limiter::new(RateLimits::default());
+        let limited = |host: &str, forwarded_for: Option<&str>| {
+            let mut request = Request::builder().uri("/x").header("host", host);
+            if let Some(address) = forwarded_for {
+                request = request.header("x-forwarded-for", address);
+            }
+            let request = request.body(axum::body::Body::empty()).unwrap();
+            limiter
+                .client("127.0.0.1".parse().unwrap(), &request)
+                .0
+                .is_some()
+        };
+        assert!(!limited("127.0.0.1:8811", None), "this machine's own");
+        assert!(!limited("localhost:8811", None), "this machine's own");
+        assert!(limited("ledger.example.org", None));
+        assert!(limited("ledger.example.org", Some("127.0.0.1")), "made up");
+        assert!(limited("127.0.0.1:8811", Some("192.0.2.7")));
     }
 
     #[test]
