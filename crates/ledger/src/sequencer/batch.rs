@@ -109,10 +109,8 @@ impl Wanted {
     fn note(&mut self, item: &Item, world: &World) {
         match item {
             Item::Message { message, .. } => {
-                let lenient = world
-                    .parameters()
-                    .is_some_and(|(_, parameters)| parameters.is_lenient(Leniency::Uuids));
-                if lenient {
+                // Only an id that had to hold its time comes again soon or never.
+                if world.was_ever_lenient(Leniency::Uuids) {
                     self.ids.push(message.header.id);
                 }
                 if let Ok(Content::Facts(facts)) = &message.content {

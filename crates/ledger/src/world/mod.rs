@@ -29,7 +29,7 @@ use x811_protocol::evm::TxHash;
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::interaction::State;
 use x811_protocol::observation::NetworkHead;
-use x811_protocol::parameters::Parameters;
+use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::time::TimestampMs;
 
 /// How long envelope ids are held in memory. An id's own time lies within 5 minutes of `created`
@@ -171,6 +171,12 @@ impl World {
         self.parameters
             .get_max()
             .map(|(position, parameters)| (*position, parameters))
+    }
+
+    /// Whether a check was ever relaxed, now or under earlier parameters.
+    pub(crate) fn was_ever_lenient(&self, leniency: Leniency) -> bool {
+        let mut parameters = self.parameters.values();
+        parameters.any(|parameters| parameters.is_lenient(leniency))
     }
 
     /// A registered DID, the ledger's own included.

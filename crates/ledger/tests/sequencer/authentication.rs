@@ -1,12 +1,13 @@
 //! Who may speak, and when it is checked (AX-28, AX-30, ledger-contract.md sections 1.2 and 4).
 
 use crate::deal::{Deal, Until};
-use crate::ledgerbox::{Ledgerbox, TASK};
+use crate::ledgerbox::{Ledgerbox, TASK, parameters};
 use crate::party::Account;
 use serde_json::json;
 use x811_ledger::answer::Answer;
 use x811_ledger::port::LedgerStore;
 use x811_protocol::code::Code;
+use x811_protocol::parameters::Leniency;
 use x811_protocol::time::TimestampMs;
 
 #[tokio::test]
@@ -239,4 +240,31 @@ async fn lc_4_a_payer_is_a_wallet_of_the_initiator() {
     assert_eq!(code, Code::InvalidPaymentAddress);
     deal.account = own;
     ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
+}
+
+#[tokio::test]
+async fn lc_3_an_id_taken_while_checks_were_relaxed_is_taken_for_ever() {
+    const AHEAD_MS: u64 = 60 * 60_000;
+    let mut relaxed = parameters();
+    relaxed.lenient = vec![Leniency::Uuids];
+    let mut ledgerbox = Ledgerbox::with(relaxed).await;
+    let deal = Deal::between_new_parties(&ledgerbox).await;
+    let (from, to) = (&deal.provider, &deal.initiator);
+    let letter = |ledgerbox: &Ledgerbox, at: TimestampMs| {
+        let mut letter = ledgerbox.letter("x811.ext/a", to, json!({}));
+        letter.id = x811_protocol::id::EnvelopeId::from_parts(at.as_ms(), &[7; 10]);
+        from.seal(&letter)
+    };
+    let at = ledgerbox.now().saturating_add_ms(AHEAD_MS);
+    let early = letter(&ledgerbox, at);
+    ledgerbox.accept(&early).await;
+    ledgerbox.parameters.lenient = Vec::new();
+    ledgerbox.restart().await;
+    ledgerbox.advance_ms(AHEAD_MS).await;
+    let again = letter(&ledgerbox, at);
+    assert_eq!(
+        ledgerbox.code(&again).await,
+        Code::InvalidStateTransition,
+        "it does not make the commit fail"
+    );
 }
