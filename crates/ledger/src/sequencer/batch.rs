@@ -150,7 +150,8 @@ impl Wanted {
         }
     }
 
-    /// References to interactions that are not live need the index of all ids ever.
+    /// References to interactions that are not live need the index of all ids ever; those of ERRORs
+    /// always, as one whose interaction ends before its turn is no mail.
     fn note_facts(&mut self, facts: &Facts, world: &World) {
         let reference = match facts {
             Facts::Request(request) => {
@@ -166,9 +167,12 @@ impl Wanted {
             Facts::Error(error) => error.related_message_id,
             Facts::Custom(_) => None,
         };
-        let reference = reference.filter(|reference| world.route(*reference).is_none());
-        self.ids.extend(reference);
-        if let Facts::Error(_) = facts {
+        let is_open = reference.is_some_and(|reference| world.route(reference).is_some());
+        let is_error = matches!(facts, Facts::Error(_));
+        if is_error || !is_open {
+            self.ids.extend(reference);
+        }
+        if is_error && !is_open {
             self.errors_about.extend(reference);
         }
     }

@@ -3,7 +3,7 @@
 
 use crate::base::{Base, DEPTH, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::Ledgerbox;
+use crate::ledgerbox::{Ledgerbox, parameters};
 use serde_json::json;
 use x811_ledger::port::ReadModel;
 use x811_ledger::row::DeliveryRow;
@@ -226,4 +226,30 @@ async fn ax_011_references_to_nothing_are_refused() {
         assert_eq!(refusal.http_status(), 422);
     }
     assert_eq!(ledgerbox.records().await.len(), size);
+}
+
+#[tokio::test]
+async fn ax_032_an_error_about_an_interaction_that_ends_before_its_turn_is_no_mail() {
+    const HOUR_MS: u64 = 3_600_000;
+    let mut patient = parameters();
+    patient.windows.accept_ms = HOUR_MS;
+    let ledgerbox = Ledgerbox::with(patient).await;
+    let mut deal = Deal::opened(&ledgerbox, Until::Pending).await;
+    let offer = deal.offer_for(&ledgerbox, 3_600);
+    ledgerbox.accept(&offer).await;
+    // Longer than envelope ids are held in memory.
+    ledgerbox.advance_ms(HOUR_MS / 2).await;
+    let store = ledgerbox.store.clone();
+    let held = store.hold_commits().await;
+    let plug = ledgerbox.registration(&ledgerbox.party(), &[], &[]);
+    let plug = ledgerbox.submit_later(&plug).await;
+    let reject = ledgerbox.submit_later(&deal.reject(&ledgerbox)).await;
+    let error = deal.error(&ledgerbox, Some(offer.header.id));
+    let error = ledgerbox.submit_later(&error).await;
+    drop(held);
+    plug.await.unwrap().unwrap();
+    reject.await.unwrap().unwrap();
+    let refusal = error.await.unwrap().unwrap_err();
+    assert_eq!(refusal.code, Code::InvalidStateTransition);
+    ledgerbox.assert_log_adds_up().await;
 }
