@@ -91,7 +91,11 @@ mod tests {
 
     fn canonical_of(text: &str) -> String {
         let value = parse_strict(text.as_bytes(), &Limits::default()).unwrap();
-        String::from_utf8(to_canonical(&value)).unwrap()
+        let bytes = to_canonical(&value);
+        if let Value::Object(members) = &value {
+            assert_eq!(members_to_canonical(members), bytes, "{text}");
+        }
+        String::from_utf8(bytes).unwrap()
     }
 
     /// RFC 8785 section 3.2.2 and 3.2.3, but for the number 333333333.33333329, kept, and 1E30,
