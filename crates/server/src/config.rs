@@ -97,20 +97,25 @@ pub struct ConnectionLimits {
     pub header_read_ms: u64,
     /// How long a request's body may take, in milliseconds.
     pub body_read_ms: u64,
-    /// Connections that are served at the same time; further ones wait in the system's queue.
+    /// How long an answer may wait for its reader to take the next part of it, in milliseconds.
+    pub write_stall_ms: u64,
+    /// Connections that are served at the same time; further ones wait in the system's queue. One
+    /// address may have a quarter of them.
     pub max_connections: usize,
 }
 
 impl ConnectionLimits {
-    /// 30 s for a head, as for idling, 30 s for a body, 1024 connections.
+    /// 30 s for a head, as for idling, for a body, and for a reader that stalls; 1024 connections.
     pub const DEFAULT: ConnectionLimits = ConnectionLimits {
         header_read_ms: 30_000,
         body_read_ms: 30_000,
+        write_stall_ms: 30_000,
         max_connections: 1_024,
     };
 
     fn validate(&self) -> Result<(), ConfigError> {
-        if self.header_read_ms == 0 || self.body_read_ms == 0 || self.max_connections == 0 {
+        let times_ms = [self.header_read_ms, self.body_read_ms, self.write_stall_ms];
+        if times_ms.contains(&0) || self.max_connections == 0 {
             return Err(ConfigError::NoConnections);
         }
         Ok(())

@@ -118,6 +118,9 @@ struct HttpArgs {
     /// How long a request's body may take (30000)
     #[arg(long, env = "X811_BODY_READ_MS", value_name = "MS")]
     body_read_ms: Option<u64>,
+    /// How long an answer may wait for its reader to take the next part (30000)
+    #[arg(long, env = "X811_WRITE_STALL_MS", value_name = "MS")]
+    write_stall_ms: Option<u64>,
     /// Connections served at the same time; further ones wait (1024)
     #[arg(long, env = "X811_MAX_CONNECTIONS", value_name = "NUMBER")]
     max_connections: Option<usize>,
@@ -205,6 +208,7 @@ impl From<Args> for Settings {
                 open_reads: args.http.open_reads,
                 header_read_ms: args.http.header_read_ms,
                 body_read_ms: args.http.body_read_ms,
+                write_stall_ms: args.http.write_stall_ms,
                 max_connections: args.http.max_connections,
                 public_authority: args.http.public_authority,
                 auditors: args.http.auditors,

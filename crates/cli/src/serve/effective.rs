@@ -44,6 +44,7 @@ impl TryFrom<Settings> for Effective {
         let connections = &mut server.connections;
         put(&mut connections.header_read_ms, given.server.header_read_ms);
         put(&mut connections.body_read_ms, given.server.body_read_ms);
+        put(&mut connections.write_stall_ms, given.server.write_stall_ms);
         put(
             &mut connections.max_connections,
             given.server.max_connections,
@@ -78,6 +79,7 @@ impl Effective {
                 open_reads: Some(server.open_reads),
                 header_read_ms: Some(server.connections.header_read_ms),
                 body_read_ms: Some(server.connections.body_read_ms),
+                write_stall_ms: Some(server.connections.write_stall_ms),
                 max_connections: Some(server.connections.max_connections),
                 public_authority: server.public_authority.clone(),
                 auditors: Some(server.auditors.clone()),

@@ -36,6 +36,7 @@ pub(super) struct Server {
     pub(super) open_reads: Option<bool>,
     pub(super) header_read_ms: Option<u64>,
     pub(super) body_read_ms: Option<u64>,
+    pub(super) write_stall_ms: Option<u64>,
     pub(super) max_connections: Option<usize>,
     pub(super) public_authority: Option<String>,
     pub(super) auditors: Option<Vec<Did>>,

@@ -109,7 +109,7 @@ fn read(hop: &str) -> Option<IpAddr> {
 }
 
 /// What addresses are counted by: one of IPv4, a /64 of IPv6, which is what one subscriber has.
-pub(super) fn counted(address: IpAddr) -> IpAddr {
+pub(crate) fn counted(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(address) => {

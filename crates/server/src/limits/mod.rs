@@ -9,6 +9,7 @@ mod address;
 mod buckets;
 mod slots;
 
+pub(crate) use address::counted;
 pub use address::{AddressBlock, NoAddressBlock};
 
 use crate::app::App;

@@ -97,6 +97,25 @@ async fn one_connection_too_many_waits_until_another_ends() {
 }
 
 #[tokio::test]
+async fn a_reader_that_takes_nothing_is_cut_off() {
+    let world = World::start_with(|c| {
+        c.connections.max_connections = 1;
+        c.connections.write_stall_ms = HEADER_READ_MS;
+    })
+    .await;
+    let mut stalled = connected(&world).await;
+    // Far more than fits the buffers between us.
+    let page = "GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n".repeat(2_000);
+    stalled.write_all(page.as_bytes()).await.unwrap();
+    // There is room for one connection only: this one is served once the other is gone.
+    let mut next = connected(&world).await;
+    let request = b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n";
+    next.write_all(request).await.unwrap();
+    assert!(some(&mut next).await.starts_with("HTTP/1.1 200"));
+    drop(stalled);
+}
+
+#[tokio::test]
 async fn a_request_in_flight_when_the_stop_comes_gets_its_202() {
     let world = World::start().await;
     let agent = crate::world::Agent::new();
