@@ -84,7 +84,7 @@ fn place(record: &Record) -> RowChange {
 }
 
 /// Accepted envelopes and notices are delivered to their `to`; identity messages go to nobody.
-fn delivery(record: &Record, event: &Event) -> Option<DeliveryRow> {
+pub(crate) fn delivery(record: &Record, event: &Event) -> Option<DeliveryRow> {
     let envelope = match event {
         Event::EnvelopeAccepted(accepted) => &accepted.envelope,
         Event::NoticeIssued(notice) => &notice.envelope,

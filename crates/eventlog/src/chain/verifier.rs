@@ -163,17 +163,17 @@ impl ChainVerifier {
                 let breaks = self.push(&record);
                 (Some(record), breaks)
             }
-            Err(error) => {
-                let position = self.next.saturating_add(self.unreadable.len() as u64);
-                self.unreadable.push(hash);
-                (
-                    None,
-                    vec![Break {
-                        position,
-                        cause: Cause::NotARecord(error),
-                    }],
-                )
-            }
+            Err(error) => (None, vec![self.push_unreadable(hash, error)]),
+        }
+    }
+
+    /// Takes bytes that [`Record::parse`] refused: their hash, and what it said of them.
+    pub fn push_unreadable(&mut self, hash: Hash, error: RecordError) -> Break {
+        let position = self.next.saturating_add(self.unreadable.len() as u64);
+        self.unreadable.push(hash);
+        Break {
+            position,
+            cause: Cause::NotARecord(error),
         }
     }
 

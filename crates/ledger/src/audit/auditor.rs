@@ -1,39 +1,28 @@
 //! Takes records one by one and checks everything that can be checked of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use x811_eventlog::{ChainVerifier, Frontier, Hash, Record};
 use x811_protocol::did::Did;
 use x811_protocol::event::Event;
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::State;
+use x811_protocol::payload::PayloadRules;
 use x811_protocol::time::TimestampMs;
 
 use super::body::{self, Rules};
 use super::decision::{Decided, KNOWN_RULES};
+use super::examine::{Content, Entry, Examined, Whole};
 use super::finding::{Cause, Finding, Findings, Spot};
 use super::links::Links;
-use super::replay::{Replay, Replayed};
+use super::replay::Replay;
 use super::report::{FactCounts, Paid, Report};
 use super::rows::Rows;
 use super::signature;
 use super::uniqueness::Used;
 use crate::agent::Agent;
 use crate::stream::Stream;
-use crate::world::World;
-
-/// A record as a source has it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// The leaf bytes.
-    pub leaf: Vec<u8>,
-    /// The body, if it is there.
-    pub body: Option<Vec<u8>>,
-    /// Line of the leaf in an export, from 1.
-    pub line: Option<u64>,
-    /// Line of the body in an export, from 1.
-    pub body_line: Option<u64>,
-}
+use crate::submission::payload_rules;
+use crate::world::{Fault, Touched, World};
 
 /// Checks a log record by record and never stops at the first fault. A pure function of what it is
 /// given: no clock, no store, no configuration.
@@ -56,7 +45,7 @@ pub struct Auditor {
     not_re_decided: u64,
     paid: BTreeMap<String, Paid>,
     /// Streams of interactions seen, and whether each could be replayed.
-    unknown: std::collections::BTreeSet<String>,
+    unknown: BTreeSet<String>,
     /// A head somebody noted, and where it was found.
     expected_head: Option<Hash>,
     expected_head_position: Option<u64>,
@@ -85,7 +74,7 @@ impl Auditor {
             facts: FactCounts::default(),
             not_re_decided: 0,
             paid: BTreeMap::new(),
-            unknown: std::collections::BTreeSet::new(),
+            unknown: BTreeSet::new(),
             expected_head: None,
             expected_head_position: None,
         }
@@ -127,143 +116,86 @@ impl Auditor {
 
     /// Takes the next record as it is stored.
     pub fn take(&mut self, entry: Entry) {
-        let hash = Hash::of_leaf(&entry.leaf);
+        self.settle(Examined::of(entry, self.rules()));
+    }
+
+    /// The rules in force that decide how payloads are read.
+    pub(super) fn rules(&self) -> Option<PayloadRules> {
+        let parameters = self.world().parameters();
+        parameters.map(|(_, parameters)| payload_rules(parameters))
+    }
+
+    /// Takes the next entry, once it has been examined.
+    pub(super) fn settle(&mut self, examined: Examined) {
+        let Examined {
+            hash,
+            line,
+            content,
+        } = examined;
         let order = self.frontier.size();
         self.frontier.push(hash);
         self.last_hash = hash;
         if self.expected_head == Some(hash) {
             self.expected_head_position = Some(order);
         }
-        let (record, breaks) = self.chain.push_bytes(entry.leaf);
-        let position = record
-            .as_ref()
-            .map(Record::position)
-            .or_else(|| breaks.first().map(|broken| broken.position))
-            .unwrap_or(order);
-        let spot = Spot {
-            position,
-            line: entry.line,
-            stream: record.as_ref().map(|record| record.stream().to_owned()),
-        };
-        let has_gap = breaks
-            .iter()
-            .any(|broken| matches!(broken.cause, x811_eventlog::Cause::StreamGap { .. }));
-        self.links.take(&spot, breaks, &mut self.findings);
-        let Some(record) = record else {
-            self.replay.step_over();
-            return;
-        };
-        let body_spot = Spot {
-            line: entry.body_line.or(entry.line),
-            ..spot.clone()
-        };
-        match Event::from_value(record.event()) {
-            Ok(event) => self.check(&Taken {
-                spot,
-                body_spot,
-                record,
-                event,
-                body: entry.body,
-                has_gap,
-            }),
-            Err(error) => {
-                let sentence = format!("the event cannot be read: {error}");
+        match content {
+            Content::Whole(whole) => {
+                let has_gap = self.link(&whole.spot, &whole.record);
+                self.check(*whole, has_gap);
+            }
+            Content::NoEvent(record, why) => {
+                let spot = Spot::of(&record, line);
+                self.link(&spot, &record);
+                let sentence = format!("the event cannot be read: {why}");
                 self.findings
                     .add(&spot, "event", Cause::Unreadable, sentence);
                 self.lose(&record);
                 self.replay.give_up(&record);
             }
+            Content::NoRecord(error) => {
+                let broken = self.chain.push_unreadable(hash, error);
+                let spot = Spot {
+                    position: broken.position,
+                    line,
+                    stream: None,
+                };
+                self.links.take(&spot, vec![broken], &mut self.findings);
+                self.replay.step_over();
+            }
         }
     }
 
-    fn check(&mut self, taken: &Taken) {
-        let Taken {
-            spot,
-            record,
-            event,
-            ..
-        } = taken;
-        let before = self.replay.world().clone();
-        let at = TimestampMs::new(record.recorded_at_ms());
-        let ledger = before.identity().map(|ledger| ledger.did);
-        self.check_envelope(taken, &before, ledger);
-        let nonce_window_ms = before
+    /// Holds the record against those before it; whether it is not the next of its stream.
+    fn link(&mut self, spot: &Spot, record: &Record) -> bool {
+        let breaks = self.chain.push(record);
+        let has_gap = breaks
+            .iter()
+            .any(|broken| matches!(broken.cause, x811_eventlog::Cause::StreamGap { .. }));
+        self.links.take(spot, breaks, &mut self.findings);
+        has_gap
+    }
+
+    fn check(&mut self, mut whole: Whole, has_gap: bool) {
+        self.check_envelope(&mut whole);
+        let at = TimestampMs::new(whole.record.recorded_at_ms());
+        let nonce_window_ms = self
+            .world()
             .parameters()
             .map_or(0, |(_, parameters)| parameters.limits.nonce_window_ms);
-        let replayed = self.replay.take(record, event);
-        if !matches!(replayed, Replayed::Skipped) {
-            signature::key_is_the_senders(spot, &before, &self.replay, event, &mut self.findings);
-            body::proofs(spot, event, ledger, &mut self.findings);
-        }
-        if matches!(replayed, Replayed::Applied(_)) {
-            self.decide_again(spot, &before, event, at);
-        }
+        let replayed = self.replay(&whole, at);
+        let (spot, record, event) = (&whole.spot, &whole.record, &whole.event);
         self.used
             .take(spot, at, nonce_window_ms, event, &mut self.findings);
-        self.rows.note(self.replay.world(), record, event);
-        self.keep(taken, &before, replayed);
-    }
-
-    /// Signature, body and facts: what needs no state but the parameters in force.
-    fn check_envelope(&mut self, taken: &Taken, before: &World, ledger: Option<Did>) {
-        let Taken {
-            body_spot, event, ..
-        } = taken;
-        let body = taken.body.as_deref();
-        if let Some(envelope) = event.envelope() {
-            self.envelopes += 1;
-            let holds = signature::holds(&taken.spot, envelope, body, &mut self.findings);
-            self.signatures_valid += u64::from(holds);
-        }
-        let rules = Rules {
-            parameters: before.parameters().map(|(_, parameters)| &**parameters),
-            ledger,
-            sender: self.replayed_sender(before, event),
-        };
-        let verdict = body::judge(body_spot, event, body, rules, &mut self.findings);
-        if let Some(verdict) = verdict {
-            self.facts.count(verdict);
-        }
-    }
-
-    /// The sender as its records have it, where all of them could be replayed.
-    fn replayed_sender<'a>(&self, before: &'a World, event: &Event) -> Option<&'a Agent> {
-        let from = event.envelope()?.from;
-        let known = self.replay.knows(&Stream::Agent(from));
-        before.agent(from).filter(|_| known).map(|agent| &**agent)
-    }
-
-    fn decide_again(&mut self, spot: &Spot, before: &World, event: &Event, at: TimestampMs) {
-        if before.identity().is_some() && before.rules_version() != KNOWN_RULES {
-            self.not_re_decided += 1;
-            return;
-        }
-        let Some(stream) = spot.stream.as_deref().and_then(|name| name.parse().ok()) else {
-            return;
-        };
-        let decided = Decided {
-            spot,
-            before,
-            stream: &stream,
-            event,
-            at,
-            used: &self.used,
-        };
-        decided.check(&mut self.findings);
-    }
-
-    fn keep(&mut self, taken: &Taken, before: &World, replayed: Replayed) {
-        let (spot, record) = (&taken.spot, &taken.record);
+        self.rows.note(record, event);
         match replayed {
             Replayed::Applied(touched) => {
-                self.rows
-                    .fold(self.replay.world(), record.position(), &touched);
-                self.count_payment(record, &taken.event, before);
+                let position = record.position();
+                self.rows.fold(self.replay.world(), position, &touched);
             }
             Replayed::Refused(fault) => {
                 self.lose(record);
                 // A gap in the stream has been named, and says all there is to say.
-                if !taken.has_gap {
+                if !has_gap {
                     let (cause, sentence) = (Cause::StateDiffers, fault.to_string());
                     self.findings.add(spot, "event", cause, sentence);
                 }
@@ -272,22 +204,127 @@ impl Auditor {
         }
     }
 
-    fn count_payment(&mut self, record: &Record, event: &Event, before: &World) {
-        let Event::Confirmed(_) = event else {
-            return;
+    /// Signature, body and facts: what was found of the record alone, where the rules it was
+    /// examined under are in force, and what takes the records before it.
+    fn check_envelope(&mut self, whole: &mut Whole) {
+        self.envelopes += u64::from(whole.signature_holds.is_some());
+        self.signatures_valid += u64::from(whole.signature_holds == Some(true));
+        self.findings
+            .extend(std::mem::take(&mut whole.signature_findings));
+        let payload = self.rules();
+        let judged = whole.judgement.take();
+        let verdict = match judged.filter(|judgement| judgement.rules == payload) {
+            Some(judgement) => {
+                self.findings.extend(judgement.findings);
+                judgement.verdict
+            }
+            None => {
+                let rules = Rules {
+                    payload,
+                    ledger: self.ledger(),
+                    sender: self.replayed_sender(&whole.event),
+                };
+                let body = whole.body.as_deref();
+                let mut findings = Findings::default();
+                let verdict =
+                    body::judge(&whole.body_spot, &whole.event, body, rules, &mut findings);
+                self.findings.extend(findings);
+                verdict
+            }
         };
-        let Ok(Stream::Interaction(id)) = record.stream().parse() else {
-            return;
-        };
-        let state = before.interaction(id).map(|live| &live.state);
-        let settlement = state.and_then(State::settlement);
-        let offer = state.and_then(State::offer);
-        if let (Some(settlement), Some(offer)) = (settlement, offer) {
-            let paid = self.paid.entry(settlement.network.clone()).or_default();
-            paid.interactions += 1;
-            paid.total_micro_usdc += u128::from(offer.total.as_micro_usdc());
-            paid.fee_micro_usdc += u128::from(offer.protocol_fee.as_micro_usdc());
+        if let Some(verdict) = verdict {
+            self.facts.count(verdict);
         }
+    }
+
+    fn ledger(&self) -> Option<Did> {
+        self.world().identity().map(|ledger| ledger.did)
+    }
+
+    /// The sender as its records have it, where all of them could be replayed.
+    fn replayed_sender(&self, event: &Event) -> Option<&Agent> {
+        let from = event.envelope()?.from;
+        let agent = self.world().agent(from).map(|agent| &**agent);
+        agent.filter(|_| self.replay.knows(&Stream::Agent(from)))
+    }
+
+    /// Replays the record. What takes the world before it comes first, for the world changes in
+    /// its place.
+    fn replay(&mut self, whole: &Whole, at: TimestampMs) -> Replayed {
+        let Whole {
+            spot,
+            record,
+            event,
+            ..
+        } = whole;
+        let ledger = self.ledger();
+        let last_at = TimestampMs::new(self.world().head().recorded_at_ms);
+        if !self.replay.admits(record) {
+            return Replayed::Skipped;
+        }
+        let registered = signature::key_is_registered(self.world(), event);
+        let again = self.decide_again(whole, last_at, at);
+        let payment = self.payment(whole);
+        let applied = self.replay.apply(record, event);
+        let (replay, findings) = (&self.replay, &mut self.findings);
+        signature::key_is_the_senders(spot, registered, ledger, replay, event, findings);
+        body::proofs(spot, event, ledger, findings);
+        match applied {
+            Ok(touched) => {
+                match again {
+                    Some(again) => self.findings.extend(again),
+                    None => self.not_re_decided += 1,
+                }
+                if let Some((network, paid)) = payment {
+                    self.paid.entry(network).or_default().add(&paid);
+                }
+                Replayed::Applied(touched)
+            }
+            Err(fault) => Replayed::Refused(fault),
+        }
+    }
+
+    /// What deciding again finds; `None` under rules that this version does not know.
+    fn decide_again(
+        &self,
+        whole: &Whole,
+        last_at: TimestampMs,
+        at: TimestampMs,
+    ) -> Option<Findings> {
+        let before = self.world();
+        if before.identity().is_some() && before.rules_version() != KNOWN_RULES {
+            return None;
+        }
+        let mut findings = Findings::default();
+        if let Some(stream) = &whole.stream {
+            let decided = Decided {
+                spot: &whole.spot,
+                before,
+                last_at,
+                stream,
+                event: &whole.event,
+                at,
+                used: &self.used,
+            };
+            decided.check(&mut findings);
+        }
+        Some(findings)
+    }
+
+    /// The network and amounts of the payment that the record confirms.
+    fn payment(&self, whole: &Whole) -> Option<(String, Paid)> {
+        let (Event::Confirmed(_), Some(Stream::Interaction(id))) = (&whole.event, &whole.stream)
+        else {
+            return None;
+        };
+        let state = &self.world().interaction(*id)?.state;
+        let (settlement, offer) = (state.settlement()?, state.offer()?);
+        let paid = Paid {
+            interactions: 1,
+            total_micro_usdc: u128::from(offer.total.as_micro_usdc()),
+            fee_micro_usdc: u128::from(offer.protocol_fee.as_micro_usdc()),
+        };
+        Some((settlement.network.clone(), paid))
     }
 
     /// The record's stream is not known any more.
@@ -297,7 +334,7 @@ impl Auditor {
 
     /// Whether all that the log says of an interaction was replayed.
     pub(super) fn knows(&self, id: InteractionId) -> bool {
-        !self.unknown.contains(&Stream::Interaction(id).to_string())
+        self.unknown.is_empty() || !self.unknown.contains(&Stream::Interaction(id).to_string())
     }
 
     /// Where the end shows.
@@ -373,13 +410,12 @@ impl Auditor {
     }
 }
 
-/// A readable record, being checked.
-struct Taken {
-    spot: Spot,
-    body_spot: Spot,
-    record: Record,
-    event: Event,
-    body: Option<Vec<u8>>,
-    /// It is not the next record of its stream.
-    has_gap: bool,
+/// What became of a record.
+enum Replayed {
+    /// The rules allow it.
+    Applied(Touched),
+    /// The rules do not allow it: its stream ends here.
+    Refused(Fault),
+    /// Its stream ended before, or it came too late.
+    Skipped,
 }

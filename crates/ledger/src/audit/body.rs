@@ -8,9 +8,8 @@ use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{AcceptedHeader, ParsedEnvelope, nonce_tag};
 use x811_protocol::event::{EnvelopeAccepted, Event, NoticeIssued};
 use x811_protocol::facts::Facts;
-use x811_protocol::parameters::Parameters;
-use x811_protocol::payload;
 use x811_protocol::payload::registry::{Operation, Verb, rotation_message};
+use x811_protocol::payload::{self, PayloadRules};
 use x811_protocol::refusal::Refusal;
 use x811_protocol::wallet::{Wallet, WalletKind};
 
@@ -18,15 +17,21 @@ use super::finding::{Cause, Findings, Spot};
 use super::report::Verdict;
 use crate::agent::Agent;
 use crate::registry;
-use crate::submission::payload_rules;
 
-/// What facts are read with: the parameters in force, the ledger's DID and what the sender's
-/// records add up to, as far as they are known.
+/// What facts are read with: the rules in force, the ledger's DID and what the sender's records add
+/// up to, as far as they are known.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules<'a> {
-    pub(super) parameters: Option<&'a Parameters>,
+    pub(super) payload: Option<PayloadRules>,
     pub(super) ledger: Option<Did>,
     pub(super) sender: Option<&'a Agent>,
+}
+
+/// Whether judging the body takes more than the rules in force: a message to the registry is held
+/// against the ledger's DID and the sender's keys.
+pub(super) fn needs_registry(event: &Event) -> bool {
+    let is_message = matches!(event, Event::EnvelopeAccepted(_) | Event::NoticeIssued(_));
+    event.envelope().is_some() && !is_message
 }
 
 /// Judges the body of the record at `spot`: whether it proves what the record says.
@@ -176,16 +181,11 @@ fn message_facts(
     rules: Rules<'_>,
     findings: &mut Findings,
 ) -> Verdict {
-    let Some(parameters) = rules.parameters else {
+    let Some(rules) = rules.payload else {
         return Verdict::Asserted;
     };
     let (message_type, from) = (&parsed.header.message_type, parsed.header.from);
-    match payload::facts(
-        message_type,
-        from,
-        &parsed.payload,
-        &payload_rules(parameters),
-    ) {
+    match payload::facts(message_type, from, &parsed.payload, &rules) {
         Ok(facts) => verdict(agree(
             spot,
             "facts",
@@ -235,16 +235,11 @@ fn notice_facts(
     rules: Rules<'_>,
     findings: &mut Findings,
 ) -> Verdict {
-    let Some(parameters) = rules.parameters else {
+    let Some(rules) = rules.payload else {
         return Verdict::Asserted;
     };
     let (message_type, from) = (&parsed.header.message_type, parsed.header.from);
-    let told = payload::facts(
-        message_type,
-        from,
-        &parsed.payload,
-        &payload_rules(parameters),
-    );
+    let told = payload::facts(message_type, from, &parsed.payload, &rules);
     let code = match told {
         Ok(Facts::Error(error)) => Some(error.code),
         Ok(_) => None,

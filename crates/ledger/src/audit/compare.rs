@@ -4,6 +4,7 @@
 //! read of it. What moved in between is not compared, and counted.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use x811_eventlog::ReadError;
@@ -227,7 +228,7 @@ impl Comparison<'_> {
                     "the rows list the records of {name} otherwise than the log, first at \
                      position {position}"
                 );
-                self.add(position, Some(name), "stream_records", sentence);
+                self.add(position, Some(name.into()), "stream_records", sentence);
             }
         }
         Ok(())
@@ -236,10 +237,10 @@ impl Comparison<'_> {
     fn differs(&mut self, id: InteractionId, position: u64, field: &str, sentence: String) {
         let sentence = format!("interaction {}: {sentence}", id.request_id().uuid());
         let stream = Stream::Interaction(id).to_string();
-        self.add(position, Some(stream), field, sentence);
+        self.add(position, Some(stream.into()), field, sentence);
     }
 
-    fn add(&mut self, position: u64, stream: Option<String>, field: &str, sentence: String) {
+    fn add(&mut self, position: u64, stream: Option<Arc<str>>, field: &str, sentence: String) {
         let spot = Spot {
             position,
             line: None,

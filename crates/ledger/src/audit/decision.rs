@@ -31,6 +31,8 @@ pub(super) struct Decided<'a> {
     pub(super) spot: &'a Spot,
     /// The world before it.
     pub(super) before: &'a World,
+    /// When the record before it was recorded.
+    pub(super) last_at: TimestampMs,
     pub(super) stream: &'a Stream,
     pub(super) event: &'a Event,
     pub(super) at: TimestampMs,
@@ -279,9 +281,7 @@ impl Decided<'_> {
 
     /// Nobody was away for longer than since the record before.
     fn resumed(&self, resumed: LedgerResumed, findings: &mut Findings) {
-        let since_ms = self
-            .at
-            .since(TimestampMs::new(self.before.head().recorded_at_ms));
+        let since_ms = self.at.since(self.last_at);
         if resumed.gap_ms > since_ms {
             let sentence = format!(
                 "it moves every window by {} ms, but the record before is only {since_ms} ms old",

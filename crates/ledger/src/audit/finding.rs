@@ -1,6 +1,9 @@
 //! One thing that is wrong: where it shows, what it is, and a sentence for people.
 
+use std::sync::Arc;
+
 use serde::Serialize;
+use x811_eventlog::Record;
 
 /// What is wrong. Closed, so that whoever reads a report can name them all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -125,7 +128,18 @@ pub struct Finding {
 pub(super) struct Spot {
     pub(super) position: u64,
     pub(super) line: Option<u64>,
-    pub(super) stream: Option<String>,
+    pub(super) stream: Option<Arc<str>>,
+}
+
+impl Spot {
+    /// The place of a record, in the line of an export if it is from one.
+    pub(super) fn of(record: &Record, line: Option<u64>) -> Spot {
+        Spot {
+            position: record.position(),
+            line,
+            stream: Some(record.stream().into()),
+        }
+    }
 }
 
 /// Findings that are kept; a log full of faults is not worth more memory than this.
@@ -153,11 +167,19 @@ impl Findings {
         self.list.push(Finding {
             position: spot.position,
             line: spot.line,
-            stream: spot.stream.clone(),
+            stream: spot.stream.as_deref().map(str::to_owned),
             field: field.into(),
             cause,
             sentence: sentence.into(),
         });
+    }
+
+    /// Adds what was found elsewhere, in its order.
+    pub(super) fn extend(&mut self, others: Findings) {
+        let room = MAX_FINDINGS - self.list.len();
+        let left_out = others.list.len().saturating_sub(room) as u64;
+        self.list.extend(others.list.into_iter().take(room));
+        self.left_out += others.left_out + left_out;
     }
 
     pub(super) fn list(&self) -> &[Finding] {

@@ -4,10 +4,13 @@ use std::io::BufRead;
 
 use x811_eventlog::Hash;
 use x811_protocol::event::Event;
+use x811_protocol::payload::PayloadRules;
 
-use super::auditor::{Auditor, Entry};
+use super::auditor::Auditor;
 use super::body::agree;
+use super::examine::{Entry, Examined, Leaf};
 use super::finding::{Cause, Finding, Spot};
+use super::pages;
 use super::report::Report;
 use crate::export::{Fault, FaultKind, Header, Item, Reader, RecordLine, Trailer};
 
@@ -22,11 +25,99 @@ pub fn audit_export(
     input: impl BufRead,
     expected_head: Option<Hash>,
 ) -> Result<Report, std::io::Error> {
+    audit_export_in_pages(input, expected_head, pages::ITEMS)
+}
+
+/// The same, with pages of another size. The report does not depend on it, nor on how many threads
+/// there are.
+///
+/// # Errors
+/// As [`audit_export`].
+pub fn audit_export_in_pages(
+    input: impl BufRead,
+    expected_head: Option<Hash>,
+    page_items: usize,
+) -> Result<Report, std::io::Error> {
     let mut audit = ExportAudit::new(expected_head);
-    for item in Reader::new(input) {
-        audit.take(item)?;
+    let mut reader = Reader::new(input);
+    let mut page = read_page(&mut reader, page_items)?;
+    let mut examined = Vec::new();
+    while !page.is_empty() || !examined.is_empty() {
+        let (items, before) = (page, examined);
+        let rules = audit.auditor.rules();
+        let mut overlapped = Vec::new();
+        page = rayon::in_place_scope(|scope| {
+            let (audit, overlapped) = (&mut audit, &mut overlapped);
+            scope.spawn(move |_| {
+                let examine = |item| ExaminedItem::of(item, rules);
+                *overlapped = pages::overlapped(items, before, examine, |item| audit.settle(item));
+            });
+            read_page(&mut reader, page_items)
+        })?;
+        examined = overlapped;
     }
     Ok(audit.finish())
+}
+
+/// The next items, as many as make a page; none at the end.
+fn read_page<R: BufRead>(
+    reader: &mut Reader<R>,
+    items: usize,
+) -> Result<Vec<Result<Item, Fault>>, std::io::Error> {
+    let (mut page, mut bytes) = (Vec::new(), 0);
+    while page.len() < items.max(1) && bytes < pages::BYTES {
+        match reader.next() {
+            None => break,
+            Some(Err(Fault {
+                kind: FaultKind::Io(error),
+                ..
+            })) => return Err(error),
+            Some(item) => {
+                bytes += size(&item);
+                page.push(item);
+            }
+        }
+    }
+    Ok(page)
+}
+
+fn size(item: &Result<Item, Fault>) -> usize {
+    let Ok(Item::Record(record)) = item else {
+        return 0;
+    };
+    let body = record.body.as_ref();
+    record.leaf.len() + body.map_or(0, |body| body.bytes.len())
+}
+
+/// What the reader made out, and what was found of it alone.
+enum ExaminedItem {
+    Header(Box<Header>),
+    Record(u64, Examined),
+    Trailer(u64, Trailer),
+    Fault(Fault),
+}
+
+impl ExaminedItem {
+    fn of(item: Result<Item, Fault>, rules: Option<PayloadRules>) -> ExaminedItem {
+        match item {
+            Ok(Item::Header(header)) => ExaminedItem::Header(header),
+            Ok(Item::Record(record)) => {
+                ExaminedItem::Record(record.line, Examined::of(entry(record), rules))
+            }
+            Ok(Item::Trailer { line, trailer }) => ExaminedItem::Trailer(line, trailer),
+            Err(fault) => ExaminedItem::Fault(fault),
+        }
+    }
+}
+
+fn entry(record: RecordLine) -> Entry {
+    let body_line = record.body.as_ref().map(|body| body.line);
+    Entry {
+        leaf: Leaf::Bytes(record.leaf),
+        body: record.body.map(|body| body.bytes.into()),
+        line: Some(record.line),
+        body_line,
+    }
 }
 
 /// An audit of an export in progress, item by item.
@@ -60,47 +151,46 @@ impl ExportAudit {
     /// # Errors
     /// When the file cannot be read.
     pub fn take(&mut self, item: Result<Item, Fault>) -> Result<(), std::io::Error> {
-        match item {
-            Ok(Item::Header(header)) => self.header = Some(*header),
-            Ok(Item::Record(record)) => self.record(record),
-            Ok(Item::Trailer { line, trailer }) => self.trailer = Some((line, trailer)),
-            Err(Fault {
-                line,
-                position,
-                kind,
-            }) => self.fault(line, position, kind)?,
+        if let Err(Fault {
+            kind: FaultKind::Io(error),
+            ..
+        }) = item
+        {
+            return Err(error);
         }
+        self.settle(ExaminedItem::of(item, self.auditor.rules()));
         Ok(())
     }
 
-    fn fault(&mut self, line: u64, position: u64, kind: FaultKind) -> Result<(), std::io::Error> {
-        if let FaultKind::Io(error) = kind {
-            return Err(error);
+    fn settle(&mut self, item: ExaminedItem) {
+        match item {
+            ExaminedItem::Header(header) => self.header = Some(*header),
+            ExaminedItem::Record(line, examined) => {
+                self.auditor.settle(examined);
+                if !self.identified {
+                    self.identified = true;
+                    self.identify(line);
+                }
+            }
+            ExaminedItem::Trailer(line, trailer) => self.trailer = Some((line, trailer)),
+            ExaminedItem::Fault(fault) => self.fault(&fault),
         }
-        let spot = Spot {
+    }
+
+    fn fault(&mut self, fault: &Fault) {
+        let Fault {
+            line,
             position,
-            line: Some(line),
+            kind,
+        } = fault;
+        let spot = Spot {
+            position: *position,
+            line: Some(*line),
             stream: None,
         };
         let sentence = format!("line {line}: {kind}");
         let findings = &mut self.auditor.findings;
         findings.add(&spot, "line", Cause::FormatBroken, sentence);
-        Ok(())
-    }
-
-    fn record(&mut self, record: RecordLine) {
-        let line = record.line;
-        let body_line = record.body.as_ref().map(|body| body.line);
-        self.auditor.take(Entry {
-            leaf: record.leaf,
-            body: record.body.map(|body| body.bytes),
-            line: Some(line),
-            body_line,
-        });
-        if !self.identified {
-            self.identified = true;
-            self.identify(line);
-        }
     }
 
     /// The header says what position 0 says.

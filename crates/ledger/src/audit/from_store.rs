@@ -1,15 +1,18 @@
 //! The audit of a ledger's store, also while the ledger runs.
 
-use x811_eventlog::{Break, EventLog, Hash, ReadError, Record};
+use std::collections::VecDeque;
 
-use super::auditor::{Auditor, Entry};
+use tokio::sync::oneshot;
+use x811_eventlog::{BackendError, Break, EventLog, Hash, ReadError, Record};
+use x811_protocol::payload::PayloadRules;
+
+use super::auditor::Auditor;
 use super::compare;
+use super::examine::{Entry, Examined, Leaf};
 use super::finding::{Cause, Spot};
+use super::pages;
 use super::report::Report;
 use crate::port::{LedgerStore, ReadModel};
-
-/// Records read at a time; their bodies are held in memory together.
-const PAGE: usize = 64;
 
 /// Most damaged records that are stepped over one by one.
 const MAX_DAMAGED: u64 = 10_000;
@@ -31,13 +34,19 @@ pub async fn audit_store<S: LedgerStore, R: ReadModel>(
         None => 0,
     };
     let tree = store.frontier().await?;
+    let size = size_to_read(store).await?;
     let mut source = Source {
         store,
-        tree,
-        auditor: Auditor::new().expecting(expected_head),
+        size,
+        next: 0,
+        damaged: 0,
+        ahead: VecDeque::new(),
     };
-    let size = source.read_all().await?;
-    let mut auditor = source.auditor;
+    let audit = StoreAudit {
+        auditor: Auditor::new().expecting(expected_head),
+        tree,
+    };
+    let mut auditor = audit.of_all(&mut source).await?;
     auditor.close(None);
     let mut check = None;
     if let Some(rows) = read_model {
@@ -48,86 +57,88 @@ pub async fn audit_store<S: LedgerStore, R: ReadModel>(
     Ok(report)
 }
 
-struct Source<'a, S> {
-    store: &'a S,
-    /// The stored tree, until it has been compared.
-    tree: Option<(u64, Vec<u8>)>,
-    auditor: Auditor,
+/// How many records there are to read.
+async fn size_to_read<S: LedgerStore>(store: &S) -> Result<u64, ReadError> {
+    match store.log().head().await {
+        Ok(head) => Ok(head.size),
+        // A damaged last record: read until there is nothing.
+        Err(ReadError::Damaged(broken)) => Ok(broken.position.saturating_add(1)),
+        Err(error) => Err(error),
+    }
 }
 
-impl<S: LedgerStore> Source<'_, S> {
-    /// Feeds the auditor up to the present head; returns the size read to.
-    async fn read_all(&mut self) -> Result<u64, ReadError> {
-        let size = match self.store.log().head().await {
-            Ok(head) => head.size,
-            // A damaged last record: read until there is nothing.
-            Err(ReadError::Damaged(broken)) => broken.position.saturating_add(1),
-            Err(error) => return Err(error),
-        };
-        let (mut next, mut damaged) = (0, 0);
-        while next < size {
-            let rest = usize::try_from(size - next).unwrap_or(usize::MAX);
-            match self.store.log().read(next, PAGE.min(rest)).await {
-                Ok(page) if page.is_empty() => break,
-                Ok(page) => {
-                    next += page.len() as u64;
-                    self.take(&page).await?;
-                }
-                Err(ReadError::Damaged(broken)) if damaged < MAX_DAMAGED => {
-                    damaged += 1;
-                    next = self.around(next, &broken).await?;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        if let Some((tree_size, _)) = self.tree.take() {
-            let sentence = format!(
-                "the stored tree is over {tree_size} records, the log has {}",
-                self.auditor.size()
-            );
-            self.differs(sentence);
-        }
-        Ok(size)
-    }
+/// What a store holds, in order.
+enum StoreItem {
+    Entry(Entry),
+    /// A record that cannot be read: where, and why.
+    Damaged(u64, String),
+}
 
-    /// Takes what lies before a damaged record, names it, and goes on behind it.
-    async fn around(&mut self, from: u64, broken: &Break) -> Result<u64, ReadError> {
-        let damaged = broken.position.max(from);
-        let sound = usize::try_from(damaged - from).unwrap_or(usize::MAX);
-        if sound > 0 {
-            match self.store.log().read(from, sound).await {
-                Ok(page) => self.take(&page).await?,
-                Err(ReadError::Damaged(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        // What is missing shows with the record behind it.
-        if !matches!(broken.cause, x811_eventlog::Cause::Missing { .. }) {
-            let spot = Spot {
-                position: damaged,
-                line: None,
-                stream: None,
-            };
-            let (cause, findings) = (Cause::BytesChanged, &mut self.auditor.findings);
-            findings.add(&spot, "leaf", cause, broken.cause.to_string());
-        }
-        Ok(damaged + 1)
-    }
+/// The same, examined.
+enum ExaminedItem {
+    Entry(Examined),
+    Damaged(u64, String),
+}
 
-    async fn take(&mut self, page: &[Record]) -> Result<(), ReadError> {
-        let positions: Vec<u64> = page.iter().map(Record::position).collect();
-        let mut bodies = self.store.bodies(&positions).await?;
-        for record in page {
-            let body = bodies.remove(&record.position());
-            self.auditor.take(Entry {
-                leaf: record.bytes().to_vec(),
-                body: body.map(|body| body.bytes.to_vec()),
-                line: None,
-                body_line: None,
+impl ExaminedItem {
+    fn of(item: StoreItem, rules: Option<PayloadRules>) -> ExaminedItem {
+        match item {
+            StoreItem::Entry(entry) => ExaminedItem::Entry(Examined::of(entry, rules)),
+            StoreItem::Damaged(position, why) => ExaminedItem::Damaged(position, why),
+        }
+    }
+}
+
+/// An audit of a store in progress.
+struct StoreAudit {
+    auditor: Auditor,
+    /// The stored tree, until it has been compared.
+    tree: Option<(u64, Vec<u8>)>,
+}
+
+impl StoreAudit {
+    /// Audits everything that `source` reads.
+    async fn of_all<S: LedgerStore>(
+        mut self,
+        source: &mut Source<'_, S>,
+    ) -> Result<Auditor, ReadError> {
+        let mut page = source.page().await?;
+        let mut examined = Vec::new();
+        while !page.is_empty() || !examined.is_empty() {
+            let rules = self.auditor.rules();
+            let (done, overlapped) = oneshot::channel();
+            rayon::spawn(move || {
+                let examine = |item| ExaminedItem::of(item, rules);
+                let next = pages::overlapped(page, examined, examine, |item| self.settle(item));
+                // Nobody waits for it where reading failed.
+                let _ = done.send((self, next));
             });
-            self.compare_tree();
+            page = source.page().await?;
+            (self, examined) = overlapped.await.map_err(|lost| {
+                let lost: BackendError = Box::new(lost);
+                ReadError::Backend(lost)
+            })?;
         }
-        Ok(())
+        self.tree_is_no_longer();
+        Ok(self.auditor)
+    }
+
+    fn settle(&mut self, item: ExaminedItem) {
+        match item {
+            ExaminedItem::Entry(examined) => {
+                self.auditor.settle(examined);
+                self.compare_tree();
+            }
+            ExaminedItem::Damaged(position, why) => {
+                let spot = Spot {
+                    position,
+                    line: None,
+                    stream: None,
+                };
+                let (cause, findings) = (Cause::BytesChanged, &mut self.auditor.findings);
+                findings.add(&spot, "leaf", cause, why);
+            }
+        }
     }
 
     /// Once as many records are read as the stored tree is over.
@@ -145,9 +156,115 @@ impl<S: LedgerStore> Source<'_, S> {
         }
     }
 
+    /// At the end, a tree that is still there is over more records than the log has.
+    fn tree_is_no_longer(&mut self) {
+        if let Some((tree_size, _)) = self.tree.take() {
+            let sentence = format!(
+                "the stored tree is over {tree_size} records, the log has {}",
+                self.auditor.size()
+            );
+            self.differs(sentence);
+        }
+    }
+
     fn differs(&mut self, sentence: String) {
         let spot = self.auditor.end();
         let findings = &mut self.auditor.findings;
         findings.add(&spot, "tree", Cause::TreeDiffers, sentence);
     }
+}
+
+/// Reads a store from its first record to `size`.
+struct Source<'a, S> {
+    store: &'a S,
+    size: u64,
+    /// Position to be read next.
+    next: u64,
+    /// Damaged records so far.
+    damaged: u64,
+    /// Records that were read, but whose bodies were not.
+    ahead: VecDeque<Record>,
+}
+
+impl<S: LedgerStore> Source<'_, S> {
+    /// The next page; an empty one at the end.
+    async fn page(&mut self) -> Result<Vec<StoreItem>, ReadError> {
+        let mut items = Vec::new();
+        while self.ahead.is_empty() && items.is_empty() && self.next < self.size {
+            let rest = usize::try_from(self.size - self.next).unwrap_or(usize::MAX);
+            let read = self.store.log().read(self.next, pages::ITEMS.min(rest));
+            match read.await {
+                Ok(page) if page.is_empty() => self.next = self.size,
+                Ok(page) => {
+                    self.next += page.len() as u64;
+                    self.ahead.extend(page);
+                }
+                Err(ReadError::Damaged(broken)) if self.damaged < MAX_DAMAGED => {
+                    self.damaged += 1;
+                    items = self.around(&broken).await?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let records = self.page_of_records();
+        if !records.is_empty() {
+            items = self.with_bodies(records).await?;
+        }
+        Ok(items)
+    }
+
+    /// Records ahead whose bodies are held in memory together.
+    fn page_of_records(&mut self) -> Vec<Record> {
+        let (mut records, mut bytes) = (Vec::new(), 0);
+        while bytes < pages::BYTES
+            && let Some(record) = self.ahead.pop_front()
+        {
+            bytes = bytes.saturating_add(body_bytes(&record));
+            records.push(record);
+        }
+        records
+    }
+
+    /// Takes what lies before a damaged record, names it, and goes on behind it.
+    async fn around(&mut self, broken: &Break) -> Result<Vec<StoreItem>, ReadError> {
+        let from = self.next;
+        let damaged = broken.position.max(from);
+        let sound = usize::try_from(damaged - from).unwrap_or(usize::MAX);
+        let mut items = Vec::new();
+        if sound > 0 {
+            match self.store.log().read(from, sound).await {
+                Ok(page) => items = self.with_bodies(page).await?,
+                Err(ReadError::Damaged(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        // What is missing shows with the record behind it.
+        if !matches!(broken.cause, x811_eventlog::Cause::Missing { .. }) {
+            items.push(StoreItem::Damaged(damaged, broken.cause.to_string()));
+        }
+        self.next = damaged + 1;
+        Ok(items)
+    }
+
+    async fn with_bodies(&self, records: Vec<Record>) -> Result<Vec<StoreItem>, ReadError> {
+        let positions: Vec<u64> = records.iter().map(Record::position).collect();
+        let mut bodies = self.store.bodies(&positions).await?;
+        let entry = |record: Record| {
+            let body = bodies.remove(&record.position());
+            StoreItem::Entry(Entry {
+                leaf: Leaf::Record(record),
+                body: body.map(|body| body.bytes),
+                line: None,
+                body_line: None,
+            })
+        };
+        Ok(records.into_iter().map(entry).collect())
+    }
+}
+
+/// Bytes of the body, as the record says.
+fn body_bytes(record: &Record) -> usize {
+    let size = record.event().pointer("/envelope/size");
+    let size = size.and_then(serde_json::Value::as_u64).unwrap_or(0);
+    usize::try_from(size).unwrap_or(usize::MAX)
 }

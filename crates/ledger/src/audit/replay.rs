@@ -15,17 +15,6 @@ use crate::world::{Fault, Touched, World};
 /// Most missing positions in a row that are stepped over; behind a wider gap nothing is replayed.
 const MAX_GAP: u64 = 4_096;
 
-/// What became of a record.
-#[derive(Debug)]
-pub(super) enum Replayed {
-    /// The rules allow it.
-    Applied(Touched),
-    /// The rules do not allow it: its stream ends here.
-    Refused(Fault),
-    /// Its stream ended before, or it came too late.
-    Skipped,
-}
-
 /// A world, and what it lost on the way.
 #[derive(Debug, Clone)]
 pub(super) struct Replay {
@@ -61,33 +50,34 @@ impl Replay {
 
     /// Whether what the log says of this stream is known up to here.
     pub(super) fn knows(&self, stream: &Stream) -> bool {
-        !self.stopped && !self.ended.contains(&stream.to_string())
+        !self.stopped && (self.ended.is_empty() || !self.ended.contains(&stream.to_string()))
     }
 
-    pub(super) fn take(&mut self, record: &Record, event: &Event) -> Replayed {
+    /// Steps to the place of `record`; `false`, and the record is counted, when it cannot be
+    /// replayed: its stream ended before, or it came too late.
+    pub(super) fn admits(&mut self, record: &Record) -> bool {
         if !self.reach(record) {
             self.not_replayed += 1;
-            return Replayed::Skipped;
+            return false;
         }
         if self.ended.contains(record.stream()) {
             self.give_up(record);
-            return Replayed::Skipped;
+            return false;
         }
-        let mut next = self.world.clone();
+        true
+    }
+
+    /// Applies a record that was admitted just now. When the rules do not allow it, its stream
+    /// ends here.
+    pub(super) fn apply(&mut self, record: &Record, event: &Event) -> Result<Touched, Fault> {
         let applied = match self.renumbered(record) {
-            Ok(record) => next.apply(&record, event),
+            Ok(record) => self.world.apply(&record, event),
             Err(fault) => Err(fault),
         };
-        match applied {
-            Ok(touched) => {
-                self.world = next;
-                Replayed::Applied(touched)
-            }
-            Err(fault) => {
-                self.give_up(record);
-                Replayed::Refused(fault)
-            }
+        if applied.is_err() {
+            self.give_up(record);
         }
+        applied
     }
 
     /// Ends the stream of a record that cannot be replayed, and steps over it.
@@ -139,12 +129,8 @@ impl Replay {
         if self.stopped {
             return;
         }
-        let mut next = self.world.clone();
-        match apply_nothing(&mut next, recorded_at_ms) {
-            Ok(()) => {
-                self.world = next;
-                self.stand_ins += 1;
-            }
+        match apply_nothing(&mut self.world, recorded_at_ms) {
+            Ok(()) => self.stand_ins += 1,
             // Without a position 0 there is no ledger to replay.
             Err(_) => self.stopped = true,
         }

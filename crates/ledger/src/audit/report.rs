@@ -53,6 +53,14 @@ pub struct Paid {
     pub fee_micro_usdc: u128,
 }
 
+impl Paid {
+    pub(super) fn add(&mut self, other: &Paid) {
+        self.interactions += other.interactions;
+        self.total_micro_usdc += other.total_micro_usdc;
+        self.fee_micro_usdc += other.fee_micro_usdc;
+    }
+}
+
 fn as_text<S: serde::Serializer>(amount: &u128, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(amount)
 }

@@ -8,8 +8,8 @@ use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::id::InteractionId;
 
-use crate::projection::{changes, interaction_row};
-use crate::row::{InteractionRow, RowChange};
+use crate::projection::{delivery, interaction_row};
+use crate::row::InteractionRow;
 use crate::world::{Live, Touched, World};
 use x811_eventlog::Record;
 use x811_protocol::event::Event;
@@ -61,17 +61,17 @@ pub(super) struct Rows {
 
 impl Rows {
     /// Folds what every record leaves, also one that was not applied.
-    pub(super) fn note(&mut self, world: &World, record: &Record, event: &Event) {
-        for change in changes(world, record, event, &Touched::Nothing) {
-            match change {
-                RowChange::Delivery(delivery) => {
-                    let positions = self.deliveries.entry(delivery.recipient).or_default();
-                    positions.push(delivery.position);
-                }
-                RowChange::StreamRecord {
-                    stream, position, ..
-                } => self.streams.entry(stream).or_default().push(position),
-                RowChange::Interaction(_) => {}
+    pub(super) fn note(&mut self, record: &Record, event: &Event) {
+        let position = record.position();
+        if let Some(delivery) = delivery(record, event) {
+            let positions = self.deliveries.entry(delivery.recipient).or_default();
+            positions.push(position);
+        }
+        match self.streams.get_mut(record.stream()) {
+            Some(positions) => positions.push(position),
+            None => {
+                let name = record.stream().to_owned();
+                self.streams.insert(name, vec![position]);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Who signed: the signature of every envelope, and whether the key was the sender's at that
 //! position.
 
+use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::Event;
 use x811_protocol::key::{AgentKey, Profile, PublicKey};
@@ -48,10 +49,21 @@ pub(super) fn holds(
     signed
 }
 
-/// Checks that the key was the sender's when the record was made. `before` is the world then.
+/// Whether the key is one the sender has, in the world before the record.
+pub(super) fn key_is_registered(before: &World, event: &Event) -> bool {
+    let Some(envelope) = event.envelope() else {
+        return false;
+    };
+    let agent = before.agent(envelope.from);
+    agent.is_some_and(|agent| agent.keys.contains(&agent_key(envelope)))
+}
+
+/// Checks that the key was the sender's when the record was made: `registered` is what
+/// [`key_is_registered`] said then, `replay` is behind the record.
 pub(super) fn key_is_the_senders(
     spot: &Spot,
-    before: &World,
+    registered: bool,
+    ledger: Option<Did>,
     replay: &Replay,
     event: &Event,
     findings: &mut Findings,
@@ -59,33 +71,32 @@ pub(super) fn key_is_the_senders(
     let Some(envelope) = event.envelope() else {
         return;
     };
-    let key = AgentKey {
-        key: envelope.key.key,
-        profile: envelope.profile,
-    };
+    let key = agent_key(envelope);
     if let Event::AgentRegistered(registered) = event {
         if !registered.keys.contains(&key) {
             not_the_senders(spot, &key.key, "the keys it registers", findings);
         }
         return;
     }
-    if let Event::NoticeIssued(_) = event {
-        let ledger = before.identity().map(|ledger| ledger.did);
-        if ledger.is_some_and(|ledger| ledger != envelope.from) {
-            let sentence = "a notice is from the ledger, this envelope is from somebody else";
-            findings.add(spot, "envelope.from", Cause::KeyNotTheSenders, sentence);
-            return;
-        }
-    }
-    // Where the sender's identity could not be replayed, nothing is held against the key.
-    if !replay.knows(&Stream::Agent(envelope.from)) || !replay.knows(&Stream::Ledger) {
+    if let Event::NoticeIssued(_) = event
+        && ledger.is_some_and(|ledger| ledger != envelope.from)
+    {
+        let sentence = "a notice is from the ledger, this envelope is from somebody else";
+        findings.add(spot, "envelope.from", Cause::KeyNotTheSenders, sentence);
         return;
     }
-    let registered = before
-        .agent(envelope.from)
-        .is_some_and(|agent| agent.keys.contains(&key));
-    if !registered {
-        not_the_senders(spot, &key.key, "the keys the sender had then", findings);
+    // Where the sender's identity could not be replayed, nothing is held against the key.
+    if registered || !replay.knows(&Stream::Agent(envelope.from)) || !replay.knows(&Stream::Ledger)
+    {
+        return;
+    }
+    not_the_senders(spot, &key.key, "the keys the sender had then", findings);
+}
+
+fn agent_key(envelope: &AcceptedHeader) -> AgentKey {
+    AgentKey {
+        key: envelope.key.key,
+        profile: envelope.profile,
     }
 }
 

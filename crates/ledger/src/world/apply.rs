@@ -47,7 +47,7 @@ impl World {
     /// The world after `record`, which must be the next one of the log.
     ///
     /// # Errors
-    /// The world is then in an undefined state: drop it.
+    /// The rules do not allow it; the world is then as it was.
     pub fn apply(&mut self, record: &Record, event: &Event) -> Result<Touched, Fault> {
         let position = record.position();
         let stream = record
@@ -72,8 +72,14 @@ impl World {
         if self.next_seq(&stream) != Some(record.stream_seq()) {
             return Err(step.misplaced("it is not the next of its stream"));
         }
-        self.ended = None;
-        let touched = self.dispatch(&step)?;
+        let ended = self.ended.take();
+        let touched = match self.dispatch(&step) {
+            Ok(touched) => touched,
+            Err(fault) => {
+                self.ended = ended;
+                return Err(fault);
+            }
+        };
         // First, as the running ledger does: a nonce may come again once it is forgotten.
         self.forget_old(step.at);
         self.remember_envelope(&step);

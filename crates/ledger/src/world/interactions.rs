@@ -51,12 +51,13 @@ impl World {
         live.next_seq += 1;
         live.updated_at = step.at;
         live.last_position = step.position;
+        self.pause_if_blind(step, &mut live);
+        // Nothing of the world has changed up to here, and nothing is refused behind it.
+        self.settle_notices(step, id, before.as_deref(), &mut live)?;
         if let Event::EnvelopeAccepted(accepted) = step.event {
             live.envelopes.push(accepted.envelope.id);
             self.routes.insert(accepted.envelope.id, id);
         }
-        self.pause_if_blind(step, &mut live);
-        self.settle_notices(step, id, before.as_deref(), &mut live)?;
         self.count_receipt(step, &live);
         self.replace_live(id, before.as_ref(), live);
         Ok(())
@@ -99,10 +100,15 @@ impl World {
         live: &mut Live,
     ) -> Result<(), Fault> {
         if let Event::NoticeIssued(notice) = step.event {
-            let owed = self.owed.remove(&(notice.cause, notice.to));
-            if owed.is_none_or(|owed| owed.interaction != id) {
+            let key = (notice.cause, notice.to);
+            if self
+                .owed
+                .get(&key)
+                .is_none_or(|owed| owed.interaction != id)
+            {
                 return Err(step.misplaced("nobody was owed this notice"));
             }
+            self.owed.remove(&key);
             live.notices_owed -= 1;
             return Ok(());
         }

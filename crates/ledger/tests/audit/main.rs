@@ -11,6 +11,7 @@
 mod clean;
 mod flips;
 mod order;
+mod pages;
 mod read_model;
 mod registry;
 mod rehashed;

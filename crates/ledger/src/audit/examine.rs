@@ -1,0 +1,161 @@
+//! What can be checked of a record without those before it: on any thread, in any order.
+
+use std::sync::Arc;
+
+use x811_eventlog::{Hash, Record, RecordError};
+use x811_protocol::event::Event;
+use x811_protocol::payload::PayloadRules;
+
+use super::body::{self, Rules};
+use super::finding::{Findings, Spot};
+use super::report::Verdict;
+use super::signature;
+use crate::stream::Stream;
+
+/// A record as a source has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The leaf.
+    pub leaf: Leaf,
+    /// The body, if it is there.
+    pub body: Option<Arc<[u8]>>,
+    /// Line of the leaf in an export, from 1.
+    pub line: Option<u64>,
+    /// Line of the body in an export, from 1.
+    pub body_line: Option<u64>,
+}
+
+/// A leaf as a source has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Leaf {
+    /// Bytes that nobody has read yet.
+    Bytes(Vec<u8>),
+    /// Bytes that were read as a record.
+    Record(Record),
+}
+
+/// An entry, and what was found of it alone.
+#[derive(Debug)]
+pub(super) struct Examined {
+    pub(super) hash: Hash,
+    pub(super) line: Option<u64>,
+    pub(super) content: Content,
+}
+
+/// What an entry holds.
+#[derive(Debug)]
+pub(super) enum Content {
+    /// Bytes that are no record, and why.
+    NoRecord(RecordError),
+    /// A record whose event cannot be read, and why.
+    NoEvent(Record, String),
+    /// A readable record.
+    Whole(Box<Whole>),
+}
+
+/// A readable record.
+#[derive(Debug)]
+pub(super) struct Whole {
+    pub(super) spot: Spot,
+    pub(super) body_spot: Spot,
+    pub(super) record: Record,
+    /// Absent when the record names none of ours.
+    pub(super) stream: Option<Stream>,
+    pub(super) event: Event,
+    pub(super) body: Option<Arc<[u8]>>,
+    /// Whether the signature holds; absent for a record without an envelope.
+    pub(super) signature_holds: Option<bool>,
+    /// What is wrong with the signature.
+    pub(super) signature_findings: Findings,
+    /// Absent where it takes what the records before add up to.
+    pub(super) judgement: Option<Judgement>,
+}
+
+/// What the body proves under some rules.
+#[derive(Debug)]
+pub(super) struct Judgement {
+    /// Those rules; absent before there are any.
+    pub(super) rules: Option<PayloadRules>,
+    pub(super) verdict: Option<Verdict>,
+    pub(super) findings: Findings,
+}
+
+impl Examined {
+    /// Examines `entry`; `rules` are those that are likely to be in force at its place.
+    pub(super) fn of(entry: Entry, rules: Option<PayloadRules>) -> Examined {
+        let line = entry.line;
+        let (hash, record) = match entry.leaf {
+            Leaf::Record(record) => (record.hash(), Ok(record)),
+            Leaf::Bytes(bytes) => (Hash::of_leaf(&bytes), Record::parse(bytes)),
+        };
+        let record = match record {
+            Ok(record) => record,
+            Err(error) => {
+                let content = Content::NoRecord(error);
+                return Examined {
+                    hash,
+                    line,
+                    content,
+                };
+            }
+        };
+        let content = match Event::from_value(record.event()) {
+            Err(error) => Content::NoEvent(record, error.to_string()),
+            Ok(event) => {
+                let spot = Spot::of(&record, line);
+                let mut whole = Whole {
+                    body_spot: Spot {
+                        line: entry.body_line.or(line),
+                        ..spot.clone()
+                    },
+                    spot,
+                    stream: record.stream().parse().ok(),
+                    record,
+                    event,
+                    body: entry.body,
+                    signature_holds: None,
+                    signature_findings: Findings::default(),
+                    judgement: None,
+                };
+                whole.check_signature();
+                whole.judge(rules);
+                Content::Whole(Box::new(whole))
+            }
+        };
+        Examined {
+            hash,
+            line,
+            content,
+        }
+    }
+}
+
+impl Whole {
+    fn check_signature(&mut self) {
+        let (body, findings) = (self.body.as_deref(), &mut self.signature_findings);
+        self.signature_holds = self
+            .event
+            .envelope()
+            .map(|envelope| signature::holds(&self.spot, envelope, body, findings));
+    }
+
+    /// A message to the registry is judged in order: with the ledger's DID and the sender's keys.
+    fn judge(&mut self, rules: Option<PayloadRules>) {
+        if body::needs_registry(&self.event) {
+            return;
+        }
+        let mut findings = Findings::default();
+        let known = Rules {
+            payload: rules,
+            ledger: None,
+            sender: None,
+        };
+        let body = self.body.as_deref();
+        let verdict = body::judge(&self.body_spot, &self.event, body, known, &mut findings);
+        self.judgement = Some(Judgement {
+            rules,
+            verdict,
+            findings,
+        });
+    }
+}
