@@ -172,12 +172,14 @@ pub enum ClockState {
 }
 
 impl<C: Clock> LedgerClock<C> {
-    /// A clock that starts at the wall clock, but not before `floor`.
+    /// A clock that starts at the wall clock, but not before `floor`: it is not settled while the
+    /// wall clock is far behind that.
     pub fn start(clock: std::sync::Arc<C>, floor: TimestampMs) -> LedgerClock<C> {
+        let wall = clock.wall();
         let anchor = Anchor {
-            wall: clock.wall().max(floor),
+            wall: wall.max(floor),
             monotonic_ms: clock.monotonic_ms(),
-            jump: None,
+            jump: (floor.since(wall) > JUMP_MS).then_some(Jump::Held),
         };
         LedgerClock {
             clock,

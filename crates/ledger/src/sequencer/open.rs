@@ -110,8 +110,8 @@ where
         mut world,
         snapshot_size,
     } = rebuild(&*store, &*read_model, &opening).await?;
-    let floor = TimestampMs::new(world.head().recorded_at_ms);
-    let ledger_clock = Arc::new(LedgerClock::start(clock.clone(), floor));
+    let last_up = last_up(&*store, &world).await?;
+    let ledger_clock = Arc::new(LedgerClock::start(clock.clone(), last_up));
     let now = ledger_clock.now();
     restore_nonces(&*store, &mut world, now).await?;
     let saver = Saver::new(
@@ -127,7 +127,8 @@ where
         .iter()
         .map(|network| network.name.clone())
         .collect();
-    let draft = begin(&*store, &world, opening.identity, opening.parameters, now).await?;
+    let away_ms = now.since(last_up);
+    let draft = begin(&world, opening.identity, opening.parameters, now, away_ms)?;
     let old_size = world.head().size;
     let Decided {
         world,
@@ -190,7 +191,7 @@ where
     let (published, world_seen) = watch::channel(Arc::new(world.clone()));
     let (applied, applied_seen) = watch::channel(world.head().size);
     let (readiness, readiness_seen) = watch::channel(Readiness {
-        clock_settled: true,
+        clock_settled: ledger_clock.is_settled(),
         last_commit_failed: false,
         rows_stuck: false,
     });
@@ -271,13 +272,21 @@ async fn restore_nonces<S: LedgerStore>(
     Ok(())
 }
 
+/// When the ledger was last known to be up. Time goes on from there, also when the wall clock was
+/// set back while it was down: refusals of that time may have been answered without a record.
+async fn last_up<S: LedgerStore>(store: &S, world: &World) -> Result<TimestampMs, ReadError> {
+    let recorded_at = TimestampMs::new(world.head().recorded_at_ms);
+    let tick = store.last_tick().await?;
+    Ok(tick.map_or(recorded_at, |at| at.max(recorded_at)))
+}
+
 /// The first records of this run: who we are, how long we were away, what is in force.
-async fn begin<S: LedgerStore>(
-    store: &S,
+fn begin(
     world: &World,
     identity: LedgerOpened,
     parameters: Parameters,
     now: TimestampMs,
+    away_ms: u64,
 ) -> Result<Draft, OpenError> {
     let mut draft = Draft::on(world, None);
     match world.identity() {
@@ -291,14 +300,7 @@ async fn begin<S: LedgerStore>(
             });
         }
         Some(_) => {
-            let recorded_at = TimestampMs::new(world.head().recorded_at_ms);
-            let last_up = store
-                .last_tick()
-                .await?
-                .map_or(recorded_at, |at| at.max(recorded_at));
-            let event = Event::LedgerResumed(LedgerResumed {
-                gap_ms: now.since(last_up),
-            });
+            let event = Event::LedgerResumed(LedgerResumed { gap_ms: away_ms });
             draft.append(&Stream::Ledger, event, None, now)?;
         }
     }

@@ -18,6 +18,7 @@ mod crashes;
 mod deal;
 mod doctor;
 mod downtime;
+mod downtime_jumps;
 mod flood;
 mod grouping;
 mod idempotency;
