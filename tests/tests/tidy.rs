@@ -102,6 +102,23 @@ fn names_say_what_is_inside() {
 }
 
 #[test]
+fn every_incident_is_listed_with_its_test() {
+    const PREFIX: &str = "incident_";
+    let list = fs::read_to_string(checkout().join("tests/INCIDENTS.md")).expect("it is kept");
+    let quoted = list.split('`').filter(|part| part.starts_with(PREFIX));
+    let listed: BTreeSet<String> = quoted.map(str::to_owned).collect();
+    let sources = sources();
+    let tests: BTreeSet<String> = lines_of(&sources)
+        .filter_map(|(_, line)| {
+            let (_, name) = line.split_once(concat!("fn ", "incident_"))?;
+            Some(format!("{PREFIX}{}", name.split('(').next()?))
+        })
+        .collect();
+    assert!(tests.len() >= 20, "{tests:#?}");
+    assert_eq!(listed, tests);
+}
+
+#[test]
 fn every_crate_root_says_why_it_exists() {
     let roots: Vec<SourceFile> = sources()
         .into_iter()

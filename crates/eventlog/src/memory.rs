@@ -1,6 +1,7 @@
 //! A log in memory: for tests and demonstrations, and the plainest reading of the [`EventLog`]
 //! promises.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use event_listener::Event;
@@ -13,6 +14,7 @@ use crate::record::Record;
 #[derive(Debug, Default)]
 pub struct MemoryLog {
     records: Mutex<Vec<Record>>,
+    is_unreadable: AtomicBool,
     grown: Event,
 }
 
@@ -22,8 +24,23 @@ impl MemoryLog {
     pub const fn new() -> Self {
         Self {
             records: Mutex::new(Vec::new()),
+            is_unreadable: AtomicBool::new(false),
             grown: Event::new(),
         }
+    }
+
+    /// Makes every read fail from now on, as on a dying disk, or none any more.
+    pub fn set_unreadable(&self, is_unreadable: bool) {
+        self.is_unreadable.store(is_unreadable, Ordering::SeqCst);
+    }
+
+    fn check_readable(&self) -> Result<(), ReadError> {
+        if self.is_unreadable.load(Ordering::SeqCst) {
+            return Err(ReadError::Backend(
+                "this log was told to be unreadable".into(),
+            ));
+        }
+        Ok(())
     }
 
     /// A panic elsewhere cannot have left the records half written: they change in one call.
@@ -50,6 +67,7 @@ impl EventLog for MemoryLog {
     }
 
     async fn read(&self, from: u64, limit: usize) -> Result<Vec<Record>, ReadError> {
+        self.check_readable()?;
         let Ok(from) = usize::try_from(from) else {
             return Ok(Vec::new());
         };
@@ -63,6 +81,7 @@ impl EventLog for MemoryLog {
     }
 
     async fn head(&self) -> Result<Head, ReadError> {
+        self.check_readable()?;
         Ok(self.records().last().map_or(Head::EMPTY, Head::after))
     }
 

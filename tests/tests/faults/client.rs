@@ -5,13 +5,18 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use x811_client::clock::SystemClock;
-use x811_client::compose::{Composer, Custom, Payload, Registration};
+use x811_client::compose::{Composer, Custom, Payload, Registration, Request};
 use x811_client::entropy::SystemEntropy;
 use x811_client::identity::Identity;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::SealedEnvelope;
+use x811_protocol::facts::AcceptancePolicy;
+use x811_protocol::money::MicroUsdc;
 
 const PATIENCE: Duration = Duration::from_secs(15);
+
+/// What every agent here can do.
+const TASK: &str = "translation";
 
 /// What the ledger acknowledged, by envelope id.
 #[derive(Debug, Clone, Default)]
@@ -79,8 +84,25 @@ impl Agent {
     }
 
     pub(crate) fn registration(&self, ledger: Did) -> SealedEnvelope {
-        let registration = Registration::new(&self.identity, ledger, Vec::new(), None).unwrap();
+        let registration = Registration::new(&self.identity, ledger, vec![TASK.to_owned()], None);
+        let registration = registration.unwrap();
         self.seal(ledger, &registration)
+    }
+
+    /// A REQUEST under a key of its own.
+    pub(crate) fn request(&mut self, to: Did) -> SealedEnvelope {
+        self.said += 1;
+        let request = Request {
+            task_type: TASK.to_owned(),
+            parameters: Map::new(),
+            max_budget: MicroUsdc::from_micro_usdc(1_000_000).unwrap(),
+            deadline_s: 60,
+            acceptance_policy: AcceptancePolicy::Auto,
+            threshold_amount: None,
+            callback_url: None,
+            idempotency_key: format!("order-{}", self.said),
+        };
+        self.seal(to, &request)
     }
 
     /// A message nobody has sent before, with `padding` bytes in it.

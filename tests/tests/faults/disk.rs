@@ -69,22 +69,27 @@ impl Drop for Disk {
     }
 }
 
-/// Every write of a running process fails until this is dropped.
-struct FailingWrites {
+/// Calls that write.
+const WRITES: &str = "pwrite64,ftruncate,rename,unlink";
+
+/// Calls that write, and those that read back what became of it.
+const ALL: &str = "pwrite64,ftruncate,rename,unlink,fdatasync,fsync,pread64,openat";
+
+/// Some calls of a running process fail until this is dropped.
+struct FailingCalls {
     strace: Child,
     /// Kept open: strace names every new thread there, and would end if nobody could read it.
     _said: BufReader<ChildStderr>,
 }
 
-impl FailingWrites {
-    fn of(ledger: &Ledger, error: &str) -> FailingWrites {
+impl FailingCalls {
+    fn of(ledger: &Ledger, calls: &str, error: &str) -> FailingCalls {
         let mut strace = Command::new("strace")
             .args(["-f", "-p", &ledger.id().to_string(), "-o", "/dev/null"])
-            .args(["-e", "trace=pwrite64,ftruncate,rename,unlink"])
             .arg("-e")
-            .arg(format!(
-                "inject=pwrite64,ftruncate,rename,unlink:error={error}"
-            ))
+            .arg(format!("trace={calls}"))
+            .arg("-e")
+            .arg(format!("inject={calls}:error={error}"))
             .stderr(Stdio::piped())
             .spawn()
             .unwrap_or_else(|error| panic!("strace does not start ({error}): install it"));
@@ -93,14 +98,14 @@ impl FailingWrites {
         let mut said = BufReader::new(strace.stderr.take().unwrap());
         said.read_line(&mut line).unwrap();
         assert!(line.contains("attached"), "{line}");
-        FailingWrites {
+        FailingCalls {
             strace,
             _said: said,
         }
     }
 }
 
-impl Drop for FailingWrites {
+impl Drop for FailingCalls {
     fn drop(&mut self) {
         // Asked politely it lets go of the process.
         let id = self.strace.id().to_string();
@@ -210,6 +215,23 @@ impl Used {
         panic!("it does not write again: {}", self.ledger.said());
     }
 
+    /// Writes again, or has ended with the reason and writes when it is started again.
+    async fn recovers_or_is_started_again(&mut self, place: &Place) {
+        for _ in 0..LOOKS {
+            if !self.ledger.is_running() {
+                let ended = self.ledger.ended();
+                assert!(ended.said.contains("cannot be read"), "{ended:?}");
+                self.ledger = place.start();
+            }
+            if let Told::Accepted(answer) = self.say().await {
+                self.acknowledged.note(&answer);
+                return;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        panic!("it does not write again: {}", self.ledger.said());
+    }
+
     async fn ends_whole(self, place: &Place) {
         self.acknowledged
             .assert_found(&self.ledger.url, || true)
@@ -221,7 +243,7 @@ impl Used {
 }
 
 #[tokio::test]
-async fn incident_disk_full_refuses_writes_keeps_reads_and_recovers() {
+async fn reliability_a_full_disk_refuses_writes_keeps_reads_and_recovers() {
     let (place, disk) = on_a_disk();
     let mut used = Used::begin(&place).await;
     disk.fill(200);
@@ -233,7 +255,7 @@ async fn incident_disk_full_refuses_writes_keeps_reads_and_recovers() {
 }
 
 #[tokio::test]
-async fn incident_disk_full_then_killed_then_started() {
+async fn incident_disk_full_then_restart_kurrentdb_3642() {
     let (place, disk) = on_a_disk();
     let mut used = Used::begin(&place).await;
     disk.fill(200);
@@ -286,7 +308,7 @@ async fn reliability_a_read_only_disk_refuses_writes_keeps_reads_and_recovers() 
     let mut used = Used::begin(&place).await;
     // Files that are open for writing keep a mount writable, so whoever asks is refused; what the
     // kernel does to a file system with errors is done to the process instead.
-    let failing = FailingWrites::of(&used.ledger, "EROFS");
+    let failing = FailingCalls::of(&used.ledger, WRITES, "EROFS");
     used.say_until_refused().await;
     used.assert_reads_only().await;
     drop(failing);
@@ -300,7 +322,7 @@ async fn reliability_a_disk_that_fails_for_a_while_refuses_writes_keeps_reads_an
     let place = Place::new();
     let mut used = Used::begin(&place).await;
     for _ in 0..3 {
-        let failing = FailingWrites::of(&used.ledger, "EIO");
+        let failing = FailingCalls::of(&used.ledger, WRITES, "EIO");
         used.say_until_refused().await;
         used.assert_reads_only().await;
         drop(failing);
@@ -322,4 +344,24 @@ async fn reliability_a_start_on_a_read_only_disk_is_refused_and_harms_nothing() 
     acknowledged.assert_found(&ledger.url, || true).await;
     ledger.stop();
     place.clean(acknowledged.head());
+}
+
+/// The disk fails to write, and then to read what became of it. The process goes on or ends, and
+/// tells nobody of success; what it could not tell, the next one can.
+#[tokio::test]
+async fn incident_write_fails_and_the_reload_fails_too_raio() {
+    let place = Place::new();
+    let mut used = Used::begin(&place).await;
+    for _ in 0..3 {
+        let failing = FailingCalls::of(&used.ledger, ALL, "EIO");
+        let message = used.agent.message(used.did, 30_000);
+        let told = post(&used.ledger.url, &message).await;
+        assert!(!matches!(told, Told::Accepted(_)), "{told:?}");
+        drop(failing);
+        used.recovers_or_is_started_again(&place).await;
+        // Recorded by now or never: the first outcome, or a first time.
+        let url = used.ledger.url.clone();
+        used.accepted(post(&url, &message).await);
+    }
+    used.ends_whole(&place).await;
 }

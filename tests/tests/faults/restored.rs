@@ -35,7 +35,7 @@ fn restore(place: &Place, copy: &std::path::Path) {
 }
 
 #[tokio::test]
-async fn incident_a_restored_older_copy_is_refused_until_a_newer_one_is_there() {
+async fn incident_restored_backup_is_refused_until_a_newer_one_is_there_trustasia() {
     let place = Place::new();
     let copies = ["old", "new"].map(|name| place.folder.path().join(name));
     run(&place).await;
@@ -62,7 +62,7 @@ async fn incident_a_restored_older_copy_is_refused_until_a_newer_one_is_there() 
 }
 
 #[tokio::test]
-async fn incident_a_copy_that_went_on_by_itself_is_refused_as_a_fork() {
+async fn incident_restored_backup_signs_a_fork_venafi() {
     let mut place = Place::new();
     run(&place).await;
     let copy = place.folder.path().join("copy");
@@ -83,7 +83,7 @@ async fn incident_a_copy_that_went_on_by_itself_is_refused_as_a_fork() {
 }
 
 #[tokio::test]
-async fn incident_a_log_behind_its_rows_or_without_its_disk_is_refused() {
+async fn incident_a_ledger_without_its_disk_is_refused() {
     let place = Place::new();
     run(&place).await;
     // The disk is not mounted: an empty directory is there.

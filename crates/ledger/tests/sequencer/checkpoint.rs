@@ -100,7 +100,7 @@ async fn signed_later() -> Checkpoint {
 }
 
 #[tokio::test]
-async fn incident_a_restored_backup_does_not_start() {
+async fn incident_a_restored_backup_does_not_start_trustasia() {
     let signed = signed_later().await;
     let mut ledgerbox = Ledgerbox::open().await;
     ledgerbox.crash().await;
@@ -121,7 +121,7 @@ async fn incident_a_restored_backup_does_not_start() {
 }
 
 #[tokio::test]
-async fn incident_a_forked_log_does_not_start() {
+async fn incident_a_forked_log_does_not_start_venafi() {
     for starts in [false, true] {
         let mut ledgerbox = Ledgerbox::open().await;
         let _deal = Deal::opened(&ledgerbox, Until::Delivered).await;
@@ -142,7 +142,7 @@ async fn incident_a_forked_log_does_not_start() {
 }
 
 #[tokio::test]
-async fn incident_a_checkpoint_by_another_key_or_of_another_log_is_refused() {
+async fn incident_a_checkpoint_by_another_key_or_of_another_log_rekor_2069() {
     let signed = signed_later().await;
     let store = Arc::new(MemoryCheckpointStore::new());
     let ledgerbox = Ledgerbox::open().await;

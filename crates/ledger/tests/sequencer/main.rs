@@ -22,6 +22,7 @@ mod downtime_jumps;
 mod flood;
 mod grouping;
 mod idempotency;
+mod incidents;
 mod lapses;
 mod ledgerbox;
 mod lifecycle;
