@@ -16,6 +16,7 @@
 mod client;
 mod dice;
 mod disk;
+mod flood;
 mod incidents;
 mod instances;
 mod kills;
