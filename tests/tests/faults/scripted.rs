@@ -12,6 +12,8 @@ pub(crate) struct Life {
     pub(crate) acknowledged: Acknowledged,
     /// Codes of the messages that were refused.
     pub(crate) refusals: Vec<String>,
+    /// Messages that nobody answered.
+    pub(crate) unanswered: usize,
     /// Whether it came as far as listening.
     pub(crate) has_started: bool,
     pub(crate) ended: Ended,
@@ -21,12 +23,14 @@ pub(crate) struct Life {
 pub(crate) async fn live(place: &Place) -> Life {
     let mut acknowledged = Acknowledged::default();
     let mut refusals = Vec::new();
+    let mut unanswered = 0;
     let ledger = match place.try_start() {
         Ok(ledger) => ledger,
         Err(ended) => {
             return Life {
                 acknowledged,
                 refusals,
+                unanswered,
                 has_started: false,
                 ended,
             };
@@ -42,13 +46,14 @@ pub(crate) async fn live(place: &Place) -> Life {
                 Told::Refused(_, body) => {
                     refusals.push(body["code"].as_str().unwrap_or_default().to_owned());
                 }
-                Told::Nothing => {}
+                Told::Nothing => unanswered += 1,
             }
         }
     }
     Life {
         acknowledged,
         refusals,
+        unanswered,
         has_started: true,
         ended: ledger.stop(),
     }

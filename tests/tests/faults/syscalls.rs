@@ -1,13 +1,15 @@
-//! Every file system call of a scripted run fails once, and the process dies at every one of them.
+//! Every file system call of a scripted run fails once, is interrupted once, fails together with the
+//! one after it, and the process dies at every one of them.
 //!
 //! strace counts the calls of each thread apart, so with `when=n` the n-th call of *every* thread
 //! that gets so far is hit: usually one, sometimes a few in one run. A usual run takes a sample;
-//! all of them: `X811_SWEEP=all cargo nextest run -p x811-tests --test faults every_file_system`.
+//! all of them, or as many as it says: `X811_SWEEP=all cargo nextest run -p x811-tests --test faults
+//! syscalls`.
 
 use crate::dice::Dice;
 use crate::ledger::Place;
 use crate::scripted::{Life, assert_whole, live};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Calls that change files or make changes durable.
@@ -29,11 +31,29 @@ const WRITES: &[&str] = &[
 /// Calls that only look.
 const READS: &[&str] = &["pread64", "read", "fstat", "newfstatat", "lseek"];
 
-/// Runs in a sample of one fault.
+/// Calls that a signal may interrupt, and that are simply made again then. Not the syncs: one that
+/// did not say that it was done has failed, whatever it says.
+const INTERRUPTIBLE: &[&str] = &[
+    "openat",
+    "pwrite64",
+    "write",
+    "ftruncate",
+    "flock",
+    "pread64",
+    "read",
+];
+
+/// What is done in one life: injections of strace, at different calls.
+type Faults = Vec<String>;
+
+/// Lives in a sample of one kind.
 const SAMPLE: u64 = 10;
 
+/// Lives in a sample of what costs more than it finds.
+const SMALL_SAMPLE: u64 = 6;
+
 /// The scripted run under strace, which hits calls on the ledger's own files only.
-fn under_strace(place: &mut Place, inject: Option<&str>, trace: &[&str]) -> String {
+fn under_strace(place: &mut Place, faults: &[String], trace: &[&str]) -> String {
     let log = place
         .folder
         .path()
@@ -44,8 +64,8 @@ fn under_strace(place: &mut Place, inject: Option<&str>, trace: &[&str]) -> Stri
     let mut words = vec!["strace".to_owned(), "-D".to_owned(), "-f".to_owned()];
     words.extend(["-qq".to_owned(), "-o".to_owned(), log.clone()]);
     words.extend(["-e".to_owned(), format!("trace={}", trace.join(","))]);
-    if let Some(inject) = inject {
-        words.extend(["-e".to_owned(), format!("inject={inject}")]);
+    for fault in faults {
+        words.extend(["-e".to_owned(), format!("inject={fault}")]);
     }
     for path in files(place) {
         words.extend(["-P".to_owned(), path]);
@@ -81,17 +101,14 @@ fn files(place: &Place) -> Vec<String> {
     files
 }
 
-/// The most calls any thread makes, by name of the call, in a run without faults.
-async fn counted(trace: &[&str]) -> BTreeMap<String, u64> {
+/// The calls of each thread, in order, in a run without faults.
+async fn traced(trace: &[&str]) -> Vec<Vec<String>> {
     let mut place = Place::new();
-    let log = under_strace(&mut place, None, trace);
+    let log = under_strace(&mut place, &[], trace);
     let life = live(&place).await;
-    assert!(
-        life.ended.status.success() && life.refusals.is_empty(),
-        "{life:?}"
-    );
+    invisible(&life, "no fault");
     let text = std::fs::read_to_string(log).unwrap();
-    let mut by_thread: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    let mut threads: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for line in text.lines() {
         let Some((thread, rest)) = line.split_once(' ') else {
             continue;
@@ -99,49 +116,98 @@ async fn counted(trace: &[&str]) -> BTreeMap<String, u64> {
         let Some((call, _)) = rest.trim_start().split_once('(') else {
             continue;
         };
-        *by_thread.entry((thread, call)).or_default() += 1;
+        threads.entry(thread).or_default().push(call.to_owned());
     }
-    let mut most: BTreeMap<String, u64> = BTreeMap::new();
-    for ((_, call), count) in by_thread {
-        let most = most.entry(call.to_owned()).or_default();
-        *most = count.max(*most);
-    }
+    let threads: Vec<_> = threads.into_values().collect();
+    let most = most(&threads);
     println!("calls of one thread: {most:?}");
     assert!(
         most.contains_key("fdatasync") || most.contains_key("fsync"),
         "no sync: {most:?}"
     );
+    threads
+}
+
+/// The most calls any thread makes, by name of the call.
+fn most(threads: &[Vec<String>]) -> BTreeMap<String, usize> {
+    let mut most: BTreeMap<String, usize> = BTreeMap::new();
+    for calls in threads {
+        let mut of_thread: BTreeMap<&String, usize> = BTreeMap::new();
+        for call in calls {
+            let count = of_thread.entry(call).or_default();
+            *count += 1;
+            let most = most.entry(call.clone()).or_default();
+            *most = (*count).max(*most);
+        }
+    }
     most
 }
 
-/// All faults, or a sample of them.
-fn chosen(most: &BTreeMap<String, u64>, kinds: &[&str], dice: &mut Dice) -> Vec<String> {
+/// One fault a life: every call, in each of these ways.
+fn single(threads: &[Vec<String>], kinds: &[&str]) -> Vec<Faults> {
     let mut all = Vec::new();
-    for (call, most) in most {
+    for (call, most) in most(threads) {
         for kind in kinds {
-            all.extend((1..=*most).map(|n| format!("{call}:{kind}:when={n}")));
+            all.extend((1..=most).map(|n| vec![format!("{call}:{kind}:when={n}")]));
         }
     }
-    let points = all.len();
-    if std::env::var("X811_SWEEP").as_deref() != Ok("all") {
-        while all.len() as u64 > SAMPLE {
-            let out = usize::try_from(dice.below(all.len() as u64)).unwrap();
-            all.swap_remove(out);
+    all
+}
+
+/// Two faults a life: every call and the one that its thread makes next.
+fn pairs(threads: &[Vec<String>], first: &str, second: &str) -> Vec<Faults> {
+    let mut all = BTreeSet::new();
+    for calls in threads {
+        let mut counts: BTreeMap<&String, usize> = BTreeMap::new();
+        let mut before: Option<(&String, usize)> = None;
+        for call in calls {
+            let count = counts.entry(call).or_default();
+            *count += 1;
+            let here = (call, *count);
+            all.extend(before.map(|(name, n)| {
+                if name == call && first == second {
+                    vec![format!("{name}:{first}:when={n}..{}", n + 1)]
+                } else {
+                    // The same call twice in two ways: strace takes the second one alone.
+                    vec![
+                        format!("{name}:{first}:when={n}"),
+                        format!("{call}:{second}:when={count}"),
+                    ]
+                }
+            }));
+            before = Some(here);
         }
+    }
+    all.into_iter().collect()
+}
+
+/// A sample of them; all of them, or another number, when `X811_SWEEP` says so.
+fn chosen(mut all: Vec<Faults>, sample: u64, dice: &mut Dice) -> Vec<Faults> {
+    let points = all.len();
+    let sample = match std::env::var("X811_SWEEP").as_deref() {
+        Ok("all") => u64::MAX,
+        Ok(number) => number.parse().unwrap(),
+        Err(_) => sample,
+    };
+    while all.len() as u64 > sample {
+        let out = usize::try_from(dice.below(all.len() as u64)).unwrap();
+        all.swap_remove(out);
     }
     println!("{} of {points} faults", all.len());
     all
 }
 
-/// Lives once with every fault; returns how the lives ended.
-async fn sweep(faults: Vec<String>, check: fn(&Life, &str)) {
+/// Lives once with each of these; prints how the lives ended.
+async fn sweep(all: Vec<Faults>, check: fn(&Life, &str)) {
     let (mut refused, mut stopped, mut went_on) = (0, 0, 0);
-    for fault in faults {
-        let call = fault.split(':').next().unwrap().to_owned();
+    for faults in all {
+        let calls = faults.iter().map(|fault| fault.split(':').next().unwrap());
+        let calls: BTreeSet<&str> = calls.collect();
         let mut place = Place::new();
-        under_strace(&mut place, Some(&fault), &[&call]);
+        under_strace(&mut place, &faults, &Vec::from_iter(calls));
         let life = live(&place).await;
         place.under.clear();
+        let fault = faults.join(" and ");
         check(&life, &fault);
         assert_whole(&place, &life, &fault).await;
         match (life.has_started, life.ended.status.success()) {
@@ -151,6 +217,21 @@ async fn sweep(faults: Vec<String>, check: fn(&Life, &str)) {
         }
     }
     println!("{refused} did not start, {stopped} stopped, {went_on} went on; all whole, 0 lost");
+}
+
+/// Nobody notices.
+fn invisible(life: &Life, fault: &str) {
+    let is_served = life.has_started && life.refusals.is_empty() && life.unanswered == 0;
+    assert!(
+        is_served && life.ended.status.success(),
+        "{fault}: {life:?}"
+    );
+}
+
+/// Killed, or at the end of its way.
+fn is_dead(life: &Life, fault: &str) {
+    let is_dead = life.ended.status.code().is_none() || life.ended.status.success();
+    assert!(is_dead, "{fault}: {life:?}");
 }
 
 /// A call that fails never brings the process down in a panic, and never without a sentence.
@@ -164,15 +245,54 @@ fn says_why(life: &Life, fault: &str) {
     );
 }
 
+/// The second fault may be the end.
+fn says_why_or_is_dead(life: &Life, fault: &str) {
+    match life.ended.status.code() {
+        Some(_) => says_why(life, fault),
+        None => assert!(fault.contains("KILL"), "{fault}: {life:?}"),
+    }
+}
+
 #[tokio::test]
 async fn reliability_every_file_system_call_fails_once_and_nothing_is_lost() {
     require_strace();
     let mut dice = Dice::roll("failing calls");
-    let written = counted(WRITES).await;
-    let mut faults = chosen(&written, &["error=EIO", "error=ENOSPC"], &mut dice);
-    let read = counted(&[READS, &["fsync", "fdatasync"]].concat()).await;
-    faults.extend(chosen(&read, &["error=EIO"], &mut dice));
+    let written = single(&traced(WRITES).await, &["error=EIO", "error=ENOSPC"]);
+    let read = traced(&[READS, &["fsync", "fdatasync"]].concat()).await;
+    let mut faults = chosen(written, SAMPLE, &mut dice);
+    faults.extend(chosen(single(&read, &["error=EIO"]), SAMPLE, &mut dice));
     sweep(faults, says_why).await;
+}
+
+#[tokio::test]
+async fn reliability_an_interrupted_call_is_made_again_and_nobody_notices() {
+    require_strace();
+    let mut dice = Dice::roll("interrupted calls");
+    let calls = traced(&[INTERRUPTIBLE, &["fsync", "fdatasync"]].concat()).await;
+    let (syncs, others): (Vec<_>, Vec<_>) = single(&calls, &["error=EINTR"])
+        .into_iter()
+        .partition(|faults| faults[0].contains("sync:"));
+    sweep(chosen(others, SMALL_SAMPLE, &mut dice), invisible).await;
+    sweep(chosen(syncs, 2, &mut dice), says_why).await;
+}
+
+/// The recovery from a fault meets the next one.
+#[tokio::test]
+async fn reliability_two_calls_in_a_row_fail_and_nothing_is_lost() {
+    require_strace();
+    let mut dice = Dice::roll("failing pairs");
+    let all = [WRITES, READS].concat();
+    let threads = traced(&all).await;
+    let mut faults = Vec::new();
+    for (first, second) in [
+        ("error=EIO", "error=EIO"),
+        ("error=ENOSPC", "error=EIO"),
+        ("error=EIO", "signal=KILL"),
+    ] {
+        let pairs = pairs(&threads, first, second);
+        faults.extend(chosen(pairs, SMALL_SAMPLE / 2, &mut dice));
+    }
+    sweep(faults, says_why_or_is_dead).await;
 }
 
 /// The crash table of ledger-contract.md section 1, on the real binary: death at every step of
@@ -181,13 +301,8 @@ async fn reliability_every_file_system_call_fails_once_and_nothing_is_lost() {
 async fn lc_1_crash_table_death_at_every_file_system_call_loses_nothing() {
     require_strace();
     let mut dice = Dice::roll("deaths");
-    let written = counted(WRITES).await;
-    let faults = chosen(&written, &["signal=KILL"], &mut dice);
-    sweep(faults, |life, fault| {
-        let is_dead = life.ended.status.code().is_none() || life.ended.status.success();
-        assert!(is_dead, "{fault}: {life:?}");
-    })
-    .await;
+    let deaths = single(&traced(WRITES).await, &["signal=KILL"]);
+    sweep(chosen(deaths, SAMPLE, &mut dice), is_dead).await;
 }
 
 fn require_strace() {
