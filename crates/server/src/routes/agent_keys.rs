@@ -2,34 +2,21 @@
 //! stored. Whoever reads an earlier message needs the keys its sender had at that position
 //! (ledger-contract.md section 4), and can check each rotation by its two signatures.
 
+use super::stream_page::{Question, StreamPage};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::{AgentOf, Asked, Bounded, MAX_INTEGER};
+use crate::extract::{AgentOf, Asked};
 use crate::openapi::Refused;
 use crate::openapi::schema::{AgentKeysAnswer, Uuid};
 use crate::stored::{self, ShownRecord};
 use axum::Json;
 use axum::extract::State;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
-use x811_ledger::port::ReadModel as _;
 use x811_ledger::stream::Stream;
 use x811_protocol::did::Did;
 use x811_protocol::event::Event;
-
-/// Most records of the agent's stream that one answer looks at.
-const MAX_RECORDS: u64 = 200;
-
-/// What may be asked.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Question {
-    /// Records behind this place in the stream; from the first without it.
-    after_seq: Option<Bounded<0, MAX_INTEGER>>,
-    /// How many of the stream to look at; 200 without it.
-    limit: Option<Bounded<1, { MAX_RECORDS }>>,
-}
 
 /// The answer.
 #[derive(Serialize)]
@@ -77,19 +64,9 @@ pub(super) async fn handle<C: Clock>(
         return Err(ApiError::no_such_agent());
     }
     app.rows_current().await?;
-    let limit = question.limit.map_or(MAX_RECORDS, |limit| limit.0);
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let from_seq = question.after_seq.map_or(0, |seq| seq.0 + 1);
-    let stream = Stream::Agent(did).to_string();
-    let rows = app.ledger.read_model();
-    let mut positions = rows.stream_positions(&stream, from_seq, limit + 1).await?;
-    let has_more = positions.len() > limit;
-    positions.truncate(limit);
+    let page = StreamPage::read(&app, &Stream::Agent(did), &question).await?;
     let mut records = Vec::new();
-    let mut last_seq = None;
-    for position in positions {
-        let record = stored::record(&app, position).await?;
-        last_seq = Some(record.stream_seq());
+    for record in page.records {
         if gives_keys(&stored::event(&record)?) {
             records.push(ShownRecord::of(&record)?);
         }
@@ -97,7 +74,7 @@ pub(super) async fn handle<C: Clock>(
     Ok(Json(Keys {
         did,
         records,
-        next: last_seq.filter(|_| has_more),
+        next: page.next,
     }))
 }
 

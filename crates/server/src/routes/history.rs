@@ -1,33 +1,21 @@
 //! `GET /api/v1/interactions/{id}/history`: an interaction's records, leaves as they are stored.
 
 use super::interaction::no_interaction;
+use super::stream_page::{Question, StreamPage};
 use crate::app::App;
-use crate::extract::{Asked, Bounded, MAX_INTEGER, Named};
+use crate::extract::{Asked, Named};
 use crate::openapi::Refused;
 use crate::openapi::schema::{HistoryAnswer, Uuid};
 use crate::signed_read::{ReadRefusal, Reader};
-use crate::stored::{self, ShownRecord};
+use crate::stored::ShownRecord;
 use axum::Json;
 use axum::extract::State;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::stream::Stream;
 use x811_protocol::id::InteractionId;
-
-/// Most records in one answer: 13 MiB of the largest leaves.
-const MAX_RECORDS: u64 = 200;
-
-/// What may be asked.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Question {
-    /// Records behind this place in the stream; from the first without it.
-    after_seq: Option<Bounded<0, MAX_INTEGER>>,
-    /// How many at most; 200 without it.
-    limit: Option<Bounded<1, { MAX_RECORDS }>>,
-}
 
 /// The answer.
 #[derive(Serialize)]
@@ -73,21 +61,11 @@ pub(super) async fn handle<C: Clock>(
     let row = rows.interaction(id).await?;
     row.filter(|row| reader.may_read(&[row.initiator, row.provider]))
         .ok_or_else(no_interaction)?;
-    let limit = question.limit.map_or(MAX_RECORDS, |limit| limit.0);
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let from_seq = question.after_seq.map_or(0, |seq| seq.0 + 1);
-    let stream = Stream::Interaction(id).to_string();
-    let mut positions = rows.stream_positions(&stream, from_seq, limit + 1).await?;
-    let has_more = positions.len() > limit;
-    positions.truncate(limit);
-    let mut records = Vec::with_capacity(positions.len());
-    for position in positions {
-        records.push(ShownRecord::of(&stored::record(&app, position).await?)?);
-    }
-    let last = records.last().map(|record: &ShownRecord| record.stream_seq);
+    let page = StreamPage::read(&app, &Stream::Interaction(id), &question).await?;
+    let records = page.records.iter().map(ShownRecord::of);
     Ok(Json(History {
         interaction: id,
-        records,
-        next: last.filter(|_| has_more),
+        records: records.collect::<Result<_, _>>()?,
+        next: page.next,
     }))
 }

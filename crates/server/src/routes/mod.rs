@@ -26,6 +26,7 @@ mod interaction;
 mod message_by_id;
 mod post_message;
 mod ready;
+mod stream_page;
 mod well_known;
 
 pub(crate) use ready::{sight_word, unready};

@@ -1,0 +1,58 @@
+//! A page of one stream's records, for the routes that show a stream part by part.
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::extract::{Bounded, MAX_INTEGER};
+use crate::stored;
+use serde::Deserialize;
+use x811_eventlog::Record;
+use x811_ledger::clock::Clock;
+use x811_ledger::port::ReadModel as _;
+use x811_ledger::stream::Stream;
+
+/// Most records of a page: 13 MiB of the largest leaves.
+const MAX_RECORDS: u64 = 200;
+
+/// What may be asked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Question {
+    /// Records behind this place in the stream; from the first without it.
+    after_seq: Option<Bounded<0, MAX_INTEGER>>,
+    /// How many at most; 200 without it.
+    limit: Option<Bounded<1, { MAX_RECORDS }>>,
+}
+
+/// Records in order.
+pub(super) struct StreamPage {
+    pub(super) records: Vec<Record>,
+    /// The `after_seq` to go on with, while there are more.
+    pub(super) next: Option<u64>,
+}
+
+impl StreamPage {
+    /// The part of `stream` that was asked for, as far as the rows for readers know it.
+    pub(super) async fn read<C: Clock>(
+        app: &App<C>,
+        stream: &Stream,
+        question: &Question,
+    ) -> Result<StreamPage, ApiError> {
+        let limit = question.limit.map_or(MAX_RECORDS, |limit| limit.0);
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let from_seq = question.after_seq.map_or(0, |seq| seq.0 + 1);
+        let rows = app.ledger.read_model();
+        let stream = stream.to_string();
+        let mut positions = rows.stream_positions(&stream, from_seq, limit + 1).await?;
+        let has_more = positions.len() > limit;
+        positions.truncate(limit);
+        let mut records = Vec::with_capacity(positions.len());
+        for position in positions {
+            records.push(stored::record(app, position).await?);
+        }
+        let last = records.last().map(Record::stream_seq);
+        Ok(StreamPage {
+            records,
+            next: last.filter(|_| has_more),
+        })
+    }
+}
