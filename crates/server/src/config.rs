@@ -260,6 +260,9 @@ impl ServerConfig {
                 listen: self.listen,
             });
         }
+        if self.open_reads && self.public_authority.is_some() {
+            return Err(ConfigError::OpenReadsInPublic);
+        }
         if let Some(authority) = &self.public_authority
             && !is_authority(authority)
         {
@@ -383,6 +386,12 @@ pub enum ConfigError {
         /// The configured address.
         listen: SocketAddr,
     },
+    /// Unsigned reads of a ledger that others reach, through a proxy on this machine say.
+    #[error(
+        "open reads show every inbox to whoever can connect, and a public authority says that \
+         others do, through a proxy for instance: leave one of the two out"
+    )]
+    OpenReadsInPublic,
     /// A name that no client could sign for.
     #[error(
         "the public authority must be the host and port that clients use, such as \
@@ -482,7 +491,7 @@ mod tests {
     #[test]
     fn every_fault_has_its_sentence() {
         type Spoil = fn(&mut ServerConfig);
-        let table: [(Spoil, &str); 11] = [
+        let table: [(Spoil, &str); 12] = [
             (
                 |c| c.limits.clock_tolerance_ms = 300_001,
                 "tolerance is 300001 ms",
@@ -494,6 +503,13 @@ mod tests {
                     c.listen = SocketAddr::from(([0, 0, 0, 0], 8811));
                 },
                 "loopback",
+            ),
+            (
+                |c| {
+                    c.open_reads = true;
+                    c.public_authority = Some("ledger.example.org".to_owned());
+                },
+                "leave one of the two out",
             ),
             (
                 |c| c.windows.verify_ms = 1_999,

@@ -3,6 +3,7 @@
 //! Order matters: the data directory is owned before a key is made, the address is bound before the
 //! log says that the ledger is back, and everything that can refuse to start does so before that.
 
+mod advice;
 mod checkpoint;
 mod stop;
 
@@ -99,6 +100,9 @@ pub async fn start_with<C: Clock, E: Entropy>(
     entropy: Arc<E>,
 ) -> Result<Running, StartError> {
     config.validate()?;
+    for sentence in advice::advice(&config) {
+        tracing::warn!("{sentence}");
+    }
     let rpc = RpcSource::new(config.network.rpc_url.reveal(), RpcLimits::default())?;
     let store = Arc::new(SqliteStore::open(&config.data_dir).await?);
     let stored = Stored::load(&config).await?;
