@@ -39,7 +39,8 @@ const WINDOW_MS: u64 = 60_000;
 pub(crate) struct SignedReads {
     authorities: Authorities,
     auditors: Vec<Did>,
-    /// Nonces spent before are forgotten, so nothing that was made before is taken.
+    /// Nonces spent before are forgotten, so nothing dated to a second before this one is taken.
+    /// What was dated ahead, by a clock that runs fast, or to this very second may be read again.
     begun_at: TimestampMs,
     nonces: Mutex<SpentNonces>,
 }
