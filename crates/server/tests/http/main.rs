@@ -18,6 +18,7 @@ mod inbox;
 mod incidents;
 mod lifecycle;
 mod limits;
+mod long_polls;
 mod metrics;
 mod reads;
 mod registry;
