@@ -6,6 +6,7 @@ use x811_client::http::{ClientError, LedgerClient};
 use x811_client::identity::{AgentName, Identity};
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
+use x811_protocol::time::TimestampMs;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -22,6 +23,9 @@ pub(crate) struct Args {
     /// Where it can be reached, for its DID document
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
+    /// When its DID expires, such as 2027-01-01T00:00:00Z; never without it
+    #[arg(long, value_name = "TIME", value_parser = TimestampMs::parse_rfc3339)]
+    expires: Option<TimestampMs>,
 }
 
 /// Registers the agent and remembers with which ledger.
@@ -34,7 +38,8 @@ pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
     let _lock = context.home.lock_agent(&name)?;
     let mut agent = context.home.agent(&name)?;
     let ledger = client.info().await?.did;
-    let registration = Registration::new(&agent, ledger, args.capabilities, args.endpoint)?;
+    let registration =
+        Registration::new(&agent, ledger, args.capabilities, args.endpoint)?.expiring(args.expires);
     let sealed = context.composer(&agent).seal(ledger, &registration)?;
     let position = match client.send(&sealed).await {
         Ok(accepted) => accepted.position,

@@ -156,6 +156,22 @@ async fn lc_4_update_changes_what_is_named_and_keeps_the_rest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn ax_031_register_can_say_when_the_did_expires() {
+    let world = World::start().await;
+    world.done("agent new ada").await;
+    let past = "agent register ada --expires 2001-01-01T00:00:00Z";
+    world.refused(past, "X811-1005").await;
+    let registered = world
+        .done("agent register ada --expires 2100-01-01T00:00:00Z")
+        .await;
+    let did = registered["did"].as_str().unwrap();
+    let shown = world.done(&format!("agent show --did {did}")).await;
+    assert_eq!(shown["expires_at_ms"], json!(4_102_444_800_000_u64));
+    let line = "x811 agent register ada --expires tomorrow";
+    assert!(Cli::try_parse_from(line.split_whitespace()).is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_update_never_unbinds_a_wallet_it_cannot_bind_again() {
     let world = World::start().await;
     let mut poorer = world.bob();

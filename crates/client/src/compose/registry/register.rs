@@ -6,6 +6,7 @@ use x811_protocol::document::DidDocument;
 use x811_protocol::envelope::MessageType;
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::payload::registry::Verb;
+use x811_protocol::time::TimestampMs;
 use x811_protocol::wallet::Wallet;
 
 use super::super::{ComposeError, Members, Payload};
@@ -22,6 +23,8 @@ pub struct Registration {
     capabilities: Vec<String>,
     /// Where it can be reached.
     service_endpoint: Option<String>,
+    /// The moment after which its DID counts as expired (AX-31).
+    expires_at_ms: Option<TimestampMs>,
     wallets: Vec<Wallet>,
 }
 
@@ -42,8 +45,18 @@ impl Registration {
             key: identity.agent_key(),
             capabilities,
             service_endpoint,
+            expires_at_ms: None,
             wallets: bound_wallets(identity, ledger)?,
         })
+    }
+
+    /// The same, with a moment after which its DID counts as expired; never without one (AX-31).
+    #[must_use]
+    pub fn expiring(self, at: Option<TimestampMs>) -> Registration {
+        Registration {
+            expires_at_ms: at,
+            ..self
+        }
     }
 }
 
@@ -61,7 +74,8 @@ impl Payload for Registration {
             .set("document", document)
             .set_some("profiles", profiles)
             .set("capabilities", self.capabilities.clone())
-            .set("wallets", wallet_members(&self.wallets));
+            .set("wallets", wallet_members(&self.wallets))
+            .set_some("expires_at_ms", self.expires_at_ms.map(TimestampMs::as_ms));
         Ok(members.0)
     }
 }

@@ -52,7 +52,19 @@ fn lc_4_registration_reads_back_with_every_proof() {
         let wallet_address = alice.wallet_key.as_ref().unwrap().address();
         assert_eq!(read.entry.wallets.len(), 1);
         assert_eq!(read.entry.wallets[0].address, wallet_address);
+        assert_eq!(read.entry.expires_at_ms, None);
     }
+}
+
+#[test]
+fn ax_031_a_registration_says_when_the_did_expires() {
+    let alice = alice(Profile::Digest);
+    let registration = Registration::new(&alice, ledger_did(), Vec::new(), None).unwrap();
+    let at = Some(TimestampMs::new(NOW_MS + 1));
+    let Operation::Register(read) = read(&alice, &registration.expiring(at)) else {
+        panic!("another verb");
+    };
+    assert_eq!(read.entry.expires_at_ms, at);
 }
 
 #[test]
