@@ -91,7 +91,7 @@ enum Verb {
     /// Write a log to one file that anybody can audit offline
     Export(export::Args),
     /// How the ledger is; fails when it takes no messages
-    Status,
+    Status(status::Args),
     /// Examine what a ledger keeps beside its log, and say what to do
     Doctor(doctor::Args),
     /// Copy a ledger, running or not, so that it can be restored
@@ -128,7 +128,7 @@ impl Cli {
             Verb::Provider(verb) => verb.run(&context, out).await,
             Verb::Audit(args) => audit::run(args, out).await,
             Verb::Export(args) => export::run(args, json, out).await,
-            Verb::Status => status::run(&context, out).await,
+            Verb::Status(args) => status::run(args, &context, out).await,
             Verb::Doctor(args) => doctor::run(args, out).await,
             Verb::Backup(args) => backup::run(args, out).await,
             Verb::Restore(args) => restore::run(args, out).await,

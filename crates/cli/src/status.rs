@@ -1,5 +1,7 @@
 //! `x811 status`: one screen for the operator, and an exit code for a health check.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use x811_client::http::{LedgerInfo, NetworkSight, Readiness};
 
@@ -8,12 +10,35 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
 
+/// How long `--rate` waits between its two looks.
+const LOOK: Duration = Duration::from_secs(1);
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Look twice, a second apart, and say how many records came in between
+    #[arg(long)]
+    rate: bool,
+}
+
 /// Asks the ledger how it is.
-pub(crate) async fn run(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let client = context.client()?;
-    let ready = client.ready().await?;
+    let mut ready = client.ready().await?;
+    let mut records_per_s = None;
+    if args.rate {
+        tokio::time::sleep(LOOK).await;
+        let later = client.ready().await?;
+        records_per_s = ready.size.zip(later.size).map(|(size, later)| {
+            let records = later.saturating_sub(size);
+            records / LOOK.as_secs()
+        });
+        ready = later;
+    }
     let info = client.info().await?;
-    let status = Status::new(client.base_url(), ready, info);
+    let status = Status {
+        records_per_s,
+        ..Status::new(client.base_url(), ready, info)
+    };
     out.report(&status);
     Ok(if status.ready {
         Exit::Ok
@@ -29,6 +54,12 @@ struct Status {
     why: Vec<String>,
     size: Option<u64>,
     rows_lag: Option<u64>,
+    /// Only when it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    records_per_s: Option<u64>,
+    /// Records that the last signed checkpoint covers.
+    checkpoint_size: Option<u64>,
+    checkpoint_age_ms: Option<u64>,
     did: String,
     log_id: String,
     protocol_versions: Vec<String>,
@@ -55,6 +86,9 @@ impl Status {
             why: ready.why,
             size: ready.size,
             rows_lag: ready.rows_lag,
+            records_per_s: None,
+            checkpoint_size: ready.checkpoint_size,
+            checkpoint_age_ms: ready.checkpoint_age_ms,
             did: info.did.to_string(),
             log_id: info.log_id,
             protocol_versions: info.protocol_versions,
@@ -76,6 +110,20 @@ impl From<NetworkSight> for Network {
     }
 }
 
+impl Status {
+    /// How far the log is signed.
+    fn signed(&self) -> String {
+        let known = self.checkpoint_size.zip(self.checkpoint_age_ms);
+        known.map_or_else(nothing, |(size, age_ms)| {
+            let ago = format!("{size} records, {} s ago", age_ms / 1_000);
+            match self.size.unwrap_or(size).saturating_sub(size) {
+                0 => ago,
+                unsigned => format!("{ago}; {unsigned} not yet"),
+            }
+        })
+    }
+}
+
 impl Report for Status {
     fn print(&self, out: &mut Out) {
         if self.ready {
@@ -86,11 +134,15 @@ impl Report for Status {
         for why in &self.why {
             out.line(format!("  {why}"));
         }
+        if let Some(records) = self.records_per_s {
+            out.line(format!("  {records} records a second"));
+        }
         out.fields(&[
             ("DID", self.did.clone()),
             ("log", self.log_id.clone()),
             ("records", shown(self.size)),
             ("rows lag", shown(self.rows_lag)),
+            ("signed", self.signed()),
             ("protocol", self.protocol_versions.join(", ")),
             ("free", self.free_bytes.map_or_else(nothing, room)),
             ("version", self.version.clone().unwrap_or_else(nothing)),

@@ -155,6 +155,15 @@ pub enum CheckpointStopped {
     Unsignable(#[from] CheckpointError),
 }
 
+/// A checkpoint that was signed and stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signed {
+    /// Records it covers.
+    pub size: u64,
+    /// When it was stored, on the monotonic clock.
+    pub monotonic_ms: u64,
+}
+
 /// Follows a running ledger and signs.
 pub struct Checkpoints<S, C> {
     store: Arc<S>,
@@ -162,6 +171,7 @@ pub struct Checkpoints<S, C> {
     signer: CheckpointSigner,
     /// What is stored.
     stored: Option<String>,
+    signed: watch::Sender<Option<Signed>>,
 }
 
 impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
@@ -177,7 +187,13 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
             clock,
             signer,
             stored,
+            signed: watch::Sender::new(None),
         }
+    }
+
+    /// The last one that was stored; `None` as long as none was since [`Checkpoints::new`].
+    pub fn signed(&self) -> watch::Receiver<Option<Signed>> {
+        self.signed.subscribe()
     }
 
     /// Signs what `worlds` shows until it ends, and then its last state. A place that fails is
@@ -224,7 +240,7 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
             .await;
         let error = match swapped {
             Ok(()) => {
-                self.stored = Some(next);
+                self.note(next, world);
                 return Ok(true);
             }
             Err(error @ CheckpointStoreError::Conflict) => {
@@ -236,11 +252,20 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
         // The swap may have been done all the same.
         match self.store.load().await {
             Ok(found) if found.as_ref() == Some(&next) => {
-                self.stored = found;
+                self.note(next, world);
                 Ok(true)
             }
             Ok(_) | Err(_) => Ok(false),
         }
+    }
+
+    /// Notes that `stored`, over `world`, is what is stored.
+    fn note(&mut self, stored: String, world: &World) {
+        self.stored = Some(stored);
+        self.signed.send_replace(Some(Signed {
+            size: world.head().size,
+            monotonic_ms: self.clock.monotonic_ms(),
+        }));
     }
 }
 

@@ -8,6 +8,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::watch;
+use x811_ledger::checkpoint::Signed;
 use x811_ledger::clock::Clock;
 use x811_ledger::sequencer::Ledger;
 use x811_protocol::event::LedgerOpened;
@@ -35,6 +36,8 @@ pub(crate) struct App<C> {
     pub(crate) body_read_ms: u64,
     pub(crate) limiter: Limiter,
     pub(crate) signed_reads: SignedReads,
+    /// The last checkpoint that this process has stored.
+    pub(crate) signed: watch::Receiver<Option<Signed>>,
     /// Becomes true when the server is to stop.
     pub(crate) stopping: watch::Receiver<bool>,
 }
@@ -64,6 +67,16 @@ impl<C: Clock> App<C> {
             self.rows_reflect(last).await?;
         }
         Ok(size)
+    }
+
+    /// Size and age in milliseconds of the last checkpoint; `None` before this process stored one.
+    pub(crate) fn checkpoint(&self) -> Option<(u64, u64)> {
+        let signed = (*self.signed.borrow())?;
+        let age_ms = self
+            .clock
+            .monotonic_ms()
+            .saturating_sub(signed.monotonic_ms);
+        Some((signed.size, age_ms))
     }
 
     /// Ready when the server is to stop.

@@ -132,6 +132,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
     )
     .await?;
     let (checkpoints, worlds) = (stored.follow(clock.clone(), signer), ledger.follow());
+    let signed = checkpoints.signed();
     let (stop, stopping) = watch::channel(false);
     let signed_reads = SignedReads::new(
         config.public_authority.as_deref(),
@@ -151,6 +152,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         body_read_ms: config.connections.body_read_ms,
         limiter: Limiter::new(config.rate_limits),
         signed_reads,
+        signed,
         stopping: stopping.clone(),
     });
     let parts = Parts {

@@ -26,13 +26,36 @@ fn a_ledger_that_takes_messages_is_0_however_blind_its_network() {
     assert_eq!(said["why"], json!([]));
     assert!(said["size"].as_u64().unwrap() >= 4, "{said}");
     assert!(said["free_bytes"].as_u64().unwrap() > 0, "{said}");
+    assert!(said["checkpoint_size"].as_u64().unwrap() >= 1, "{said}");
+    assert!(said["checkpoint_age_ms"].is_u64(), "{said}");
+    assert_eq!(said.get("records_per_s"), None, "not asked for");
     assert_eq!(said["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(said["networks"][0]["name"], "local");
     assert_ne!(said["networks"][0]["sight"], "fresh");
     let shown = status(server.url(), false).ok().stdout;
-    for word in ["ready: http://", "did:x811:", "version", "free", "local"] {
+    for word in [
+        "ready: http://",
+        "did:x811:",
+        "signed",
+        " s ago",
+        "version",
+        "free",
+        "local",
+    ] {
         assert!(shown.contains(word), "{word} is not in\n{shown}");
     }
+}
+
+#[test]
+fn the_rate_is_told_when_it_is_asked_for() {
+    let place = Place::new();
+    let server = place.serve();
+    place.fill(&server);
+    let asked = ["--ledger", server.url(), "status", "--rate"];
+    let said = run(&[&asked[..], &["--json"]].concat()).ok().json();
+    assert!(said["records_per_s"].is_u64(), "{said}");
+    let shown = run(&asked).ok().stdout;
+    assert!(shown.contains("records a second"), "{shown}");
 }
 
 #[test]

@@ -110,6 +110,12 @@ pub struct Readiness {
     /// Hash of the last record.
     #[serde(default)]
     pub head_hash: Option<Digest>,
+    /// Records that the last signed checkpoint covers.
+    #[serde(default)]
+    pub checkpoint_size: Option<u64>,
+    /// How long ago that was.
+    #[serde(default)]
+    pub checkpoint_age_ms: Option<u64>,
     /// Bytes that may still be written on its disk.
     #[serde(default)]
     pub free_bytes: Option<u64>,

@@ -63,6 +63,27 @@ async fn lc_1_5_checkpoints_follow_the_log_at_most_once_a_second() {
 }
 
 #[tokio::test]
+async fn lc_1_5_the_size_and_the_moment_of_the_last_checkpoint_are_known() {
+    let ledgerbox = Ledgerbox::open().await;
+    let store = Arc::new(MemoryCheckpointStore::new());
+    let checkpoints = Checkpoints::new(store, ledgerbox.clock.clone(), signer(), None);
+    let signed = checkpoints.signed();
+    assert_eq!(*signed.borrow(), None, "nothing is stored yet");
+    let _signing = tokio::spawn(checkpoints.run(ledgerbox.ledger().follow()));
+    ledgerbox.settle().await;
+    let first = signed.borrow().unwrap();
+    assert_eq!(first.size, ledgerbox.ledger().world().head().size);
+    let _deal = Deal::opened(&ledgerbox, Until::Offered).await;
+    ledgerbox.advance_ms(1_000).await;
+    let second = signed.borrow().unwrap();
+    assert_eq!(second.size, ledgerbox.ledger().world().head().size);
+    assert_eq!(second.monotonic_ms, first.monotonic_ms + 1_000);
+    ledgerbox.advance_ms(60_000).await;
+    let size = ledgerbox.ledger().world().head().size;
+    assert!(signed.borrow().unwrap().size >= size - 1, "of the lapse");
+}
+
+#[tokio::test]
 async fn lc_1_5_the_end_of_the_ledger_is_signed_without_waiting() {
     let mut ledgerbox = Ledgerbox::open().await;
     let store = Arc::new(MemoryCheckpointStore::new());

@@ -40,6 +40,7 @@ pub(super) fn note<C: Clock>(families: &mut Families, app: &App<C>) {
         "Durable records that the rows for readers do not reflect yet",
         float(ledger.rows_lag()),
     );
+    checkpoint(families, app);
     if let Some(free_bytes) = free_bytes(&app.data_dir) {
         families.gauge(
             "x811_data_free_bytes",
@@ -107,6 +108,21 @@ fn work(families: &mut Families, figures: &Figures) {
         &figures.turn_wait_ms,
         MS_PER_S,
     );
+}
+
+fn checkpoint<C: Clock>(families: &mut Families, app: &App<C>) {
+    if let Some((size, age_ms)) = app.checkpoint() {
+        families.gauge(
+            "x811_checkpoint_records",
+            "Records that the last signed checkpoint covers",
+            float(size),
+        );
+        families.gauge(
+            "x811_checkpoint_age_seconds",
+            "Since the last checkpoint was signed; grows while nothing is recorded",
+            float(age_ms) / MS_PER_S,
+        );
+    }
 }
 
 fn held(families: &mut Families, world: &World) {

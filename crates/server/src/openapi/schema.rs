@@ -388,6 +388,12 @@ pub(crate) struct ReadyAnswer {
     clock: String,
     /// Durable records that what readers are shown does not reflect yet.
     rows_lag: u64,
+    /// Records that the last signed checkpoint covers; absent until one was signed since the start.
+    #[schema(nullable = false)]
+    checkpoint_size: Option<u64>,
+    /// How long ago that was; it grows while nothing is recorded.
+    #[schema(nullable = false)]
+    checkpoint_age_ms: Option<u64>,
     /// Bytes that may still be written on the ledger's disk.
     #[schema(nullable = false)]
     free_bytes: Option<u64>,

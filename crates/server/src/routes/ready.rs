@@ -45,6 +45,10 @@ pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> (StatusC
     answer.insert("head_hash".to_owned(), json!(head.hash));
     answer.insert("clock".to_owned(), json!(clock));
     answer.insert("rows_lag".to_owned(), json!(app.ledger.rows_lag()));
+    if let Some((size, age_ms)) = app.checkpoint() {
+        answer.insert("checkpoint_size".to_owned(), json!(size));
+        answer.insert("checkpoint_age_ms".to_owned(), json!(age_ms));
+    }
     if let Some(free_bytes) = free_bytes(&app.data_dir) {
         answer.insert("free_bytes".to_owned(), json!(free_bytes));
     }

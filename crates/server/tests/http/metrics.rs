@@ -45,6 +45,8 @@ async fn figures_follow_what_happened() {
         "x811_queue_capacity ",
         "x811_data_free_bytes ",
         "x811_rows_lag_records ",
+        "x811_checkpoint_records ",
+        "x811_checkpoint_age_seconds ",
         "x811_commit_duration_seconds_bucket{le=\"+Inf\"} ",
         "x811_commit_records_count ",
         "x811_turn_wait_seconds_count 4",
