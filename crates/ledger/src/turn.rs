@@ -411,4 +411,4 @@ fn view(world: &World, provider: Did, now: TimestampMs) -> ProviderView {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -163,7 +163,7 @@ fn sweep_interactions(
 
 /// Runs `act` for one interaction; `false` when it broke the rules. What it did is then undone, and
 /// the others are not held up by it.
-fn isolated(
+pub(crate) fn isolated(
     draft: &mut Draft,
     id: InteractionId,
     act: impl FnOnce(&mut Draft) -> Result<(), Fault>,

@@ -1,30 +1,28 @@
 //! What a round looks up before it decides, and the decision of one item.
 
-use super::{Item, PATIENCE_MS, Sequencer};
+use super::{Item, PATIENCE_MS, Sequencer, notices};
 use crate::SPANS;
 use crate::answer::{Answer, Verdict};
 use crate::clock::Clock;
 use crate::draft::{Draft, FirstRequest, Unwritten};
 use crate::entropy::Entropy;
-use crate::notice::SignedNotice;
 use crate::port::LedgerStore;
 use crate::stream::Stream;
 use crate::submission::Content;
 use crate::turn::{self, Lookups};
 use crate::watch::{self, Progress};
-use crate::world::{Fault, World};
+use crate::world::World;
 use std::collections::{BTreeSet, HashMap};
 use tokio::sync::oneshot;
 use x811_eventlog::{EventLog, ReadError};
 use x811_protocol::code::Code;
-use x811_protocol::event::{Event, NoticeIssued};
+use x811_protocol::event::Event;
 use x811_protocol::evm::{ChainId, TxHash};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::observation::{Observation, Sweep, TransactionStatus};
 use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::refusal::{Kind, Refusal};
-use x811_protocol::time::TimestampMs;
 
 /// When to try again while the ledger is busy.
 const BUSY_RETRY_MS: u64 = 1_000;
@@ -269,10 +267,10 @@ where
                     Err(fault) => Some(fault),
                 }
             }
-            Item::Notices(notices) => notices
-                .into_iter()
-                .try_for_each(|notice| record(draft, notice, now))
-                .err(),
+            Item::Notices(notices) => {
+                notices::record(draft, notices, now);
+                None
+            }
         };
         if let Some(fault) = faulted {
             tracing::error!(%fault, "a decision broke the rules and was dropped");
@@ -280,22 +278,4 @@ where
         }
         None
     }
-}
-
-/// Records a notice, unless it is not owed any more.
-fn record(draft: &mut Draft, notice: SignedNotice, now: TimestampMs) -> Result<(), Fault> {
-    let to = notice.envelope.to;
-    if !draft.world().is_owed(notice.cause, to) {
-        return Ok(());
-    }
-    let stream = Stream::Interaction(notice.interaction);
-    let event = Event::NoticeIssued(NoticeIssued {
-        to,
-        code: Some(notice.code),
-        cause: notice.cause,
-        envelope: notice.envelope,
-    });
-    draft
-        .append(&stream, event, Some(&notice.body), now)
-        .map(|_| ())
 }

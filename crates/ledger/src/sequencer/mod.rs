@@ -10,6 +10,7 @@ mod batch;
 mod commit;
 mod handle;
 mod in_flight;
+mod notices;
 mod open;
 mod projector;
 mod rebuild;

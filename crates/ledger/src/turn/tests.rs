@@ -11,9 +11,9 @@ use x811_protocol::id::Nonce;
 use x811_protocol::key::{AgentKey, Profile, SecretKey};
 use x811_protocol::parameters::{AEEP_LOOKS_MS, Limits, PayerBindingRule, Windows};
 
-const NOW: TimestampMs = TimestampMs::new(1_767_312_000_000);
+pub(crate) const NOW: TimestampMs = TimestampMs::new(1_767_312_000_000);
 
-fn key(seed: u8) -> SecretKey {
+pub(crate) fn key(seed: u8) -> SecretKey {
     SecretKey::from_seed([seed; 32])
 }
 
@@ -29,17 +29,27 @@ fn did(number: u8) -> Did {
 }
 
 fn envelope(from: u8, to: u8, serial: u8) -> SealedEnvelope {
+    let payload = json!({"code": "X811-9002", "message": "out of paper"});
+    sealed(CoreType::Error, payload, from, to, serial)
+}
+
+fn sealed(
+    message_type: CoreType,
+    payload: serde_json::Value,
+    from: u8,
+    to: u8,
+    serial: u8,
+) -> SealedEnvelope {
     let header = Header {
         id: EnvelopeId::from_parts(NOW.as_ms(), &[serial; 10]),
         version: "0.1.0".to_owned(),
-        message_type: x811_protocol::envelope::MessageType::Core(CoreType::Error),
+        message_type: x811_protocol::envelope::MessageType::Core(message_type),
         from: did(from),
         to: did(to),
         created_ms: NOW,
         expires_ms: None,
         nonce: Nonce::from_random([serial; 16]),
     };
-    let payload = json!({"code": "X811-9002", "message": "out of paper"});
     let payload = payload.as_object().unwrap().clone();
     seal(header, payload, &key(from), Profile::Digest)
 }
@@ -77,7 +87,7 @@ fn world() -> World {
         let registered = AgentRegistered {
             keys: vec![agent_key(agent)],
             wallets: Vec::new(),
-            capabilities: Vec::new(),
+            capabilities: vec!["echo".to_owned()],
             document_digest: Digest::ZERO,
             expires_at_ms: None,
             envelope: envelope(agent, 9, 100 + agent).accepted_header(),
@@ -85,6 +95,28 @@ fn world() -> World {
         let stream = Stream::Agent(did(agent));
         append(&mut draft, &stream, Event::AgentRegistered(registered));
     }
+    draft.finish().unwrap().world
+}
+
+/// The same, with a REQUEST of agent 1 to agent 2 that has found no OFFER in time.
+pub(crate) fn lapsed() -> World {
+    let world = world();
+    let payload = json!({
+        "task_type": "echo",
+        "parameters": {},
+        "max_budget": 1,
+        "currency": "USDC",
+        "deadline": 60,
+        "acceptance_policy": "auto",
+        "idempotency_key": "order-1",
+    });
+    let sealed = sealed(CoreType::Request, payload, 1, 2, 70);
+    let message = receive(&sealed.json, &world, NOW).unwrap();
+    let mut draft = Draft::on(&world, None);
+    let verdict = take(&mut draft, &message, &Lookups::default(), NOW).unwrap();
+    assert!(matches!(verdict, Verdict::Recorded(_)), "{verdict:?}");
+    let late = NOW.saturating_add_ms(Windows::AEEP.offer_ms + 1);
+    crate::watch::lapse(&mut draft, 1, late).unwrap();
     draft.finish().unwrap().world
 }
 

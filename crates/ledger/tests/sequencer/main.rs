@@ -40,4 +40,5 @@ mod routing;
 mod settlement;
 mod snapshots;
 mod standing;
+mod unique_keys;
 mod writers;

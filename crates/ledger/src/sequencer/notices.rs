@@ -1,0 +1,83 @@
+//! Signed notices on their way into the log. One that breaks the rules costs nobody else theirs.
+
+use crate::draft::Draft;
+use crate::notice::SignedNotice;
+use crate::stream::Stream;
+use crate::watch::isolated;
+use crate::world::Fault;
+use x811_protocol::event::{Event, NoticeIssued};
+use x811_protocol::time::TimestampMs;
+
+/// Records those that are still owed. A faulty one stays owed, and the next start signs it anew.
+pub(super) fn record(draft: &mut Draft, notices: Vec<SignedNotice>, now: TimestampMs) {
+    for notice in notices {
+        isolated(draft, notice.interaction, |draft| {
+            record_one(draft, &notice, now)
+        });
+    }
+}
+
+fn record_one(draft: &mut Draft, notice: &SignedNotice, now: TimestampMs) -> Result<(), Fault> {
+    let to = notice.envelope.to;
+    if !draft.world().is_owed(notice.cause, to) {
+        return Ok(());
+    }
+    let stream = Stream::Interaction(notice.interaction);
+    let event = Event::NoticeIssued(NoticeIssued {
+        to,
+        code: Some(notice.code),
+        cause: notice.cause,
+        envelope: notice.envelope.clone(),
+    });
+    draft
+        .append(&stream, event, Some(&notice.body), now)
+        .map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entropy::Entropy;
+    use crate::notice::{Notary, Owed};
+    use crate::sequencer::owed;
+    use crate::turn::tests::{NOW, key, lapsed};
+    use crate::world::World;
+    use x811_protocol::id::{EnvelopeId, InteractionId};
+
+    struct Same;
+
+    impl Entropy for Same {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill(7);
+        }
+    }
+
+    fn signed(world: &World) -> Vec<SignedNotice> {
+        let ledger = world.identity().unwrap().did;
+        let notary = Notary::new(ledger, key(9));
+        let owed: Vec<Owed> = world.owed().map(owed).collect();
+        owed.iter()
+            .map(|owed| notary.sign(owed, NOW, &Same))
+            .collect()
+    }
+
+    #[test]
+    fn lc_1_6_a_faulty_notice_costs_nobody_else_theirs() {
+        let world = lapsed();
+        let due = signed(&world);
+        assert_eq!(due.len(), 2, "both parties are owed one");
+        for faulty in 0..due.len() {
+            let mut notices = due.clone();
+            // Of another interaction than the one it is owed for.
+            let other = EnvelopeId::from_parts(NOW.as_ms(), &[99; 10]);
+            notices[faulty].interaction = InteractionId::from(other);
+            let mut draft = Draft::on(&world, None);
+            let at = TimestampMs::new(world.head().recorded_at_ms);
+            record(&mut draft, notices, at);
+            let spoilt = &due[faulty];
+            assert!(draft.world().is_owed(spoilt.cause, spoilt.envelope.to));
+            assert_eq!(draft.world().owed().count(), 1, "the other one is told");
+            assert_eq!(draft.finish().unwrap().commit.records.len(), 1);
+        }
+    }
+}
