@@ -139,8 +139,11 @@ pub struct NetworkConfig {
     pub safe_above: Option<MicroUsdc>,
     /// The JSON-RPC endpoint.
     pub rpc_url: RpcUrl,
-    /// Pause between two polls, in milliseconds.
+    /// Pause between two requests for the head while a block is due, in milliseconds.
     pub poll_ms: u64,
+    /// Time between two blocks, in milliseconds: so long the head is not asked for after a new one.
+    /// 0 where it is not known.
+    pub block_ms: u64,
     /// What evidence calls the endpoint, at most 32 characters; never its URL.
     pub endpoint_label: String,
 }
@@ -178,7 +181,8 @@ impl NetworkConfig {
             confirmed_depth: 12,
             safe_above: None,
             rpc_url,
-            poll_ms: 1_000,
+            poll_ms: 250,
+            block_ms: 2_000,
             endpoint_label: "rpc".to_owned(),
         }
     }
@@ -208,6 +212,7 @@ impl NetworkConfig {
             safe_above: None,
             rpc_url,
             poll_ms: 250,
+            block_ms: 0,
             endpoint_label: "rpc".to_owned(),
         }
     }

@@ -6,8 +6,9 @@
 mod advice;
 mod checkpoint;
 mod stop;
+mod watch_network;
 
-use crate::app::{App, stopped};
+use crate::app::App;
 use crate::config::{ConfigError, ConnectionLimits, NetworkConfig, ServerConfig};
 use crate::connections::serve;
 use crate::entropy::{NoEntropy, SystemEntropy};
@@ -21,8 +22,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use stop::{Parts, supervise};
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use watch_network::{jitter_seed, watch_network};
 use x811_eventlog::{EventLog as _, ReadError};
 use x811_ledger::checkpoint::CheckpointSigner;
 use x811_ledger::clock::{Clock, SystemClock};
@@ -34,13 +36,9 @@ use x811_protocol::event::LedgerOpened;
 use x811_store::{FileSnapshots, SqliteReadModel, SqliteStore};
 use x811_watcher::checks::{CheckFailure, Misfit, verify_endpoint};
 use x811_watcher::rpc::{EndpointError, RpcLimits, RpcSource};
-use x811_watcher::{MemoryHeaderStore, WatchedNetwork, Watcher};
 
 pub use checkpoint::CheckpointFault;
 pub use stop::RunError;
-
-/// Observations that may wait while the ledger is busy.
-const OBSERVATIONS: usize = 16;
 
 /// A running server. Dropping it asks it to stop, without waiting.
 #[derive(Debug)]
@@ -114,6 +112,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         Some(listen) => bind(listen).await.map(|(l, addr)| (Some(l), Some(addr)))?,
         None => (None, None),
     };
+    let jitter_seed = jitter_seed(&*entropy);
     let read_model = Arc::new(SqliteReadModel::open(&config.data_dir).await?);
     let parameters = config.parameters();
     let opening = Opening {
@@ -140,7 +139,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         config.auditors,
         ledger.now(),
     );
-    let watcher = watch_network(rpc, config.network, &ledger, stopping.clone());
+    let watcher = watch_network(rpc, config.network, &ledger, jitter_seed, stopping.clone());
     let app = Arc::new(App {
         ledger,
         clock,
@@ -250,41 +249,6 @@ async fn serve_all<C: Clock>(
     };
     let figures = serve(metrics_listener, figures, limits, stopping);
     tokio::try_join!(public, figures).map(|_| ())
-}
-
-/// Watches the network, and passes on what is seen.
-fn watch_network<C: Clock>(
-    rpc: RpcSource,
-    network: NetworkConfig,
-    ledger: &crate::app::RunningLedger<C>,
-    stopping: watch::Receiver<bool>,
-) -> JoinHandle<()> {
-    let watched = ledger.watched(&network.name).unwrap_or_else(nothing);
-    let (observations, mut observed) = mpsc::channel(OBSERVATIONS);
-    let network = WatchedNetwork {
-        name: network.name,
-        chain_id: network.chain_id,
-        token: network.token,
-        confirmed_depth: network.confirmed_depth,
-        poll_ms: network.poll_ms,
-        endpoint_label: network.endpoint_label,
-    };
-    let headers = MemoryHeaderStore::default();
-    let watcher = Watcher::new(rpc, network, headers, watched, observations);
-    let ledger = ledger.clone();
-    tokio::spawn(async move {
-        let forward = async {
-            while let Some(observation) = observed.recv().await {
-                ledger.observe(observation).await;
-            }
-        };
-        tokio::join!(watcher.run(stopped(stopping)), forward);
-    })
-}
-
-/// The transactions to watch on a network the ledger does not know.
-fn nothing<T: Default>() -> watch::Receiver<T> {
-    watch::channel(T::default()).1
 }
 
 /// Why a server does not start.

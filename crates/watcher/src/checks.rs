@@ -19,27 +19,28 @@ pub async fn verify_endpoint(
     chain_id: ChainId,
     token: EvmAddress,
 ) -> Result<(), CheckFailure> {
-    verify_chain_id(source, chain_id).await?;
-    if !source.code_at(token).await? {
-        return Err(Misfit::NoTokenCode { token, chain_id }.into());
-    }
+    verify_chain(source, chain_id, token).await?;
     match source.token_decimals(token).await? {
         Some(USDC_DECIMALS) => Ok(()),
         actual => Err(Misfit::Decimals { token, actual }.into()),
     }
 }
 
-/// Asks the endpoint for its chain id only: for every reconnect and every minute.
-pub(crate) async fn verify_chain_id(
+/// Asks the endpoint for its chain id and the code at `token`: every minute.
+pub(crate) async fn verify_chain(
     source: &impl ChainSource,
     expected: ChainId,
+    token: EvmAddress,
 ) -> Result<(), CheckFailure> {
     let actual = source.chain_id().await?;
-    if actual == expected {
-        Ok(())
-    } else {
-        Err(Misfit::ChainId { expected, actual }.into())
+    if actual != expected {
+        return Err(Misfit::ChainId { expected, actual }.into());
     }
+    if !source.code_at(token).await? {
+        let chain_id = expected;
+        return Err(Misfit::NoTokenCode { token, chain_id }.into());
+    }
+    Ok(())
 }
 
 /// Why an endpoint did not pass.

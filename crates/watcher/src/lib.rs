@@ -1,8 +1,9 @@
 //! USDC transfers on Base, observed.
 //!
-//! A [`Watcher`] knows one network, one token and a set of transaction hashes. At every new head it
-//! reports where each of them stands. It knows nothing of interactions, prices or parties: which
-//! transfer pays whom is decided by the machines, from what the log holds.
+//! A [`Watcher`] knows one network, one token and a set of transaction hashes. It follows the
+//! network block by block through one endpoint, compares with the others, and reports where each
+//! transaction stands. It knows nothing of interactions, prices or parties: which transfer pays whom
+//! is decided by the machines, from what the log holds.
 //!
 //! Rules that make its word worth recording (settlement-watcher.md section 2):
 //! - A receipt counts only when its block is one we hold by hash, on a branch linked parent by
@@ -13,26 +14,40 @@
 //!
 //! | room | what is in it |
 //! |---|---|
-//! | [`source`] | what an endpoint can be asked, as a trait; nothing below it knows alloy |
+//! | [`source`] | what an endpoint can be asked, as a trait; nothing above it knows alloy |
 //! | [`rpc`] | that trait over JSON-RPC |
 //! | [`checks`] | whether an endpoint serves the configured chain and token |
+//! | [`endpoint`] | one endpoint: its checks, its retries, how it behaves |
 //! | [`window`] | headers held by hash, reorgs, gaps |
-//! | [`header_store`] | the window across a restart |
+//! | [`index`] | what moved in the blocks of the last 75 minutes |
+//! | [`block_store`] | both across a restart |
+//! | `watchlist`, `verdict` | what is asked and said of each transaction |
 //! | [`watcher`] | the task |
+//! | [`health`] | what an operator sees of it |
 
 mod backoff;
+pub mod block_store;
 pub mod checks;
-pub mod header_store;
+pub mod endpoint;
+pub mod health;
+pub mod index;
+mod pace;
 mod placement;
-mod plan;
 pub mod rpc;
 pub mod source;
+mod verdict;
 pub mod watcher;
+mod watchlist;
 pub mod window;
 
+pub use block_store::{BlockStore, BlockStoreError, MemoryBlockStore, TailBlock, TailChange};
 pub use checks::{CheckFailure, Misfit, verify_endpoint};
-pub use header_store::{HeaderStore, HeaderStoreError, MemoryHeaderStore};
+pub use endpoint::Endpoint;
+pub use health::{EndpointHealth, EndpointState, NetworkHealth};
+pub use index::TransferIndex;
 pub use rpc::{EndpointError, RpcLimits, RpcSource};
-pub use source::{ChainSource, HeadTag, Header, Receipt, SourceError};
-pub use watcher::{WatchedNetwork, Watcher};
+pub use source::{
+    ChainSource, HeadTag, Header, Receipt, ReceiptAnswer, SourceError, TokenTransaction,
+};
+pub use watcher::{Channels, LooksDue, WatchedNetwork, Watcher};
 pub use window::Window;

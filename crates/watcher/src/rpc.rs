@@ -6,6 +6,7 @@
 //! requests are plain, and of the answers only what is needed is read.
 
 mod answers;
+mod receipts;
 mod transport;
 
 use std::fmt;
@@ -15,18 +16,23 @@ use alloy::primitives::{B256, Bytes, U64, U256};
 use alloy::rpc::client::RpcClient;
 use alloy::rpc::json_rpc::{RpcError, RpcRecv, RpcSend};
 use alloy::transports::{TransportError, TransportErrorKind};
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use reqwest::Url;
 use serde_json::json;
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 
-use crate::source::{ChainSource, HeadTag, Header, Receipt, SourceError};
-use answers::{RpcHeader, RpcReceipt};
+use crate::source::{ChainSource, HeadTag, Header, ReceiptAnswer, SourceError, TokenTransaction};
+use answers::{RpcHeader, RpcLog, TRANSFER_TOPIC, by_transaction};
 use transport::{BoundedHttp, HttpFailure};
 
 /// `eth_call` of a contract that reverts (EIP-1474's extension, used by every common node).
 const EXECUTION_REVERTED: i64 = 3;
 /// The selector of `decimals()`.
 const DECIMALS_CALL: &str = "0x313ce567";
+/// Receipts in one request, the most that providers advise.
+const MOST_BATCHED: usize = 50;
+/// Requests for receipts at the same time.
+const BATCHES_IN_FLIGHT: usize = 4;
 /// How much of an endpoint's own words is quoted.
 const QUOTED_CHARS: usize = 160;
 
@@ -134,6 +140,12 @@ impl RpcSource {
                         method,
                         limit_bytes: self.limits.answer_bytes,
                     },
+                    // Of this size or kind: smaller, it may be answered.
+                    Some(HttpFailure::Status(status @ (400 | 413))) => SourceError::Refused {
+                        method,
+                        code: i64::from(*status),
+                        message: "HTTP status".to_owned(),
+                    },
                     _ => SourceError::Unreachable {
                         method,
                         detail: quoted(&chain(&*cause)),
@@ -201,19 +213,35 @@ impl ChainSource for RpcSource {
         self.header("eth_getBlockByNumber", U64::from(number)).await
     }
 
-    async fn receipt(
+    async fn transfers_in(
         &self,
-        transaction: TxHash,
+        block: BlockHash,
         token: EvmAddress,
-    ) -> Result<Option<Receipt>, SourceError> {
-        const METHOD: &str = "eth_getTransactionReceipt";
-        let receipt: Option<RpcReceipt> = self.ask(METHOD, [transaction]).await?;
-        let receipt = receipt.map(|receipt| receipt.read(token)).transpose();
-        let receipt = receipt.map_err(|detail| SourceError::Malformed {
+    ) -> Result<Vec<TokenTransaction>, SourceError> {
+        const METHOD: &str = "eth_getLogs";
+        let filter = json!({ "blockHash": block, "address": token, "topics": [TRANSFER_TOPIC] });
+        let logs: Vec<RpcLog> = self.ask(METHOD, [filter]).await?;
+        by_transaction(logs, token, block).map_err(|detail| SourceError::Malformed {
             method: METHOD,
             detail: detail.to_owned(),
-        })?;
-        Ok(receipt.flatten())
+        })
+    }
+
+    async fn receipts(
+        &self,
+        transactions: &[TxHash],
+        token: EvmAddress,
+        as_of: BlockHash,
+    ) -> Result<Vec<ReceiptAnswer>, SourceError> {
+        let batches = transactions.chunks(MOST_BATCHED);
+        let asked: Vec<_> = batches
+            .map(|batch| self.receipts_of(batch, token, as_of))
+            .collect();
+        let answered: Vec<Vec<ReceiptAnswer>> = stream::iter(asked)
+            .buffered(BATCHES_IN_FLIGHT)
+            .try_collect()
+            .await?;
+        Ok(answered.concat())
     }
 }
 

@@ -1,5 +1,5 @@
 //! What an endpoint of a network can be asked. The one seam between the watcher and the world: a
-//! live endpoint, a scripted one and, later, several compared with each other all look alike.
+//! live endpoint and a scripted one look alike.
 
 use std::future::Future;
 
@@ -45,12 +45,25 @@ pub trait ChainSource: Send + Sync + 'static {
         number: u64,
     ) -> impl Future<Output = Result<Option<Header>, SourceError>> + Send;
 
-    /// The receipt of `transaction` with its transfers of `token`; `None` while it is in no block.
-    fn receipt(
+    /// The transactions with transfers of `token` in the block of this hash, on whatever branch.
+    /// A block that the endpoint does not know is an error, never an empty answer.
+    fn transfers_in(
         &self,
-        transaction: TxHash,
+        block: BlockHash,
         token: EvmAddress,
-    ) -> impl Future<Output = Result<Option<Receipt>, SourceError>> + Send;
+    ) -> impl Future<Output = Result<Vec<TokenTransaction>, SourceError>> + Send;
+
+    /// The receipts of `transactions` with their transfers of `token`, in the same order, each asked
+    /// of a node that knows the block `as_of`: behind one address there may be several, and one that
+    /// lags has no say about what is missing (settlement-watcher.md rule 27).
+    ///
+    /// Fails with [`SourceError::Behind`] when that node does not know the block.
+    fn receipts(
+        &self,
+        transactions: &[TxHash],
+        token: EvmAddress,
+        as_of: BlockHash,
+    ) -> impl Future<Output = Result<Vec<ReceiptAnswer>, SourceError>> + Send;
 }
 
 /// Which head is meant. On Base they trail each other by about 2 minutes and 20 minutes.
@@ -105,6 +118,27 @@ pub struct Receipt {
     pub transfers: Vec<Transfer>,
 }
 
+/// The transfers of one mined transaction, as the logs of its block say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenTransaction {
+    /// Which transaction.
+    pub tx_hash: TxHash,
+    /// All its `Transfer` logs of the token in order, zero values included; never empty.
+    pub transfers: Vec<Transfer>,
+}
+
+/// What an endpoint says of one transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReceiptAnswer {
+    /// It is mined.
+    Mined(Receipt),
+    /// There is no receipt.
+    NotFound,
+    /// There is one, too large to be read. Its sender alone brings that about.
+    TooLarge,
+}
+
 /// Why an endpoint gave no usable answer. Texts never name the URL, which may hold an API key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
@@ -142,6 +176,16 @@ pub enum SourceError {
         method: &'static str,
         /// What is wrong.
         detail: String,
+    },
+    /// A block that was asked for by its hash is not there, though another node of this endpoint
+    /// had it.
+    #[error(
+        "the RPC endpoint does not have a block that it named before ({method}); it is behind, or \
+         several nodes answer for it"
+    )]
+    Behind {
+        /// The JSON-RPC method.
+        method: &'static str,
     },
     /// An answer above the size limit.
     #[error(

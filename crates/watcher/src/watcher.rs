@@ -1,402 +1,315 @@
-//! The task that watches one network through one endpoint by polling.
+//! The task that watches one network: it follows one branch by hash, block by block, and says where
+//! each watched transaction stands.
 //!
-//! Each poll: the latest head, the headers between it and what is held, and, when head or watched
-//! set are new, a receipt for every watched hash. Then one [`Sweep`] with all of them, as of that
-//! head. On any failure nothing advances and the poll is repeated later.
+//! A look is: the leading endpoint's head, the headers between it and what is held, and for each
+//! new block the token's transfers; the others' heads beside. Then receipts for what the blocks
+//! cannot answer, and one [`Sweep`] of all that can be said, as of that head. Whatever fails,
+//! nothing advances, and it is tried again later. What a look costs does not depend on how many
+//! transactions are watched.
+
+mod follow;
+mod settle;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
-use x811_protocol::observation::{
-    BlindCause, MinedTransaction, Observation, Sweep, TransactionStatus,
-};
+use x811_protocol::observation::{BlindCause, Block, Observation};
 
-use crate::checks::{CheckFailure, Misfit, verify_chain_id, verify_endpoint};
-use crate::header_store::HeaderStore;
-use crate::placement::{Placement, confirm_below, place};
-use crate::plan::{DueCheck, Plan, Retry};
-use crate::source::{ChainSource, HeadTag, Header, SourceError};
-use crate::window::{Branch, Extension, MIN_CAPACITY_BLOCKS, Splice, StrayHeader, Window};
+use crate::block_store::BlockStore;
+use crate::endpoint::{Endpoint, Tracked};
+use crate::health::NetworkHealth;
+use crate::index::TransferIndex;
+use crate::pace::Pace;
+use crate::source::{ChainSource, Header, TokenTransaction};
+use crate::verdict::EndpointId;
+use crate::watchlist::Watchlist;
+use crate::window::Window;
 
-/// Receipts asked for at the same time.
-const RECEIPTS_IN_FLIGHT: usize = 8;
+/// A network that cannot be seen is reported at most this often.
+const REPORT_EVERY_MS: u64 = 1_000;
 
-/// Headers kept of a gap that cannot be filled: more than a fillable gap has.
-const MOST_WALKED: usize = 4 * MIN_CAPACITY_BLOCKS;
+/// Which transactions a look of the ledger's waits for, once it has this head. They alone are asked
+/// for again when they are nowhere to be found.
+pub type LooksDue = Arc<dyn Fn(&Block) -> BTreeSet<TxHash> + Send + Sync>;
 
 /// What to watch, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchedNetwork {
     /// The name that observations carry.
     pub name: String,
-    /// EIP-155 chain id that the endpoint must have.
+    /// EIP-155 chain id that every endpoint must have.
     pub chain_id: ChainId,
     /// The USDC contract.
     pub token: EvmAddress,
-    /// Blocks at which a transfer counts as confirmed: so many headers are held from the start.
+    /// Blocks at which a transfer counts as confirmed: so many headers are held from the start, and
+    /// there two endpoints must agree, where there are two.
     pub confirmed_depth: u64,
-    /// Pause between two polls.
+    /// Pause between two requests for the head while a block is due.
     pub poll_ms: u64,
-    /// How the endpoint is called in observations and logs; never its URL.
-    pub endpoint_label: String,
+    /// Time between two blocks: so long the head is not asked for after a new one. 0 where it is not
+    /// known.
+    pub block_ms: u64,
+}
+
+/// Where the watcher and the ledger meet.
+pub struct Channels {
+    /// The transactions to report on.
+    pub watched: watch::Receiver<Arc<BTreeSet<TxHash>>>,
+    /// Those that a look waits for.
+    pub looks_due: LooksDue,
+    /// What is seen; the watcher stops when nobody receives it.
+    pub observations: mpsc::Sender<Observation>,
 }
 
 /// Watches one network and reports what it sees.
-#[derive(Debug)]
-pub struct Watcher<S, H> {
-    source: S,
+pub struct Watcher<S, B> {
     network: WatchedNetwork,
-    header_store: H,
-    watched: watch::Receiver<Arc<BTreeSet<TxHash>>>,
-    observations: mpsc::Sender<Observation>,
+    endpoints: Vec<Tracked<S>>,
+    /// The endpoint whose branch is followed.
+    leader: EndpointId,
+    block_store: B,
+    channels: Channels,
+    /// What `channels.watched` held when it was last looked at.
+    watched: Arc<BTreeSet<TxHash>>,
     window: Window,
-    /// Headers fetched for a gap that is not filled yet. By hash they stay true, so that an
-    /// endpoint that fails now and then is not asked for all of them again.
-    walked: BTreeMap<BlockHash, Header>,
-    plan: Plan,
+    index: TransferIndex,
+    watchlist: Watchlist,
+    fetched: Fetched,
+    pace: Pace,
+    levels_at: LevelsAsked,
+    /// The head of the last whole sweep.
+    swept: Option<BlockHash>,
+    /// Who contradicts what was found of which transaction: each is counted once.
+    contradicted: BTreeSet<(TxHash, EndpointId)>,
+    health: NetworkHealth,
+    published: watch::Sender<NetworkHealth>,
+    failing: bool,
+    reported_at_ms: Option<u64>,
     started: Instant,
 }
 
-/// Why a poll led to nothing.
-#[derive(Debug, thiserror::Error)]
-enum PollFailure {
-    #[error(transparent)]
-    Source(#[from] SourceError),
-    #[error(transparent)]
-    Misfit(#[from] Misfit),
-    #[error("the RPC endpoint names no latest block; use an endpoint that is in sync")]
-    NoHead,
-    #[error(
-        "the RPC endpoint does not have block {number} or one below it; it is behind, or several \
-         nodes answer for it"
-    )]
-    UnknownParent { number: u64 },
-    #[error(transparent)]
-    Stray(#[from] StrayHeader),
-    #[error("nobody takes the observations any more")]
-    Closed,
+/// What was fetched for a gap that is not filled yet. By hash it stays true, so that an endpoint
+/// that fails now and then is not asked for all of it again.
+#[derive(Debug, Default)]
+struct Fetched {
+    headers: BTreeMap<BlockHash, Header>,
+    transfers: BTreeMap<BlockHash, Vec<TokenTransaction>>,
 }
 
-impl From<CheckFailure> for PollFailure {
-    fn from(failure: CheckFailure) -> PollFailure {
-        match failure {
-            CheckFailure::Misfit(misfit) => PollFailure::Misfit(misfit),
-            CheckFailure::Unreachable(error) => PollFailure::Source(error),
-        }
-    }
+/// When the `safe` and `finalized` heads were last asked for, and of whom.
+#[derive(Debug, Default)]
+struct LevelsAsked {
+    number: Option<u64>,
+    last: EndpointId,
 }
 
-impl PollFailure {
-    /// What the ledger is told; nothing when the endpoint answers and only its answers do not yet
-    /// fit together. Its head then grows old, and the ledger judges that itself.
-    fn blind_cause(&self) -> Option<BlindCause> {
-        match self {
-            PollFailure::Source(_) | PollFailure::NoHead => Some(BlindCause::Unreachable),
-            PollFailure::Misfit(_) => Some(BlindCause::WrongChain),
-            PollFailure::UnknownParent { .. } | PollFailure::Stray(_) | PollFailure::Closed => None,
-        }
-    }
-}
+/// Nobody takes the observations any more.
+#[derive(Debug)]
+struct Closed;
 
-impl<S: ChainSource, H: HeaderStore> Watcher<S, H> {
-    /// A watcher of `network` through `source`. `watched` is the set of transactions to report on;
-    /// the watcher stops when nobody receives `observations`.
+impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
+    /// A watcher of `network` through `endpoints`, of which the first leads while it can.
     pub fn new(
-        source: S,
+        endpoints: Vec<Endpoint<S>>,
         network: WatchedNetwork,
-        header_store: H,
-        watched: watch::Receiver<Arc<BTreeSet<TxHash>>>,
-        observations: mpsc::Sender<Observation>,
-    ) -> Watcher<S, H> {
-        let fill_blocks = fill_blocks(&network);
-        let plan = Plan::new(jitter_seed(&network));
+        block_store: B,
+        channels: Channels,
+    ) -> Watcher<S, B> {
+        let endpoints: Vec<Tracked<S>> = endpoints
+            .into_iter()
+            .map(|endpoint| Tracked::new(endpoint, network.chain_id, network.token))
+            .collect();
+        let health = NetworkHealth {
+            endpoints: endpoints.iter().map(|known| known.health.clone()).collect(),
+            ..NetworkHealth::default()
+        };
         Watcher {
-            source,
-            network,
-            header_store,
-            watched,
-            observations,
-            window: Window::new(fill_blocks),
-            walked: BTreeMap::new(),
-            plan,
+            leader: 0,
+            block_store,
+            channels,
+            watched: Arc::default(),
+            window: Window::new(fill_blocks(&network)),
+            index: TransferIndex::default(),
+            watchlist: Watchlist::new(network.confirmed_depth, endpoints.len()),
+            fetched: Fetched::default(),
+            pace: Pace::new(network.poll_ms, network.block_ms),
+            levels_at: LevelsAsked::default(),
+            swept: None,
+            contradicted: BTreeSet::new(),
+            published: watch::Sender::new(health.clone()),
+            health,
+            failing: false,
+            reported_at_ms: None,
             started: Instant::now(),
+            network,
+            endpoints,
         }
+    }
+
+    /// How the network is watched, from now on.
+    pub fn health(&self) -> watch::Receiver<NetworkHealth> {
+        self.published.subscribe()
     }
 
     /// Watches until `shutdown` is ready. It may be ready at any point: nothing is half done.
     pub async fn run(mut self, shutdown: impl Future<Output = ()> + Send) {
         tokio::select! {
             () = shutdown => {}
-            () = self.watch() => {}
+            Closed = self.watch() => {}
         }
     }
 
-    async fn watch(&mut self) {
-        self.restore_window().await;
+    async fn watch(&mut self) -> Closed {
+        self.restore().await;
         loop {
-            match self.poll().await {
-                Ok(()) => {
-                    if self.plan.succeeded() {
-                        tracing::info!(network = self.network.name, "the network is seen again");
-                    }
-                    self.rest().await;
-                }
-                Err(PollFailure::Closed) => return,
-                Err(failure) => {
-                    let blind = self.blind_cause(&failure).is_some();
-                    let retry = self.plan.failed(self.now_ms(), blind);
-                    if self.report(&failure, retry).await.is_err() {
-                        return;
-                    }
-                    tokio::time::sleep(Duration::from_millis(retry.after_ms)).await;
-                }
+            if let Err(closed) = self.look().await {
+                return closed;
             }
         }
     }
 
-    async fn restore_window(&mut self) {
-        let fill_blocks = fill_blocks(&self.network);
-        let stored = match self.header_store.load(&self.network.name).await {
-            Ok(stored) => Window::restore(stored, fill_blocks).map_err(|broken| broken.to_string()),
-            Err(error) => Err(error.to_string()),
+    /// One look, and the rest after it.
+    async fn look(&mut self) -> Result<(), Closed> {
+        if !self.advance().await {
+            self.publish();
+            self.report().await?;
+            tokio::time::sleep(Duration::from_millis(self.retry_in_ms())).await;
+            return Ok(());
+        }
+        if std::mem::take(&mut self.failing) {
+            tracing::info!(network = self.network.name, "the network is seen again");
+        }
+        self.settle().await?;
+        self.praise();
+        self.publish();
+        self.rest().await
+    }
+
+    async fn restore(&mut self) {
+        let blocks = match self.block_store.load(&self.network.name).await {
+            Ok(blocks) => blocks,
+            Err(error) => {
+                let network = &self.network.name;
+                tracing::warn!(network, %error, "starts without stored blocks");
+                return;
+            }
         };
-        match stored {
+        let headers = blocks.iter().map(|block| block.header).collect();
+        match Window::restore(headers, fill_blocks(&self.network)) {
             Ok(window) => self.window = window,
-            Err(reason) => {
-                tracing::warn!(
-                    network = self.network.name,
-                    reason,
-                    "starts without stored headers"
-                );
+            Err(broken) => {
+                let network = &self.network.name;
+                tracing::warn!(network, error = %broken, "starts without stored blocks");
+                return;
             }
         }
-    }
-
-    /// Sleeps until the next poll; a change of the watched set ends the sleep.
-    async fn rest(&mut self) {
-        let poll = tokio::time::sleep(Duration::from_millis(self.network.poll_ms));
-        tokio::select! {
-            () = poll => {}
-            Ok(()) = self.watched.changed() => {}
+        for block in blocks {
+            self.index.push(block.header, block.transactions);
         }
     }
 
-    async fn poll(&mut self) -> Result<(), PollFailure> {
-        self.check(self.plan.due_check(self.now_ms())).await?;
-        let head = self
-            .source
-            .head(HeadTag::Latest)
-            .await?
-            .ok_or(PollFailure::NoHead)?;
-        if !self.follow(head).await? {
-            return Ok(());
-        }
-        let watched = Arc::clone(&self.watched.borrow_and_update());
-        let Some(unasked) = self.plan.unasked(&head, &watched) else {
-            return Ok(());
-        };
-        if self.plan.levels_due(head.number) {
-            let safe_number = self.level(HeadTag::Safe).await?;
-            let final_number = self.level(HeadTag::Finalized).await?;
-            self.plan.set_levels(head.number, safe_number, final_number);
-        }
-        let answers = self.statuses(unasked).await?;
-        let levels = self.plan.levels();
-        let sweep = Sweep {
-            network: self.network.name.clone(),
-            head: head.block(),
-            safe_number: levels.safe_number,
-            final_number: levels.final_number,
-            endpoints: vec![self.network.endpoint_label.clone()],
-            transactions: self.plan.sweep(&head, &watched, answers),
-        };
-        self.send(Observation::Sweep(sweep)).await
-    }
-
-    async fn check(&mut self, due: Option<DueCheck>) -> Result<(), PollFailure> {
-        let WatchedNetwork {
-            chain_id, token, ..
-        } = self.network;
-        match due {
-            None => return Ok(()),
-            Some(DueCheck::Everything) => verify_endpoint(&self.source, chain_id, token).await?,
-            Some(DueCheck::ChainId) => verify_chain_id(&self.source, chain_id).await?,
-        }
-        self.plan.proven(self.now_ms());
-        Ok(())
-    }
-
-    /// Makes `head` the window's tip. `false` when it is older than what was already seen: an
-    /// endpoint that lags has no say (settlement-watcher.md rule 25).
-    async fn follow(&mut self, head: Header) -> Result<bool, PollFailure> {
-        let mut extension = self.window.extend(head);
+    /// Waits until the next block is due. New transactions are answered meanwhile.
+    async fn rest(&mut self) -> Result<(), Closed> {
+        let rest_ms = self.pace.rest_ms(self.now_ms());
+        let until = Instant::now() + Duration::from_millis(rest_ms);
         loop {
-            extension = match extension {
-                Extension::Unchanged => return Ok(true),
-                Extension::Behind => {
-                    let (network, head_number) = (&self.network.name, head.number);
-                    tracing::debug!(network, head_number, "the endpoint's head went back");
-                    return Ok(false);
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => return Ok(()),
+                Ok(()) = self.channels.watched.changed() => {
+                    self.settle().await?;
+                    self.publish();
                 }
-                Extension::Ready(splice) => {
-                    self.accept(splice).await?;
-                    return Ok(true);
-                }
-                Extension::Needs(branch) => {
-                    let number = head.number;
-                    let parent = self.parent(&branch).await?;
-                    let parent = parent.ok_or(PollFailure::UnknownParent { number })?;
-                    // A header that does not link must not be served from memory next time.
-                    self.window
-                        .resume(branch, parent)
-                        .inspect_err(|_| self.walked.clear())?
-                }
-            };
-        }
-    }
-
-    async fn parent(&mut self, branch: &Branch) -> Result<Option<Header>, SourceError> {
-        let hash = branch.missing();
-        if let Some(walked) = self.walked.get(&hash) {
-            return Ok(Some(*walked));
-        }
-        let parent = self.source.header_by_hash(hash).await?;
-        if self.walked.len() >= MOST_WALKED {
-            self.walked.clear();
-        }
-        self.walked.extend(parent.map(|header| (hash, header)));
-        Ok(parent)
-    }
-
-    /// Takes the new branch over. Before held headers are given up for it, the endpoint must show
-    /// that it did not simply come to serve another chain.
-    async fn accept(&mut self, splice: Splice) -> Result<(), PollFailure> {
-        if splice.dropped() > 0 {
-            self.check(Some(DueCheck::ChainId)).await?;
-            let (network, dropped_blocks) = (&self.network.name, splice.dropped());
-            if splice.is_restart() {
-                tracing::warn!(
-                    network,
-                    dropped_blocks,
-                    "the head descends from no held header"
-                );
-            } else {
-                tracing::warn!(network, dropped_blocks, "reorg");
             }
-            self.plan.reorganised();
-        }
-        self.window.accept(splice);
-        self.walked.clear();
-        let saved = self
-            .header_store
-            .save(&self.network.name, self.window.headers())
-            .await;
-        if let Err(error) = saved {
-            tracing::warn!(network = self.network.name, %error, "headers not saved");
-        }
-        Ok(())
-    }
-
-    /// The height of a `safe` or `finalized` head. An endpoint that has no such word is tolerated,
-    /// and one that names a block of another branch is not believed.
-    async fn level(&self, tag: HeadTag) -> Result<Option<u64>, SourceError> {
-        match self.source.head(tag).await {
-            Ok(named) => Ok(named
-                .filter(|level| {
-                    self.window
-                        .at(level.number)
-                        .is_none_or(|held| held == level)
-                })
-                .map(|level| level.number)),
-            Err(SourceError::Refused { .. }) => Ok(None),
-            Err(error) => Err(error),
         }
     }
 
-    async fn statuses(
-        &self,
-        transactions: Vec<TxHash>,
-    ) -> Result<BTreeMap<TxHash, TransactionStatus>, SourceError> {
-        let asked: Vec<_> = transactions.into_iter().map(|tx| self.status(tx)).collect();
-        stream::iter(asked)
-            .buffer_unordered(RECEIPTS_IN_FLIGHT)
-            .try_collect()
-            .await
-    }
-
-    /// Where one transaction stands. A receipt that does not fit the held branch counts as not
-    /// found this time: the next head settles it. So does one too large to read, which its sender
-    /// alone brings about; it must not keep all other payments from being seen.
-    async fn status(&self, tx: TxHash) -> Result<(TxHash, TransactionStatus), SourceError> {
-        let receipt = match self.source.receipt(tx, self.network.token).await {
-            Ok(Some(receipt)) => receipt,
-            Ok(None) => return Ok((tx, TransactionStatus::NotFound)),
-            Err(error @ SourceError::TooLarge { .. }) => {
-                tracing::warn!(network = self.network.name, %tx, %error, "receipt not read");
-                return Ok((tx, TransactionStatus::NotFound));
+    /// Those that took part and did not fail since.
+    fn praise(&mut self) {
+        let lagging: Vec<bool> = (0..self.endpoints.len())
+            .map(|endpoint| self.lags_far(endpoint))
+            .collect();
+        for (endpoint, lags) in self.endpoints.iter_mut().zip(lagging) {
+            if endpoint.head.is_some() {
+                endpoint.succeeded(lags);
             }
-            Err(error) => return Err(error),
-        };
-        let block = match place(&self.window, tx, &receipt) {
-            Placement::Held(block) => Some(block),
-            Placement::BelowWindow => {
-                let canonical = self.source.header_by_number(receipt.block_number).await?;
-                confirm_below(&receipt, canonical)
-            }
-            Placement::Elsewhere => None,
-        };
-        let status = block.map_or(TransactionStatus::NotFound, |block| {
-            let (succeeded, transfers) = (receipt.succeeded, receipt.transfers);
-            TransactionStatus::Mined(MinedTransaction {
-                block,
-                succeeded,
-                transfers,
+        }
+    }
+
+    fn publish(&mut self) {
+        let leader = self.leader;
+        let endpoints = self.endpoints.iter().enumerate();
+        self.health.endpoints = endpoints
+            .map(|(id, endpoint)| crate::health::EndpointHealth {
+                leads: id == leader,
+                ..endpoint.health.clone()
             })
-        });
-        Ok((tx, status))
+            .collect();
+        self.health.indexed_blocks = self.index.blocks();
+        self.health.indexed_transfers = self.index.transfers();
+        self.health.watched = self.watchlist.len();
+        self.health.unsettled = self.watchlist.unsettled();
+        self.published.send_replace(self.health.clone());
     }
 
-    /// Logs a failure once, at its beginning, and tells the ledger when it is time to.
-    /// Before the first head there is none that could grow old: then every failure is told.
-    fn blind_cause(&self, failure: &PollFailure) -> Option<BlindCause> {
-        let first = self
-            .window
-            .tip()
-            .is_none()
-            .then_some(BlindCause::Unreachable);
-        failure.blind_cause().or(first)
+    /// No endpoint led anywhere. The first time everything is to be said again afterwards; and the
+    /// ledger is told, now and then.
+    async fn report(&mut self) -> Result<(), Closed> {
+        if !std::mem::replace(&mut self.failing, true) {
+            tracing::warn!(network = self.network.name, "the network is not seen");
+            self.swept = None;
+            self.watchlist.forget_reports();
+        }
+        let Some(cause) = self.blind_cause() else {
+            return Ok(());
+        };
+        let now_ms = self.now_ms();
+        let is_recent = |at_ms: u64| now_ms < at_ms + REPORT_EVERY_MS;
+        if self.reported_at_ms.is_some_and(is_recent) {
+            return Ok(());
+        }
+        self.reported_at_ms = Some(now_ms);
+        let network = self.network.name.clone();
+        self.send(Observation::Unreachable { network, cause }).await
     }
 
-    async fn report(&self, failure: &PollFailure, retry: Retry) -> Result<(), PollFailure> {
-        let (network, endpoint) = (&self.network.name, &self.network.endpoint_label);
-        if retry.first {
-            tracing::warn!(network, endpoint, error = %failure, "the network is not seen");
+    /// Why the network is not seen; nothing while an endpoint answers and only its answers do not
+    /// fit together. Before the first head there is none that could grow old: then every failure is
+    /// told.
+    fn blind_cause(&self) -> Option<BlindCause> {
+        let causes: Vec<Option<BlindCause>> = self
+            .endpoints
+            .iter()
+            .filter_map(|endpoint| endpoint.failure())
+            .map(crate::endpoint::EndpointFailure::blind_cause)
+            .collect();
+        if causes.contains(&None) {
+            let is_first = self.window.tip().is_none();
+            return is_first.then_some(BlindCause::Unreachable);
+        }
+        let is_misfit = causes
+            .iter()
+            .all(|cause| *cause == Some(BlindCause::WrongChain));
+        Some(if is_misfit && !causes.is_empty() {
+            BlindCause::WrongChain
         } else {
-            tracing::debug!(network, endpoint, error = %failure, "still not seen");
-        }
-        match self.blind_cause(failure).filter(|_| retry.report) {
-            Some(cause) => {
-                self.send(Observation::Unreachable {
-                    network: network.clone(),
-                    cause,
-                })
-                .await
-            }
-            None => Ok(()),
-        }
+            BlindCause::Unreachable
+        })
     }
 
-    async fn send(&self, observation: Observation) -> Result<(), PollFailure> {
-        self.observations
-            .send(observation)
-            .await
-            .map_err(|_| PollFailure::Closed)
+    fn retry_in_ms(&self) -> u64 {
+        let retries = self.endpoints.iter().map(Tracked::retry_at_ms);
+        let next_ms = retries.min().unwrap_or(u64::MAX);
+        next_ms.saturating_sub(self.now_ms()).max(1)
+    }
+
+    async fn send(&self, observation: Observation) -> Result<(), Closed> {
+        let sent = self.channels.observations.send(observation).await;
+        sent.map_err(|_| Closed)
     }
 
     fn now_ms(&self) -> u64 {
@@ -406,12 +319,4 @@ impl<S: ChainSource, H: HeaderStore> Watcher<S, H> {
 
 fn fill_blocks(network: &WatchedNetwork) -> usize {
     usize::try_from(network.confirmed_depth).unwrap_or(usize::MAX)
-}
-
-/// FNV-1a over the endpoint's label, so that equal watchers scatter alike and others do not.
-fn jitter_seed(network: &WatchedNetwork) -> u64 {
-    let label = network.name.bytes().chain(network.endpoint_label.bytes());
-    label.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }

@@ -71,6 +71,16 @@ impl Splice {
         self.dropped
     }
 
+    /// The new headers, oldest first.
+    pub fn headers(&self) -> impl Iterator<Item = &Header> {
+        std::iter::once(&self.branch.lowest).chain(self.branch.above.iter().rev())
+    }
+
+    /// Height of the lowest new header.
+    pub fn first_number(&self) -> u64 {
+        self.branch.lowest.number
+    }
+
     /// Whether nothing held is an ancestor of the new head, although something was held.
     pub fn is_restart(&self) -> bool {
         self.kept == 0 && self.dropped > 0

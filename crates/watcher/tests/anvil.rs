@@ -19,8 +19,8 @@ use x811_protocol::observation::{
     BlindCause, MinedTransaction, Observation, Sweep, TransactionStatus,
 };
 use x811_watcher::{
-    CheckFailure, MemoryHeaderStore, Misfit, RpcLimits, RpcSource, WatchedNetwork, Watcher,
-    verify_endpoint,
+    Channels, CheckFailure, Endpoint, MemoryBlockStore, Misfit, RpcLimits, RpcSource,
+    WatchedNetwork, Watcher, verify_endpoint,
 };
 
 const BASE: ChainId = ChainId::new(8453);
@@ -179,12 +179,23 @@ impl Rig {
             token: usdc(),
             confirmed_depth: CONFIRMED_DEPTH,
             poll_ms: 20,
-            endpoint_label: "anvil".to_owned(),
+            block_ms: 0,
         };
-        let (watched, receiver) = watch::channel(Arc::default());
+        let endpoint = Endpoint {
+            source: anvil.source(),
+            label: "anvil".to_owned(),
+            jitter_seed: 1,
+        };
+        let (watched, receiver) = watch::channel::<Arc<BTreeSet<TxHash>>>(Arc::default());
         let (sender, observations) = mpsc::channel(16);
-        let headers = MemoryHeaderStore::default();
-        let watcher = Watcher::new(anvil.source(), network, headers, receiver, sender);
+        let all = receiver.clone();
+        let channels = Channels {
+            watched: receiver,
+            looks_due: Arc::new(move |_head| all.borrow().as_ref().clone()),
+            observations: sender,
+        };
+        let blocks = MemoryBlockStore::default();
+        let watcher = Watcher::new(vec![endpoint], network, blocks, channels);
         tokio::spawn(watcher.run(std::future::pending()));
         Rig {
             observations,

@@ -100,6 +100,7 @@ impl Effective {
                 confirmed_depth: Some(network.confirmed_depth),
                 safe_above_usdc: network.safe_above.map(Usdc),
                 poll_ms: Some(network.poll_ms),
+                block_ms: Some(network.block_ms),
                 endpoint_label: Some(network.endpoint_label.clone()),
             },
             windows: shown_windows(server),
@@ -152,6 +153,7 @@ fn network(given: settings::Network) -> Result<NetworkConfig, Failure> {
     put(&mut network.confirmed_depth, given.confirmed_depth);
     network.safe_above = given.safe_above_usdc.map(|amount| amount.0);
     put(&mut network.poll_ms, given.poll_ms);
+    put(&mut network.block_ms, given.block_ms);
     put(&mut network.endpoint_label, given.endpoint_label);
     Ok(network)
 }

@@ -65,6 +65,7 @@ pub(super) struct Network {
     pub(super) confirmed_depth: Option<u64>,
     pub(super) safe_above_usdc: Option<Usdc>,
     pub(super) poll_ms: Option<u64>,
+    pub(super) block_ms: Option<u64>,
     pub(super) endpoint_label: Option<String>,
 }
 

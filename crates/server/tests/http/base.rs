@@ -41,9 +41,14 @@ impl Base {
             failed: BTreeMap::new(),
         }));
         let asked = shown.clone();
-        let answer = move |Json(call): Json<Value>| async move {
-            let result = asked.lock().unwrap().answer(&call);
-            Json(json!({ "jsonrpc": "2.0", "id": call["id"], "result": result }))
+        let answer = move |Json(request): Json<Value>| async move {
+            let shown = asked.lock().unwrap();
+            let answered = |call: &Value| {
+                let result = shown.answer(call);
+                json!({ "jsonrpc": "2.0", "id": call["id"], "result": result })
+            };
+            let batch = request.as_array().map(|calls| calls.iter().map(answered));
+            Json(batch.map_or_else(|| answered(&request), Iterator::collect))
         };
         let router = Router::new().route("/", post(answer));
         tokio::spawn(async move { axum::serve(listener, router).await });
@@ -90,6 +95,7 @@ impl Shown {
             "eth_getBlockByNumber" => block(number(argument).unwrap_or(self.head)),
             "eth_getBlockByHash" => block(number(argument).unwrap()),
             "eth_getTransactionReceipt" => self.receipt(argument),
+            "eth_getLogs" => json!([]),
             other => panic!("{other} is not scripted"),
         }
     }

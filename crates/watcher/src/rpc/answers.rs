@@ -5,12 +5,13 @@ use alloy::primitives::{Address, B256, Bytes, U64, U256};
 use alloy::sol;
 use alloy::sol_types::SolEvent as _;
 use serde::Deserialize;
+use std::collections::HashMap;
 use x811_protocol::evm::{BlockHash, EvmAddress, TxHash};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::Transfer;
 
 use super::hash_bytes;
-use crate::source::{Header, Receipt};
+use crate::source::{Header, Receipt, TokenTransaction};
 
 /// ERC-20's event, whose topic is all that is used of it.
 mod token {
@@ -63,11 +64,53 @@ pub(super) struct RpcReceipt {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct RpcLog {
+pub(super) struct RpcLog {
     address: Address,
     topics: Vec<B256>,
     data: Bytes,
     log_index: Option<U64>,
+    block_hash: Option<B256>,
+    transaction_hash: Option<B256>,
+}
+
+/// The topic of ERC-20's event.
+pub(super) const TRANSFER_TOPIC: B256 = token::Transfer::SIGNATURE_HASH;
+
+/// The transfers of `token` among the logs of the block `asked`, by transaction in order of place.
+/// What is said of `removed` is not read: the block's hash decides.
+pub(super) fn by_transaction(
+    mut logs: Vec<RpcLog>,
+    token: EvmAddress,
+    asked: BlockHash,
+) -> Result<Vec<TokenTransaction>, &'static str> {
+    logs.sort_by_key(|log| log.log_index);
+    let mut transactions: Vec<TokenTransaction> = Vec::new();
+    let mut places: HashMap<TxHash, usize> = HashMap::new();
+    for log in &logs {
+        let is_asked = log.block_hash.map(|hash| hash.0) == Some(*asked.as_bytes());
+        let (Some(tx_hash), true) = (log.transaction_hash, is_asked) else {
+            return Err("a log of another block than the one asked for");
+        };
+        let Some((from, to, amount)) = log.moved(token) else {
+            continue;
+        };
+        let tx_hash = TxHash::from_bytes(hash_bytes(tx_hash));
+        let place = *places.entry(tx_hash).or_insert(transactions.len());
+        if place == transactions.len() {
+            transactions.push(TokenTransaction {
+                tx_hash,
+                transfers: Vec::new(),
+            });
+        }
+        let transfers = &mut transactions[place].transfers;
+        transfers.push(Transfer {
+            ordinal: transfers.len() as u64,
+            from,
+            to,
+            amount,
+        });
+    }
+    Ok(transactions)
 }
 
 impl RpcReceipt {

@@ -5,7 +5,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use x811_protocol::money::MicroUsdc;
 
+use super::answers::RpcReceipt;
 use super::*;
+use crate::source::Receipt;
 
 const USDC: &str = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913";
 const OTHER_TOKEN: &str = "0xd9aaec86b65d86f6a7b5b1b0c42ffa531710b6ca";
@@ -276,11 +278,16 @@ async fn an_answer_is_read() {
 }
 
 #[tokio::test]
-async fn rule_10_a_null_receipt_is_none() {
+async fn rule_10_null_is_none_but_of_a_node_that_lags() {
     let source = endpoint(http("200 OK", r#"{"jsonrpc":"2.0","id":0,"result":null}"#)).await;
+    let as_of = BlockHash::from_bytes([2; 32]);
     assert_eq!(
-        source.receipt(TxHash::from_bytes([1; 32]), usdc()).await,
-        Ok(None)
+        source
+            .receipts(&[TxHash::from_bytes([1; 32])], usdc(), as_of)
+            .await,
+        Err(SourceError::Behind {
+            method: "eth_getBlockByHash"
+        })
     );
     assert_eq!(source.head(HeadTag::Safe).await, Ok(None));
 }

@@ -17,13 +17,15 @@ use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::{Observation, Sweep, TransactionStatus, Transfer};
 use x811_watcher::{
-    ChainSource, HeadTag, Header, HeaderStore, HeaderStoreError, MemoryHeaderStore, Receipt,
-    SourceError, WatchedNetwork, Watcher,
+    BlockStore, BlockStoreError, ChainSource, Channels, Endpoint, HeadTag, Header, LooksDue,
+    MemoryBlockStore, NetworkHealth, Receipt, ReceiptAnswer, SourceError, TailBlock, TailChange,
+    TokenTransaction, WatchedNetwork, Watcher,
 };
 
 pub(crate) const CHAIN_ID: ChainId = ChainId::new(8453);
 pub(crate) const TOKEN: EvmAddress = EvmAddress::from_bytes([0x83; 20]);
 pub(crate) const POLL_MS: u64 = 500;
+pub(crate) const BLOCK_MS: u64 = 2_000;
 pub(crate) const CONFIRMED_DEPTH: u64 = 12;
 
 /// What the test rules over. All blocks ever mined stay known by hash.
@@ -47,8 +49,15 @@ pub(crate) struct World {
     /// Every so-many-th header asked for by its hash gets no answer.
     pub(crate) header_fails_every: Option<usize>,
     pub(crate) calls: Calls,
+    /// Transactions that logs do not show although their receipts are there.
+    pub(crate) omitted: BTreeSet<TxHash>,
+    /// Transactions whose receipts are denied.
+    pub(crate) denied: BTreeSet<TxHash>,
+    /// Receipts that are given instead of the true ones.
+    pub(crate) forged: BTreeMap<TxHash, Receipt>,
+    /// Every so-many-th request for logs gets no answer.
+    pub(crate) logs_fail_every: Option<usize>,
     branches: u8,
-    receipts_in_flight: usize,
 }
 
 /// How often the endpoint was asked for what.
@@ -59,8 +68,21 @@ pub(crate) struct Calls {
     pub(crate) levels: usize,
     pub(crate) header_by_hash: usize,
     pub(crate) header_by_number: usize,
+    pub(crate) code: usize,
+    pub(crate) logs: usize,
+    /// Transactions whose receipts were asked for.
     pub(crate) receipt: usize,
-    pub(crate) most_receipts_in_flight: usize,
+    /// Requests for receipts.
+    pub(crate) receipt_batches: usize,
+}
+
+impl Calls {
+    /// What a provider counts.
+    pub(crate) fn total(&self) -> usize {
+        let heads = self.latest + self.levels + self.header_by_hash + self.header_by_number;
+        let checks = self.chain_id + self.code;
+        heads + checks + self.logs + self.receipt + self.receipt_batches
+    }
 }
 
 impl World {
@@ -86,11 +108,16 @@ impl World {
 
     /// Replaces the last `depth` blocks by one more, without their transactions.
     pub(crate) fn reorg(&mut self, depth: usize) {
+        self.replace(depth, depth + 1);
+    }
+
+    /// Replaces the last `depth` blocks by `blocks` others, without their transactions.
+    pub(crate) fn replace(&mut self, depth: usize, blocks: usize) {
         let gone = self.canonical.split_off(self.canonical.len() - depth);
         self.receipts
             .retain(|_, receipt| gone.iter().all(|h| h.hash != receipt.block_hash));
         self.branches += 1;
-        self.mine(depth + 1);
+        self.mine(blocks);
     }
 
     /// Puts `tx` with one transfer of `micro_usdc` into the last block.
@@ -159,8 +186,11 @@ impl ScriptedChain {
             failure: None,
             header_fails_every: None,
             calls: Calls::default(),
+            omitted: BTreeSet::new(),
+            denied: BTreeSet::new(),
+            forged: BTreeMap::new(),
+            logs_fail_every: None,
             branches: 1,
-            receipts_in_flight: 0,
         };
         world.mine(blocks);
         ScriptedChain(Arc::new(Mutex::new(world)))
@@ -185,6 +215,7 @@ impl ChainSource for ScriptedChain {
 
     async fn code_at(&self, address: EvmAddress) -> Result<bool, SourceError> {
         assert_eq!(address, TOKEN);
+        self.world().calls.code += 1;
         Ok(self.asked()?.has_code)
     }
 
@@ -231,88 +262,185 @@ impl ChainSource for ScriptedChain {
             .copied())
     }
 
-    async fn receipt(
+    async fn transfers_in(
         &self,
-        transaction: TxHash,
+        block: BlockHash,
         token: EvmAddress,
-    ) -> Result<Option<Receipt>, SourceError> {
+    ) -> Result<Vec<TokenTransaction>, SourceError> {
         assert_eq!(token, TOKEN);
+        let mut world = self.asked()?;
+        world.calls.logs += 1;
+        let asked = world.calls.logs;
+        if world
+            .logs_fail_every
+            .is_some_and(|every| asked % every == 0)
         {
-            let mut world = self.asked()?;
-            world.calls.receipt += 1;
-            world.receipts_in_flight += 1;
-            let in_flight = world.receipts_in_flight;
-            let most = &mut world.calls.most_receipts_in_flight;
-            *most = in_flight.max(*most);
+            return Err(unreachable());
         }
+        if world.canonical.iter().all(|header| header.hash != block) {
+            return Err(refused());
+        }
+        let moved = world.receipts.values().filter(|receipt| {
+            receipt.block_hash == block
+                && !receipt.transfers.is_empty()
+                && !world.omitted.contains(&receipt.tx_hash)
+        });
+        let moved = moved.map(|receipt| world.forged.get(&receipt.tx_hash).unwrap_or(receipt));
+        let moved = moved.map(|receipt| TokenTransaction {
+            tx_hash: receipt.tx_hash,
+            transfers: receipt.transfers.clone(),
+        });
+        Ok(moved.collect())
+    }
+
+    async fn receipts(
+        &self,
+        transactions: &[TxHash],
+        token: EvmAddress,
+        as_of: BlockHash,
+    ) -> Result<Vec<ReceiptAnswer>, SourceError> {
+        assert_eq!(token, TOKEN);
         tokio::time::sleep(Duration::from_millis(1)).await;
-        let mut world = self.world();
-        world.receipts_in_flight -= 1;
-        if world.too_large.contains(&transaction) {
-            return Err(SourceError::TooLarge {
-                method: "scripted",
-                limit_bytes: 1,
-            });
+        let mut world = self.asked()?;
+        world.calls.receipt += transactions.len();
+        world.calls.receipt_batches += 1;
+        if world.canonical.iter().all(|header| header.hash != as_of) {
+            return Err(SourceError::Behind { method: "scripted" });
         }
-        Ok(world.receipts.get(&transaction).cloned())
+        let answer = |tx: &TxHash| {
+            if world.too_large.contains(tx) {
+                return ReceiptAnswer::TooLarge;
+            }
+            let receipt = world.forged.get(tx).or_else(|| world.receipts.get(tx));
+            receipt
+                .filter(|_| !world.denied.contains(tx))
+                .map_or(ReceiptAnswer::NotFound, |receipt| {
+                    ReceiptAnswer::Mined(receipt.clone())
+                })
+        };
+        Ok(transactions.iter().map(answer).collect())
     }
 }
 
-/// A header store that the test can look into, and that outlives a watcher.
+/// A block store that the test can look into, and that outlives a watcher.
 #[derive(Clone, Default)]
-pub(crate) struct SharedHeaders(Arc<MemoryHeaderStore>);
+pub(crate) struct SharedBlocks(Arc<MemoryBlockStore>);
 
-impl HeaderStore for SharedHeaders {
-    async fn load(&self, network: &str) -> Result<Vec<Header>, HeaderStoreError> {
+impl BlockStore for SharedBlocks {
+    async fn load(&self, network: &str) -> Result<Vec<TailBlock>, BlockStoreError> {
         self.0.load(network).await
     }
 
-    async fn save(&self, network: &str, headers: &[Header]) -> Result<(), HeaderStoreError> {
-        self.0.save(network, headers).await
+    async fn save(&self, network: &str, change: TailChange<'_>) -> Result<(), BlockStoreError> {
+        self.0.save(network, change).await
+    }
+}
+
+impl SharedBlocks {
+    /// The headers that are stored.
+    pub(crate) async fn headers(&self) -> Vec<Header> {
+        let blocks = self.load("base").await.unwrap();
+        blocks.iter().map(|block| block.header).collect()
     }
 }
 
 /// A running watcher.
 pub(crate) struct Rig {
+    /// The first endpoint.
     pub(crate) chain: ScriptedChain,
-    pub(crate) headers: SharedHeaders,
+    pub(crate) blocks: SharedBlocks,
     pub(crate) observations: mpsc::Receiver<Observation>,
+    pub(crate) health: watch::Receiver<NetworkHealth>,
     watched: watch::Sender<Arc<BTreeSet<TxHash>>>,
+    looks: Arc<Mutex<Looks>>,
     shutdown: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
+/// Which transactions a look waits for.
+enum Looks {
+    /// All that are watched, at every head.
+    All,
+    These(BTreeSet<TxHash>),
+}
+
 impl Rig {
-    /// Watches `hashes` on `chain` from now on.
+    /// Watches `hashes` on `chain` from now on, with a look for each of them at every head.
     pub(crate) fn start(chain: &ScriptedChain, hashes: &[TxHash]) -> Rig {
-        Rig::resume(chain, SharedHeaders::default(), hashes)
+        Rig::resume(chain, SharedBlocks::default(), hashes)
     }
 
     /// The same with what an earlier watcher has stored.
-    pub(crate) fn resume(chain: &ScriptedChain, headers: SharedHeaders, hashes: &[TxHash]) -> Rig {
+    pub(crate) fn resume(chain: &ScriptedChain, blocks: SharedBlocks, hashes: &[TxHash]) -> Rig {
+        Rig::on(&[("scripted", chain)], blocks, hashes, Looks::All)
+    }
+
+    /// Watches through several endpoints, and no look is due until [`Rig::look_for`].
+    pub(crate) fn through(chains: &[(&str, &ScriptedChain)], hashes: &[TxHash]) -> Rig {
+        Rig::resume_through(chains, SharedBlocks::default(), hashes)
+    }
+
+    /// The same with what an earlier watcher has stored.
+    pub(crate) fn resume_through(
+        chains: &[(&str, &ScriptedChain)],
+        blocks: SharedBlocks,
+        hashes: &[TxHash],
+    ) -> Rig {
+        Rig::on(chains, blocks, hashes, Looks::These(BTreeSet::new()))
+    }
+
+    fn on(
+        chains: &[(&str, &ScriptedChain)],
+        blocks: SharedBlocks,
+        hashes: &[TxHash],
+        looks: Looks,
+    ) -> Rig {
         let network = WatchedNetwork {
             name: "base".to_owned(),
             chain_id: CHAIN_ID,
             token: TOKEN,
             confirmed_depth: CONFIRMED_DEPTH,
             poll_ms: POLL_MS,
-            endpoint_label: "scripted".to_owned(),
+            block_ms: BLOCK_MS,
         };
+        let endpoints = chains
+            .iter()
+            .zip(1..)
+            .map(|((label, chain), jitter_seed)| Endpoint {
+                source: (*chain).clone(),
+                label: (*label).to_owned(),
+                jitter_seed,
+            })
+            .collect();
         let (watched, receiver) = watch::channel(Arc::new(hashes.iter().copied().collect()));
         let (sender, observations) = mpsc::channel(1_000);
-        let watcher = Watcher::new(chain.clone(), network, headers.clone(), receiver, sender);
+        let looks = Arc::new(Mutex::new(looks));
+        let channels = Channels {
+            watched: receiver.clone(),
+            looks_due: looks_due(Arc::clone(&looks), receiver),
+            observations: sender,
+        };
+        let watcher = Watcher::new(endpoints, network, blocks.clone(), channels);
+        let health = watcher.health();
         let (shutdown, ended) = oneshot::channel::<()>();
         let task = tokio::spawn(watcher.run(async {
             let _ended = ended.await;
         }));
         Rig {
-            chain: chain.clone(),
-            headers,
+            chain: chains[0].1.clone(),
+            blocks,
             observations,
+            health,
             watched,
+            looks,
             shutdown,
             task,
         }
+    }
+
+    /// Looks wait for these from the next head on.
+    pub(crate) fn look_for(&self, hashes: &[TxHash]) {
+        *self.looks.lock().unwrap() = Looks::These(hashes.iter().copied().collect());
     }
 
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
@@ -351,10 +479,10 @@ impl Rig {
     }
 
     /// Ends the watcher and hands back what it stored.
-    pub(crate) async fn stop(self) -> SharedHeaders {
+    pub(crate) async fn stop(self) -> SharedBlocks {
         self.shutdown.send(()).expect("the watcher runs");
         self.task.await.expect("the watcher ends well");
-        self.headers
+        self.blocks
     }
 
     /// Waits for the watcher to end by itself.
@@ -373,10 +501,20 @@ impl Rig {
     }
 }
 
-/// The status of `hash`, as a depth: `None` when not found.
+fn looks_due(
+    looks: Arc<Mutex<Looks>>,
+    watched: watch::Receiver<Arc<BTreeSet<TxHash>>>,
+) -> LooksDue {
+    Arc::new(move |_head| match &*looks.lock().unwrap() {
+        Looks::All => watched.borrow().as_ref().clone(),
+        Looks::These(hashes) => hashes.clone(),
+    })
+}
+
+/// The status of `hash`, as a depth: `None` when it is not found or nothing is said of it.
 pub(crate) fn depth(sweep: &Sweep, hash: TxHash) -> Option<u64> {
-    match &sweep.transactions[&hash] {
-        TransactionStatus::NotFound => None,
-        TransactionStatus::Mined(mined) => Some(sweep.depth_of(&mined.block)),
+    match sweep.transactions.get(&hash) {
+        Some(TransactionStatus::Mined(mined)) => Some(sweep.depth_of(&mined.block)),
+        Some(TransactionStatus::NotFound) | None => None,
     }
 }

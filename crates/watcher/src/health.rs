@@ -1,0 +1,82 @@
+//! What an operator sees of a watcher: each endpoint, and what is held of the network. Published
+//! after every look; the server shows it in metrics, status and logs.
+
+use x811_protocol::observation::Block;
+
+/// How a network is watched.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NetworkHealth {
+    /// Every endpoint, in order of configuration.
+    pub endpoints: Vec<EndpointHealth>,
+    /// Blocks whose transfers are held.
+    pub indexed_blocks: usize,
+    /// Transfers held.
+    pub indexed_transfers: usize,
+    /// Transactions being watched.
+    pub watched: usize,
+    /// Those whose endpoints contradict each other or have not answered: nothing is reported of
+    /// them.
+    pub unsettled: usize,
+    /// Reorganisations since the start.
+    pub reorgs: u64,
+    /// Blocks that the deepest of them replaced.
+    pub deepest_reorg_blocks: u64,
+}
+
+/// How one endpoint behaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointHealth {
+    /// Its configured label; never its URL.
+    pub label: String,
+    /// Whether it can be used.
+    pub state: EndpointState,
+    /// Whether it is the one whose branch is followed.
+    pub leads: bool,
+    /// The head it last named. Its age is the present less the block's timestamp.
+    pub head: Option<Block>,
+    /// Why it last failed; kept after it recovered.
+    pub last_error: Option<String>,
+    /// Requests made of it, receipts counted one by one.
+    pub calls: u64,
+    /// Times it failed.
+    pub failures: u64,
+    /// Times what it said of a transaction contradicted another endpoint.
+    pub disagreements: u64,
+}
+
+/// Whether an endpoint can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndpointState {
+    /// Not asked yet.
+    Unknown,
+    /// It answers, and its head is not behind the others.
+    Good,
+    /// It answers, but its head is behind: what it does not have proves nothing.
+    Lagging,
+    /// It gives no usable answer.
+    Failing,
+    /// It serves another chain, or no USDC where it should be.
+    Misfit,
+}
+
+impl EndpointState {
+    /// Every state.
+    pub const ALL: [EndpointState; 5] = [
+        EndpointState::Unknown,
+        EndpointState::Good,
+        EndpointState::Lagging,
+        EndpointState::Failing,
+        EndpointState::Misfit,
+    ];
+
+    /// The state as one word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EndpointState::Unknown => "unknown",
+            EndpointState::Good => "good",
+            EndpointState::Lagging => "lagging",
+            EndpointState::Failing => "failing",
+            EndpointState::Misfit => "misfit",
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Whose head is followed, and how the held branch comes to reach it.
+
+use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt as _};
+
+use super::Watcher;
+use crate::block_store::{BlockStore, TailBlock, TailChange};
+use crate::endpoint::EndpointFailure;
+use crate::source::{ChainSource, Header, SourceError, TokenTransaction};
+use crate::verdict::EndpointId;
+use crate::window::{Branch, Extension, MIN_CAPACITY_BLOCKS, Splice};
+
+/// Blocks whose transfers are asked for at the same time.
+const BLOCKS_IN_FLIGHT: usize = 8;
+/// Headers kept of a gap that cannot be filled: more than a fillable gap has.
+const MOST_WALKED: usize = 4 * MIN_CAPACITY_BLOCKS;
+/// An endpoint whose head is older than another's by more than this does not lead.
+const LAG_S: u64 = 10;
+
+/// Which endpoint failed, and why.
+type Failed = (EndpointId, EndpointFailure);
+
+impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
+    /// Makes the newest head the tip. `false` when no endpoint leads anywhere.
+    pub(super) async fn advance(&mut self) -> bool {
+        let now_ms = self.now_ms();
+        while let Some(candidate) = self.candidate(now_ms) {
+            match self.advance_with(candidate, now_ms).await {
+                Ok(()) => return true,
+                Err((endpoint, failure)) => {
+                    let now_ms = self.now_ms();
+                    self.endpoints[endpoint].failed(failure, now_ms);
+                }
+            }
+        }
+        false
+    }
+
+    /// The leader, or else the first that may be asked.
+    fn candidate(&self, now_ms: u64) -> Option<EndpointId> {
+        let others = 0..self.endpoints.len();
+        std::iter::once(self.leader)
+            .chain(others)
+            .find(|id| self.endpoints[*id].retry_at_ms() <= now_ms)
+    }
+
+    async fn advance_with(&mut self, candidate: EndpointId, now_ms: u64) -> Result<(), Failed> {
+        let head = self.endpoints[candidate].latest(now_ms).await;
+        let head = head.map_err(|failure| (candidate, failure))?;
+        let is_new = self.window.tip().is_none_or(|tip| tip.hash != head.hash);
+        if is_new || candidate != self.leader || self.pace.is_stalled(now_ms) {
+            self.ask_others(candidate, now_ms).await;
+        }
+        let leader = self.ahead_of(candidate, head).unwrap_or(candidate);
+        if leader != self.leader {
+            let (network, endpoint) = (&self.network.name, &self.endpoints[leader].health.label);
+            tracing::warn!(network, endpoint, "another RPC endpoint is followed");
+        }
+        let head = self.endpoints[leader].head.unwrap_or(head);
+        self.follow(leader, head)
+            .await
+            .map_err(|failure| (leader, failure))?;
+        if is_new {
+            self.pace.advanced(now_ms);
+        }
+        Ok(())
+    }
+
+    /// The heads of all others that may be asked, at the same time.
+    async fn ask_others(&mut self, candidate: EndpointId, now_ms: u64) {
+        let others = self
+            .endpoints
+            .iter_mut()
+            .enumerate()
+            .filter(|(id, other)| *id != candidate && other.retry_at_ms() <= now_ms);
+        let asked = others.map(|(id, other)| async move { (id, other.latest(now_ms).await) });
+        for (id, answer) in join_all(asked).await {
+            if let Err(failure) = answer {
+                let now_ms = self.now_ms();
+                self.endpoints[id].failed(failure, now_ms);
+            }
+        }
+    }
+
+    /// An endpoint that `candidate` is so far behind that it must not lead.
+    fn ahead_of(&self, candidate: EndpointId, head: Header) -> Option<EndpointId> {
+        let heads = self.endpoints.iter().enumerate();
+        let (id, newest) = heads
+            .filter_map(|(id, endpoint)| Some((id, endpoint.head?)))
+            .max_by_key(|(id, head)| (head.timestamp_s, *id == candidate))?;
+        (newest.timestamp_s > head.timestamp_s + LAG_S).then_some(id)
+    }
+
+    /// Whether the endpoint's head is far behind the tip.
+    pub(super) fn lags_far(&self, endpoint: EndpointId) -> bool {
+        match (self.endpoints[endpoint].head, self.window.tip()) {
+            (Some(head), Some(tip)) => head.timestamp_s + LAG_S < tip.timestamp_s,
+            (None, _) | (_, None) => false,
+        }
+    }
+
+    /// Makes `head` the tip, unless it is older than what was already seen: an endpoint that lags
+    /// has no say (settlement-watcher.md rule 25).
+    async fn follow(&mut self, leader: EndpointId, head: Header) -> Result<(), EndpointFailure> {
+        let mut extension = self.window.extend(head);
+        loop {
+            extension = match extension {
+                Extension::Unchanged => break,
+                Extension::Behind => {
+                    let (network, head_number) = (&self.network.name, head.number);
+                    tracing::debug!(network, head_number, "the endpoint's head went back");
+                    break;
+                }
+                Extension::Ready(splice) => {
+                    self.accept(leader, splice).await?;
+                    break;
+                }
+                Extension::Needs(branch) => {
+                    let number = head.number;
+                    let parent = self.parent(leader, &branch).await?;
+                    let parent = parent.ok_or(EndpointFailure::UnknownParent { number })?;
+                    // A header that does not link must not be served from memory next time.
+                    self.window
+                        .resume(branch, parent)
+                        .inspect_err(|_| self.fetched.headers.clear())?
+                }
+            };
+        }
+        self.leader = leader;
+        Ok(())
+    }
+
+    async fn parent(
+        &mut self,
+        leader: EndpointId,
+        branch: &Branch,
+    ) -> Result<Option<Header>, SourceError> {
+        let hash = branch.missing();
+        if let Some(walked) = self.fetched.headers.get(&hash) {
+            return Ok(Some(*walked));
+        }
+        let parent = self.endpoints[leader].header(hash).await?;
+        if self.fetched.headers.len() >= MOST_WALKED {
+            self.fetched.headers.clear();
+        }
+        self.fetched
+            .headers
+            .extend(parent.map(|header| (hash, header)));
+        Ok(parent)
+    }
+
+    /// Takes the new branch over, once all that moved in it is known. Before held headers are given
+    /// up for it, the endpoint must show that it did not simply come to serve another chain.
+    async fn accept(&mut self, leader: EndpointId, splice: Splice) -> Result<(), EndpointFailure> {
+        if splice.dropped() > 0 {
+            let now_ms = self.now_ms();
+            self.endpoints[leader].recheck(now_ms).await?;
+        }
+        let added = self.tail_blocks(leader, &splice).await?;
+        self.note_reorg(&splice);
+        let (replace_from, is_reorg) = (splice.first_number(), splice.dropped() > 0);
+        let is_restart = splice.is_restart();
+        if is_restart {
+            self.index.clear();
+        }
+        self.index.drop_from(replace_from);
+        for block in &added {
+            self.index.push(block.header, block.transactions.clone());
+        }
+        self.window.accept(splice);
+        if is_reorg {
+            self.watchlist
+                .reorganised(&self.window, &self.index, leader, is_restart);
+        }
+        let moved = added.iter().flat_map(|block| &block.transactions);
+        self.watchlist
+            .mined(moved.map(|tx| tx.tx_hash), &self.index, leader);
+        let change = TailChange {
+            keep_from: self.index.first_number().unwrap_or(replace_from),
+            replace_from,
+            added: &added,
+        };
+        let saved = self.block_store.save(&self.network.name, change).await;
+        if let Err(error) = saved {
+            tracing::warn!(network = self.network.name, %error, "blocks not saved");
+        }
+        self.fetched = super::Fetched::default();
+        Ok(())
+    }
+
+    fn note_reorg(&mut self, splice: &Splice) {
+        let dropped_blocks = splice.dropped();
+        if dropped_blocks == 0 {
+            return;
+        }
+        let network = &self.network.name;
+        if splice.is_restart() {
+            tracing::warn!(
+                network,
+                dropped_blocks,
+                "the head descends from no held header"
+            );
+        } else {
+            tracing::warn!(network, dropped_blocks, "reorg");
+        }
+        self.health.reorgs += 1;
+        let deepest = &mut self.health.deepest_reorg_blocks;
+        *deepest = (*deepest).max(dropped_blocks as u64);
+        self.levels_at.number = None;
+        for endpoint in &mut self.endpoints {
+            endpoint.levels = crate::endpoint::Levels::default();
+        }
+    }
+
+    /// The new blocks with what moved in them.
+    async fn tail_blocks(
+        &mut self,
+        leader: EndpointId,
+        splice: &Splice,
+    ) -> Result<Vec<TailBlock>, SourceError> {
+        let missing: Vec<Header> = splice
+            .headers()
+            .filter(|header| !self.fetched.transfers.contains_key(&header.hash))
+            .copied()
+            .collect();
+        self.endpoints[leader].called(missing.len());
+        let endpoint = &self.endpoints[leader];
+        let asked: Vec<_> = missing
+            .iter()
+            .map(|header| async { (*header, endpoint.transfers_in(header.hash).await) })
+            .collect();
+        let answers: Vec<_> = stream::iter(asked)
+            .buffer_unordered(BLOCKS_IN_FLIGHT)
+            .collect()
+            .await;
+        let mut failure = None;
+        for (header, answer) in answers {
+            match self.readable(header, answer) {
+                Ok(moved) => {
+                    self.fetched.transfers.insert(header.hash, moved);
+                }
+                Err(error) => failure = Some(error),
+            }
+        }
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        let blocks = splice.headers().map(|header| TailBlock {
+            header: *header,
+            transactions: self
+                .fetched
+                .transfers
+                .remove(&header.hash)
+                .unwrap_or_default(),
+        });
+        Ok(blocks.collect())
+    }
+
+    /// A block with more transfers than can be read must not keep later blocks from being seen: the
+    /// index has a hole there, and receipts fill it.
+    fn readable(
+        &self,
+        header: Header,
+        answer: Result<Vec<TokenTransaction>, SourceError>,
+    ) -> Result<Vec<TokenTransaction>, SourceError> {
+        match answer {
+            Err(error @ SourceError::TooLarge { .. }) => {
+                let (network, number) = (&self.network.name, header.number);
+                tracing::warn!(network, number, %error, "the block's transfers are not read");
+                Ok(Vec::new())
+            }
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! What can be said at the tip: from the index, and from receipts where it has nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use x811_protocol::evm::TxHash;
+use x811_protocol::observation::{Observation, Sweep};
+
+use super::{Closed, Watcher};
+use crate::block_store::BlockStore;
+use crate::endpoint::{EndpointFailure, Levels};
+use crate::placement::{Placement, confirm_below, place};
+use crate::source::{ChainSource, HeadTag, Header, Receipt, ReceiptAnswer, SourceError};
+use crate::verdict::{EndpointId, Found, Testimony, Verdict, Witness, judge};
+use crate::watchlist::Question;
+
+/// `safe` and `finalized` are asked for at most once in so many blocks.
+const LEVELS_EVERY_BLOCKS: u64 = 5;
+
+/// What the endpoints answered; no entry where one gave no answer.
+type Answers = Vec<BTreeMap<TxHash, ReceiptAnswer>>;
+
+impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
+    /// Finds out what the index cannot say and reports. At a head that was reported before, only
+    /// what is new.
+    pub(super) async fn settle(&mut self) -> Result<(), Closed> {
+        let Some(tip) = self.window.tip().copied() else {
+            return Ok(());
+        };
+        self.take_watched();
+        let is_whole = self.swept != Some(tip.hash);
+        let due = if is_whole {
+            (self.channels.looks_due)(&tip.block())
+        } else {
+            BTreeSet::new()
+        };
+        let questions = self.watchlist.questions(&tip, &due);
+        let mut by = self.ask(&tip, &questions).await;
+        if is_whole && self.levels_due(tip.number) {
+            self.ask_levels(&tip).await;
+        }
+        let (transactions, found_by) = self.watchlist.sweep(&tip, is_whole);
+        if transactions.is_empty() && !is_whole {
+            return Ok(());
+        }
+        by.extend(found_by);
+        by.insert(self.leader);
+        let levels = self.levels(tip.number);
+        let sweep = Sweep {
+            network: self.network.name.clone(),
+            head: tip.block(),
+            safe_number: levels.safe_number,
+            final_number: levels.final_number,
+            endpoints: by
+                .into_iter()
+                .map(|id| self.endpoints[id].health.label.clone())
+                .collect(),
+            transactions,
+        };
+        self.swept = Some(tip.hash);
+        self.send(Observation::Sweep(sweep)).await
+    }
+
+    fn take_watched(&mut self) {
+        let watched = Arc::clone(&self.channels.watched.borrow_and_update());
+        if Arc::ptr_eq(&watched, &self.watched) {
+            return;
+        }
+        self.watchlist.watch(&watched, &self.index, self.leader);
+        self.contradicted.retain(|(tx, _)| watched.contains(tx));
+        self.watched = watched;
+    }
+
+    /// Asks, judges, and says who was heard of what is missing.
+    async fn ask(&mut self, tip: &Header, questions: &[Question]) -> BTreeSet<EndpointId> {
+        let mut heard = BTreeSet::new();
+        if questions.is_empty() {
+            return heard;
+        }
+        let asked: Vec<bool> = self.endpoints.iter().map(|e| e.head.is_some()).collect();
+        let answers = self.receipts(questions).await;
+        let canonical = self.canonical_below(&answers).await;
+        for question in questions {
+            match *question {
+                Question::IsSo(tx) => self.corroborate(tx, tip, &answers, &canonical),
+                Question::Where(tx) => {
+                    let witnesses: Vec<Witness> = (0..asked.len())
+                        .filter(|endpoint| asked[*endpoint])
+                        .map(|endpoint| {
+                            let answer = answers[endpoint].get(&tx);
+                            self.witness(endpoint, tx, answer, tip, &canonical)
+                        })
+                        .collect();
+                    let verdict = judge(witnesses);
+                    if verdict == Verdict::Absent {
+                        heard.extend((0..asked.len()).filter(|e| answers[*e].contains_key(&tx)));
+                    }
+                    if let Verdict::Unsettled { contradiction } = &verdict {
+                        for endpoint in contradiction {
+                            self.contradicts(tx, *endpoint);
+                        }
+                    }
+                    self.watchlist.judged(tx, verdict, tip);
+                }
+            }
+        }
+        heard
+    }
+
+    /// All receipts, of all endpoints at the same time.
+    async fn receipts(&mut self, questions: &[Question]) -> Answers {
+        let lists: Vec<Vec<TxHash>> = (0..self.endpoints.len())
+            .map(|endpoint| self.to_ask(endpoint, questions))
+            .collect();
+        let asked = self
+            .endpoints
+            .iter_mut()
+            .zip(&lists)
+            .map(|(endpoint, list)| async move {
+                match list.as_slice() {
+                    [] => None,
+                    list => endpoint.receipts(list).await,
+                }
+            });
+        let answered = join_all(asked).await;
+        let mut answers = Answers::new();
+        for (endpoint, (answer, list)) in answered.into_iter().zip(lists).enumerate() {
+            answers.push(match answer {
+                Some(Ok(receipts)) => list.into_iter().zip(receipts).collect(),
+                None => BTreeMap::new(),
+                Some(Err(error)) => {
+                    self.not_heard(endpoint, error);
+                    BTreeMap::new()
+                }
+            });
+        }
+        answers
+    }
+
+    fn to_ask(&self, endpoint: EndpointId, questions: &[Question]) -> Vec<TxHash> {
+        if self.endpoints[endpoint].head.is_none() {
+            return Vec::new();
+        }
+        let asked = questions.iter().filter_map(|question| match question {
+            Question::Where(tx) => Some(*tx),
+            Question::IsSo(tx) => {
+                let has_said = |found: &Found| found.by.contains(&endpoint);
+                (!self.watchlist.found(tx).is_some_and(has_said)).then_some(*tx)
+            }
+        });
+        asked.collect()
+    }
+
+    /// A node behind the endpoint's address that is a block behind is no failure of the endpoint.
+    fn not_heard(&mut self, endpoint: EndpointId, error: SourceError) {
+        let label = &self.endpoints[endpoint].health.label;
+        if matches!(error, SourceError::Behind { .. }) {
+            tracing::debug!(endpoint = label, %error, "no receipts");
+            return;
+        }
+        let now_ms = self.now_ms();
+        self.endpoints[endpoint].failed(EndpointFailure::Source(error), now_ms);
+    }
+
+    /// The leader's headers at the heights of receipts from below the window: only it can say what
+    /// is there. No entry where it did not.
+    async fn canonical_below(&mut self, answers: &Answers) -> BTreeMap<u64, Option<Header>> {
+        let mut canonical = BTreeMap::new();
+        let mut numbers = BTreeSet::new();
+        for (tx, answer) in answers.iter().flatten() {
+            if let ReceiptAnswer::Mined(receipt) = answer
+                && place(&self.window, *tx, receipt) == Placement::BelowWindow
+            {
+                numbers.insert(receipt.block_number);
+            }
+        }
+        for number in numbers {
+            match self.endpoints[self.leader].header_at(number).await {
+                Ok(header) => {
+                    canonical.insert(number, header);
+                }
+                Err(error) => {
+                    self.not_heard(self.leader, error);
+                    break;
+                }
+            }
+        }
+        canonical
+    }
+
+    fn witness(
+        &self,
+        endpoint: EndpointId,
+        tx: TxHash,
+        answer: Option<&ReceiptAnswer>,
+        tip: &Header,
+        canonical: &BTreeMap<u64, Option<Header>>,
+    ) -> Witness {
+        let is_behind = |head: Header| head.number < tip.number;
+        let testimony = match answer {
+            None => Testimony::Silent,
+            Some(ReceiptAnswer::NotFound) => Testimony::Missing,
+            // Its sender alone brings it about, and must not be waited for.
+            Some(ReceiptAnswer::TooLarge) => {
+                tracing::warn!(network = self.network.name, %tx, "a receipt too large to read");
+                Testimony::Missing
+            }
+            Some(ReceiptAnswer::Mined(receipt)) => {
+                self.testimony(endpoint, tx, receipt, tip, canonical)
+            }
+        };
+        Witness {
+            endpoint,
+            lags: self.endpoints[endpoint].head.is_none_or(is_behind),
+            leads: endpoint == self.leader,
+            testimony,
+        }
+    }
+
+    fn testimony(
+        &self,
+        endpoint: EndpointId,
+        tx: TxHash,
+        receipt: &Receipt,
+        tip: &Header,
+        canonical: &BTreeMap<u64, Option<Header>>,
+    ) -> Testimony {
+        let block = match place(&self.window, tx, receipt) {
+            Placement::Held(block) => Some(block),
+            Placement::BelowWindow => match canonical.get(&receipt.block_number) {
+                Some(header) => confirm_below(receipt, *header),
+                None => return Testimony::Silent,
+            },
+            Placement::Elsewhere if receipt.block_number > tip.number => return Testimony::Above,
+            Placement::Elsewhere => None,
+        };
+        block.map_or(Testimony::Elsewhere, |block| {
+            Testimony::Held(Found {
+                block,
+                succeeded: receipt.succeeded,
+                transfers: receipt.transfers.clone(),
+                by: BTreeSet::from([endpoint]),
+            })
+        })
+    }
+
+    /// Takes in what other endpoints say of what was found. One that has passed the block and does
+    /// not have it contradicts as much as one that says something else.
+    fn corroborate(
+        &mut self,
+        tx: TxHash,
+        tip: &Header,
+        answers: &Answers,
+        canonical: &BTreeMap<u64, Option<Header>>,
+    ) {
+        for (endpoint, answers) in answers.iter().enumerate() {
+            let (Some(answer), Some(found)) = (answers.get(&tx), self.watchlist.found(&tx)) else {
+                continue;
+            };
+            let witness = self.witness(endpoint, tx, Some(answer), tip, canonical);
+            let agrees = match &witness.testimony {
+                Testimony::Held(said) => Some(said.agrees_with(found)),
+                Testimony::Missing => (!witness.lags).then_some(false),
+                Testimony::Elsewhere => Some(false),
+                Testimony::Above | Testimony::Silent => None,
+            };
+            match agrees {
+                Some(true) => self.watchlist.confirmed_by(tx, endpoint),
+                Some(false) => self.contradicts(tx, endpoint),
+                None => {}
+            }
+        }
+    }
+
+    fn contradicts(&mut self, tx: TxHash, endpoint: EndpointId) {
+        if !self.contradicted.insert((tx, endpoint)) {
+            return;
+        }
+        let health = &mut self.endpoints[endpoint].health;
+        health.disagreements += 1;
+        let (network, endpoint) = (&self.network.name, &health.label);
+        tracing::warn!(
+            network,
+            endpoint,
+            %tx,
+            "RPC endpoints contradict each other about a transaction; nothing is concluded until \
+             they agree"
+        );
+    }
+
+    fn levels_due(&self, head_number: u64) -> bool {
+        let is_current =
+            |asked: u64| (asked..asked.saturating_add(LEVELS_EVERY_BLOCKS)).contains(&head_number);
+        !self.levels_at.number.is_some_and(is_current)
+    }
+
+    /// Asks all endpoints the first time and after a reorg, then one after the other.
+    async fn ask_levels(&mut self, tip: &Header) {
+        let count = self.endpoints.len();
+        let is_first = self.levels_at.number.replace(tip.number).is_none();
+        let next = (self.levels_at.last + 1) % count;
+        self.levels_at.last = next;
+        let asked = if is_first { 0..count } else { next..next + 1 };
+        for endpoint in asked {
+            if self.endpoints[endpoint].head.is_none() {
+                continue;
+            }
+            match self.levels_of(endpoint).await {
+                Ok(levels) => self.endpoints[endpoint].levels = levels,
+                Err(error) => self.not_heard(endpoint, error),
+            }
+        }
+    }
+
+    async fn levels_of(&mut self, endpoint: EndpointId) -> Result<Levels, SourceError> {
+        Ok(Levels {
+            safe_number: self.level(endpoint, HeadTag::Safe).await?,
+            final_number: self.level(endpoint, HeadTag::Finalized).await?,
+        })
+    }
+
+    /// The height of a `safe` or `finalized` head. An endpoint that has no such word is tolerated,
+    /// and one that names a block of another branch is not believed.
+    async fn level(
+        &mut self,
+        endpoint: EndpointId,
+        tag: HeadTag,
+    ) -> Result<Option<u64>, SourceError> {
+        match self.endpoints[endpoint].head_at(tag).await {
+            Ok(named) => Ok(named
+                .filter(|level| {
+                    self.window
+                        .at(level.number)
+                        .is_none_or(|held| held == level)
+                })
+                .map(|level| level.number)),
+            Err(SourceError::Refused { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The lowest that is named: one endpoint alone does not raise a level. At most the head.
+    fn levels(&self, head_number: u64) -> Levels {
+        let lowest = |of: fn(&Levels) -> Option<u64>| {
+            let named = self.endpoints.iter().filter_map(|e| of(&e.levels));
+            named.min().map(|number| number.min(head_number))
+        };
+        Levels {
+            safe_number: lowest(|levels| levels.safe_number),
+            final_number: lowest(|levels| levels.final_number),
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The watcher on scripted endpoints: what settlement-watcher.md demands of it, rule by rule.
+
+mod endpoints;
+mod rules;
+mod scripted;
+mod tail;
