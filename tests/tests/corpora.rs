@@ -17,6 +17,10 @@ mod export;
 mod payload;
 #[path = "../../fuzz/properties/record.rs"]
 mod record;
+#[path = "../../fuzz/properties/registry.rs"]
+mod registry;
+#[path = "../../fuzz/properties/signed_read.rs"]
+mod signed_read;
 
 use std::fs;
 use std::panic::catch_unwind;
@@ -61,6 +65,16 @@ fn rec_1_exports() {
     replay("export", export::holds);
 }
 
+#[test]
+fn lc_4_registry_messages() {
+    replay("registry", registry::holds);
+}
+
+#[test]
+fn ax_044_signed_reads() {
+    replay("signed_read", signed_read::holds);
+}
+
 /// A target that is not replayed, or a folder that nobody fuzzes, would be forgotten.
 #[test]
 fn every_target_has_a_corpus_and_a_replay() {
@@ -75,7 +89,15 @@ fn every_target_has_a_corpus_and_a_replay() {
         names.sort();
         names
     };
-    let replayed = ["document", "envelope", "export", "payload", "record"];
+    let replayed = [
+        "document",
+        "envelope",
+        "export",
+        "payload",
+        "record",
+        "registry",
+        "signed_read",
+    ];
     assert_eq!(names("fuzz/fuzz_targets"), replayed);
     assert_eq!(names("fuzz/properties"), replayed);
     assert_eq!(names("tests/vectors/fuzz"), replayed);
