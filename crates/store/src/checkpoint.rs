@@ -64,7 +64,7 @@ impl FileCheckpointStore {
 
     fn swap(&self, previous: Option<&str>, next: &str) -> Result<(), CheckpointStoreError> {
         let lock = self.private(LOCK).map_err(failed)?;
-        lock.lock().map_err(failed)?;
+        wait_for(&lock).map_err(failed)?;
         if self.read()?.as_deref() != previous {
             return Err(CheckpointStoreError::Conflict);
         }
@@ -104,6 +104,16 @@ impl CheckpointStore for FileCheckpointStore {
     ) -> Result<(), CheckpointStoreError> {
         let store = self.clone();
         blocking(move || store.swap(previous.as_deref(), &next)).await
+    }
+}
+
+/// Waits for a lock, whatever signals come meanwhile.
+fn wait_for(lock: &File) -> io::Result<()> {
+    loop {
+        match lock.lock() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
     }
 }
 

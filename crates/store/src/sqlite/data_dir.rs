@@ -48,12 +48,15 @@ impl DataDir {
     pub(super) fn own(&self) -> Result<File, OpenError> {
         let path = self.0.join(LOCK);
         let file = create_private(&path).map_err(|source| file_error(&path, source))?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => Err(OpenError::Owned {
-                directory: self.0.clone(),
-            }),
-            Err(TryLockError::Error(source)) => Err(file_error(&path, source)),
+        loop {
+            return match file.try_lock() {
+                Ok(()) => Ok(file),
+                Err(TryLockError::WouldBlock) => Err(OpenError::Owned {
+                    directory: self.0.clone(),
+                }),
+                Err(TryLockError::Error(source)) if is_interrupted(&source) => continue,
+                Err(TryLockError::Error(source)) => Err(file_error(&path, source)),
+            };
         }
     }
 
@@ -92,6 +95,11 @@ fn create_private(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
+}
+
+/// A signal came; the call is made again.
+fn is_interrupted(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Interrupted
 }
 
 fn file_error(path: &Path, source: io::Error) -> OpenError {
