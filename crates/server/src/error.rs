@@ -58,7 +58,8 @@ impl ApiError {
 
     /// 403 X811-2004: open reads, asked for from outside or under a foreign name.
     pub(crate) fn not_loopback() -> ApiError {
-        let message = "open reads are for this machine alone: ask 127.0.0.1, [::1] or localhost";
+        let message = "open reads are for this machine alone: ask 127.0.0.1, [::1] or localhost, \
+                       without a proxy in between, or sign the read";
         ApiError {
             status: StatusCode::FORBIDDEN,
             refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),

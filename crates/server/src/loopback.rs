@@ -2,6 +2,8 @@
 //!
 //! The Host header is checked besides the peer's address, because a web page can have a browser on
 //! this machine connect to us under a name of its own (DNS rebinding); it cannot choose the header.
+//! A proxy on this machine can, and asks for others: what says that it was passed on is not this
+//! machine's own. A proxy that says nothing cannot be told from us, so none may be in front.
 
 use crate::error::ApiError;
 use axum::extract::ConnectInfo;
@@ -11,11 +13,24 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri};
 use std::net::{IpAddr, SocketAddr};
 
+/// What proxies add to a request that they pass on.
+const PASSED_ON: [&str; 6] = [
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+];
+
 /// Refuses an unsigned read that does not come from this machine.
 pub(crate) fn check(parts: &Parts) -> Result<(), ApiError> {
     let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
     let is_from_here = peer.is_some_and(|peer| peer.0.ip().to_canonical().is_loopback());
-    if is_from_here && is_addressed_locally(&parts.headers, &parts.uri) {
+    let is_passed_on = PASSED_ON
+        .iter()
+        .any(|name| parts.headers.contains_key(*name));
+    if is_from_here && !is_passed_on && is_addressed_locally(&parts.headers, &parts.uri) {
         Ok(())
     } else {
         Err(ApiError::not_loopback())
@@ -79,6 +94,24 @@ mod tests {
             "localhost, example.org",
         ] {
             assert!(!names_this_machine(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn xx_7_what_a_proxy_passes_on_is_not_this_machines_own() {
+        let asked = |extra: Option<&str>| {
+            let mut request = Request::builder().uri("/x").header(HOST, "127.0.0.1:8811");
+            if let Some(name) = extra {
+                request = request.header(name, "192.0.2.7");
+            }
+            let mut parts = request.body(()).unwrap().into_parts().0;
+            let peer: SocketAddr = "127.0.0.1:40000".parse().unwrap();
+            parts.extensions.insert(ConnectInfo(peer));
+            check(&parts).is_ok()
+        };
+        assert!(asked(None));
+        for name in PASSED_ON {
+            assert!(!asked(Some(name)), "{name}");
         }
     }
 
