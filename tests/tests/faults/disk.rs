@@ -220,7 +220,9 @@ impl Used {
         for _ in 0..LOOKS {
             if !self.ledger.is_running() {
                 let ended = self.ledger.ended();
-                assert!(ended.said.contains("cannot be read"), "{ended:?}");
+                for words in ["cannot be read", "look at the system's log"] {
+                    assert!(ended.said.contains(words), "{ended:?}");
+                }
                 self.ledger = place.start();
             }
             if let Told::Accepted(answer) = self.say().await {

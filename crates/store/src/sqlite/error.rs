@@ -96,8 +96,11 @@ pub enum StoreError {
     /// Somebody outside this program holds the database.
     #[error("another program holds a lock on the database; close it there (a shell, a backup)")]
     Busy(#[source] sqlx::Error),
-    /// The file is not what SQLite wrote.
-    #[error("the database file is damaged; restore it from a copy and audit that")]
+    /// The file is not what SQLite wrote, or cannot be read: SQLite calls both corrupt.
+    #[error(
+        "the database file is damaged, or its disk fails to read it; look at the system's log, and \
+         only if the disk is well restore a copy and audit that"
+    )]
     Damaged(#[source] sqlx::Error),
     /// The system could not read or write the file.
     #[error("the disk failed ({0}); look at the system's log, then check the file with an audit")]
