@@ -172,6 +172,11 @@ impl Ledger {
 
     /// `kill -9`.
     pub(crate) fn kill(mut self) -> Ended {
+        self.killed()
+    }
+
+    /// The same, of one whose place another will take.
+    pub(crate) fn killed(&mut self) -> Ended {
         self.process.kill().unwrap();
         self.ended()
     }
