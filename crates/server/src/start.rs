@@ -98,9 +98,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
     entropy: Arc<E>,
 ) -> Result<Running, StartError> {
     config.validate()?;
-    for sentence in advice::advice(&config) {
-        tracing::warn!("{sentence}");
-    }
+    advice::give(&config);
     let rpc = RpcSource::new(config.network.rpc_url.reveal(), RpcLimits::default())?;
     let store = Arc::new(SqliteStore::open(&config.data_dir).await?);
     let stored = Stored::load(&config).await?;

@@ -3,8 +3,15 @@
 use crate::config::ServerConfig;
 use std::path::{Path, PathBuf};
 
+/// Says it in the log.
+pub(super) fn give(config: &ServerConfig) {
+    for sentence in advice(config) {
+        tracing::warn!("{sentence}");
+    }
+}
+
 /// A sentence for each.
-pub(super) fn advice(config: &ServerConfig) -> Vec<&'static str> {
+fn advice(config: &ServerConfig) -> Vec<&'static str> {
     let mut advice = Vec::new();
     if config.open_reads {
         advice.push(
