@@ -4,6 +4,8 @@
 //! non-canonical points are refused when a key is read, small-order R and non-canonical S when a
 //! signature is checked (ledger-contract.md section 7).
 
+mod known;
+
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -31,15 +33,18 @@ impl PublicKey {
     /// # Errors
     /// Not a point of the curve, not its canonical encoding, or a point of small order.
     pub fn from_bytes(bytes: &[u8; 32]) -> Result<PublicKey, KeyError> {
+        if let Some(key) = known::find(bytes) {
+            return Ok(PublicKey(key));
+        }
         if !is_canonical_y(bytes) {
             return Err(KeyError::NotCanonical);
         }
         let key = VerifyingKey::from_bytes(bytes).map_err(|_| KeyError::NotOnCurve)?;
         if key.is_weak() {
-            Err(KeyError::SmallOrder)
-        } else {
-            Ok(PublicKey(key))
+            return Err(KeyError::SmallOrder);
         }
+        known::remember(key);
+        Ok(PublicKey(key))
     }
 
     /// The 32 bytes of RFC 8032.
@@ -417,6 +422,25 @@ mod tests {
                 .public()
                 .verify(b"message", &Signature::from_bytes(signature))
         );
+    }
+
+    /// What was read before changes nothing about what is read next: another point in the same
+    /// place of the memory, and one that is no key.
+    #[test]
+    fn a_key_that_is_remembered_stands_for_itself_only() {
+        let keys = (0..=255_u8).map(|seed| SecretKey::from_seed([seed; 32]).public());
+        for key in keys {
+            for _ in 0..2 {
+                assert_eq!(PublicKey::from_bytes(key.as_bytes()), Ok(key));
+            }
+            let mut off_by_one = *key.as_bytes();
+            off_by_one[31] ^= 0x80;
+            let negated = PublicKey::from_bytes(&off_by_one).unwrap();
+            assert_eq!(*negated.as_bytes(), off_by_one);
+            let mut no_key = [0; 32];
+            no_key[0] = 2;
+            assert_eq!(PublicKey::from_bytes(&no_key), Err(KeyError::NotOnCurve));
+        }
     }
 
     #[test]
