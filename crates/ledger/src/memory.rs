@@ -4,7 +4,7 @@
 //! A [`MemoryStore`] outlives the sequencer that writes to it, so a restart is to open the same one
 //! again. It can be told to fail: [`CommitFault`] says how.
 
-use crate::port::{Body, Commit, IndexCounts, LedgerStore, ReadModel, SpentNonce};
+use crate::port::{Body, Commit, IndexCounts, LedgerStore, ReadModel, SpentNonce, Stretch};
 use crate::row::{DeliveryRow, InteractionRow, RowChange};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -383,6 +383,38 @@ impl ReadModel for MemoryReadModel {
             .take(limit)
             .map(|(_, row)| *row)
             .collect())
+    }
+
+    async fn stretches(
+        &self,
+        after: Option<(String, u64)>,
+        limit: usize,
+    ) -> Result<Vec<Stretch>, ReadError> {
+        let rows = lock(&self.rows);
+        let records = rows.stream_positions.iter().flat_map(|(stream, records)| {
+            let records = records.iter();
+            records.map(move |(seq, position)| (stream.as_str(), *seq, *position))
+        });
+        let is_behind = |stream: &str, seq: u64| {
+            let after = after.as_ref().map(|(name, seq)| (name.as_str(), *seq));
+            after.is_none_or(|after| (stream, seq) > after)
+        };
+        let behind = records.filter(|(stream, seq, _)| is_behind(stream, *seq));
+        let mut stretches: Vec<Stretch> = Vec::new();
+        for (stream, seq, position) in behind.take(limit) {
+            match stretches.last_mut().filter(|last| last.stream == stream) {
+                Some(last) => {
+                    last.last_seq = seq;
+                    last.positions.push(position);
+                }
+                None => stretches.push(Stretch {
+                    stream: stream.to_owned(),
+                    last_seq: seq,
+                    positions: vec![position],
+                }),
+            }
+        }
+        Ok(stretches)
     }
 
     async fn stream_positions(

@@ -149,6 +149,17 @@ pub trait LedgerStore: Send + Sync + 'static {
     fn tick(&self, at: TimestampMs) -> impl Future<Output = Result<(), AppendError>> + Send;
 }
 
+/// Some records of a stream that follow each other in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stretch {
+    /// The stream's name.
+    pub stream: String,
+    /// Place in the stream of the last of them.
+    pub last_seq: u64,
+    /// Their positions, in order of their places.
+    pub positions: Vec<u64>,
+}
+
 /// Rows for reading, following the log by position. Never asked by a decision.
 pub trait ReadModel: Send + Sync + 'static {
     /// How many records the rows reflect.
@@ -183,6 +194,14 @@ pub trait ReadModel: Send + Sync + 'static {
         from_position: u64,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<DeliveryRow>, ReadError>> + Send;
+
+    /// What all streams list behind `after`, a stream and a place in it, in order of name and
+    /// place: at most `limit` records. A stream that is longer goes on in the next page.
+    fn stretches(
+        &self,
+        after: Option<(String, u64)>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Stretch>, ReadError>> + Send;
 
     /// Positions of a stream's records from `from_seq` on, in order.
     fn stream_positions(

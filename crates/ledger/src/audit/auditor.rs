@@ -46,6 +46,8 @@ pub struct Auditor {
     paid: BTreeMap<String, Paid>,
     /// Streams of interactions seen, and whether each could be replayed.
     unknown: BTreeSet<String>,
+    /// Interactions by the state they were left in, and how many were not replayed; at the end.
+    states: (BTreeMap<String, u64>, u64),
     /// A head somebody noted, and where it was found.
     expected_head: Option<Hash>,
     expected_head_position: Option<u64>,
@@ -75,6 +77,7 @@ impl Auditor {
             not_re_decided: 0,
             paid: BTreeMap::new(),
             unknown: BTreeSet::new(),
+            states: Default::default(),
             expected_head: None,
             expected_head_position: None,
         }
@@ -351,6 +354,7 @@ impl Auditor {
     pub(super) fn close(&mut self, noted: Option<Hash>) {
         let differs = noted.is_some_and(|noted| noted != self.last_hash);
         self.links.finish(differs, &mut self.findings);
+        self.states = self.rows.states(self.world(), |id| self.knows(id));
         if let Some(expected) = self.expected_head
             && self.expected_head_position.is_none()
         {
@@ -373,15 +377,7 @@ impl Auditor {
 
     pub(super) fn report(self) -> Report {
         let world = self.replay.world();
-        let mut interactions: BTreeMap<String, u64> = BTreeMap::new();
-        let mut interactions_unknown = 0;
-        for (id, expected) in self.rows.interactions(world) {
-            if self.knows(id) {
-                *interactions.entry(expected.row.state).or_default() += 1;
-            } else {
-                interactions_unknown += 1;
-            }
-        }
+        let (interactions, interactions_unknown) = self.states;
         let (notices_owed, ledger) = (
             world.owed().count() as u64,
             world.identity().map(|ledger| ledger.did.to_string()),

@@ -3,25 +3,31 @@
 //! A running ledger moves under the audit: rows may lag behind the log, or be ahead of what was
 //! read of it. What moved in between is not compared, and counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+use rayon::prelude::*;
 use serde_json::{Value, json};
 use x811_eventlog::ReadError;
 use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
 use x811_protocol::id::InteractionId;
 
 use super::auditor::Auditor;
 use super::body::shown;
 use super::finding::{Cause, Spot};
 use super::report::ReadModelCheck;
-use super::rows::{Expected, digests};
-use crate::port::ReadModel;
+use super::rows::{Digests, Expected, digests};
+use crate::port::{ReadModel, Stretch};
 use crate::row::InteractionRow;
 use crate::stream::Stream;
 
 /// Rows read at a time.
 const PAGE: usize = 1_000;
+
+/// Positions by stream.
+type Positions = HashMap<Box<str>, Vec<u64>, RandomState>;
 
 /// Compares every row. `applied_size` was read before the log, `size` is how far it was read.
 ///
@@ -54,8 +60,9 @@ pub(super) async fn read_model<R: ReadModel>(
         };
         after = Some(last.id);
         comparison.is_ahead = rows.applied_size().await? > size;
-        for row in &page {
-            comparison.row(row);
+        let digests: Vec<Digests> = page.par_iter().map(|row| digests(&row.detail)).collect();
+        for (row, digests) in page.iter().zip(digests) {
+            comparison.row(row, &digests);
         }
     }
     comparison.missing_rows();
@@ -72,7 +79,7 @@ struct Comparison<'a> {
     size: u64,
     /// The rows reflect records that were not read.
     is_ahead: bool,
-    expected: BTreeMap<InteractionId, Expected>,
+    expected: HashMap<InteractionId, Expected, RandomState>,
     auditor: &'a mut Auditor,
     check: ReadModelCheck,
 }
@@ -102,7 +109,7 @@ impl Comparison<'_> {
         last_position >= self.applied_size.min(self.size)
     }
 
-    fn row(&mut self, row: &InteractionRow) {
+    fn row(&mut self, row: &InteractionRow, digests: &Digests) {
         let expected = self.expected.remove(&row.id);
         if !self.auditor.knows(row.id) || (self.is_ahead && self.moved(row.last_position)) {
             self.check.not_compared += 1;
@@ -113,16 +120,19 @@ impl Comparison<'_> {
             self.differs(row.id, row.last_position, "row", sentence.to_owned());
             return;
         };
-        if self.moved(expected.row.last_position) {
+        if self.moved(expected.last_position) {
             self.check.not_compared += 1;
             return;
         }
         self.check.interactions += 1;
-        self.fields(row, &expected);
+        self.fields(row, digests, &expected);
     }
 
-    fn fields(&mut self, row: &InteractionRow, expected: &Expected) {
-        let position = expected.row.last_position;
+    fn fields(&mut self, row: &InteractionRow, found: &Digests, expected: &Expected) {
+        if is_as_expected(row, expected) && *found == expected.detail {
+            return;
+        }
+        let position = expected.last_position;
         // Clocks of all may have moved in records between rows and log.
         let clocks_moved = self.is_ahead
             || self
@@ -130,22 +140,22 @@ impl Comparison<'_> {
                 .rows
                 .last_every_clock
                 .is_some_and(|at| at >= self.applied_size);
-        let (found, due) = (members(row), members(&expected.row));
-        for ((name, found), (_, due)) in found.iter().zip(&due) {
-            if found == due || (clocks_moved && *name == "deadline_at_ms") {
+        let (listed, due) = (members(row), expected_members(expected));
+        for ((name, listed), (_, due)) in listed.iter().zip(&due) {
+            if listed == due || (clocks_moved && *name == "deadline_at_ms") {
                 continue;
             }
-            let (found, due) = (shown(Some(found)), shown(Some(due)));
-            let sentence = format!("the row says {found}, the log says {due}");
+            let (listed, due) = (shown(Some(listed)), shown(Some(due)));
+            let sentence = format!("the row says {listed}, the log says {due}");
             self.differs(row.id, position, name, sentence);
         }
-        let found = digests(&row.detail);
-        let mut names: Vec<&String> = found.keys().chain(expected.detail.keys()).collect();
+        let (found, due) = (by_name(found), by_name(&expected.detail));
+        let mut names: Vec<&str> = found.keys().chain(due.keys()).copied().collect();
         names.sort_unstable();
         names.dedup();
         for name in names {
             let is_clock = clocks_moved && name == "settlement";
-            if found.get(name) != expected.detail.get(name) && !is_clock {
+            if found.get(name) != due.get(name) && !is_clock {
                 let found = shown(row.detail.get(name));
                 let sentence = format!("the row says {found}, which is not what the log says");
                 self.differs(row.id, position, &format!("detail.{name}"), sentence);
@@ -155,13 +165,15 @@ impl Comparison<'_> {
 
     /// Interactions that the rows should know.
     fn missing_rows(&mut self) {
-        for (id, expected) in std::mem::take(&mut self.expected) {
+        let mut missing: Vec<_> = std::mem::take(&mut self.expected).into_iter().collect();
+        missing.sort_unstable_by_key(|(id, _)| *id);
+        for (id, expected) in missing {
             if !self.auditor.knows(id) || expected.opened_position >= self.applied_size {
                 self.check.not_compared += 1;
                 continue;
             }
             let sentence = "the log knows this interaction, but it has no row".to_owned();
-            self.differs(id, expected.row.last_position, "row", sentence);
+            self.differs(id, expected.last_position, "row", sentence);
         }
     }
 
@@ -209,29 +221,57 @@ impl Comparison<'_> {
     }
 
     async fn streams<R: ReadModel>(&mut self, rows: &R) -> Result<(), ReadError> {
-        let until = self.applied_size.min(self.size);
-        for (name, positions) in std::mem::take(&mut self.auditor.rows.streams) {
-            let due: Vec<u64> = positions.into_iter().filter(|at| *at < until).collect();
-            let mut found = Vec::new();
-            loop {
-                let page = rows
-                    .stream_positions(&name, found.len() as u64, PAGE)
-                    .await?;
-                if page.is_empty() {
-                    break;
-                }
-                found.extend(page);
+        let mut due = std::mem::take(&mut self.auditor.rows.streams);
+        let mut different = BTreeMap::new();
+        let mut listed: Option<Stretch> = None;
+        loop {
+            let after = listed
+                .as_ref()
+                .map(|last| (last.stream.clone(), last.last_seq));
+            let page = rows.stretches(after, PAGE).await?;
+            if page.is_empty() {
+                break;
             }
-            found.retain(|at| *at < until);
-            if let Some(position) = first_difference(&due, &found) {
-                let sentence = format!(
-                    "the rows list the records of {name} otherwise than the log, first at \
-                     position {position}"
-                );
-                self.add(position, Some(name.into()), "stream_records", sentence);
+            for stretch in page {
+                if let Some(whole) = next_stretch(&mut listed, stretch) {
+                    self.stream(whole, &mut due, &mut different);
+                }
             }
         }
+        if let Some(whole) = listed {
+            self.stream(whole, &mut due, &mut different);
+        }
+        for stream in due.keys().cloned().collect::<Vec<_>>() {
+            let none = Stretch {
+                stream: stream.into(),
+                last_seq: 0,
+                positions: Vec::new(),
+            };
+            self.stream(none, &mut due, &mut different);
+        }
+        for (name, position) in different {
+            let sentence = format!(
+                "the rows list the records of {name} otherwise than the log, first at position \
+                 {position}"
+            );
+            self.add(position, Some(name.into()), "stream_records", sentence);
+        }
         Ok(())
+    }
+
+    /// Compares what the rows list of a stream with what is due; a stream that is not in the log is
+    /// nobody's.
+    fn stream(&self, listed: Stretch, due: &mut Positions, different: &mut BTreeMap<String, u64>) {
+        let until = self.applied_size.min(self.size);
+        let Some(mut due) = due.remove(listed.stream.as_str()) else {
+            return;
+        };
+        let mut found = listed.positions;
+        due.retain(|at| *at < until);
+        found.retain(|at| *at < until);
+        if let Some(position) = first_difference(&due, &found) {
+            different.insert(listed.stream, position);
+        }
     }
 
     fn differs(&mut self, id: InteractionId, position: u64, field: &str, sentence: String) {
@@ -264,6 +304,51 @@ fn members(row: &InteractionRow) -> [(&'static str, Value); 8] {
         ("updated_at_ms", json!(row.updated_at_ms)),
         ("last_position", json!(row.last_position)),
     ]
+}
+
+/// The same of what the log says.
+fn expected_members(expected: &Expected) -> [(&'static str, Value); 8] {
+    [
+        ("initiator", json!(expected.initiator)),
+        ("provider", json!(expected.provider)),
+        ("state", json!(expected.state.as_str())),
+        ("total", json!(expected.total)),
+        ("deadline_at_ms", json!(expected.deadline_at_ms)),
+        ("opened_at_ms", json!(expected.opened_at_ms)),
+        ("updated_at_ms", json!(expected.updated_at_ms)),
+        ("last_position", json!(expected.last_position)),
+    ]
+}
+
+/// Whether all of these members are as they should be.
+fn is_as_expected(row: &InteractionRow, expected: &Expected) -> bool {
+    row.initiator == expected.initiator
+        && row.provider == expected.provider
+        && row.state == expected.state.as_str()
+        && row.total == expected.total
+        && row.deadline_at_ms == expected.deadline_at_ms
+        && row.opened_at_ms == expected.opened_at_ms
+        && row.updated_at_ms == expected.updated_at_ms
+        && row.last_position == expected.last_position
+}
+
+fn by_name(digests: &Digests) -> BTreeMap<&str, Digest> {
+    digests
+        .iter()
+        .map(|(name, digest)| (&**name, *digest))
+        .collect()
+}
+
+/// Adds `next` to what is listed of its stream; gives the stream before it, which is whole then.
+fn next_stretch(listed: &mut Option<Stretch>, next: Stretch) -> Option<Stretch> {
+    match listed {
+        Some(last) if last.stream == next.stream => {
+            last.last_seq = next.last_seq;
+            last.positions.extend(next.positions);
+            None
+        }
+        Some(_) | None => listed.replace(next),
+    }
 }
 
 fn first_difference(due: &[u64], found: &[u64]) -> Option<u64> {

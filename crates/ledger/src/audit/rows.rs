@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use foldhash::fast::RandomState;
 use serde_json::Value;
-use x811_protocol::canonical::to_canonical;
+use x811_protocol::canonical::{members_to_canonical, to_canonical};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::id::InteractionId;
+use x811_protocol::interaction::StateName;
+use x811_protocol::money::MicroUsdc;
+use x811_protocol::time::TimestampMs;
 
 use crate::projection::{delivery, interaction_row};
-use crate::row::InteractionRow;
 use crate::world::{Live, Touched, World};
 use x811_eventlog::Record;
 use x811_protocol::event::Event;
@@ -17,32 +20,52 @@ use x811_protocol::event::Event;
 /// A row as it should be. Its `detail` is kept as digests, one for each member.
 #[derive(Debug, Clone)]
 pub(super) struct Expected {
-    /// The row without its detail.
-    pub(super) row: InteractionRow,
-    /// Digest of each member of the detail.
-    pub(super) detail: BTreeMap<String, Digest>,
+    pub(super) initiator: Did,
+    pub(super) provider: Did,
+    pub(super) state: StateName,
+    pub(super) total: Option<MicroUsdc>,
+    pub(super) deadline_at_ms: Option<TimestampMs>,
+    pub(super) opened_at_ms: TimestampMs,
+    pub(super) updated_at_ms: TimestampMs,
+    pub(super) last_position: u64,
     /// Position of its REQUEST.
     pub(super) opened_position: u64,
+    /// The members of the detail.
+    pub(super) detail: Digests,
 }
+
+/// Names of members and their digests, in order of name.
+pub(super) type Digests = Box<[(Box<str>, Digest)]>;
 
 impl Expected {
     fn of(id: InteractionId, live: &Live) -> Expected {
-        let mut row = interaction_row(id, live);
-        let detail = digests(&row.detail);
-        row.detail = Value::Null;
+        let row = interaction_row(id, live);
         Expected {
-            row,
-            detail,
+            initiator: row.initiator,
+            provider: row.provider,
+            state: live.state.name(),
+            total: row.total,
+            deadline_at_ms: row.deadline_at_ms,
+            opened_at_ms: row.opened_at_ms,
+            updated_at_ms: row.updated_at_ms,
+            last_position: row.last_position,
             opened_position: live.state.opening().record.position,
+            detail: digests(&row.detail),
         }
     }
 }
 
 /// Digest of each member of a detail.
-pub(super) fn digests(detail: &Value) -> BTreeMap<String, Digest> {
+pub(super) fn digests(detail: &Value) -> Digests {
     let members = detail.as_object().into_iter().flatten();
+    let digest = |value: &Value| match value {
+        Value::Object(members) => Digest::of(&members_to_canonical(members)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Digest::of(&to_canonical(value))
+        }
+    };
     members
-        .map(|(name, value)| (name.clone(), Digest::of(&to_canonical(value))))
+        .map(|(name, value)| (name.as_str().into(), digest(value)))
         .collect()
 }
 
@@ -50,11 +73,11 @@ pub(super) fn digests(detail: &Value) -> BTreeMap<String, Digest> {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rows {
     /// Interactions that the world holds no longer.
-    ended: HashMap<InteractionId, Expected>,
+    ended: HashMap<InteractionId, Expected, RandomState>,
     /// Positions delivered, by recipient.
     pub(super) deliveries: BTreeMap<Did, Vec<u64>>,
     /// Positions by stream.
-    pub(super) streams: BTreeMap<String, Vec<u64>>,
+    pub(super) streams: HashMap<Box<str>, Vec<u64>, RandomState>,
     /// Position of the last record that moved the clocks of all.
     pub(super) last_every_clock: Option<u64>,
 }
@@ -70,8 +93,7 @@ impl Rows {
         match self.streams.get_mut(record.stream()) {
             Some(positions) => positions.push(position),
             None => {
-                let name = record.stream().to_owned();
-                self.streams.insert(name, vec![position]);
+                self.streams.insert(record.stream().into(), vec![position]);
             }
         }
     }
@@ -90,12 +112,42 @@ impl Rows {
         }
     }
 
-    /// Every interaction's row, in order of id.
-    pub(super) fn interactions(&self, world: &World) -> BTreeMap<InteractionId, Expected> {
+    /// How many interactions are in each state, without those that `is_known` does not know, and
+    /// how many it does not know.
+    pub(super) fn states(
+        &self,
+        world: &World,
+        is_known: impl Fn(InteractionId) -> bool,
+    ) -> (BTreeMap<String, u64>, u64) {
         let live = world
             .interactions()
-            .map(|(id, live)| (*id, Expected::of(*id, live)));
-        let ended = self.ended.iter().map(|(id, row)| (*id, row.clone()));
-        live.chain(ended).collect()
+            .map(|(id, live)| (*id, live.state.name()));
+        let ended = self.ended.iter().map(|(id, row)| (*id, row.state));
+        let (mut states, mut unknown) = (BTreeMap::<&str, u64>::new(), 0);
+        for (id, state) in live.chain(ended) {
+            if is_known(id) {
+                *states.entry(state.as_str()).or_default() += 1;
+            } else {
+                unknown += 1;
+            }
+        }
+        let states = states.into_iter();
+        let states = states.map(|(state, count)| (state.to_owned(), count));
+        (states.collect(), unknown)
+    }
+
+    /// Every interaction's row, which are gone from here then; `world` is the state after all
+    /// records.
+    pub(super) fn interactions(
+        &mut self,
+        world: &World,
+    ) -> HashMap<InteractionId, Expected, RandomState> {
+        let mut rows = std::mem::take(&mut self.ended);
+        rows.extend(
+            world
+                .interactions()
+                .map(|(id, live)| (*id, Expected::of(*id, live))),
+        );
+        rows
     }
 }

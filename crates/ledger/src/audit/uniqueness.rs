@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+use foldhash::fast::RandomState;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Claim, Event};
 use x811_protocol::facts::Facts;
@@ -17,10 +18,10 @@ const NONCE_WINDOW_MS: u64 = 15 * 60_000;
 /// Everything used so far, with its position.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Used {
-    envelopes: HashMap<EnvelopeId, u64>,
-    idempotency: HashMap<Digest, u64>,
+    envelopes: HashMap<EnvelopeId, u64, RandomState>,
+    idempotency: HashMap<Digest, u64, RandomState>,
     claims: BTreeMap<Claim, u64>,
-    nonces: HashMap<Digest, (TimestampMs, u64)>,
+    nonces: HashMap<Digest, (TimestampMs, u64), RandomState>,
     nonces_by_time: VecDeque<(TimestampMs, Digest)>,
 }
 

@@ -15,6 +15,9 @@ use super::error::{OpenError, StoreError};
 /// Readers at once; more than the cores of a small machine gain nothing.
 const READERS: u32 = 4;
 
+/// Rows that a reader's thread may be ahead of who asked: a page, or the two take turns row by row.
+const ROWS_AHEAD: usize = 1_024;
+
 /// WAL readers and the one writer do not wait for each other. What is waited for is a connection
 /// that is still closing, or a shell somebody left open.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
@@ -52,7 +55,7 @@ impl Database {
             .pragma("cache_size", "-16384");
         Self {
             write,
-            read: shared.read_only(true),
+            read: shared.read_only(true).row_buffer_size(ROWS_AHEAD),
             migrator,
         }
     }

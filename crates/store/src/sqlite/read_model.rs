@@ -11,7 +11,7 @@ use std::path::Path;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnection, SqlitePool, SqliteSynchronous};
 use x811_eventlog::{AppendError, ReadError};
-use x811_ledger::port::ReadModel;
+use x811_ledger::port::{ReadModel, Stretch};
 use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange};
 use x811_protocol::did::Did;
 use x811_protocol::id::InteractionId;
@@ -210,6 +210,27 @@ impl ReadModel for SqliteReadModel {
             .iter()
             .map(|row| rows::read_delivery(recipient, row))
             .collect();
+        Ok(rows?)
+    }
+
+    async fn stretches(
+        &self,
+        after: Option<(String, u64)>,
+        limit: usize,
+    ) -> Result<Vec<Stretch>, ReadError> {
+        // No stream has an empty name, and every name is greater than one.
+        let (stream, seq) = after.unwrap_or_default();
+        let Ok(seq) = i64::try_from(seq) else {
+            return Ok(Vec::new());
+        };
+        let rows = sqlx::query(rows::SELECT_STRETCHES)
+            .bind(stream)
+            .bind(seq)
+            .bind(limit.min(MAX_ROWS) as i64)
+            .fetch_all(&self.readers)
+            .await
+            .map_err(StoreError::from)?;
+        let rows: Result<_, StoreError> = rows.iter().map(rows::read_stretch).collect();
         Ok(rows?)
     }
 

@@ -3,6 +3,7 @@
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 use uuid::Uuid;
+use x811_ledger::port::Stretch;
 use x811_ledger::row::{DeliveryRow, InteractionRow};
 use x811_protocol::did::Did;
 use x811_protocol::id::{EnvelopeId, InteractionId};
@@ -55,6 +56,14 @@ pub(super) const SELECT_DELIVERIES: &str = "SELECT position, envelope_id FROM de
 
 pub(super) const SELECT_STREAM_POSITIONS: &str = "SELECT position FROM stream_records \
      WHERE stream = ? AND stream_seq >= ? ORDER BY stream_seq LIMIT ?";
+
+/// One row for each stream of the page: a row for each record costs more than what it says.
+pub(super) const SELECT_STRETCHES: &str = "SELECT stream, max(stream_seq), \
+     group_concat(position, ' ' ORDER BY stream_seq) \
+     FROM (SELECT stream, stream_seq, position FROM stream_records \
+     WHERE (stream, stream_seq) > (?, ?) AND stream_seq >= 0 \
+     ORDER BY stream, stream_seq LIMIT ?) \
+     GROUP BY stream ORDER BY stream";
 
 /// The key of an interaction's row: UUID bytes, whose order is the order of ids.
 pub(super) fn interaction_key(id: InteractionId) -> Vec<u8> {
@@ -126,9 +135,21 @@ pub(super) fn read_delivery(recipient: Did, row: &SqliteRow) -> Result<DeliveryR
     })
 }
 
+pub(super) fn read_stretch(row: &SqliteRow) -> Result<Stretch, StoreError> {
+    let positions = row.get::<&str, _>(2).split(' ');
+    let positions: Result<Vec<i64>, _> = positions.map(str::parse).collect();
+    let positions =
+        positions.map_err(|_| bad_value("stream_records", "a position that is no integer"))?;
+    Ok(Stretch {
+        stream: row.get(0),
+        last_seq: row.get::<i64, _>(1).cast_unsigned(),
+        positions: positions.into_iter().map(i64::cast_unsigned).collect(),
+    })
+}
+
 fn envelope_id(row: &SqliteRow, column: usize) -> Option<EnvelopeId> {
     let uuid = Uuid::from_slice(row.get(column)).ok()?;
-    EnvelopeId::lenient(&uuid.to_string()).ok()
+    EnvelopeId::from_uuid(uuid).ok()
 }
 
 fn did(row: &SqliteRow, column: usize) -> Option<Did> {

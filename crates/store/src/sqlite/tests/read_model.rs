@@ -148,6 +148,58 @@ async fn stream_positions_come_in_order_of_the_stream() {
     }
 }
 
+/// Positions by stream, from pages of `limit` records.
+async fn listed(rows: &impl ReadModel, limit: usize) -> Vec<(String, Vec<u64>)> {
+    let (mut listed, mut after) = (Vec::<(String, Vec<u64>)>::new(), None);
+    loop {
+        let page = rows.stretches(after.clone(), limit).await.unwrap();
+        let records: usize = page.iter().map(|stretch| stretch.positions.len()).sum();
+        assert!(records <= limit);
+        let Some(last) = page.last() else {
+            return listed;
+        };
+        after = Some((last.stream.clone(), last.last_seq));
+        for stretch in page {
+            match listed
+                .last_mut()
+                .filter(|(name, _)| *name == stretch.stream)
+            {
+                Some((_, positions)) => positions.extend(stretch.positions),
+                None => listed.push((stretch.stream, stretch.positions)),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn stretches_list_every_stream_whatever_the_page() {
+    let (_directory, read_model) = empty().await;
+    let in_memory = x811_ledger::memory::MemoryReadModel::new();
+    let places = [
+        ("b", 0, 3),
+        ("a", 0, 2),
+        ("é", 0, 5),
+        ("a", 1, 4),
+        ("a", 2, 17),
+        ("a", 10, 6),
+    ];
+    let changes: Vec<RowChange> = places
+        .into_iter()
+        .map(|(stream, seq, position)| stream_record(stream, seq, position))
+        .collect();
+    read_model.apply(0, 18, changes.clone()).await.unwrap();
+    in_memory.apply(0, 18, changes).await.unwrap();
+    let expected: Vec<(String, Vec<u64>)> = vec![
+        ("a".to_owned(), vec![2, 4, 17, 6]),
+        ("b".to_owned(), vec![3]),
+        ("é".to_owned(), vec![5]),
+    ];
+    for limit in [1, 2, 3, 9] {
+        assert_eq!(listed(&read_model, limit).await, expected, "{limit}");
+        assert_eq!(listed(&in_memory, limit).await, expected, "{limit}");
+    }
+}
+
 #[tokio::test]
 async fn changes_out_of_order_or_twice_are_refused_whole() {
     let (_directory, read_model) = empty().await;
