@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use x811_client::http::{LedgerInfo, NetworkSight, Readiness};
+use x811_client::http::{EndpointSight, LedgerInfo, NetworkSight, Readiness};
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -76,6 +76,7 @@ struct Network {
     sight: String,
     head_number: Option<u64>,
     head_age_ms: Option<u64>,
+    endpoints: Vec<EndpointSight>,
 }
 
 impl Status {
@@ -106,6 +107,7 @@ impl From<NetworkSight> for Network {
             sight: sight.sight,
             head_number: sight.head_number,
             head_age_ms: sight.head_age_ms,
+            endpoints: sight.endpoints,
         }
     }
 }
@@ -149,18 +151,55 @@ impl Report for Status {
         ]);
         let rows: Vec<Vec<String>> = self.networks.iter().map(row).collect();
         out.table(&["network", "sight", "head", "age"], &rows);
+        let endpoints = || self.networks.iter().flat_map(|network| &network.endpoints);
+        let rows: Vec<Vec<String>> = endpoints().map(endpoint_row).collect();
+        if !rows.is_empty() {
+            out.table(
+                &[
+                    "endpoint",
+                    "state",
+                    "head",
+                    "age",
+                    "failures",
+                    "disagreements",
+                ],
+                &rows,
+            );
+        }
+        for endpoint in endpoints().filter(|endpoint| endpoint.state != "good") {
+            if let Some(error) = &endpoint.last_error {
+                out.line(format!("  {}: {error}", endpoint.label));
+            }
+        }
     }
 }
 
+fn endpoint_row(endpoint: &EndpointSight) -> Vec<String> {
+    let state = if endpoint.leads {
+        format!("{}, followed", endpoint.state)
+    } else {
+        endpoint.state.clone()
+    };
+    vec![
+        endpoint.label.clone(),
+        state,
+        shown(endpoint.head_number),
+        age(endpoint.head_age_ms),
+        endpoint.failures.to_string(),
+        endpoint.disagreements.to_string(),
+    ]
+}
+
+fn age(age_ms: Option<u64>) -> String {
+    age_ms.map_or_else(nothing, |age_ms| format!("{} s", age_ms / 1_000))
+}
+
 fn row(network: &Network) -> Vec<String> {
-    let age = network
-        .head_age_ms
-        .map(|age_ms| format!("{} s", age_ms / 1_000));
     vec![
         network.name.clone(),
         network.sight.clone(),
         shown(network.head_number),
-        age.unwrap_or_else(nothing),
+        age(network.head_age_ms),
     ]
 }
 

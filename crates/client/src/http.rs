@@ -17,8 +17,8 @@ mod signed_get;
 mod submit;
 
 pub use answer::{
-    Accepted, Agent, AgentStatus, BoundWallet, HistoryRecord, InteractionView, LedgerInfo,
-    NetworkInfo, NetworkSight, Readiness,
+    Accepted, Agent, AgentStatus, BoundWallet, EndpointSight, HistoryRecord, InteractionView,
+    LedgerInfo, NetworkInfo, NetworkSight, Readiness,
 };
 pub use error::{ClientError, Refused};
 pub use inbox::{Cursor, InboxPage, InboxRequest, Incoming, Unverified};

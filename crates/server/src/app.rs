@@ -14,6 +14,7 @@ use x811_ledger::sequencer::Ledger;
 use x811_protocol::event::LedgerOpened;
 use x811_protocol::parameters::Parameters;
 use x811_store::{SqliteReadModel, SqliteStore};
+use x811_watcher::NetworkHealth;
 
 /// How long a read waits for the rows to catch up.
 const ROWS_PATIENCE_MS: u64 = 5_000;
@@ -38,6 +39,8 @@ pub(crate) struct App<C> {
     pub(crate) signed_reads: SignedReads,
     /// The last checkpoint that this process has stored.
     pub(crate) signed: watch::Receiver<Option<Signed>>,
+    /// How the network is watched.
+    pub(crate) watching: watch::Receiver<NetworkHealth>,
     /// Becomes true when the server is to stop.
     pub(crate) stopping: watch::Receiver<bool>,
 }

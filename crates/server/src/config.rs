@@ -5,6 +5,7 @@
 
 use crate::limits::RateLimits;
 use axum::http::uri::Authority;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -38,6 +39,9 @@ pub const MIN_WINDOW_MS: u64 = 2_000;
 
 /// Envelope ids are held in memory for 25 minutes: a repeat comes within twice this and 10 minutes.
 const MAX_CLOCK_TOLERANCE_MS: u64 = 5 * 60_000;
+
+/// Endpoints of one network: each costs a request a block.
+const MAX_ENDPOINTS: usize = 4;
 
 /// A head younger than this is fresh.
 const FRESH_MS: u64 = 10_000;
@@ -137,15 +141,23 @@ pub struct NetworkConfig {
     pub confirmed_depth: u64,
     /// Totals above this wait for level *safe*.
     pub safe_above: Option<MicroUsdc>,
-    /// The JSON-RPC endpoint.
-    pub rpc_url: RpcUrl,
+    /// The JSON-RPC endpoints, 1 to 4. The first is followed while it can be; where there are more,
+    /// two must agree before a payment is confirmed.
+    pub endpoints: Vec<EndpointConfig>,
     /// Pause between two requests for the head while a block is due, in milliseconds.
     pub poll_ms: u64,
     /// Time between two blocks, in milliseconds: so long the head is not asked for after a new one.
     /// 0 where it is not known.
     pub block_ms: u64,
-    /// What evidence calls the endpoint, at most 32 characters; never its URL.
-    pub endpoint_label: String,
+}
+
+/// One JSON-RPC endpoint of a network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointConfig {
+    /// Its address.
+    pub rpc_url: RpcUrl,
+    /// What evidence calls it, at most 32 characters; never its URL.
+    pub label: String,
 }
 
 /// The address of a JSON-RPC endpoint. It may hold an API key, so it is never printed.
@@ -180,10 +192,9 @@ impl NetworkConfig {
             treasury: None,
             confirmed_depth: 12,
             safe_above: None,
-            rpc_url,
+            endpoints: vec![EndpointConfig::first(rpc_url)],
             poll_ms: 250,
             block_ms: 2_000,
-            endpoint_label: "rpc".to_owned(),
         }
     }
 
@@ -210,10 +221,9 @@ impl NetworkConfig {
             treasury: None,
             confirmed_depth: 3,
             safe_above: None,
-            rpc_url,
+            endpoints: vec![EndpointConfig::first(rpc_url)],
             poll_ms: 250,
             block_ms: 0,
-            endpoint_label: "rpc".to_owned(),
         }
     }
 }
@@ -342,9 +352,13 @@ impl NetworkConfig {
         if self.poll_ms == 0 {
             return Err(ConfigError::NoPause);
         }
-        let label = self.endpoint_label.chars();
-        let is_plain = label.clone().all(|c| c.is_ascii_graphic()) && !self.names_its_url();
-        if !(1..=32).contains(&label.count()) || !is_plain {
+        let labels: BTreeSet<&str> = self.endpoints.iter().map(|e| e.label.as_str()).collect();
+        if !(1..=MAX_ENDPOINTS).contains(&self.endpoints.len())
+            || labels.len() < self.endpoints.len()
+        {
+            return Err(ConfigError::Endpoints);
+        }
+        if !self.endpoints.iter().all(EndpointConfig::has_usable_label) {
             return Err(ConfigError::EndpointLabel);
         }
         if self.token == EvmAddress::ZERO || self.treasury == Some(EvmAddress::ZERO) {
@@ -358,9 +372,29 @@ impl NetworkConfig {
         let allowed = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
         (1..=32).contains(&self.name.len()) && self.name.bytes().all(allowed)
     }
+}
 
-    fn names_its_url(&self) -> bool {
-        self.endpoint_label.contains("://")
+impl EndpointConfig {
+    /// The endpoint at `rpc_url`, called `rpc`.
+    pub fn first(rpc_url: RpcUrl) -> EndpointConfig {
+        EndpointConfig {
+            rpc_url,
+            label: "rpc".to_owned(),
+        }
+    }
+
+    /// Another one at `rpc_url`, called `rpc-2`.
+    pub fn second(rpc_url: RpcUrl) -> EndpointConfig {
+        EndpointConfig {
+            rpc_url,
+            label: "rpc-2".to_owned(),
+        }
+    }
+
+    fn has_usable_label(&self) -> bool {
+        let is_plain = self.label.chars().all(|c| c.is_ascii_graphic());
+        let is_short = (1..=32).contains(&self.label.chars().count());
+        is_plain && is_short && !self.label.contains("://")
     }
 }
 
@@ -437,6 +471,9 @@ pub enum ConfigError {
     /// Polling without a pause.
     #[error("the pause between two polls is 0 ms; give 100 ms or more")]
     NoPause,
+    /// None, too many, or two that evidence could not tell apart.
+    #[error("a network takes 1 to {MAX_ENDPOINTS} RPC endpoints, each with a label of its own")]
+    Endpoints,
     /// A label that is no label.
     #[error(
         "the endpoint's label goes into evidence: give 1 to 32 printable characters without \
@@ -496,7 +533,7 @@ mod tests {
     #[test]
     fn every_fault_has_its_sentence() {
         type Spoil = fn(&mut ServerConfig);
-        let table: [(Spoil, &str); 12] = [
+        let table: [(Spoil, &str); 14] = [
             (
                 |c| c.limits.clock_tolerance_ms = 300_001,
                 "tolerance is 300001 ms",
@@ -526,9 +563,17 @@ mod tests {
             (|c| c.network.confirmed_depth = 0, "depth is 0"),
             (|c| c.network.poll_ms = 0, "0 ms"),
             (
-                |c| c.network.endpoint_label = "https://host/key".to_owned(),
+                |c| c.network.endpoints[0].label = "https://host/key".to_owned(),
                 "never the URL",
             ),
+            (
+                |c| {
+                    let twin = c.network.endpoints[0].clone();
+                    c.network.endpoints.push(twin);
+                },
+                "a label of its own",
+            ),
+            (|c| c.network.endpoints.clear(), "1 to 4 RPC endpoints"),
             (|c| c.network.token = EvmAddress::ZERO, "zero address"),
         ];
         for (spoil, sentence) in table {

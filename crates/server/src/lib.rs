@@ -35,6 +35,8 @@ mod signed_read;
 pub mod start;
 mod stored;
 
-pub use config::{ConfigError, ConnectionLimits, NetworkConfig, RpcUrl, ServerConfig};
+pub use config::{
+    ConfigError, ConnectionLimits, EndpointConfig, NetworkConfig, RpcUrl, ServerConfig,
+};
 pub use limits::RateLimits;
 pub use start::{CheckpointFault, RunError, Running, StartError, start, start_with};

@@ -5,8 +5,9 @@
 
 mod advice;
 mod checkpoint;
+mod kept_blocks;
+mod lookout;
 mod stop;
-mod watch_network;
 
 use crate::app::App;
 use crate::config::{ConfigError, ConnectionLimits, NetworkConfig, ServerConfig};
@@ -18,13 +19,13 @@ use crate::metrics::{self, HttpFigures};
 use crate::routes::router;
 use crate::signed_read::SignedReads;
 use checkpoint::Stored;
+use lookout::Lookout;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use stop::{Parts, supervise};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use watch_network::{jitter_seed, watch_network};
 use x811_eventlog::{EventLog as _, ReadError};
 use x811_ledger::checkpoint::CheckpointSigner;
 use x811_ledger::clock::{Clock, SystemClock};
@@ -99,20 +100,17 @@ pub async fn start_with<C: Clock, E: Entropy>(
 ) -> Result<Running, StartError> {
     config.validate()?;
     advice::give(&config);
-    let rpc = RpcSource::new(config.network.rpc_url.reveal(), RpcLimits::default())?;
+    let sources = sources(&config.network)?;
     let store = Arc::new(SqliteStore::open(&config.data_dir).await?);
     let stored = Stored::load(&config).await?;
     let identity = identity(&config, &store, &stored, &*clock, &*entropy).await?;
     let signer = CheckpointSigner::new(&identity.opened.origin, identity.checkpoint_key);
-    let starts_blind = check_endpoint(&rpc, &config.network).await?;
+    let starts_blind = check_endpoints(&sources, &config.network).await?;
     let (listener, local_addr) = bind(config.listen).await?;
-    let (metrics_listener, metrics_addr) = match config.metrics_listen {
-        Some(listen) => bind(listen).await.map(|(l, addr)| (Some(l), Some(addr)))?,
-        None => (None, None),
-    };
-    let jitter_seed = jitter_seed(&*entropy);
-    let read_model = Arc::new(SqliteReadModel::open(&config.data_dir).await?);
+    let (metrics_listener, metrics_addr) = bind_metrics(config.metrics_listen).await?;
+    let lookout = Lookout::new(sources, &config, &*entropy).await;
     let parameters = config.parameters();
+    let read_model = Arc::new(SqliteReadModel::open(&config.data_dir).await?);
     let opening = Opening {
         identity: identity.opened.clone(),
         parameters: parameters.clone(),
@@ -137,7 +135,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         config.auditors,
         ledger.now(),
     );
-    let watcher = watch_network(rpc, config.network, &ledger, jitter_seed, stopping.clone());
+    let (watching, watcher) = lookout.watch(&ledger, stopping.clone());
     let app = Arc::new(App {
         ledger,
         clock,
@@ -150,6 +148,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         limiter: Limiter::new(config.rate_limits),
         signed_reads,
         signed,
+        watching,
         stopping: stopping.clone(),
     });
     let parts = Parts {
@@ -205,21 +204,39 @@ async fn identity<C: Clock, E: Entropy>(
     Ok(Identity::create(&config.data_dir, clock.wall(), entropy)?)
 }
 
-/// Stops the start when the endpoint is *proven* not to fit; silence only makes it start blind
-/// (ledger-contract.md section 5).
-async fn check_endpoint(
-    rpc: &RpcSource,
+fn sources(network: &NetworkConfig) -> Result<Vec<RpcSource>, EndpointError> {
+    let configured = network.endpoints.iter();
+    configured
+        .map(|endpoint| RpcSource::new(endpoint.rpc_url.reveal(), RpcLimits::default()))
+        .collect()
+}
+
+/// Stops the start when an endpoint is *proven* not to fit; silence of all only makes it start
+/// blind (ledger-contract.md section 5), and then the first one's reason is returned.
+async fn check_endpoints(
+    sources: &[RpcSource],
     network: &NetworkConfig,
 ) -> Result<Option<String>, StartError> {
-    match verify_endpoint(rpc, network.chain_id, network.token).await {
-        Ok(()) => Ok(None),
-        Err(CheckFailure::Misfit(misfit)) => Err(StartError::Misfit(misfit)),
-        Err(CheckFailure::Unreachable(error)) => {
-            let name = &network.name;
-            tracing::warn!(network = name, %error, "starts blind: payments wait until it is seen");
-            Ok(Some(error.to_string()))
+    let (name, mut silent) = (&network.name, Vec::new());
+    for (source, endpoint) in sources.iter().zip(&network.endpoints) {
+        match verify_endpoint(source, network.chain_id, network.token).await {
+            Ok(()) => {}
+            Err(CheckFailure::Misfit(misfit)) => return Err(StartError::Misfit(misfit)),
+            Err(CheckFailure::Unreachable(error)) => {
+                let endpoint = &endpoint.label;
+                tracing::warn!(network = name, endpoint, %error, "an RPC endpoint is silent");
+                silent.push(error.to_string());
+            }
         }
     }
+    if silent.len() < sources.len() {
+        return Ok(None);
+    }
+    tracing::warn!(
+        network = name,
+        "starts blind: payments wait until it is seen"
+    );
+    Ok(silent.into_iter().next())
 }
 
 async fn bind(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
@@ -227,6 +244,15 @@ async fn bind(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), StartErro
     let listener = TcpListener::bind(listen).await.map_err(failed)?;
     let addr = listener.local_addr().map_err(failed)?;
     Ok((listener, addr))
+}
+
+async fn bind_metrics(
+    listen: Option<SocketAddr>,
+) -> Result<(Option<TcpListener>, Option<SocketAddr>), StartError> {
+    match listen {
+        Some(listen) => bind(listen).await.map(|(l, addr)| (Some(l), Some(addr))),
+        None => Ok((None, None)),
+    }
 }
 
 /// Serves the ledger, and its metrics where they have an address.

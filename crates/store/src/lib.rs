@@ -12,6 +12,7 @@
 //! | `ledger.db-wal` | the newest commits, not yet moved into `ledger.db` | never: it *is* part of the ledger until then |
 //! | `ledger.db-shm` | index of the WAL, made anew when it is missing | yes |
 //! | `read.db`, `read.db-wal`, `read.db-shm` | rows for reading | yes: they are rebuilt from the log |
+//! | `chain.db`, `chain.db-wal`, `chain.db-shm` | blocks that the watcher holds | yes: it asks the RPC endpoints again |
 //! | `snapshots/<size>.x811` | the state after so many records, signed by the ledger; the last two | yes: a start then replays the whole log |
 //!
 //! The directory is made with mode 0700 and every file with mode 0600; what exists keeps its mode.
@@ -49,5 +50,6 @@ mod sqlite;
 pub use checkpoint::{FileCheckpointStore, NoCheckpointDir};
 pub use snapshots::FileSnapshots;
 pub use sqlite::{
-    OpenError, RowDifference, SqliteLog, SqliteReadModel, SqliteStore, StoreError, UniqueKey,
+    ChainBlock, OpenError, RowDifference, SqliteChain, SqliteLog, SqliteReadModel, SqliteStore,
+    StoreError, UniqueKey,
 };

@@ -6,6 +6,8 @@ use x811_protocol::observation::Block;
 /// How a network is watched.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NetworkHealth {
+    /// The network's name.
+    pub network: String,
     /// Every endpoint, in order of configuration.
     pub endpoints: Vec<EndpointHealth>,
     /// Blocks whose transfers are held.

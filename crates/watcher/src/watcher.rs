@@ -125,6 +125,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             .map(|endpoint| Tracked::new(endpoint, network.chain_id, network.token))
             .collect();
         let health = NetworkHealth {
+            network: network.name.clone(),
             endpoints: endpoints.iter().map(|known| known.health.clone()).collect(),
             ..NetworkHealth::default()
         };

@@ -156,6 +156,19 @@ struct NetworkArgs {
     /// File whose one line is that address
     #[arg(long, env = "X811_RPC_URL_FILE", value_name = "FILE")]
     rpc_url_file: Option<PathBuf>,
+    /// A second JSON-RPC endpoint, of another provider: a payment is then confirmed only when both
+    /// say the same
+    #[arg(
+        long,
+        env = "X811_SECOND_RPC_URL",
+        value_name = "URL",
+        hide_env_values = true,
+        conflicts_with = "second_rpc_url_file"
+    )]
+    second_rpc_url: Option<Secret>,
+    /// File whose one line is that address
+    #[arg(long, env = "X811_SECOND_RPC_URL_FILE", value_name = "FILE")]
+    second_rpc_url_file: Option<PathBuf>,
     /// Another chain id than the network's own
     #[arg(long, env = "X811_CHAIN_ID", value_name = "ID")]
     chain_id: Option<u64>,
@@ -250,6 +263,8 @@ impl From<NetworkArgs> for Network {
             preset: args.network,
             rpc_url: args.rpc_url,
             rpc_url_file: args.rpc_url_file,
+            second_rpc_url: args.second_rpc_url,
+            second_rpc_url_file: args.second_rpc_url_file,
             chain_id: args.chain_id,
             token: args.token,
             treasury: args.treasury,

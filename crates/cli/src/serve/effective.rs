@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use x811_protocol::evm::ChainId;
 use x811_protocol::parameters::PayerBindingRule;
-use x811_server::{NetworkConfig, RpcUrl, ServerConfig};
+use x811_server::{EndpointConfig, NetworkConfig, RpcUrl, ServerConfig};
 
 use super::settings::{self, Settings};
 use super::value::{Address, Binding, LogFormat, Preset, Secret, Usdc};
@@ -73,6 +73,7 @@ impl Effective {
     /// As a file would have to say it, but for the endpoint's address.
     pub(super) fn shown(&self) -> Settings {
         let (server, network) = (&self.server, &self.server.network);
+        let label = |place: usize| Some(network.endpoints.get(place)?.label.clone());
         Settings {
             server: settings::Server {
                 listen: Some(server.listen),
@@ -101,7 +102,10 @@ impl Effective {
                 safe_above_usdc: network.safe_above.map(Usdc),
                 poll_ms: Some(network.poll_ms),
                 block_ms: Some(network.block_ms),
-                endpoint_label: Some(network.endpoint_label.clone()),
+                endpoint_label: label(0),
+                second_rpc_url: label(1).map(|_| hidden()),
+                second_rpc_url_file: None,
+                second_endpoint_label: label(1),
             },
             windows: shown_windows(server),
             rules: settings::Rules {
@@ -132,7 +136,13 @@ fn hidden() -> Secret {
 }
 
 fn network(given: settings::Network) -> Result<NetworkConfig, Failure> {
-    let rpc_url = rpc_url(given.rpc_url, given.rpc_url_file)?;
+    let rpc_url = rpc_url(given.rpc_url, given.rpc_url_file, "rpc_url")?.ok_or_else(|| {
+        Failure::usage(
+            "no JSON-RPC endpoint is given: --rpc-url, --rpc-url-file, or `rpc_url` under [network]",
+        )
+    })?;
+    let (second, file) = (given.second_rpc_url, given.second_rpc_url_file);
+    let second = self::rpc_url(second, file, "second_rpc_url")?;
     let mut network = match given.preset.unwrap_or(Preset::Base) {
         Preset::Base => NetworkConfig::base(rpc_url),
         Preset::BaseSepolia => NetworkConfig::base_sepolia(rpc_url),
@@ -154,35 +164,40 @@ fn network(given: settings::Network) -> Result<NetworkConfig, Failure> {
     network.safe_above = given.safe_above_usdc.map(|amount| amount.0);
     put(&mut network.poll_ms, given.poll_ms);
     put(&mut network.block_ms, given.block_ms);
-    put(&mut network.endpoint_label, given.endpoint_label);
+    put(&mut network.endpoints[0].label, given.endpoint_label);
+    if let Some(mut second) = second.map(EndpointConfig::second) {
+        put(&mut second.label, given.second_endpoint_label);
+        network.endpoints.push(second);
+    }
     Ok(network)
 }
 
-fn rpc_url(url: Option<Secret>, file: Option<PathBuf>) -> Result<RpcUrl, Failure> {
-    match (url, file) {
-        (Some(url), None) => Ok(RpcUrl::new(url.0)),
-        (None, Some(file)) => {
-            let text = std::fs::read_to_string(&file).map_err(|error| {
-                let file = file.display();
-                Failure::local("config", format!("rpc_url_file {file}: {error}"))
-                    .hint("put the endpoint's address there, alone on one line")
-            })?;
-            match text.trim() {
-                line if line.is_empty() || line.contains(char::is_whitespace) => {
-                    let file = file.display();
-                    let message = format!("rpc_url_file {file} does not hold one line");
-                    Err(Failure::local("config", message)
-                        .hint("put the endpoint's address there, alone on one line"))
-                }
-                line => Ok(RpcUrl::new(line)),
-            }
+/// An endpoint's address, given in one of the two ways; `name` is that of the first.
+fn rpc_url(
+    url: Option<Secret>,
+    file: Option<PathBuf>,
+    name: &str,
+) -> Result<Option<RpcUrl>, Failure> {
+    let file = match (url, file) {
+        (url, None) => return Ok(url.map(|url| RpcUrl::new(url.0))),
+        (None, Some(file)) => file,
+        (Some(_), Some(_)) => {
+            let message = format!("{name} and {name}_file are both given: leave one out");
+            return Err(Failure::usage(&message));
         }
-        (Some(_), Some(_)) => Err(Failure::usage(
-            "rpc_url and rpc_url_file are both given: leave one out",
-        )),
-        (None, None) => Err(Failure::usage(
-            "no JSON-RPC endpoint is given: --rpc-url, --rpc-url-file, or `rpc_url` under [network]",
-        )),
+    };
+    let hint = "put the endpoint's address there, alone on one line";
+    let text = std::fs::read_to_string(&file).map_err(|error| {
+        let file = file.display();
+        Failure::local("config", format!("{name}_file {file}: {error}")).hint(hint)
+    })?;
+    match text.trim() {
+        line if line.is_empty() || line.contains(char::is_whitespace) => {
+            let file = file.display();
+            let message = format!("{name}_file {file} does not hold one line");
+            Err(Failure::local("config", message).hint(hint))
+        }
+        line => Ok(Some(RpcUrl::new(line))),
     }
 }
 
@@ -291,7 +306,7 @@ mod tests {
         // What has no default stands there as `#key = value`.
         let uncommented: String = SHIPPED
             .lines()
-            .filter(|line| !line.starts_with("#rpc_url_file"))
+            .filter(|line| !line.contains("rpc_url_file ="))
             .map(|line| match line.strip_prefix('#') {
                 Some(setting) if !setting.starts_with(' ') => format!("{setting}\n"),
                 _ => format!("{line}\n"),
@@ -310,7 +325,8 @@ mod tests {
     #[test]
     fn what_is_shown_is_what_was_given_without_the_address() {
         let text = "[server]\nlisten = \"127.0.0.1:7\"\n[network]\npreset = \"base-sepolia\"\n\
-                    rpc_url = \"https://host/SECRET\"\nsafe_above_usdc = \"10.5\"\n\
+                    rpc_url = \"https://host/SECRET\"\n\
+                    second_rpc_url = \"https://other/SECRET\"\nsafe_above_usdc = \"10.5\"\n\
                     [windows]\noffer_ms = 2500\n";
         let effective = effective(text).unwrap();
         assert_eq!(effective.server.network.chain_id, ChainId::new(84_532));
@@ -323,6 +339,8 @@ mod tests {
             "safe_above_usdc = \"10.5\"",
             "offer_ms = 2500",
             "rpc_url = \"(hidden)\"",
+            "second_rpc_url = \"(hidden)\"",
+            "second_endpoint_label = \"rpc-2\"",
         ] {
             assert!(shown.contains(line), "{shown}");
         }
@@ -339,6 +357,15 @@ mod tests {
         for (text, why) in [
             ("", "no JSON-RPC endpoint"),
             (both, "both given"),
+            (
+                "[network]\nsecond_rpc_url = \"http://a\"\n",
+                "no JSON-RPC endpoint",
+            ),
+            (
+                "[network]\nrpc_url = \"http://a\"\nsecond_rpc_url = \"http://b\"\n\
+                 second_rpc_url_file = \"c\"\n",
+                "second_rpc_url and second_rpc_url_file",
+            ),
             (
                 "[network]\nrpc_url_file = \"no/such/file\"\n",
                 "no/such/file",

@@ -43,15 +43,19 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Settings, Failure> {
 pub(super) fn merge(base: &Settings, over: &Settings) -> Result<Settings, Failure> {
     let mut merged = table(base)?;
     let over = table(over)?;
-    // The two ways to give the endpoint are one setting: the higher layer's way displaces both.
-    let endpoint = ["rpc_url", "rpc_url_file"];
-    let gives_endpoint = over
-        .get("network")
-        .and_then(Value::as_table)
-        .is_some_and(|network| endpoint.iter().any(|key| network.contains_key(*key)));
-    if gives_endpoint && let Some(Value::Table(network)) = merged.get_mut("network") {
-        for key in endpoint {
-            network.remove(key);
+    // The two ways to give an endpoint are one setting: the higher layer's way displaces both.
+    for endpoint in [
+        ["rpc_url", "rpc_url_file"],
+        ["second_rpc_url", "second_rpc_url_file"],
+    ] {
+        let gives_endpoint = over
+            .get("network")
+            .and_then(Value::as_table)
+            .is_some_and(|network| endpoint.iter().any(|key| network.contains_key(*key)));
+        if gives_endpoint && let Some(Value::Table(network)) = merged.get_mut("network") {
+            for key in endpoint {
+                network.remove(key);
+            }
         }
     }
     lay(&mut merged, over);

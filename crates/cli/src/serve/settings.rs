@@ -67,6 +67,9 @@ pub(super) struct Network {
     pub(super) poll_ms: Option<u64>,
     pub(super) block_ms: Option<u64>,
     pub(super) endpoint_label: Option<String>,
+    pub(super) second_rpc_url: Option<Secret>,
+    pub(super) second_rpc_url_file: Option<PathBuf>,
+    pub(super) second_endpoint_label: Option<String>,
 }
 
 /// `[windows]`: how long each message is waited for, in milliseconds.

@@ -140,6 +140,33 @@ pub struct NetworkSight {
     /// Age of that block, in milliseconds.
     #[serde(default)]
     pub head_age_ms: Option<u64>,
+    /// The RPC endpoints it is watched through.
+    #[serde(default)]
+    pub endpoints: Vec<EndpointSight>,
+}
+
+/// How one RPC endpoint of a ledger behaves.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct EndpointSight {
+    /// Its configured label.
+    pub label: String,
+    /// `unknown`, `good`, `lagging`, `failing` or `misfit`.
+    pub state: String,
+    /// Whether its branch is followed.
+    pub leads: bool,
+    /// Height of the newest block it named.
+    #[serde(default)]
+    pub head_number: Option<u64>,
+    /// Age of that block, in milliseconds.
+    #[serde(default)]
+    pub head_age_ms: Option<u64>,
+    /// Times it gave no usable answer.
+    pub failures: u64,
+    /// Transactions of which it said something else than another endpoint.
+    pub disagreements: u64,
+    /// Why it last failed.
+    #[serde(default)]
+    pub last_error: Option<String>,
 }
 
 /// `GET /api/v1/agents/{uuid}`.

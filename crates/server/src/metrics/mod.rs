@@ -8,8 +8,10 @@ mod family;
 mod http;
 mod ledger;
 mod process;
+mod watch;
 
 pub(crate) use http::HttpFigures;
+pub(crate) use watch::head_age_ms;
 
 use crate::app::App;
 use axum::Router;
@@ -37,6 +39,8 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
 async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> Response {
     let mut families = Families::default();
     ledger::note(&mut families, &app);
+    let (now, health) = (app.ledger.now(), app.watching.borrow().clone());
+    watch::note(&mut families, &health, now);
     process::note(&mut families);
     let mut registry = Registry::default();
     app.http.register(&mut registry);

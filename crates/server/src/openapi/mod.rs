@@ -51,6 +51,7 @@ const PAGE: &str = "/docs";
         schema::LedgerAnswer,
         schema::LedgerNetwork,
         schema::NetworkSight,
+        schema::EndpointSight,
         schema::ReadyAnswer,
         schema::RegisteredKey,
         schema::RegisteredWallet,

@@ -416,4 +416,31 @@ pub(crate) struct NetworkSight {
     /// How old it is.
     #[schema(nullable = false)]
     head_age_ms: Option<u64>,
+    /// The RPC endpoints it is watched through; absent for a network that is not watched any more.
+    #[schema(nullable = false)]
+    endpoints: Option<Vec<EndpointSight>>,
+}
+
+/// How one RPC endpoint behaves.
+#[derive(ToSchema)]
+pub(crate) struct EndpointSight {
+    /// Its configured label.
+    label: String,
+    /// `unknown`, `good`, `lagging`, `failing` or `misfit` (another chain or token).
+    state: String,
+    /// Whether its branch is followed.
+    leads: bool,
+    /// The newest block it named.
+    #[schema(nullable = false)]
+    head_number: Option<u64>,
+    /// How old that is.
+    #[schema(nullable = false)]
+    head_age_ms: Option<u64>,
+    /// Times it gave no usable answer.
+    failures: u64,
+    /// Transactions of which it said something else than another endpoint.
+    disagreements: u64,
+    /// Why it last failed.
+    #[schema(nullable = false)]
+    last_error: Option<String>,
 }

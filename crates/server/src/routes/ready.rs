@@ -5,6 +5,7 @@
 
 use crate::app::App;
 use crate::disk::free_bytes;
+use crate::metrics::head_age_ms;
 use crate::openapi::schema::ReadyAnswer;
 use axum::Json;
 use axum::extract::State;
@@ -16,6 +17,7 @@ use x811_ledger::sequencer::Readiness;
 use x811_ledger::world::{Sight, World};
 use x811_protocol::parameters::Network;
 use x811_protocol::time::TimestampMs;
+use x811_watcher::NetworkHealth;
 
 /// 200, or 503 with the reasons.
 #[utoipa::path(
@@ -53,8 +55,14 @@ pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> (StatusC
         answer.insert("free_bytes".to_owned(), json!(free_bytes));
     }
     answer.insert("version".to_owned(), json!(env!("CARGO_PKG_VERSION")));
-    let networks = sights(&world, &app.parameters.networks, app.ledger.now());
-    answer.insert("networks".to_owned(), networks);
+    let now = app.ledger.now();
+    let mut networks = sights(&world, &app.parameters.networks, now);
+    let watching = app.watching.borrow().clone();
+    let watched = networks.iter_mut().find(|n| n["name"] == watching.network);
+    if let Some(watched) = watched {
+        watched["endpoints"] = endpoints(&watching, now);
+    }
+    answer.insert("networks".to_owned(), Value::Array(networks));
     let status = if is_ready {
         StatusCode::OK
     } else {
@@ -87,12 +95,33 @@ fn faults(readiness: &Readiness) -> Vec<&'static str> {
     why
 }
 
-fn sights(world: &World, networks: &[Network], now: TimestampMs) -> Value {
+fn sights(world: &World, networks: &[Network], now: TimestampMs) -> Vec<Value> {
     let sights = networks.iter().map(|network| {
         let sight = world.sight(&network.name);
         sight_of(network, sight, now)
     });
     sights.collect()
+}
+
+/// The RPC endpoints that a network is watched through.
+fn endpoints(health: &NetworkHealth, now: TimestampMs) -> Value {
+    let shown = health.endpoints.iter().map(|endpoint| {
+        let mut shown = Map::new();
+        shown.insert("label".to_owned(), json!(endpoint.label));
+        shown.insert("state".to_owned(), json!(endpoint.state.as_str()));
+        shown.insert("leads".to_owned(), json!(endpoint.leads));
+        if let (Some(head), Some(age_ms)) = (endpoint.head, head_age_ms(endpoint, now)) {
+            shown.insert("head_number".to_owned(), json!(head.number));
+            shown.insert("head_age_ms".to_owned(), json!(age_ms));
+        }
+        shown.insert("failures".to_owned(), json!(endpoint.failures));
+        shown.insert("disagreements".to_owned(), json!(endpoint.disagreements));
+        if let Some(error) = &endpoint.last_error {
+            shown.insert("last_error".to_owned(), json!(error));
+        }
+        Value::Object(shown)
+    });
+    shown.collect()
 }
 
 fn sight_of(network: &Network, sight: Option<&Sight>, now: TimestampMs) -> Value {

@@ -58,7 +58,7 @@ impl Base {
     /// A ledger that watches this network.
     pub(crate) async fn watched(&self) -> World {
         let configure = |config: &mut ServerConfig| {
-            config.network.rpc_url = RpcUrl::new(&self.url);
+            config.network.endpoints[0].rpc_url = RpcUrl::new(&self.url);
             config.network.poll_ms = 2;
         };
         World::start_with(configure).await

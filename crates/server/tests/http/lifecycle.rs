@@ -186,7 +186,7 @@ async fn a_proven_misfit_stops_the_start_and_says_how_to_mend_it() {
     for (chain_id, why) in [("0x1", "serves chain 1"), ("0x7a69", "18 decimals")] {
         let dir = tempfile::tempdir().unwrap();
         let mut config = config(dir.path());
-        config.network.rpc_url = RpcUrl::new(endpoint(chain_id).await);
+        config.network.endpoints[0].rpc_url = RpcUrl::new(endpoint(chain_id).await);
         let error = run(config, Arc::new(ManualClock::at(BEGUN)))
             .await
             .unwrap_err();

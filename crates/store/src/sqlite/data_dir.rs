@@ -9,6 +9,7 @@ use super::error::OpenError;
 const LOCK: &str = "LOCK";
 const LEDGER: &str = "ledger.db";
 const READ_MODEL: &str = "read.db";
+const CHAIN: &str = "chain.db";
 
 /// A directory that holds a ledger.
 #[derive(Debug, Clone)]
@@ -42,6 +43,10 @@ impl DataDir {
 
     pub(super) fn read_model(&self) -> PathBuf {
         self.0.join(READ_MODEL)
+    }
+
+    pub(super) fn chain(&self) -> PathBuf {
+        self.0.join(CHAIN)
     }
 
     /// Takes the exclusive lock; it is held until the file is dropped or the process ends.

@@ -1,5 +1,6 @@
 //! SQLite through sqlx: one writer connection, a small pool of readers, one file per purpose.
 
+mod chain;
 mod commit;
 mod connect;
 mod copy;
@@ -12,6 +13,7 @@ mod read_model;
 mod store;
 mod turn;
 
+pub use chain::{ChainBlock, SqliteChain};
 pub use error::{OpenError, StoreError, UniqueKey};
 pub use log::SqliteLog;
 pub use read_model::{RowDifference, SqliteReadModel};

@@ -1,0 +1,120 @@
+//! The watcher beside the ledger: what it watches comes from the ledger's state, and what it sees
+//! goes into the log.
+
+use super::kept_blocks::KeptBlocks;
+use crate::app::{RunningLedger, stopped};
+use crate::config::ServerConfig;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use x811_ledger::clock::Clock;
+use x811_ledger::entropy::Entropy;
+use x811_ledger::world::World;
+use x811_protocol::evm::TxHash;
+use x811_protocol::interaction::Schedule;
+use x811_protocol::observation::Block;
+use x811_protocol::time::TimestampMs;
+use x811_watcher::rpc::RpcSource;
+use x811_watcher::{Channels, Endpoint, LooksDue, NetworkHealth, WatchedNetwork, Watcher};
+
+/// Observations that may wait while the ledger is busy.
+const OBSERVATIONS: usize = 16;
+
+/// Everything a network is watched with.
+pub(super) struct Lookout {
+    network: WatchedNetwork,
+    endpoints: Vec<Endpoint<RpcSource>>,
+    blocks: KeptBlocks,
+}
+
+impl Lookout {
+    /// The configured endpoints, each with a random number of its own that scatters its retries,
+    /// and the blocks that an earlier process kept.
+    pub(super) async fn new(
+        sources: Vec<RpcSource>,
+        config: &ServerConfig,
+        entropy: &impl Entropy,
+    ) -> Lookout {
+        let network = &config.network;
+        let configured = sources.into_iter().zip(&network.endpoints);
+        let endpoints = configured.map(|(source, endpoint)| {
+            let mut seed = [0; 8];
+            entropy.fill(&mut seed);
+            Endpoint {
+                source,
+                label: endpoint.label.clone(),
+                jitter_seed: u64::from_le_bytes(seed),
+            }
+        });
+        Lookout {
+            endpoints: endpoints.collect(),
+            blocks: KeptBlocks::open(&config.data_dir).await,
+            network: WatchedNetwork {
+                name: network.name.clone(),
+                chain_id: network.chain_id,
+                token: network.token,
+                confirmed_depth: network.confirmed_depth,
+                poll_ms: network.poll_ms,
+                block_ms: network.block_ms,
+            },
+        }
+    }
+
+    /// Watches, and passes on what is seen, until the server is to stop.
+    pub(super) fn watch<C: Clock>(
+        self,
+        ledger: &RunningLedger<C>,
+        stopping: watch::Receiver<bool>,
+    ) -> (watch::Receiver<NetworkHealth>, JoinHandle<()>) {
+        let (observations, mut observed) = mpsc::channel(OBSERVATIONS);
+        let name = &self.network.name;
+        let channels = Channels {
+            watched: ledger.watched(name).unwrap_or_else(nothing),
+            looks_due: from_state(ledger.clone(), name.clone()),
+            observations,
+        };
+        let blocks = self.blocks.clone();
+        let watcher = Watcher::new(self.endpoints, self.network, self.blocks, channels);
+        let health = watcher.health();
+        let ledger = ledger.clone();
+        let task = tokio::spawn(async move {
+            let forward = async {
+                while let Some(observation) = observed.recv().await {
+                    ledger.observe(observation).await;
+                }
+            };
+            tokio::join!(watcher.run(stopped(stopping)), forward);
+            blocks.close().await;
+        });
+        (health, task)
+    }
+}
+
+/// The transactions to watch on a network the ledger does not know.
+fn nothing<T: Default>() -> watch::Receiver<T> {
+    watch::channel(T::default()).1
+}
+
+fn from_state<C: Clock>(ledger: RunningLedger<C>, network: String) -> LooksDue {
+    Arc::new(move |head| looks_due(&ledger.world(), &network, head))
+}
+
+/// Everything that interactions declared whose look `head` may answer (ledger-contract.md section
+/// 5). A look is answered for all its transactions together.
+fn looks_due(world: &World, network: &str, head: &Block) -> BTreeSet<TxHash> {
+    let head_at = TimestampMs::new(head.timestamp_s.saturating_mul(1_000));
+    let watching = world
+        .interactions()
+        .filter_map(|(_, live)| live.state.settlement());
+    let due = watching.filter(|settlement| {
+        let is_due = match settlement.schedule {
+            Schedule::Look { due, .. } => due <= head_at,
+            Schedule::Confirmation { .. } => false,
+        };
+        is_due && settlement.network == network && settlement.paused_since.is_none()
+    });
+    due.flat_map(|settlement| &settlement.declared)
+        .map(|declared| declared.tx_hash)
+        .collect()
+}
