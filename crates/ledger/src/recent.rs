@@ -10,6 +10,9 @@ use x811_protocol::time::TimestampMs;
 
 const BUCKET_MS: u64 = 60_000;
 
+/// A bucket that does not come.
+const NEVER: u64 = u64::MAX;
+
 /// A map for keys without an order worth keeping.
 pub(crate) type Scattered<K, V> =
     GenericHashMap<K, V, foldhash::fast::RandomState, DefaultSharedPtr>;
@@ -87,6 +90,14 @@ impl<K: Hash + Eq + Clone, V: Clone, M: Held<K, V>> Recent<K, V, M> {
         }
     }
 
+    /// Holds nothing, whatever is put in.
+    pub(crate) fn never() -> Self {
+        Recent {
+            kept_from: NEVER,
+            ..Recent::new()
+        }
+    }
+
     /// What [`Recent::entries`] gave: keys with the numbers of their buckets.
     pub(crate) fn from_entries(entries: Vec<(K, V, u64)>) -> Self {
         let mut recent = Recent::new();
@@ -131,6 +142,9 @@ impl<K: Hash + Eq + Clone, V: Clone, M: Held<K, V>> Recent<K, V, M> {
     }
 
     pub(crate) fn insert(&mut self, key: K, value: V, at: TimestampMs) {
+        if self.kept_from == NEVER {
+            return;
+        }
         self.values.insert(key.clone(), value);
         self.buckets
             .entry(at.as_ms() / BUCKET_MS)
@@ -212,6 +226,18 @@ impl<K: Hash + Eq + Clone> Tally<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn never_is_never() {
+        let mut recent = Recent::<_, _, OrdMap<_, _>>::never();
+        recent.insert("a", 1, TimestampMs::new(u64::MAX));
+        recent.forget(TimestampMs::new(0));
+        recent.insert("b", 2, TimestampMs::new(0));
+        assert_eq!(
+            (recent.len(), recent.get(&"a"), recent.get(&"b")),
+            (0, None, None)
+        );
+    }
 
     #[test]
     fn forgets_whole_buckets_only() {

@@ -31,7 +31,7 @@ pub(super) struct Replay {
 impl Replay {
     pub(super) fn new() -> Replay {
         Replay {
-            world: World::empty(),
+            world: World::without_repeats(),
             ended: BTreeSet::new(),
             stand_ins: 0,
             stopped: false,
