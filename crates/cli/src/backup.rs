@@ -93,7 +93,7 @@ pub(crate) async fn examined(store: &SqliteStore, keys: bool) -> Result<Manifest
     let first = first.map_err(|error| unreadable(error.to_string()))?;
     let opened = first
         .first()
-        .map(|record| Event::from_value(record.event()));
+        .map(|record| Event::from_json(record.event_json()));
     let Some(Ok(Event::LedgerOpened(opened))) = opened else {
         return Err(unreadable(
             "the log does not begin as a ledger's does".to_owned(),

@@ -6,14 +6,18 @@
 //! is no other way to make one.
 
 mod leaf;
+mod writer;
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 
 use crate::hash::{Hash, HashError};
+use leaf::Encoded;
 
 /// The only format there is (record.md section 1, member `v`).
 pub const FORMAT_VERSION: u64 = 1;
@@ -33,15 +37,15 @@ pub const MAX_DEPTH: usize = 64;
 
 /// What the writer decides about a record; position and link are added when it is sealed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Draft {
+pub struct Draft<E = Value> {
     /// The ledger's clock when it decided, ms since the Unix epoch.
     pub recorded_at_ms: u64,
     /// The stream it belongs to, 1 to [`MAX_STREAM_CHARS`] characters.
     pub stream: String,
     /// Its place in the stream, from 0.
     pub stream_seq: u64,
-    /// An object with a string `type`; opaque otherwise.
-    pub event: Value,
+    /// Written as an object with a string `type`; opaque otherwise.
+    pub event: E,
 }
 
 /// A sealed record: verbatim leaf bytes, their hash, and the members read from them.
@@ -55,7 +59,13 @@ struct Sealed {
     hash: Hash,
     position: u64,
     prev: Hash,
-    draft: Draft,
+    recorded_at_ms: u64,
+    stream: String,
+    stream_seq: u64,
+    /// Where the event stands in the bytes.
+    event: Range<usize>,
+    /// Where the name of its type does, between its quotes.
+    event_type: Range<usize>,
 }
 
 impl Record {
@@ -64,10 +74,14 @@ impl Record {
     /// # Errors
     ///
     /// Every rule that [`Record::parse`] enforces, so that nothing is sealed that cannot be read.
-    pub fn seal(position: u64, prev: Hash, draft: Draft) -> Result<Self, RecordError> {
+    pub fn seal<E: Serialize>(
+        position: u64,
+        prev: Hash,
+        draft: Draft<E>,
+    ) -> Result<Self, RecordError> {
         leaf::check(position, prev, &draft)?;
-        let bytes = leaf::encode(position, prev, &draft)?;
-        Ok(Self::new(bytes, position, prev, draft))
+        let encoded = leaf::encode(position, prev, &draft)?;
+        Ok(Self::new(encoded, position, prev, draft))
     }
 
     /// Reads stored bytes, which are kept as they are.
@@ -78,20 +92,24 @@ impl Record {
     pub fn parse(bytes: Vec<u8>) -> Result<Self, RecordError> {
         let (position, prev, draft) = leaf::decode(&bytes)?;
         leaf::check(position, prev, &draft)?;
-        if leaf::encode(position, prev, &draft)? != bytes {
+        let encoded = leaf::encode(position, prev, &draft)?;
+        if encoded.bytes != bytes {
             return Err(RecordError::NotCanonical);
         }
-        Ok(Self::new(bytes, position, prev, draft))
+        Ok(Self::new(encoded, position, prev, draft))
     }
 
-    fn new(bytes: Vec<u8>, position: u64, prev: Hash, draft: Draft) -> Self {
-        let hash = Hash::of_leaf(&bytes);
+    fn new<E>(encoded: Encoded, position: u64, prev: Hash, draft: Draft<E>) -> Self {
         Self(Arc::new(Sealed {
-            bytes,
-            hash,
+            hash: Hash::of_leaf(&encoded.bytes),
+            bytes: encoded.bytes,
             position,
             prev,
-            draft,
+            recorded_at_ms: draft.recorded_at_ms,
+            stream: draft.stream,
+            stream_seq: draft.stream_seq,
+            event: encoded.event,
+            event_type: encoded.event_type,
         }))
     }
 
@@ -122,25 +140,39 @@ impl Record {
     /// The ledger's clock when it decided, ms since the Unix epoch.
     #[must_use]
     pub fn recorded_at_ms(&self) -> u64 {
-        self.0.draft.recorded_at_ms
+        self.0.recorded_at_ms
     }
 
     /// The stream it belongs to.
     #[must_use]
     pub fn stream(&self) -> &str {
-        &self.0.draft.stream
+        &self.0.stream
     }
 
     /// Place in its stream, from 0.
     #[must_use]
     pub fn stream_seq(&self) -> u64 {
-        self.0.draft.stream_seq
+        self.0.stream_seq
     }
 
-    /// The event: an object with a string `type`.
+    /// The event as it stands in the leaf: an object with a string `type`, in RFC 8785 form.
     #[must_use]
-    pub fn event(&self) -> &Value {
-        &self.0.draft.event
+    pub fn event_json(&self) -> &[u8] {
+        &self.0.bytes[self.0.event.clone()]
+    }
+
+    /// The name of the event's type, as JSON writes it between quotes: plain for every name
+    /// without quotes, backslashes and control characters.
+    #[must_use]
+    pub fn event_type(&self) -> &[u8] {
+        &self.0.bytes[self.0.event_type.clone()]
+    }
+
+    /// The event, read from the leaf anew.
+    #[must_use]
+    pub fn event(&self) -> Value {
+        // The bytes were written from JSON, or read as JSON: an event that is none cannot be.
+        serde_json::from_slice(self.event_json()).unwrap_or_default()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a submission is answered with. Answers of accepted messages are a function of the record
 //! they led to, so that a repeat, today or in ten years, gets the first answer again.
 
+use crate::stream::Stream;
 use serde::Serialize;
 use x811_eventlog::Record;
 use x811_protocol::digest::Digest;
@@ -33,11 +34,20 @@ pub struct Accepted {
 impl Accepted {
     /// The answer to the envelope in `record`; `None` when the record holds none.
     pub fn from_record(record: &Record, event: &Event) -> Option<Accepted> {
+        Accepted::of(&record.stream().parse().ok()?, record, event)
+    }
+
+    /// The same, when the stream of the record has been read.
+    pub(crate) fn of(stream: &Stream, record: &Record, event: &Event) -> Option<Accepted> {
         let envelope = event.envelope()?;
-        let interaction_id = record
-            .stream()
-            .strip_prefix("interaction:")
-            .and_then(|id| id.parse::<InteractionId>().ok());
+        let interaction_id = match stream {
+            Stream::Interaction(id) => Some(*id),
+            Stream::Ledger
+            | Stream::Network(_)
+            | Stream::Agent(_)
+            | Stream::Mail(_)
+            | Stream::Roots => None,
+        };
         let (mut state, mut deadline_at_ms) = (None, None);
         if let Event::EnvelopeAccepted(accepted) = event {
             state = state_after(&accepted.facts);

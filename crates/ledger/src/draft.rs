@@ -166,7 +166,10 @@ impl Draft {
             .collect();
         for record in self.commit.records.drain(..).take(savepoint.records) {
             let body = bodies.get(&record.position());
-            let kept = read_event(&record).and_then(|event| again.keep(record, &event, body));
+            let kept = read_event(&record).and_then(|event| {
+                let stream = World::stream_of(&record, &event)?;
+                again.keep(&stream, record, &event, body)
+            });
             if let Err(fault) = kept {
                 self.broken = Some(fault);
                 return;
@@ -220,20 +223,21 @@ impl Draft {
             position: record.position(),
             hash: Digest::from_bytes(*record.hash().as_bytes()),
         };
-        self.keep(record, &event, body)?;
+        self.keep(stream, record, &event, body)?;
         Ok(appended)
     }
 
     fn keep(
         &mut self,
+        stream: &Stream,
         record: Record,
         event: &Event,
         body: Option<&Arc<[u8]>>,
     ) -> Result<(), Fault> {
-        let touched = self.world.apply(&record, event)?;
+        let touched = self.world.apply_in(stream, &record, event)?;
         self.changes.note(&self.world, &record, event, &touched);
-        self.answers.extend(Accepted::from_record(&record, event));
-        self.index(&record, event, body);
+        self.answers.extend(Accepted::of(stream, &record, event));
+        self.index(stream, &record, event, body);
         self.record_bytes += record.bytes().len();
         self.commit.records.push(record);
         Ok(())
@@ -251,19 +255,16 @@ impl Draft {
             recorded_at_ms: now.as_ms(),
             stream: stream.to_string(),
             stream_seq: self.world.next_seq(stream).ok_or_else(misplaced)?,
-            event: serde_json::to_value(event).map_err(|source| Fault::Unreadable {
-                position: head.size,
-                source,
-            })?,
+            event,
         };
         Ok(Record::seal(head.size, head.hash, draft)?)
     }
 
-    fn index(&mut self, record: &Record, event: &Event, body: Option<&Arc<[u8]>>) {
+    fn index(&mut self, stream: &Stream, record: &Record, event: &Event, body: Option<&Arc<[u8]>>) {
         let position = record.position();
         if let Some(envelope) = event.envelope() {
             self.commit.envelope_ids.push((envelope.id, position));
-            if !matches!(record.stream().parse(), Ok(Stream::Interaction(_))) {
+            if !matches!(stream, Stream::Interaction(_)) {
                 self.outside_interactions.insert(envelope.id);
             }
             if let Some(bytes) = body {

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 use uuid::Uuid;
 
 use crate::id::parse_canonical_uuid;
@@ -14,8 +14,9 @@ use crate::id::parse_canonical_uuid;
 const PREFIX: &str = "did:x811:";
 
 /// The DID of an agent or of a ledger.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr,
+)]
 pub struct Did(Uuid);
 
 impl Did {
@@ -55,20 +56,6 @@ impl FromStr for Did {
     fn from_str(text: &str) -> Result<Did, DidError> {
         let uuid = text.strip_prefix(PREFIX).ok_or(DidError)?;
         Did::from_uuid(parse_canonical_uuid(uuid).ok_or(DidError)?)
-    }
-}
-
-impl TryFrom<String> for Did {
-    type Error = DidError;
-
-    fn try_from(text: String) -> Result<Did, DidError> {
-        text.parse()
-    }
-}
-
-impl From<Did> for String {
-    fn from(did: Did) -> String {
-        did.to_string()
     }
 }
 

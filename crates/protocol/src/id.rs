@@ -7,12 +7,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 use uuid::{Builder, Uuid, Variant};
 
 /// The id of one envelope, unique for ever (AE-70, ledger-contract.md section 3).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr,
+)]
 pub struct EnvelopeId(Uuid);
 
 impl EnvelopeId {
@@ -76,8 +77,9 @@ impl FromStr for EnvelopeId {
 }
 
 /// The id of an interaction: the envelope id of its REQUEST (AX-1).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr,
+)]
 pub struct InteractionId(EnvelopeId);
 
 impl InteractionId {
@@ -108,8 +110,9 @@ impl FromStr for InteractionId {
 }
 
 /// A nonce, unique per sender within the nonce window (AE-76, AE-86).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr,
+)]
 pub struct Nonce(Uuid);
 
 impl Nonce {
@@ -197,30 +200,6 @@ macro_rules! lower_case_text {
 lower_case_text!(EnvelopeId, uuid => uuid.as_hyphenated());
 lower_case_text!(InteractionId, request_id => request_id);
 lower_case_text!(Nonce, uuid => uuid.as_hyphenated());
-
-impl TryFrom<String> for EnvelopeId {
-    type Error = IdError;
-
-    fn try_from(text: String) -> Result<EnvelopeId, IdError> {
-        EnvelopeId::lenient(&text)
-    }
-}
-
-impl TryFrom<String> for InteractionId {
-    type Error = IdError;
-
-    fn try_from(text: String) -> Result<InteractionId, IdError> {
-        text.parse()
-    }
-}
-
-impl TryFrom<String> for Nonce {
-    type Error = IdError;
-
-    fn try_from(text: String) -> Result<Nonce, IdError> {
-        Nonce::lenient(&text)
-    }
-}
 
 #[cfg(test)]
 mod tests {

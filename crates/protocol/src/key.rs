@@ -13,6 +13,7 @@ use std::str::FromStr;
 
 use ed25519_dalek::{Signer as _, SigningKey, VerifyingKey};
 use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 use crate::did::Did;
 use crate::signature::Signature;
@@ -23,8 +24,7 @@ const MULTICODEC_ED25519: [u8; 2] = [0xed, 0x01];
 const MULTIBASE_LEN: usize = 48;
 
 /// An Ed25519 public key, decoded once; its text form is multibase, `z6Mk…`.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, SerializeDisplay, DeserializeFromStr)]
 pub struct PublicKey(VerifyingKey);
 
 impl PublicKey {
@@ -97,7 +97,12 @@ impl fmt::Display for PublicKey {
         let mut bytes = [0; 34];
         bytes[..2].copy_from_slice(&MULTICODEC_ED25519);
         bytes[2..].copy_from_slice(self.as_bytes());
-        write!(f, "z{}", bs58::encode(bytes).into_string())
+        let mut text = [0; MULTIBASE_LEN];
+        let digits = bs58::encode(bytes)
+            .onto(&mut text[..])
+            .map_err(|_| fmt::Error)?;
+        f.write_str("z")?;
+        f.write_str(str::from_utf8(&text[..digits]).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -122,20 +127,6 @@ impl FromStr for PublicKey {
             .strip_prefix(&MULTICODEC_ED25519)
             .ok_or(KeyError::NotMultibase)?;
         PublicKey::from_bytes(key.try_into().map_err(|_| KeyError::NotMultibase)?)
-    }
-}
-
-impl TryFrom<String> for PublicKey {
-    type Error = KeyError;
-
-    fn try_from(text: String) -> Result<PublicKey, KeyError> {
-        text.parse()
-    }
-}
-
-impl From<PublicKey> for String {
-    fn from(key: PublicKey) -> String {
-        key.to_string()
     }
 }
 
@@ -172,8 +163,9 @@ impl fmt::Debug for SecretKey {
 }
 
 /// A key as the key of one agent: the DID URL `<did>#<multibase key>`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr,
+)]
 pub struct KeyId {
     /// Whose key.
     pub did: Did,
@@ -196,20 +188,6 @@ impl FromStr for KeyId {
             did: did.parse().map_err(|_| KeyError::NotKeyId)?,
             key: key.parse()?,
         })
-    }
-}
-
-impl TryFrom<String> for KeyId {
-    type Error = KeyError;
-
-    fn try_from(text: String) -> Result<KeyId, KeyError> {
-        text.parse()
-    }
-}
-
-impl From<KeyId> for String {
-    fn from(id: KeyId) -> String {
-        id.to_string()
     }
 }
 

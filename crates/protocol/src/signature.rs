@@ -4,12 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use base64::Engine as _;
+use base64::display::Base64Display;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 /// The 64 bytes of an Ed25519 signature; whether they are a good one, only a key can say.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr,
+)]
 pub struct Signature([u8; 64]);
 
 impl Signature {
@@ -26,7 +28,7 @@ impl Signature {
 
 impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&URL_SAFE_NO_PAD.encode(self.0))
+        fmt::Display::fmt(&Base64Display::new(&self.0, &URL_SAFE_NO_PAD), f)
     }
 }
 
@@ -46,20 +48,6 @@ impl FromStr for Signature {
         }
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| SignatureError)?;
         bytes.try_into().map(Signature).map_err(|_| SignatureError)
-    }
-}
-
-impl TryFrom<String> for Signature {
-    type Error = SignatureError;
-
-    fn try_from(text: String) -> Result<Signature, SignatureError> {
-        text.parse()
-    }
-}
-
-impl From<Signature> for String {
-    fn from(signature: Signature) -> String {
-        signature.to_string()
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) async fn record<C: Clock>(app: &App<C>, position: u64) -> Result<Reco
 
 /// Its event.
 pub(crate) fn event(record: &Record) -> Result<Event, ApiError> {
-    Event::from_value(record.event()).map_err(|_| ApiError::damaged(record.position()))
+    Event::from_json(record.event_json()).map_err(|_| ApiError::damaged(record.position()))
 }
 
 /// The whole envelope that `event` accepted, in canonical key order.

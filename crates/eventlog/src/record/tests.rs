@@ -296,7 +296,7 @@ proptest! {
         prop_assert_eq!(parsed.recorded_at_ms(), draft.recorded_at_ms);
         prop_assert_eq!(parsed.stream(), &draft.stream);
         prop_assert_eq!(parsed.stream_seq(), draft.stream_seq);
-        prop_assert_eq!(parsed.event(), &draft.event);
+        prop_assert_eq!(parsed.event(), draft.event);
     }
 
     #[test]

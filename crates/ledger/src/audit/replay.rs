@@ -119,7 +119,7 @@ impl Replay {
             recorded_at_ms: record.recorded_at_ms(),
             stream: record.stream().to_owned(),
             stream_seq: record.stream_seq().saturating_add(self.stand_ins),
-            event: record.event().clone(),
+            event: record.event(),
         };
         Ok(Record::seal(record.position(), record.prev(), draft)?)
     }

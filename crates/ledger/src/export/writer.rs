@@ -102,7 +102,7 @@ pub async fn write<S: LedgerStore>(
 
 fn header(page: &[Record]) -> Result<Header, WriteError> {
     let first = page.first().ok_or(WriteError::NotOpened)?;
-    match Event::from_value(first.event()) {
+    match Event::from_json(first.event_json()) {
         Ok(Event::LedgerOpened(opened)) => Ok(Header { opened }),
         Ok(_) | Err(_) => Err(WriteError::NotOpened),
     }

@@ -197,7 +197,7 @@ async fn first_requests<S: LedgerStore>(
         let records = store.log().read(position, 1).await?;
         let event = records
             .first()
-            .and_then(|record| Event::from_value(record.event()).ok());
+            .and_then(|record| Event::from_json(record.event_json()).ok());
         if let Some(Event::EnvelopeAccepted(accepted)) = event
             && let Facts::Request(request) = accepted.facts
         {

@@ -228,17 +228,17 @@ where
             .await
             .map_err(|_| failed())?;
         let record = page.into_iter().next().ok_or_else(failed)?;
-        let event = Event::from_value(record.event()).map_err(|_| failed())?;
+        let event = Event::from_json(record.event_json()).map_err(|_| failed())?;
         Accepted::from_record(&record, &event).ok_or_else(failed)
     }
 }
 
 fn is_resumption(record: &Record) -> bool {
-    record.event()["type"] == "ledger_resumed"
+    record.event_type() == b"ledger_resumed"
 }
 
 fn is_lapse(record: &Record) -> bool {
-    record.event()["type"] == "lapsed"
+    record.event_type() == b"lapsed"
 }
 
 enum Outcome {

@@ -246,7 +246,7 @@ where
 /// # Errors
 /// [`Fault::Unreadable`] for an unknown type or member.
 pub(crate) fn read_event(record: &x811_eventlog::Record) -> Result<Event, Fault> {
-    Event::from_value(record.event()).map_err(|source| Fault::Unreadable {
+    Event::from_json(record.event_json()).map_err(|source| Fault::Unreadable {
         position: record.position(),
         source,
     })

@@ -49,19 +49,30 @@ impl World {
     /// # Errors
     /// The rules do not allow it; the world is then as it was.
     pub fn apply(&mut self, record: &Record, event: &Event) -> Result<Touched, Fault> {
+        self.apply_in(&World::stream_of(record, event)?, record, event)
+    }
+
+    /// The stream that a record names.
+    pub(crate) fn stream_of(record: &Record, event: &Event) -> Result<Stream, Fault> {
+        record.stream().parse().map_err(|_| Fault::Misplaced {
+            position: record.position(),
+            event: event.type_name(),
+            stream: record.stream().to_owned(),
+            why: "there is no stream of that name",
+        })
+    }
+
+    /// The world after `record`, whose stream has been read.
+    pub(crate) fn apply_in(
+        &mut self,
+        stream: &Stream,
+        record: &Record,
+        event: &Event,
+    ) -> Result<Touched, Fault> {
         let position = record.position();
-        let stream = record
-            .stream()
-            .parse::<Stream>()
-            .map_err(|_| Fault::Misplaced {
-                position,
-                event: event.type_name(),
-                stream: record.stream().to_owned(),
-                why: "there is no stream of that name",
-            })?;
         let step = Applying {
             event,
-            stream: &stream,
+            stream,
             position,
             hash: Digest::from_bytes(*record.hash().as_bytes()),
             at: TimestampMs::new(record.recorded_at_ms()),
@@ -69,7 +80,7 @@ impl World {
         if position != self.head.size {
             return Err(step.misplaced("it is not the next record"));
         }
-        if self.next_seq(&stream) != Some(record.stream_seq()) {
+        if self.next_seq(stream) != Some(record.stream_seq()) {
             return Err(step.misplaced("it is not the next of its stream"));
         }
         let ended = self.ended.take();

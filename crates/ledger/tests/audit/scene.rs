@@ -178,7 +178,7 @@ fn kept(leaf: Vec<u8>, body: Option<Vec<u8>>) -> Kept {
             recorded_at_ms: record.recorded_at_ms(),
             stream: record.stream().to_owned(),
             stream_seq: record.stream_seq(),
-            event: record.event().clone(),
+            event: record.event(),
         },
         leaf,
         body,

@@ -361,7 +361,7 @@ impl Ledgerbox {
         let records = self.records().await.into_iter();
         records
             .map(|record| {
-                let event = Event::from_value(record.event()).unwrap();
+                let event = Event::from_json(record.event_json()).unwrap();
                 (record, event)
             })
             .collect()

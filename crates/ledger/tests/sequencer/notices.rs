@@ -64,7 +64,7 @@ async fn ae_102_both_parties_are_told_of_every_lapse() {
         let deal = Deal::opened(&ledgerbox, until).await;
         ledgerbox.settle().await;
         let opener = ledgerbox.records().await.pop().unwrap();
-        let opener = Event::from_value(opener.event()).unwrap();
+        let opener = Event::from_json(opener.event_json()).unwrap();
         let opener = opener.envelope().unwrap().id;
         ledgerbox.advance_ms(wait_ms).await;
         let told = notices(&ledgerbox, &deal).await;

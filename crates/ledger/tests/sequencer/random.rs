@@ -344,7 +344,7 @@ impl Story {
             let record = log.read(accepted.position, 1).await.unwrap().remove(0);
             let hash = record.hash();
             assert_eq!(hash.as_bytes(), accepted.record_hash.as_bytes());
-            let event = Event::from_value(record.event()).unwrap();
+            let event = Event::from_json(record.event_json()).unwrap();
             assert_eq!(event.envelope().unwrap().id, accepted.envelope_id);
         }
         let (mut ids, mut claims) = (BTreeSet::new(), BTreeSet::new());

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 /// The eight message types of the specification (AE-38).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,8 +116,9 @@ fn split_custom(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The `type` of an envelope.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr,
+)]
 pub enum MessageType {
     /// One of the specification's.
     Core(CoreType),
@@ -154,23 +155,6 @@ impl FromStr for MessageType {
         match CoreType::ALL.into_iter().find(|core| core.as_str() == text) {
             Some(core) => Ok(MessageType::Core(core)),
             None => text.parse().map(MessageType::Custom),
-        }
-    }
-}
-
-impl TryFrom<String> for MessageType {
-    type Error = MessageTypeError;
-
-    fn try_from(text: String) -> Result<MessageType, MessageTypeError> {
-        text.parse()
-    }
-}
-
-impl From<MessageType> for String {
-    fn from(message_type: MessageType) -> String {
-        match message_type {
-            MessageType::Core(core) => core.as_str().to_owned(),
-            MessageType::Custom(CustomType(text)) => text,
         }
     }
 }

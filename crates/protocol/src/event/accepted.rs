@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// An accepted envelope.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Stored", into = "Stored")]
+#[serde(try_from = "Stored")]
 pub struct EnvelopeAccepted {
     /// Who, when, with which key; enough to check the signature alone (profile `digest`).
     pub envelope: AcceptedHeader,
@@ -52,7 +52,7 @@ pub enum PayerBinding {
 }
 
 /// The stored form: facts can only be read once the envelope's type is known.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {
     envelope: AcceptedHeader,
@@ -70,15 +70,5 @@ impl TryFrom<Stored> for EnvelopeAccepted {
             facts,
             derived: stored.derived,
         })
-    }
-}
-
-impl From<EnvelopeAccepted> for Stored {
-    fn from(accepted: EnvelopeAccepted) -> Self {
-        Stored {
-            facts: accepted.facts.to_value(),
-            envelope: accepted.envelope,
-            derived: accepted.derived,
-        }
     }
 }

@@ -129,6 +129,14 @@ impl Event {
         Event::deserialize(value)
     }
 
+    /// The same from its JSON text.
+    ///
+    /// # Errors
+    /// Those of [`Event::from_value`], and text that is no JSON.
+    pub fn from_json(text: &[u8]) -> Result<Event, serde_json::Error> {
+        serde_json::from_slice(text)
+    }
+
     /// The envelope the event carries, with its body beside the log.
     pub fn envelope(&self) -> Option<&crate::envelope::AcceptedHeader> {
         match self {

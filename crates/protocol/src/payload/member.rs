@@ -5,7 +5,7 @@ use std::str::FromStr;
 use iri_string::types::UriStr;
 use serde_json::{Map, Number, Value};
 
-use crate::canonical::to_canonical;
+use crate::canonical::members_to_canonical;
 use crate::code::Code;
 use crate::digest::Digest;
 use crate::evm::{EvmAddress, TxHash};
@@ -35,7 +35,7 @@ impl<'a> Members<'a> {
 
     /// SHA-256 of the payload's RFC 8785 form, unknown members included (AE-39, AE-57).
     pub(super) fn payload_hash(self) -> Digest {
-        Digest::of(&to_canonical(self.payload))
+        Digest::of(&members_to_canonical(self.payload))
     }
 
     pub(super) fn string(self, name: &str) -> Result<&'a str, Refusal> {

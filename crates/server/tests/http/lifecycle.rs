@@ -72,10 +72,7 @@ async fn end(mut world: World) -> (tempfile::TempDir, Vec<Value>) {
     world.running.wait().await.unwrap();
     let store = SqliteStore::open_read_only(world.dir.path()).await.unwrap();
     let records = store.log().read(0, 1_000).await.unwrap();
-    let events = records
-        .iter()
-        .map(|record| record.event().clone())
-        .collect();
+    let events = records.iter().map(|record| record.event()).collect();
     store.close().await;
     (world.dir, events)
 }

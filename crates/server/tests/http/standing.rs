@@ -20,7 +20,7 @@ async fn lay(data_dir: &Path, agent: &Agent, event: Event) {
     let mut state = State::empty();
     for position in 0..size {
         for record in store.log().read(position, 1).await.unwrap() {
-            let event = Event::from_value(record.event()).unwrap();
+            let event = Event::from_json(record.event_json()).unwrap();
             state.apply(&record, &event).unwrap();
         }
     }
