@@ -43,6 +43,8 @@ pub struct Ledger<S, R, C> {
     pub(super) items: mpsc::Sender<Item>,
     pub(super) world: watch::Receiver<Arc<World>>,
     pub(super) applied: watch::Receiver<u64>,
+    /// The size of the log that readers wait for the rows of.
+    pub(super) rows_wanted: Arc<watch::Sender<u64>>,
     pub(super) watched: BTreeMap<String, watch::Receiver<Arc<BTreeSet<TxHash>>>>,
     pub(super) readiness: watch::Receiver<Readiness>,
     pub(super) figures: Arc<Figures>,
@@ -58,6 +60,7 @@ impl<S, R, C> Clone for Ledger<S, R, C> {
             items: self.items.clone(),
             world: self.world.clone(),
             applied: self.applied.clone(),
+            rows_wanted: self.rows_wanted.clone(),
             watched: self.watched.clone(),
             readiness: self.readiness.clone(),
             figures: self.figures.clone(),
@@ -184,6 +187,13 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
     /// When the ledger has stopped.
     pub async fn rows_reflect(&self, position: u64) -> Result<(), Refusal> {
         let mut applied = self.applied.clone();
+        if *applied.borrow_and_update() <= position {
+            self.rows_wanted.send_if_modified(|wanted| {
+                let is_more = *wanted <= position;
+                *wanted = (*wanted).max(position.saturating_add(1));
+                is_more
+            });
+        }
         applied
             .wait_for(|size| *size > position)
             .await

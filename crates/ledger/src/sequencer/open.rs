@@ -203,7 +203,9 @@ where
         watched.insert(network.clone(), sender);
         watched_seen.insert(network, receiver);
     }
-    tokio::spawn(projector::run(read_model.clone(), clock, batches, applied));
+    let (wanted, wanted_seen) = watch::channel(0);
+    let rows = read_model.clone();
+    tokio::spawn(projector::run(rows, clock, batches, applied, wanted_seen));
     let figures = Arc::new(Figures::default());
     let sequencer = Sequencer {
         figures: figures.clone(),
@@ -234,6 +236,7 @@ where
         items,
         world: world_seen,
         applied: applied_seen,
+        rows_wanted: Arc::new(wanted),
         watched: watched_seen,
         readiness: readiness_seen,
         figures,

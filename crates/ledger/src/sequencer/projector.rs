@@ -1,17 +1,23 @@
-//! Follows the sequencer with the rows for readers, one transaction a batch, or for several when it is
-//! behind.
+//! Follows the sequencer with the rows for readers.
+//!
+//! Commits that follow each other mostly change the same interactions, so the rows of several are
+//! written together: at once when somebody waits for them, otherwise within a moment.
 
 use crate::clock::Clock;
 use crate::port::ReadModel;
 use crate::projection::Changes;
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
 /// How long a failing read model is left alone before it is tried again.
 const RETRY_MS: u64 = 500;
 
-/// Batches that wait are written together while they make fewer changes than this.
+/// Commits are written together while they make fewer changes than this.
 const CHANGES_AT_ONCE: usize = 16_384;
+
+/// The longest that rows nobody waits for stay behind the log.
+const GATHER_MS: u64 = 200;
 
 /// The changes of one commit.
 #[derive(Debug)]
@@ -22,20 +28,16 @@ pub(super) struct Batch {
 }
 
 /// Applies batches until the sequencer is gone. A batch that cannot be applied is tried again: the
-/// rows must never skip one.
+/// rows must never skip one. `wanted` is the size of the log that a reader waits for.
 pub(super) async fn run<R: ReadModel, C: Clock>(
     read_model: Arc<R>,
     clock: Arc<C>,
     mut batches: mpsc::Receiver<Batch>,
     applied: watch::Sender<u64>,
+    mut wanted: watch::Receiver<u64>,
 ) {
     while let Some(mut batch) = batches.recv().await {
-        while batch.changes.len() < CHANGES_AT_ONCE
-            && let Ok(next) = batches.try_recv()
-        {
-            batch.new_size = next.new_size;
-            batch.changes.followed_by(next.changes);
-        }
+        gather(&mut batch, &mut batches, &mut wanted, &*clock).await;
         while let Err(error) = read_model
             .apply(batch.old_size, batch.new_size, batch.changes.rows())
             .await
@@ -48,5 +50,36 @@ pub(super) async fn run<R: ReadModel, C: Clock>(
             clock.sleep_ms(RETRY_MS).await;
         }
         applied.send_replace(batch.new_size);
+    }
+}
+
+/// Adds the batches that follow, until there are enough or somebody waits for rows.
+async fn gather(
+    batch: &mut Batch,
+    batches: &mut mpsc::Receiver<Batch>,
+    wanted: &mut watch::Receiver<u64>,
+    clock: &impl Clock,
+) {
+    let mut enough = pin!(clock.sleep_ms(GATHER_MS));
+    let mut is_wanted = *wanted.borrow_and_update() > batch.old_size;
+    while batch.changes.len() < CHANGES_AT_ONCE {
+        let next = if is_wanted {
+            batches.try_recv().ok()
+        } else {
+            tokio::select! {
+                next = batches.recv() => next,
+                // Without readers there is nothing to wait for either.
+                asked = wanted.changed() => {
+                    is_wanted = asked.is_err() || *wanted.borrow_and_update() > batch.old_size;
+                    continue;
+                }
+                () = &mut enough => None,
+            }
+        };
+        let Some(next) = next else {
+            return;
+        };
+        batch.new_size = next.new_size;
+        batch.changes.followed_by(next.changes);
     }
 }

@@ -8,6 +8,9 @@ use x811_protocol::event::LedgerOpened;
 use x811_protocol::key::SecretKey;
 use x811_protocol::time::TimestampMs;
 
+/// Entries that are written into snapshots for each record, at most, over time.
+const HELD_FOR_EACH_RECORD: u64 = 4;
+
 /// When snapshots are taken, and by whom they are signed.
 pub(super) struct Saver {
     snapshots: Option<Snapshots>,
@@ -15,6 +18,8 @@ pub(super) struct Saver {
     identity: LedgerOpened,
     /// Size of the log at the last one, taken or tried.
     last_size: u64,
+    /// Records from there to the next one.
+    interval: u64,
     saving: Option<JoinHandle<()>>,
 }
 
@@ -26,20 +31,23 @@ impl Saver {
         last_size: u64,
     ) -> Saver {
         Saver {
-            snapshots,
             key,
             identity: identity.clone(),
             last_size,
+            interval: snapshots
+                .as_ref()
+                .map_or(0, |snapshots| snapshots.every_records),
+            snapshots,
             saving: None,
         }
     }
 
     /// Begins a snapshot when one is due; while one is being written the next one waits.
     pub(super) fn after_round(&mut self, world: &World, now: TimestampMs) {
-        let Some(snapshots) = &self.snapshots else {
+        if self.snapshots.is_none() {
             return;
-        };
-        let due = self.last_size.saturating_add(snapshots.every_records);
+        }
+        let due = self.last_size.saturating_add(self.interval);
         if world.head().size >= due && self.saving.as_ref().is_none_or(JoinHandle::is_finished) {
             self.begin(world, now);
         }
@@ -68,10 +76,19 @@ impl Saver {
         };
         let (world, key, identity) = (world.clone(), self.key.clone(), self.identity.clone());
         self.last_size = world.head().size;
+        self.interval = interval(snapshots.every_records, &world);
         self.saving = Some(tokio::task::spawn_blocking(move || {
             save(&snapshots, &world, now, &key, &identity);
         }));
     }
+}
+
+/// Records from a snapshot of `world` to the next: enough of them that writing all that is held
+/// costs each record little, however much that is.
+fn interval(every_records: u64, world: &World) -> u64 {
+    let sizes = world.sizes();
+    let held = sizes.nonces + sizes.envelope_ids + sizes.interactions + sizes.agents;
+    every_records.max(held as u64 / HELD_FOR_EACH_RECORD)
 }
 
 /// A snapshot that cannot be written harms nobody: the next start replays more.

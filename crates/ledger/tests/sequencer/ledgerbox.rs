@@ -33,6 +33,8 @@ pub(crate) const TASK: &str = "translation";
 pub(crate) struct Ledgerbox {
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) rows: Arc<MemoryReadModel>,
+    /// Whether a reader always waits for rows, from the next start on.
+    pub(crate) rows_at_once: bool,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) base: Base,
     pub(crate) parameters: Parameters,
@@ -79,6 +81,7 @@ impl Ledgerbox {
             base: Base::default(),
             parameters,
             identity: Party::new(&entropy, start),
+            rows_at_once: true,
             snapshots: Arc::new(MemorySnapshots::new()),
             snapshot_every_records: 7,
             snapshot_max_size: None,
@@ -113,6 +116,14 @@ impl Ledgerbox {
         )
         .await?;
         let task = tokio::spawn(sequencer.run());
+        if self.rows_at_once {
+            // A reader that waits for more than there is: rows are written as soon as they can be.
+            tokio::select! {
+                biased;
+                _ = ledger.rows_reflect(u64::MAX) => {}
+                () = std::future::ready(()) => {}
+            }
+        }
         self.running = Some(Running { ledger, task });
         self.settle().await;
         Ok(())

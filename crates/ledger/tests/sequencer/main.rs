@@ -37,6 +37,7 @@ mod random;
 mod registry;
 mod registry_random;
 mod routing;
+mod rows;
 mod settlement;
 mod snapshots;
 mod standing;
