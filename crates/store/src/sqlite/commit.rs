@@ -8,44 +8,62 @@ use x811_protocol::event::Claim;
 use x811_protocol::id::EnvelopeId;
 
 use super::error::{StoreError, UniqueKey};
-use super::insert::{Row, Table, insert};
+use super::insert::{Row, Statements, Table, insert};
 use super::log::stored_head;
 
-const RECORDS: Table = Table {
+static RECORDS: Table<Record> = Table {
     insert: "INSERT INTO records (position, leaf) ",
+    columns: 2,
     on_conflict: "",
     key: UniqueKey::Position,
+    bind: bind_record,
+    statements: Statements::new(),
 };
 
-const BODIES: Table = Table {
+static BODIES: Table<Body> = Table {
     insert: "INSERT INTO bodies (position, digest, bytes) ",
+    columns: 3,
     on_conflict: "",
     key: UniqueKey::Body,
+    bind: bind_body,
+    statements: Statements::new(),
 };
 
 /// Its key is the place in the journal, which SQLite gives.
-const NONCES: Table = Table {
+static NONCES: Table<SpentNonce> = Table {
     insert: "INSERT INTO nonce_journal (at_ms, tag, refused_code, repeated_position) ",
+    columns: 4,
     on_conflict: "",
     key: UniqueKey::Position,
+    bind: bind_nonce,
+    statements: Statements::new(),
 };
 
-const ENVELOPE_IDS: Table = Table {
+static ENVELOPE_IDS: Table<(EnvelopeId, u64)> = Table {
     insert: "INSERT INTO envelope_ids (id, position) ",
+    columns: 2,
     on_conflict: "",
     key: UniqueKey::EnvelopeId,
+    bind: bind_id,
+    statements: Statements::new(),
 };
 
-const IDEMPOTENCY: Table = Table {
+static IDEMPOTENCY: Table<(Digest, u64)> = Table {
     insert: "INSERT INTO idempotency (tag, position) ",
+    columns: 2,
     on_conflict: "",
     key: UniqueKey::IdempotencyTag,
+    bind: bind_tag,
+    statements: Statements::new(),
 };
 
-const CLAIMS: Table = Table {
+static CLAIMS: Table<(Claim, u64)> = Table {
     insert: "INSERT INTO claims (chain_id, tx_hash, ordinal, position) ",
+    columns: 4,
     on_conflict: "",
     key: UniqueKey::Claim,
+    bind: bind_claim,
+    statements: Statements::new(),
 };
 
 /// Checks that `commit` continues the log, and writes it. Gives the head it leads to.
@@ -61,30 +79,30 @@ pub(super) async fn write(
         }
     };
     let head = check_batch(&head, commit.expected_size, &commit.records)?;
-    insert(connection, RECORDS, &commit.records, bind_record).await?;
-    insert(connection, BODIES, &commit.bodies, bind_body).await?;
-    insert(connection, NONCES, &commit.nonces, bind_nonce).await?;
-    insert(connection, ENVELOPE_IDS, &commit.envelope_ids, bind_id).await?;
-    insert(connection, IDEMPOTENCY, &commit.idempotency, bind_tag).await?;
-    insert(connection, CLAIMS, &commit.claims, bind_claim).await?;
+    insert(connection, &RECORDS, &commit.records).await?;
+    insert(connection, &BODIES, &commit.bodies).await?;
+    insert(connection, &NONCES, &commit.nonces).await?;
+    insert(connection, &ENVELOPE_IDS, &commit.envelope_ids).await?;
+    insert(connection, &IDEMPOTENCY, &commit.idempotency).await?;
+    insert(connection, &CLAIMS, &commit.claims).await?;
     if !commit.frontier.is_empty() {
         write_tree(connection, head.size, &commit.frontier).await?;
     }
     Ok(head)
 }
 
-fn bind_record(row: &mut Row<'_>, record: &Record) {
+fn bind_record(row: &mut Row, record: &Record) {
     row.push_bind(record.position().cast_signed())
         .push_bind(record.bytes());
 }
 
-fn bind_body(row: &mut Row<'_>, body: &Body) {
+fn bind_body(row: &mut Row, body: &Body) {
     row.push_bind(body.position.cast_signed())
         .push_bind(body.digest.as_bytes().as_slice())
         .push_bind(&*body.bytes);
 }
 
-fn bind_nonce(row: &mut Row<'_>, nonce: &SpentNonce) {
+fn bind_nonce(row: &mut Row, nonce: &SpentNonce) {
     let (code, position) = match nonce.outcome {
         NonceOutcome::Refused(code) => (Some(code.as_str()), None),
         NonceOutcome::Repeated { position } => (None, Some(position.cast_signed())),
@@ -95,17 +113,17 @@ fn bind_nonce(row: &mut Row<'_>, nonce: &SpentNonce) {
         .push_bind(position);
 }
 
-fn bind_id(row: &mut Row<'_>, (id, position): &(EnvelopeId, u64)) {
+fn bind_id(row: &mut Row, (id, position): &(EnvelopeId, u64)) {
     row.push_bind(id.uuid().as_bytes().as_slice())
         .push_bind(position.cast_signed());
 }
 
-fn bind_tag(row: &mut Row<'_>, (tag, position): &(Digest, u64)) {
+fn bind_tag(row: &mut Row, (tag, position): &(Digest, u64)) {
     row.push_bind(tag.as_bytes().as_slice())
         .push_bind(position.cast_signed());
 }
 
-fn bind_claim(row: &mut Row<'_>, (claim, position): &(Claim, u64)) {
+fn bind_claim(row: &mut Row, (claim, position): &(Claim, u64)) {
     row.push_bind(claim.chain_id.as_u64().cast_signed())
         .push_bind(claim.tx_hash.as_bytes().as_slice())
         .push_bind(claim.ordinal.cast_signed())

@@ -303,29 +303,9 @@ impl Batch {
             });
         }
         let interactions: Vec<_> = self.interactions.into_values().collect();
-        insert(
-            connection,
-            rows::INTERACTIONS,
-            &interactions,
-            |row, item| {
-                rows::bind_interaction(row, item);
-            },
-        )
-        .await?;
-        insert(
-            connection,
-            rows::DELIVERIES,
-            &self.deliveries,
-            rows::bind_delivery,
-        )
-        .await?;
-        insert(
-            connection,
-            rows::STREAM_RECORDS,
-            &self.stream_records,
-            rows::bind_stream_record,
-        )
-        .await?;
+        insert(connection, &rows::INTERACTIONS, &interactions).await?;
+        insert(connection, &rows::DELIVERIES, &self.deliveries).await?;
+        insert(connection, &rows::STREAM_RECORDS, &self.stream_records).await?;
         sqlx::query("UPDATE applied SET size = ?")
             .bind(new_size.cast_signed())
             .execute(connection)

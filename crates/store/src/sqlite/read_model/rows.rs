@@ -11,7 +11,7 @@ use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
 
 use crate::sqlite::error::{StoreError, UniqueKey};
-use crate::sqlite::insert::{Row, Table};
+use crate::sqlite::insert::{Row, Statements, Table};
 
 /// The place of a record in its stream.
 #[derive(Debug)]
@@ -21,9 +21,10 @@ pub(super) struct StreamRecord {
     pub(super) position: u64,
 }
 
-pub(super) const INTERACTIONS: Table = Table {
+pub(super) static INTERACTIONS: Table<Box<InteractionRow>> = Table {
     insert: "INSERT INTO interactions (id, initiator, provider, state, total_micro_usdc, \
              deadline_at_ms, opened_at_ms, updated_at_ms, last_position, detail) ",
+    columns: 10,
     on_conflict: " ON CONFLICT (id) DO UPDATE SET initiator = excluded.initiator, \
                   provider = excluded.provider, state = excluded.state, \
                   total_micro_usdc = excluded.total_micro_usdc, \
@@ -31,18 +32,26 @@ pub(super) const INTERACTIONS: Table = Table {
                   opened_at_ms = excluded.opened_at_ms, updated_at_ms = excluded.updated_at_ms, \
                   last_position = excluded.last_position, detail = excluded.detail",
     key: UniqueKey::EnvelopeId,
+    bind: bind_interaction,
+    statements: Statements::new(),
 };
 
-pub(super) const DELIVERIES: Table = Table {
+pub(super) static DELIVERIES: Table<DeliveryRow> = Table {
     insert: "INSERT INTO deliveries (recipient, position, envelope_id) ",
+    columns: 3,
     on_conflict: "",
     key: UniqueKey::Delivery,
+    bind: bind_delivery,
+    statements: Statements::new(),
 };
 
-pub(super) const STREAM_RECORDS: Table = Table {
+pub(super) static STREAM_RECORDS: Table<StreamRecord> = Table {
     insert: "INSERT INTO stream_records (stream, stream_seq, position) ",
+    columns: 3,
     on_conflict: "",
     key: UniqueKey::StreamPlace,
+    bind: bind_stream_record,
+    statements: Statements::new(),
 };
 
 pub(super) const SELECT_INTERACTION: &str = "SELECT id, initiator, provider, state, total_micro_usdc, deadline_at_ms, opened_at_ms, \
@@ -70,7 +79,11 @@ pub(super) fn interaction_key(id: InteractionId) -> Vec<u8> {
     id.request_id().uuid().into_bytes().to_vec()
 }
 
-pub(super) fn bind_interaction(row: &mut Row<'_>, interaction: &InteractionRow) {
+#[expect(
+    clippy::borrowed_box,
+    reason = "rows are boxed where they lie in one list with others"
+)]
+fn bind_interaction(row: &mut Row, interaction: &Box<InteractionRow>) {
     let optional_ms = |at: Option<TimestampMs>| at.map(|at| at.as_ms().cast_signed());
     row.push_bind(interaction_key(interaction.id))
         .push_bind(interaction.initiator.uuid().as_bytes().as_slice())
@@ -88,13 +101,13 @@ pub(super) fn bind_interaction(row: &mut Row<'_>, interaction: &InteractionRow) 
         .push_bind(interaction.detail.to_string());
 }
 
-pub(super) fn bind_delivery(row: &mut Row<'_>, delivery: &DeliveryRow) {
+fn bind_delivery(row: &mut Row, delivery: &DeliveryRow) {
     row.push_bind(delivery.recipient.uuid().as_bytes().as_slice())
         .push_bind(delivery.position.cast_signed())
         .push_bind(delivery.envelope_id.uuid().as_bytes().as_slice());
 }
 
-pub(super) fn bind_stream_record(row: &mut Row<'_>, record: &StreamRecord) {
+fn bind_stream_record(row: &mut Row, record: &StreamRecord) {
     row.push_bind(&*record.stream)
         .push_bind(record.stream_seq.cast_signed())
         .push_bind(record.position.cast_signed());
