@@ -129,7 +129,7 @@ fn recorded(event: &Event) {
     };
     let record = Record::seal(0, Hash::ZERO, draft).expect("every accepted message has a leaf");
     let read = Record::parse(record.bytes().to_vec()).expect("and its leaf is read");
-    let found = Event::from_value(read.event()).expect("as an event");
+    let found = Event::from_json(read.event_json()).expect("as an event");
     assert_eq!(found, *event);
 }
 

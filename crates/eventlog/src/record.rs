@@ -6,6 +6,7 @@
 //! is no other way to make one.
 
 mod leaf;
+mod scan;
 mod writer;
 
 use std::fmt;
@@ -90,6 +91,21 @@ impl Record {
     ///
     /// The first rule of record.md section 1 that the bytes break.
     pub fn parse(bytes: Vec<u8>) -> Result<Self, RecordError> {
+        if let Some(scanned) = scan::scan(&bytes) {
+            let draft = Draft {
+                recorded_at_ms: scanned.recorded_at_ms,
+                stream: scanned.stream,
+                stream_seq: scanned.stream_seq,
+                event: (),
+            };
+            leaf::check(scanned.position, scanned.prev, &draft)?;
+            let encoded = Encoded {
+                bytes,
+                event: scanned.event,
+                event_type: scanned.event_type,
+            };
+            return Ok(Self::new(encoded, scanned.position, scanned.prev, draft));
+        }
         let (position, prev, draft) = leaf::decode(&bytes)?;
         leaf::check(position, prev, &draft)?;
         let encoded = leaf::encode(position, prev, &draft)?;

@@ -99,7 +99,7 @@ impl Examined {
                 };
             }
         };
-        let content = match Event::from_value(record.event()) {
+        let content = match Event::from_json(record.event_json()) {
             Err(error) => Content::NoEvent(record, error.to_string()),
             Ok(event) => {
                 let spot = Spot::of(&record, line);

@@ -264,7 +264,17 @@ impl<S: LedgerStore> Source<'_, S> {
 
 /// Bytes of the body, as the record says.
 fn body_bytes(record: &Record) -> usize {
-    let size = record.event().pointer("/envelope/size");
-    let size = size.and_then(serde_json::Value::as_u64).unwrap_or(0);
+    #[derive(serde::Deserialize)]
+    struct OfEnvelope {
+        envelope: Option<OfSize>,
+    }
+    #[derive(serde::Deserialize)]
+    struct OfSize {
+        size: u64,
+    }
+    let size = serde_json::from_slice(record.event_json())
+        .ok()
+        .and_then(|event: OfEnvelope| event.envelope)
+        .map_or(0, |envelope| envelope.size);
     usize::try_from(size).unwrap_or(usize::MAX)
 }

@@ -115,7 +115,7 @@ async fn lc_1_a_refused_record_leaves_the_world_as_it_was() {
     let parts = Parts::of(&exported(&ledgerbox).await);
     let read = |kept: &Kept| {
         let record = Record::parse(kept.leaf.clone()).unwrap();
-        let event = Event::from_value(record.event()).unwrap();
+        let event = Event::from_json(record.event_json()).unwrap();
         (record, event)
     };
     let log: Vec<(Record, Event)> = parts.records.iter().map(read).collect();
