@@ -10,6 +10,7 @@ use x811_protocol::evm::TxHash;
 use x811_protocol::observation::{Block, Transfer};
 
 use crate::source::{Header, TokenTransaction};
+use crate::verdict::EndpointId;
 
 /// How far back blocks are kept: an hour for the result, and the windows after it.
 const SPAN_S: u64 = 75 * 60;
@@ -20,15 +21,25 @@ const MOST_TRANSFERS: usize = 1_000_000;
 
 /// Transfers of the token by transaction, for an unbroken run of blocks.
 #[derive(Debug, Default)]
-pub struct TransferIndex {
+pub(crate) struct TransferIndex {
     blocks: VecDeque<IndexedBlock>,
     by_transaction: HashMap<TxHash, Indexed>,
     transfers: usize,
 }
 
+/// A transaction as the logs of its block show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry<'i> {
+    pub(crate) block: Block,
+    pub(crate) transfers: &'i [Transfer],
+    /// The endpoint that said so, if this process knows.
+    pub(crate) by: Option<EndpointId>,
+}
+
 #[derive(Debug)]
 struct IndexedBlock {
     header: Header,
+    by: Option<EndpointId>,
     transactions: Vec<TxHash>,
 }
 
@@ -39,31 +50,40 @@ struct Indexed {
 }
 
 impl TransferIndex {
-    /// The block of `transaction` and its transfers, if it is in an indexed block.
-    pub fn get(&self, transaction: &TxHash) -> Option<(Block, &[Transfer])> {
+    /// What is known of `transaction`, if it is in an indexed block.
+    pub(crate) fn get(&self, transaction: &TxHash) -> Option<Entry<'_>> {
         let indexed = self.by_transaction.get(transaction)?;
-        let header = self.at(indexed.number)?;
-        Some((header.block(), &indexed.transfers))
+        let block = self.at(indexed.number)?;
+        Some(Entry {
+            block: block.header.block(),
+            transfers: &indexed.transfers,
+            by: block.by,
+        })
     }
 
     /// Height of the oldest indexed block.
-    pub fn first_number(&self) -> Option<u64> {
+    pub(crate) fn first_number(&self) -> Option<u64> {
         self.blocks.front().map(|block| block.header.number)
     }
 
     /// Indexed blocks.
-    pub fn blocks(&self) -> usize {
+    pub(crate) fn blocks(&self) -> usize {
         self.blocks.len()
     }
 
     /// Indexed transfers.
-    pub fn transfers(&self) -> usize {
+    pub(crate) fn transfers(&self) -> usize {
         self.transfers
     }
 
-    /// Adds the block above the last, with what moved in it. A block that does not follow starts
-    /// the index anew.
-    pub fn push(&mut self, header: Header, transactions: Vec<TokenTransaction>) {
+    /// Adds the block above the last, with what moved in it as the endpoint `by` says. A block that
+    /// does not follow starts the index anew.
+    pub(crate) fn push(
+        &mut self,
+        header: Header,
+        transactions: Vec<TokenTransaction>,
+        by: Option<EndpointId>,
+    ) {
         let follows = self
             .blocks
             .back()
@@ -85,13 +105,14 @@ impl TransferIndex {
         }
         self.blocks.push_back(IndexedBlock {
             header,
+            by,
             transactions: hashes,
         });
         self.trim(header.timestamp_s);
     }
 
     /// Forgets the blocks from this height on: another branch has taken their place.
-    pub fn drop_from(&mut self, number: u64) {
+    pub(crate) fn drop_from(&mut self, number: u64) {
         while self
             .blocks
             .back()
@@ -104,14 +125,13 @@ impl TransferIndex {
     }
 
     /// Forgets everything.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = TransferIndex::default();
     }
 
-    fn at(&self, number: u64) -> Option<&Header> {
+    fn at(&self, number: u64) -> Option<&IndexedBlock> {
         let offset = number.checked_sub(self.first_number()?)?;
-        let block = self.blocks.get(usize::try_from(offset).ok()?)?;
-        Some(&block.header)
+        self.blocks.get(usize::try_from(offset).ok()?)
     }
 
     fn trim(&mut self, now_s: u64) {
@@ -186,7 +206,11 @@ mod tests {
     fn filled(blocks: u64, seconds_apart: u64) -> TransferIndex {
         let mut index = TransferIndex::default();
         for number in 0..blocks {
-            index.push(header(1, number, seconds_apart), vec![paid(number, 1)]);
+            index.push(
+                header(1, number, seconds_apart),
+                vec![paid(number, 1)],
+                Some(0),
+            );
         }
         index
     }
@@ -196,12 +220,12 @@ mod tests {
         let index = filled(3_000, 2);
         let newest = header(1, 2_999, 2);
         let oldest = index.at(index.first_number().unwrap()).unwrap();
-        assert_eq!(newest.timestamp_s - oldest.timestamp_s, SPAN_S);
+        assert_eq!(newest.timestamp_s - oldest.header.timestamp_s, SPAN_S);
         assert_eq!(index.blocks(), 2_251);
         assert_eq!(index.transfers(), 2_251);
         assert_eq!(index.get(&tx(748)), None);
-        let (block, transfers) = index.get(&tx(749)).unwrap();
-        assert_eq!((block.number, transfers.len()), (749, 1));
+        let entry = index.get(&tx(749)).unwrap();
+        assert_eq!((entry.block.number, entry.transfers.len()), (749, 1));
     }
 
     #[test]
@@ -215,10 +239,10 @@ mod tests {
     fn memory_is_bounded_by_transfers() {
         let mut index = TransferIndex::default();
         for number in 0..6 {
-            index.push(header(1, number, 2), vec![paid(number, 300_000)]);
+            index.push(header(1, number, 2), vec![paid(number, 300_000)], Some(0));
         }
         assert_eq!((index.blocks(), index.transfers()), (3, 900_000));
-        index.push(header(1, 6, 2), vec![paid(6, MOST_TRANSFERS + 1)]);
+        index.push(header(1, 6, 2), vec![paid(6, MOST_TRANSFERS + 1)], Some(0));
         assert_eq!(
             index.blocks(),
             1,
@@ -233,15 +257,15 @@ mod tests {
         assert!(index.get(&tx(298)).is_none() && index.get(&tx(297)).is_some());
         let mut replaced = header(2, 298, 2);
         replaced.parent = hash(1, 297);
-        index.push(replaced, vec![paid(299, 1), paid(298, 1)]);
-        assert_eq!(index.get(&tx(299)).unwrap().0, replaced.block());
+        index.push(replaced, vec![paid(299, 1), paid(298, 1)], Some(0));
+        assert_eq!(index.get(&tx(299)).unwrap().block, replaced.block());
         assert_eq!(index.transfers(), 300);
     }
 
     #[test]
     fn a_block_that_does_not_follow_starts_anew() {
         let mut index = filled(300, 2);
-        index.push(header(2, 900, 2), vec![paid(900, 1)]);
+        index.push(header(2, 900, 2), vec![paid(900, 1)], Some(0));
         assert_eq!((index.blocks(), index.transfers()), (1, 1));
     }
 }

@@ -19,7 +19,7 @@
 //! | [`checks`] | whether an endpoint serves the configured chain and token |
 //! | [`endpoint`] | one endpoint: its checks, its retries, how it behaves |
 //! | [`window`] | headers held by hash, reorgs, gaps |
-//! | [`index`] | what moved in the blocks of the last 75 minutes |
+//! | `index` | what moved in the blocks of the last 75 minutes |
 //! | [`block_store`] | both across a restart |
 //! | `watchlist`, `verdict` | what is asked and said of each transaction |
 //! | [`watcher`] | the task |
@@ -30,7 +30,7 @@ pub mod block_store;
 pub mod checks;
 pub mod endpoint;
 pub mod health;
-pub mod index;
+mod index;
 mod pace;
 mod placement;
 pub mod rpc;
@@ -44,7 +44,6 @@ pub use block_store::{BlockStore, BlockStoreError, MemoryBlockStore, TailBlock, 
 pub use checks::{CheckFailure, Misfit, verify_endpoint};
 pub use endpoint::Endpoint;
 pub use health::{EndpointHealth, EndpointState, NetworkHealth};
-pub use index::TransferIndex;
 pub use rpc::{EndpointError, RpcLimits, RpcSource};
 pub use source::{
     ChainSource, HeadTag, Header, Receipt, ReceiptAnswer, SourceError, TokenTransaction,

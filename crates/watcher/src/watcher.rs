@@ -210,7 +210,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             }
         }
         for block in blocks {
-            self.index.push(block.header, block.transactions);
+            self.index.push(block.header, block.transactions, None);
         }
     }
 

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use x811_protocol::evm::{BlockHash, TxHash};
 use x811_protocol::observation::{MinedTransaction, TransactionStatus};
 
-use crate::index::TransferIndex;
+use crate::index::{Entry, TransferIndex};
 use crate::source::Header;
 use crate::verdict::{EndpointId, Found, Verdict};
 use crate::window::Window;
@@ -84,12 +84,7 @@ impl Watchlist {
     }
 
     /// Watches exactly these from now on. New ones are answered from the index, where it has them.
-    pub(crate) fn watch(
-        &mut self,
-        watched: &BTreeSet<TxHash>,
-        index: &TransferIndex,
-        leader: EndpointId,
-    ) {
+    pub(crate) fn watch(&mut self, watched: &BTreeSet<TxHash>, index: &TransferIndex) {
         if self.standings.len() != watched.len()
             || self.standings.keys().any(|tx| !watched.contains(tx))
         {
@@ -101,7 +96,7 @@ impl Watchlist {
         for tx in watched {
             if !self.standings.contains_key(tx) {
                 self.set(*tx, Standing::Unasked);
-                self.find(*tx, index, leader);
+                self.find(*tx, index);
             }
         }
     }
@@ -111,24 +106,17 @@ impl Watchlist {
         &mut self,
         transactions: impl Iterator<Item = TxHash>,
         index: &TransferIndex,
-        leader: EndpointId,
     ) {
         for tx in transactions {
             if self.standings.contains_key(&tx) {
-                self.find(tx, index, leader);
+                self.find(tx, index);
             }
         }
     }
 
     /// Blocks were given up: what was found in them is to be found again. `is_restart` when nothing
     /// that was held is left.
-    pub(crate) fn reorganised(
-        &mut self,
-        window: &Window,
-        index: &TransferIndex,
-        leader: EndpointId,
-        is_restart: bool,
-    ) {
+    pub(crate) fn reorganised(&mut self, window: &Window, index: &TransferIndex, is_restart: bool) {
         for tx in self.found.clone() {
             let Some(Standing::Found(found)) = self.standings.get(&tx) else {
                 continue;
@@ -138,13 +126,18 @@ impl Watchlist {
             let stands = window.contains(block.number, &block.hash) || (is_below && !is_restart);
             if !stands {
                 self.set(tx, Standing::Unasked);
-                self.find(tx, index, leader);
+                self.find(tx, index);
             }
         }
     }
 
-    fn find(&mut self, tx: TxHash, index: &TransferIndex, leader: EndpointId) {
-        let Some((block, transfers)) = index.get(&tx) else {
+    fn find(&mut self, tx: TxHash, index: &TransferIndex) {
+        let Some(Entry {
+            block,
+            transfers,
+            by,
+        }) = index.get(&tx)
+        else {
             return;
         };
         if matches!(self.standings.get(&tx), Some(Standing::Found(known)) if known.block == block) {
@@ -154,7 +147,7 @@ impl Watchlist {
             block,
             succeeded: true,
             transfers: transfers.to_vec(),
-            by: BTreeSet::from([leader]),
+            by: BTreeSet::from_iter(by),
         };
         self.set(tx, Standing::Found(Box::new(found)));
     }

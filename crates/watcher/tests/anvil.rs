@@ -173,6 +173,11 @@ struct Rig {
 
 impl Rig {
     fn start(anvil: &Anvil) -> Rig {
+        Rig::through(anvil, &["anvil"])
+    }
+
+    /// The same through several endpoints, all of that Anvil.
+    fn through(anvil: &Anvil, labels: &[&str]) -> Rig {
         let network = WatchedNetwork {
             name: "base".to_owned(),
             chain_id: BASE,
@@ -181,11 +186,11 @@ impl Rig {
             poll_ms: 20,
             block_ms: 0,
         };
-        let endpoint = Endpoint {
+        let endpoints = labels.iter().map(|label| Endpoint {
             source: anvil.source(),
-            label: "anvil".to_owned(),
+            label: (*label).to_owned(),
             jitter_seed: 1,
-        };
+        });
         let (watched, receiver) = watch::channel::<Arc<BTreeSet<TxHash>>>(Arc::default());
         let (sender, observations) = mpsc::channel(16);
         let all = receiver.clone();
@@ -195,7 +200,7 @@ impl Rig {
             observations: sender,
         };
         let blocks = MemoryBlockStore::default();
-        let watcher = Watcher::new(vec![endpoint], network, blocks, channels);
+        let watcher = Watcher::new(endpoints.collect(), network, blocks, channels);
         tokio::spawn(watcher.run(std::future::pending()));
         Rig {
             observations,
@@ -335,6 +340,76 @@ async fn a_transfer_is_seen_confirmed_and_lost_in_a_reorg() {
         .await;
     rig.until_not_found(payment).await;
     assert_eq!(rig.until_deep(mint, 1).await, minted);
+}
+
+/// The realistic reorg: the signed transaction comes back in another block, at another place in it.
+#[tokio::test]
+async fn sw_23_the_same_transaction_in_another_block_has_the_same_ordinal() {
+    let anvil = Anvil::start();
+    let [payer, payee] = anvil.accounts().await;
+    anvil.deploy_token().await;
+    anvil.mint(payer, 1_000_000).await;
+    anvil.mine(20).await;
+    let mut rig = Rig::start(&anvil);
+    let payment = anvil.transfer(payer, payee, 29_725).await;
+    rig.watch(&[payment]);
+    let before = rig.until_deep(payment, 1).await;
+    let raw = anvil
+        .rpc("eth_getRawTransactionByHash", json!([payment]))
+        .await;
+    anvil.mine(3).await;
+    anvil.rpc("anvil_reorg", json!([4, [[raw, 2]]])).await;
+    let after = rig
+        .until_sweep(|sweep| match sweep.transactions.get(&payment)? {
+            TransactionStatus::Mined(mined) if mined.block != before.block => Some(mined.clone()),
+            TransactionStatus::Mined(_) | TransactionStatus::NotFound => None,
+        })
+        .await;
+    assert_eq!(after.transfers, before.transfers);
+    assert_eq!(after.block.number, before.block.number + 2);
+    anvil.mine(CONFIRMED_DEPTH).await;
+    assert_eq!(rig.until_deep(payment, CONFIRMED_DEPTH).await, after);
+}
+
+/// `anvil_rollback` announces nothing, and the new branch is as long as the old one.
+#[tokio::test]
+async fn sw_23_a_rollback_and_a_new_branch_of_the_same_length_are_noticed() {
+    let anvil = Anvil::start();
+    let [payer, payee] = anvil.accounts().await;
+    anvil.deploy_token().await;
+    anvil.mint(payer, 1_000_000).await;
+    anvil.mine(20).await;
+    let mut rig = Rig::start(&anvil);
+    let payment = anvil.transfer(payer, payee, 29_725).await;
+    rig.watch(&[payment]);
+    rig.until_deep(payment, 1).await;
+    anvil.rpc("anvil_rollback", json!([1])).await;
+    anvil.rpc("evm_increaseTime", json!([7])).await;
+    anvil.mine(1).await;
+    rig.until_not_found(payment).await;
+}
+
+#[tokio::test]
+async fn sw_26_two_endpoints_confirm_and_are_named() {
+    let anvil = Anvil::start();
+    let [payer, payee] = anvil.accounts().await;
+    anvil.deploy_token().await;
+    anvil.mint(payer, 1_000_000).await;
+    anvil.mine(20).await;
+    let mut rig = Rig::through(&anvil, &["one", "two"]);
+    // More than one batch of receipts, most of them of nothing.
+    let mut hashes: Vec<TxHash> = (0..120).map(|n| TxHash::from_bytes([n; 32])).collect();
+    let payment = anvil.transfer(payer, payee, 29_725).await;
+    let overdraft = anvil.transfer(payer, payee, 5_000_000).await;
+    hashes.extend([payment, overdraft]);
+    rig.watch(&hashes);
+    anvil.mine(CONFIRMED_DEPTH).await;
+    rig.until_deep(payment, CONFIRMED_DEPTH).await;
+    let failed = rig.until_deep(overdraft, CONFIRMED_DEPTH).await;
+    assert!(!failed.succeeded);
+    rig.until_not_found(TxHash::from_bytes([119; 32])).await;
+    let endpoints = rig.until_sweep(|sweep| Some(sweep.endpoints.clone())).await;
+    assert_eq!(endpoints, ["one", "two"]);
 }
 
 #[tokio::test]

@@ -165,16 +165,17 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         }
         self.index.drop_from(replace_from);
         for block in &added {
-            self.index.push(block.header, block.transactions.clone());
+            self.index
+                .push(block.header, block.transactions.clone(), Some(leader));
         }
         self.window.accept(splice);
         if is_reorg {
             self.watchlist
-                .reorganised(&self.window, &self.index, leader, is_restart);
+                .reorganised(&self.window, &self.index, is_restart);
         }
         let moved = added.iter().flat_map(|block| &block.transactions);
         self.watchlist
-            .mined(moved.map(|tx| tx.tx_hash), &self.index, leader);
+            .mined(moved.map(|tx| tx.tx_hash), &self.index);
         let change = TailChange {
             keep_from: self.index.first_number().unwrap_or(replace_from),
             replace_from,

@@ -67,7 +67,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         if Arc::ptr_eq(&watched, &self.watched) {
             return;
         }
-        self.watchlist.watch(&watched, &self.index, self.leader);
+        self.watchlist.watch(&watched, &self.index);
         self.contradicted.retain(|(tx, _)| watched.contains(tx));
         self.watched = watched;
     }
@@ -246,7 +246,8 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
     }
 
     /// Takes in what other endpoints say of what was found. One that has passed the block and does
-    /// not have it contradicts as much as one that says something else.
+    /// not have it contradicts as much as one that says something else; after the latter, all are
+    /// asked anew.
     fn corroborate(
         &mut self,
         tx: TxHash,
@@ -259,18 +260,27 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
                 continue;
             };
             let witness = self.witness(endpoint, tx, Some(answer), tip, canonical);
-            let agrees = match &witness.testimony {
-                Testimony::Held(said) => Some(said.agrees_with(found)),
-                Testimony::Missing => (!witness.lags).then_some(false),
-                Testimony::Elsewhere => Some(false),
-                Testimony::Above | Testimony::Silent => None,
-            };
-            match agrees {
-                Some(true) => self.watchlist.confirmed_by(tx, endpoint),
-                Some(false) => self.contradicts(tx, endpoint),
-                None => {}
+            match &witness.testimony {
+                Testimony::Held(said) if said.agrees_with(found) => {
+                    self.watchlist.confirmed_by(tx, endpoint);
+                }
+                Testimony::Held(_) => {
+                    let contradiction = found.by.iter().copied().chain([endpoint]).collect();
+                    self.unsettle(tx, contradiction, tip);
+                }
+                Testimony::Missing if witness.lags => {}
+                Testimony::Missing | Testimony::Elsewhere => self.contradicts(tx, endpoint),
+                Testimony::Above | Testimony::Silent => {}
             }
         }
+    }
+
+    fn unsettle(&mut self, tx: TxHash, contradiction: BTreeSet<EndpointId>, tip: &Header) {
+        for endpoint in &contradiction {
+            self.contradicts(tx, *endpoint);
+        }
+        let verdict = Verdict::Unsettled { contradiction };
+        self.watchlist.judged(tx, verdict, tip);
     }
 
     fn contradicts(&mut self, tx: TxHash, endpoint: EndpointId) {

@@ -1,6 +1,7 @@
 //! The watcher on scripted endpoints: what settlement-watcher.md demands of it, rule by rule.
 
 mod endpoints;
+mod random;
 mod rules;
 mod scripted;
 mod tail;
