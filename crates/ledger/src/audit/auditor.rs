@@ -268,7 +268,7 @@ impl Auditor {
         let registered = signature::key_is_registered(self.world(), event);
         let again = self.decide_again(whole, last_at, at);
         let payment = self.payment(whole);
-        let applied = self.replay.apply(record, event);
+        let applied = self.replay.apply(whole.stream.as_ref(), record, event);
         let (replay, findings) = (&self.replay, &mut self.findings);
         signature::key_is_the_senders(spot, registered, ledger, replay, event, findings);
         body::proofs(spot, event, ledger, findings);

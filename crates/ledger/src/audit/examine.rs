@@ -99,7 +99,7 @@ impl Examined {
                 };
             }
         };
-        let content = match Event::from_json(record.event_json()) {
+        let content = match event(&record) {
             Err(error) => Content::NoEvent(record, error.to_string()),
             Ok(event) => {
                 let spot = Spot::of(&record, line);
@@ -128,6 +128,11 @@ impl Examined {
             content,
         }
     }
+}
+
+/// The event of a record; an error tells of the value, not of the place in the text.
+fn event(record: &Record) -> Result<Event, serde_json::Error> {
+    Event::from_json(record.event_json()).or_else(|_| Event::from_value(&record.event()))
 }
 
 impl Whole {

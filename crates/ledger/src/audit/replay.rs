@@ -69,11 +69,16 @@ impl Replay {
 
     /// Applies a record that was admitted just now. When the rules do not allow it, its stream
     /// ends here.
-    pub(super) fn apply(&mut self, record: &Record, event: &Event) -> Result<Touched, Fault> {
-        let applied = match self.renumbered(record) {
-            Ok(record) => self.world.apply(&record, event),
-            Err(fault) => Err(fault),
-        };
+    pub(super) fn apply(
+        &mut self,
+        stream: Option<&Stream>,
+        record: &Record,
+        event: &Event,
+    ) -> Result<Touched, Fault> {
+        let applied = self.renumbered(record).and_then(|record| match stream {
+            Some(stream) => self.world.apply_in(stream, &record, event),
+            None => self.world.apply(&record, event),
+        });
         if applied.is_err() {
             self.give_up(record);
         }

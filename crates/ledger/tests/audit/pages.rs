@@ -95,6 +95,27 @@ async fn promise_4_a_report_depends_on_neither_page_size_nor_threads() {
     }
 }
 
+/// What is wrong with an event is told of its members, wherever its text stands.
+#[tokio::test]
+async fn an_unreadable_event_is_told_without_its_column() {
+    let ledgerbox = settled_and_disputed().await;
+    let mut parts = Parts::of(&exported(&ledgerbox).await);
+    let last = parts.records.len() - 1;
+    *parts.records[last].member("/type") = json!("nobody_knows");
+    let report = one_by_one(&parts.rehashed());
+    let finding = &report.findings[0];
+    assert_eq!(
+        (finding.position, finding.field.as_str()),
+        (last as u64, "event")
+    );
+    assert!(
+        finding.sentence.contains("`nobody_knows`"),
+        "{}",
+        finding.sentence
+    );
+    assert!(!finding.sentence.contains("column"), "{}", finding.sentence);
+}
+
 /// `record` as it would follow the world, if the rules allowed it.
 fn sealed_behind(world: &World, record: &Record) -> Record {
     let stream = record.stream().parse().unwrap();
