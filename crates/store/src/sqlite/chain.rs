@@ -14,6 +14,9 @@ use super::turn::{Turn, Writer};
 
 static MIGRATOR: Migrator = sqlx::migrate!("../../migrations/sqlite/chain");
 
+/// What a block adds to the write-ahead log besides its transfers, about.
+const BLOCK_BYTES: u64 = 8_192;
+
 /// Rows of one statement, within SQLite's limit of 32,766 variables.
 const ROWS: usize = 1_000;
 
@@ -108,8 +111,9 @@ impl SqliteChain {
         added: &[ChainBlock],
     ) -> Result<(), StoreError> {
         let mut turn = self.writer.begin().await?;
+        let moved_bytes: usize = added.iter().map(|block| block.moved.len()).sum();
         match write(&mut turn, network, keep, added).await {
-            Ok(()) => turn.commit().await,
+            Ok(()) => turn.commit(moved_bytes as u64 + BLOCK_BYTES).await,
             Err(error) => {
                 turn.roll_back().await;
                 Err(error)

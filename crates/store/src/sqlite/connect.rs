@@ -48,8 +48,8 @@ impl Database {
             .synchronous(synchronous)
             // A WAL that grew under a long read shrinks again, to 64 MiB.
             .pragma("journal_size_limit", "67108864")
-            // 32 MiB of WAL before it is moved: pages that change in every commit are moved once.
-            .pragma("wal_autocheckpoint", "8192")
+            // It is moved beside the commits; should that fail, by a commit, at 64 MiB.
+            .pragma("wal_autocheckpoint", "16384")
             .pragma("temp_store", "MEMORY")
             // 16 MiB of pages: the inner nodes of the indexes on random keys.
             .pragma("cache_size", "-16384");

@@ -118,7 +118,7 @@ impl SqliteLog {
                 return Err(error);
             }
         };
-        turn.commit()
+        turn.commit(written_bytes(commit))
             .await
             .map_err(|error| AppendError::OutcomeUnknown {
                 expected_size: commit.expected_size,
@@ -181,6 +181,13 @@ impl EventLog for SqliteLog {
             Err(_) => Ok(*self.size.borrow()),
         }
     }
+}
+
+/// About how long `commit` makes the write-ahead log: pages are not full, and indexes are written too.
+fn written_bytes(commit: &Commit) -> u64 {
+    let leaves: usize = commit.records.iter().map(|r| r.bytes().len()).sum();
+    let bodies: usize = commit.bodies.iter().map(|body| body.bytes.len()).sum();
+    2 * (leaves + bodies) as u64
 }
 
 /// The head, from the last record.

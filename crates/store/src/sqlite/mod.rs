@@ -12,6 +12,7 @@ mod log;
 mod read_model;
 mod store;
 mod turn;
+mod wal;
 
 pub use chain::{ChainBlock, SqliteChain};
 pub use error::{OpenError, StoreError, UniqueKey};

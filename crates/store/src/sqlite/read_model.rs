@@ -25,6 +25,9 @@ use super::turn::Writer;
 
 static MIGRATOR: Migrator = sqlx::migrate!("../../migrations/sqlite/read");
 
+/// What a changed row adds to the write-ahead log, about.
+const ROW_BYTES: u64 = 1_024;
+
 /// Most rows in one answer, whatever limit is asked for.
 const MAX_ROWS: usize = 10_000;
 
@@ -151,13 +154,14 @@ impl ReadModel for SqliteReadModel {
         changes: Vec<RowChange>,
     ) -> Result<(), AppendError> {
         let writer = self.writer.as_ref().ok_or(StoreError::ReadOnly)?;
+        let about_bytes = ROW_BYTES * changes.len() as u64;
         let batch = Batch::sort(changes);
         let mut turn = writer.begin().await?;
         if let Err(error) = batch.write(turn.connection(), old_size, new_size).await {
             turn.roll_back().await;
             return Err(error.into());
         }
-        turn.commit()
+        turn.commit(about_bytes)
             .await
             .map_err(|error| AppendError::OutcomeUnknown {
                 expected_size: old_size,

@@ -156,6 +156,7 @@ impl SqliteStore {
             turn.roll_back().await;
             return Err(StoreError::from(error).into());
         }
-        Ok(turn.commit().await?)
+        // A page or two.
+        Ok(turn.commit(8_192).await?)
     }
 }

@@ -6,6 +6,7 @@ use x811_eventlog::AppendError;
 
 use super::connect::{self, Database};
 use super::error::StoreError;
+use super::wal::Wal;
 
 /// The writer of a database.
 #[derive(Debug)]
@@ -14,11 +15,13 @@ pub(super) struct Writer {
     /// Empty while a turn has the connection, and after a turn that did not end in order: such a
     /// connection may be in any state, so it is closed, which rolls back, and replaced.
     connection: Mutex<Option<SqliteConnection>>,
+    wal: Wal,
 }
 
 impl Writer {
     pub(super) fn new(database: Database, connection: SqliteConnection) -> Self {
         Self {
+            wal: Wal::new(database.clone()),
             database,
             connection: Mutex::new(Some(connection)),
         }
@@ -31,12 +34,18 @@ impl Writer {
             Some(connection) => connection,
             None => self.database.writer().await?,
         };
+        self.wal.move_rest(&mut connection).await;
         execute(&mut connection, "BEGIN IMMEDIATE").await?;
-        Ok(Turn { slot, connection })
+        Ok(Turn {
+            slot,
+            connection,
+            wal: &self.wal,
+        })
     }
 
     /// Waits for the turn before, then closes the connection.
     pub(super) async fn close(&self) {
+        self.wal.rest().await;
         if let Some(connection) = self.connection.lock().await.take() {
             connect::close(connection).await;
         }
@@ -48,6 +57,7 @@ impl Writer {
 pub(super) struct Turn<'a> {
     slot: MutexGuard<'a, Option<SqliteConnection>>,
     connection: SqliteConnection,
+    wal: &'a Wal,
 }
 
 impl Turn<'_> {
@@ -71,10 +81,12 @@ impl Turn<'_> {
         })
     }
 
-    /// Makes everything durable. After an error it is unknown whether it is.
-    pub(super) async fn commit(mut self) -> Result<(), StoreError> {
+    /// Makes everything durable, which was about that much. After an error it is unknown whether it
+    /// is.
+    pub(super) async fn commit(mut self, bytes: u64) -> Result<(), StoreError> {
         execute(&mut self.connection, "COMMIT").await?;
         *self.slot = Some(self.connection);
+        self.wal.wrote(bytes);
         Ok(())
     }
 

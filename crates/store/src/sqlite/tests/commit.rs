@@ -296,7 +296,7 @@ async fn limit_pages(store: &SqliteStore, pragma: &'static str) {
         .execute(turn.connection())
         .await
         .unwrap();
-    turn.commit().await.unwrap();
+    turn.commit(0).await.unwrap();
 }
 
 /// When COMMIT itself fails, nobody may be answered before the log has been read again. The store

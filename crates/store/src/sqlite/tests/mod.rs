@@ -6,3 +6,4 @@ mod log;
 mod read_model;
 mod read_only;
 mod sample;
+mod wal;
