@@ -138,6 +138,16 @@ impl Anvil {
             .expect("anvil mines");
     }
 
+    /// Replaces the last `depth` blocks by as many empty ones.
+    pub async fn reorg(&self, depth: u64) {
+        let nothing_again: [(Bytes, u64); 0] = [];
+        let params = (depth, nothing_again.as_slice());
+        self.provider
+            .raw_request::<_, ()>("anvil_reorg".into(), params)
+            .await
+            .expect("anvil reorganises");
+    }
+
     /// Places the checked-in runtime code of `TestUsdc` at `token`.
     pub async fn deploy_usdc(&self, token: Address) {
         let runtime = include_str!("../../contracts/artifacts/TestUsdc.runtime.bin");

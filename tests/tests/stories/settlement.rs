@@ -36,6 +36,42 @@ async fn ae_017_a_real_transfer_completes_the_interaction() {
     assert_eq!(report["facts"]["proven"].as_u64(), Some(envelopes));
 }
 
+/// Both endpoints are the same chain; the evidence names whoever said so.
+#[tokio::test]
+async fn rule_26_two_endpoints_that_agree_are_named_in_the_evidence() {
+    let stage = Stage::set(&["--second-rpc-url", "{rpc}"]).await;
+    let bert = stage.cast().await;
+    let interaction = stage.deliver(&bert);
+    let _ = stage.pay(&interaction);
+    let paid = stage.until_decided(&interaction).await;
+    assert_eq!(paid.code, Some(0), "{paid:?}");
+    let history = stage.x811("bert", &["history", &interaction]).ok();
+    assert!(history.stdout.contains("rpc-2"), "{history:?}");
+    let status = stage.x811("", &["status"]).ok().json();
+    let endpoints = status["networks"][0]["endpoints"].as_array().unwrap();
+    assert_eq!(endpoints.len(), 2, "{status}");
+    for endpoint in endpoints {
+        assert_eq!(endpoint["state"], "good", "{status}");
+        assert_eq!(endpoint["disagreements"], 0, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn sw_23_a_reorg_while_the_ledger_is_down_is_noticed_at_its_start() {
+    let mut stage = Stage::set(&["--confirmed-depth", "40"]).await;
+    let bert = stage.cast().await;
+    let interaction = stage.deliver(&bert);
+    stage.anvil.mine(12).await;
+    let _ = stage.pay(&interaction);
+    stage.until_recorded(&interaction, "\"seen\"").await;
+    stage.kill();
+    stage.anvil.reorg(8).await;
+    stage.start();
+    stage.until_recorded(&interaction, "\"unseen\"").await;
+    let endpoint = &stage.x811("", &["status"]).ok().json()["networks"][0]["endpoints"][0];
+    assert_eq!(endpoint["state"], "good", "{endpoint}");
+}
+
 #[tokio::test]
 async fn ae_105_a_payment_that_never_comes_ends_in_dispute() {
     let stage = Stage::set(&SHORT).await;

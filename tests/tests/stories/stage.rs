@@ -23,7 +23,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// A chain with a block a second, and a ledger on it.
+    /// A chain with a block a second, and a ledger on it; `{rpc}` in an option is its endpoint.
     pub(crate) async fn set(options: &[&str]) -> Stage {
         let anvil = Anvil::start(LOCAL_CHAIN_ID, Some(1));
         anvil.deploy_usdc(BASE_USDC).await;
@@ -35,7 +35,12 @@ impl Stage {
             "--token".to_owned(),
             BASE_USDC.to_string(),
         ];
-        all.extend(options.iter().map(|option| (*option).to_owned()));
+        let rpc_url = anvil.rpc_url();
+        all.extend(
+            options
+                .iter()
+                .map(|option| option.replace("{rpc}", &rpc_url)),
+        );
         let mut stage = Stage {
             anvil,
             folder: TempDir::new().unwrap(),
@@ -147,6 +152,18 @@ impl Stage {
             self.anvil.next_block().await;
         }
         panic!("nothing was decided within 240 blocks");
+    }
+
+    /// Waits until the interaction's history says `word`.
+    pub(crate) async fn until_recorded(&self, interaction: &str, word: &str) {
+        for _ in 0..60 {
+            let history = self.x811("bert", &["history", interaction]).ok();
+            if history.stdout.contains(word) {
+                return;
+            }
+            self.anvil.next_block().await;
+        }
+        panic!("{word} was not recorded within 60 blocks");
     }
 
     /// The audit of the data directory, which must be clean.

@@ -42,6 +42,14 @@ async fn figures_follow_what_happened() {
         "x811_commit_failures_total 0.0",
         "x811_http_requests_total{method=\"POST\",route=\"/api/v1/messages\",status=\"202\"} 3",
         "x811_http_requests_total{method=\"GET\",route=\"(unknown)\",status=\"404\"} 1",
+        "x811_endpoint_state{network=\"local\",endpoint=\"rpc\",state=\"good\"} 0.0",
+        "x811_endpoint_leads{network=\"local\",endpoint=\"rpc\"} ",
+        "x811_endpoint_calls_total{network=\"local\",endpoint=\"rpc\"} ",
+        "x811_endpoint_failures_total{network=\"local\",endpoint=\"rpc\"} ",
+        "x811_endpoint_disagreements_total{network=\"local\",endpoint=\"rpc\"} 0.0",
+        "x811_watcher_indexed_blocks{network=\"local\"} 0.0",
+        "x811_watcher_unsettled_transactions{network=\"local\"} 0.0",
+        "x811_watcher_reorgs_total{network=\"local\"} 0.0",
         "x811_queue_capacity ",
         "x811_data_free_bytes ",
         "x811_rows_lag_records ",
@@ -55,6 +63,12 @@ async fn figures_follow_what_happened() {
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
+    let ready = world.get("/ready").await.json();
+    let endpoint = &ready["networks"][0]["endpoints"][0];
+    assert_eq!(
+        (&endpoint["label"], &endpoint["disagreements"]),
+        (&"rpc".into(), &0.into())
+    );
     assert!(!text.contains("Ada") && !text.contains("secret-path"));
     assert!(!text.contains(&initiator.uuid()));
 }

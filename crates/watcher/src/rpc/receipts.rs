@@ -126,3 +126,6 @@ fn malformed(method: &'static str, detail: &'static str) -> SourceError {
         detail: detail.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

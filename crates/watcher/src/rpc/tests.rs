@@ -126,6 +126,51 @@ fn rule_13_values_beyond_a_record_are_held_at_its_maximum() {
     }
 }
 
+/// The logs of a block as `eth_getLogs` gives them: by transaction, each with ordinals of its own.
+#[test]
+fn rule_13_the_logs_of_a_block_are_put_together_by_transaction() {
+    let block = BlockHash::from_bytes([0xb1; 32]);
+    let of = |tx: &str, index: u64, address: &str, micro_usdc: &str| {
+        let mut log = log(index, address, &transfer_topics(1, 2), &word(micro_usdc));
+        log["transactionHash"] = json!(word(tx));
+        log["blockHash"] = json!(block);
+        // What is said of removal is not believed either way.
+        log["removed"] = json!(index.is_multiple_of(2));
+        log
+    };
+    let logs = [
+        of("7b", 9, USDC, "4"),
+        of("7a", 5, USDC, "2"),
+        of("7a", 4, USDC, "1"),
+        of("7a", 6, OTHER_TOKEN, "9"),
+        of("7b", 8, USDC, "3"),
+    ];
+    let read = |logs: &[Value]| {
+        let logs = serde_json::from_value(json!(logs)).unwrap();
+        by_transaction(logs, usdc(), block)
+    };
+    let moved = read(&logs).unwrap();
+    let amounts = moved.iter().map(|moved| {
+        let amounts = moved.transfers.iter();
+        let amounts: Vec<(u64, u64)> = amounts
+            .map(|transfer| (transfer.ordinal, transfer.amount.as_micro_usdc()))
+            .collect();
+        (moved.tx_hash.to_string(), amounts)
+    });
+    assert_eq!(
+        amounts.collect::<Vec<_>>(),
+        [
+            (word("7a"), vec![(0, 1), (1, 2)]),
+            (word("7b"), vec![(0, 3), (1, 4)]),
+        ]
+    );
+    let mut stray = logs.to_vec();
+    stray[1]["blockHash"] = json!(word("b2"));
+    assert!(read(&stray).is_err(), "an answer to another question");
+    stray[1]["blockHash"] = Value::Null;
+    assert!(read(&stray).is_err());
+}
+
 #[test]
 fn rule_12_status_zero_is_a_failure_and_nothing_else_is_guessed() {
     let with_status = |status: &str| {

@@ -5,6 +5,11 @@
 //! nothing false is ever reported at confirmed depth, and once it is quiet what is known is exactly
 //! what the chain says: so every transfer that was taken back had its report.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "there is a watcher whenever a step is taken"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;

@@ -1,0 +1,164 @@
+//! Batches as providers limit and cut them, and nodes behind one address that differ.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+use crate::rpc::RpcLimits;
+use crate::source::ChainSource as _;
+
+const TOKEN: EvmAddress = EvmAddress::from_bytes([0x83; 20]);
+const HEAD: BlockHash = BlockHash::from_bytes([0xb1; 32]);
+
+/// What an endpoint makes of a request: the answer's status and body.
+type Rule = fn(&Value) -> (u16, Value);
+
+/// An endpoint that answers by `rule`, and the sizes of the batches it was asked (0 for a request
+/// without a batch).
+async fn endpoint(rule: Rule) -> (RpcSource, Arc<Mutex<Vec<usize>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let sizes = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&sizes);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let request = request(&mut stream).await;
+            let size = request.as_array().map_or(0, Vec::len);
+            seen.lock().unwrap().push(size);
+            let (status, body) = rule(&request);
+            let body = body.to_string();
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+            );
+            let _written = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    let limits = RpcLimits::default();
+    (RpcSource::new(&url, limits).unwrap(), sizes)
+}
+
+async fn request(stream: &mut TcpStream) -> Value {
+    let mut bytes = Vec::new();
+    loop {
+        let mut part = vec![0; 65_536];
+        let length = stream.read(&mut part).await.unwrap();
+        bytes.extend_from_slice(&part[..length]);
+        let text = String::from_utf8_lossy(&bytes);
+        if let Some((_, body)) = text.split_once("\r\n\r\n")
+            && let Ok(request) = serde_json::from_str(body)
+        {
+            return request;
+        }
+    }
+}
+
+/// Answers all of a request, each call by `call`.
+fn all(request: &Value, call: fn(&Value) -> Value) -> Value {
+    let answered = |asked: &Value| {
+        let mut answer = call(asked);
+        answer["jsonrpc"] = json!("2.0");
+        answer["id"] = asked["id"].clone();
+        answer
+    };
+    match request.as_array() {
+        Some(batch) => batch.iter().map(answered).collect(),
+        None => answered(request),
+    }
+}
+
+/// A node that has the head and no receipt.
+fn nothing(call: &Value) -> Value {
+    if call["method"] == BLOCK {
+        let zero = format!("0x{}", "00".repeat(32));
+        return json!({ "result": {
+            "number": "0x10", "hash": HEAD, "parentHash": zero, "timestamp": "0x1",
+        } });
+    }
+    json!({ "result": null })
+}
+
+fn hashes(count: u8) -> Vec<TxHash> {
+    (0..count).map(|n| TxHash::from_bytes([n; 32])).collect()
+}
+
+#[tokio::test]
+async fn sw_design_fifty_receipts_are_one_request_with_the_block_they_are_as_of() {
+    let (source, sizes) = endpoint(|request| (200, all(request, nothing))).await;
+    let answers = source.receipts(&hashes(120), TOKEN, HEAD).await.unwrap();
+    assert_eq!(answers, vec![ReceiptAnswer::NotFound; 120]);
+    let mut sizes = sizes.lock().unwrap().clone();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [21, 51, 51]);
+}
+
+#[tokio::test]
+async fn sw_27_a_node_that_does_not_know_the_block_says_nothing_about_receipts() {
+    let (source, _) = endpoint(|request| (200, all(request, |_| json!({ "result": null })))).await;
+    for count in [1, 2, 60] {
+        let answers = source.receipts(&hashes(count), TOKEN, HEAD).await;
+        assert_eq!(answers, Err(SourceError::Behind { method: BLOCK }));
+    }
+}
+
+#[tokio::test]
+async fn sw_pitfalls_a_batch_that_is_too_long_is_halved() {
+    let (source, sizes) = endpoint(|request| {
+        let too_long = request.as_array().is_some_and(|batch| batch.len() > 11);
+        match too_long {
+            true => (413, json!({})),
+            false => (200, all(request, nothing)),
+        }
+    })
+    .await;
+    let answers = source.receipts(&hashes(40), TOKEN, HEAD).await.unwrap();
+    assert_eq!(answers.len(), 40);
+    let sizes = sizes.lock().unwrap().clone();
+    assert_eq!(sizes, [41, 21, 11, 11, 21, 11, 11]);
+}
+
+#[tokio::test]
+async fn sw_pitfalls_an_endpoint_without_batches_is_asked_one_by_one() {
+    let (source, sizes) = endpoint(|request| match request.as_array() {
+        Some(_) => {
+            let error = json!({ "code": -32_600, "message": "no batches here" });
+            (200, json!({ "jsonrpc": "2.0", "id": null, "error": error }))
+        }
+        None => (200, all(request, nothing)),
+    })
+    .await;
+    let answers = source.receipts(&hashes(3), TOKEN, HEAD).await.unwrap();
+    assert_eq!(answers.len(), 3);
+    let alone = sizes
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|size| **size == 0)
+        .count();
+    assert_eq!(alone, 6, "the block and the receipt, three times");
+}
+
+/// One bad member of a batch must not hide the good ones (settlement-watcher.md section 5).
+#[tokio::test]
+async fn sw_pitfalls_one_member_that_fails_is_found_and_named() {
+    let (source, _) = endpoint(|request| {
+        let call = |call: &Value| {
+            let bad = TxHash::from_bytes([2; 32]).to_string();
+            if call["params"][0] == json!(bad) {
+                return json!({ "error": { "code": -32_005, "message": "slow down" } });
+            }
+            nothing(call)
+        };
+        (200, all(request, call))
+    })
+    .await;
+    let failure = source.receipts(&hashes(4), TOKEN, HEAD).await.unwrap_err();
+    assert!(matches!(
+        failure,
+        SourceError::Refused { code: -32_005, .. }
+    ));
+    assert!(source.receipts(&hashes(2), TOKEN, HEAD).await.is_ok());
+}
