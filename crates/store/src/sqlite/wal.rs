@@ -70,13 +70,11 @@ impl Wal {
 
     /// Waits until nothing is being moved.
     pub(super) async fn rest(&self) {
-        let moving = self
-            .moving
-            .lock()
-            .map(|mut moving| std::mem::take(&mut *moving));
-        if let Ok(mut moving) = moving {
-            while moving.join_next().await.is_some() {}
-        }
+        // Not held across the wait: its guard cannot go from thread to thread.
+        let taken = self.moving.lock().ok();
+        let taken = taken.map(|mut moving| std::mem::take(&mut *moving));
+        let mut moving = taken.unwrap_or_default();
+        while moving.join_next().await.is_some() {}
     }
 }
 
