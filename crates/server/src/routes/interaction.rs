@@ -46,8 +46,10 @@ pub(super) async fn handle<C: Clock>(
     Named(id): Named<InteractionId>,
     Asked(question): Asked<Question>,
 ) -> Result<Json<Value>, ReadRefusal> {
-    if let Some(position) = question.min_position {
-        app.rows_reflect(position.0).await?;
+    match question.min_position {
+        Some(position) => app.rows_reflect(position.0).await?,
+        // As new as can be had: rows that do not come are no reason to show nothing.
+        None => drop(app.rows_current().await),
     }
     let row = app.ledger.read_model().interaction(id).await?;
     let row = row.filter(|row| reader.may_read(&[row.initiator, row.provider]));
