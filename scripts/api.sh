@@ -41,7 +41,8 @@ fi
 
 work="$(mktemp -d)"
 cleanup() {
-  [ -z "${server:-}" ] || kill "$server" 2>/dev/null || true
+  # It still writes while it ends.
+  [ -z "${server:-}" ] || { kill "$server" 2>/dev/null || true; wait "$server" || true; }
   rm -rf "$work"
 }
 trap cleanup EXIT
