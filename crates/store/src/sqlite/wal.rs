@@ -51,7 +51,7 @@ impl Wal {
         self.written_bytes.store(0, Ordering::Relaxed);
         let (database, rest_is_due) = (self.database.clone(), self.rest_is_due.clone());
         moving.spawn(async move {
-            // A connection that cannot be had: SQLite moves the log once it is twice as long.
+            // Without a connection SQLite moves the log itself, once it is four times as long.
             let Ok(mut connection) = database.writer().await else {
                 return;
             };
