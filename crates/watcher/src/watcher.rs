@@ -6,6 +6,8 @@
 //! cannot answer, and one [`Sweep`] of all that can be said, as of that head. Whatever fails,
 //! nothing advances, and it is tried again later. What a look costs does not depend on how many
 //! transactions are watched.
+//!
+//! [`Sweep`]: x811_protocol::observation::Sweep
 
 mod follow;
 mod settle;
