@@ -9,12 +9,13 @@
 //! | [`json`], [`canonical`], [`digest`] | strict reading, RFC 8785 writing, SHA-256 |
 //! | [`did`], [`id`], [`key`], [`signature`], [`time`], [`money`], [`evm`] | the small words |
 //! | [`code`], [`refusal`] | every way to say no |
-//! | [`document`], [`wallet`] | who an agent is and which accounts are its own |
+//! | [`document`], [`wallet`], [`authorization`] | who an agent is, which accounts are its own, what a transfer is for |
 //! | [`signed_read`] | who asks to read: HTTP message signatures (RFC 9421) |
 //! | [`envelope`], [`payload`], [`facts`] | from bytes to what the machines decide on |
 //! | [`event`], [`parameters`], [`observation`] | what the log records and what it was decided on |
 //! | [`kernel`], [`interaction`] | the machines |
 
+pub mod authorization;
 pub mod canonical;
 pub mod code;
 pub mod did;

@@ -3,6 +3,7 @@
 //!
 //! Source: ledger-contract.md section 5, settlement-watcher.md sections 2 and 6.
 
+use crate::digest::Digest;
 use crate::evm::{BlockHash, EvmAddress, TxHash};
 use crate::money::MicroUsdc;
 use serde::{Deserialize, Serialize};
@@ -79,6 +80,11 @@ pub struct MinedTransaction {
     pub succeeded: bool,
     /// All Transfer logs of the configured token, in order of ordinal, zero values included.
     pub transfers: Vec<Transfer>,
+    /// By ordinal, the nonce of the EIP-3009 authorization that the transfer was made under: the
+    /// token's `AuthorizationUsed` log of the same payer, right before it.
+    pub authorizations: BTreeMap<u64, Digest>,
+    /// Configured labels of the endpoints that agree on all of this; never URLs.
+    pub endpoints: Vec<String>,
 }
 
 /// One look at a network: a head and every watched transaction as of it.

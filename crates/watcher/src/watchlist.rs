@@ -240,11 +240,12 @@ impl Watchlist {
     }
 
     /// What is to be said at `head`: everything that can be, or only what changed since the last
-    /// time. And the endpoints it rests on.
+    /// time. And the endpoints it rests on, which `labels` name.
     pub(crate) fn sweep(
         &mut self,
         head: &Header,
         is_whole: bool,
+        labels: &[String],
     ) -> (BTreeMap<TxHash, TransactionStatus>, BTreeSet<EndpointId>) {
         let mut by = BTreeSet::new();
         let mut said = BTreeMap::new();
@@ -254,7 +255,7 @@ impl Watchlist {
             match self.standings.get(tx) {
                 Some(Standing::Found(found)) if self.counts(found, head) => {
                     by.extend(&found.by);
-                    said.insert(*tx, mined(found));
+                    said.insert(*tx, mined(found, labels));
                 }
                 Some(Standing::Absent { as_of }) if *as_of == head.hash => {
                     said.insert(*tx, TransactionStatus::NotFound);
@@ -282,10 +283,13 @@ impl Watchlist {
     }
 }
 
-fn mined(found: &Found) -> TransactionStatus {
+fn mined(found: &Found, labels: &[String]) -> TransactionStatus {
+    let endpoints = found.by.iter().filter_map(|id| labels.get(*id));
     TransactionStatus::Mined(MinedTransaction {
         block: found.block,
         succeeded: found.succeeded,
         transfers: found.transfers.clone(),
+        authorizations: BTreeMap::new(),
+        endpoints: endpoints.cloned().collect(),
     })
 }

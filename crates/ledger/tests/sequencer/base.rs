@@ -80,6 +80,8 @@ impl Base {
             block: Base::block(block),
             succeeded,
             transfers,
+            authorizations: BTreeMap::new(),
+            endpoints: vec!["one".to_owned(), "two".to_owned()],
         };
         self.mined.insert(hash, mined);
     }

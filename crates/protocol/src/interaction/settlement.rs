@@ -343,7 +343,7 @@ impl View<'_> {
             block: mined.block,
             depth: self.sweep.depth_of(&mined.block),
             level: self.level(mined),
-            endpoints: self.sweep.endpoints.clone(),
+            endpoints: mined.endpoints.clone(),
             transfers: self.quoted(declared, mined, chosen),
             transfer_count: mined.transfers.len() as u64,
             authorization_nonce: None,

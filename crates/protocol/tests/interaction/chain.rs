@@ -91,6 +91,8 @@ impl Chain {
             block,
             succeeded,
             transfers,
+            authorizations: BTreeMap::new(),
+            endpoints: vec!["one".to_owned(), "two".to_owned()],
         };
         self.mined.insert(hash, mined);
     }

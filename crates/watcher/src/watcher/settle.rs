@@ -40,7 +40,12 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         if is_whole && self.levels_due(tip.number) {
             self.ask_levels(&tip).await;
         }
-        let (transactions, found_by) = self.watchlist.sweep(&tip, is_whole);
+        let labels: Vec<String> = self
+            .endpoints
+            .iter()
+            .map(|endpoint| endpoint.health.label.clone())
+            .collect();
+        let (transactions, found_by) = self.watchlist.sweep(&tip, is_whole, &labels);
         if transactions.is_empty() && !is_whole {
             return Ok(());
         }
@@ -52,10 +57,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             head: tip.block(),
             safe_number: levels.safe_number,
             final_number: levels.final_number,
-            endpoints: by
-                .into_iter()
-                .map(|id| self.endpoints[id].health.label.clone())
-                .collect(),
+            endpoints: by.into_iter().map(|id| labels[id].clone()).collect(),
             transactions,
         };
         self.swept = Some(tip.hash);
