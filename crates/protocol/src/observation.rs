@@ -96,8 +96,8 @@ pub struct Sweep {
     pub head: Block,
     /// Height of the `safe` head, where the endpoint names one.
     pub safe_number: Option<u64>,
-    /// Height of the `finalized` head, where the endpoint names one.
-    pub final_number: Option<u64>,
+    /// The `finalized` head, where the endpoint names one.
+    pub finalized: Option<Block>,
     /// Configured labels of the endpoints that answered; never URLs.
     pub endpoints: Vec<String>,
     /// Every transaction that was watched, by hash.

@@ -2,7 +2,7 @@
 //! it fails, and remembered for how it behaves.
 
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
-use x811_protocol::observation::BlindCause;
+use x811_protocol::observation::{BlindCause, Block};
 
 use crate::backoff::Backoff;
 use crate::checks::{CheckFailure, Misfit, verify_chain, verify_endpoint};
@@ -81,11 +81,11 @@ pub(crate) struct Tracked<S> {
     failure: Option<EndpointFailure>,
 }
 
-/// Heights of the `safe` and `finalized` heads, where the endpoint names them.
+/// The `safe` and `finalized` heads, where the endpoint names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Levels {
     pub(crate) safe_number: Option<u64>,
-    pub(crate) final_number: Option<u64>,
+    pub(crate) finalized: Option<Block>,
 }
 
 impl<S: ChainSource> Tracked<S> {

@@ -102,7 +102,7 @@ impl Base {
             network: BASE.to_owned(),
             head: Base::block(head_number),
             safe_number: None,
-            final_number: None,
+            finalized: None,
             endpoints: vec!["one".to_owned(), "two".to_owned()],
             transactions: watched
                 .into_iter()

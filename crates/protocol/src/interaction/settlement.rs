@@ -354,7 +354,7 @@ impl View<'_> {
         let at_or_below = |head: Option<u64>| head.is_some_and(|head| mined.block.number <= head);
         if !self.is_deep(mined) {
             Level::Seen
-        } else if at_or_below(self.sweep.final_number) {
+        } else if at_or_below(self.sweep.finalized.map(|head| head.number)) {
             Level::Final
         } else if at_or_below(self.sweep.safe_number) {
             Level::Safe

@@ -119,7 +119,7 @@ impl Chain {
             network: network.to_owned(),
             head: Chain::block(head_number),
             safe_number: self.safe_number,
-            final_number: self.final_number,
+            finalized: self.final_number.map(Chain::block),
             endpoints: vec!["one".to_owned(), "two".to_owned()],
             transactions: watched
                 .into_iter()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use x811_protocol::evm::TxHash;
-use x811_protocol::observation::{Observation, Sweep};
+use x811_protocol::observation::{Block, Observation, Sweep};
 
 use super::{Closed, Watcher};
 use crate::block_store::BlockStore;
@@ -56,7 +56,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             network: self.network.name.clone(),
             head: tip.block(),
             safe_number: levels.safe_number,
-            final_number: levels.final_number,
+            finalized: levels.finalized,
             endpoints: by.into_iter().map(|id| labels[id].clone()).collect(),
             transactions,
         };
@@ -327,18 +327,21 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
 
     async fn levels_of(&mut self, endpoint: EndpointId) -> Result<Levels, SourceError> {
         Ok(Levels {
-            safe_number: self.level(endpoint, HeadTag::Safe).await?,
-            final_number: self.level(endpoint, HeadTag::Finalized).await?,
+            safe_number: self
+                .level(endpoint, HeadTag::Safe)
+                .await?
+                .map(|head| head.number),
+            finalized: self.level(endpoint, HeadTag::Finalized).await?,
         })
     }
 
-    /// The height of a `safe` or `finalized` head. An endpoint that has no such word is tolerated,
+    /// A `safe` or `finalized` head. An endpoint that has no such word is tolerated,
     /// and one that names a block of another branch is not believed.
     async fn level(
         &mut self,
         endpoint: EndpointId,
         tag: HeadTag,
-    ) -> Result<Option<u64>, SourceError> {
+    ) -> Result<Option<Block>, SourceError> {
         match self.endpoints[endpoint].head_at(tag).await {
             Ok(named) => Ok(named
                 .filter(|level| {
@@ -346,21 +349,22 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
                         .at(level.number)
                         .is_none_or(|held| held == level)
                 })
-                .map(|level| level.number)),
+                .map(|level| level.block())),
             Err(SourceError::Refused { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// The lowest that is named: one endpoint alone does not raise a level. At most the head.
+    /// The lowest that is named: one endpoint alone does not raise a level. None above the head.
     fn levels(&self, head_number: u64) -> Levels {
-        let lowest = |of: fn(&Levels) -> Option<u64>| {
-            let named = self.endpoints.iter().filter_map(|e| of(&e.levels));
-            named.min().map(|number| number.min(head_number))
-        };
+        let levels = || self.endpoints.iter().map(|endpoint| &endpoint.levels);
+        let safe_number = levels().filter_map(|levels| levels.safe_number).min();
+        let finalized = levels()
+            .filter_map(|levels| levels.finalized)
+            .min_by_key(|head| head.number);
         Levels {
-            safe_number: lowest(|levels| levels.safe_number),
-            final_number: lowest(|levels| levels.final_number),
+            safe_number: safe_number.map(|number| number.min(head_number)),
+            finalized: finalized.filter(|head| head.number <= head_number),
         }
     }
 }

@@ -450,7 +450,7 @@ async fn levels_are_asked_for_every_fifth_block_and_may_be_absent() {
     for block in 0..10 {
         let sweep = rig.sweep().await;
         assert_eq!(
-            (sweep.safe_number, sweep.final_number),
+            (sweep.safe_number, sweep.finalized.map(|head| head.number)),
             (Some(30), Some(30))
         );
         assert_eq!(rig.world().calls.levels, if block < 5 { 2 } else { 4 });
