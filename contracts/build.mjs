@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const CONTRACTS = ["TestUsdc"];
+const SOURCES = ["TestUsdc.sol", "Eip3009.sol", "SignatureChecker.sol"];
 
 const here = dirname(fileURLToPath(import.meta.url));
 const artifactsDir = join(here, "artifacts");
@@ -40,8 +41,8 @@ function loadSolc() {
 
 function compile(solc) {
   const sources = {};
-  for (const name of CONTRACTS) {
-    sources[`${name}.sol`] = { content: readFileSync(join(here, "src", `${name}.sol`), "utf8") };
+  for (const file of SOURCES) {
+    sources[file] = { content: readFileSync(join(here, "src", file), "utf8") };
   }
   const input = {
     language: "Solidity",

@@ -51,11 +51,38 @@ const RECEIPT_TIMEOUT: Duration = Duration::from_secs(20);
 pub mod usdc {
     alloy::sol! {
         event Transfer(address indexed from, address indexed to, uint256 value);
+        event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce);
+        event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce);
 
         function decimals() external view returns (uint8);
         function balanceOf(address account) external view returns (uint256);
         function mint(address to, uint256 amount) external returns (bool);
         function transfer(address to, uint256 value) external returns (bool);
+        function approve(address spender, uint256 value) external returns (bool);
+        function transferFrom(address from, address to, uint256 value) external returns (bool);
+
+        function pause() external;
+        function unpause() external;
+        function blacklist(address account) external;
+        function unBlacklist(address account) external;
+
+        function DOMAIN_SEPARATOR() external view returns (bytes32);
+        function authorizationState(address authorizer, bytes32 nonce) external view returns (bool);
+        function transferWithAuthorization(
+            address from, address to, uint256 value, uint256 validAfter, uint256 validBefore,
+            bytes32 nonce, uint8 v, bytes32 r, bytes32 s
+        ) external;
+        function transferWithAuthorization(
+            address from, address to, uint256 value, uint256 validAfter, uint256 validBefore,
+            bytes32 nonce, bytes memory signature
+        ) external;
+        function receiveWithAuthorization(
+            address from, address to, uint256 value, uint256 validAfter, uint256 validBefore,
+            bytes32 nonce, bytes memory signature
+        ) external;
+        function cancelAuthorization(
+            address authorizer, bytes32 nonce, uint8 v, bytes32 r, bytes32 s
+        ) external;
     }
 }
 
@@ -206,6 +233,23 @@ impl Anvil {
         C::abi_decode_returns(&answer).expect("the answer has the declared shape")
     }
 
+    /// The words with which `token` would refuse a call by `caller` at the latest block, or
+    /// nothing where it would take it.
+    pub async fn refusal<C: SolCall>(
+        &self,
+        caller: Address,
+        token: Address,
+        call: &C,
+    ) -> Option<String> {
+        let request = TransactionRequest::default()
+            .with_from(caller)
+            .with_to(token)
+            .with_input(call.abi_encode());
+        let error = self.provider.call(request).await.err()?;
+        let answer = error.as_error_resp().expect("the refusal is the token's");
+        Some(answer.message.to_string())
+    }
+
     /// Waits for the receipt: Anvil answers a send before the receipt exists, even when it mines
     /// at once.
     pub async fn receipt(&self, tx_hash: TxHash) -> TransactionReceipt {
@@ -223,7 +267,9 @@ impl Anvil {
             .expect("the transaction is mined")
     }
 
-    async fn send<C: SolCall>(&self, from_key: &str, token: Address, call: &C) -> TxHash {
+    /// Sends any call of `token`, signed by `from_key`, and answers with its hash without waiting
+    /// for a block. A call that must revert is sent all the same and mined as reverted.
+    pub async fn send<C: SolCall>(&self, from_key: &str, token: Address, call: &C) -> TxHash {
         let signer: PrivateKeySigner = from_key.parse().expect("the key is 32 bytes of hex");
         let request = TransactionRequest::default()
             .with_to(token)

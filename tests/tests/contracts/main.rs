@@ -1,6 +1,9 @@
 //! The test token: the checked-in bytecode is what the pinned compiler makes of the source, and
 //! on a real Anvil it behaves as the watcher expects USDC to.
 
+mod authorization;
+mod controls;
+
 use std::process::Command;
 
 use alloy::primitives::U256;
