@@ -1,6 +1,8 @@
 //! EIP-3009 on the test token: what a payer signed is done once, by whoever sends it, within its
 //! time, and as nothing else. The digests are alloy's, so the token's own hashing is checked too.
 
+#![expect(clippy::unwrap_used, reason = "a test's own helpers may panic")]
+
 use alloy::primitives::{Address, B256, U256, b256};
 use alloy::signers::SignerSync;
 use alloy::sol_types::{Eip712Domain, SolCall, SolStruct, eip712_domain};
