@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use x811_protocol::digest::Digest;
 use x811_protocol::evm::TxHash;
 use x811_protocol::observation::{Block, Transfer};
 
@@ -32,6 +33,8 @@ pub(crate) struct TransferIndex {
 pub(crate) struct Entry<'i> {
     pub(crate) block: Block,
     pub(crate) transfers: &'i [Transfer],
+    /// Ordinals and what those transfers were authorised by.
+    pub(crate) authorizations: &'i [(u64, Digest)],
     /// The endpoint that said so, if this process knows.
     pub(crate) by: Option<EndpointId>,
 }
@@ -47,6 +50,7 @@ struct IndexedBlock {
 struct Indexed {
     number: u64,
     transfers: Box<[Transfer]>,
+    authorizations: Box<[(u64, Digest)]>,
 }
 
 impl TransferIndex {
@@ -57,6 +61,7 @@ impl TransferIndex {
         Some(Entry {
             block: block.header.block(),
             transfers: &indexed.transfers,
+            authorizations: &indexed.authorizations,
             by: block.by,
         })
     }
@@ -92,12 +97,18 @@ impl TransferIndex {
             self.clear();
         }
         let mut hashes = Vec::with_capacity(transactions.len());
-        for TokenTransaction { tx_hash, transfers } in transactions {
+        for moved in transactions {
+            let TokenTransaction {
+                tx_hash,
+                transfers,
+                authorizations,
+            } = moved;
             hashes.push(tx_hash);
             self.transfers += transfers.len();
             let indexed = Indexed {
                 number: header.number,
                 transfers: transfers.into(),
+                authorizations: authorizations.into_iter().collect(),
             };
             if let Some(before) = self.by_transaction.insert(tx_hash, indexed) {
                 self.transfers -= before.transfers.len();
@@ -163,6 +174,7 @@ impl TransferIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
     use x811_protocol::evm::{BlockHash, EvmAddress};
     use x811_protocol::money::MicroUsdc;
 
@@ -200,6 +212,7 @@ mod tests {
         TokenTransaction {
             tx_hash: tx(number),
             transfers,
+            authorizations: BTreeMap::new(),
         }
     }
 

@@ -22,7 +22,7 @@ use serde_json::json;
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 
 use crate::source::{ChainSource, HeadTag, Header, ReceiptAnswer, SourceError, TokenTransaction};
-use answers::{RpcHeader, RpcLog, TRANSFER_TOPIC, by_transaction};
+use answers::{RpcHeader, RpcLog, TOPICS, by_transaction};
 use transport::{BoundedHttp, HttpFailure};
 
 /// `eth_call` of a contract that reverts (EIP-1474's extension, used by every common node).
@@ -219,7 +219,7 @@ impl ChainSource for RpcSource {
         token: EvmAddress,
     ) -> Result<Vec<TokenTransaction>, SourceError> {
         const METHOD: &str = "eth_getLogs";
-        let filter = json!({ "blockHash": block, "address": token, "topics": [TRANSFER_TOPIC] });
+        let filter = json!({ "blockHash": block, "address": token, "topics": [TOPICS] });
         let logs: Vec<RpcLog> = self.ask(METHOD, [filter]).await?;
         by_transaction(logs, token, block).map_err(|detail| SourceError::Malformed {
             method: METHOD,

@@ -1,9 +1,11 @@
 //! What an endpoint of a network can be asked. The one seam between the watcher and the world: a
 //! live endpoint and a scripted one look alike.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 
 use serde::{Deserialize, Serialize};
+use x811_protocol::digest::Digest;
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 use x811_protocol::observation::{Block, Transfer};
 
@@ -116,6 +118,9 @@ pub struct Receipt {
     pub succeeded: bool,
     /// All `Transfer` logs of the token in order, zero values included.
     pub transfers: Vec<Transfer>,
+    /// By ordinal, the nonce of the EIP-3009 authorization that a transfer was made under
+    /// (settlement-watcher.md rule 18).
+    pub authorizations: BTreeMap<u64, Digest>,
 }
 
 /// The transfers of one mined transaction, as the logs of its block say.
@@ -126,6 +131,9 @@ pub struct TokenTransaction {
     pub tx_hash: TxHash,
     /// All its `Transfer` logs of the token in order, zero values included; never empty.
     pub transfers: Vec<Transfer>,
+    /// By ordinal, the nonce of the EIP-3009 authorization that a transfer was made under.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub authorizations: BTreeMap<u64, Digest>,
 }
 
 /// What an endpoint says of one transaction.

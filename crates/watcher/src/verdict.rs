@@ -6,8 +6,9 @@
 //! - An endpoint that lags, or was not heard, is no witness of what is missing.
 //! - Answers that exclude each other settle nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use x811_protocol::digest::Digest;
 use x811_protocol::observation::{Block, Transfer};
 
 /// Place of an endpoint in the configuration.
@@ -19,6 +20,7 @@ pub(crate) struct Found {
     pub(crate) block: Block,
     pub(crate) succeeded: bool,
     pub(crate) transfers: Vec<Transfer>,
+    pub(crate) authorizations: BTreeMap<u64, Digest>,
     pub(crate) by: BTreeSet<EndpointId>,
 }
 
@@ -27,6 +29,7 @@ impl Found {
     pub(crate) fn agrees_with(&self, other: &Found) -> bool {
         (self.block, self.succeeded) == (other.block, other.succeeded)
             && self.transfers == other.transfers
+            && self.authorizations == other.authorizations
     }
 }
 
@@ -115,6 +118,7 @@ mod tests {
             },
             succeeded,
             transfers: Vec::new(),
+            authorizations: BTreeMap::new(),
             by: BTreeSet::from([endpoint]),
         })
     }

@@ -135,6 +135,7 @@ impl Watchlist {
         let Some(Entry {
             block,
             transfers,
+            authorizations,
             by,
         }) = index.get(&tx)
         else {
@@ -147,6 +148,7 @@ impl Watchlist {
             block,
             succeeded: true,
             transfers: transfers.to_vec(),
+            authorizations: authorizations.iter().copied().collect(),
             by: BTreeSet::from_iter(by),
         };
         self.set(tx, Standing::Found(Box::new(found)));
@@ -289,7 +291,7 @@ fn mined(found: &Found, labels: &[String]) -> TransactionStatus {
         block: found.block,
         succeeded: found.succeeded,
         transfers: found.transfers.clone(),
-        authorizations: BTreeMap::new(),
+        authorizations: found.authorizations.clone(),
         endpoints: endpoints.cloned().collect(),
     })
 }

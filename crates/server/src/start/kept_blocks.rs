@@ -1,8 +1,10 @@
 //! The watcher's blocks in the data directory. They may be lost at any time, so no fault of theirs
 //! keeps the ledger from starting.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use x811_protocol::digest::Digest;
 use x811_protocol::evm::{BlockHash, EvmAddress, TxHash};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::Transfer;
@@ -85,21 +87,43 @@ fn tail_block(block: &ChainBlock) -> Option<TailBlock> {
     })
 }
 
+/// In the count of a transaction's transfers: authorizations come after them.
+const IS_AUTHORIZED: u32 = 1 << 31;
+
 /// For each transaction its hash, how many transfers it has (4 bytes), and for each of those payer,
 /// payee and micro-USDC (8 bytes); integers with the highest byte first. The ordinal is the place.
+/// Where [`IS_AUTHORIZED`] is set in the count: how many authorizations there are (4 bytes), and for
+/// each the ordinal (8 bytes) and the nonce.
 fn written(transactions: &[TokenTransaction]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for transaction in transactions {
         bytes.extend(transaction.tx_hash.as_bytes());
-        let count = u32::try_from(transaction.transfers.len()).unwrap_or(u32::MAX);
-        bytes.extend(count.to_be_bytes());
+        let authorizations = &transaction.authorizations;
+        let mark = if authorizations.is_empty() {
+            0
+        } else {
+            IS_AUTHORIZED
+        };
+        bytes.extend((count(transaction.transfers.len()) | mark).to_be_bytes());
         for transfer in &transaction.transfers {
             bytes.extend(transfer.from.as_bytes());
             bytes.extend(transfer.to.as_bytes());
             bytes.extend(transfer.amount.as_micro_usdc().to_be_bytes());
         }
+        if !authorizations.is_empty() {
+            bytes.extend(count(authorizations.len()).to_be_bytes());
+        }
+        for (ordinal, nonce) in authorizations {
+            bytes.extend(ordinal.to_be_bytes());
+            bytes.extend(nonce.as_bytes());
+        }
     }
     bytes
+}
+
+/// No block has so many of anything that its gas would not run out before.
+fn count(of: usize) -> u32 {
+    u32::try_from(of).map_or(!IS_AUTHORIZED, |count| count & !IS_AUTHORIZED)
 }
 
 fn read(mut bytes: &[u8]) -> Option<Vec<TokenTransaction>> {
@@ -107,7 +131,8 @@ fn read(mut bytes: &[u8]) -> Option<Vec<TokenTransaction>> {
     while !bytes.is_empty() {
         let tx_hash = TxHash::from_bytes(take(&mut bytes)?);
         let count = u32::from_be_bytes(take(&mut bytes)?);
-        let transfers = (0..u64::from(count)).map(|ordinal| {
+        let is_authorized = count & IS_AUTHORIZED != 0;
+        let transfers = (0..u64::from(count & !IS_AUTHORIZED)).map(|ordinal| {
             Some(Transfer {
                 ordinal,
                 from: EvmAddress::from_bytes(take(&mut bytes)?),
@@ -116,9 +141,27 @@ fn read(mut bytes: &[u8]) -> Option<Vec<TokenTransaction>> {
             })
         });
         let transfers = transfers.collect::<Option<_>>()?;
-        transactions.push(TokenTransaction { tx_hash, transfers });
+        let authorizations = if is_authorized {
+            read_authorizations(&mut bytes)?
+        } else {
+            BTreeMap::new()
+        };
+        transactions.push(TokenTransaction {
+            tx_hash,
+            transfers,
+            authorizations,
+        });
     }
     Some(transactions)
+}
+
+fn read_authorizations(bytes: &mut &[u8]) -> Option<BTreeMap<u64, Digest>> {
+    let count = u32::from_be_bytes(take(bytes)?);
+    let authorizations = (0..count).map(|_| {
+        let ordinal = u64::from_be_bytes(take(bytes)?);
+        Some((ordinal, Digest::from_bytes(take(bytes)?)))
+    });
+    authorizations.collect()
 }
 
 fn take<const LENGTH: usize>(bytes: &mut &[u8]) -> Option<[u8; LENGTH]> {
@@ -149,10 +192,12 @@ mod tests {
                 TokenTransaction {
                     tx_hash: TxHash::from_bytes([3; 32]),
                     transfers: (0..3).map(transfer).collect(),
+                    authorizations: BTreeMap::from([(2, Digest::of(b"nonce"))]),
                 },
                 TokenTransaction {
                     tx_hash: TxHash::from_bytes([4; 32]),
                     transfers: vec![transfer(0)],
+                    authorizations: BTreeMap::new(),
                 },
             ],
         }
@@ -162,9 +207,22 @@ mod tests {
     fn what_moved_is_read_as_it_was_written_and_cut_bytes_are_refused() {
         let stored = chain_block(&sample());
         assert_eq!(tail_block(&stored), Some(sample()));
-        assert_eq!(stored.moved.len(), 2 * 36 + 4 * 48);
+        assert_eq!(stored.moved.len(), 2 * 36 + 4 * 48 + 4 + 40);
         assert_eq!(read(&stored.moved[..stored.moved.len() - 1]), None);
+        assert_eq!(read(&stored.moved[..36 + 3 * 48 + 4]), None);
         assert_eq!(read(&[]), Some(Vec::new()));
+    }
+
+    /// As written before authorizations were: hash, count, transfers.
+    #[test]
+    fn sw_18_a_block_kept_by_an_earlier_version_is_read() {
+        let mut bytes = [3; 32].to_vec();
+        bytes.extend([0, 0, 0, 1]);
+        bytes.extend([[1; 20], [2; 20]].concat());
+        bytes.extend(29_725_u64.to_be_bytes());
+        let read = read(&bytes).unwrap();
+        assert_eq!((read.len(), read[0].transfers.len()), (1, 1));
+        assert_eq!(read[0].authorizations, BTreeMap::new());
     }
 
     #[tokio::test]

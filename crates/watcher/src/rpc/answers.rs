@@ -5,7 +5,8 @@ use alloy::primitives::{Address, B256, Bytes, U64, U256};
 use alloy::sol;
 use alloy::sol_types::SolEvent as _;
 use serde::Deserialize;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use x811_protocol::digest::Digest;
 use x811_protocol::evm::{BlockHash, EvmAddress, TxHash};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::Transfer;
@@ -13,10 +14,11 @@ use x811_protocol::observation::Transfer;
 use super::hash_bytes;
 use crate::source::{Header, Receipt, TokenTransaction};
 
-/// ERC-20's event, whose topic is all that is used of it.
+/// ERC-20's and EIP-3009's events, whose topics are all that is used of them.
 mod token {
     super::sol! {
         event Transfer(address indexed from, address indexed to, uint256 value);
+        event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce);
     }
 }
 
@@ -73,8 +75,11 @@ pub(super) struct RpcLog {
     transaction_hash: Option<B256>,
 }
 
-/// The topic of ERC-20's event.
-pub(super) const TRANSFER_TOPIC: B256 = token::Transfer::SIGNATURE_HASH;
+/// The topics of the events that are asked for.
+pub(super) const TOPICS: [B256; 2] = [
+    token::Transfer::SIGNATURE_HASH,
+    token::AuthorizationUsed::SIGNATURE_HASH,
+];
 
 /// The transfers of `token` among the logs of the block `asked`, by transaction in order of place.
 /// What is said of `removed` is not read: the block's hash decides.
@@ -84,33 +89,68 @@ pub(super) fn by_transaction(
     asked: BlockHash,
 ) -> Result<Vec<TokenTransaction>, &'static str> {
     logs.sort_by_key(|log| log.log_index);
-    let mut transactions: Vec<TokenTransaction> = Vec::new();
+    let mut transactions: Vec<(TxHash, Moves)> = Vec::new();
     let mut places: HashMap<TxHash, usize> = HashMap::new();
     for log in &logs {
         let is_asked = log.block_hash.map(|hash| hash.0) == Some(*asked.as_bytes());
         let (Some(tx_hash), true) = (log.transaction_hash, is_asked) else {
             return Err("a log of another block than the one asked for");
         };
-        let Some((from, to, amount)) = log.moved(token) else {
-            continue;
-        };
         let tx_hash = TxHash::from_bytes(hash_bytes(tx_hash));
         let place = *places.entry(tx_hash).or_insert(transactions.len());
         if place == transactions.len() {
-            transactions.push(TokenTransaction {
-                tx_hash,
-                transfers: Vec::new(),
-            });
+            transactions.push((tx_hash, Moves::default()));
         }
-        let transfers = &mut transactions[place].transfers;
-        transfers.push(Transfer {
-            ordinal: transfers.len() as u64,
+        transactions[place].1.read(log, token);
+    }
+    let moved = transactions
+        .into_iter()
+        .filter(|(_, moves)| !moves.transfers.is_empty());
+    Ok(moved
+        .map(|(tx_hash, moves)| TokenTransaction {
+            tx_hash,
+            transfers: moves.transfers,
+            authorizations: moves.authorizations,
+        })
+        .collect())
+}
+
+/// What the logs of one transaction say, read in the order in which they were emitted. Of the
+/// token's logs only the two kinds that a block is asked for are looked at, so that a receipt, which
+/// has them all, says the same.
+#[derive(Debug, Default)]
+struct Moves {
+    /// Numbered from 0.
+    transfers: Vec<Transfer>,
+    /// Nonces by the ordinal of their transfer.
+    authorizations: BTreeMap<u64, Digest>,
+    /// The authorization that the last log used.
+    authorized: Option<(EvmAddress, Digest)>,
+}
+
+impl Moves {
+    /// An authorization belongs to the transfer right after it, when that is the authorizer's own
+    /// (settlement-watcher.md rule 18).
+    fn read(&mut self, log: &RpcLog, token: EvmAddress) {
+        if let Some(authorized) = log.authorized(token) {
+            self.authorized = Some(authorized);
+        }
+        let Some((from, to, amount)) = log.moved(token) else {
+            return;
+        };
+        let ordinal = self.transfers.len() as u64;
+        if let Some((authorizer, nonce)) = self.authorized.take()
+            && authorizer == from
+        {
+            self.authorizations.insert(ordinal, nonce);
+        }
+        self.transfers.push(Transfer {
+            ordinal,
             from,
             to,
             amount,
         });
     }
-    Ok(transactions)
 }
 
 impl RpcReceipt {
@@ -129,28 +169,19 @@ impl RpcReceipt {
             return Err("a block number beyond any chain's");
         }
         self.logs.sort_by_key(|log| log.log_index);
+        let mut moves = Moves::default();
+        for log in &self.logs {
+            moves.read(log, token);
+        }
         Ok(Some(Receipt {
             tx_hash: TxHash::from_bytes(hash_bytes(self.transaction_hash)),
             block_number,
             block_hash: BlockHash::from_bytes(hash_bytes(hash)),
             succeeded,
-            transfers: transfers(&self.logs, token),
+            transfers: moves.transfers,
+            authorizations: moves.authorizations,
         }))
     }
-}
-
-/// The `Transfer` logs of `token`, numbered from 0 in the order in which they were emitted.
-fn transfers(logs: &[RpcLog], token: EvmAddress) -> Vec<Transfer> {
-    let moved = logs.iter().filter_map(|log| log.moved(token));
-    moved
-        .zip(0..)
-        .map(|((from, to, amount), ordinal)| Transfer {
-            ordinal,
-            from,
-            to,
-            amount,
-        })
-        .collect()
 }
 
 impl RpcLog {
@@ -168,6 +199,24 @@ impl RpcLog {
         }
         let amount = held_amount(U256::from_be_slice(&self.data));
         Some((account(*from)?, account(*to)?, amount))
+    }
+
+    /// Authorizer and nonce, when this is an `AuthorizationUsed` of `token`: emitted by the token
+    /// itself, three topics, no data.
+    fn authorized(&self, token: EvmAddress) -> Option<(EvmAddress, Digest)> {
+        if self.address.as_slice() != token.as_bytes() || !self.data.is_empty() {
+            return None;
+        }
+        let [signature, authorizer, nonce] = self.topics.as_slice() else {
+            return None;
+        };
+        if *signature != token::AuthorizationUsed::SIGNATURE_HASH {
+            return None;
+        }
+        Some((
+            account(*authorizer)?,
+            Digest::from_bytes(hash_bytes(*nonce)),
+        ))
     }
 }
 

@@ -1,8 +1,10 @@
 //! Answers as nodes give them, and endpoints that misbehave at the level of HTTP.
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
+use x811_protocol::digest::Digest;
 use x811_protocol::money::MicroUsdc;
 
 use super::answers::RpcReceipt;
@@ -12,6 +14,8 @@ use crate::source::Receipt;
 const USDC: &str = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913";
 const OTHER_TOKEN: &str = "0xd9aaec86b65d86f6a7b5b1b0c42ffa531710b6ca";
 const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+const AUTHORIZATION_USED: &str =
+    "0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5";
 const APPROVAL: &str = "0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925";
 
 fn usdc() -> EvmAddress {
@@ -169,6 +173,128 @@ fn rule_13_the_logs_of_a_block_are_put_together_by_transaction() {
     assert!(read(&stray).is_err(), "an answer to another question");
     stray[1]["blockHash"] = Value::Null;
     assert!(read(&stray).is_err());
+}
+
+fn authorization(index: u64, address: &str, authorizer: u8, nonce: &str) -> Value {
+    let topics = [
+        AUTHORIZATION_USED.to_owned(),
+        account_topic(authorizer),
+        word(nonce),
+    ];
+    log(index, address, &topics, "0x")
+}
+
+/// Ordinals and the last bytes of the nonces, as a receipt and as the logs of its block show them.
+fn authorizations(logs: &[Value]) -> Vec<(u64, u8)> {
+    let of = |authorizations: &BTreeMap<u64, Digest>| {
+        let nonces = authorizations.iter();
+        nonces
+            .map(|(ordinal, nonce)| (*ordinal, nonce.as_bytes()[31]))
+            .collect()
+    };
+    let receipt = read(receipt(logs)).unwrap().unwrap();
+    let asked_for = logs.iter().filter(|log| {
+        let topic = log["topics"][0].as_str();
+        topic.is_some_and(|topic| [TRANSFER, AUTHORIZATION_USED].contains(&topic))
+    });
+    let logs = serde_json::from_value(asked_for.cloned().collect()).unwrap();
+    let moved = by_transaction(logs, usdc(), receipt.block_hash).unwrap();
+    assert_eq!(moved[0].authorizations, receipt.authorizations);
+    assert_eq!(moved[0].transfers, receipt.transfers);
+    of(&receipt.authorizations)
+}
+
+#[test]
+fn rule_18_an_authorization_belongs_to_the_transfer_right_after_it() {
+    let paid = |index, from, to| log(index, USDC, &transfer_topics(from, to), &word("5"));
+    let approval = [APPROVAL.to_owned(), account_topic(1), account_topic(2)];
+    let table = [
+        (
+            vec![authorization(0, USDC, 1, "aa"), paid(1, 1, 2)],
+            vec![(0, 0xaa)],
+        ),
+        // Two authorised transfers in one transaction, and one that is not, in any order of answer.
+        (
+            vec![
+                paid(4, 3, 2),
+                authorization(3, USDC, 3, "bb"),
+                paid(2, 1, 2),
+                paid(1, 1, 2),
+                authorization(0, USDC, 1, "aa"),
+            ],
+            vec![(0, 0xaa), (2, 0xbb)],
+        ),
+        // Somebody else's contract says so.
+        (
+            vec![authorization(0, OTHER_TOKEN, 1, "aa"), paid(1, 1, 2)],
+            vec![],
+        ),
+        // Somebody else's authorization.
+        (vec![authorization(0, USDC, 3, "aa"), paid(1, 1, 2)], vec![]),
+        (vec![authorization(0, USDC, 2, "aa"), paid(1, 1, 2)], vec![]),
+        // It is used up by the transfer after it, whosever that is.
+        (
+            vec![
+                authorization(0, USDC, 1, "aa"),
+                paid(1, 3, 2),
+                paid(2, 1, 2),
+            ],
+            vec![],
+        ),
+        // After the transfer it is another's.
+        (vec![paid(0, 1, 2), authorization(1, USDC, 1, "aa")], vec![]),
+        // Of two, the nearer counts.
+        (
+            vec![
+                authorization(0, USDC, 1, "aa"),
+                authorization(1, USDC, 1, "bb"),
+                paid(2, 1, 2),
+            ],
+            vec![(0, 0xbb)],
+        ),
+        // Logs that a block is not asked for, and other contracts' transfers, stand aside.
+        (
+            vec![
+                authorization(0, USDC, 1, "aa"),
+                log(1, USDC, &approval, &word("5")),
+                log(2, OTHER_TOKEN, &transfer_topics(1, 2), &word("5")),
+                paid(3, 1, 2),
+            ],
+            vec![(0, 0xaa)],
+        ),
+    ];
+    for (logs, expected) in table {
+        assert_eq!(authorizations(&logs), expected, "{logs:?}");
+    }
+}
+
+#[test]
+fn rule_18_only_the_event_as_the_token_emits_it_counts() {
+    let paid = log(1, USDC, &transfer_topics(1, 2), &word("5"));
+    let good = authorization(0, USDC, 1, "aa");
+    let with = |member: &str, value: Value| {
+        let mut log = good.clone();
+        log[member] = value;
+        log
+    };
+    let dirty = format!("0x{}", "01".repeat(32));
+    let table = [
+        with("data", json!(word("aa"))),
+        with("topics", json!([AUTHORIZATION_USED, account_topic(1)])),
+        with("topics", json!([AUTHORIZATION_USED, dirty, word("aa")])),
+        with("topics", json!([APPROVAL, account_topic(1), word("aa")])),
+    ];
+    for log in table {
+        assert_eq!(authorizations(&[log.clone(), paid.clone()]), [], "{log}");
+    }
+    assert_eq!(authorizations(&[good, paid]), [(0, 0xaa)]);
+}
+
+#[test]
+fn rule_18_an_authorization_alone_moves_nothing() {
+    let logs = serde_json::from_value(json!([authorization(0, USDC, 1, "aa")])).unwrap();
+    let block = word("b10c").parse().unwrap();
+    assert_eq!(by_transaction(logs, usdc(), block), Ok(Vec::new()));
 }
 
 #[test]

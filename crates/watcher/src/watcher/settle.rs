@@ -242,6 +242,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
                 block,
                 succeeded: receipt.succeeded,
                 transfers: receipt.transfers.clone(),
+                authorizations: receipt.authorizations.clone(),
                 by: BTreeSet::from([endpoint]),
             })
         })

@@ -2,6 +2,8 @@
 //! followed.
 
 use crate::scripted::{CHAIN_ID, CONFIRMED_DEPTH, Rig, ScriptedChain, depth, tx, unreachable};
+use std::collections::BTreeMap;
+use x811_protocol::digest::Digest;
 use x811_protocol::evm::ChainId;
 use x811_protocol::observation::{BlindCause, Observation, TransactionStatus};
 use x811_watcher::{EndpointState, NetworkHealth};
@@ -117,6 +119,36 @@ async fn sw_26_a_forged_transfer_is_never_confirmed_and_the_truth_is() {
         panic!("it is mined")
     };
     assert_eq!(mined.transfers[0].amount.as_micro_usdc(), 1);
+}
+
+/// What a transfer was authorised for decides whose it is, so it takes two endpoints as well.
+#[tokio::test(start_paused = true)]
+async fn rule_18_a_forged_authorization_is_never_confirmed_and_the_truth_is() {
+    let mut two = Two::start();
+    two.newest().await;
+    two.both(|world| {
+        world.mine(1);
+        world.pay(tx(1), 29_725);
+        world.authorize(tx(1), Digest::of(b"this interaction"));
+    });
+    two.a.world().authorize(tx(1), Digest::of(b"another"));
+    for depth in 1..CONFIRMED_DEPTH {
+        assert_eq!(two.depth().await, Some(depth));
+        two.both(|world| world.mine(1));
+    }
+    assert_eq!(two.depth().await, None);
+    assert_eq!(two.disagreements(), [1, 1]);
+    two.a
+        .world()
+        .authorize(tx(1), Digest::of(b"this interaction"));
+    two.both(|world| world.mine(1));
+    let sweep = two.newest().await;
+    let TransactionStatus::Mined(mined) = &sweep.transactions[&tx(1)] else {
+        panic!("it is mined")
+    };
+    let truth = BTreeMap::from([(0, Digest::of(b"this interaction"))]);
+    assert_eq!(mined.authorizations, truth);
+    assert_eq!(mined.endpoints, ["a", "b"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
+use x811_protocol::digest::Digest;
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::{Observation, Sweep, TransactionStatus, Transfer};
@@ -126,6 +127,12 @@ impl World {
         self.receipts.insert(tx, receipt);
     }
 
+    /// Puts `nonce` right before the transfer of `tx`.
+    pub(crate) fn authorize(&mut self, tx: TxHash, nonce: Digest) {
+        let receipt = self.receipts.get_mut(&tx).unwrap();
+        receipt.authorizations = BTreeMap::from([(0, nonce)]);
+    }
+
     /// What is said of a mined transaction.
     fn said(&self, truth: &Receipt) -> Receipt {
         let mut said = truth.clone();
@@ -160,6 +167,7 @@ pub(crate) fn receipt(tx: TxHash, block: Header, micro_usdc: u64) -> Receipt {
         block_hash: block.hash,
         succeeded: true,
         transfers: vec![transfer(micro_usdc)],
+        authorizations: BTreeMap::new(),
     }
 }
 
@@ -300,6 +308,7 @@ impl ChainSource for ScriptedChain {
         let moved = moved.map(|receipt| TokenTransaction {
             tx_hash: receipt.tx_hash,
             transfers: world.said(receipt).transfers,
+            authorizations: receipt.authorizations.clone(),
         });
         Ok(moved.collect())
     }
