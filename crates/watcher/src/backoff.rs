@@ -1,8 +1,11 @@
 //! How long to wait after a failure: doubling, capped, and scattered so that ledgers that lost one
-//! endpoint together do not come back to it together.
+//! endpoint together do not come back to it together. An endpoint that says how long it wants to be
+//! left alone is, within reason.
 
 const FIRST_MS: u64 = 250;
 const CAP_MS: u64 = 8_000;
+/// The most that an endpoint is given when it asks for it.
+const MOST_ASKED_MS: u64 = 60_000;
 
 /// Waiting times of one endpoint.
 #[derive(Debug)]
@@ -20,14 +23,17 @@ impl Backoff {
         }
     }
 
-    /// The wait after one more failure: between three quarters and the whole of the doubled time.
-    pub(crate) fn next_ms(&mut self) -> u64 {
+    /// The wait after one more failure: between three quarters and the whole of the doubled time;
+    /// and the time that the endpoint `asked` for, with up to a quarter more, where that is longer.
+    pub(crate) fn next_ms(&mut self, asked_ms: Option<u64>) -> u64 {
         let whole_ms = FIRST_MS
             .checked_shl(self.failures)
             .unwrap_or(CAP_MS)
             .min(CAP_MS);
         self.failures = (self.failures + 1).min(16);
-        whole_ms - whole_ms / 4 * self.per_mille() / 1_000
+        let own_ms = whole_ms - whole_ms / 4 * self.per_mille() / 1_000;
+        let asked_ms = asked_ms.unwrap_or(0).min(MOST_ASKED_MS);
+        own_ms.max(asked_ms + asked_ms / 4 * self.per_mille() / 1_000)
     }
 
     /// The endpoint answers again.
@@ -52,21 +58,38 @@ mod tests {
     fn waits_double_up_to_the_cap_and_start_again() {
         let mut backoff = Backoff::new(7);
         for expected_ms in [250, 500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000] {
-            let wait_ms = backoff.next_ms();
+            let wait_ms = backoff.next_ms(None);
             assert!(
                 (expected_ms * 3 / 4..=expected_ms).contains(&wait_ms),
                 "{wait_ms}"
             );
         }
         backoff.reset();
-        assert!(backoff.next_ms() <= FIRST_MS);
+        assert!(backoff.next_ms(None) <= FIRST_MS);
+    }
+
+    #[test]
+    fn sw_pitfalls_an_endpoint_is_left_alone_for_as_long_as_it_asks_within_reason() {
+        for (asked_ms, at_least_ms) in [(0, 187), (1, 187), (5_000, 5_000), (u64::MAX, 60_000)] {
+            let wait_ms = Backoff::new(7).next_ms(Some(asked_ms));
+            let at_most_ms = at_least_ms.max(200) * 5 / 4;
+            assert!((at_least_ms..=at_most_ms).contains(&wait_ms), "{wait_ms}");
+        }
+        let mut backoff = Backoff::new(7);
+        for _ in 0..8 {
+            backoff.next_ms(None);
+        }
+        assert!(
+            backoff.next_ms(Some(1_000)) >= 6_000,
+            "its own wait is longer"
+        );
     }
 
     #[test]
     fn two_endpoints_wait_differently() {
         let waits = |seed| {
             let mut backoff = Backoff::new(seed);
-            [(); 8].map(|()| backoff.next_ms())
+            [(); 8].map(|()| backoff.next_ms(None))
         };
         assert_ne!(waits(1), waits(2));
         assert_eq!(waits(1), waits(1));

@@ -52,6 +52,18 @@ impl From<CheckFailure> for EndpointFailure {
 }
 
 impl EndpointFailure {
+    /// How long the endpoint asks to be left alone.
+    fn retry_after_ms(&self) -> Option<u64> {
+        match self {
+            EndpointFailure::Source(SourceError::Busy { retry_after_ms, .. }) => *retry_after_ms,
+            EndpointFailure::Source(_)
+            | EndpointFailure::Misfit(_)
+            | EndpointFailure::NoHead
+            | EndpointFailure::UnknownParent { .. }
+            | EndpointFailure::Stray(_) => None,
+        }
+    }
+
     /// What the ledger is told; nothing when the endpoint answers and only its answers do not yet
     /// fit together. Its head then grows old, and the ledger judges that itself.
     pub(crate) fn blind_cause(&self) -> Option<BlindCause> {
@@ -75,6 +87,8 @@ pub(crate) struct Tracked<S> {
     pub(crate) levels: Levels,
     /// It passed everything once.
     is_proven: bool,
+    /// It gave something since it last failed, if not all that was asked.
+    has_given: bool,
     checked_at_ms: Option<u64>,
     backoff: Backoff,
     retry_at_ms: Option<u64>,
@@ -107,6 +121,7 @@ impl<S: ChainSource> Tracked<S> {
             head: None,
             levels: Levels::default(),
             is_proven: false,
+            has_given: false,
             checked_at_ms: None,
             backoff: Backoff::new(endpoint.jitter_seed),
             retry_at_ms: None,
@@ -180,6 +195,12 @@ impl<S: ChainSource> Tracked<S> {
         self.source.transfers_in(block, self.token).await
     }
 
+    /// It gave a block that was not held: the next failure is a first one again, or a gap would grow
+    /// faster than an endpoint that fails every other time can fill it.
+    pub(crate) fn gave(&mut self) {
+        self.has_given = true;
+    }
+
     pub(crate) fn called(&mut self, times: usize) {
         self.health.calls += times as u64;
     }
@@ -234,7 +255,11 @@ impl<S: ChainSource> Tracked<S> {
         }
         self.head = None;
         self.checked_at_ms = None;
-        self.retry_at_ms = Some(now_ms + self.backoff.next_ms());
+        if std::mem::take(&mut self.has_given) {
+            self.backoff.reset();
+        }
+        let asked_ms = failure.retry_after_ms();
+        self.retry_at_ms = Some(now_ms + self.backoff.next_ms(asked_ms));
         self.health.failures += 1;
         self.health.last_error = Some(failure.to_string());
         self.health.state = match failure {

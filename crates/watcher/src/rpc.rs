@@ -16,7 +16,7 @@ use alloy::primitives::{B256, Bytes, U64, U256};
 use alloy::rpc::client::RpcClient;
 use alloy::rpc::json_rpc::{RpcError, RpcRecv, RpcSend};
 use alloy::transports::{TransportError, TransportErrorKind};
-use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use futures_util::stream::{self, StreamExt as _};
 use reqwest::Url;
 use serde_json::json;
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
@@ -29,8 +29,8 @@ use transport::{BoundedHttp, HttpFailure};
 const EXECUTION_REVERTED: i64 = 3;
 /// The selector of `decimals()`.
 const DECIMALS_CALL: &str = "0x313ce567";
-/// Receipts in one request, the most that providers advise.
-const MOST_BATCHED: usize = 50;
+/// Receipts in one request: with the block they are as of 50 calls, the most that providers advise.
+const MOST_BATCHED: usize = 49;
 /// Requests for receipts at the same time.
 const BATCHES_IN_FLIGHT: usize = 4;
 /// How much of an endpoint's own words is quoted.
@@ -140,6 +140,14 @@ impl RpcSource {
                         method,
                         limit_bytes: self.limits.answer_bytes,
                     },
+                    Some(HttpFailure::Busy {
+                        status,
+                        retry_after_ms,
+                    }) => SourceError::Busy {
+                        method,
+                        status: *status,
+                        retry_after_ms: *retry_after_ms,
+                    },
                     // Of this size or kind: smaller, it may be answered.
                     Some(HttpFailure::Status(status @ (400 | 413))) => SourceError::Refused {
                         method,
@@ -237,11 +245,21 @@ impl ChainSource for RpcSource {
         let asked: Vec<_> = batches
             .map(|batch| self.receipts_of(batch, token, as_of))
             .collect();
-        let answered: Vec<Vec<ReceiptAnswer>> = stream::iter(asked)
-            .buffered(BATCHES_IN_FLIGHT)
-            .try_collect()
-            .await?;
-        Ok(answered.concat())
+        let mut answered = stream::iter(asked).buffered(BATCHES_IN_FLIGHT);
+        let mut answers = Vec::with_capacity(transactions.len());
+        while let Some(batch) = answered.next().await {
+            match batch {
+                Ok(batch) => answers.extend(batch),
+                Err(error) if answers.is_empty() => return Err(error),
+                // What it did answer counts; for the rest there is a next time.
+                Err(error) => {
+                    tracing::debug!(%error, "not all receipts");
+                    break;
+                }
+            }
+        }
+        answers.resize(transactions.len(), ReceiptAnswer::Unanswered);
+        Ok(answers)
     }
 }
 

@@ -145,6 +145,8 @@ pub enum ReceiptAnswer {
     NotFound,
     /// There is one, too large to be read. Its sender alone brings that about.
     TooLarge,
+    /// Nothing was said of it that can be used, although others were answered.
+    Unanswered,
 }
 
 /// Why an endpoint gave no usable answer. Texts never name the URL, which may hold an API key.
@@ -160,6 +162,19 @@ pub enum SourceError {
         method: &'static str,
         /// What happened.
         detail: String,
+    },
+    /// HTTP status 429 or 503: it has more to do than it will.
+    #[error(
+        "the RPC endpoint turned {method} away (HTTP status {status}) and is left alone for a \
+         while; if that goes on, get a higher rate from your RPC provider"
+    )]
+    Busy {
+        /// The JSON-RPC method.
+        method: &'static str,
+        /// 429 or 503.
+        status: u16,
+        /// How long it asks to be left alone, where it says.
+        retry_after_ms: Option<u64>,
     },
     /// A JSON-RPC error.
     #[error(

@@ -1,11 +1,12 @@
 //! Receipts in batches, each batch together with a block that only a node which is not behind can
 //! know: nodes behind one address answer a batch alone.
 //!
-//! A batch that fails is halved, because providers limit batches in different ways and one receipt
+//! A batch that fails as a whole is halved, because providers limit batches in different ways. Of one
+//! that fails in part, what was answered counts, and only the rest is asked for again: one receipt
 //! that cannot be read must not hide the others. One that is left alone is asked for without a
 //! batch, which some endpoints refuse altogether.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use alloy::rpc::client::Waiter;
 use alloy::transports::TransportError;
@@ -18,38 +19,55 @@ use crate::source::ReceiptAnswer;
 const RECEIPT: &str = "eth_getTransactionReceipt";
 const BLOCK: &str = "eth_getBlockByHash";
 
+/// What became of each member of a batch.
+type Members = Vec<Result<ReceiptAnswer, SourceError>>;
+
 impl RpcSource {
-    /// At most one batch of them, in order.
+    /// At most one batch of them, in order. An error is none of them answered.
     pub(super) async fn receipts_of(
         &self,
         transactions: &[TxHash],
         token: EvmAddress,
         as_of: BlockHash,
     ) -> Result<Vec<ReceiptAnswer>, SourceError> {
-        let mut answers = Vec::with_capacity(transactions.len());
-        let mut left = VecDeque::from([transactions]);
+        let mut answers: BTreeMap<TxHash, ReceiptAnswer> = BTreeMap::new();
+        let mut left = VecDeque::from([transactions.to_vec()]);
         while let Some(part) = left.pop_front() {
-            match part {
-                [] => {}
-                [alone] => answers.push(self.receipt_alone(*alone, token, as_of).await?),
-                several => match self.receipt_batch(several, token, as_of).await {
-                    Ok(batch) => answers.extend(batch),
-                    Err(error @ (SourceError::Behind { .. } | SourceError::Unreachable { .. })) => {
-                        return Err(error);
+            let members = match part.as_slice() {
+                [] => continue,
+                [alone] => vec![self.receipt_alone(*alone, token, as_of).await],
+                several => self.receipt_batch(several, token, as_of).await,
+            };
+            let mut failed = Vec::new();
+            let mut failure = None;
+            for (transaction, member) in part.iter().zip(members) {
+                match member {
+                    Ok(answer) => drop(answers.insert(*transaction, answer)),
+                    Err(error) => {
+                        failed.push(*transaction);
+                        failure = Some(error);
                     }
-                    Err(
-                        SourceError::Refused { .. }
-                        | SourceError::Malformed { .. }
-                        | SourceError::TooLarge { .. },
-                    ) => {
-                        let (first, second) = several.split_at(several.len() / 2);
-                        left.push_front(second);
-                        left.push_front(first);
-                    }
-                },
+                }
+            }
+            match failure {
+                None => {}
+                Some(error) if ends_the_asking(&error) => {
+                    return or_some(answers, transactions, error);
+                }
+                Some(error) if part.len() == 1 && answers.is_empty() => return Err(error),
+                Some(error) if part.len() == 1 => {
+                    tracing::debug!(tx = %part[0], %error, "no receipt");
+                }
+                // A batch of which nothing is answered is too long, or there must be none.
+                Some(_) if failed.len() == part.len() => {
+                    let second = failed.split_off(failed.len() / 2);
+                    left.push_front(second);
+                    left.push_front(failed);
+                }
+                Some(_) => left.push_front(failed),
             }
         }
-        Ok(answers)
+        Ok(in_order(answers, transactions))
     }
 
     async fn receipt_alone(
@@ -72,7 +90,19 @@ impl RpcSource {
         transactions: &[TxHash],
         token: EvmAddress,
         as_of: BlockHash,
-    ) -> Result<Vec<ReceiptAnswer>, SourceError> {
+    ) -> Members {
+        match self.try_receipt_batch(transactions, token, as_of).await {
+            Ok(members) => members,
+            Err(error) => vec![Err(error); transactions.len()],
+        }
+    }
+
+    async fn try_receipt_batch(
+        &self,
+        transactions: &[TxHash],
+        token: EvmAddress,
+        as_of: BlockHash,
+    ) -> Result<Members, SourceError> {
         let failed = |error: TransportError| self.failure(RECEIPT, error);
         let mut batch = self.client.new_batch();
         let block: Waiter<Option<RpcHeader>> =
@@ -83,12 +113,12 @@ impl RpcSource {
         }
         batch.send().await.map_err(failed)?;
         known(block.await.map_err(|error| self.missing(error))?, as_of)?;
-        let mut answers = Vec::with_capacity(transactions.len());
+        let mut members = Members::with_capacity(transactions.len());
         for receipt in receipts {
-            let receipt = receipt.await.map_err(|error| self.missing(error))?;
-            answers.push(read(receipt, token)?);
+            let receipt = receipt.await.map_err(|error| self.missing(error));
+            members.push(receipt.and_then(|receipt| read(receipt, token)));
         }
-        Ok(answers)
+        Ok(members)
     }
 
     /// An answer that is missing from a batch is no failure of the connection: asked for in a
@@ -100,6 +130,40 @@ impl RpcSource {
         }
         failure
     }
+}
+
+/// Asked for in other pieces, it would not be answered either.
+fn ends_the_asking(error: &SourceError) -> bool {
+    match error {
+        SourceError::Behind { .. } | SourceError::Unreachable { .. } | SourceError::Busy { .. } => {
+            true
+        }
+        SourceError::Refused { .. }
+        | SourceError::Malformed { .. }
+        | SourceError::TooLarge { .. } => false,
+    }
+}
+
+fn or_some(
+    answers: BTreeMap<TxHash, ReceiptAnswer>,
+    transactions: &[TxHash],
+    error: SourceError,
+) -> Result<Vec<ReceiptAnswer>, SourceError> {
+    if answers.is_empty() {
+        return Err(error);
+    }
+    Ok(in_order(answers, transactions))
+}
+
+fn in_order(
+    mut answers: BTreeMap<TxHash, ReceiptAnswer>,
+    transactions: &[TxHash],
+) -> Vec<ReceiptAnswer> {
+    let answer = |transaction| answers.remove(transaction);
+    let answers = transactions.iter().map(answer);
+    answers
+        .map(|answer| answer.unwrap_or(ReceiptAnswer::Unanswered))
+        .collect()
 }
 
 /// Only a node that knows `as_of` has a say.

@@ -473,7 +473,8 @@ async fn rule_25_no_answer_is_an_error_and_never_none() {
         "0".repeat(2_000)
     );
     let table = [
-        (http("429 Too Many Requests", "slow down"), "Unreachable"),
+        (http("429 Too Many Requests", "slow down"), "Busy"),
+        (http("503 Service Unavailable", "<html>"), "Busy"),
         (http("502 Bad Gateway", "<html>"), "Unreachable"),
         (http("200 OK", "<html>"), "Malformed"),
         (
@@ -495,7 +496,8 @@ async fn rule_25_no_answer_is_an_error_and_never_none() {
         (cut, "Unreachable"),
         (String::new(), "Unreachable"),
         (http("200 OK", refused), "Refused"),
-        (http("429 Too Many Requests", refused), "Refused"),
+        (http("429 Too Many Requests", refused), "Busy"),
+        (http("500 Internal Server Error", refused), "Refused"),
         (http("200 OK", &long), "TooLarge"),
     ];
     for (answer, expected) in table {
@@ -505,6 +507,28 @@ async fn rule_25_no_answer_is_an_error_and_never_none() {
             "{answer}: {failure:?}"
         );
         assert!(!failure.to_string().contains('\u{1b}'), "{failure}");
+    }
+}
+
+#[tokio::test]
+async fn sw_pitfalls_how_long_an_endpoint_asks_to_be_left_alone_is_read() {
+    let date = "Wed, 21 Oct 2015 07:28:00 GMT";
+    for (said, expected) in [
+        ("7", Some(7_000)),
+        ("0", Some(0)),
+        ("18446744073709551615", Some(u64::MAX)),
+        ("-1", None),
+        ("1.5", None),
+        ("soon", None),
+        (date, None),
+    ] {
+        let failure = failure_of(http(&format!("429 No\r\nretry-after: {said}"), "{}")).await;
+        let expected = SourceError::Busy {
+            method: "eth_chainId",
+            status: 429,
+            retry_after_ms: expected,
+        };
+        assert_eq!(failure, expected, "{said}");
     }
 }
 

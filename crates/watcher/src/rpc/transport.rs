@@ -7,7 +7,8 @@ use std::task::{Context, Poll};
 
 use alloy::rpc::json_rpc::{RequestPacket, ResponsePacket};
 use alloy::transports::{TransportError, TransportErrorKind, TransportFut};
-use reqwest::{Client, Url};
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::{Client, StatusCode, Url};
 use tower_service::Service;
 
 /// POSTs requests to one URL.
@@ -24,6 +25,14 @@ pub(super) enum HttpFailure {
     /// The answer is longer than the limit.
     #[error("the answer is too long")]
     TooLarge,
+    /// HTTP status 429 or 503, whatever else the answer says.
+    #[error("HTTP status {status}")]
+    Busy {
+        /// Which.
+        status: u16,
+        /// `Retry-After`, where it is a number of seconds.
+        retry_after_ms: Option<u64>,
+    },
     /// An HTTP status that is not success, without a JSON-RPC error in it.
     #[error("HTTP status {0}")]
     Status(u16),
@@ -66,13 +75,20 @@ impl BoundedHttp {
     async fn exchange(
         &self,
         request: &RequestPacket,
-    ) -> Result<(reqwest::StatusCode, Vec<u8>), HttpFailure> {
+    ) -> Result<(StatusCode, Vec<u8>), HttpFailure> {
         let mut response = self
             .client
             .post(self.url.clone())
             .json(request)
             .send()
             .await?;
+        let status = response.status();
+        if let StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE = status {
+            return Err(HttpFailure::Busy {
+                status: status.as_u16(),
+                retry_after_ms: retry_after_ms(response.headers()),
+            });
+        }
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await? {
             if body.len() + chunk.len() > self.answer_bytes {
@@ -80,8 +96,14 @@ impl BoundedHttp {
             }
             body.extend_from_slice(&chunk);
         }
-        Ok((response.status(), body))
+        Ok((status, body))
     }
+}
+
+/// A date is not read: it would need a clock, and the doubling wait does without.
+fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
+    let seconds: u64 = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(seconds.saturating_mul(1_000))
 }
 
 impl Service<RequestPacket> for BoundedHttp {

@@ -140,6 +140,9 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             return Ok(Some(*walked));
         }
         let parent = self.endpoints[leader].header(hash).await?;
+        if parent.is_some() {
+            self.endpoints[leader].gave();
+        }
         if self.fetched.headers.len() >= MOST_WALKED {
             self.fetched.headers.clear();
         }
@@ -238,6 +241,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         for (header, answer) in answers {
             match self.readable(header, answer) {
                 Ok(moved) => {
+                    self.endpoints[leader].gave();
                     self.fetched.transfers.insert(header.hash, moved);
                 }
                 Err(error) => failure = Some(error),

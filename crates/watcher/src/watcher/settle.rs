@@ -129,7 +129,11 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         let mut answers = Answers::new();
         for (endpoint, (answer, list)) in answered.into_iter().zip(lists).enumerate() {
             answers.push(match answer {
-                Some(Ok(receipts)) => list.into_iter().zip(receipts).collect(),
+                Some(Ok(receipts)) => list
+                    .into_iter()
+                    .zip(receipts)
+                    .filter(|(_, answer)| *answer != ReceiptAnswer::Unanswered)
+                    .collect(),
                 None => BTreeMap::new(),
                 Some(Err(error)) => {
                     self.not_heard(endpoint, error);
@@ -201,7 +205,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
     ) -> Witness {
         let is_behind = |head: Header| head.number < tip.number;
         let testimony = match answer {
-            None => Testimony::Silent,
+            None | Some(ReceiptAnswer::Unanswered) => Testimony::Silent,
             Some(ReceiptAnswer::NotFound) => Testimony::Missing,
             // Its sender alone brings it about, and must not be waited for.
             Some(ReceiptAnswer::TooLarge) => {

@@ -86,13 +86,13 @@ fn hashes(count: u8) -> Vec<TxHash> {
 }
 
 #[tokio::test]
-async fn sw_design_fifty_receipts_are_one_request_with_the_block_they_are_as_of() {
+async fn sw_design_fifty_calls_are_one_request_receipts_with_the_block_they_are_as_of() {
     let (source, sizes) = endpoint(|request| (200, all(request, nothing))).await;
     let answers = source.receipts(&hashes(120), TOKEN, HEAD).await.unwrap();
     assert_eq!(answers, vec![ReceiptAnswer::NotFound; 120]);
     let mut sizes = sizes.lock().unwrap().clone();
     sizes.sort_unstable();
-    assert_eq!(sizes, [21, 51, 51]);
+    assert_eq!(sizes, [23, 50, 50]);
 }
 
 #[tokio::test]
@@ -141,24 +141,57 @@ async fn sw_pitfalls_an_endpoint_without_batches_is_asked_one_by_one() {
     assert_eq!(alone, 6, "the block and the receipt, three times");
 }
 
+/// Answers nothing of the third transaction, alone or not.
+fn all_but_one(call: &Value) -> Value {
+    let bad = TxHash::from_bytes([2; 32]).to_string();
+    if call["params"][0] == json!(bad) {
+        return json!({ "error": { "code": -32_005, "message": "slow down" } });
+    }
+    nothing(call)
+}
+
 /// One bad member of a batch must not hide the good ones (settlement-watcher.md section 5).
 #[tokio::test]
-async fn sw_pitfalls_one_member_that_fails_is_found_and_named() {
+async fn sw_pitfalls_one_member_that_fails_does_not_lose_the_others() {
+    let (source, sizes) = endpoint(|request| (200, all(request, all_but_one))).await;
+    let answers = source.receipts(&hashes(49), TOKEN, HEAD).await.unwrap();
+    let mut expected = vec![ReceiptAnswer::NotFound; 49];
+    expected[2] = ReceiptAnswer::Unanswered;
+    assert_eq!(answers, expected);
+    assert_eq!(*sizes.lock().unwrap(), [50, 0, 0], "the others only once");
+    let alone = source.receipts(&hashes(3)[2..], TOKEN, HEAD).await;
+    assert!(matches!(
+        alone,
+        Err(SourceError::Refused { code: -32_005, .. })
+    ));
+}
+
+/// A batch that an endpoint turns away is not asked again in pieces.
+#[tokio::test]
+async fn sw_pitfalls_an_endpoint_that_is_busy_is_left_alone() {
+    let (source, sizes) = endpoint(|_| (429, json!([]))).await;
+    let failure = source.receipts(&hashes(49), TOKEN, HEAD).await.unwrap_err();
+    assert!(matches!(failure, SourceError::Busy { status: 429, .. }));
+    assert_eq!(*sizes.lock().unwrap(), [50]);
+}
+
+/// What was answered before an endpoint turned the rest away counts.
+#[tokio::test]
+async fn sw_pitfalls_batches_that_were_answered_are_kept() {
     let (source, _) = endpoint(|request| {
-        let call = |call: &Value| {
-            let bad = TxHash::from_bytes([2; 32]).to_string();
-            if call["params"][0] == json!(bad) {
-                return json!({ "error": { "code": -32_005, "message": "slow down" } });
-            }
-            nothing(call)
-        };
-        (200, all(request, call))
+        let last = json!(TxHash::from_bytes([99; 32]));
+        let asks_for_last = |call: &Value| call["params"][0] == last;
+        match request
+            .as_array()
+            .is_some_and(|batch| batch.iter().any(asks_for_last))
+        {
+            true => (503, json!([])),
+            false => (200, all(request, nothing)),
+        }
     })
     .await;
-    let failure = source.receipts(&hashes(4), TOKEN, HEAD).await.unwrap_err();
-    assert!(matches!(
-        failure,
-        SourceError::Refused { code: -32_005, .. }
-    ));
-    assert!(source.receipts(&hashes(2), TOKEN, HEAD).await.is_ok());
+    let answers = source.receipts(&hashes(100), TOKEN, HEAD).await.unwrap();
+    let mut expected = vec![ReceiptAnswer::NotFound; 98];
+    expected.resize(100, ReceiptAnswer::Unanswered);
+    assert_eq!(answers, expected);
 }
