@@ -2,3 +2,5 @@
 
 pub mod anvil;
 pub mod binary;
+pub mod proxy;
+pub mod tunnel;
