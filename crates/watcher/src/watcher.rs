@@ -17,6 +17,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use imbl::OrdSet;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
@@ -35,9 +36,19 @@ use crate::window::Window;
 /// A network that cannot be seen is reported at most this often.
 const REPORT_EVERY_MS: u64 = 1_000;
 
-/// Which transactions a look of the ledger's waits for, once it has this head. They alone are asked
-/// for again when they are nowhere to be found.
-pub type LooksDue = Arc<dyn Fn(&Block) -> BTreeSet<TxHash> + Send + Sync>;
+/// Tells what the ledger waits for, once it has this head.
+pub type Expecting = Arc<dyn Fn(&Block) -> Expected + Send + Sync>;
+
+/// Of what the ledger is to be told again, although nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Expected {
+    /// Transactions that a look waits for. They alone are asked for again when they are nowhere to
+    /// be found.
+    pub looked_for: BTreeSet<TxHash>,
+    /// Transactions of payments that may be decided when they are seen together: in part deep, in
+    /// part not, or not yet *safe*; or declared by a payment of late that is not the first to do so.
+    pub undecided: BTreeSet<TxHash>,
+}
 
 /// What to watch, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,9 +72,9 @@ pub struct WatchedNetwork {
 /// Where the watcher and the ledger meet.
 pub struct Channels {
     /// The transactions to report on.
-    pub watched: watch::Receiver<Arc<BTreeSet<TxHash>>>,
-    /// Those that a look waits for.
-    pub looks_due: LooksDue,
+    pub watched: watch::Receiver<OrdSet<TxHash>>,
+    /// Those that it waits for.
+    pub expecting: Expecting,
     /// What is seen; the watcher stops when nobody receives it.
     pub observations: mpsc::Sender<Observation>,
 }
@@ -76,8 +87,6 @@ pub struct Watcher<S, B> {
     leader: EndpointId,
     block_store: B,
     channels: Channels,
-    /// What `channels.watched` held when it was last looked at.
-    watched: Arc<BTreeSet<TxHash>>,
     window: Window,
     index: TransferIndex,
     watchlist: Watchlist,
@@ -135,7 +144,6 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             leader: 0,
             block_store,
             channels,
-            watched: Arc::default(),
             window: Window::new(fill_blocks(&network)),
             index: TransferIndex::default(),
             watchlist: Watchlist::new(network.confirmed_depth, endpoints.len()),

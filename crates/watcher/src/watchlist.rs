@@ -5,22 +5,32 @@
 //! |---|---|---|
 //! | unasked | receipts of all endpoints, at the next look | not |
 //! | found, not deep | nothing: the branch is held by hash | in every sweep |
-//! | found and deep | endpoints that have not confirmed it yet | once enough agree |
+//! | found and deep | endpoints that have not confirmed it yet | once enough agree, then as below |
 //! | absent | receipts again, when a look of the ledger's is due | as of the head it was asked at |
 //! | unsettled | receipts of all endpoints, at every head | not |
 //!
+//! What was reported as deep is reported again when the ledger expects it, when the `safe` head and
+//! when the `finalized` head reaches its block, and now and then after that; and whenever a
+//! reorganisation moves or loses it.
+//!
 //! What is not reported, the ledger concludes nothing from. So the number of transactions that are
-//! merely awaited costs nothing.
+//! merely awaited, or merely kept in sight, costs nothing.
+
+mod levels;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use imbl::OrdSet;
+use imbl::ordset::DiffItem;
 use x811_protocol::evm::{BlockHash, TxHash};
 use x811_protocol::observation::{MinedTransaction, TransactionStatus};
 
 use crate::index::{Entry, TransferIndex};
 use crate::source::Header;
 use crate::verdict::{EndpointId, Found, Verdict};
+use crate::watcher::Expected;
 use crate::window::Window;
+use levels::Reached;
 
 /// Receipts asked for in one look, of each endpoint. The rest waits for the next.
 pub(crate) const MOST_ASKED: usize = 1_000;
@@ -31,13 +41,31 @@ pub(crate) struct Watchlist {
     confirmed_depth: u64,
     /// Endpoints that must agree before a transaction counts at confirmed depth.
     quorum: usize,
+    watched: OrdSet<TxHash>,
     standings: BTreeMap<TxHash, Standing>,
-    /// Those that are found.
-    found: BTreeSet<TxHash>,
+    /// Those that are found, by the height of their block.
+    found: BTreeSet<(u64, TxHash)>,
+    /// Those that are found and were not yet reported as deep.
+    shallow: BTreeSet<TxHash>,
     /// Those to be asked for at the next look.
     open: BTreeSet<TxHash>,
     /// Those that changed since the last sweep.
     changed: BTreeSet<TxHash>,
+    /// What was said of `safe` and `finalized`.
+    reached: Reached,
+}
+
+/// What a sweep is about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment<'a> {
+    pub(crate) head: Header,
+    /// The head was not swept before.
+    pub(crate) is_whole: bool,
+    pub(crate) safe_number: Option<u64>,
+    pub(crate) final_number: Option<u64>,
+    /// Some endpoint was just asked for them.
+    pub(crate) are_levels_new: bool,
+    pub(crate) expected: &'a Expected,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,10 +90,13 @@ impl Watchlist {
         Watchlist {
             confirmed_depth,
             quorum: endpoints.min(2),
+            watched: OrdSet::new(),
             standings: BTreeMap::new(),
             found: BTreeSet::new(),
+            shallow: BTreeSet::new(),
             open: BTreeSet::new(),
             changed: BTreeSet::new(),
+            reached: Reached::default(),
         }
     }
 
@@ -84,21 +115,27 @@ impl Watchlist {
     }
 
     /// Watches exactly these from now on. New ones are answered from the index, where it has them.
-    pub(crate) fn watch(&mut self, watched: &BTreeSet<TxHash>, index: &TransferIndex) {
-        if self.standings.len() != watched.len()
-            || self.standings.keys().any(|tx| !watched.contains(tx))
-        {
-            self.standings.retain(|tx, _| watched.contains(tx));
-            self.found.retain(|tx| watched.contains(tx));
-            self.open.retain(|tx| watched.contains(tx));
-            self.changed.retain(|tx| watched.contains(tx));
-        }
-        for tx in watched {
-            if !self.standings.contains_key(tx) {
-                self.set(*tx, Standing::Unasked);
-                self.find(*tx, index);
+    /// Costs as much as differs from those before.
+    pub(crate) fn watch(&mut self, watched: OrdSet<TxHash>, index: &TransferIndex) {
+        let before = std::mem::replace(&mut self.watched, watched.clone());
+        for difference in before.diff(&watched) {
+            match difference {
+                DiffItem::Add(tx) => {
+                    self.set(*tx, Standing::Unasked);
+                    self.find(*tx, index);
+                }
+                DiffItem::Remove(tx) => self.drop(tx),
             }
         }
+    }
+
+    fn drop(&mut self, tx: &TxHash) {
+        if let Some(Standing::Found(found)) = self.standings.remove(tx) {
+            self.found.remove(&(found.block.number, *tx));
+        }
+        self.shallow.remove(tx);
+        self.open.remove(tx);
+        self.changed.remove(tx);
     }
 
     /// These were in a block that was added to the held branch.
@@ -114,10 +151,19 @@ impl Watchlist {
         }
     }
 
-    /// Blocks were given up: what was found in them is to be found again. `is_restart` when nothing
-    /// that was held is left.
-    pub(crate) fn reorganised(&mut self, window: &Window, index: &TransferIndex, is_restart: bool) {
-        for tx in self.found.clone() {
+    /// The blocks from `replaced_from` on were given up: what was found in them is to be found
+    /// again. `is_restart` when nothing that was held is left.
+    pub(crate) fn reorganised(
+        &mut self,
+        window: &Window,
+        index: &TransferIndex,
+        replaced_from: u64,
+        is_restart: bool,
+    ) {
+        let lowest = if is_restart { 0 } else { replaced_from };
+        let from = (lowest, TxHash::from_bytes([0; 32]));
+        let concerned: Vec<TxHash> = self.found.range(from..).map(|(_, tx)| *tx).collect();
+        for tx in concerned {
             let Some(Standing::Found(found)) = self.standings.get(&tx) else {
                 continue;
             };
@@ -155,20 +201,17 @@ impl Watchlist {
     }
 
     fn set(&mut self, tx: TxHash, standing: Standing) {
-        let (is_found, is_open) = match standing {
-            Standing::Found(_) => (true, false),
-            Standing::Unasked | Standing::Unsettled { .. } => (false, true),
-            Standing::Absent { .. } => (false, false),
-        };
-        let place = |set: &mut BTreeSet<TxHash>, is_in| {
-            if is_in {
-                set.insert(tx)
-            } else {
-                set.remove(&tx)
+        self.drop(&tx);
+        match &standing {
+            Standing::Found(found) => {
+                self.found.insert((found.block.number, tx));
+                self.shallow.insert(tx);
             }
-        };
-        place(&mut self.found, is_found);
-        place(&mut self.open, is_open);
+            Standing::Unasked | Standing::Unsettled { .. } => {
+                self.open.insert(tx);
+            }
+            Standing::Absent { .. } => {}
+        }
         self.changed.insert(tx);
         self.standings.insert(tx, standing);
     }
@@ -176,7 +219,7 @@ impl Watchlist {
     /// What to ask at `head`, at most [`MOST_ASKED`]; `due` are those that a look of the ledger's
     /// waits for. First what may confirm, then what the ledger waits for, then what is new.
     pub(crate) fn questions(&self, head: &Header, due: &BTreeSet<TxHash>) -> Vec<Question> {
-        let unconfirmed = self.found.iter().filter(|tx| {
+        let unconfirmed = self.shallow.iter().filter(|tx| {
             matches!(self.standings.get(*tx), Some(Standing::Found(found))
                 if self.is_deep(found, head) && found.by.len() < self.quorum)
         });
@@ -241,26 +284,26 @@ impl Watchlist {
         }
     }
 
-    /// What is to be said at `head`: everything that can be, or only what changed since the last
-    /// time. And the endpoints it rests on, which `labels` name.
+    /// What is to be said at that moment, and the endpoints it rests on, which `labels` name.
     pub(crate) fn sweep(
         &mut self,
-        head: &Header,
-        is_whole: bool,
+        moment: &Moment<'_>,
         labels: &[String],
     ) -> (BTreeMap<TxHash, TransactionStatus>, BTreeSet<EndpointId>) {
+        let head = &moment.head;
         let mut by = BTreeSet::new();
         let mut said = BTreeMap::new();
-        let changed = std::mem::take(&mut self.changed);
-        let found = if is_whole { &self.found } else { &changed };
-        for tx in found.union(&changed) {
-            match self.standings.get(tx) {
+        for tx in self.due(moment) {
+            match self.standings.get(&tx) {
                 Some(Standing::Found(found)) if self.counts(found, head) => {
                     by.extend(&found.by);
-                    said.insert(*tx, mined(found, labels));
+                    said.insert(tx, mined(found, labels));
+                    if self.is_deep(found, head) {
+                        self.shallow.remove(&tx);
+                    }
                 }
                 Some(Standing::Absent { as_of }) if *as_of == head.hash => {
-                    said.insert(*tx, TransactionStatus::NotFound);
+                    said.insert(tx, TransactionStatus::NotFound);
                 }
                 Some(
                     Standing::Found(_)
@@ -272,6 +315,20 @@ impl Watchlist {
             }
         }
         (said, by)
+    }
+
+    /// Those of which something may have to be said.
+    fn due(&mut self, moment: &Moment<'_>) -> BTreeSet<TxHash> {
+        let mut due = std::mem::take(&mut self.changed);
+        if moment.is_whole {
+            let Expected {
+                looked_for,
+                undecided,
+            } = moment.expected;
+            due.extend(self.shallow.iter().chain(looked_for).chain(undecided));
+        }
+        due.extend(self.reached.news(&self.found, moment));
+        due
     }
 
     fn counts(&self, found: &Found, head: &Header) -> bool {

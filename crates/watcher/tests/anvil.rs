@@ -12,6 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use imbl::OrdSet;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
@@ -19,7 +20,7 @@ use x811_protocol::observation::{
     BlindCause, MinedTransaction, Observation, Sweep, TransactionStatus,
 };
 use x811_watcher::{
-    Channels, CheckFailure, Endpoint, MemoryBlockStore, Misfit, RpcLimits, RpcSource,
+    Channels, CheckFailure, Endpoint, Expected, MemoryBlockStore, Misfit, RpcLimits, RpcSource,
     WatchedNetwork, Watcher, verify_endpoint,
 };
 
@@ -167,7 +168,7 @@ fn usdc() -> EvmAddress {
 /// A watcher on `anvil`, and both ends of its channels.
 struct Rig {
     observations: mpsc::Receiver<Observation>,
-    watched: watch::Sender<Arc<BTreeSet<TxHash>>>,
+    watched: watch::Sender<OrdSet<TxHash>>,
     last: Option<Observation>,
 }
 
@@ -191,12 +192,15 @@ impl Rig {
             label: (*label).to_owned(),
             jitter_seed: 1,
         });
-        let (watched, receiver) = watch::channel::<Arc<BTreeSet<TxHash>>>(Arc::default());
+        let (watched, receiver) = watch::channel(OrdSet::new());
         let (sender, observations) = mpsc::channel(16);
         let all = receiver.clone();
         let channels = Channels {
             watched: receiver,
-            looks_due: Arc::new(move |_head| all.borrow().as_ref().clone()),
+            expecting: Arc::new(move |_head| Expected {
+                looked_for: all.borrow().iter().copied().collect(),
+                undecided: BTreeSet::new(),
+            }),
             observations: sender,
         };
         let blocks = MemoryBlockStore::default();
@@ -210,8 +214,7 @@ impl Rig {
     }
 
     fn watch(&self, hashes: &[TxHash]) {
-        self.watched
-            .send_replace(Arc::new(hashes.iter().copied().collect()));
+        self.watched.send_replace(hashes.iter().copied().collect());
     }
 
     /// Waits for an observation that `wanted` finds something in, the last one included.

@@ -12,7 +12,7 @@ use crate::notice::Owed;
 use crate::port::{Commit, LedgerStore};
 use crate::turn::nonce_replay;
 use crate::world::{Fault, World};
-use std::collections::BTreeSet;
+use imbl::OrdSet;
 use std::sync::Arc;
 use x811_eventlog::{AppendError, EventLog, ReadError, Record};
 use x811_protocol::event::Event;
@@ -172,11 +172,11 @@ where
 
     fn publish_watched(&self) {
         for (network, watched) in &self.watched {
-            let hashes: BTreeSet<_> = self.world.watched(network).collect();
+            let hashes: OrdSet<_> = self.world.watched(network).collect();
             watched.send_if_modified(|known| {
-                let changed = **known != hashes;
+                let changed = known.diff(&hashes).next().is_some();
                 if changed {
-                    *known = Arc::new(hashes);
+                    *known = hashes;
                 }
                 changed
             });

@@ -11,7 +11,8 @@ use crate::figures::Figures;
 use crate::port::LedgerStore;
 use crate::submission::{self, Submission};
 use crate::world::World;
-use std::collections::{BTreeMap, BTreeSet};
+use imbl::OrdSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::Instrument as _;
@@ -45,7 +46,7 @@ pub struct Ledger<S, R, C> {
     pub(super) applied: watch::Receiver<u64>,
     /// The size of the log that readers wait for the rows of.
     pub(super) rows_wanted: Arc<watch::Sender<u64>>,
-    pub(super) watched: BTreeMap<String, watch::Receiver<Arc<BTreeSet<TxHash>>>>,
+    pub(super) watched: BTreeMap<String, watch::Receiver<OrdSet<TxHash>>>,
     pub(super) readiness: watch::Receiver<Readiness>,
     pub(super) figures: Arc<Figures>,
 }
@@ -177,7 +178,7 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
     }
 
     /// The transactions to watch on a network; `None` for a network that is not configured.
-    pub fn watched(&self, network: &str) -> Option<watch::Receiver<Arc<BTreeSet<TxHash>>>> {
+    pub fn watched(&self, network: &str) -> Option<watch::Receiver<OrdSet<TxHash>>> {
         self.watched.get(network).cloned()
     }
 

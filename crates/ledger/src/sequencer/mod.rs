@@ -35,10 +35,11 @@ use crate::watch;
 use crate::world::World;
 use admission::Admitted;
 use batch::Reply;
+use imbl::OrdSet;
 use in_flight::InFlight;
 use projector::Batch;
 use snapshots::Saver;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch as channel};
@@ -106,7 +107,7 @@ pub struct Sequencer<S, C, E> {
     own_items: mpsc::WeakSender<Item>,
     projections: mpsc::Sender<Batch>,
     published: channel::Sender<Arc<World>>,
-    watched: BTreeMap<String, channel::Sender<Arc<BTreeSet<TxHash>>>>,
+    watched: BTreeMap<String, channel::Sender<OrdSet<TxHash>>>,
     readiness: channel::Sender<Readiness>,
     figures: Arc<Figures>,
     last_tick_ms: u64,

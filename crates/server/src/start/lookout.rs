@@ -4,19 +4,19 @@
 use super::kept_blocks::KeptBlocks;
 use crate::app::{RunningLedger, stopped};
 use crate::config::ServerConfig;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use x811_ledger::clock::Clock;
 use x811_ledger::entropy::Entropy;
 use x811_ledger::world::World;
-use x811_protocol::evm::TxHash;
-use x811_protocol::interaction::Schedule;
+use x811_protocol::interaction::{Schedule, Standing};
 use x811_protocol::observation::Block;
 use x811_protocol::time::TimestampMs;
 use x811_watcher::rpc::RpcSource;
-use x811_watcher::{Channels, Endpoint, LooksDue, NetworkHealth, WatchedNetwork, Watcher};
+use x811_watcher::{
+    Channels, Endpoint, Expected, Expecting, NetworkHealth, WatchedNetwork, Watcher,
+};
 
 /// Observations that may wait while the ledger is busy.
 const OBSERVATIONS: usize = 16;
@@ -71,7 +71,7 @@ impl Lookout {
         let name = &self.network.name;
         let channels = Channels {
             watched: ledger.watched(name).unwrap_or_else(nothing),
-            looks_due: from_state(ledger.clone(), name.clone()),
+            expecting: from_state(ledger.clone(), name.clone()),
             observations,
         };
         let blocks = self.blocks.clone();
@@ -96,25 +96,35 @@ fn nothing<T: Default>() -> watch::Receiver<T> {
     watch::channel(T::default()).1
 }
 
-fn from_state<C: Clock>(ledger: RunningLedger<C>, network: String) -> LooksDue {
-    Arc::new(move |head| looks_due(&ledger.world(), &network, head))
+fn from_state<C: Clock>(ledger: RunningLedger<C>, network: String) -> Expecting {
+    Arc::new(move |head| expected(&ledger.world(), &network, head))
 }
 
 /// Everything that interactions declared whose look `head` may answer (ledger-contract.md section
-/// 5). A look is answered for all its transactions together.
-fn looks_due(world: &World, network: &str, head: &Block) -> BTreeSet<TxHash> {
+/// 5): a look is answered for all its transactions together. And what the others declared that may
+/// confirm at any block: while none of their looks has come, or once anything of it was seen.
+fn expected(world: &World, network: &str, head: &Block) -> Expected {
     let head_at = TimestampMs::new(head.timestamp_s.saturating_mul(1_000));
     let watching = world
         .interactions()
-        .filter_map(|(_, live)| live.state.settlement());
-    let due = watching.filter(|settlement| {
-        let is_due = match settlement.schedule {
-            Schedule::Look { due, .. } => due <= head_at,
-            Schedule::Confirmation { .. } => false,
+        .filter_map(|(_, live)| live.state.settlement())
+        .filter(|settlement| settlement.network == network);
+    let mut expected = Expected::default();
+    for settlement in watching {
+        let (is_due, is_recent) = match settlement.schedule {
+            Schedule::Look { due, .. } => (due <= head_at, false),
+            Schedule::Confirmation { .. } => (false, true),
         };
-        is_due && settlement.network == network && settlement.paused_since.is_none()
-    });
-    due.flat_map(|settlement| &settlement.declared)
-        .map(|declared| declared.tx_hash)
-        .collect()
+        let declared = settlement.declared.iter();
+        if is_due && settlement.paused_since.is_none() {
+            let looked_for = declared.map(|declared| declared.tx_hash);
+            expected.looked_for.extend(looked_for);
+        } else {
+            let undecided = declared
+                .filter(|declared| is_recent || declared.standing != Standing::Unseen)
+                .map(|declared| declared.tx_hash);
+            expected.undecided.extend(undecided);
+        }
+    }
+    expected
 }

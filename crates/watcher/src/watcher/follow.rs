@@ -174,7 +174,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         self.window.accept(splice);
         if is_reorg {
             self.watchlist
-                .reorganised(&self.window, &self.index, is_restart);
+                .reorganised(&self.window, &self.index, replace_from, is_restart);
         }
         let moved = added.iter().flat_map(|block| &block.transactions);
         self.watchlist

@@ -1,19 +1,18 @@
 //! What can be said at the tip: from the index, and from receipts where it has nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use futures_util::future::join_all;
 use x811_protocol::evm::TxHash;
 use x811_protocol::observation::{Block, Observation, Sweep};
 
-use super::{Closed, Watcher};
+use super::{Closed, Expected, Watcher};
 use crate::block_store::BlockStore;
 use crate::endpoint::{EndpointFailure, Levels};
 use crate::placement::{Placement, confirm_below, place};
 use crate::source::{ChainSource, HeadTag, Header, Receipt, ReceiptAnswer, SourceError};
 use crate::verdict::{EndpointId, Found, Testimony, Verdict, Witness, judge};
-use crate::watchlist::Question;
+use crate::watchlist::{Moment, Question};
 
 /// `safe` and `finalized` are asked for at most once in so many blocks.
 const LEVELS_EVERY_BLOCKS: u64 = 5;
@@ -30,28 +29,37 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         };
         self.take_watched();
         let is_whole = self.swept != Some(tip.hash);
-        let due = if is_whole {
-            (self.channels.looks_due)(&tip.block())
+        let expected = if is_whole {
+            (self.channels.expecting)(&tip.block())
         } else {
-            BTreeSet::new()
+            Expected::default()
         };
-        let questions = self.watchlist.questions(&tip, &due);
+        let questions = self.watchlist.questions(&tip, &expected.looked_for);
         let mut by = self.ask(&tip, &questions).await;
-        if is_whole && self.levels_due(tip.number) {
+        let are_levels_new = is_whole && self.levels_due(tip.number);
+        if are_levels_new {
             self.ask_levels(&tip).await;
         }
+        let levels = self.levels(tip.number);
         let labels: Vec<String> = self
             .endpoints
             .iter()
             .map(|endpoint| endpoint.health.label.clone())
             .collect();
-        let (transactions, found_by) = self.watchlist.sweep(&tip, is_whole, &labels);
+        let moment = Moment {
+            head: tip,
+            is_whole,
+            safe_number: levels.safe_number,
+            final_number: levels.finalized.map(|head| head.number),
+            are_levels_new,
+            expected: &expected,
+        };
+        let (transactions, found_by) = self.watchlist.sweep(&moment, &labels);
         if transactions.is_empty() && !is_whole {
             return Ok(());
         }
         by.extend(found_by);
         by.insert(self.leader);
-        let levels = self.levels(tip.number);
         let sweep = Sweep {
             network: self.network.name.clone(),
             head: tip.block(),
@@ -65,13 +73,9 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
     }
 
     fn take_watched(&mut self) {
-        let watched = Arc::clone(&self.channels.watched.borrow_and_update());
-        if Arc::ptr_eq(&watched, &self.watched) {
-            return;
-        }
-        self.watchlist.watch(&watched, &self.index);
+        let watched = self.channels.watched.borrow_and_update().clone();
         self.contradicted.retain(|(tx, _)| watched.contains(tx));
-        self.watched = watched;
+        self.watchlist.watch(watched, &self.index);
     }
 
     /// Asks, judges, and says who was heard of what is missing.

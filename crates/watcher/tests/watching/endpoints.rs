@@ -112,8 +112,6 @@ async fn sw_26_a_forged_transfer_is_never_confirmed_and_the_truth_is() {
     }
     assert_eq!(two.disagreements(), [1, 1], "counted once");
     two.a.world().forged.clear();
-    two.newest().await;
-    two.both(|world| world.mine(1));
     let sweep = two.newest().await;
     let TransactionStatus::Mined(mined) = &sweep.transactions[&tx(1)] else {
         panic!("it is mined")

@@ -2,6 +2,7 @@
 
 mod endpoints;
 mod random;
+mod reports;
 mod rules;
 mod scripted;
 mod tail;

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use imbl::OrdSet;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use x811_protocol::digest::Digest;
@@ -18,9 +19,9 @@ use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::{Observation, Sweep, TransactionStatus, Transfer};
 use x811_watcher::{
-    BlockStore, BlockStoreError, ChainSource, Channels, Endpoint, HeadTag, Header, LooksDue,
-    MemoryBlockStore, NetworkHealth, Receipt, ReceiptAnswer, SourceError, TailBlock, TailChange,
-    TokenTransaction, WatchedNetwork, Watcher,
+    BlockStore, BlockStoreError, ChainSource, Channels, Endpoint, Expected, Expecting, HeadTag,
+    Header, MemoryBlockStore, NetworkHealth, Receipt, ReceiptAnswer, SourceError, TailBlock,
+    TailChange, TokenTransaction, WatchedNetwork, Watcher,
 };
 
 pub(crate) const CHAIN_ID: ChainId = ChainId::new(8453);
@@ -43,6 +44,8 @@ pub(crate) struct World {
     pub(crate) lag_blocks: usize,
     /// Height of `safe`; `None` when the endpoint refuses the word.
     pub(crate) safe_number: Option<usize>,
+    /// Height of `finalized`, where it is not the same.
+    pub(crate) final_number: Option<usize>,
     /// What `safe` and `finalized` stand for instead, on whatever branch.
     pub(crate) stray_level: Option<Header>,
     /// Every request fails with this.
@@ -202,6 +205,7 @@ impl ScriptedChain {
             too_large: BTreeSet::new(),
             lag_blocks: 0,
             safe_number: Some(0),
+            final_number: None,
             stray_level: None,
             failure: None,
             header_fails_every: None,
@@ -252,7 +256,10 @@ impl ChainSource for ScriptedChain {
             return Ok(world.canonical.get(number).copied());
         }
         world.calls.levels += 1;
-        let number = world.safe_number.ok_or_else(refused)?;
+        let mut number = world.safe_number.ok_or_else(refused)?;
+        if tag == HeadTag::Finalized {
+            number = world.final_number.unwrap_or(number);
+        }
         Ok(world.stray_level.or(world.canonical.get(number).copied()))
     }
 
@@ -371,8 +378,9 @@ pub(crate) struct Rig {
     pub(crate) blocks: SharedBlocks,
     pub(crate) observations: mpsc::Receiver<Observation>,
     pub(crate) health: watch::Receiver<NetworkHealth>,
-    watched: watch::Sender<Arc<BTreeSet<TxHash>>>,
+    watched: watch::Sender<OrdSet<TxHash>>,
     looks: Arc<Mutex<Looks>>,
+    undecided: Arc<Mutex<BTreeSet<TxHash>>>,
     shutdown: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
@@ -432,12 +440,13 @@ impl Rig {
                 jitter_seed,
             })
             .collect();
-        let (watched, receiver) = watch::channel(Arc::new(hashes.iter().copied().collect()));
+        let (watched, receiver) = watch::channel(hashes.iter().copied().collect());
         let (sender, observations) = mpsc::channel(1_000);
         let looks = Arc::new(Mutex::new(looks));
+        let undecided = Arc::new(Mutex::new(BTreeSet::new()));
         let channels = Channels {
             watched: receiver.clone(),
-            looks_due: looks_due(Arc::clone(&looks), receiver),
+            expecting: expecting(&looks, &undecided, receiver),
             observations: sender,
         };
         let watcher = Watcher::new(endpoints, network, blocks.clone(), channels);
@@ -453,6 +462,7 @@ impl Rig {
             health,
             watched,
             looks,
+            undecided,
             shutdown,
             task,
         }
@@ -463,13 +473,17 @@ impl Rig {
         *self.looks.lock().unwrap() = Looks::These(hashes.iter().copied().collect());
     }
 
+    /// The ledger has not decided on these from the next head on.
+    pub(crate) fn expect_undecided(&self, hashes: &[TxHash]) {
+        *self.undecided.lock().unwrap() = hashes.iter().copied().collect();
+    }
+
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
         self.chain.world()
     }
 
     pub(crate) fn watch(&self, hashes: &[TxHash]) {
-        self.watched
-            .send_replace(Arc::new(hashes.iter().copied().collect()));
+        self.watched.send_replace(hashes.iter().copied().collect());
     }
 
     /// The next observation, however long it takes.
@@ -521,13 +535,18 @@ impl Rig {
     }
 }
 
-fn looks_due(
-    looks: Arc<Mutex<Looks>>,
-    watched: watch::Receiver<Arc<BTreeSet<TxHash>>>,
-) -> LooksDue {
-    Arc::new(move |_head| match &*looks.lock().unwrap() {
-        Looks::All => watched.borrow().as_ref().clone(),
-        Looks::These(hashes) => hashes.clone(),
+fn expecting(
+    looks: &Arc<Mutex<Looks>>,
+    undecided: &Arc<Mutex<BTreeSet<TxHash>>>,
+    watched: watch::Receiver<OrdSet<TxHash>>,
+) -> Expecting {
+    let (looks, undecided) = (Arc::clone(looks), Arc::clone(undecided));
+    Arc::new(move |_head| Expected {
+        looked_for: match &*looks.lock().unwrap() {
+            Looks::All => watched.borrow().iter().copied().collect(),
+            Looks::These(hashes) => hashes.clone(),
+        },
+        undecided: undecided.lock().unwrap().clone(),
     })
 }
 

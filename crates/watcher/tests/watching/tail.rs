@@ -260,6 +260,7 @@ async fn sw_11_after_a_gap_longer_than_the_window_receipts_decide() {
     assert_eq!(depth(&sweep, tx(1)), Some(701));
     assert_eq!(sweep.transactions[&tx(2)], TransactionStatus::NotFound);
     let later = rig.world().calls;
+    rig.expect_undecided(&[tx(1)]);
     rig.world().mine(1);
     assert_eq!(depth(&rig.sweep().await, tx(1)), Some(702));
     assert_eq!(rig.world().calls.header_by_number, later.header_by_number);
