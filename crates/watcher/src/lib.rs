@@ -48,5 +48,5 @@ pub use rpc::{EndpointError, RpcLimits, RpcSource};
 pub use source::{
     ChainSource, HeadTag, Header, Receipt, ReceiptAnswer, SourceError, TokenTransaction,
 };
-pub use watcher::{Channels, Expected, Expecting, WatchedNetwork, Watcher};
+pub use watcher::{Channels, Expected, Expecting, WatchedNetwork, WatchedSet, Watcher};
 pub use window::Window;

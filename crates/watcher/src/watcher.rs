@@ -36,6 +36,9 @@ use crate::window::Window;
 /// A network that cannot be seen is reported at most this often.
 const REPORT_EVERY_MS: u64 = 1_000;
 
+/// The transactions to watch. A change to a clone costs as much as it differs, for both sides.
+pub type WatchedSet = OrdSet<TxHash>;
+
 /// Tells what the ledger waits for, once it has this head.
 pub type Expecting = Arc<dyn Fn(&Block) -> Expected + Send + Sync>;
 
@@ -72,7 +75,7 @@ pub struct WatchedNetwork {
 /// Where the watcher and the ledger meet.
 pub struct Channels {
     /// The transactions to report on.
-    pub watched: watch::Receiver<OrdSet<TxHash>>,
+    pub watched: watch::Receiver<WatchedSet>,
     /// Those that it waits for.
     pub expecting: Expecting,
     /// What is seen; the watcher stops when nobody receives it.

@@ -1,6 +1,5 @@
 //! Anvil as Base, a proxy for each endpoint, and a watcher behind them.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,8 +15,9 @@ use x811_protocol::observation::{
 use x811_tests::anvil::{Anvil, BASE_CHAIN_ID, BASE_USDC, DEV_KEYS};
 use x811_tests::proxy::Proxy;
 use x811_watcher::{
-    BlockStore, BlockStoreError, Channels, Endpoint, EndpointHealth, MemoryBlockStore,
-    NetworkHealth, RpcLimits, RpcSource, TailBlock, TailChange, WatchedNetwork, Watcher,
+    BlockStore, BlockStoreError, Channels, Endpoint, EndpointHealth, Expected, MemoryBlockStore,
+    NetworkHealth, RpcLimits, RpcSource, TailBlock, TailChange, WatchedNetwork, WatchedSet,
+    Watcher,
 };
 
 pub(crate) const DEPTH: u64 = 12;
@@ -95,7 +95,7 @@ pub(crate) struct Rig {
     /// Everything it ever said.
     pub(crate) said: Vec<Observation>,
     observations: mpsc::Receiver<Observation>,
-    watched: watch::Sender<Arc<BTreeSet<TxHash>>>,
+    watched: watch::Sender<WatchedSet>,
     blocks: SharedBlocks,
     shutdown: oneshot::Sender<()>,
     task: JoinHandle<()>,
@@ -123,12 +123,15 @@ impl Rig {
             label: label.to_owned(),
             jitter_seed,
         });
-        let (watched, receiver) = watch::channel(Arc::new(hashes.iter().copied().collect()));
+        let (watched, receiver) = watch::channel(WatchedSet::from_iter(hashes.iter().copied()));
         let (sender, observations) = mpsc::channel(16);
-        let all: watch::Receiver<Arc<BTreeSet<TxHash>>> = receiver.clone();
+        let all = receiver.clone();
         let channels = Channels {
             watched: receiver,
-            looks_due: Arc::new(move |_head| all.borrow().as_ref().clone()),
+            expecting: Arc::new(move |_head| Expected {
+                looked_for: all.borrow().iter().copied().collect(),
+                ..Expected::default()
+            }),
             observations: sender,
         };
         let watcher = Watcher::new(endpoints.collect(), network, blocks.clone(), channels);
@@ -149,8 +152,7 @@ impl Rig {
     }
 
     pub(crate) fn watch(&self, hashes: &[TxHash]) {
-        self.watched
-            .send_replace(Arc::new(hashes.iter().copied().collect()));
+        self.watched.send_replace(hashes.iter().copied().collect());
     }
 
     /// Ends the watcher and hands back what it stored.
