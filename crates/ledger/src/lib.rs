@@ -11,6 +11,7 @@
 //! | `registry`, [`agent`] | who may ask what of the registry, and what a DID's records add up to |
 //! | [`world`], `draft` | what the log adds up to, and what a batch would make of it |
 //! | `sequencer` | the one task that owns both, and group commits |
+//! | [`settlement_view`] | where an interaction's money is, from its records and the world |
 //! | [`checkpoint`] | what was signed last, kept away from the log |
 //! | [`notice`] | what the ledger tells parties, signed |
 //! | [`projection`], [`row`] | rows for readers |
@@ -38,6 +39,7 @@ mod recent;
 mod registry;
 pub mod row;
 pub mod sequencer;
+pub mod settlement_view;
 pub mod snapshot;
 pub mod stream;
 pub mod submission;

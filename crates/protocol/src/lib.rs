@@ -14,6 +14,7 @@
 //! | [`envelope`], [`payload`], [`facts`] | from bytes to what the machines decide on |
 //! | [`event`], [`parameters`], [`observation`] | what the log records and what it was decided on |
 //! | [`kernel`], [`interaction`] | the machines |
+//! | [`settlement_view`] | where an interaction's money is, read off its records |
 
 pub mod authorization;
 pub mod canonical;
@@ -35,6 +36,7 @@ pub mod observation;
 pub mod parameters;
 pub mod payload;
 pub mod refusal;
+pub mod settlement_view;
 pub mod signature;
 pub mod signed_read;
 pub mod time;

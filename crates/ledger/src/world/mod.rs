@@ -183,6 +183,11 @@ impl World {
             .map(|(position, parameters)| (*position, parameters))
     }
 
+    /// The parameters that were set at that position, whether or not they are still in force.
+    pub fn parameters_at(&self, position: u64) -> Option<&Arc<Parameters>> {
+        self.parameters.get(&position)
+    }
+
     /// Whether a check was ever relaxed, now or under earlier parameters.
     pub(crate) fn was_ever_lenient(&self, leniency: Leniency) -> bool {
         let mut parameters = self.parameters.values();

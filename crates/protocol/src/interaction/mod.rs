@@ -27,6 +27,7 @@ pub mod table;
 pub use context::{Context, Input, ProviderView};
 pub use message::{repeated_payment, state_after};
 pub use outline::Outline;
+pub use settlement::FAILURES_TO_DISPUTE;
 pub use state::{
     Acceptance, Closing, Completion, Deal, Declared, Delivery, Offer, OfferDeadline, Opening,
     PaymentRecord, RecordRef, Schedule, Settlement, Stage, Standing, State, StateName,

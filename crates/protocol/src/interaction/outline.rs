@@ -50,6 +50,11 @@ impl Outline {
         self.state
     }
 
+    /// Negative looks and refutations so far.
+    pub fn failures(&self) -> u64 {
+        self.failures
+    }
+
     fn fail(&mut self) {
         self.failures += 1;
         if self.failures >= FAILURES_TO_DISPUTE {

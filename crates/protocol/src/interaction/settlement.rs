@@ -20,7 +20,7 @@ use crate::parameters::Network;
 use crate::time::TimestampMs;
 
 /// Failures at which an interaction is disputed (AE-105).
-pub(super) const FAILURES_TO_DISPUTE: u64 = 4;
+pub const FAILURES_TO_DISPUTE: u64 = 4;
 
 /// Most transfers that one event quotes beside the claimed ones, and most that it claims; with eight
 /// declared transactions a leaf stays in bounds.

@@ -1,0 +1,416 @@
+//! What the records of an interaction say of its money, one after the other.
+
+use super::sentence;
+use super::{
+    Due, Live, Next, NextStep, Proof, SettlementClock, SettlementView, Standing, Transaction,
+    TransactionStanding,
+};
+use crate::code::Code;
+use crate::event::{
+    Claim, Confirmed, Event, Evidence, FindingStatus, Late, Level, Looked, Refuted, RefutedCause,
+    Seen, Window,
+};
+use crate::evm::{EvmAddress, TxHash};
+use crate::facts::{DisputeCode, Facts, PaymentFacts};
+use crate::id::InteractionId;
+use crate::interaction::{FAILURES_TO_DISPUTE, Outline, StateName};
+use crate::kernel::Recorded;
+use crate::money::MicroUsdc;
+use crate::observation::Transfer;
+use crate::time::TimestampMs;
+
+/// What is known so far.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    outline: Outline,
+    state: Option<StateName>,
+    total: Option<MicroUsdc>,
+    payee: Option<EvmAddress>,
+    network: Option<String>,
+    transactions: Vec<Transaction>,
+    /// Claimed transfers and what each moved.
+    claims: Vec<(Claim, MicroUsdc)>,
+    /// The level of a confirmation: that of its weakest evidence.
+    confirmed: Option<Level>,
+    is_final: bool,
+    has_returned: bool,
+    proof: Option<Proof>,
+    /// The last refutation, unless a PAYMENT followed it.
+    refusal: Option<(RefutedCause, Code, TxHash)>,
+    failure: Option<Code>,
+    dispute: Option<DisputeCode>,
+    closed: Option<Code>,
+    ended_at: Option<TimestampMs>,
+    last_position: u64,
+}
+
+impl Account {
+    pub(super) fn note(&mut self, record: &Recorded<'_>) {
+        let before = self.state;
+        self.state = self.outline.follow(record.event);
+        self.last_position = record.position;
+        if self.state != before && self.state.is_some_and(StateName::is_terminal) {
+            self.ended_at = Some(record.recorded_at_ms);
+        }
+        match record.event {
+            Event::EnvelopeAccepted(accepted) => {
+                self.payee = accepted.derived.payee.or(self.payee);
+                self.note_facts(&accepted.facts);
+            }
+            Event::Lapsed(lapsed) => {
+                if lapsed.window != Window::Confirmation {
+                    self.closed = Some(lapsed.code);
+                }
+            }
+            Event::Looked(looked) => self.looked(looked),
+            Event::Seen(seen) => self.seen(seen),
+            Event::Unseen(named) => self.unseen(named.tx_hash),
+            Event::Refuted(refuted) => self.refuted(refuted),
+            Event::Confirmed(confirmed) => self.confirmed(record, confirmed),
+            Event::Final(_) => self.is_final = true,
+            Event::Reversed(reversed) => {
+                self.unseen(reversed.tx_hash);
+                self.stand(reversed.tx_hash, TransactionStanding::Reversed);
+                self.is_final = false;
+            }
+            Event::Returned(named) => self.returned(named.tx_hash),
+            Event::Late(late) => self.late(record, late),
+            Event::LedgerOpened(_)
+            | Event::ParametersSet(_)
+            | Event::RulesChanged(_)
+            | Event::LedgerKeyRotated(_)
+            | Event::LedgerResumed(_)
+            | Event::BodiesErased(_)
+            | Event::NetworkBlind(_)
+            | Event::NetworkSighted(_)
+            | Event::AgentRegistered(_)
+            | Event::AgentUpdated(_)
+            | Event::KeyRotated(_)
+            | Event::AgentDeactivated(_)
+            | Event::AgentReactivated(_)
+            | Event::AgentRevoked(_)
+            | Event::NoticeIssued(_)
+            | Event::StateRoot(_) => {}
+        }
+    }
+
+    fn note_facts(&mut self, facts: &Facts) {
+        match facts {
+            Facts::Offer(offer) => self.total = Some(offer.total_cost),
+            Facts::Verify(verify) if !verify.verified => self.dispute = verify.dispute_code,
+            Facts::Payment(payment) => self.declared(payment),
+            Facts::Request(_)
+            | Facts::Accept(_)
+            | Facts::Reject(_)
+            | Facts::Result(_)
+            | Facts::Verify(_)
+            | Facts::Error(_)
+            | Facts::Custom(_) => {}
+        }
+    }
+
+    fn declared(&mut self, payment: &PaymentFacts) {
+        self.network.get_or_insert_with(|| payment.network.clone());
+        self.refusal = None;
+        for tx_hash in std::iter::once(payment.tx_hash).chain(payment.fee_tx_hash) {
+            self.transaction(tx_hash);
+        }
+    }
+
+    /// The transaction of that hash; a claimed one was always named before.
+    fn transaction(&mut self, tx_hash: TxHash) -> &mut Transaction {
+        let mut known = self.transactions.iter();
+        let place = known.position(|known| known.tx_hash == tx_hash);
+        let place = place.unwrap_or_else(|| {
+            self.transactions.push(Transaction {
+                tx_hash,
+                standing: TransactionStanding::Unseen,
+                block_number: None,
+                depth: None,
+                amount_micro_usdc: None,
+                endpoints: Vec::new(),
+            });
+            self.transactions.len() - 1
+        });
+        &mut self.transactions[place]
+    }
+
+    fn stand(&mut self, tx_hash: TxHash, standing: TransactionStanding) {
+        self.transaction(tx_hash).standing = standing;
+    }
+
+    fn looked(&mut self, looked: &Looked) {
+        if !looked.is_pending() {
+            self.failure.get_or_insert(Code::PaymentConfirmationTimeout);
+        }
+        for finding in &looked.finding {
+            let transaction = self.transaction(finding.tx_hash);
+            transaction.depth = finding.depth;
+            if finding.status == FindingStatus::Insufficient {
+                transaction.standing = TransactionStanding::Insufficient;
+            }
+        }
+    }
+
+    fn seen(&mut self, seen: &Seen) {
+        let transaction = self.transaction(seen.tx_hash);
+        transaction.block_number = Some(seen.block.number);
+        transaction.depth = None;
+        transaction.amount_micro_usdc = Some(sum(seen.transfers.iter().map(|t| t.amount)));
+        if transaction.standing == TransactionStanding::Unseen {
+            transaction.standing = TransactionStanding::Seen;
+        }
+    }
+
+    /// In no block any more. A claimed one stays claimed until it is reversed.
+    fn unseen(&mut self, tx_hash: TxHash) {
+        let transaction = self.transaction(tx_hash);
+        transaction.block_number = None;
+        transaction.depth = None;
+        if !matches!(transaction.standing, TransactionStanding::Claimed { .. }) {
+            transaction.standing = TransactionStanding::Unseen;
+        }
+    }
+
+    fn refuted(&mut self, refuted: &Refuted) {
+        let (cause, code) = (refuted.cause, refuted.code);
+        self.witness(&refuted.evidence);
+        self.stand(
+            refuted.tx_hash,
+            TransactionStanding::Refuted { cause, code },
+        );
+        self.failure = Some(code);
+        self.refusal = Some((cause, code, refuted.tx_hash));
+    }
+
+    fn confirmed(&mut self, record: &Recorded<'_>, confirmed: &Confirmed) {
+        self.claim(&confirmed.evidence, &confirmed.claims);
+        let levels = confirmed.evidence.iter().map(|evidence| evidence.level);
+        self.confirmed = Some(levels.min().unwrap_or(Level::Final));
+        self.proof = Some(proof(record));
+    }
+
+    fn late(&mut self, record: &Recorded<'_>, late: &Late) {
+        self.claim(&late.evidence, &late.claims);
+        self.proof.get_or_insert_with(|| proof(record));
+    }
+
+    fn returned(&mut self, tx_hash: TxHash) {
+        let level = Level::Confirmed;
+        self.stand(tx_hash, TransactionStanding::Claimed { level });
+        self.has_returned = true;
+    }
+
+    fn claim(&mut self, evidence: &[Evidence], claims: &[Claim]) {
+        for evidence in evidence {
+            self.witness(evidence);
+            let level = evidence.level;
+            self.stand(evidence.tx_hash, TransactionStanding::Claimed { level });
+        }
+        let claimed = claims
+            .iter()
+            .map(|claim| (*claim, amount_of(evidence, claim)));
+        self.claims.extend(claimed);
+    }
+
+    /// What evidence says of a transaction, whatever it proves.
+    fn witness(&mut self, evidence: &Evidence) {
+        let transaction = self.transaction(evidence.tx_hash);
+        transaction.block_number = Some(evidence.block.number);
+        transaction.depth = Some(evidence.depth);
+        transaction.amount_micro_usdc = Some(sum(amounts(&evidence.transfers)));
+        transaction.endpoints.clone_from(&evidence.endpoints);
+    }
+
+    pub(super) fn view(mut self, id: InteractionId, live: Live) -> SettlementView {
+        for transaction in &mut self.transactions {
+            let now = transaction.block_number.and_then(|n| live.depth_of(n));
+            transaction.depth = now.or(transaction.depth);
+        }
+        let standing = self.standing(&live);
+        let (paid_micro_usdc, surplus_micro_usdc) = self.sums();
+        let mut view = SettlementView {
+            interaction_id: id,
+            state: self.state.unwrap_or(StateName::Pending),
+            paid: standing.paid(),
+            sentence: String::new(),
+            standing,
+            next: self.next(standing, &live),
+            live,
+            network: self.network,
+            payee: self.payee,
+            due_micro_usdc: self.total,
+            paid_micro_usdc,
+            surplus_micro_usdc,
+            transactions: self.transactions,
+            claims: self.claims.into_iter().map(|(claim, _)| claim).collect(),
+            failures: self.outline.failures(),
+            failures_to_dispute: FAILURES_TO_DISPUTE,
+            proof: self.proof,
+            last_position: self.last_position,
+        };
+        view.sentence = sentence::of(&view);
+        view
+    }
+
+    /// What the claimed transfers add up to, reversed ones left out, and what of it is surplus.
+    fn sums(&self) -> (MicroUsdc, MicroUsdc) {
+        let there = self.claims.iter().filter(|(claim, _)| {
+            let mut transactions = self.transactions.iter();
+            transactions.any(|known| {
+                known.tx_hash == claim.tx_hash && known.standing != TransactionStanding::Reversed
+            })
+        });
+        let paid = sum(there.map(|(_, amount)| *amount));
+        let surplus = self.total.and_then(|total| paid.checked_sub(total));
+        (paid, surplus.unwrap_or(MicroUsdc::ZERO))
+    }
+
+    fn standing(&self, live: &Live) -> Standing {
+        if let Some(tx_hash) = self.missing() {
+            return Standing::Reversed { tx_hash };
+        }
+        match self.confirmed {
+            Some(_) if self.total.is_some_and(MicroUsdc::is_zero) => Standing::NothingDue,
+            Some(_) if self.is_final => Standing::Final,
+            Some(_) if self.has_returned => Standing::Returned,
+            Some(Level::Final) => Standing::Final,
+            Some(Level::Safe) => Standing::Safe,
+            Some(Level::Confirmed | Level::Seen) => Standing::Confirmed,
+            None => self.unconfirmed(live),
+        }
+    }
+
+    /// A transaction that disappeared and whose money is missing now; a surplus is not missed.
+    fn missing(&self) -> Option<TxHash> {
+        let mut transactions = self.transactions.iter();
+        let reversed =
+            transactions.find(|known| known.standing == TransactionStanding::Reversed)?;
+        let is_covered = self.total.is_some_and(|total| self.sums().0 >= total);
+        (!is_covered).then_some(reversed.tx_hash)
+    }
+
+    fn unconfirmed(&self, live: &Live) -> Standing {
+        match self.state.unwrap_or(StateName::Pending) {
+            StateName::Pending
+            | StateName::Offered
+            | StateName::Accepted
+            | StateName::Delivered => Standing::NotDue,
+            StateName::Verified | StateName::Completed => self.watched(live),
+            StateName::Expired | StateName::Rejected | StateName::Failed => {
+                Standing::Closed { code: self.closed }
+            }
+            StateName::Disputed if self.claims.is_empty() => Standing::Disputed {
+                code: self.closed.or(self.failure),
+                dispute_code: self.dispute,
+            },
+            StateName::Disputed => Standing::Late {
+                in_full: self.total.is_some_and(|total| self.sums().0 >= total),
+            },
+        }
+    }
+
+    fn watched(&self, live: &Live) -> Standing {
+        if self.transactions.is_empty() {
+            return Standing::NotDeclared;
+        }
+        let in_a_block = self.transactions.iter().filter(|known| {
+            matches!(
+                known.standing,
+                TransactionStanding::Seen | TransactionStanding::Insufficient
+            )
+        });
+        let shallowest = in_a_block.min_by_key(|known| known.depth);
+        match (shallowest, self.refusal) {
+            (Some(shallowest), _) => self.seen_at(shallowest, live),
+            (None, Some((cause, code, tx_hash))) => Standing::Refused {
+                cause,
+                code,
+                tx_hash,
+            },
+            (None, None) => Standing::Declared,
+        }
+    }
+
+    fn seen_at(&self, shallowest: &Transaction, live: &Live) -> Standing {
+        let (depth, of) = (shallowest.depth, live.rules.map(|r| r.confirmed_depth));
+        let safe_above = live.rules.and_then(|rules| rules.safe_above_micro_usdc);
+        let waits_for_safe = self
+            .total
+            .zip(safe_above)
+            .is_some_and(|(total, limit)| total > limit);
+        match (depth, of) {
+            (Some(depth), Some(of))
+                if depth >= of
+                    && waits_for_safe
+                    && shallowest.standing == TransactionStanding::Seen =>
+            {
+                Standing::WaitingForSafe { depth }
+            }
+            (depth, of) => Standing::Seen { depth, of },
+        }
+    }
+
+    fn next(&self, standing: Standing, live: &Live) -> Next {
+        let at_ms = live.due.map(Due::at_ms);
+        let (what, at_ms) = match standing {
+            Standing::NotDue => (NextStep::Message, at_ms),
+            Standing::NotDeclared => (NextStep::Payment, at_ms),
+            Standing::Declared
+            | Standing::Seen { .. }
+            | Standing::WaitingForSafe { .. }
+            | Standing::Refused { .. } => match (live.clock, live.due) {
+                (SettlementClock::Stopped { .. }, _) => (NextStep::Sight, None),
+                (_, Some(Due::Look { .. })) => (NextStep::Look, at_ms),
+                (_, Some(Due::Window { .. }) | None) => (NextStep::Confirmation, at_ms),
+            },
+            Standing::Confirmed | Standing::Safe | Standing::Returned => (NextStep::Final, None),
+            Standing::Reversed { .. } => (NextStep::Return, None),
+            Standing::Late { in_full: false } | Standing::Disputed { .. } => self.until_late(live),
+            Standing::Final
+            | Standing::Late { in_full: true }
+            | Standing::NothingDue
+            | Standing::Closed { .. } => (NextStep::Nothing, None),
+        };
+        Next { what, at_ms }
+    }
+
+    /// A transfer that was named is recorded for some time after the dispute.
+    fn until_late(&self, live: &Live) -> (NextStep, Option<TimestampMs>) {
+        let (true, Some(ended)) = (!self.transactions.is_empty(), self.ended_at) else {
+            return (NextStep::Nothing, None);
+        };
+        let until = live.rules.map(|r| ended.saturating_add_ms(r.late_ms));
+        match until {
+            Some(until) if until < live.as_of_ms => (NextStep::Nothing, None),
+            until => (NextStep::Late, until),
+        }
+    }
+}
+
+fn proof(record: &Recorded<'_>) -> Proof {
+    Proof {
+        position: record.position,
+        record_hash: record.hash,
+        recorded_at_ms: record.recorded_at_ms,
+    }
+}
+
+fn amounts(transfers: &[Transfer]) -> impl Iterator<Item = MicroUsdc> {
+    transfers.iter().map(|transfer| transfer.amount)
+}
+
+fn amount_of(evidence: &[Evidence], claim: &Claim) -> MicroUsdc {
+    let mut claimed = evidence
+        .iter()
+        .filter(|evidence| evidence.tx_hash == claim.tx_hash)
+        .flat_map(|evidence| &evidence.transfers);
+    let transfer = claimed.find(|transfer| transfer.ordinal == claim.ordinal);
+    transfer.map_or(MicroUsdc::ZERO, |transfer| transfer.amount)
+}
+
+fn sum(amounts: impl Iterator<Item = MicroUsdc>) -> MicroUsdc {
+    amounts.fold(MicroUsdc::ZERO, |sum, amount| {
+        sum.checked_add(amount).unwrap_or(MicroUsdc::MAX)
+    })
+}

@@ -1,0 +1,107 @@
+//! What the records of an interaction do not tell of its settlement.
+
+use crate::event::Window;
+use crate::money::MicroUsdc;
+use crate::observation::{BlindCause, Block};
+use crate::time::TimestampMs;
+use serde::{Deserialize, Serialize};
+
+/// What is known at one moment besides the records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Live {
+    /// That moment.
+    pub as_of_ms: TimestampMs,
+    /// Whether the payment's clock runs.
+    pub clock: SettlementClock,
+    /// What time does next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<Due>,
+    /// The newest block that is known of the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<Block>,
+    /// What the network asks of a payment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<NetworkRules>,
+}
+
+impl Live {
+    /// Nothing but the time: all that an auditor with the records alone has.
+    pub fn nothing(now: TimestampMs) -> Live {
+        Live {
+            as_of_ms: now,
+            clock: SettlementClock::Idle,
+            due: None,
+            head: None,
+            rules: None,
+        }
+    }
+
+    /// Blocks from `block_number` to the newest, both included.
+    pub(super) fn depth_of(&self, block_number: u64) -> Option<u64> {
+        let head = self.head?.number;
+        (head >= block_number).then(|| head - block_number + 1)
+    }
+}
+
+/// Whether the payment's clock runs. It stands still while the network is blind, so that nobody is
+/// disputed because the ledger saw nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum SettlementClock {
+    /// Nothing is timed, or nothing is known of it.
+    Idle,
+    /// It runs.
+    Running,
+    /// It stands still, and runs on from there when the network is seen again.
+    Stopped {
+        /// Since when.
+        since_ms: TimestampMs,
+        /// Why the network is blind.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cause: Option<BlindCause>,
+        /// When the operator is called, if it is still blind then. No state changes for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        operator_called_at_ms: Option<TimestampMs>,
+    },
+}
+
+/// What time does next. While the clock is stopped, the moment is as if it ran again right now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Due {
+    /// A window passes.
+    Window {
+        /// Which.
+        window: Window,
+        /// Its end.
+        at_ms: TimestampMs,
+    },
+    /// A look.
+    Look {
+        /// 1 to 4.
+        look: u64,
+        /// When it is due; the first fresh head from then on answers it.
+        at_ms: TimestampMs,
+    },
+}
+
+impl Due {
+    /// When.
+    pub fn at_ms(self) -> TimestampMs {
+        match self {
+            Due::Window { at_ms, .. } | Due::Look { at_ms, .. } => at_ms,
+        }
+    }
+}
+
+/// What a network asks of a payment, as of the interaction's REQUEST.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkRules {
+    /// Blocks, the transfer's own included, at which a transfer counts as confirmed.
+    pub confirmed_depth: u64,
+    /// Totals above this wait until their block is `safe`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub safe_above_micro_usdc: Option<MicroUsdc>,
+    /// For so long after a dispute a late transfer is still recorded.
+    pub late_ms: u64,
+}

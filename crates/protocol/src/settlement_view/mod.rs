@@ -1,0 +1,207 @@
+//! Where the money of an interaction is, told from its own records and from what is known of the
+//! network right now: one answer for the ledger that serves it, the provider that asks, and the
+//! auditor who has the records alone.
+//!
+//! Nothing here decides: the machine does, and its events are what is read. What no record of the
+//! interaction tells (how high the network is, whether it is seen, when the next look is due) comes
+//! in as [`Live`]; without it the standing is the same, only the next step has no time.
+//!
+//! Source: settlement-watcher.md sections 2 and 6, ledger-contract.md section 5.
+
+mod account;
+mod live;
+mod sentence;
+mod standing;
+
+pub use live::{Due, Live, NetworkRules, SettlementClock};
+pub use standing::{Paid, Standing};
+
+use crate::code::Code;
+use crate::digest::Digest;
+use crate::event::{Claim, Level, RefutedCause};
+use crate::evm::{EvmAddress, TxHash};
+use crate::id::InteractionId;
+use crate::interaction::StateName;
+use crate::kernel::Recorded;
+use crate::money::MicroUsdc;
+use crate::time::TimestampMs;
+use serde::{Deserialize, Serialize};
+
+/// Where the money of one interaction is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettlementView {
+    /// Which interaction.
+    pub interaction_id: InteractionId,
+    /// Its state.
+    pub state: StateName,
+    /// Whether the provider has its money.
+    pub paid: Paid,
+    /// Where the money is, what happens next and when.
+    pub sentence: String,
+    /// Where the money is.
+    pub standing: Standing,
+    /// What happens next.
+    pub next: Next,
+    /// Whether the payment's clock runs, and everything else that the records do not tell.
+    #[serde(flatten)]
+    pub live: Live,
+    /// Name of the network it is paid on; absent before a PAYMENT.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
+    /// Who has to be paid; absent before an OFFER.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "checksummed")]
+    pub payee: Option<EvmAddress>,
+    /// What has to be paid in all; absent before an OFFER.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_micro_usdc: Option<MicroUsdc>,
+    /// What the claimed transfers that are on the network add up to.
+    pub paid_micro_usdc: MicroUsdc,
+    /// What they exceed the total by.
+    pub surplus_micro_usdc: MicroUsdc,
+    /// Every transaction that was named, in order.
+    pub transactions: Vec<Transaction>,
+    /// The transfers that are bound to the interaction for ever.
+    pub claims: Vec<Claim>,
+    /// Negative looks and refutations so far.
+    pub failures: u64,
+    /// At so many the interaction is disputed.
+    pub failures_to_dispute: u64,
+    /// The record that says it is paid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
+    /// Place in the log of the interaction's last record.
+    pub last_position: u64,
+}
+
+impl SettlementView {
+    /// Reads the records of `id`, oldest first, with what is known besides.
+    pub fn of<'a>(
+        id: InteractionId,
+        records: impl IntoIterator<Item = Recorded<'a>>,
+        live: Live,
+    ) -> SettlementView {
+        let mut account = account::Account::default();
+        for record in records {
+            account.note(&record);
+        }
+        account.view(id, live)
+    }
+}
+
+/// One transaction that was named as payment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transaction {
+    /// Which.
+    pub tx_hash: TxHash,
+    /// How it stands.
+    pub standing: TransactionStanding,
+    /// The block it is in, as far as the ledger knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_number: Option<u64>,
+    /// Blocks from that one to the newest that is known, both included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u64>,
+    /// What its transfers from the payer to payee or treasury add up to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount_micro_usdc: Option<MicroUsdc>,
+    /// Configured labels of the endpoints that agreed on it, once there is evidence.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub endpoints: Vec<String>,
+}
+
+/// How a named transaction stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum TransactionStanding {
+    /// In no block that the ledger follows.
+    Unseen,
+    /// In a block.
+    Seen,
+    /// Deep enough, but what has been named so far does not cover the total.
+    Insufficient,
+    /// It definitely does not pay.
+    Refuted {
+        /// Why.
+        cause: RefutedCause,
+        /// The code both parties were told.
+        code: Code,
+    },
+    /// It pays, or some of its transfers do.
+    Claimed {
+        /// How sure its block was when it was recorded.
+        level: Level,
+    },
+    /// It paid, and disappeared.
+    Reversed,
+}
+
+/// The record that says it is paid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    /// Place in the log.
+    pub position: u64,
+    /// Hash of the record.
+    pub record_hash: Digest,
+    /// When it was recorded.
+    pub recorded_at_ms: TimestampMs,
+}
+
+/// What happens next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Next {
+    /// What.
+    pub what: NextStep,
+    /// When, at the latest; absent where no time is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_ms: Option<TimestampMs>,
+}
+
+/// What happens next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NextStep {
+    /// A message before the PAYMENT, or its window passes.
+    Message,
+    /// The PAYMENT, or its window passes.
+    Payment,
+    /// The confirmation, or its window passes; then come four looks.
+    Confirmation,
+    /// A look for the transactions that were named; the confirmation may come before it.
+    Look,
+    /// The network is seen again, and the clock runs on.
+    Sight,
+    /// Base holds the block for good.
+    Final,
+    /// A transaction that disappeared may come back.
+    Return,
+    /// A transfer that still comes is recorded as late.
+    Late,
+    /// Nothing.
+    Nothing,
+}
+
+/// An address as people compare it, with its EIP-55 checksum.
+mod checksummed {
+    use crate::evm::EvmAddress;
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[expect(clippy::ref_option, reason = "serde gives the field by reference")]
+    pub(super) fn serialize<S: Serializer>(
+        address: &Option<EvmAddress>,
+        writer: S,
+    ) -> Result<S::Ok, S::Error> {
+        address.map(EvmAddress::to_checksum).serialize(writer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        reader: D,
+    ) -> Result<Option<EvmAddress>, D::Error> {
+        let text = Option::<String>::deserialize(reader)?;
+        let address = text.map(|text| EvmAddress::parse_lenient(&text));
+        address.transpose().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! The closed list of where the money may be.
+
+use crate::code::Code;
+use crate::event::RefutedCause;
+use crate::evm::TxHash;
+use crate::facts::DisputeCode;
+use serde::{Deserialize, Serialize};
+
+/// Where the money is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Standing {
+    /// The work is not agreed, delivered or verified yet.
+    NotDue,
+    /// Due, and no PAYMENT says which transaction pays.
+    NotDeclared,
+    /// Named, and in no block that the ledger follows.
+    Declared,
+    /// In a block, not yet deep enough; of several transactions the one that is the least deep.
+    Seen {
+        /// Blocks from it to the newest, both included; absent while no head is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        depth: Option<u64>,
+        /// Blocks at which it is confirmed; absent where the network's rules are not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of: Option<u64>,
+    },
+    /// Deep enough, but a total as large as this waits until the block is `safe`.
+    WaitingForSafe {
+        /// Blocks from it to the newest, both included.
+        depth: u64,
+    },
+    /// Nothing that was named pays; another PAYMENT still may.
+    Refused {
+        /// Why the last one does not.
+        cause: RefutedCause,
+        /// The code both parties were told.
+        code: Code,
+        /// Which transaction that was.
+        tx_hash: TxHash,
+    },
+    /// Paid, at the depth the ledger waits for.
+    Confirmed,
+    /// Paid, in a block that was `safe` when it was recorded.
+    Safe,
+    /// Paid for good: no reorganisation can take it away.
+    Final,
+    /// It was paid, and then the transaction disappeared.
+    Reversed {
+        /// Which.
+        tx_hash: TxHash,
+    },
+    /// Paid: the transaction disappeared and came back.
+    Returned,
+    /// Paid after the interaction was disputed, which it stays.
+    Late {
+        /// Whether all that was due has come.
+        in_full: bool,
+    },
+    /// In dispute, and nothing has come.
+    Disputed {
+        /// Why the payment failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<Code>,
+        /// Why the initiator does not take the result.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dispute_code: Option<DisputeCode>,
+    },
+    /// The interaction cost nothing, and is completed.
+    NothingDue,
+    /// It ended before anything had to be paid.
+    Closed {
+        /// Why, where a code says it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<Code>,
+    },
+}
+
+/// Whether the provider has its money.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Paid {
+    /// It has.
+    Yes,
+    /// It may still come.
+    NotYet,
+    /// It has not, and nothing is expected any more.
+    No,
+}
+
+impl Standing {
+    /// Whether that is paid.
+    pub fn paid(self) -> Paid {
+        match self {
+            Standing::Confirmed
+            | Standing::Safe
+            | Standing::Final
+            | Standing::Returned
+            | Standing::Late { in_full: true }
+            | Standing::NothingDue => Paid::Yes,
+            Standing::NotDue
+            | Standing::NotDeclared
+            | Standing::Declared
+            | Standing::Seen { .. }
+            | Standing::WaitingForSafe { .. }
+            | Standing::Refused { .. } => Paid::NotYet,
+            Standing::Reversed { .. }
+            | Standing::Late { in_full: false }
+            | Standing::Disputed { .. }
+            | Standing::Closed { .. } => Paid::No,
+        }
+    }
+
+    /// The name that JSON and figures use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Standing::NotDue => "not_due",
+            Standing::NotDeclared => "not_declared",
+            Standing::Declared => "declared",
+            Standing::Seen { .. } => "seen",
+            Standing::WaitingForSafe { .. } => "waiting_for_safe",
+            Standing::Refused { .. } => "refused",
+            Standing::Confirmed => "confirmed",
+            Standing::Safe => "safe",
+            Standing::Final => "final",
+            Standing::Reversed { .. } => "reversed",
+            Standing::Returned => "returned",
+            Standing::Late { .. } => "late",
+            Standing::Disputed { .. } => "disputed",
+            Standing::NothingDue => "nothing_due",
+            Standing::Closed { .. } => "closed",
+        }
+    }
+}
