@@ -33,6 +33,8 @@ pub(crate) struct App<C> {
     pub(crate) identity: LedgerOpened,
     pub(crate) parameters: Parameters,
     pub(crate) open_reads: bool,
+    /// How long a network may be blind before the operator is called.
+    pub(crate) blind_page_after_ms: u64,
     /// How long a request's body may take to arrive.
     pub(crate) body_read_ms: u64,
     pub(crate) limiter: Limiter,

@@ -49,6 +49,9 @@ const FRESH_MS: u64 = 10_000;
 /// Without a head younger than this a network is blind.
 const BLIND_AFTER_MS: u64 = 30_000;
 
+/// A network that was blind for so long calls the operator, unless configured otherwise: a day.
+pub const DEFAULT_BLIND_PAGE_AFTER_MS: u64 = 24 * 60 * 60 * 1_000;
+
 /// For so long after a dispute a late transfer is still recorded.
 const LATE_MS: u64 = 24 * 60 * 60 * 1_000;
 
@@ -149,6 +152,9 @@ pub struct NetworkConfig {
     /// Time between two blocks, in milliseconds: so long the head is not asked for after a new one.
     /// 0 where it is not known.
     pub block_ms: u64,
+    /// How long the network may be blind before the operator is called, in milliseconds. It changes
+    /// no state (ledger-contract.md section 5).
+    pub blind_page_after_ms: u64,
 }
 
 /// One JSON-RPC endpoint of a network.
@@ -195,6 +201,7 @@ impl NetworkConfig {
             endpoints: vec![EndpointConfig::first(rpc_url)],
             poll_ms: 250,
             block_ms: 2_000,
+            blind_page_after_ms: DEFAULT_BLIND_PAGE_AFTER_MS,
         }
     }
 
@@ -224,6 +231,7 @@ impl NetworkConfig {
             endpoints: vec![EndpointConfig::first(rpc_url)],
             poll_ms: 250,
             block_ms: 0,
+            blind_page_after_ms: DEFAULT_BLIND_PAGE_AFTER_MS,
         }
     }
 }

@@ -144,6 +144,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         identity: identity.opened.clone(),
         parameters,
         open_reads: config.open_reads,
+        blind_page_after_ms: config.network.blind_page_after_ms,
         body_read_ms: config.connections.body_read_ms,
         limiter: Limiter::new(config.rate_limits),
         signed_reads,

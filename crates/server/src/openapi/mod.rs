@@ -1,11 +1,12 @@
 //! The HTTP interface, described for programs: OpenAPI 3.1 at `/openapi.json`, rendered at `/docs`.
 //!
 //! A route and its description are added in one call ([`Routes::add`]) from one place, the
-//! attribute on the handler, so neither can exist without the other. Schemas stand in `schema`;
-//! that answers keep to them is tested from outside, over the running server.
+//! attribute on the handler, so neither can exist without the other. Schemas stand in `schema`
+//! and `settlement`; that answers keep to them is tested from outside, over the running server.
 
 mod refused;
 pub(crate) mod schema;
+pub(crate) mod settlement;
 
 pub(crate) use refused::Refused;
 
@@ -55,6 +56,19 @@ const PAGE: &str = "/docs";
         schema::ReadyAnswer,
         schema::RegisteredKey,
         schema::RegisteredWallet,
+        settlement::SettlementAnswer,
+        settlement::NextKind,
+        settlement::SettlementBlock,
+        settlement::SettlementClaim,
+        settlement::SettlementClock,
+        settlement::SettlementDue,
+        settlement::SettlementNext,
+        settlement::SettlementProof,
+        settlement::SettlementRules,
+        settlement::SettlementStanding,
+        settlement::SettlementTransaction,
+        settlement::SettlementTransactionStanding,
+        settlement::StandingKind,
         schema::SubmittedMessage,
         schema::Uuid,
         schema::WindowsInForce,

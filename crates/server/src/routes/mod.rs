@@ -9,6 +9,7 @@
 //! | `GET /api/v1/messages/{uuid}` | *its inbox: `after`, `limit`, `wait_ms` |
 //! | `GET /api/v1/messages/by-id/{id}` | *an accepted envelope and its first answer |
 //! | `GET /api/v1/interactions/{id}` | *an interaction: `min_position` |
+//! | `GET /api/v1/interactions/{id}/settlement` | *where its money is: `min_position` |
 //! | `GET /api/v1/interactions/{id}/history` | *its records: `after_seq`, `limit` |
 //! | `GET /.well-known/did.json`, `/.well-known/x811.json` | who this ledger is |
 //! | `GET /health`, `GET /ready` | whether it runs, whether it takes messages |
@@ -26,6 +27,7 @@ mod interaction;
 mod message_by_id;
 mod post_message;
 mod ready;
+mod settlement;
 mod stream_page;
 mod well_known;
 
@@ -55,6 +57,7 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<inbox::__path_handle>(get(inbox::handle::<C>))
         .add::<message_by_id::__path_handle>(get(message_by_id::handle::<C>))
         .add::<interaction::__path_handle>(get(interaction::handle::<C>))
+        .add::<settlement::__path_handle>(get(settlement::handle::<C>))
         .add::<history::__path_handle>(get(history::handle::<C>))
         .described()
         .fallback(nothing_here)

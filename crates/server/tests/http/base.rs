@@ -1,7 +1,7 @@
 //! A scripted Base behind JSON-RPC: a block every two seconds of the test's clock, transactions that
-//! failed on command, nothing else.
+//! failed or paid on command, nothing else.
 
-use crate::world::{BEGUN, World};
+use crate::world::{Agent, BEGUN, TOKEN, World};
 use axum::routing::post;
 use axum::{Json, Router};
 use serde_json::{Value, json};
@@ -16,12 +16,23 @@ const OLD_BLOCKS: u64 = 1_000;
 /// Milliseconds between two blocks.
 const BLOCK_MS: u64 = 2_000;
 
+/// The first topic of a `Transfer` log.
+const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+
 /// What the endpoint shows.
 #[derive(Debug, Default)]
 struct Shown {
     head: u64,
-    /// Failed transactions and their blocks.
-    failed: BTreeMap<String, u64>,
+    /// Transactions by hash.
+    mined: BTreeMap<String, Mined>,
+}
+
+/// A transaction.
+#[derive(Debug)]
+struct Mined {
+    block: u64,
+    /// The logs of its receipt; none when it failed.
+    logs: Vec<Value>,
 }
 
 /// The network, and the endpoint that serves it.
@@ -38,7 +49,7 @@ impl Base {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let shown = Arc::new(Mutex::new(Shown {
             head: OLD_BLOCKS,
-            failed: BTreeMap::new(),
+            mined: BTreeMap::new(),
         }));
         let asked = shown.clone();
         let answer = move |Json(request): Json<Value>| async move {
@@ -66,9 +77,29 @@ impl Base {
 
     /// The transaction fails in the next block.
     pub(crate) fn fail(&self, tx_hash: &str) {
+        self.mine(tx_hash, Vec::new());
+    }
+
+    /// In the next block the transaction moves that much from one agent's wallet to the other's.
+    pub(crate) fn pay(&self, tx_hash: &str, from: &Agent, to: &Agent, amount_micro_usdc: u64) {
+        let padded = |agent: &Agent| {
+            let address = agent.address().to_string();
+            format!("0x{:0>64}", address.trim_start_matches("0x"))
+        };
+        let log = json!({
+            "address": TOKEN.to_string(),
+            "topics": [TRANSFER, padded(from), padded(to)],
+            "data": format!("{amount_micro_usdc:#066x}"),
+        });
+        self.mine(tx_hash, vec![log]);
+    }
+
+    fn mine(&self, tx_hash: &str, logs: Vec<Value>) {
         let mut shown = self.shown.lock().unwrap();
         let block = shown.head + 1;
-        shown.failed.insert(tx_hash.to_owned(), block);
+        shown
+            .mined
+            .insert(tx_hash.to_owned(), Mined { block, logs });
     }
 
     /// Lets `ms` pass in steps of a block, each seen by the ledger before the next.
@@ -95,26 +126,46 @@ impl Shown {
             "eth_getBlockByNumber" => block(number(argument).unwrap_or(self.head)),
             "eth_getBlockByHash" => block(number(argument).unwrap()),
             "eth_getTransactionReceipt" => self.receipt(argument),
-            "eth_getLogs" => json!([]),
+            "eth_getLogs" => self.logs(&call["params"][0]),
             other => panic!("{other} is not scripted"),
         }
     }
 
+    /// The token's transfers in the block that the filter names.
+    fn logs(&self, filter: &Value) -> Value {
+        let block = number(filter["blockHash"].as_str().unwrap()).unwrap();
+        let there = self.mined.iter().filter(|(_, mined)| mined.block == block);
+        let logs = there.flat_map(|(tx_hash, mined)| mined.placed_logs(tx_hash));
+        logs.collect()
+    }
+
     fn receipt(&self, tx_hash: &str) -> Value {
-        let Some(block) = self
-            .failed
-            .get(tx_hash)
-            .filter(|block| **block <= self.head)
-        else {
+        let mined = self.mined.get(tx_hash);
+        let Some(mined) = mined.filter(|mined| mined.block <= self.head) else {
             return Value::Null;
         };
         json!({
             "transactionHash": tx_hash,
-            "blockNumber": format!("{block:#x}"),
-            "blockHash": hash(*block),
-            "status": "0x0",
-            "logs": [],
+            "blockNumber": format!("{:#x}", mined.block),
+            "blockHash": hash(mined.block),
+            "status": if mined.logs.is_empty() { "0x0" } else { "0x1" },
+            "logs": mined.placed_logs(tx_hash),
         })
+    }
+}
+
+impl Mined {
+    fn placed_logs(&self, tx_hash: &str) -> Vec<Value> {
+        let mut logs = self.logs.clone();
+        for (index, log) in logs.iter_mut().enumerate() {
+            log["blockHash"] = json!(hash(self.block));
+            log["blockNumber"] = json!(format!("{:#x}", self.block));
+            log["transactionHash"] = json!(tx_hash);
+            log["transactionIndex"] = json!("0x0");
+            log["logIndex"] = json!(format!("{index:#x}"));
+            log["removed"] = json!(false);
+        }
+        logs
     }
 }
 

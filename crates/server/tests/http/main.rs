@@ -23,6 +23,7 @@ mod metrics;
 mod reads;
 mod registry;
 mod repeats;
+mod settlement;
 mod signing;
 mod standing;
 mod story;

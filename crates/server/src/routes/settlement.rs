@@ -1,0 +1,141 @@
+//! `GET /api/v1/interactions/{id}/settlement`: where the money of an interaction is, what happens
+//! next and when.
+
+use super::interaction::no_interaction;
+use crate::app::App;
+use crate::error::ApiError;
+use crate::extract::{Asked, Bounded, MAX_INTEGER, Named};
+use crate::openapi::Refused;
+use crate::openapi::schema::Uuid;
+use crate::openapi::settlement::SettlementAnswer;
+use crate::signed_read::{ReadRefusal, Reader};
+use crate::stored;
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use std::sync::Arc;
+use x811_eventlog::Record;
+use x811_ledger::clock::Clock;
+use x811_ledger::port::ReadModel as _;
+use x811_ledger::settlement_view::{Surroundings, network_of, settlement_view};
+use x811_ledger::stream::Stream;
+use x811_ledger::world::World;
+use x811_protocol::event::Event;
+use x811_protocol::id::InteractionId;
+use x811_protocol::observation::BlindCause;
+use x811_protocol::settlement_view::SettlementView;
+
+/// Places of records asked for at once.
+const PAGE_RECORDS: usize = 200;
+
+/// What may be asked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Question {
+    /// The answer reflects at least this record.
+    min_position: Option<Bounded<0, MAX_INTEGER>>,
+}
+
+/// 200, or 404, also to those who are no party to it.
+#[utoipa::path(
+    get,
+    path = "/api/v1/interactions/{id}/settlement",
+    tag = "interactions",
+    params(
+        ("id" = Uuid, Path, description = "Envelope id of its REQUEST"),
+        (
+            "min_position" = Option<u64>,
+            Query,
+            maximum = 9_007_199_254_740_991_u64,
+            description = "The answer reflects at least this record"
+        ),
+    ),
+    responses(
+        (status = 200, description = "Where the money is", body = SettlementAnswer),
+        Refused,
+    ),
+)]
+pub(super) async fn handle<C: Clock>(
+    reader: Reader,
+    State(app): State<Arc<App<C>>>,
+    Named(id): Named<InteractionId>,
+    Asked(question): Asked<Question>,
+) -> Result<Json<SettlementView>, ReadRefusal> {
+    match question.min_position {
+        Some(position) => app.rows_reflect(position.0).await?,
+        // As new as can be had: rows that do not come are no reason to show nothing.
+        None => drop(app.rows_current().await),
+    }
+    let world = app.ledger.world();
+    let row = app.ledger.read_model().interaction(id).await?;
+    row.filter(|row| reader.may_read(&[row.initiator, row.provider]))
+        .ok_or_else(no_interaction)?;
+    Ok(Json(view(&app, &world, id).await?))
+}
+
+async fn view<C: Clock>(
+    app: &App<C>,
+    world: &World,
+    id: InteractionId,
+) -> Result<SettlementView, ApiError> {
+    let stream = Stream::Interaction(id).to_string();
+    let mut records = Vec::new();
+    loop {
+        let page = read(app, &stream, records.len() as u64).await?;
+        let is_last = page.len() < PAGE_RECORDS;
+        // What became durable since belongs to a newer world than the one at hand.
+        let known = page.into_iter();
+        records.extend(known.filter(|(record, _)| record.position() < world.head().size));
+        if is_last {
+            break;
+        }
+    }
+    let blind_cause = match network_of(records.iter().map(|(_, event)| event)) {
+        Some(network) => blind_cause(app, world, network).await?,
+        None => None,
+    };
+    let around = Surroundings {
+        world,
+        now: app.ledger.now(),
+        blind_cause,
+        blind_page_after_ms: app.blind_page_after_ms,
+    };
+    Ok(settlement_view(id, &records, around))
+}
+
+async fn read<C: Clock>(
+    app: &App<C>,
+    stream: &str,
+    from_seq: u64,
+) -> Result<Vec<(Record, Event)>, ApiError> {
+    let rows = app.ledger.read_model();
+    let positions = rows.stream_positions(stream, from_seq, PAGE_RECORDS);
+    let mut records = Vec::new();
+    for position in positions.await? {
+        let record = stored::record(app, position).await?;
+        let event = stored::event(&record)?;
+        records.push((record, event));
+    }
+    Ok(records)
+}
+
+/// Why a network is blind: its last record says it.
+async fn blind_cause<C: Clock>(
+    app: &App<C>,
+    world: &World,
+    network: &str,
+) -> Result<Option<BlindCause>, ApiError> {
+    let sight = world.sight(network);
+    let last_seq = sight
+        .filter(|sight| sight.blind_since.is_some())
+        .and_then(|sight| sight.next_seq.checked_sub(1));
+    let Some(last_seq) = last_seq else {
+        return Ok(None);
+    };
+    let stream = Stream::Network(network.to_owned()).to_string();
+    let last = read(app, &stream, last_seq).await?.into_iter().next();
+    let Some((_, Event::NetworkBlind(blind))) = last else {
+        return Ok(None);
+    };
+    Ok(Some(blind.cause))
+}
