@@ -178,7 +178,19 @@ impl From<PayError> for Failure {
             PayError::TooPoor { .. } => Failure::refused(Code::InsufficientBalance, text),
             PayError::Unsigned => Failure::local("wallet", text),
             PayError::Damaged => Failure::local("damaged_transfer", text),
-            PayError::Replaced { .. } => Failure::refused(Code::PaymentFailed, text),
+            PayError::NoAuthorizations { .. } => {
+                Failure::new(Exit::Refused, "no_authorizations", text)
+                    .hint("pay with --plain-transfer")
+            }
+            PayError::Cancelled { .. } => {
+                Failure::refused(Code::PaymentFailed, text).hint("pay with --plain-transfer")
+            }
+            PayError::SpentUnseen { .. } => Failure::refused(Code::PaymentFailed, text).hint(
+                "then name it with `x811 send payment --tx HASH --authorization-nonce NONCE`",
+            ),
+            PayError::Expired | PayError::Replaced { .. } => {
+                Failure::refused(Code::PaymentFailed, text)
+            }
         }
     }
 }

@@ -1,18 +1,20 @@
 //! `x811 pay`: transfers the total and sends the PAYMENT.
 //!
 //! The transfer is signed, kept on disk, sent, and only then declared. Whoever is interrupted runs
-//! the command again: it sends the kept transfer, never a second one.
+//! the command again: it sends the kept transfer, never a second one. The transfer is made under an
+//! EIP-3009 authorization whose nonce names the interaction, so even without the file the token
+//! says whether it has been paid, and nobody else can claim it.
+
+mod transfer;
 
 use serde::Serialize;
 use x811_client::http::NetworkInfo;
-use x811_client::pay::{PayClient, Receipt, SignedTransfer, Transfer};
-use x811_client::transcript::Transcript;
-use x811_protocol::code::Code;
+use x811_client::pay::{PayClient, Transfer};
+use x811_protocol::authorization::payment_nonce;
+use x811_protocol::digest::Digest;
 use x811_protocol::envelope::CoreType;
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::StateName;
-use x811_protocol::time::TimestampMs;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -22,9 +24,7 @@ use crate::output::{Out, Report, Tone};
 use crate::send::case::{Case, Party};
 use crate::send::payment;
 use crate::send::sent::Sent;
-
-/// Less time than this is too little to pay in: the money would be gone and the PAYMENT late.
-const LEAST_TIME_MS: u64 = 3_000;
+use transfer::{Made, Origin, Payer};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -39,6 +39,9 @@ pub(crate) struct Args {
     /// Wait this long for the transfer to be in a block before the PAYMENT is sent
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     wait: u64,
+    /// Make a plain transfer, for a token that takes no EIP-3009 authorizations
+    #[arg(long)]
+    plain_transfer: bool,
 }
 
 /// Pays.
@@ -50,147 +53,62 @@ pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
         payee: payment::payee(&case)?,
         amount: case.offer()?.1.total_cost,
     };
-    let endpoint = PayClient::connect(&args.rpc, network.chain_id, network.token).await?;
-    let kept = kept_transfer(&case, due)?;
-    let resumed = kept.is_some();
-    let signed = match kept {
-        Some(signed) => signed,
-        None => {
-            check_payable(&case.transcript, context.now())?;
-            sign_and_keep(&case, &endpoint, due).await?
-        }
+    let payer = Payer {
+        case: &case,
+        endpoint: PayClient::connect(&args.rpc, network.chain_id, network.token).await?,
+        due,
+        nonce: nonce(&case).await?,
+        wait_ms: args.wait.saturating_mul(1_000),
     };
-    endpoint.send(&signed).await.map_err(|error| {
-        let path = context.home.transfer_path(args.interaction);
-        let hint = format!(
-            "the signed transfer is kept in {}; run this again",
-            path.display()
-        );
-        Failure::from(error).hint(hint)
-    })?;
-    let block_number = await_block(&endpoint, &signed, context, args.wait).await?;
-    let sent = declare(&case, &network, &signed).await?;
+    let made = payer.pay(args.plain_transfer).await?;
+    let sent = declare(&case, &network, due, &made).await?;
     out.report(&Paid {
-        resumed,
-        tx_hash: signed.tx_hash,
+        resumed: made.origin != Origin::Signed,
+        origin: made.origin,
+        tx_hash: made.tx_hash,
         amount_usdc: due.amount.to_usdc_decimal(),
-        payer: signed.payer.to_checksum(),
+        payer: made.payer.to_checksum(),
         payee: due.payee.to_checksum(),
         network: network.name,
-        block_number,
+        block_number: made.block_number,
+        authorization_nonce: made.authorization_nonce,
+        plain_because: made.plain_because,
         payment: sent,
     });
     Ok(Exit::Ok)
 }
 
-/// The transfer signed for this interaction before, if there is one.
-fn kept_transfer(case: &Case<'_>, due: Transfer) -> Result<Option<SignedTransfer>, Failure> {
-    let id = case.transcript.id();
-    let Some(bytes) = case.context.home.transfer(id)? else {
-        return Ok(None);
-    };
-    let path = case.context.home.transfer_path(id);
-    let unusable = |cause: &str| {
-        Failure::local("damaged_transfer", format!("{}: {cause}", path.display()))
-            .hint("see on Base whether it paid, then delete the file")
-    };
-    let kept: SignedTransfer =
-        serde_json::from_slice(&bytes).map_err(|_| unusable("it is no transfer"))?;
-    if kept.transfer == due {
-        Ok(Some(kept))
-    } else {
-        Err(unusable("it pays something else"))
-    }
-}
-
-/// Whether paying now does any good.
-fn check_payable(transcript: &Transcript, now: TimestampMs) -> Result<(), Failure> {
-    let state = transcript.view.state;
-    if state != StateName::Verified {
-        let message = format!("nothing was paid: the interaction is {state}, not verified");
-        return Err(Failure::refused(Code::InvalidStateTransition, message));
-    }
-    if transcript.has_payment() {
-        let message = "nothing was paid: a PAYMENT has been sent already";
-        let hint = format!(
-            "see what came of it: x811 provider paid {}",
-            transcript.id()
-        );
-        return Err(Failure::refused(Code::InvalidStateTransition, message).hint(hint));
-    }
-    let deadline = transcript.view.deadline_at_ms;
-    if deadline.is_some_and(|deadline| deadline.since(now) < LEAST_TIME_MS) {
-        let message = "nothing was paid: the time for the PAYMENT is over";
-        return Err(Failure::refused(Code::PaymentTimeout, message));
-    }
-    Ok(())
-}
-
-async fn sign_and_keep(
-    case: &Case<'_>,
-    endpoint: &PayClient,
-    due: Transfer,
-) -> Result<SignedTransfer, Failure> {
-    let Some(key) = &case.identity.wallet_key else {
-        return Err(Failure::local("no_wallet", "the agent has no wallet key")
-            .hint("pay by other means, then name the transaction with `x811 send payment`"));
-    };
-    let signed = endpoint.sign(key, due).await?;
-    let file = serde_json::to_vec_pretty(&signed)
-        .map_err(|error| Failure::internal(&error.to_string()))?;
-    case.context
-        .home
-        .add_transfer(case.transcript.id(), &file)?;
-    Ok(signed)
-}
-
-/// Waits for the block if that was asked for. A transfer that did nothing is not declared.
-async fn await_block(
-    endpoint: &PayClient,
-    signed: &SignedTransfer,
-    context: &Context,
-    wait_s: u64,
-) -> Result<Option<u64>, Failure> {
-    if wait_s == 0 {
-        return Ok(None);
-    }
-    let limit_ms = wait_s.saturating_mul(1_000);
-    let receipt = endpoint
-        .await_receipt(signed.tx_hash, &*context.clock, limit_ms)
-        .await?;
-    match receipt {
-        Some(Receipt::Succeeded { block_number }) => Ok(Some(block_number)),
-        None => Ok(None),
-        Some(Receipt::Reverted { block_number }) => {
-            let (hash, payee) = (signed.tx_hash, signed.transfer.payee.to_checksum());
-            let message = format!("{hash} is in block {block_number} but moved nothing to {payee}");
-            Err(Failure::refused(Code::PaymentFailed, message))
-        }
-    }
+/// The nonce that says what is paid: this interaction on this ledger, on the terms of its OFFER.
+async fn nonce(case: &Case<'_>) -> Result<Digest, Failure> {
+    let ledger = case.client.info().await?.did;
+    let offer_hash = case.offer()?.1.payload_hash;
+    Ok(payment_nonce(ledger, case.transcript.id(), offer_hash))
 }
 
 /// Sends the PAYMENT. If that fails, the money is on its way and the failure says what to run.
 async fn declare(
     case: &Case<'_>,
     network: &NetworkInfo,
-    signed: &SignedTransfer,
+    due: Transfer,
+    made: &Made,
 ) -> Result<Sent, Failure> {
     let id = case.transcript.id();
     let payment = x811_client::compose::Payment {
         interaction: id,
         offer_id: case.offer()?.0,
-        tx_hash: signed.tx_hash,
+        tx_hash: made.tx_hash,
         fee_tx_hash: None,
-        amount: signed.transfer.amount,
+        amount: due.amount,
         network: network.name.clone(),
-        payer: signed.payer,
-        payee: signed.transfer.payee,
+        payer: made.payer,
+        payee: due.payee,
+        authorization_nonce: made.authorization_nonce,
     };
     case.say(&payment).await.map_err(|failure| {
-        let amount = usdc(signed.transfer.amount);
+        let amount = usdc(due.amount);
         let message = format!(
             "{amount} was sent with {}, but the PAYMENT was not accepted: {}",
-            signed.tx_hash, failure.message
+            made.tx_hash, failure.message
         );
         let hint = format!("run `x811 pay {id}` again; it does not pay twice");
         Failure { message, ..failure }.hint(hint)
@@ -199,8 +117,9 @@ async fn declare(
 
 #[derive(Serialize)]
 struct Paid {
-    /// The transfer had been signed by an earlier run; nothing was paid twice.
+    /// The transfer is not of this run; nothing was paid twice.
     resumed: bool,
+    origin: Origin,
     tx_hash: TxHash,
     amount_usdc: String,
     payer: String,
@@ -208,23 +127,43 @@ struct Paid {
     network: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     block_number: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    authorization_nonce: Option<Digest>,
+    /// Why it is a plain transfer, where that was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plain_because: Option<String>,
     payment: Sent,
 }
 
 impl Report for Paid {
     fn print(&self, out: &mut Out) {
         let amount = &self.amount_usdc;
-        let heading = match self.resumed {
-            true => format!("{amount} USDC were signed before; the same transfer was sent again"),
-            false => format!("{amount} USDC sent"),
+        let heading = match self.origin {
+            Origin::Signed => format!("{amount} USDC sent"),
+            Origin::Kept => {
+                format!("{amount} USDC were signed before; the same transfer was sent again")
+            }
+            Origin::Found => {
+                format!("{amount} USDC were paid before; the token would not pay them again")
+            }
         };
         out.heading(Tone::Good, heading);
+        if let Some(cause) = &self.plain_because {
+            out.line(format!("Made as a plain transfer: {cause}."));
+        }
         let mut fields = vec![
             ("transaction", self.tx_hash.to_string()),
             ("from", self.payer.clone()),
             ("to", self.payee.clone()),
             ("network", self.network.clone()),
         ];
+        fields.push((
+            "authorised",
+            match self.authorization_nonce {
+                Some(nonce) => format!("EIP-3009, for this interaction only, nonce {nonce}"),
+                None => "no, a plain transfer".to_owned(),
+            },
+        ));
         fields.extend(
             self.block_number
                 .map(|number| ("block", number.to_string())),

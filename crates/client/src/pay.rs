@@ -3,6 +3,15 @@
 //! A transfer is made in two steps, so that an interrupted payer never pays twice: it is signed,
 //! which fixes its hash, and kept by the caller; then it is sent, as often as needed, always the
 //! same bytes. Whether it is confirmed is the ledger's business, which looks for itself.
+//!
+//! Where the token takes them, a transfer is made under an EIP-3009 [`Authorization`]: its nonce
+//! says what is paid, and the token takes a nonce once.
+
+mod authorization;
+mod error;
+
+pub use authorization::{Authorization, NonceUse, TokenDomain};
+pub use error::PayError;
 
 use std::time::Duration;
 
@@ -22,6 +31,8 @@ use alloy::transports::{RpcError, TransportErrorKind};
 use serde::{Deserialize, Serialize};
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
 use x811_protocol::money::MicroUsdc;
+
+use authorization::transferWithAuthorizationCall;
 
 use crate::clock::Clock;
 use crate::wallet::WalletKey;
@@ -72,6 +83,9 @@ pub struct SignedTransfer {
     pub payer: EvmAddress,
     /// What is paid.
     pub transfer: Transfer,
+    /// Under which authorization; `None` for a plain transfer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authorization: Option<Authorization>,
     /// The signed transaction (EIP-2718), `0x` hex.
     pub raw: String,
 }
@@ -128,7 +142,7 @@ impl PayClient {
         Ok(client)
     }
 
-    /// Signs a transfer of the token: next nonce, fees of now, gas as estimated and a quarter more.
+    /// Signs a plain transfer of the token: next nonce, fees of now, gas as estimated and a quarter more.
     /// Nothing is sent.
     ///
     /// # Errors
@@ -138,39 +152,12 @@ impl PayClient {
         key: &WalletKey,
         transfer: Transfer,
     ) -> Result<SignedTransfer, PayError> {
-        let payer = key.address();
-        self.check_balance(payer, transfer.amount).await?;
-        let nonce = self
-            .provider
-            .get_transaction_count(address(payer))
-            .pending();
-        let nonce = nonce.await.map_err(|error| self.failed(&error))?;
-        let fees = self.provider.estimate_eip1559_fees();
-        let fees = fees.await.map_err(|error| self.failed(&error))?;
         let call = transferCall {
             to: address(transfer.payee),
             value: U256::from(transfer.amount.as_micro_usdc()),
         };
-        let request = TransactionRequest::default()
-            .with_from(address(payer))
-            .with_to(address(self.token))
-            .with_input(Bytes::from(call.abi_encode()))
-            .with_chain_id(self.chain_id.as_u64())
-            .with_nonce(nonce)
-            .with_max_fee_per_gas(fees.max_fee_per_gas)
-            .with_max_priority_fee_per_gas(fees.max_priority_fee_per_gas);
-        let gas = self.provider.estimate_gas(request.clone());
-        let gas = gas.await.map_err(|error| self.failed(&error))?;
-        let request = request.with_gas_limit(gas.saturating_add(gas / 4));
-        let signed = sign_transaction(key, request).await?;
-        Ok(SignedTransfer {
-            tx_hash: TxHash::from_bytes(signed.tx_hash().0),
-            chain_id: self.chain_id,
-            token: self.token,
-            payer,
-            transfer,
-            raw: format!("0x{}", hex::encode(signed.encoded_2718())),
-        })
+        let input = Bytes::from(call.abi_encode());
+        self.sign_call(key, transfer, None, input).await
     }
 
     /// Sends a signed transfer. Sending one that is already known or mined is no error: the same
@@ -239,6 +226,45 @@ impl PayClient {
             }
             clock.pause(RECEIPT_POLL_MS).await;
         }
+    }
+
+    async fn sign_call(
+        &self,
+        key: &WalletKey,
+        transfer: Transfer,
+        authorization: Option<Authorization>,
+        input: Bytes,
+    ) -> Result<SignedTransfer, PayError> {
+        let payer = key.address();
+        self.check_balance(payer, transfer.amount).await?;
+        let nonce = self
+            .provider
+            .get_transaction_count(address(payer))
+            .pending();
+        let nonce = nonce.await.map_err(|error| self.failed(&error))?;
+        let fees = self.provider.estimate_eip1559_fees();
+        let fees = fees.await.map_err(|error| self.failed(&error))?;
+        let request = TransactionRequest::default()
+            .with_from(address(payer))
+            .with_to(address(self.token))
+            .with_input(input)
+            .with_chain_id(self.chain_id.as_u64())
+            .with_nonce(nonce)
+            .with_max_fee_per_gas(fees.max_fee_per_gas)
+            .with_max_priority_fee_per_gas(fees.max_priority_fee_per_gas);
+        let gas = self.provider.estimate_gas(request.clone());
+        let gas = gas.await.map_err(|error| self.failed(&error))?;
+        let request = request.with_gas_limit(gas.saturating_add(gas / 4));
+        let signed = sign_transaction(key, request).await?;
+        Ok(SignedTransfer {
+            tx_hash: TxHash::from_bytes(signed.tx_hash().0),
+            chain_id: self.chain_id,
+            token: self.token,
+            payer,
+            transfer,
+            authorization,
+            raw: format!("0x{}", hex::encode(signed.encoded_2718())),
+        })
     }
 
     async fn check_chain(&self) -> Result<(), PayError> {
@@ -316,18 +342,35 @@ impl SignedTransfer {
         let digits = self.raw.strip_prefix("0x").ok_or(PayError::Damaged)?;
         let raw = hex::decode(digits).map_err(|_| PayError::Damaged)?;
         let signed = TxEnvelope::decode_2718(&mut raw.as_slice()).map_err(|_| PayError::Damaged)?;
-        let call = transferCall::abi_decode(signed.input()).map_err(|_| PayError::Damaged)?;
         let payer = signed.recover_signer().map_err(|_| PayError::Damaged)?;
         let is_as_said = signed.tx_hash().0 == *self.tx_hash.as_bytes()
             && signed.chain_id() == Some(self.chain_id.as_u64())
             && signed.to() == Some(address(self.token))
             && payer == address(self.payer)
-            && call.to == address(self.transfer.payee)
-            && call.value == U256::from(self.transfer.amount.as_micro_usdc());
+            && self.is_call(signed.input());
         if is_as_said {
             Ok(raw)
         } else {
             Err(PayError::Damaged)
+        }
+    }
+
+    /// Whether these bytes call the token for what the other members say.
+    fn is_call(&self, input: &[u8]) -> bool {
+        let payee = address(self.transfer.payee);
+        let value = U256::from(self.transfer.amount.as_micro_usdc());
+        match &self.authorization {
+            None => transferCall::abi_decode(input)
+                .is_ok_and(|call| call.to == payee && call.value == value),
+            Some(authorization) => {
+                transferWithAuthorizationCall::abi_decode(input).is_ok_and(|call| {
+                    call.from == address(self.payer)
+                        && call.to == payee
+                        && call.value == value
+                        && call.validBefore == U256::from(authorization.valid_before_s)
+                        && call.nonce.0 == *authorization.nonce.as_bytes()
+                })
+            }
         }
     }
 }
@@ -353,83 +396,6 @@ fn without_urls(text: &str) -> String {
         false => word,
     });
     words.collect::<Vec<_>>().join(" ")
-}
-
-/// Why nothing was paid, or nobody knows.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PayError {
-    /// The endpoint's address is none.
-    #[error("the RPC address is not one; write one such as https://mainnet.base.org")]
-    Endpoint,
-    /// No answer. A transfer that was being sent may have arrived: send the same one again.
-    #[error("{endpoint} does not answer ({cause}); check the RPC address and try again")]
-    Unreachable {
-        /// Host of the endpoint.
-        endpoint: String,
-        /// What the network said.
-        cause: String,
-    },
-    /// The endpoint said no.
-    #[error("{endpoint} refused: {cause}; the account may lack ETH for gas")]
-    Refused {
-        /// Host of the endpoint.
-        endpoint: String,
-        /// Its words.
-        cause: String,
-    },
-    /// The endpoint serves another chain.
-    #[error(
-        "the endpoint serves chain {served}, the ledger settles on chain {wanted}; use another"
-    )]
-    OtherChain {
-        /// The ledger's.
-        wanted: ChainId,
-        /// The endpoint's.
-        served: ChainId,
-    },
-    /// Nothing is at the token's address, or no token.
-    #[error("there is no token at {}; check network and RPC address", token.to_checksum())]
-    NoToken {
-        /// The address.
-        token: EvmAddress,
-    },
-    /// The ledger names another token than USDC on Base.
-    #[error(
-        "the ledger wants payment in {}, which is not USDC on Base; do not pay, ask its operator",
-        token.to_checksum()
-    )]
-    NotUsdc {
-        /// The address.
-        token: EvmAddress,
-    },
-    /// Too little in the account.
-    #[error(
-        "{} has {} USDC and needs {}; send it USDC and try again",
-        payer.to_checksum(), has.to_usdc_decimal(), needs.to_usdc_decimal()
-    )]
-    TooPoor {
-        /// The account.
-        payer: EvmAddress,
-        /// What it has.
-        has: MicroUsdc,
-        /// What has to be paid.
-        needs: MicroUsdc,
-    },
-    /// The transaction could not be signed.
-    #[error("the transaction could not be signed; nothing was sent")]
-    Unsigned,
-    /// A kept transfer is not what it says.
-    #[error("the kept transfer is damaged or for another network; nothing was sent")]
-    Damaged,
-    /// Its nonce went to another transaction, so it will never be mined.
-    #[error(
-        "transaction {tx_hash} can never be mined: the account used its nonce for another one. \
-         Make sure that the other one did not pay, then delete the kept transfer and pay again"
-    )]
-    Replaced {
-        /// The transaction.
-        tx_hash: TxHash,
-    },
 }
 
 #[cfg(test)]

@@ -76,17 +76,27 @@ impl WalletKey {
             .chain_update(text)
             .finalize()
             .into();
-        let (signature, recovery) = self
-            .0
-            .sign_prehash_recoverable(&hash)
-            .map_err(|_| WalletKeyError)?;
-        let v = 27 + u8::from(recovery.is_y_odd());
-        let proof = format!("0x{}{v:02x}", hex::encode(signature.to_bytes()));
+        let proof = format!("0x{}", hex::encode(self.sign_hash(&hash)?));
         Ok(Wallet {
             address,
             kind: WalletKind::Eoa,
             proof,
         })
+    }
+
+    /// Signs a hash: `r`, `s` in the lower half, and `v` (27 or 28), as Solidity takes them.
+    ///
+    /// # Errors
+    /// As [`WalletKey::bind`].
+    pub(crate) fn sign_hash(&self, hash: &[u8; 32]) -> Result<[u8; 65], WalletKeyError> {
+        let (signature, recovery) = self
+            .0
+            .sign_prehash_recoverable(hash)
+            .map_err(|_| WalletKeyError)?;
+        let mut bytes = [0; 65];
+        bytes[..64].copy_from_slice(&signature.to_bytes());
+        bytes[64] = 27 + u8::from(recovery.is_y_odd());
+        Ok(bytes)
     }
 }
 

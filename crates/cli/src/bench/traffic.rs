@@ -268,6 +268,7 @@ fn payment(
         offer_id,
         tx_hash: TxHash::from_bytes(*digest.as_bytes()),
         fee_tx_hash: None,
+        authorization_nonce: None,
         amount: MicroUsdc::default(),
         network: network.to_owned(),
         payer: EvmAddress::from_bytes([0x22; 20]),

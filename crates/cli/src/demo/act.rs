@@ -7,9 +7,14 @@ use super::story::Story;
 use crate::narrate;
 use serde_json::Map;
 use std::time::Duration;
+use x811_client::clock::{Clock, SystemClock};
 use x811_client::compose::{Accept, Content, Delivery, Judgement, Offer, Payment, Request, Verify};
 use x811_client::http::{Accepted, HistoryRecord, Incoming};
 use x811_client::pay::{PayClient, Transfer};
+use x811_protocol::authorization::payment_nonce;
+use x811_protocol::canonical::to_canonical;
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
 use x811_protocol::envelope::CoreType;
 use x811_protocol::event::Event;
 use x811_protocol::evm::{ChainId, TxHash};
@@ -54,6 +59,7 @@ pub(super) struct Stage<'a, 'o> {
     pub(super) network: &'a str,
     pub(super) ada: &'a Agent,
     pub(super) bert: &'a Agent,
+    pub(super) ledger_did: Did,
 }
 
 /// What has been agreed so far.
@@ -179,13 +185,13 @@ impl Stage<'_, '_> {
 
     /// The transfer, as far as there is one, and the PAYMENT that names it.
     async fn pay(&self, agreed: &Agreed, ending: Ending) -> Result<Accepted, DemoError> {
-        let tx_hash = match ending {
-            Ending::Paid => self.transfer(agreed.total).await?,
-            Ending::PaidTooLittle => self.transfer(amount(SHORT_MICRO_USDC)?).await?,
+        let (tx_hash, authorization_nonce) = match ending {
+            Ending::Paid => self.transfer(agreed, agreed.total).await?,
+            Ending::PaidTooLittle => self.transfer(agreed, amount(SHORT_MICRO_USDC)?).await?,
             Ending::NeverPaid => {
                 self.story
                     .fact("transfer", "none: Ada makes a transaction hash up");
-                TxHash::from_bytes(self.random()?)
+                (TxHash::from_bytes(self.random()?), None)
             }
         };
         let payment = Payment {
@@ -197,6 +203,7 @@ impl Stage<'_, '_> {
             network: self.network.to_owned(),
             payer: self.ada.account(),
             payee: self.bert.account(),
+            authorization_nonce,
         };
         let paid = self.ada.send(self.bert.did(), &payment).await?;
         self.story
@@ -204,22 +211,35 @@ impl Stage<'_, '_> {
         Ok(paid)
     }
 
-    async fn transfer(&self, amount: MicroUsdc) -> Result<TxHash, DemoError> {
+    /// Pays under an authorization that is good for this interaction only.
+    async fn transfer(
+        &self,
+        agreed: &Agreed,
+        amount: MicroUsdc,
+    ) -> Result<(TxHash, Option<Digest>), DemoError> {
         let chain_id = ChainId::new(super::chain::CHAIN_ID);
         let payer = PayClient::connect(self.chain.rpc_url(), chain_id, self.chain.token()).await?;
         let transfer = Transfer {
             payee: self.bert.account(),
             amount,
         };
-        let signed = payer.sign(&self.ada.wallet, transfer).await?;
+        let offer_hash = Digest::of(&to_canonical(agreed.offer.envelope.payload()));
+        let nonce = payment_nonce(self.ledger_did, agreed.interaction, offer_hash);
+        let domain = payer.token_domain().await?;
+        let now = SystemClock.now();
+        let signed = payer.sign_authorized(&self.ada.wallet, transfer, &domain, nonce, now);
+        let signed = signed.await?;
         payer.send(&signed).await?;
         self.story.fact(
             "transfer",
-            &format!("Ada → Bert    {} USDC", amount.to_usdc_decimal()),
+            &format!(
+                "Ada → Bert    {} USDC, authorised for this interaction only",
+                amount.to_usdc_decimal()
+            ),
         );
         self.story
             .fact("", &format!("transaction {}", signed.tx_hash));
-        Ok(signed.tx_hash)
+        Ok((signed.tx_hash, Some(nonce)))
     }
 
     /// Tells what the ledger records until the interaction has ended.

@@ -147,6 +147,7 @@ async fn tell(
         network: &config.network.name,
         ada: &ada,
         bert: &bert,
+        ledger_did: server.identity.did,
     };
     keep_keys(&config.data_dir, [&ada, &bert])?;
     let interactions = play_all(&stage).await?;

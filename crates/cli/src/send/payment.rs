@@ -1,6 +1,7 @@
 //! `x811 send payment`.
 
 use x811_client::compose::Payment;
+use x811_protocol::digest::Digest;
 use x811_protocol::evm::{EvmAddress, TxHash};
 use x811_protocol::id::InteractionId;
 use x811_protocol::money::MicroUsdc;
@@ -30,6 +31,9 @@ pub(crate) struct Args {
     /// The account that paid; your agent's wallet without it
     #[arg(long, value_name = "ADDRESS", value_parser = account)]
     payer: Option<EvmAddress>,
+    /// The nonce of the EIP-3009 authorization it was paid under, if there was one
+    #[arg(long, value_name = "NONCE", value_parser = nonce)]
+    authorization_nonce: Option<Digest>,
 }
 
 /// Names a transfer that was made elsewhere.
@@ -50,8 +54,16 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> 
         network,
         payer,
         payee: payee(&case)?,
+        authorization_nonce: args.authorization_nonce,
     };
     case.say(&payment).await
+}
+
+/// 32 bytes of hex, with or without `0x`.
+fn nonce(text: &str) -> Result<Digest, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let nonce = digits.to_ascii_lowercase().parse();
+    nonce.map_err(|_| "not a nonce: write 64 hex digits".to_owned())
 }
 
 /// Who has to be paid, as fixed by the OFFER.

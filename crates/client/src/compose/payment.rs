@@ -1,6 +1,7 @@
 //! `x811/payment` (AE-64, AE-65).
 
 use serde_json::{Map, Value};
+use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{CoreType, MessageType};
 use x811_protocol::evm::{EvmAddress, TxHash};
 use x811_protocol::id::{EnvelopeId, InteractionId};
@@ -27,6 +28,9 @@ pub struct Payment {
     pub payer: EvmAddress,
     /// Who was paid: the account the OFFER named, or the provider's registered wallet (AX-15).
     pub payee: EvmAddress,
+    /// The nonce of the EIP-3009 authorization it was paid under: only transfers under it count
+    /// then, and they count whoever's wallet paid ([`x811_protocol::authorization`]).
+    pub authorization_nonce: Option<Digest>,
 }
 
 impl Payload for Payment {
@@ -44,7 +48,11 @@ impl Payload for Payment {
             .set("currency", "USDC")
             .set_text("network", &self.network)
             .set_text("payer_address", self.payer.to_checksum())
-            .set_text("payee_address", self.payee.to_checksum());
+            .set_text("payee_address", self.payee.to_checksum())
+            .set_some(
+                "authorization_nonce",
+                self.authorization_nonce.map(|nonce| nonce.to_string()),
+            );
         Ok(members.0)
     }
 }

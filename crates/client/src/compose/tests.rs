@@ -228,6 +228,7 @@ fn ae_064_payment() {
         offer_id: offer_id(),
         tx_hash: TxHash::from_bytes([7; 32]),
         fee_tx_hash: None,
+        authorization_nonce: None,
         amount: usdc("0.029725"),
         network: "base".to_owned(),
         payer: address(1),
@@ -243,6 +244,15 @@ fn ae_064_payment() {
         (facts.payer_address, facts.payee_address),
         (address(1), address(0xab))
     );
+    let members = payment.members().unwrap();
+    assert!(!members.contains_key("authorization_nonce"));
+    let authorised = Payment {
+        authorization_nonce: Some(Digest::of(b"this interaction")),
+        ..payment
+    };
+    let members = authorised.members().unwrap();
+    let nonce = Digest::of(b"this interaction").to_string();
+    assert_eq!(members["authorization_nonce"], nonce);
 }
 
 #[test]

@@ -34,6 +34,7 @@ async fn signed() -> SignedTransfer {
         token,
         payer: key.address(),
         transfer,
+        authorization: None,
         raw: format!("0x{}", hex::encode(envelope.encoded_2718())),
     }
 }

@@ -1,0 +1,237 @@
+//! The transfer behind a PAYMENT: kept from an earlier run, found on the chain, or made now.
+
+use serde::Serialize;
+use x811_client::pay::{
+    NonceUse, PayClient, PayError, Receipt, SignedTransfer, TokenDomain, Transfer,
+};
+use x811_client::transcript::Transcript;
+use x811_client::wallet::WalletKey;
+use x811_protocol::code::Code;
+use x811_protocol::digest::Digest;
+use x811_protocol::evm::{EvmAddress, TxHash};
+use x811_protocol::interaction::StateName;
+use x811_protocol::time::TimestampMs;
+
+use crate::failure::Failure;
+use crate::send::case::Case;
+
+/// Less time than this is too little to pay in: the money would be gone and the PAYMENT late.
+const LEAST_TIME_MS: u64 = 3_000;
+
+/// Who pays what.
+pub(super) struct Payer<'a> {
+    pub(super) case: &'a Case<'a>,
+    pub(super) endpoint: PayClient,
+    pub(super) due: Transfer,
+    /// The nonce of the interaction's authorization.
+    pub(super) nonce: Digest,
+    /// How long the block is waited for.
+    pub(super) wait_ms: u64,
+}
+
+/// A transfer that was made.
+pub(super) struct Made {
+    pub(super) origin: Origin,
+    pub(super) tx_hash: TxHash,
+    pub(super) payer: EvmAddress,
+    pub(super) block_number: Option<u64>,
+    pub(super) authorization_nonce: Option<Digest>,
+    /// Why it is a plain transfer, where that was not asked for.
+    pub(super) plain_because: Option<String>,
+}
+
+/// Where a transfer comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Origin {
+    /// Signed by this run.
+    Signed,
+    /// Signed by an earlier run and sent again.
+    Kept,
+    /// Found on the chain: the nonce was used already.
+    Found,
+}
+
+impl Payer<'_> {
+    /// Makes sure that there is one transfer, and only one.
+    pub(super) async fn pay(&self, plain_transfer: bool) -> Result<Made, Failure> {
+        if let Some(signed) = self.kept()? {
+            self.endpoint
+                .check_in_time(&signed)
+                .await
+                .map_err(|error| {
+                    Failure::from(error).hint(format!("the file is {}", self.kept_at()))
+                })?;
+            return self.send(&signed, Origin::Kept, None).await;
+        }
+        check_payable(&self.case.transcript, self.case.context.now())?;
+        let key = self.wallet_key()?;
+        if plain_transfer {
+            let signed = self.endpoint.sign(key, self.due).await?;
+            return self.keep_and_send(&signed, None).await;
+        }
+        let domain = match self.endpoint.token_domain().await {
+            Ok(domain) => domain,
+            Err(error @ PayError::NoAuthorizations { .. }) => {
+                let signed = self.endpoint.sign(key, self.due).await?;
+                return self.keep_and_send(&signed, Some(error.to_string())).await;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        self.pay_authorized(key, &domain).await
+    }
+
+    async fn pay_authorized(&self, key: &WalletKey, domain: &TokenDomain) -> Result<Made, Failure> {
+        if let Some(made) = self.found(key.address(), self.nonce).await? {
+            return Ok(made);
+        }
+        let now = self.case.context.now();
+        let signed = self
+            .endpoint
+            .sign_authorized(key, self.due, domain, self.nonce, now);
+        self.keep_and_send(&signed.await?, None).await
+    }
+
+    /// The transfer that was made under the nonce, if there is one.
+    async fn found(&self, payer: EvmAddress, nonce: Digest) -> Result<Option<Made>, Failure> {
+        match self.endpoint.nonce_use(payer, nonce).await? {
+            NonceUse::Unused => Ok(None),
+            NonceUse::Used {
+                tx_hash,
+                block_number,
+            } => Ok(Some(Made {
+                origin: Origin::Found,
+                tx_hash,
+                payer,
+                block_number: Some(block_number),
+                authorization_nonce: Some(nonce),
+                plain_because: None,
+            })),
+        }
+    }
+
+    async fn keep_and_send(
+        &self,
+        signed: &SignedTransfer,
+        plain_because: Option<String>,
+    ) -> Result<Made, Failure> {
+        let file = serde_json::to_vec_pretty(signed)
+            .map_err(|error| Failure::internal(&error.to_string()))?;
+        let home = &self.case.context.home;
+        home.add_transfer(self.case.transcript.id(), &file)?;
+        self.send(signed, Origin::Signed, plain_because).await
+    }
+
+    /// Sends it. Whoever saw the authorization in it may have been quicker: then theirs pays.
+    async fn send(
+        &self,
+        signed: &SignedTransfer,
+        origin: Origin,
+        plain_because: Option<String>,
+    ) -> Result<Made, Failure> {
+        if let Err(error) = self.endpoint.send(signed).await {
+            if matches!(error, PayError::Replaced { .. })
+                && let Some(made) = self.found_instead(signed).await?
+            {
+                return Ok(made);
+            }
+            let hint = format!(
+                "the signed transfer is kept in {}; run this again",
+                self.kept_at()
+            );
+            return Err(Failure::from(error).hint(hint));
+        }
+        let clock = &*self.case.context.clock;
+        let receipt = self
+            .endpoint
+            .await_receipt(signed.tx_hash, clock, self.wait_ms);
+        let block_number = match receipt.await? {
+            None => None,
+            Some(Receipt::Succeeded { block_number }) => Some(block_number),
+            Some(Receipt::Reverted { block_number }) => {
+                if let Some(made) = self.found_instead(signed).await? {
+                    return Ok(made);
+                }
+                return Err(moved_nothing(signed, block_number));
+            }
+        };
+        Ok(Made {
+            origin,
+            tx_hash: signed.tx_hash,
+            payer: signed.payer,
+            block_number,
+            authorization_nonce: signed
+                .authorization
+                .map(|authorization| authorization.nonce),
+            plain_because,
+        })
+    }
+
+    async fn found_instead(&self, signed: &SignedTransfer) -> Result<Option<Made>, Failure> {
+        match signed.authorization {
+            None => Ok(None),
+            Some(authorization) => self.found(signed.payer, authorization.nonce).await,
+        }
+    }
+
+    /// The transfer signed for this interaction before, if there is one.
+    fn kept(&self) -> Result<Option<SignedTransfer>, Failure> {
+        let home = &self.case.context.home;
+        let Some(bytes) = home.transfer(self.case.transcript.id())? else {
+            return Ok(None);
+        };
+        let unusable = |cause: &str| {
+            Failure::local("damaged_transfer", format!("{}: {cause}", self.kept_at()))
+                .hint("see on Base whether it paid, then delete the file")
+        };
+        let kept: SignedTransfer =
+            serde_json::from_slice(&bytes).map_err(|_| unusable("it is no transfer"))?;
+        if kept.transfer == self.due {
+            Ok(Some(kept))
+        } else {
+            Err(unusable("it pays something else"))
+        }
+    }
+
+    fn kept_at(&self) -> String {
+        let id = self.case.transcript.id();
+        let path = self.case.context.home.transfer_path(id);
+        path.display().to_string()
+    }
+
+    fn wallet_key(&self) -> Result<&WalletKey, Failure> {
+        self.case.identity.wallet_key.as_ref().ok_or_else(|| {
+            Failure::local("no_wallet", "the agent has no wallet key")
+                .hint("pay by other means, then name the transaction with `x811 send payment`")
+        })
+    }
+}
+
+fn moved_nothing(signed: &SignedTransfer, block_number: u64) -> Failure {
+    let (hash, payee) = (signed.tx_hash, signed.transfer.payee.to_checksum());
+    let message = format!("{hash} is in block {block_number} but moved nothing to {payee}");
+    Failure::refused(Code::PaymentFailed, message)
+}
+
+/// Whether paying now does any good.
+fn check_payable(transcript: &Transcript, now: TimestampMs) -> Result<(), Failure> {
+    let state = transcript.view.state;
+    if state != StateName::Verified {
+        let message = format!("nothing was paid: the interaction is {state}, not verified");
+        return Err(Failure::refused(Code::InvalidStateTransition, message));
+    }
+    if transcript.has_payment() {
+        let message = "nothing was paid: a PAYMENT has been sent already";
+        let hint = format!(
+            "see what came of it: x811 provider paid {}",
+            transcript.id()
+        );
+        return Err(Failure::refused(Code::InvalidStateTransition, message).hint(hint));
+    }
+    let deadline = transcript.view.deadline_at_ms;
+    if deadline.is_some_and(|deadline| deadline.since(now) < LEAST_TIME_MS) {
+        let message = "nothing was paid: the time for the PAYMENT is over";
+        return Err(Failure::refused(Code::PaymentTimeout, message));
+    }
+    Ok(())
+}

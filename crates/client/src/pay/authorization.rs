@@ -1,0 +1,290 @@
+//! Paying under an EIP-3009 authorization, so that nobody else can claim the transfer and nothing
+//! is paid twice.
+//!
+//! The wallet signs the authorization and, in this client, also sends it. The token remembers the
+//! nonce: asked first, it says whether the interaction has been paid, and its log says by which
+//! transaction, even where the file that kept the transfer is lost.
+
+use alloy::primitives::{Address, B256, Bytes, U256};
+use alloy::providers::Provider;
+use alloy::rpc::types::{Filter, Log, TransactionRequest};
+use alloy::sol;
+use alloy::sol_types::{Eip712Domain, SolCall, SolEvent, SolStruct};
+use alloy::transports::RpcError;
+use serde::{Deserialize, Serialize};
+use x811_protocol::digest::Digest;
+use x811_protocol::evm::{EvmAddress, TxHash};
+use x811_protocol::time::TimestampMs;
+
+use super::{PayClient, PayError, SignedTransfer, Transfer, address};
+use crate::wallet::WalletKey;
+
+sol! {
+    event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce);
+    event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce);
+
+    function name() external view returns (string);
+    function version() external view returns (string);
+    function DOMAIN_SEPARATOR() external view returns (bytes32);
+    function authorizationState(address authorizer, bytes32 nonce) external view returns (bool);
+    function transferWithAuthorization(
+        address from, address to, uint256 value, uint256 validAfter, uint256 validBefore,
+        bytes32 nonce, uint8 v, bytes32 r, bytes32 s
+    ) external;
+
+    struct TransferWithAuthorization {
+        address from;
+        address to;
+        uint256 value;
+        uint256 validAfter;
+        uint256 validBefore;
+        bytes32 nonce;
+    }
+}
+
+/// How long an authorization is good: the money leaves while the ledger still looks for it (410 s
+/// after the PAYMENT at most), or it does not leave at all.
+const VALID_FOR_S: u64 = 900;
+
+/// How far back a used nonce is looked for, in blocks: more than five hours of Base.
+const SEARCHED_BLOCKS: u64 = 10_000;
+
+/// Blocks asked for in one call; public endpoints refuse many more.
+const BLOCKS_PER_CALL: u64 = 2_000;
+
+/// The code that JSON-RPC endpoints give a reverted call.
+const REVERTED: i64 = 3;
+
+/// What a transfer was authorised with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Authorization {
+    /// What it pays (see [`x811_protocol::authorization`]).
+    pub nonce: Digest,
+    /// The token takes it in blocks before this time, in seconds since 1970.
+    pub valid_before_s: u64,
+}
+
+/// The EIP-712 domain of a token, which its own separator has confirmed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenDomain(Eip712Domain);
+
+/// What became of a nonce.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NonceUse {
+    /// Nothing yet.
+    Unused,
+    /// A transfer was made under it.
+    Used {
+        /// In this transaction.
+        tx_hash: TxHash,
+        /// In this block.
+        block_number: u64,
+    },
+}
+
+impl PayClient {
+    /// The domain that authorizations for this token are signed for, made of what the token says
+    /// and held against its own separator.
+    ///
+    /// # Errors
+    /// [`PayError::NoAuthorizations`] when the token has no such thing; [`PayError`].
+    pub async fn token_domain(&self) -> Result<TokenDomain, PayError> {
+        let no = |why| PayError::NoAuthorizations {
+            token: self.token,
+            why,
+        };
+        let known = self.is_spent(EvmAddress::ZERO, Digest::ZERO).await?;
+        known.ok_or(no("it has no authorizationState"))?;
+        let name = self.ask(&nameCall {}).await?.ok_or(no("it has no name"))?;
+        let version = self.ask(&versionCall {}).await?;
+        let version = version.ok_or(no("it has no version"))?;
+        let separator = self.ask(&DOMAIN_SEPARATORCall {}).await?;
+        let separator = separator.ok_or(no("it has no DOMAIN_SEPARATOR"))?;
+        let domain = Eip712Domain::new(
+            Some(name.into()),
+            Some(version.into()),
+            Some(U256::from(self.chain_id.as_u64())),
+            Some(address(self.token)),
+            None,
+        );
+        if domain.separator() == separator {
+            Ok(TokenDomain(domain))
+        } else {
+            Err(no("its DOMAIN_SEPARATOR is not the standard one"))
+        }
+    }
+
+    /// What became of a nonce of `payer`, from the token's state and then from its logs.
+    ///
+    /// # Errors
+    /// [`PayError::Cancelled`], [`PayError::SpentUnseen`] when nothing can be paid under it and no
+    /// transfer is found; [`PayError`].
+    pub async fn nonce_use(&self, payer: EvmAddress, nonce: Digest) -> Result<NonceUse, PayError> {
+        match self.is_spent(payer, nonce).await? {
+            None => {
+                return Err(PayError::NoAuthorizations {
+                    token: self.token,
+                    why: "it has no authorizationState",
+                });
+            }
+            Some(false) => return Ok(NonceUse::Unused),
+            Some(true) => {}
+        }
+        let head = self.provider.get_block_number().await;
+        let head = head.map_err(|error| self.failed(&error))?;
+        let oldest = head.saturating_sub(SEARCHED_BLOCKS);
+        let mut to_block = head;
+        loop {
+            let from_block = oldest.max(to_block.saturating_sub(BLOCKS_PER_CALL - 1));
+            let filter = Filter::new()
+                .address(address(self.token))
+                .event_signature(vec![
+                    AuthorizationUsed::SIGNATURE_HASH,
+                    AuthorizationCanceled::SIGNATURE_HASH,
+                ])
+                .topic1(address(payer).into_word())
+                .topic2(B256::from(*nonce.as_bytes()))
+                .from_block(from_block)
+                .to_block(to_block);
+            let logs = self.provider.get_logs(&filter).await;
+            let logs = logs.map_err(|error| self.failed(&error))?;
+            if let Some(log) = logs.iter().find(|log| log.address() == address(self.token)) {
+                return told_use(log, nonce);
+            }
+            if from_block <= oldest {
+                return Err(PayError::SpentUnseen {
+                    nonce,
+                    searched_blocks: head - oldest,
+                });
+            }
+            to_block = from_block - 1;
+        }
+    }
+
+    /// Signs a transfer under an authorization with this nonce, and the transaction that makes it.
+    /// It is good for a quarter of an hour. Nothing is sent.
+    ///
+    /// # Errors
+    /// As [`PayClient::sign`].
+    pub async fn sign_authorized(
+        &self,
+        key: &WalletKey,
+        transfer: Transfer,
+        domain: &TokenDomain,
+        nonce: Digest,
+        now: TimestampMs,
+    ) -> Result<SignedTransfer, PayError> {
+        let authorization = Authorization {
+            nonce,
+            valid_before_s: self.latest_time_s(now).await?.saturating_add(VALID_FOR_S),
+        };
+        let call = authorized_call(key, transfer, domain, authorization)?;
+        let input = Bytes::from(call.abi_encode());
+        self.sign_call(key, transfer, Some(authorization), input)
+            .await
+    }
+
+    /// Makes sure that a kept transfer can still be mined, where it was authorised for a time.
+    ///
+    /// # Errors
+    /// [`PayError::Expired`] when its time is over and it did not pay; [`PayError`].
+    pub async fn check_in_time(&self, signed: &SignedTransfer) -> Result<(), PayError> {
+        let Some(authorization) = signed.authorization else {
+            return Ok(());
+        };
+        if self.block_time_s().await? < authorization.valid_before_s {
+            return Ok(());
+        }
+        match self.nonce_use(signed.payer, authorization.nonce).await? {
+            NonceUse::Unused => Err(PayError::Expired),
+            NonceUse::Used { .. } => Ok(()),
+        }
+    }
+
+    /// The later of the newest block's time and ours: a chain that stood still goes on at our time.
+    async fn latest_time_s(&self, now: TimestampMs) -> Result<u64, PayError> {
+        Ok(self.block_time_s().await?.max(now.as_ms() / 1_000))
+    }
+
+    async fn block_time_s(&self) -> Result<u64, PayError> {
+        let block = self.provider.get_block_by_number(Default::default()).await;
+        let block = block.map_err(|error| self.failed(&error))?;
+        let block = block.ok_or_else(|| self.failed(&RpcError::NullResp))?;
+        Ok(block.header.timestamp)
+    }
+
+    /// Whether a nonce is used or cancelled; `None` when the token knows no nonces.
+    async fn is_spent(&self, payer: EvmAddress, nonce: Digest) -> Result<Option<bool>, PayError> {
+        let call = authorizationStateCall {
+            authorizer: address(payer),
+            nonce: B256::from(*nonce.as_bytes()),
+        };
+        self.ask(&call).await
+    }
+
+    /// The token's answer to a read-only call; `None` when it has none of that form.
+    async fn ask<C: SolCall>(&self, call: &C) -> Result<Option<C::Return>, PayError> {
+        let request = TransactionRequest {
+            to: Some(Address::from(*self.token.as_bytes()).into()),
+            input: Bytes::from(call.abi_encode()).into(),
+            ..TransactionRequest::default()
+        };
+        match self.provider.call(request).await {
+            Ok(answer) => Ok(C::abi_decode_returns(&answer).ok()),
+            Err(RpcError::ErrorResp(payload))
+                if payload.code == REVERTED || payload.message.contains("revert") =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+}
+
+fn told_use(log: &Log, nonce: Digest) -> Result<NonceUse, PayError> {
+    if log.topic0() == Some(&AuthorizationCanceled::SIGNATURE_HASH) {
+        return Err(PayError::Cancelled { nonce });
+    }
+    match (log.transaction_hash, log.block_number) {
+        (Some(tx_hash), Some(block_number)) => Ok(NonceUse::Used {
+            tx_hash: TxHash::from_bytes(tx_hash.0),
+            block_number,
+        }),
+        _ => Err(PayError::SpentUnseen {
+            nonce,
+            searched_blocks: 0,
+        }),
+    }
+}
+
+fn authorized_call(
+    key: &WalletKey,
+    transfer: Transfer,
+    domain: &TokenDomain,
+    authorization: Authorization,
+) -> Result<transferWithAuthorizationCall, PayError> {
+    let message = TransferWithAuthorization {
+        from: address(key.address()),
+        to: address(transfer.payee),
+        value: U256::from(transfer.amount.as_micro_usdc()),
+        validAfter: U256::ZERO,
+        validBefore: U256::from(authorization.valid_before_s),
+        nonce: B256::from(*authorization.nonce.as_bytes()),
+    };
+    let digest = message.eip712_signing_hash(&domain.0);
+    let signature = key.sign_hash(&digest.0).map_err(|_| PayError::Unsigned)?;
+    Ok(transferWithAuthorizationCall {
+        from: message.from,
+        to: message.to,
+        value: message.value,
+        validAfter: message.validAfter,
+        validBefore: message.validBefore,
+        nonce: message.nonce,
+        v: signature[64],
+        r: B256::from_slice(&signature[..32]),
+        s: B256::from_slice(&signature[32..64]),
+    })
+}
+
+#[cfg(test)]
+mod tests;

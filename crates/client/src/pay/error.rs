@@ -1,0 +1,117 @@
+//! Why a transfer was not made, or nobody knows.
+
+use x811_protocol::digest::Digest;
+use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
+use x811_protocol::money::MicroUsdc;
+
+/// Why nothing was paid, or nobody knows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PayError {
+    /// The endpoint's address is none.
+    #[error("the RPC address is not one; write one such as https://mainnet.base.org")]
+    Endpoint,
+    /// No answer. A transfer that was being sent may have arrived: send the same one again.
+    #[error("{endpoint} does not answer ({cause}); check the RPC address and try again")]
+    Unreachable {
+        /// Host of the endpoint.
+        endpoint: String,
+        /// What the network said.
+        cause: String,
+    },
+    /// The endpoint said no.
+    #[error("{endpoint} refused: {cause}; the account may lack ETH for gas")]
+    Refused {
+        /// Host of the endpoint.
+        endpoint: String,
+        /// Its words.
+        cause: String,
+    },
+    /// The endpoint serves another chain.
+    #[error(
+        "the endpoint serves chain {served}, the ledger settles on chain {wanted}; use another"
+    )]
+    OtherChain {
+        /// The ledger's.
+        wanted: ChainId,
+        /// The endpoint's.
+        served: ChainId,
+    },
+    /// Nothing is at the token's address, or no token.
+    #[error("there is no token at {}; check network and RPC address", token.to_checksum())]
+    NoToken {
+        /// The address.
+        token: EvmAddress,
+    },
+    /// The ledger names another token than USDC on Base.
+    #[error(
+        "the ledger wants payment in {}, which is not USDC on Base; do not pay, ask its operator",
+        token.to_checksum()
+    )]
+    NotUsdc {
+        /// The address.
+        token: EvmAddress,
+    },
+    /// Too little in the account.
+    #[error(
+        "{} has {} USDC and needs {}; send it USDC and try again",
+        payer.to_checksum(), has.to_usdc_decimal(), needs.to_usdc_decimal()
+    )]
+    TooPoor {
+        /// The account.
+        payer: EvmAddress,
+        /// What it has.
+        has: MicroUsdc,
+        /// What has to be paid.
+        needs: MicroUsdc,
+    },
+    /// The transaction could not be signed.
+    #[error("the transaction could not be signed; nothing was sent")]
+    Unsigned,
+    /// A kept transfer is not what it says.
+    #[error("the kept transfer is damaged or for another network; nothing was sent")]
+    Damaged,
+    /// Its nonce went to another transaction, so it will never be mined.
+    #[error(
+        "transaction {tx_hash} can never be mined: the account used its nonce for another one. \
+         Make sure that the other one did not pay, then delete the kept transfer and pay again"
+    )]
+    Replaced {
+        /// The transaction.
+        tx_hash: TxHash,
+    },
+    /// The token takes no EIP-3009 authorizations, or not the standard ones.
+    #[error("the token at {} takes no EIP-3009 authorizations: {why}", token.to_checksum())]
+    NoAuthorizations {
+        /// The token.
+        token: EvmAddress,
+        /// How that is known.
+        why: &'static str,
+    },
+    /// The authorization was cancelled before it was used.
+    #[error(
+        "the authorization under nonce {nonce} was cancelled, so nothing can be paid under it any \
+         more; if nothing else paid, make a plain transfer"
+    )]
+    Cancelled {
+        /// Its nonce.
+        nonce: Digest,
+    },
+    /// The token says that the nonce is used up, and no log says how.
+    #[error(
+        "the token says that nonce {nonce} is used or cancelled, but no log of the last \
+         {searched_blocks} blocks says how; do not pay again, look for the transaction in a block \
+         explorer"
+    )]
+    SpentUnseen {
+        /// The nonce.
+        nonce: Digest,
+        /// How far back was looked.
+        searched_blocks: u64,
+    },
+    /// A kept authorised transfer was not mined in its time.
+    #[error(
+        "the kept transfer was not mined within its time, so it paid nothing and never will; \
+         delete it and pay again"
+    )]
+    Expired,
+}
