@@ -106,10 +106,19 @@ fn call_of(
     }
 }
 
+/// The payer's cancellation of a nonce.
+pub(crate) fn cancelled(nonce: B256) -> usdc::cancelAuthorizationCall {
+    cancel(PAYER, nonce)
+}
+
 fn cancel_of(signer: usize) -> usdc::cancelAuthorizationCall {
+    cancel(signer, NONCE)
+}
+
+fn cancel(signer: usize, nonce: B256) -> usdc::cancelAuthorizationCall {
     let message = CancelAuthorization {
         authorizer: address(PAYER),
-        nonce: NONCE,
+        nonce,
     };
     let signature = signature(signer, &message);
     usdc::cancelAuthorizationCall {

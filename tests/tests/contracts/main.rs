@@ -3,6 +3,7 @@
 
 mod authorization;
 mod controls;
+mod payer;
 
 use std::process::Command;
 

@@ -11,3 +11,4 @@ mod refusal;
 mod settlement;
 mod stage;
 mod tamper;
+mod undeclared;

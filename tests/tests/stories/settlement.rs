@@ -1,7 +1,8 @@
 //! Was the provider paid? Paid in full, never paid, and paid too little.
 
 use crate::stage::Stage;
-use x811_tests::anvil::{BASE_USDC, DEV_KEYS};
+use crate::undeclared;
+use x811_tests::anvil::{BASE_USDC, DEV_KEYS, usdc};
 
 /// The retry schedule, shortened at start as the demo does.
 const SHORT: [&str; 4] = [
@@ -34,6 +35,58 @@ async fn ae_017_a_real_transfer_completes_the_interaction() {
     let envelopes = report["envelopes"].as_u64().unwrap();
     assert_eq!(report["signatures_valid"].as_u64(), Some(envelopes));
     assert_eq!(report["facts"]["proven"].as_u64(), Some(envelopes));
+}
+
+/// The transfer says what it pays, on the chain and in the PAYMENT.
+#[tokio::test]
+async fn sw_18_a_payment_is_authorised_for_its_interaction() {
+    let stage = Stage::set(&[]).await;
+    let bert = stage.cast().await;
+    let interaction = stage.deliver(&bert);
+    let payment = stage.pay(&interaction);
+    assert_eq!(payment["origin"], "signed", "{payment}");
+    let nonce = payment["authorization_nonce"].as_str().unwrap();
+    let tx_hash = payment["tx_hash"].as_str().unwrap().parse().unwrap();
+    let receipt = stage.anvil.receipt(tx_hash).await;
+    let used = receipt.logs()[0]
+        .log_decode_validate::<usdc::AuthorizationUsed>()
+        .unwrap();
+    assert_eq!(used.inner.nonce.to_string(), format!("0x{nonce}"));
+    let paid = stage.until_decided(&interaction).await;
+    assert_eq!(paid.code, Some(0), "{paid:?}");
+}
+
+/// Whoever lost the file of a transfer that was sent does not pay again: the token knows.
+#[tokio::test]
+async fn sw_18_a_transfer_whose_file_is_lost_is_found_and_declared() {
+    let stage = Stage::set(&[]).await;
+    let bert = stage.cast().await;
+    let interaction = stage.deliver(&bert);
+    let rpc_url = stage.anvil.rpc_url();
+    let lost = undeclared::pay(&stage, &interaction).await;
+    let purse = stage.anvil.balance(BASE_USDC, lost.payer).await;
+
+    let found = stage.x811("ada", &["pay", &interaction, "--rpc", &rpc_url]);
+
+    let found = found.ok().json();
+    assert_eq!(found["origin"], "found", "{found}");
+    assert_eq!(found["tx_hash"], lost.tx_hash.to_string());
+    assert_eq!(stage.anvil.balance(BASE_USDC, lost.payer).await, purse);
+    let paid = stage.until_decided(&interaction).await;
+    assert_eq!(paid.code, Some(0), "{paid:?}");
+}
+
+#[tokio::test]
+async fn a_plain_transfer_is_made_where_it_is_asked_for() {
+    let stage = Stage::set(&[]).await;
+    let bert = stage.cast().await;
+    let interaction = stage.deliver(&bert);
+    let rpc_url = stage.anvil.rpc_url();
+    let arguments = ["pay", &interaction, "--rpc", &rpc_url, "--plain-transfer"];
+    let payment = stage.x811("ada", &arguments).ok().json();
+    assert!(payment.get("authorization_nonce").is_none(), "{payment}");
+    let paid = stage.until_decided(&interaction).await;
+    assert_eq!(paid.code, Some(0), "{paid:?}");
 }
 
 /// Both endpoints are the same chain; the evidence names whoever said so.
