@@ -1,12 +1,9 @@
 //! What a record or message says, in one line a newcomer understands.
 
 use x811_protocol::envelope::MessageType;
-use x811_protocol::event::{
-    EnvelopeAccepted, Event, Evidence, FindingStatus, Looked, RefutedCause, Window,
-};
+use x811_protocol::event::{EnvelopeAccepted, Event, Evidence, FindingStatus, Looked, Window};
 use x811_protocol::facts::{Facts, Location, OfferFacts, PaymentFacts, RequestFacts, ResultFacts};
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::observation::BlindCause;
 use x811_protocol::time::TimestampMs;
 
 /// An amount with its currency.
@@ -104,21 +101,40 @@ pub(crate) fn event(event: &Event) -> String {
         ),
         Event::Looked(looked) => look(looked),
         Event::Seen(seen) => format!("{} is in block {}", seen.tx_hash, seen.block.number),
-        Event::Unseen(named) => format!("{} is in no block any more", named.tx_hash),
+        Event::Unseen(named) => {
+            format!(
+                "{} is in no block any more: Base reorganised",
+                named.tx_hash
+            )
+        }
         Event::Refuted(refuted) => {
-            format!("{} does not pay: {}", refuted.tx_hash, cause(refuted.cause))
+            format!(
+                "{} does not pay: {}",
+                refuted.tx_hash,
+                refuted.cause.explanation()
+            )
         }
         Event::Confirmed(confirmed) => match confirmed.evidence.as_slice() {
             [] => "paid: nothing was due".to_owned(),
             evidence => format!("paid: {}", evidence_list(evidence)),
         },
         Event::Final(done) => format!(
-            "final: Base holds it for good at block {}",
+            "final: no reorganisation can take the payment away, block {} is finalized",
             done.head.number
         ),
-        Event::Reversed(reversed) => format!("REVERSED: {} disappeared", reversed.tx_hash),
-        Event::Returned(named) => format!("{} is back", named.tx_hash),
-        Event::Late(late) => format!("paid late: {}", evidence_list(&late.evidence)),
+        Event::Reversed(reversed) => format!(
+            "REVERSED: {} was confirmed and then disappeared, the money is not there",
+            reversed.tx_hash
+        ),
+        Event::Returned(named) => {
+            format!("{} is back and confirmed, it counts again", named.tx_hash)
+        }
+        Event::Late(late) => {
+            format!(
+                "came late, the state stays: {}",
+                evidence_list(&late.evidence)
+            )
+        }
         Event::NoticeIssued(notice) => {
             let code = notice
                 .code
@@ -134,7 +150,7 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::BodiesErased(_) => "bodies of finished interactions were erased".to_owned(),
         Event::NetworkBlind(blind) => {
-            format!("the network is out of sight: {}", why_blind(blind.cause))
+            format!("the network is out of sight: {}", blind.cause.explanation())
         }
         Event::NetworkSighted(sighted) => {
             format!("the network is in sight, block {}", sighted.head.number)
@@ -194,26 +210,6 @@ fn look(looked: &Looked) -> String {
     )
 }
 
-/// Why a transaction does not pay.
-pub(crate) fn cause(cause: RefutedCause) -> &'static str {
-    match cause {
-        RefutedCause::Reverted => "it reverted",
-        RefutedCause::WrongToken => "it moved no USDC",
-        RefutedCause::UsedAlready => "it already paid another interaction",
-        RefutedCause::OlderThanAccept => "it is older than the ACCEPT",
-        RefutedCause::Short => "it is too little",
-        RefutedCause::OtherPayee => "it paid somebody else",
-    }
-}
-
-fn why_blind(cause: BlindCause) -> &'static str {
-    match cause {
-        BlindCause::Unreachable => "no endpoint answers",
-        BlindCause::StaleHead => "the newest block is old",
-        BlindCause::WrongChain => "an endpoint answers for another chain",
-    }
-}
-
 /// Each transaction with its block and depth.
 pub(crate) fn evidence_list(evidence: &[Evidence]) -> String {
     let each: Vec<String> = evidence
@@ -271,8 +267,35 @@ mod tests {
                 "look 2 of 4 at block 20: 0xabababababab… 3 blocks deep".to_owned(),
             ),
             (
+                json!({"type": "seen", "tx_hash": hash, "block": block, "transfers": []}),
+                format!("{hash} is in block 20"),
+            ),
+            (
+                json!({"type": "unseen", "tx_hash": hash}),
+                format!("{hash} is in no block any more: Base reorganised"),
+            ),
+            (
+                json!({"type": "final", "head": block}),
+                "final: no reorganisation can take the payment away, block 20 is finalized"
+                    .to_owned(),
+            ),
+            (
+                json!({"type": "reversed", "tx_hash": hash, "provider_seq": 1,
+                    "provider_prev": "0".repeat(64)}),
+                format!(
+                    "REVERSED: {hash} was confirmed and then disappeared, the money is not there"
+                ),
+            ),
+            (
                 json!({"type": "returned", "tx_hash": hash}),
-                format!("{hash} is back"),
+                format!("{hash} is back and confirmed, it counts again"),
+            ),
+            (
+                json!({"type": "late", "claims": [], "evidence": [{
+                    "network": "local", "tx_hash": hash, "block": block, "depth": 3,
+                    "level": "confirmed", "endpoints": ["rpc"], "transfers": [],
+                    "transfer_count": 0}]}),
+                format!("came late, the state stays: {hash} in block 20 of local, 3 deep"),
             ),
         ];
         for (value, expected) in table {

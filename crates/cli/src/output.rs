@@ -103,6 +103,15 @@ impl Out {
         self.write(&escape(&text.to_string()));
     }
 
+    /// A line that says how far it is; nothing for a program, which waits for the one answer.
+    pub(crate) fn progress(&mut self, text: impl Display) {
+        if !self.json {
+            self.line(text);
+            let flushed = self.out.flush();
+            self.note(flushed);
+        }
+    }
+
     /// Text of this program's own, for another program to read: as it is, tabs and all.
     pub(crate) fn verbatim(&mut self, text: &str) {
         let written = self.out.write_all(text.as_bytes());

@@ -12,7 +12,7 @@ use crate::output::Out;
 /// What to tell the provider.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Was I paid? Exit code 0 paid, 10 not yet, 11 no
+    /// Was I paid? Of one interaction, with exit code 0 paid, 10 not yet, 11 no; or of all
     Paid(paid::Args),
 }
 

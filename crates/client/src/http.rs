@@ -32,6 +32,7 @@ use reqwest::Url;
 use serde_json::Value;
 use x811_protocol::did::Did;
 use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::settlement_view::SettlementView;
 
 use crate::clock::{Clock, SystemClock};
 use crate::entropy::{Entropy, SystemEntropy};
@@ -165,6 +166,28 @@ impl LedgerClient {
             .map(|position| ("min_position", position.as_str()))
             .collect();
         let path = ["api", "v1", "interactions", &id];
+        let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
+        reply.await?.read()
+    }
+
+    /// Where the money of an interaction is, as the ledger says; with `min_position`, not before
+    /// that record is in it. [`settlement`](fn@crate::settlement::settlement) holds it against the
+    /// records.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn settlement(
+        &self,
+        id: InteractionId,
+        min_position: Option<u64>,
+    ) -> Result<SettlementView, ClientError> {
+        let id = id.to_string();
+        let min_position = min_position.map(|position| position.to_string());
+        let query: Vec<(&str, &str)> = min_position
+            .iter()
+            .map(|position| ("min_position", position.as_str()))
+            .collect();
+        let path = ["api", "v1", "interactions", &id, "settlement"];
         let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
         reply.await?.read()
     }

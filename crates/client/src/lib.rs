@@ -11,7 +11,7 @@
 //! | [`identity`], [`wallet`], [`home`] | keys, and the files they live in |
 //! | [`compose`] | sealed envelopes for every kind of message |
 //! | [`http`] | the ledger's HTTP interface, with retries |
-//! | [`transcript`], [`payment_status`] | one interaction as recorded, and whether it is paid |
+//! | [`transcript`], [`mod@settlement`] | one interaction as recorded, and whether it is paid |
 //! | [`policy`] | accept, ask a person, or reject |
 //! | [`pay`] | the USDC transfer (feature `pay`) |
 //!
@@ -25,8 +25,8 @@ pub mod http;
 pub mod identity;
 #[cfg(feature = "pay")]
 pub mod pay;
-pub mod payment_status;
 pub mod policy;
+pub mod settlement;
 pub mod transcript;
 pub mod wallet;
 

@@ -68,6 +68,11 @@ impl Transcript {
         })
     }
 
+    /// Whether a PAYMENT has been recorded.
+    pub fn has_payment(&self) -> bool {
+        self.accepted(CoreType::Payment).next().is_some()
+    }
+
     /// What the REQUEST asks.
     pub fn request(&self) -> Option<&RequestFacts> {
         let accepted = self.accepted(CoreType::Request).next()?;

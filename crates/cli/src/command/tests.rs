@@ -108,6 +108,8 @@ fn the_story_of_a_newcomer_parses() {
         format!("pay {ID} --rpc http://127.0.0.1:8545 --wait 5"),
         format!("history {ID} --ledger http://127.0.0.1:9"),
         format!("provider paid {ID} --json"),
+        format!("provider paid --interaction {ID} --watch"),
+        "provider paid --last 20".to_owned(),
     ];
     for line in lines {
         let words = std::iter::once("x811").chain(line.split_whitespace());
