@@ -89,7 +89,9 @@ pub mod usdc {
 /// A running Anvil. The process ends when this is dropped.
 #[derive(Debug)]
 pub struct Anvil {
-    node: AnvilInstance,
+    /// Ends the process when dropped; `None` for one that somebody else started.
+    _node: Option<AnvilInstance>,
+    rpc_url: String,
     provider: DynProvider,
 }
 
@@ -98,23 +100,35 @@ impl Anvil {
     /// is mined at once; with one, blocks come by the clock and [`Anvil::mine`] adds more.
     #[must_use]
     pub fn start(chain_id: u64, block_time_s: Option<u64>) -> Self {
-        // reqwest is built without a provider of its own; whoever comes first installs one.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let mut node = Node::at(binary()).host("127.0.0.1").chain_id(chain_id);
         if let Some(block_time_s) = block_time_s {
             node = node.block_time(block_time_s);
         }
         let node = node.try_spawn().expect("the pinned anvil starts");
-        let provider = ProviderBuilder::new()
-            .connect_http(node.endpoint_url())
-            .erased();
-        Self { node, provider }
+        let endpoint = node.endpoint();
+        Self {
+            _node: Some(node),
+            ..Self::attach(&endpoint)
+        }
+    }
+
+    /// One that somebody else started and will end.
+    #[must_use]
+    pub fn attach(rpc_url: &str) -> Self {
+        // reqwest is built without a provider of its own; whoever comes first installs one.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let url = rpc_url.parse().expect("the endpoint has an address");
+        Self {
+            _node: None,
+            rpc_url: rpc_url.to_owned(),
+            provider: ProviderBuilder::new().connect_http(url).erased(),
+        }
     }
 
     /// Where the ledger finds this chain, e.g. `http://127.0.0.1:41235`.
     #[must_use]
     pub fn rpc_url(&self) -> String {
-        self.node.endpoint()
+        self.rpc_url.clone()
     }
 
     /// For everything this harness has no word for: reorgs, pool control, raw calls.
@@ -277,7 +291,7 @@ impl Anvil {
             .with_gas_limit(TOKEN_CALL_GAS);
         let sent = ProviderBuilder::new()
             .wallet(EthereumWallet::from(signer))
-            .connect_http(self.node.endpoint_url())
+            .connect_http(self.rpc_url.parse().expect("the endpoint has an address"))
             .send_transaction(request)
             .await;
         *sent.expect("anvil takes the transaction").tx_hash()

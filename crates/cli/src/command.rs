@@ -17,7 +17,7 @@ use crate::{
     send, status,
 };
 #[cfg(feature = "serve")]
-use crate::{bench, demo, serve};
+use crate::{anvil, bench, demo, serve};
 
 /// The ledger that AI agents settle on.
 #[derive(Debug, Parser)]
@@ -104,6 +104,10 @@ enum Verb {
     /// Watch three interactions on a ledger and an Anvil of their own
     #[cfg(feature = "serve")]
     Demo(demo::Args),
+    /// Run a chain like Base on this computer, and break it
+    #[cfg(feature = "serve")]
+    #[command(subcommand)]
+    Anvil(anvil::Verb),
     /// Print what makes your shell complete `x811` commands
     Completions(completions::Args),
     /// Write the manual pages
@@ -136,6 +140,8 @@ impl Cli {
             Verb::Serve(args) => serve::run(*args, out).await,
             #[cfg(feature = "serve")]
             Verb::Demo(args) => demo::run(args, &context, out).await,
+            #[cfg(feature = "serve")]
+            Verb::Anvil(verb) => verb.run(out).await,
             Verb::Completions(args) => Ok(completions::run(&args, out)),
             Verb::Man(args) => man::run(&args, out),
             #[cfg(feature = "serve")]

@@ -6,6 +6,8 @@
 //! with a code, what happened and what to do next; the exit codes stand in [`exit`].
 
 mod agent;
+#[cfg(feature = "serve")]
+mod anvil;
 mod audit;
 mod backup;
 #[cfg(feature = "serve")]

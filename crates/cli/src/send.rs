@@ -62,12 +62,16 @@ impl Verb {
 }
 
 /// Reads an amount of USDC from the command line.
-fn usdc(text: &str) -> Result<x811_protocol::money::MicroUsdc, x811_protocol::money::MoneyError> {
+pub(crate) fn usdc(
+    text: &str,
+) -> Result<x811_protocol::money::MicroUsdc, x811_protocol::money::MoneyError> {
     x811_protocol::money::MicroUsdc::from_usdc_decimal(text)
 }
 
 /// Reads an account from the command line; the checksum catches a wrong digit.
-fn account(text: &str) -> Result<x811_protocol::evm::EvmAddress, x811_protocol::evm::AddressError> {
+pub(crate) fn account(
+    text: &str,
+) -> Result<x811_protocol::evm::EvmAddress, x811_protocol::evm::AddressError> {
     x811_protocol::evm::EvmAddress::parse_checksummed(text)
 }
 

@@ -7,6 +7,7 @@
 
 mod demo;
 mod kill;
+mod playground;
 mod refusal;
 mod settlement;
 mod stage;

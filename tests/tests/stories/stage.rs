@@ -41,11 +41,16 @@ impl Stage {
                 .iter()
                 .map(|option| option.replace("{rpc}", &rpc_url)),
         );
+        Stage::on(anvil, all)
+    }
+
+    /// A ledger on a chain that is there, with exactly these options.
+    pub(crate) fn on(anvil: Anvil, options: Vec<String>) -> Stage {
         let mut stage = Stage {
             anvil,
             folder: TempDir::new().unwrap(),
             server: None,
-            options: all,
+            options,
         };
         stage.start();
         stage

@@ -1,8 +1,8 @@
 //! Why the demo did not come to its end.
 
+use crate::anvil::AnvilError;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use std::path::PathBuf;
 use x811_client::compose::ComposeError;
 use x811_client::home::HomeError;
 use x811_client::http::ClientError;
@@ -13,28 +13,9 @@ use x811_server::{RunError, StartError};
 /// Why the demo did not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DemoError {
-    /// Anvil could not be run.
-    #[error("{} could not be started: {source}", path.display())]
-    Anvil {
-        /// What was tried.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
-    /// Anvil said nothing useful.
-    #[error("anvil did not say where it listens")]
-    AnvilSilent,
-    /// Anvil refused a call.
-    #[error("anvil refused {method}: {answer}")]
-    AnvilRefused {
-        /// The call.
-        method: &'static str,
-        /// Its answer.
-        answer: String,
-    },
-    /// A call did not get through.
-    #[error("a call to Anvil failed: {0}")]
-    Http(#[source] reqwest::Error),
+    /// Anvil did not do what it was asked.
+    #[error(transparent)]
+    Anvil(#[from] AnvilError),
     /// The ledger refused or could not be reached.
     #[error(transparent)]
     Ledger(#[from] ClientError),
@@ -91,7 +72,10 @@ pub(crate) enum DemoError {
 
 impl From<DemoError> for Failure {
     fn from(error: DemoError) -> Failure {
-        let anvil = matches!(error, DemoError::Anvil { .. } | DemoError::AnvilSilent);
+        let anvil = matches!(
+            error,
+            DemoError::Anvil(AnvilError::Spawn { .. } | AnvilError::Silent { .. })
+        );
         let next = if anvil {
             "run scripts/demo.sh, which installs the anvil it needs"
         } else {

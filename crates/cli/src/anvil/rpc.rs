@@ -1,0 +1,129 @@
+//! Calls to an Anvil, and only to an Anvil.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::AnvilError;
+
+/// How long one call may take; a reorganisation of many blocks takes seconds.
+const CALL_LIMIT: Duration = Duration::from_secs(60);
+
+/// An endpoint that has said it is Anvil.
+pub(crate) struct Anvil {
+    http: reqwest::Client,
+    rpc_url: String,
+}
+
+impl Anvil {
+    /// Connects, and makes sure that it is Anvil.
+    pub(crate) async fn connect(rpc_url: &str) -> Result<Anvil, AnvilError> {
+        let http = reqwest::Client::builder().timeout(CALL_LIMIT).build();
+        let http = http.map_err(|error| unreachable(rpc_url, &error))?;
+        let anvil = Anvil {
+            http,
+            rpc_url: rpc_url.to_owned(),
+        };
+        let version = anvil.call("web3_clientVersion", json!([])).await?;
+        let version = version.as_str().unwrap_or_default();
+        if version.starts_with("anvil/") {
+            return Ok(anvil);
+        }
+        Err(AnvilError::NotAnvil {
+            endpoint: host(rpc_url),
+            version: version.to_owned(),
+        })
+    }
+
+    /// One call.
+    pub(crate) async fn call(
+        &self,
+        method: &'static str,
+        params: Value,
+    ) -> Result<Value, AnvilError> {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let mut answer = self.post(&body).await?;
+        match answer.get_mut("result") {
+            Some(result) => Ok(result.take()),
+            None => Err(AnvilError::Refused {
+                method,
+                cause: words(&answer),
+            }),
+        }
+    }
+
+    /// Height of the newest block.
+    pub(crate) async fn block_number(&self) -> Result<u64, AnvilError> {
+        let method = "eth_blockNumber";
+        let number = self.call(method, json!([])).await?;
+        quantity(&number).ok_or(AnvilError::Unreadable { method })
+    }
+
+    /// Hash of the block at a height.
+    pub(crate) async fn block_hash(&self, number: u64) -> Result<String, AnvilError> {
+        Ok(text(&self.block(number).await?, "hash"))
+    }
+
+    /// The block at a height, with the hashes of its transactions.
+    pub(crate) async fn block(&self, number: u64) -> Result<Value, AnvilError> {
+        let params = json!([format!("0x{number:x}"), false]);
+        self.call("eth_getBlockByNumber", params).await
+    }
+
+    /// Mines blocks now.
+    pub(crate) async fn mine(&self, blocks: u64) -> Result<(), AnvilError> {
+        let params = json!([format!("0x{blocks:x}")]);
+        self.call("anvil_mine", params).await.map(|_| ())
+    }
+
+    async fn post(&self, body: &Value) -> Result<Value, AnvilError> {
+        let answer = self.http.post(&self.rpc_url).json(body).send().await;
+        let answer = answer.map_err(|error| unreachable(&self.rpc_url, &error))?;
+        let answer = answer.json().await;
+        answer.map_err(|error| unreachable(&self.rpc_url, &error))
+    }
+}
+
+/// A JSON-RPC quantity.
+pub(crate) fn quantity(value: &Value) -> Option<u64> {
+    let digits = value.as_str()?.strip_prefix("0x")?;
+    u64::from_str_radix(digits, 16).ok()
+}
+
+/// A member's text; empty where there is none.
+pub(crate) fn text(value: &Value, name: &str) -> String {
+    let text = value.get(name).and_then(Value::as_str);
+    text.unwrap_or_default().to_owned()
+}
+
+fn words(answer: &Value) -> String {
+    let message = answer.pointer("/error/message").and_then(Value::as_str);
+    message.map_or_else(|| answer.to_string(), str::to_owned)
+}
+
+fn unreachable(rpc_url: &str, error: &reqwest::Error) -> AnvilError {
+    let cause = if error.is_decode() {
+        "what answers is no JSON-RPC endpoint"
+    } else if error.is_builder() {
+        "the address is none"
+    } else {
+        "nothing listens, or it is too slow"
+    };
+    AnvilError::Unreachable {
+        endpoint: host(rpc_url),
+        cause: cause.to_owned(),
+    }
+}
+
+/// The path of an endpoint may hold its key: only host and port are shown.
+fn host(rpc_url: &str) -> String {
+    let url: Option<reqwest::Url> = rpc_url.parse().ok();
+    let host = url.as_ref().and_then(|url| {
+        let port = url
+            .port()
+            .map(|port| format!(":{port}"))
+            .unwrap_or_default();
+        url.host_str().map(|host| format!("{host}{port}"))
+    });
+    host.unwrap_or_else(|| "the endpoint".to_owned())
+}
