@@ -52,6 +52,8 @@ struct Status {
     url: String,
     ready: bool,
     why: Vec<String>,
+    /// What the operator has to look after, though messages are taken.
+    attention: Vec<String>,
     size: Option<u64>,
     rows_lag: Option<u64>,
     /// Only when it was asked for.
@@ -76,6 +78,8 @@ struct Network {
     sight: String,
     head_number: Option<u64>,
     head_age_ms: Option<u64>,
+    /// Only while it is blind.
+    blind_ms: Option<u64>,
     endpoints: Vec<EndpointSight>,
 }
 
@@ -85,6 +89,7 @@ impl Status {
             url: url.to_owned(),
             ready: ready.ready,
             why: ready.why,
+            attention: ready.attention,
             size: ready.size,
             rows_lag: ready.rows_lag,
             records_per_s: None,
@@ -107,6 +112,7 @@ impl From<NetworkSight> for Network {
             sight: sight.sight,
             head_number: sight.head_number,
             head_age_ms: sight.head_age_ms,
+            blind_ms: sight.blind_ms,
             endpoints: sight.endpoints,
         }
     }
@@ -135,6 +141,9 @@ impl Report for Status {
         }
         for why in &self.why {
             out.line(format!("  {why}"));
+        }
+        for attention in &self.attention {
+            out.heading(Tone::Bad, format_args!("attention: {attention}"));
         }
         if let Some(records) = self.records_per_s {
             out.line(format!("  {records} records a second"));
@@ -197,10 +206,16 @@ fn age(age_ms: Option<u64>) -> String {
 fn row(network: &Network) -> Vec<String> {
     vec![
         network.name.clone(),
-        network.sight.clone(),
+        sight(network),
         shown(network.head_number),
         age(network.head_age_ms),
     ]
+}
+
+/// How it is seen, and for how long it is not.
+fn sight(network: &Network) -> String {
+    let blind = network.blind_ms.map(|ms| format!(" for {} s", ms / 1_000));
+    format!("{}{}", network.sight, blind.unwrap_or_default())
 }
 
 fn shown(number: Option<u64>) -> String {

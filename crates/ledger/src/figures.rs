@@ -12,6 +12,19 @@ const DURATION_BOUNDS_MS: &[u64] = &[1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 
 /// Upper bounds of a batch's buckets, in records.
 const BATCH_BOUNDS: &[u64] = &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024];
 
+/// The events that settlement consists of (record.md section 4).
+const SETTLEMENT_KINDS: [&str; 9] = [
+    "seen",
+    "unseen",
+    "refuted",
+    "looked",
+    "confirmed",
+    "final",
+    "reversed",
+    "returned",
+    "late",
+];
+
 /// What has happened since the ledger was opened.
 #[derive(Debug)]
 pub struct Figures {
@@ -25,6 +38,8 @@ pub struct Figures {
     pub records: Counter,
     /// Lapses among them.
     pub lapses: Counter,
+    /// By the place of the kind in [`SETTLEMENT_KINDS`].
+    settlement: [AtomicU64; SETTLEMENT_KINDS.len()],
     /// How long group commits took, in milliseconds.
     pub commit_ms: Histogram,
     /// How many records they wrote.
@@ -42,6 +57,7 @@ impl Default for Figures {
             failed_commits: Counter::default(),
             records: Counter::default(),
             lapses: Counter::default(),
+            settlement: Default::default(),
             commit_ms: Histogram::with_bounds(DURATION_BOUNDS_MS),
             commit_records: Histogram::with_bounds(BATCH_BOUNDS),
             turn_wait_ms: Histogram::with_bounds(DURATION_BOUNDS_MS),
@@ -61,6 +77,23 @@ impl Figures {
             },
         };
         counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes a record by its event's type; types that have nothing to do with settlement are left
+    /// out.
+    pub(crate) fn settled(&self, event_type: &[u8]) {
+        let mut kinds = SETTLEMENT_KINDS.iter().zip(&self.settlement);
+        if let Some((_, count)) = kinds.find(|(kind, _)| kind.as_bytes() == event_type) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Records of settlement, by kind, also those that never occurred: an alert on the first
+    /// reversal needs the zero before it.
+    pub fn settlement(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let counts = self.settlement.iter();
+        let counts = counts.map(|count| count.load(Ordering::Relaxed));
+        SETTLEMENT_KINDS.into_iter().zip(counts)
     }
 
     /// Messages accepted, with a record of their own.
@@ -157,6 +190,24 @@ mod tests {
         let buckets: Vec<_> = histogram.buckets().collect();
         assert_eq!(buckets, [(Some(1), 2), (Some(10), 2), (None, 2)]);
         assert_eq!(histogram.sum(), 1_024);
+    }
+
+    #[test]
+    fn settlement_counts_by_kind_and_from_zero() {
+        let figures = Figures::default();
+        for event_type in ["reversed", "seen", "reversed", "lapsed"] {
+            figures.settled(event_type.as_bytes());
+        }
+        let counted: Vec<_> = figures.settlement().collect();
+        assert_eq!(counted.len(), SETTLEMENT_KINDS.len());
+        for (kind, count) in counted {
+            let expected = match kind {
+                "reversed" => 2,
+                "seen" => 1,
+                _ => 0,
+            };
+            assert_eq!(count, expected, "{kind}");
+        }
     }
 
     #[test]

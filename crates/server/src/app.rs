@@ -4,6 +4,7 @@ use crate::error::ApiError;
 use crate::limits::Limiter;
 use crate::metrics::HttpFigures;
 use crate::signed_read::SignedReads;
+use crate::start::blindness::BlindnessBound;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,7 +35,7 @@ pub(crate) struct App<C> {
     pub(crate) parameters: Parameters,
     pub(crate) open_reads: bool,
     /// How long a network may be blind before the operator is called.
-    pub(crate) blind_page_after_ms: u64,
+    pub(crate) blindness: BlindnessBound,
     /// How long a request's body may take to arrive.
     pub(crate) body_read_ms: u64,
     pub(crate) limiter: Limiter,

@@ -4,6 +4,7 @@
 //! log says that the ledger is back, and everything that can refuse to start does so before that.
 
 mod advice;
+pub(crate) mod blindness;
 mod checkpoint;
 mod kept_blocks;
 mod lookout;
@@ -136,6 +137,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         ledger.now(),
     );
     let (watching, watcher) = lookout.watch(&ledger, stopping.clone());
+    let blindness = blindness::watch_over(&config.network, &ledger, &clock, &stopping);
     let app = Arc::new(App {
         ledger,
         clock,
@@ -144,7 +146,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         identity: identity.opened.clone(),
         parameters,
         open_reads: config.open_reads,
-        blind_page_after_ms: config.network.blind_page_after_ms,
+        blindness,
         body_read_ms: config.connections.body_read_ms,
         limiter: Limiter::new(config.rate_limits),
         signed_reads,

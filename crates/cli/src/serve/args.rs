@@ -184,6 +184,10 @@ struct NetworkArgs {
     /// Totals above this many USDC wait until their block is `safe`
     #[arg(long, env = "X811_SAFE_ABOVE", value_name = "USDC")]
     safe_above: Option<Usdc>,
+    /// A network that was blind for so long calls the operator, in /ready, /metrics and the log;
+    /// payments wait on (86400000)
+    #[arg(long, env = "X811_BLIND_PAGE_AFTER_MS", value_name = "MS")]
+    blind_page_after_ms: Option<u64>,
 }
 
 /// How long each message is waited for.
@@ -270,6 +274,7 @@ impl From<NetworkArgs> for Network {
             treasury: args.treasury,
             confirmed_depth: args.confirmed_depth,
             safe_above_usdc: args.safe_above,
+            blind_page_after_ms: args.blind_page_after_ms,
             ..Network::default()
         }
     }

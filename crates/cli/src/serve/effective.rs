@@ -102,6 +102,7 @@ impl Effective {
                 safe_above_usdc: network.safe_above.map(Usdc),
                 poll_ms: Some(network.poll_ms),
                 block_ms: Some(network.block_ms),
+                blind_page_after_ms: Some(network.blind_page_after_ms),
                 endpoint_label: label(0),
                 second_rpc_url: label(1).map(|_| hidden()),
                 second_rpc_url_file: None,
@@ -164,6 +165,8 @@ fn network(given: settings::Network) -> Result<NetworkConfig, Failure> {
     network.safe_above = given.safe_above_usdc.map(|amount| amount.0);
     put(&mut network.poll_ms, given.poll_ms);
     put(&mut network.block_ms, given.block_ms);
+    let blind_page_after_ms = given.blind_page_after_ms;
+    put(&mut network.blind_page_after_ms, blind_page_after_ms);
     put(&mut network.endpoints[0].label, given.endpoint_label);
     if let Some(mut second) = second.map(EndpointConfig::second) {
         put(&mut second.label, given.second_endpoint_label);

@@ -66,6 +66,7 @@ pub(super) struct Network {
     pub(super) safe_above_usdc: Option<Usdc>,
     pub(super) poll_ms: Option<u64>,
     pub(super) block_ms: Option<u64>,
+    pub(super) blind_page_after_ms: Option<u64>,
     pub(super) endpoint_label: Option<String>,
     pub(super) second_rpc_url: Option<Secret>,
     pub(super) second_rpc_url_file: Option<PathBuf>,

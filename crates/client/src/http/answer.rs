@@ -101,6 +101,9 @@ pub struct Readiness {
     /// Why not.
     #[serde(default)]
     pub why: Vec<String>,
+    /// What the operator has to look after, though it takes messages.
+    #[serde(default)]
+    pub attention: Vec<String>,
     /// Records in the log.
     #[serde(default)]
     pub size: Option<u64>,
@@ -140,6 +143,9 @@ pub struct NetworkSight {
     /// Age of that block, in milliseconds.
     #[serde(default)]
     pub head_age_ms: Option<u64>,
+    /// For how long nothing has been seen, in milliseconds; absent unless it is blind.
+    #[serde(default)]
+    pub blind_ms: Option<u64>,
     /// The RPC endpoints it is watched through.
     #[serde(default)]
     pub endpoints: Vec<EndpointSight>,

@@ -155,6 +155,10 @@ where
         self.figures.commit_records.note(count);
         self.figures.records.add(count);
         self.figures.lapses.add(lapses);
+        for record in records {
+            self.figures.settled(record.event_type());
+            tell_of_reversal(record);
+        }
     }
 
     fn publish(&mut self, world: World) {
@@ -230,6 +234,18 @@ where
         let record = page.into_iter().next().ok_or_else(failed)?;
         let event = Event::from_json(record.event_json()).map_err(|_| failed())?;
         Accepted::from_record(&record, &event).ok_or_else(failed)
+    }
+}
+
+/// A payment that disappeared is nothing a log may whisper.
+fn tell_of_reversal(record: &Record) {
+    if record.event_type() == b"reversed" {
+        let interaction = record.stream().trim_start_matches("interaction:");
+        tracing::error!(
+            interaction,
+            position = record.position(),
+            "a confirmed payment was reversed: the network reorganised it away. Both parties are told"
+        );
     }
 }
 

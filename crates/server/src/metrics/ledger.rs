@@ -85,6 +85,14 @@ fn work(families: &mut Families, figures: &Figures) {
         "Deadlines that passed",
         float(figures.lapses.get()),
     );
+    let settlement = figures.settlement();
+    families.counters(
+        "x811_settlement_events",
+        "Records of settlement since the start, by kind; a reversed one calls the operator",
+        settlement
+            .map(|(kind, count)| (label("kind", kind), float(count)))
+            .collect(),
+    );
     families.counter(
         "x811_commit_failures",
         "Group commits that failed",
@@ -157,6 +165,7 @@ fn held(families: &mut Families, world: &World) {
 
 fn networks<C: Clock>(families: &mut Families, app: &App<C>, world: &World, now: TimestampMs) {
     let (mut sights, mut numbers, mut ages) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut blind, mut pages) = (Vec::new(), Vec::new());
     for network in &app.parameters.networks {
         let sight = world.sight(&network.name);
         let (word, head_age_ms) = sight_word(network, sight, now);
@@ -167,6 +176,11 @@ fn networks<C: Clock>(families: &mut Families, app: &App<C>, world: &World, now:
             ];
             sights.push((labels, f64::from(u8::from(possible == word))));
         }
+        let here = || label("network", &network.name);
+        let blind_ms = app.blindness.blind_ms(world, &network.name, now);
+        let is_passed = app.blindness.is_passed(world, &network.name, now);
+        blind.push((here(), float(blind_ms) / MS_PER_S));
+        pages.push((here(), f64::from(u8::from(is_passed))));
         let head = sight.and_then(|sight| sight.head.as_ref());
         if let (Some(head), Some(age_ms)) = (head, head_age_ms) {
             numbers.push((label("network", &network.name), float(head.number)));
@@ -178,6 +192,16 @@ fn networks<C: Clock>(families: &mut Families, app: &App<C>, world: &World, now:
         "x811_network_sight",
         "1 for how a network is seen, 0 for how it is not",
         sights,
+    );
+    families.gauges(
+        "x811_network_blind_seconds",
+        "For how long nothing has been seen of a network, 0 while it is seen",
+        blind,
+    );
+    families.gauges(
+        "x811_network_blind_page",
+        "1 when a network has been blind for longer than it may: call the operator",
+        pages,
     );
     families.gauges(
         "x811_network_head_number",

@@ -379,6 +379,9 @@ pub(crate) struct ReadyAnswer {
     /// Why they are not.
     #[schema(nullable = false)]
     why: Option<Vec<String>>,
+    /// What the operator has to look after, though messages are taken.
+    #[schema(nullable = false)]
+    attention: Option<Vec<String>>,
     /// Records in the log.
     size: u64,
     /// Hash of the last record.
@@ -416,6 +419,9 @@ pub(crate) struct NetworkSight {
     /// How old it is.
     #[schema(nullable = false)]
     head_age_ms: Option<u64>,
+    /// For how long nothing has been seen, downtime left out; absent unless it is blind.
+    #[schema(nullable = false)]
+    blind_ms: Option<u64>,
     /// The RPC endpoints it is watched through; absent for a network that is not watched any more.
     #[schema(nullable = false)]
     endpoints: Option<Vec<EndpointSight>>,

@@ -1,12 +1,16 @@
 //! `GET /ready`: whether messages are taken, and how well each network is seen.
 //!
 //! A blind network does not make the ledger unready: everything but settlement goes on, and
-//! settlement waits without harm (ledger-contract.md section 5).
+//! settlement waits without harm (ledger-contract.md section 5). Not even one that was blind for
+//! longer than the operator wants to be left alone: taking the ledger out of service would stop what
+//! still works and bring the network no nearer. It is told under `attention` instead, and by
+//! `/metrics`.
 
 use crate::app::App;
 use crate::disk::free_bytes;
 use crate::metrics::head_age_ms;
 use crate::openapi::schema::ReadyAnswer;
+use crate::start::blindness::BlindnessBound;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -38,6 +42,11 @@ pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> (StatusC
     if !is_ready {
         answer.insert("why".to_owned(), json!(why));
     }
+    let now = app.ledger.now();
+    let attention = attention(&app.blindness, &world, now);
+    if !attention.is_empty() {
+        answer.insert("attention".to_owned(), json!(attention));
+    }
     let clock = if readiness.clock_settled {
         "settled"
     } else {
@@ -55,8 +64,13 @@ pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> (StatusC
         answer.insert("free_bytes".to_owned(), json!(free_bytes));
     }
     answer.insert("version".to_owned(), json!(env!("CARGO_PKG_VERSION")));
-    let now = app.ledger.now();
     let mut networks = sights(&world, &app.parameters.networks, now);
+    for network in &mut networks {
+        let name = network["name"].as_str().unwrap_or_default().to_owned();
+        if network["sight"] == "blind" {
+            network["blind_ms"] = json!(app.blindness.blind_ms(&world, &name, now));
+        }
+    }
     let watching = app.watching.borrow().clone();
     let watched = networks.iter_mut().find(|n| n["name"] == watching.network);
     if let Some(watched) = watched {
@@ -79,6 +93,20 @@ pub(crate) fn unready<C: Clock>(app: &App<C>) -> Vec<&'static str> {
         why.push("the queue is full: the ledger has more to do than it can");
     }
     why
+}
+
+/// What the operator has to look after, though messages are taken.
+fn attention(bound: &BlindnessBound, world: &World, now: TimestampMs) -> Vec<String> {
+    let passed = bound.passed(world, now).into_iter();
+    passed
+        .map(|network| {
+            let blind_s = bound.blind_ms(world, network, now) / 1_000;
+            format!(
+                "network {network} has been out of sight for {blind_s} s: payments on it wait; mend \
+                 its RPC endpoints, or give it others"
+            )
+        })
+        .collect()
 }
 
 fn faults(readiness: &Readiness) -> Vec<&'static str> {

@@ -98,7 +98,7 @@ async fn view<C: Clock>(
         world,
         now: app.ledger.now(),
         blind_cause,
-        blind_page_after_ms: app.blind_page_after_ms,
+        blind_page_after_ms: app.blindness.page_after_ms,
     };
     Ok(settlement_view(id, &records, around))
 }

@@ -228,3 +228,54 @@ async fn it_is_read_like_the_interaction_itself() {
     let odd = format!("{unknown}?min_positon=1");
     world.get(&odd).await.refused(400, "X811-4001");
 }
+
+/// ledger-contract.md section 5: a bound on blindness pages the operator; it never changes a state.
+#[tokio::test]
+async fn rule_28_blindness_beyond_its_bound_calls_the_operator_and_changes_no_state() {
+    let world = World::start_with(|config| {
+        config.network.blind_page_after_ms = 3_600_000;
+        config.metrics_listen = Some("127.0.0.1:0".parse().unwrap());
+    })
+    .await;
+    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let deal = Deal::new(&world, &initiator, &provider);
+    let offer = deal.verified().await;
+    world.accept(&deal.payment(&offer, TX)).await;
+    // Nobody answers at that endpoint.
+    while world.get("/ready").await.json()["networks"][0]["sight"] != "blind" {
+        tokio::task::yield_now().await;
+    }
+    let ready = world.get("/ready").await.expect(200);
+    assert!(ready.get("attention").is_none(), "{ready}");
+    world.clock.advance_ms(3_600_001);
+    let ready = world.get("/ready").await.expect(200);
+    assert_eq!(ready["ready"], true);
+    assert!(ready["networks"][0]["blind_ms"].as_u64().unwrap() > 3_600_000);
+    let attention = ready["attention"][0].as_str().unwrap();
+    assert!(
+        attention.starts_with("network local has been out of sight for 3600 s"),
+        "{attention}"
+    );
+    let addr = world.running.metrics_addr.unwrap();
+    let scraped = world.http.get(format!("http://{addr}/metrics")).send();
+    let figures = scraped.await.unwrap().text().await.unwrap();
+    for line in [
+        "x811_network_blind_seconds{network=\"local\"} 3600.",
+        "x811_network_blind_page{network=\"local\"} 1.0",
+        "x811_settlement_events_total{kind=\"reversed\"} 0.0",
+        "x811_settlement_events_total{kind=\"looked\"} 0.0",
+    ] {
+        assert!(figures.contains(line), "{line} is not in\n{figures}");
+    }
+    // Days later nothing has come of it.
+    world.clock.advance_ms(3 * 24 * 3_600_000);
+    let answer = settlement(&world, &deal).await;
+    assert_eq!(
+        (
+            &answer["state"],
+            &answer["standing"]["kind"],
+            &answer["failures"]
+        ),
+        (&json!("verified"), &json!("declared"), &json!(0))
+    );
+}
