@@ -6,6 +6,7 @@
 //! | `state` | what each state carries |
 //! | `message` | guards of the eight messages |
 //! | `settlement` | the schedule of looks and what a sweep means |
+//! | `view` | declared transactions against one sweep |
 //! | `clock` | what downtime and blindness do to its clocks |
 //! | [`claim`] | which transfers pay |
 //! | `evolve` | what a record makes of the state |
@@ -23,6 +24,7 @@ mod settlement;
 mod state;
 mod stored;
 pub mod table;
+mod view;
 
 pub use context::{Context, Input, ProviderView};
 pub use message::{repeated_payment, state_after};

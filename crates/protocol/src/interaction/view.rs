@@ -1,0 +1,183 @@
+//! One interaction's declared transactions against one sweep: what both the schedule and the
+//! aftermath go by.
+//!
+//! Source: ledger-contract.md section 5, settlement-watcher.md rules 11 to 20.
+
+use super::claim::{Candidate, Due};
+use super::{Context, Deal, Declared};
+use crate::event::{Claim, Evidence, Level};
+use crate::evm::TxHash;
+use crate::observation::{MinedTransaction, Sweep, TransactionStatus, Transfer};
+use crate::parameters::Network;
+use crate::time::TimestampMs;
+
+/// Most transfers that one event quotes beside the claimed ones, and most that it claims; with eight
+/// declared transactions a leaf stays in bounds.
+pub(super) const TRANSFERS_QUOTED: usize = 64;
+
+/// The ACCEPT's clock and a block's may differ by this much.
+const ACCEPT_SLACK_MS: u64 = 2_000;
+
+/// One interaction against one sweep.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) deal: &'a Deal,
+    pub(super) network: &'a Network,
+    /// Every declared transaction, in order of declaration.
+    pub(super) declared: &'a [Declared],
+    pub(super) sweep: &'a Sweep,
+    pub(super) context: &'a Context<'a>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn due(&self) -> Due {
+        let offer = &self.deal.offer;
+        Due {
+            price: offer.price,
+            protocol_fee: offer.protocol_fee,
+            total: offer.total,
+            payee: offer.payee,
+            treasury: self.network.treasury,
+        }
+    }
+
+    /// Unclaimed fitting transfers of everything deep enough, in order of (declaration, ordinal).
+    pub(super) fn candidates(&self) -> Vec<Candidate> {
+        let mut candidates = Vec::new();
+        for declared in self.declared {
+            let Some(mined) = self.mined(declared.tx_hash) else {
+                continue;
+            };
+            if !mined.succeeded || !self.is_deep(mined) || self.is_older_than_accept(mined) {
+                continue;
+            }
+            candidates.extend(self.unclaimed(declared, mined).map(|transfer| Candidate {
+                tx_hash: declared.tx_hash,
+                ordinal: transfer.ordinal,
+                to: transfer.to,
+                amount: transfer.amount,
+            }));
+        }
+        candidates
+    }
+
+    pub(super) fn evidence(
+        &self,
+        declared: &Declared,
+        mined: &MinedTransaction,
+        chosen: &[Candidate],
+    ) -> Evidence {
+        Evidence {
+            network: self.network.name.clone(),
+            tx_hash: declared.tx_hash,
+            block: mined.block,
+            depth: self.sweep.depth_of(&mined.block),
+            level: self.level(mined),
+            endpoints: mined.endpoints.clone(),
+            transfers: self.quoted(declared, mined, chosen),
+            transfer_count: mined.transfers.len() as u64,
+            authorization_nonce: None,
+        }
+    }
+
+    pub(super) fn level(&self, mined: &MinedTransaction) -> Level {
+        let at_or_below = |head: Option<u64>| head.is_some_and(|head| mined.block.number <= head);
+        if !self.is_deep(mined) {
+            Level::Seen
+        } else if at_or_below(self.sweep.finalized.map(|head| head.number)) {
+            Level::Final
+        } else if at_or_below(self.sweep.safe_number) {
+            Level::Safe
+        } else {
+            Level::Confirmed
+        }
+    }
+
+    pub(super) fn mined(&self, tx_hash: TxHash) -> Option<&MinedTransaction> {
+        match self.sweep.transactions.get(&tx_hash)? {
+            TransactionStatus::Mined(mined) => Some(mined),
+            TransactionStatus::NotFound => None,
+        }
+    }
+
+    pub(super) fn is_deep(&self, mined: &MinedTransaction) -> bool {
+        self.sweep.depth_of(&mined.block) >= self.network.confirmed_depth
+    }
+
+    /// Block number at or below the head recorded at ACCEPT; without one, by the clock.
+    pub(super) fn is_older_than_accept(&self, mined: &MinedTransaction) -> bool {
+        let acceptance = &self.deal.acceptance;
+        match acceptance
+            .heads
+            .iter()
+            .find(|head| head.network == self.network.name)
+        {
+            Some(head) => mined.block.number <= head.number,
+            None => {
+                let block_ms = mined.block.timestamp_s.saturating_mul(1_000);
+                TimestampMs::new(block_ms) < acceptance.at.saturating_sub_ms(ACCEPT_SLACK_MS)
+            }
+        }
+    }
+
+    /// Fitting transfers that pay no interaction yet, in order of ordinal.
+    pub(super) fn unclaimed<'v>(
+        &'v self,
+        declared: &'v Declared,
+        mined: &'v MinedTransaction,
+    ) -> impl Iterator<Item = &'v Transfer> {
+        mined.transfers.iter().filter(|transfer| {
+            self.fits(declared, transfer) && !self.is_claimed(declared.tx_hash, transfer.ordinal)
+        })
+    }
+
+    /// Fitting transfers in order of ordinal: all chosen ones, and as many more as an event may
+    /// quote.
+    pub(super) fn quoted(
+        &self,
+        declared: &Declared,
+        mined: &MinedTransaction,
+        chosen: &[Candidate],
+    ) -> Vec<Transfer> {
+        let is_chosen = |transfer: &Transfer| {
+            chosen
+                .iter()
+                .any(|c| (c.tx_hash, c.ordinal) == (declared.tx_hash, transfer.ordinal))
+        };
+        let fitting = mined
+            .transfers
+            .iter()
+            .filter(|transfer| self.fits(declared, transfer));
+        let share = TRANSFERS_QUOTED / self.declared.len().max(1);
+        let mut room = share.saturating_sub(fitting.clone().filter(|t| is_chosen(t)).count());
+        fitting
+            .filter(|transfer| {
+                let has_room = room > 0;
+                if !is_chosen(transfer) {
+                    room = room.saturating_sub(1);
+                }
+                is_chosen(transfer) || has_room
+            })
+            .copied()
+            .collect()
+    }
+
+    /// From the payer to payee or treasury, above zero (a zero transfer can be forged by anyone).
+    pub(super) fn fits(&self, declared: &Declared, transfer: &Transfer) -> bool {
+        let to_us =
+            transfer.to == self.deal.offer.payee || Some(transfer.to) == self.network.treasury;
+        transfer.from == declared.payer && to_us && !transfer.amount.is_zero()
+    }
+
+    pub(super) fn is_claimed(&self, tx_hash: TxHash, ordinal: u64) -> bool {
+        self.context.claimed.contains(&self.claim(tx_hash, ordinal))
+    }
+
+    pub(super) fn claim(&self, tx_hash: TxHash, ordinal: u64) -> Claim {
+        Claim {
+            chain_id: self.network.chain_id,
+            tx_hash,
+            ordinal,
+        }
+    }
+}
