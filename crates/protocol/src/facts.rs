@@ -320,6 +320,14 @@ pub struct PaymentFacts {
     /// Name of the settlement network; 1 to 32 of `[a-z0-9-]`.
     #[serde(deserialize_with = "network")]
     pub network: String,
+    /// The nonce of the EIP-3009 authorization that the transfer was made under, when the payment
+    /// rests on it.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given"
+    )]
+    pub authorization_nonce: Option<Digest>,
 }
 
 impl PaymentFacts {

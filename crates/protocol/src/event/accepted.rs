@@ -47,6 +47,8 @@ pub struct Derived {
 pub enum PayerBinding {
     /// A wallet bound to the initiator's DID.
     Wallet,
+    /// By the nonce of an EIP-3009 authorization: only transfers made under it count.
+    Authorization,
     /// Not checked, by configuration.
     Unchecked,
 }

@@ -164,6 +164,8 @@ pub enum RefutedCause {
     Short,
     /// The payer paid somebody else.
     OtherPayee,
+    /// The payer is proven by an authorization alone, and no transfer was made under it.
+    Unauthorized,
 }
 
 impl RefutedCause {
@@ -175,7 +177,7 @@ impl RefutedCause {
             | RefutedCause::UsedAlready
             | RefutedCause::OlderThanAccept => Code::PaymentFailed,
             RefutedCause::Short => Code::InsufficientBalance,
-            RefutedCause::OtherPayee => Code::InvalidPaymentAddress,
+            RefutedCause::OtherPayee | RefutedCause::Unauthorized => Code::InvalidPaymentAddress,
         }
     }
 }

@@ -4,7 +4,7 @@
 //! Ledger windows move with downtime; what a party signed never does. Settlement time is time
 //! neither down nor blind: it moves the confirmation window and the looks, not the payment window.
 
-use super::{Schedule, Settlement, Stage, State};
+use super::{Aftermath, Schedule, Settlement, Stage, State};
 use crate::time::TimestampMs;
 
 impl State {
@@ -33,11 +33,15 @@ impl State {
                     .paused_since
                     .map(|since| since.saturating_add_ms(gap_ms));
             }
-            State::Completed { .. }
-            | State::Expired(_)
-            | State::Rejected(_)
-            | State::Disputed(_)
-            | State::Failed(_) => {}
+            State::Completed { .. } | State::Disputed(_) => {
+                if let Some(aftermath) = self.aftermath_mut() {
+                    aftermath.shift(gap_ms);
+                    aftermath.paused_since = aftermath
+                        .paused_since
+                        .map(|since| since.saturating_add_ms(gap_ms));
+                }
+            }
+            State::Expired(_) | State::Rejected(_) | State::Failed(_) => {}
         }
         self
     }
@@ -52,6 +56,9 @@ impl State {
             && settlement.network == network
         {
             settlement.paused_since.get_or_insert(at);
+        }
+        if let Some(aftermath) = self.aftermath_mut().filter(|a| a.network == network) {
+            aftermath.paused_since.get_or_insert(at);
         }
         self
     }
@@ -68,7 +75,18 @@ impl State {
         {
             settlement.shift(at.since(since));
         }
+        if let Some(aftermath) = self.aftermath_mut().filter(|a| a.network == network)
+            && let Some(since) = aftermath.paused_since.take()
+        {
+            aftermath.shift(at.since(since));
+        }
         self
+    }
+}
+
+impl Aftermath {
+    fn shift(&mut self, by_ms: u64) {
+        self.until = self.until.saturating_add_ms(by_ms);
     }
 }
 

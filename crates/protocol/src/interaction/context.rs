@@ -1,9 +1,10 @@
 //! What a decision may look at besides the interaction's own state: all of it looked up before.
 
+use crate::did::Did;
 use crate::digest::Digest;
 use crate::envelope::AcceptedHeader;
 use crate::event::Claim;
-use crate::evm::EvmAddress;
+use crate::evm::{EvmAddress, TxHash};
 use crate::facts::Facts;
 use crate::observation::{NetworkHead, Sweep};
 use crate::parameters::Parameters;
@@ -49,8 +50,12 @@ pub struct Context<'a> {
     pub heads: &'a [NetworkHead],
     /// The provider.
     pub provider: &'a ProviderView,
+    /// The ledger: what its payments are authorised for names it.
+    pub ledger: Did,
     /// Accounts bound to the initiator.
     pub initiator_wallets: &'a [EvmAddress],
     /// Transfers that already pay an interaction, among those the sweep shows.
     pub claimed: &'a BTreeSet<Claim>,
+    /// Of the transactions the sweep shows, those that interactions not over yet wait for.
+    pub awaited: &'a BTreeSet<TxHash>,
 }

@@ -1,12 +1,13 @@
 //! What a record makes of an interaction. A stored log is input: whatever `decide` could not have
 //! written is [`Illegal`], never a panic and never skipped.
 
+use super::aftermath::{self, Aftermath, Paid, PaidTransfer, Unpaid};
 use super::message::offer_deadline;
 use super::settlement::FAILURES_TO_DISPUTE;
 use super::table;
 use super::{
-    Acceptance, Closing, Completion, Deal, Declared, Delivery, Offer, Opening, RecordRef, Schedule,
-    Settlement, Stage, Standing, State, StateName,
+    Acceptance, Closing, Completion, Deal, Declared, Delivery, Dispute, Offer, Opening, RecordRef,
+    Schedule, Settlement, Stage, Standing, State, StateName,
 };
 use crate::code::Code;
 use crate::event::{Confirmed, EnvelopeAccepted, Event, Lapsed, Looked, Refuted, Seen};
@@ -29,6 +30,7 @@ pub(super) fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<St
         (Some(state), Event::EnvelopeAccepted(accepted)) => step.message(state, accepted),
         (Some(state), Event::Lapsed(lapsed)) => step.lapsed(state, *lapsed),
         (Some(state), Event::NoticeIssued(_)) => Ok(state),
+        (Some(state), event) if state.name().is_terminal() => step.afterwards(state, event),
         (Some(state), event) => {
             let watched = step.watched(state)?;
             match event {
@@ -62,7 +64,7 @@ impl Watched {
     }
 
     /// Disputed once the counter is full, else still `verified`.
-    fn unless_disputed(self) -> State {
+    fn unless_disputed(self, at: TimestampMs) -> State {
         if self.settlement.failures < FAILURES_TO_DISPUTE {
             return self.verified();
         }
@@ -70,8 +72,32 @@ impl Watched {
             .settlement
             .last_failure
             .unwrap_or(Code::PaymentConfirmationTimeout);
+        let unpaid = Unpaid {
+            deal: self.deal.clone(),
+            aftermath: self.aftermath(Vec::new(), at),
+        };
         let state = self.verified();
-        State::Disputed(closing(&state, Some(code)))
+        State::Disputed(Dispute {
+            closing: closing(&state, Some(code)),
+            unpaid: Some(Box::new(unpaid)),
+        })
+    }
+
+    /// What stays watched once the interaction is over at `at`.
+    fn aftermath(&self, paid: Vec<PaidTransfer>, at: TimestampMs) -> Aftermath {
+        let network = &self.settlement.network;
+        let parameters = &self.deal.opening.parameters;
+        let late_ms = parameters
+            .network(network)
+            .map_or(0, |network| network.late_ms);
+        Aftermath {
+            network: network.clone(),
+            declared: self.settlement.declared.clone(),
+            paid,
+            late: Vec::new(),
+            until: at.saturating_add_ms(late_ms),
+            paused_since: self.settlement.paused_since,
+        }
     }
 }
 
@@ -166,9 +192,10 @@ impl Step<'_> {
                     },
                 })
             }
-            (state @ State::Delivered { .. }, Facts::Verify(_)) => {
-                Ok(State::Disputed(closing(&state, None)))
-            }
+            (state @ State::Delivered { .. }, Facts::Verify(_)) => Ok(State::Disputed(Dispute {
+                closing: closing(&state, None),
+                unpaid: None,
+            })),
             (
                 State::Verified {
                     deal,
@@ -244,6 +271,9 @@ impl Step<'_> {
             },
             Stage::Watching(settlement) => settlement,
         };
+        let binding = accepted.derived.payer_binding;
+        let binding =
+            binding.ok_or_else(|| self.illegal("a PAYMENT says how its payer is bound"))?;
         if settlement.network != payment.network {
             return Err(self.illegal("a further PAYMENT is on the network of the first"));
         }
@@ -252,6 +282,7 @@ impl Step<'_> {
                 settlement.declared.push(Declared {
                     tx_hash,
                     payer: payment.payer_address,
+                    binding,
                     payment: record.position,
                     standing: Standing::Unseen,
                 });
@@ -276,7 +307,10 @@ impl Step<'_> {
         match (rule.to, state) {
             (StateName::Expired, _) => Ok(State::Expired(closed)),
             (StateName::Failed, _) => Ok(State::Failed(closed)),
-            (StateName::Disputed, _) => Ok(State::Disputed(closed)),
+            (StateName::Disputed, _) => Ok(State::Disputed(Dispute {
+                closing: closed,
+                unpaid: None,
+            })),
             (_, state) => {
                 let mut watched = self.watched(state)?;
                 let looks_ms = watched.deal.opening.parameters.looks_ms;
@@ -347,7 +381,7 @@ impl Step<'_> {
         )?;
         watched.settlement.failures += 1;
         watched.settlement.last_failure = Some(refuted.code);
-        Ok(watched.unless_disputed())
+        Ok(watched.unless_disputed(self.recorded.recorded_at_ms))
     }
 
     fn looked(&self, mut watched: Watched, looked: &Looked) -> Result<State, Illegal> {
@@ -385,23 +419,30 @@ impl Step<'_> {
                 due,
             };
         }
-        Ok(watched.unless_disputed())
+        Ok(watched.unless_disputed(self.recorded.recorded_at_ms))
     }
 
     fn confirmed(&self, watched: Watched, confirmed: &Confirmed) -> Result<State, Illegal> {
         if confirmed.claims.is_empty() != watched.deal.offer.total.is_zero() {
             return Err(self.illegal("a confirmation claims transfers unless nothing was due"));
         }
-        let names_all = confirmed.claims.iter().all(|claim| {
-            watched.settlement.declared(claim.tx_hash).is_some()
-                && confirmed
-                    .evidence
-                    .iter()
-                    .any(|e| e.tx_hash == claim.tx_hash)
+        let paid = confirmed.claims.iter().map(|claim| {
+            let evidence = confirmed.evidence.iter();
+            let transfer = evidence
+                .filter(|evidence| evidence.tx_hash == claim.tx_hash)
+                .flat_map(|evidence| &evidence.transfers)
+                .find(|transfer| transfer.ordinal == claim.ordinal)
+                .filter(|_| watched.settlement.declared(claim.tx_hash).is_some())?;
+            Some(PaidTransfer {
+                claim: *claim,
+                transfer: *transfer,
+            })
         });
-        if !names_all {
-            return Err(self.illegal("a claim names a transaction without evidence"));
-        }
+        let paid = paid
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| self.illegal("a claim names a transfer without evidence"))?;
+        let is_free = paid.is_empty();
+        let aftermath = watched.aftermath(paid, self.recorded.recorded_at_ms);
         let opener = watched
             .settlement
             .payments
@@ -415,7 +456,57 @@ impl Step<'_> {
                 claims: confirmed.claims.clone(),
                 position: self.recorded.position,
                 hash: self.recorded.hash,
+                is_final: false,
+                reversed: Vec::new(),
             },
+            aftermath: (!is_free).then_some(aftermath),
+        })
+    }
+
+    /// What happens on Base to an interaction that is over.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "refuses every other event")]
+    fn afterwards(&self, mut state: State, event: &Event) -> Result<State, Illegal> {
+        let refused = |why| self.illegal(why);
+        let paid = match event {
+            Event::Reversed(reversed) => Some(Paid::Reversed(reversed.tx_hash)),
+            Event::Returned(returned) => Some(Paid::Returned(returned.tx_hash)),
+            Event::Final(reached) => Some(Paid::Final(&reached.head)),
+            _ => None,
+        };
+        if let Some(paid) = paid {
+            return self.after_payment(state, &paid);
+        }
+        let aftermath = state
+            .aftermath_mut()
+            .ok_or_else(|| refused("nothing is watched any more"))?;
+        match event {
+            Event::Seen(seen) => aftermath.seen(seen),
+            Event::Unseen(unseen) => aftermath.unseen(unseen.tx_hash),
+            Event::Late(late) => aftermath.late(late),
+            _ => Err("the interaction is over"),
+        }
+        .map_err(refused)?;
+        Ok(state)
+    }
+
+    fn after_payment(&self, state: State, paid: &Paid<'_>) -> Result<State, Illegal> {
+        let State::Completed {
+            deal,
+            opener,
+            mut completion,
+            aftermath: Some(aftermath),
+        } = state
+        else {
+            return Err(self.illegal("no transfer that paid is watched"));
+        };
+        aftermath::evolve_paid(&mut completion, &aftermath, paid)
+            .map_err(|why| self.illegal(why))?;
+        let aftermath = aftermath::unless_over(&completion, aftermath);
+        Ok(State::Completed {
+            deal,
+            opener,
+            completion,
+            aftermath,
         })
     }
 }

@@ -3,10 +3,11 @@
 
 use super::table::{self, Sender, Transition};
 use super::{Context, Deal, Offer, Opening, Settlement, Stage, State, StateName};
+use crate::authorization::payment_nonce;
 use crate::code::Code;
 use crate::envelope::{AcceptedHeader, CoreType, MessageType};
 use crate::event::{Derived, EnvelopeAccepted, Event, PayerBinding};
-use crate::evm::{EvmAddress, TxHash};
+use crate::evm::TxHash;
 use crate::facts::{
     AcceptFacts, Facts, OfferFacts, PaymentFacts, RejectFacts, RequestFacts, ResultFacts,
     VerifyFacts,
@@ -170,25 +171,9 @@ fn not_permitted(state: &State, message: CoreType) -> Refusal {
 }
 
 fn wrong_state(state: &State, why: &str) -> Refusal {
-    let code = state_code(state);
+    let code = state.closing_code();
     let told = code.map_or(String::new(), |code| format!(" ({code})"));
     Refusal::state(format!("the interaction is {}{told}: {why}", state.name()))
-}
-
-/// The code that closed the interaction, where one did.
-fn state_code(state: &State) -> Option<Code> {
-    match state {
-        State::Expired(closing)
-        | State::Rejected(closing)
-        | State::Disputed(closing)
-        | State::Failed(closing) => closing.code,
-        State::Pending { .. }
-        | State::Offered { .. }
-        | State::Accepted { .. }
-        | State::Delivered { .. }
-        | State::Verified { .. }
-        | State::Completed { .. } => None,
-    }
 }
 
 fn sender(opening: &Opening, envelope: &AcceptedHeader) -> Sender {
@@ -364,7 +349,7 @@ fn guard_payment(
             ),
         ));
     }
-    let binding = bind_payer(parameters.payer_binding, payment.payer_address, context)?;
+    let binding = bind_payer(parameters.payer_binding, deal, payment, context)?;
     let deadline = match stage {
         Stage::Awaiting { .. } => Some(now.saturating_add_ms(parameters.windows.confirmation_ms)),
         Stage::Watching(settlement) => {
@@ -435,18 +420,31 @@ pub fn repeated_payment(state: &State, envelope: &AcceptedHeader, facts: &Facts)
 
 fn bind_payer(
     rule: PayerBindingRule,
-    payer: EvmAddress,
+    deal: &Deal,
+    payment: &PaymentFacts,
     context: &Context<'_>,
 ) -> Result<PayerBinding, Refusal> {
+    let unusable = |why: String| Refusal::new(Code::InvalidPaymentAddress, Kind::Guard, why);
+    let nonce = payment_nonce(context.ledger, deal.opening.id, deal.offer.offer_hash);
+    if payment
+        .authorization_nonce
+        .is_some_and(|given| given != nonce)
+    {
+        return Err(unusable(format!(
+            "authorization_nonce is not this interaction's: authorize the transfer with {nonce}"
+        )));
+    }
+    let is_bound = context.initiator_wallets.contains(&payment.payer_address);
     match rule {
         PayerBindingRule::Unchecked => Ok(PayerBinding::Unchecked),
-        PayerBindingRule::Wallet if context.initiator_wallets.contains(&payer) => {
-            Ok(PayerBinding::Wallet)
+        PayerBindingRule::Wallet if is_bound => Ok(PayerBinding::Wallet),
+        PayerBindingRule::Wallet if payment.authorization_nonce.is_some() => {
+            Ok(PayerBinding::Authorization)
         }
-        PayerBindingRule::Wallet => Err(Refusal::new(
-            Code::InvalidPaymentAddress,
-            Kind::Guard,
-            "payer_address is not a wallet bound to the initiator: register it with its proof",
+        PayerBindingRule::Wallet => Err(unusable(
+            "payer_address is not a wallet bound to the initiator: register it with its proof, or \
+             pay by an EIP-3009 authorization and name its nonce in authorization_nonce"
+                .to_owned(),
         )),
     }
 }

@@ -6,6 +6,7 @@
 //! | `state` | what each state carries |
 //! | `message` | guards of the eight messages |
 //! | `settlement` | the schedule of looks and what a sweep means |
+//! | [`aftermath`] | what a sweep means once it is over |
 //! | `view` | declared transactions against one sweep |
 //! | `clock` | what downtime and blindness do to its clocks |
 //! | [`claim`] | which transfers pay |
@@ -14,6 +15,7 @@
 //!
 //! Sources: AE-9…37, AE-98…105, AX-1…20, design.md section 7, ledger-contract.md section 5.
 
+pub mod aftermath;
 pub mod claim;
 mod clock;
 mod context;
@@ -26,13 +28,14 @@ mod stored;
 pub mod table;
 mod view;
 
+pub use aftermath::{Aftermath, PaidTransfer, Unpaid};
 pub use context::{Context, Input, ProviderView};
 pub use message::{repeated_payment, state_after};
 pub use outline::Outline;
 pub use settlement::FAILURES_TO_DISPUTE;
 pub use state::{
-    Acceptance, Closing, Completion, Deal, Declared, Delivery, Offer, OfferDeadline, Opening,
-    PaymentRecord, RecordRef, Schedule, Settlement, Stage, Standing, State, StateName,
+    Acceptance, Closing, Completion, Deal, Declared, Delivery, Dispute, Offer, OfferDeadline,
+    Opening, PaymentRecord, RecordRef, Schedule, Settlement, Stage, Standing, State, StateName,
 };
 
 use crate::event::{Event, Lapsed};
@@ -59,7 +62,12 @@ impl Machine for Interaction {
             Input::Message { envelope, facts } => {
                 message::decide(state, envelope, facts, context, now).map(|event| vec![event])
             }
-            Input::Sweep(sweep) => Ok(settlement::observe(state, sweep, context, now)),
+            Input::Sweep(sweep) => Ok(match state {
+                Some(state) if state.name().is_terminal() => {
+                    aftermath::observe(state, sweep, context, now)
+                }
+                state => settlement::observe(state, sweep, context, now),
+            }),
         }
     }
 

@@ -125,7 +125,7 @@ impl Watching<'_> {
 
     fn seen(&self, declared: &Declared, mined: &MinedTransaction) -> Option<Event> {
         let known = match declared.standing {
-            Standing::Unseen => false,
+            Standing::Unseen | Standing::Gone(_) => false,
             Standing::Seen(block) => block == mined.block,
             Standing::Refuted(_) => true,
         };
@@ -158,24 +158,9 @@ impl Watching<'_> {
             .ok()
             .and_then(|surplus| MicroUsdc::from_micro_usdc(surplus).ok())
             .unwrap_or(MicroUsdc::MAX);
-        let evidence = self
-            .settlement
-            .declared
-            .iter()
-            .filter(|declared| chosen.iter().any(|c| c.tx_hash == declared.tx_hash))
-            .filter_map(|declared| {
-                Some(
-                    self.view
-                        .evidence(declared, self.view.mined(declared.tx_hash)?, chosen),
-                )
-            })
-            .collect();
         Event::Confirmed(Confirmed {
-            evidence,
-            claims: chosen
-                .iter()
-                .map(|c| self.view.claim(c.tx_hash, c.ordinal))
-                .collect(),
+            evidence: self.view.evidence_of(chosen),
+            claims: self.view.claims(chosen),
             surplus: (!surplus.is_zero()).then_some(surplus),
             records: records(self.view.deal, self.settlement, self.state),
             provider_seq: self.view.context.provider.receipts,
@@ -220,10 +205,17 @@ impl Watching<'_> {
         let mut fitting = mined
             .transfers
             .iter()
-            .filter(|transfer| self.view.fits(declared, transfer))
+            .filter(|transfer| self.view.fits(declared, mined, transfer))
             .peekable();
         if fitting.peek().is_none() {
-            return Some(RefutedCause::OtherPayee);
+            let mut transfers = mined.transfers.iter();
+            let is_unauthorized =
+                transfers.any(|transfer| self.view.is_between(declared, transfer));
+            return Some(if is_unauthorized {
+                RefutedCause::Unauthorized
+            } else {
+                RefutedCause::OtherPayee
+            });
         }
         if fitting.all(|transfer| self.view.is_claimed(declared.tx_hash, transfer.ordinal)) {
             return Some(RefutedCause::UsedAlready);

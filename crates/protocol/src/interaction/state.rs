@@ -1,9 +1,10 @@
 //! What is known of an interaction: one variant per state, each with just its own data.
 
+use super::aftermath::{Aftermath, Unpaid};
 use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
-use crate::event::{Claim, Window};
+use crate::event::{Claim, PayerBinding, Window};
 use crate::evm::{EvmAddress, TxHash};
 use crate::id::{EnvelopeId, InteractionId};
 use crate::money::MicroUsdc;
@@ -205,6 +206,8 @@ pub struct Declared {
     pub tx_hash: TxHash,
     /// The account it pays from, as the PAYMENT that declared it says.
     pub payer: EvmAddress,
+    /// How that account is bound to the initiator.
+    pub binding: PayerBinding,
     /// Position of that PAYMENT.
     pub payment: u64,
     /// How it stands.
@@ -219,6 +222,8 @@ pub enum Standing {
     Unseen,
     /// In this block.
     Seen(Block),
+    /// It paid from this block, and is in none any more.
+    Gone(Block),
     /// It definitely does not pay (or not alone: a short one still counts towards the sum).
     Refuted(Block),
 }
@@ -286,6 +291,20 @@ pub struct Completion {
     pub position: u64,
     /// Its record hash.
     pub hash: Digest,
+    /// None of the transfers can be reorganised away any more.
+    pub is_final: bool,
+    /// Transactions that paid and have disappeared, in order of their disappearance.
+    pub reversed: Vec<TxHash>,
+}
+
+/// What stays known of an interaction in dispute.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dispute {
+    /// Who, and why.
+    pub closing: Closing,
+    /// What is still watched of a payment that was declared.
+    pub unpaid: Option<Box<Unpaid>>,
 }
 
 /// What stays known of an interaction that ended unpaid.
@@ -355,13 +374,15 @@ pub enum State {
         opener: EnvelopeId,
         /// How it was paid.
         completion: Completion,
+        /// What is still watched; absent once there is nothing more to see.
+        aftermath: Option<Aftermath>,
     },
     /// A window passed before delivery.
     Expired(Closing),
     /// The OFFER was declined.
     Rejected(Closing),
     /// The result or the payment is in dispute.
-    Disputed(Closing),
+    Disputed(Dispute),
     /// Nobody verified.
     Failed(Closing),
 }
@@ -391,10 +412,10 @@ impl State {
             | State::Delivered { deal, .. }
             | State::Verified { deal, .. }
             | State::Completed { deal, .. } => &deal.opening,
-            State::Expired(closing)
-            | State::Rejected(closing)
-            | State::Disputed(closing)
-            | State::Failed(closing) => &closing.opening,
+            State::Disputed(dispute) => &dispute.closing.opening,
+            State::Expired(closing) | State::Rejected(closing) | State::Failed(closing) => {
+                &closing.opening
+            }
         }
     }
 
@@ -437,6 +458,69 @@ impl State {
         }
     }
 
+    /// What is still watched of an interaction that is over, and what had been agreed.
+    pub fn aftermath(&self) -> Option<(&Deal, &Aftermath)> {
+        match self {
+            State::Completed {
+                deal, aftermath, ..
+            } => aftermath.as_ref().map(|aftermath| (deal, aftermath)),
+            State::Disputed(dispute) => dispute
+                .unpaid
+                .as_ref()
+                .map(|unpaid| (&unpaid.deal, &unpaid.aftermath)),
+            State::Pending { .. }
+            | State::Offered { .. }
+            | State::Accepted { .. }
+            | State::Delivered { .. }
+            | State::Verified { .. }
+            | State::Expired(_)
+            | State::Rejected(_)
+            | State::Failed(_) => None,
+        }
+    }
+
+    pub(super) fn aftermath_mut(&mut self) -> Option<&mut Aftermath> {
+        match self {
+            State::Completed { aftermath, .. } => aftermath.as_mut(),
+            State::Disputed(dispute) => dispute.unpaid.as_mut().map(|unpaid| &mut unpaid.aftermath),
+            State::Pending { .. }
+            | State::Offered { .. }
+            | State::Accepted { .. }
+            | State::Delivered { .. }
+            | State::Verified { .. }
+            | State::Expired(_)
+            | State::Rejected(_)
+            | State::Failed(_) => None,
+        }
+    }
+
+    /// Every declared transaction that is still watched, and the network it is on.
+    pub fn watched(&self) -> Option<(&str, &[Declared])> {
+        let live = self
+            .settlement()
+            .map(|settlement| (settlement.network.as_str(), settlement.declared.as_slice()));
+        live.or_else(|| {
+            let (_, aftermath) = self.aftermath()?;
+            Some((&aftermath.network, &aftermath.declared))
+        })
+    }
+
+    /// Why it ended unpaid, where a code says it.
+    pub fn closing_code(&self) -> Option<Code> {
+        match self {
+            State::Disputed(dispute) => dispute.closing.code,
+            State::Expired(closing) | State::Rejected(closing) | State::Failed(closing) => {
+                closing.code
+            }
+            State::Pending { .. }
+            | State::Offered { .. }
+            | State::Accepted { .. }
+            | State::Delivered { .. }
+            | State::Verified { .. }
+            | State::Completed { .. } => None,
+        }
+    }
+
     /// The message that opened the last window; notices name it (AX-32).
     pub fn opener(&self) -> EnvelopeId {
         match self {
@@ -455,10 +539,10 @@ impl State {
                 }
             },
             State::Completed { opener, .. } => *opener,
-            State::Expired(closing)
-            | State::Rejected(closing)
-            | State::Disputed(closing)
-            | State::Failed(closing) => closing.opener,
+            State::Disputed(dispute) => dispute.closing.opener,
+            State::Expired(closing) | State::Rejected(closing) | State::Failed(closing) => {
+                closing.opener
+            }
         }
     }
 

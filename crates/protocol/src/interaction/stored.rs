@@ -50,10 +50,10 @@ impl State {
                 deal: Deal { opening, .. },
                 ..
             } => opening,
-            State::Expired(closing)
-            | State::Rejected(closing)
-            | State::Disputed(closing)
-            | State::Failed(closing) => &mut closing.opening,
+            State::Disputed(dispute) => &mut dispute.closing.opening,
+            State::Expired(closing) | State::Rejected(closing) | State::Failed(closing) => {
+                &mut closing.opening
+            }
         }
     }
 }

@@ -5,7 +5,9 @@
 
 use super::claim::{Candidate, Due};
 use super::{Context, Deal, Declared};
-use crate::event::{Claim, Evidence, Level};
+use crate::authorization::{fee_nonce, payment_nonce};
+use crate::digest::Digest;
+use crate::event::{Claim, Evidence, Level, PayerBinding};
 use crate::evm::TxHash;
 use crate::observation::{MinedTransaction, Sweep, TransactionStatus, Transfer};
 use crate::parameters::Network;
@@ -61,6 +63,25 @@ impl<'a> View<'a> {
         candidates
     }
 
+    /// Evidence of every transaction that a chosen transfer is in.
+    pub(super) fn evidence_of(&self, chosen: &[Candidate]) -> Vec<Evidence> {
+        let is_chosen = |tx_hash| chosen.iter().any(|candidate| candidate.tx_hash == tx_hash);
+        self.declared
+            .iter()
+            .filter(|declared| is_chosen(declared.tx_hash))
+            .filter_map(|declared| {
+                let mined = self.mined(declared.tx_hash)?;
+                Some(self.evidence(declared, mined, chosen))
+            })
+            .collect()
+    }
+
+    /// The chosen transfers, bound.
+    pub(super) fn claims(&self, chosen: &[Candidate]) -> Vec<Claim> {
+        let claim = |candidate: &Candidate| self.claim(candidate.tx_hash, candidate.ordinal);
+        chosen.iter().map(claim).collect()
+    }
+
     pub(super) fn evidence(
         &self,
         declared: &Declared,
@@ -76,8 +97,18 @@ impl<'a> View<'a> {
             endpoints: mined.endpoints.clone(),
             transfers: self.quoted(declared, mined, chosen),
             transfer_count: mined.transfers.len() as u64,
-            authorization_nonce: None,
+            authorization_nonce: self.authorization(declared, mined),
         }
+    }
+
+    /// The nonce of the interaction's own authorization, when a fitting transfer was made under it.
+    fn authorization(&self, declared: &Declared, mined: &MinedTransaction) -> Option<Digest> {
+        let mut fitting = mined
+            .transfers
+            .iter()
+            .filter(|transfer| self.fits(declared, mined, transfer));
+        let authorized = fitting.find(|transfer| self.is_authorized(mined, transfer))?;
+        mined.authorizations.get(&authorized.ordinal).copied()
     }
 
     pub(super) fn level(&self, mined: &MinedTransaction) -> Level {
@@ -127,7 +158,8 @@ impl<'a> View<'a> {
         mined: &'v MinedTransaction,
     ) -> impl Iterator<Item = &'v Transfer> {
         mined.transfers.iter().filter(|transfer| {
-            self.fits(declared, transfer) && !self.is_claimed(declared.tx_hash, transfer.ordinal)
+            self.fits(declared, mined, transfer)
+                && !self.is_claimed(declared.tx_hash, transfer.ordinal)
         })
     }
 
@@ -147,7 +179,7 @@ impl<'a> View<'a> {
         let fitting = mined
             .transfers
             .iter()
-            .filter(|transfer| self.fits(declared, transfer));
+            .filter(|transfer| self.fits(declared, mined, transfer));
         let share = TRANSFERS_QUOTED / self.declared.len().max(1);
         let mut room = share.saturating_sub(fitting.clone().filter(|t| is_chosen(t)).count());
         fitting
@@ -162,11 +194,39 @@ impl<'a> View<'a> {
             .collect()
     }
 
+    /// Between the right accounts, and made under the interaction's authorization where the payer is
+    /// proven by that alone.
+    pub(super) fn fits(
+        &self,
+        declared: &Declared,
+        mined: &MinedTransaction,
+        transfer: &Transfer,
+    ) -> bool {
+        let is_proven = match declared.binding {
+            PayerBinding::Wallet | PayerBinding::Unchecked => true,
+            PayerBinding::Authorization => self.is_authorized(mined, transfer),
+        };
+        is_proven && self.is_between(declared, transfer)
+    }
+
     /// From the payer to payee or treasury, above zero (a zero transfer can be forged by anyone).
-    pub(super) fn fits(&self, declared: &Declared, transfer: &Transfer) -> bool {
+    pub(super) fn is_between(&self, declared: &Declared, transfer: &Transfer) -> bool {
         let to_us =
             transfer.to == self.deal.offer.payee || Some(transfer.to) == self.network.treasury;
         transfer.from == declared.payer && to_us && !transfer.amount.is_zero()
+    }
+
+    /// Made under the EIP-3009 nonce that stands for this interaction's payment, or its fee.
+    fn is_authorized(&self, mined: &MinedTransaction, transfer: &Transfer) -> bool {
+        let nonce = mined.authorizations.get(&transfer.ordinal);
+        let (ledger, id) = (self.context.ledger, self.deal.opening.id);
+        let offer_hash = self.deal.offer.offer_hash;
+        let own = if transfer.to == self.deal.offer.payee {
+            payment_nonce(ledger, id, offer_hash)
+        } else {
+            fee_nonce(ledger, id, offer_hash)
+        };
+        nonce == Some(&own)
     }
 
     pub(super) fn is_claimed(&self, tx_hash: TxHash, ordinal: u64) -> bool {

@@ -158,6 +158,13 @@ impl<'a> Members<'a> {
             .map_err(|fault| Refusal::shape(format!("{name} is no hash: {fault}")))
     }
 
+    pub(super) fn optional_digest(self, name: &str) -> Result<Option<Digest>, Refusal> {
+        if !self.payload.contains_key(name) {
+            return Ok(None);
+        }
+        self.digest(name).map(Some)
+    }
+
     /// An absolute URI (RFC 3986) of at most 2048 bytes (AE-47, AE-60).
     pub(super) fn optional_uri(self, name: &str) -> Result<Option<&'a str>, Refusal> {
         let Some(text) = self.optional_string(name)? else {

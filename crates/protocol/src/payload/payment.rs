@@ -11,7 +11,9 @@ use crate::refusal::Refusal;
 ///
 /// A `fee_tx_hash` equal to `tx_hash` says that one transaction moved both parts: the fact is left
 /// out, so that one transaction is declared once. The network's name is checked for its form only;
-/// which networks there are is a setting of the ledger (AX-16).
+/// which networks there are is a setting of the ledger (AX-16). `authorization_nonce`, 64 lower-case
+/// hex digits, is a member of ours: it says that the payer is proven by an EIP-3009 authorization
+/// (ledger-contract.md section 4).
 pub(super) fn facts(
     payload: &Map<String, Value>,
     rules: &PayloadRules,
@@ -40,5 +42,6 @@ pub(super) fn facts(
         payer_address,
         payee_address,
         network: network.to_owned(),
+        authorization_nonce: members.optional_digest("authorization_nonce")?,
     })
 }

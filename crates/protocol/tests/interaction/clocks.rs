@@ -95,12 +95,37 @@ fn downtime_moves_the_ledger_s_part_of_an_offer_never_the_signed_part() {
 fn downtime_leaves_finished_interactions_alone() {
     for state in StateName::ALL.into_iter().filter(|name| name.is_terminal()) {
         let mut world = World::at(state);
-        let before = world.state(0).clone();
+        let shown = |world: &World| {
+            let state = world.state(0);
+            let watched = state
+                .aftermath()
+                .map(|(_, watched)| watched.declared.clone());
+            (state.name(), state.opener(), state.closing_code(), watched)
+        };
+        let (before, until) = (shown(&world), until(&world));
         world.be_down_for(1_000);
-        world.go_blind(BASE);
-        world.go_sighted(BASE);
-        assert_eq!(*world.state(0), before, "{state}");
+        assert_eq!(shown(&world), before, "{state}");
+        let after = until.map(|until| until.saturating_add_ms(1_000));
+        assert_eq!(self::until(&world), after, "{state}");
     }
+}
+
+fn until(world: &World) -> Option<TimestampMs> {
+    let (_, aftermath) = world.state(0).aftermath()?;
+    Some(aftermath.until)
+}
+
+#[test]
+fn lc_5_what_is_late_is_counted_in_settlement_time() {
+    let mut world = World::at(StateName::Completed);
+    let before = until(&world).unwrap();
+    world.go_blind(BASE);
+    world.advance_ms(7_000);
+    world.be_down_for(500);
+    world.go_sighted(BASE);
+    let expected = before.saturating_add_ms(7_500);
+    assert_eq!(until(&world), Some(expected), "neither down nor blind");
+    assert_replays(&world);
 }
 
 #[test]

@@ -228,6 +228,7 @@ fn payment_facts(request_id: EnvelopeId, offer_id: EnvelopeId) -> PaymentFacts {
         payer_address: PAYER,
         payee_address: PAYEE,
         network: BASE.to_owned(),
+        authorization_nonce: None,
     }
 }
 

@@ -550,5 +550,6 @@ fn cause(cause: x811_protocol::event::RefutedCause) -> &'static str {
         C::OlderThanAccept => "older",
         C::Short => "short",
         C::OtherPayee => "other payee",
+        C::Unauthorized => "unauthorized",
     }
 }

@@ -29,6 +29,9 @@ pub(crate) const BASE: &str = "base";
 /// A second one, to be mistaken for the first.
 pub(crate) const SEPOLIA: &str = "base-sepolia";
 
+/// The ledger's own DID.
+pub(crate) const LEDGER: &str = "did:x811:019c8c61-8129-7511-9f31-aa5142e65448";
+
 /// Which stream a record belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StreamName {
@@ -154,13 +157,10 @@ impl World {
 
     /// The code it ended with.
     pub(crate) fn closing_code(&self, number: usize) -> Option<Code> {
-        match self.state(number) {
-            State::Expired(closing)
-            | State::Rejected(closing)
-            | State::Disputed(closing)
-            | State::Failed(closing) => closing.code,
-            state => panic!("{} has no closing", state.name()),
-        }
+        let state = self.state(number);
+        let is_unpaid = state.name().is_terminal() && state.name() != StateName::Completed;
+        assert!(is_unpaid, "{} has no closing", state.name());
+        state.closing_code()
     }
 
     /// The payment being watched.
@@ -224,12 +224,22 @@ impl World {
 
     /// Every transaction that some interaction declared.
     pub(crate) fn watched(&self) -> BTreeSet<TxHash> {
-        let settlements = self
+        let watched = self
+            .streams
+            .iter()
+            .filter_map(|s| s.state.as_ref()?.watched());
+        watched
+            .flat_map(|(_, declared)| declared.iter().map(|declared| declared.tx_hash))
+            .collect()
+    }
+
+    /// Those that interactions not over yet wait for.
+    fn awaited(&self) -> BTreeSet<TxHash> {
+        let live = self
             .streams
             .iter()
             .filter_map(|s| s.state.as_ref()?.settlement());
-        settlements
-            .flat_map(|s| s.declared.iter().map(|declared| declared.tx_hash))
+        live.flat_map(|s| s.declared.iter().map(|declared| declared.tx_hash))
             .collect()
     }
 
@@ -251,14 +261,17 @@ impl World {
     ) -> Outcome {
         let before = self.log.len();
         let heads = self.heads();
+        let awaited = self.awaited();
         let registry = &self.registry;
         let context = Context {
             parameters: &registry.parameters,
             parameters_position: registry.parameters_position,
             heads: &heads,
             provider: &registry.provider,
+            ledger: LEDGER.parse().unwrap(),
             initiator_wallets: &registry.initiator_wallets,
             claimed: &registry.claimed,
+            awaited: &awaited,
         };
         let mut writer = Writer {
             number,
@@ -276,16 +289,20 @@ impl World {
 
     /// What the ledger's claim index does; a transfer that is claimed twice is a defect.
     fn bind_claims(&mut self, events: &[Event]) {
-        for event in events {
-            if let Event::Confirmed(confirmed) = event {
-                for claim in &confirmed.claims {
-                    assert!(
-                        self.registry.claimed.insert(*claim),
-                        "claimed twice: {claim:?}"
-                    );
-                }
+        let first = self.log.len() - events.len();
+        for (position, event) in (first as u64..).zip(events) {
+            let claims: &[Claim] = match event {
+                Event::Confirmed(confirmed) => &confirmed.claims,
+                Event::Late(late) => &late.claims,
+                _ => &[],
+            };
+            for claim in claims {
+                let is_new = self.registry.claimed.insert(*claim);
+                assert!(is_new, "claimed twice: {claim:?}");
+            }
+            if let Event::Confirmed(_) | Event::Reversed(_) = event {
                 self.registry.provider.receipts += 1;
-                self.registry.provider.last_receipt = Some(hash_at(self.log.len() as u64 - 1));
+                self.registry.provider.last_receipt = Some(hash_at(position));
             }
         }
     }
