@@ -292,11 +292,8 @@ impl Draft {
                 .idempotency
                 .push((request.idempotency_tag, position));
         }
-        if let Event::Confirmed(confirmed) = event {
-            self.commit
-                .claims
-                .extend(confirmed.claims.iter().map(|claim| (*claim, position)));
-        }
+        let claims = event.claims().iter().map(|claim| (*claim, position));
+        self.commit.claims.extend(claims);
     }
 
     /// The first REQUEST under an idempotency key, as far as it is not in the indexes yet.
@@ -361,7 +358,7 @@ impl<'a> InteractionJournal<'a> {
         body: Option<&'a Arc<[u8]>>,
         now: TimestampMs,
     ) -> InteractionJournal<'a> {
-        let state = draft.world().interaction(id).map(|live| live.state.clone());
+        let state = draft.world().watching(id).map(|live| live.state.clone());
         InteractionJournal {
             draft,
             id,

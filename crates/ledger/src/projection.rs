@@ -150,6 +150,11 @@ fn detail(state: &State) -> Map<String, Value> {
     if let Some(settlement) = state.settlement() {
         detail.insert("settlement".to_owned(), settlement_detail(settlement));
     }
+    if let Some((_, aftermath)) = state.aftermath()
+        && !aftermath.late.is_empty()
+    {
+        detail.insert("late".to_owned(), json!(aftermath.late));
+    }
     match state {
         State::Completed { completion, .. } => {
             detail.insert(
@@ -158,14 +163,13 @@ fn detail(state: &State) -> Map<String, Value> {
                     "position": completion.position,
                     "record_hash": completion.hash,
                     "claims": completion.claims,
+                    "final": completion.is_final,
+                    "reversed": completion.reversed,
                 }),
             );
         }
-        State::Expired(closing)
-        | State::Rejected(closing)
-        | State::Disputed(closing)
-        | State::Failed(closing) => {
-            if let Some(code) = closing.code {
+        State::Expired(_) | State::Rejected(_) | State::Disputed(_) | State::Failed(_) => {
+            if let Some(code) = state.closing_code() {
                 detail.insert("code".to_owned(), json!(code));
             }
         }
@@ -206,6 +210,7 @@ fn settlement_detail(settlement: &Settlement) -> Value {
                 Standing::Unseen => ("unseen", None),
                 Standing::Seen(block) => ("seen", Some(block.number)),
                 Standing::Refuted(block) => ("refuted", Some(block.number)),
+                Standing::Gone(block) => ("gone", Some(block.number)),
             };
             json!({"tx_hash": declared.tx_hash, "standing": standing, "block_number": block})
         })

@@ -19,7 +19,7 @@ use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::check_times;
 use x811_protocol::event::{Claim, Derived, EnvelopeAccepted, Event};
-use x811_protocol::evm::EvmAddress;
+use x811_protocol::evm::{EvmAddress, TxHash};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::interaction::{Context, Input, Interaction, ProviderView, repeated_payment};
@@ -342,8 +342,10 @@ pub(crate) struct Surroundings {
     parameters_position: u64,
     heads: Vec<NetworkHead>,
     provider: ProviderView,
+    ledger: Did,
     initiator_wallets: Vec<EvmAddress>,
     claimed: BTreeSet<Claim>,
+    awaited: BTreeSet<TxHash>,
 }
 
 impl Surroundings {
@@ -381,9 +383,16 @@ impl Surroundings {
             parameters_position,
             heads: world.heads(),
             provider: view(world, provider, now),
+            ledger: world.identity()?.did,
             initiator_wallets,
             claimed,
+            awaited: BTreeSet::new(),
         })
+    }
+
+    /// With what interactions that are not over wait for.
+    pub(crate) fn awaiting(self, awaited: BTreeSet<TxHash>) -> Surroundings {
+        Surroundings { awaited, ..self }
     }
 
     pub(crate) fn context(&self) -> Context<'_> {
@@ -393,7 +402,9 @@ impl Surroundings {
             heads: &self.heads,
             provider: &self.provider,
             initiator_wallets: &self.initiator_wallets,
+            ledger: self.ledger,
             claimed: &self.claimed,
+            awaited: &self.awaited,
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::turn::{Lookups, Surroundings};
 use crate::world::{Fault, World};
 use std::collections::BTreeSet;
 use x811_protocol::event::{Claim, Event, NetworkBlind, NetworkSighted};
+use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Input, Interaction};
 use x811_protocol::kernel::{execute, lapse_due};
@@ -144,6 +145,7 @@ fn sweep_interactions(
                 .interaction(id)
                 .and_then(|live| live.state.settlement()?.declared(*tx_hash))
                 .map_or(u64::MAX, |declared| declared.payment);
+            // Those that are over come last, for they take only what nobody waits for.
             concerned.insert((declared_at, id));
         }
     }
@@ -190,10 +192,27 @@ fn sweep_interaction(
         .copied()
         .chain(draft.claims())
         .collect();
-    with_interaction(draft, id, claimed, now, |journal, surroundings| {
-        let input = Input::Sweep(sweep);
-        execute::<Interaction>(journal, &input, &surroundings.context(), now).map(|_| ())
-    })
+    let awaited = awaited(draft.world(), sweep, id);
+    with_interaction(
+        draft,
+        id,
+        (claimed, awaited),
+        now,
+        |journal, surroundings| {
+            let input = Input::Sweep(sweep);
+            execute::<Interaction>(journal, &input, &surroundings.context(), now).map(|_| ())
+        },
+    )
+}
+
+/// Of what an interaction that is over declared, the transactions that others wait for.
+fn awaited(world: &World, sweep: &Sweep, id: InteractionId) -> BTreeSet<TxHash> {
+    let aftermath = world.watching(id).and_then(|live| live.state.aftermath());
+    let declared = aftermath.map_or(&[][..], |(_, aftermath)| &aftermath.declared);
+    let hashes = declared.iter().map(|declared| declared.tx_hash);
+    hashes
+        .filter(|tx_hash| world.is_awaited(&sweep.network, *tx_hash))
+        .collect()
 }
 
 /// Records the lapses of everything that is due, at most `limit` interactions. Returns how many of
@@ -203,9 +222,15 @@ fn sweep_interaction(
 /// A [`Fault`] is a defect of ours: the draft must go back to where it stood before.
 pub(crate) fn lapse(draft: &mut Draft, limit: usize, now: TimestampMs) -> Result<usize, Fault> {
     lapse_each(draft, limit, now, |draft, id| {
-        with_interaction(draft, id, BTreeSet::new(), now, |journal, surroundings| {
-            lapse_due::<Interaction>(journal, &surroundings.context(), now).map(|_| ())
-        })
+        with_interaction(
+            draft,
+            id,
+            Default::default(),
+            now,
+            |journal, surroundings| {
+                lapse_due::<Interaction>(journal, &surroundings.context(), now).map(|_| ())
+            },
+        )
     })
 }
 
@@ -259,14 +284,14 @@ fn networks(world: &World) -> Vec<String> {
 fn with_interaction(
     draft: &mut Draft,
     id: InteractionId,
-    claimed: BTreeSet<Claim>,
+    (claimed, awaited): (BTreeSet<Claim>, BTreeSet<TxHash>),
     now: TimestampMs,
     act: impl FnOnce(
         &mut InteractionJournal<'_>,
         &Surroundings,
     ) -> Result<(), x811_protocol::kernel::Illegal>,
 ) -> Result<(), Fault> {
-    let Some(live) = draft.world().interaction(id) else {
+    let Some(live) = draft.world().watching(id) else {
         return Ok(());
     };
     let (initiator, provider) = (
@@ -277,6 +302,7 @@ fn with_interaction(
     let Some(surroundings) = surroundings else {
         return Ok(());
     };
+    let surroundings = surroundings.awaiting(awaited);
     let mut journal = InteractionJournal::open(draft, id, None, now);
     act(&mut journal, &surroundings)?;
     journal.fault.map_or(Ok(()), Err)

@@ -14,8 +14,8 @@ use x811_protocol::time::TimestampMs;
 
 use super::body::agree;
 use super::finding::{Cause, Findings, Spot};
-use super::settlement;
 use super::uniqueness::Used;
+use super::{aftermath, settlement};
 use crate::agent::Standing;
 use crate::quota;
 use crate::registry;
@@ -65,6 +65,7 @@ impl Decided<'_> {
             Event::Seen(_) | Event::Looked(_) | Event::Refuted(_) | Event::Confirmed(_) => {
                 settlement::check(self, findings);
             }
+            Event::Reversed(_) | Event::Late(_) => aftermath::check(self, findings),
             Event::LedgerOpened(_)
             | Event::ParametersSet(_)
             | Event::RulesChanged(_)
@@ -74,9 +75,7 @@ impl Decided<'_> {
             | Event::Lapsed(_)
             | Event::Unseen(_)
             | Event::Final(_)
-            | Event::Reversed(_)
             | Event::Returned(_)
-            | Event::Late(_)
             | Event::StateRoot(_) => {}
         }
     }

@@ -9,6 +9,7 @@
 //! | the machines' rules | `replay` |
 //! | the decision again: guards, deadlines, payee, times, notices | `decision` |
 //! | payments from their evidence: depth, claims, surplus, causes | `settlement` |
+//! | what came of them afterwards | `aftermath` |
 //! | rows for readers | `rows`, `compare` |
 //!
 //! An [`Auditor`] takes records from anywhere and goes on after every fault; [`audit_export`] and
@@ -19,6 +20,7 @@
 //! What no audit of one file can show: a log that was cut off, or written anew from some point on
 //! by whoever has the ledger's keys. Note a head (`expected_head`), or compare with somebody else's.
 
+mod aftermath;
 mod auditor;
 mod body;
 mod compare;

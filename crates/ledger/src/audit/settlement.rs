@@ -109,7 +109,9 @@ impl Payment<'_> {
                 Standing::Seen(block) if found.status != FindingStatus::NotFound => {
                     Some(depth_under(looked.head, block))
                 }
-                Standing::Seen(_) | Standing::Unseen | Standing::Refuted(_) => continue,
+                Standing::Seen(_) | Standing::Unseen | Standing::Gone(_) | Standing::Refuted(_) => {
+                    continue;
+                }
             };
             if found.depth != depth {
                 let sentence =
@@ -145,7 +147,10 @@ impl Payment<'_> {
             RefutedCause::Reverted => nothing_fits && evidence.transfer_count == 0,
             RefutedCause::OlderThanAccept => older,
             RefutedCause::WrongToken => !older && evidence.transfer_count == 0,
-            RefutedCause::OtherPayee => !older && nothing_fits && evidence.transfer_count > 0,
+            // Which nonce a transfer was made under is not quoted where it is not the right one.
+            RefutedCause::OtherPayee | RefutedCause::Unauthorized => {
+                !older && nothing_fits && evidence.transfer_count > 0
+            }
             RefutedCause::UsedAlready => !older && !nothing_fits && unclaimed.is_empty(),
             RefutedCause::Short => {
                 // Only so many transfers are quoted; an unclaimed one may be among the others.
@@ -185,7 +190,7 @@ impl Payment<'_> {
     ) {
         let seen_there = match declared.standing {
             Standing::Seen(block) => block == evidence.block,
-            Standing::Unseen => false,
+            Standing::Unseen | Standing::Gone(_) => false,
             Standing::Refuted(_) => true,
         };
         if !seen_there {

@@ -67,7 +67,7 @@ impl Used {
                 findings.add(spot, field, Cause::IdempotencyKeyUsedTwice, sentence);
             }
         }
-        for (index, claim) in claims(event).iter().enumerate() {
+        for (index, claim) in event.claims().iter().enumerate() {
             self.claim(spot, index, claim, findings);
         }
     }
@@ -108,15 +108,5 @@ impl Used {
         }
         self.nonces.insert(tag, (at, spot.position));
         self.nonces_by_time.push_back((at, tag));
-    }
-}
-
-fn claims(event: &Event) -> &[Claim] {
-    if let Event::Confirmed(confirmed) = event {
-        &confirmed.claims
-    } else if let Event::Late(late) = event {
-        &late.claims
-    } else {
-        &[]
     }
 }

@@ -35,11 +35,10 @@ impl Expected {
             self.tags.push((request.idempotency_tag, position));
             self.counts.idempotency += 1;
         }
-        if let Event::Confirmed(confirmed) = event {
-            let claims = confirmed.claims.iter().map(|claim| (*claim, position));
-            self.claims.extend(claims);
-            self.counts.claims += confirmed.claims.len() as u64;
-        }
+        let claims = event.claims();
+        self.claims
+            .extend(claims.iter().map(|claim| (*claim, position)));
+        self.counts.claims += claims.len() as u64;
     }
 
     /// Looks up what was noted since the last time.

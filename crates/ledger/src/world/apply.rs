@@ -93,6 +93,7 @@ impl World {
         };
         // First, as the running ledger does: a nonce may come again once it is forgotten.
         self.forget_old(step.at);
+        self.retire(&step);
         self.remember_envelope(&step);
         self.head = Head::after(record);
         self.frontier.push(record.hash());
@@ -106,7 +107,7 @@ impl World {
             Stream::Network(name) => Some(self.networks.get(name).map_or(0, |s| s.next_seq)),
             Stream::Agent(did) => Some(self.agents.get(did).map_or(0, |a| a.identity_seq)),
             Stream::Mail(did) => self.agents.get(did).map(|agent| agent.mail_seq),
-            Stream::Interaction(id) => Some(self.interactions.get(id).map_or(0, |l| l.next_seq)),
+            Stream::Interaction(id) => Some(self.watching(*id).map_or(0, |l| l.next_seq)),
             Stream::Roots => None,
         }
     }
@@ -230,9 +231,10 @@ impl World {
     }
 
     fn change_every_live(&mut self, change: impl Fn(State) -> State) {
-        let ids: Vec<InteractionId> = self.interactions.keys().copied().collect();
+        let held = self.interactions.keys().chain(self.aftermath.keys());
+        let ids: Vec<InteractionId> = held.copied().collect();
         for id in ids {
-            let Some(live) = self.interactions.get(&id).cloned() else {
+            let Some(live) = self.watching(id).cloned() else {
                 continue;
             };
             let mut changed = (*live).clone();

@@ -73,6 +73,10 @@ impl World {
             networks,
             agents,
             interactions,
+            aftermath,
+            retiring: _,
+            gone: _,
+            looks: _,
             ended: _,
             open_pairs: _,
             routes: _,
@@ -107,6 +111,7 @@ impl World {
             agents: agents.iter().map(|(did, a)| (*did, a.clone())).collect(),
             interactions: interactions
                 .iter()
+                .chain(aftermath)
                 .map(|(id, live)| (*id, opened_under(live), live.clone()))
                 .collect(),
             watched_revision: *watched_revision,
@@ -178,7 +183,13 @@ impl World {
             self.routes.insert(*envelope, id);
         }
         self.index(id, &live);
-        self.interactions.insert(id, Arc::new(live));
+        let is_over = live.state.name().is_terminal() && live.notices_owed == 0;
+        let held = if is_over {
+            &mut self.aftermath
+        } else {
+            &mut self.interactions
+        };
+        held.insert(id, Arc::new(live));
         Ok(())
     }
 }

@@ -3,15 +3,17 @@
 
 use super::apply::Applying;
 use super::{Fault, Live, OwedNotice, World};
+use crate::stream::Stream;
 use std::sync::Arc;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::event::Event;
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::{Interaction, Settlement, State};
+use x811_protocol::interaction::{Interaction, Schedule, State, StateName};
 use x811_protocol::kernel::{Machine, Recorded};
 use x811_protocol::parameters::Parameters;
+use x811_protocol::time::TimestampMs;
 
 impl World {
     pub(super) fn apply_interaction(
@@ -19,7 +21,7 @@ impl World {
         step: &Applying<'_>,
         id: InteractionId,
     ) -> Result<(), Fault> {
-        let before = self.interactions.get(&id).cloned();
+        let before = self.watching(id).cloned();
         let parameters = self.opening_parameters(step)?;
         let recorded = Recorded {
             event: step.event,
@@ -79,7 +81,7 @@ impl World {
 
     /// A settlement that begins while its network is blind begins with its clock stopped.
     fn pause_if_blind(&self, step: &Applying<'_>, live: &mut Live) {
-        let Some(network) = live.state.settlement().map(|s| s.network.clone()) else {
+        let Some(network) = live.state.watched().map(|(network, _)| network.to_owned()) else {
             return;
         };
         if self
@@ -91,7 +93,8 @@ impl World {
         }
     }
 
-    /// Notices follow every lapse, every refutation and a dispute (ledger-contract.md section 1.6).
+    /// Notices follow every lapse, every refutation, a dispute and a reversal (ledger-contract.md
+    /// section 1.6).
     fn settle_notices(
         &mut self,
         step: &Applying<'_>,
@@ -130,7 +133,7 @@ impl World {
     }
 
     fn count_receipt(&mut self, step: &Applying<'_>, live: &Live) {
-        if let Event::Confirmed(_) = step.event {
+        if let Event::Confirmed(_) | Event::Reversed(_) = step.event {
             let hash = step.hash;
             self.change_agent(live.state.opening().provider, |agent| {
                 agent.receipts += 1;
@@ -156,15 +159,44 @@ impl World {
             self.count_open(&live, |open| open - 1);
         }
         if live.state.name().is_terminal() && live.notices_owed == 0 {
-            for envelope in &live.envelopes {
-                self.routes.remove(envelope);
-            }
-            self.interactions.remove(&id);
+            self.close(id, live);
+            return;
+        }
+        self.aftermath.remove(&id);
+        self.index(id, &live);
+        self.interactions.insert(id, Arc::new(live));
+    }
+
+    /// Nobody can send anything about it or is owed anything: it is held only while its
+    /// transactions are watched.
+    fn close(&mut self, id: InteractionId, mut live: Live) {
+        for envelope in live.envelopes.drain(..) {
+            self.routes.remove(&envelope);
+        }
+        self.interactions.remove(&id);
+        if live.state.aftermath().is_none() {
+            self.aftermath.remove(&id);
             self.ended = Some((id, Arc::new(live)));
             return;
         }
         self.index(id, &live);
-        self.interactions.insert(id, Arc::new(live));
+        self.aftermath.insert(id, Arc::new(live));
+    }
+
+    /// Lets go of what has been watched for as long as it is to be.
+    pub(super) fn retire(&mut self, step: &Applying<'_>) {
+        while let Some((until, id)) = self.retiring.get_min().copied()
+            && until < step.at
+        {
+            let Some(live) = self.aftermath.remove(&id) else {
+                // A notice about it is owed first.
+                return;
+            };
+            self.unindex(id, &live);
+            if *step.stream == Stream::Interaction(id) {
+                self.ended = Some((id, live));
+            }
+        }
     }
 
     /// Counts an interaction that opens or ends, for its initiator and its pair.
@@ -188,7 +220,16 @@ impl World {
         if let Some(deadline) = live.state.deadline() {
             self.deadlines.insert((deadline, id));
         }
-        for (key, payment) in declared(live.state.settlement()) {
+        if let Some(due) = look_due(&live.state) {
+            self.looks.insert((due, id));
+        }
+        if let Some(until) = watched_until(&live.state) {
+            self.retiring.insert((until, id));
+        }
+        for key in gone(&live.state) {
+            self.gone.insert(key);
+        }
+        for (key, payment) in declared(&live.state) {
             self.watched_revision += 1;
             let declarers = self.declared.entry(key).or_default();
             declarers.insert((payment, id));
@@ -199,7 +240,16 @@ impl World {
         if let Some(deadline) = live.state.deadline() {
             self.deadlines.remove(&(deadline, id));
         }
-        for (key, payment) in declared(live.state.settlement()) {
+        if let Some(due) = look_due(&live.state) {
+            self.looks.remove(&(due, id));
+        }
+        if let Some(until) = watched_until(&live.state) {
+            self.retiring.remove(&(until, id));
+        }
+        for key in gone(&live.state) {
+            self.gone.remove(&key);
+        }
+        for (key, payment) in declared(&live.state) {
             self.watched_revision += 1;
             if let Some(declarers) = self.declared.get_mut(&key) {
                 declarers.remove(&(payment, id));
@@ -211,17 +261,39 @@ impl World {
     }
 }
 
-/// What a settlement watches, each with the position of the PAYMENT that declared it.
-fn declared(settlement: Option<&Settlement>) -> Vec<((String, TxHash), u64)> {
-    settlement.map_or_else(Vec::new, |settlement| {
-        settlement
-            .declared
-            .iter()
-            .map(|declared| {
-                let key = (settlement.network.clone(), declared.tx_hash);
-                (key, declared.payment)
-            })
-            .collect()
+/// What is watched, each with the position of the PAYMENT that declared it.
+fn declared(state: &State) -> Vec<((String, TxHash), u64)> {
+    state
+        .watched()
+        .map_or_else(Vec::new, |(network, declared)| {
+            declared
+                .iter()
+                .map(|declared| ((network.to_owned(), declared.tx_hash), declared.payment))
+                .collect()
+        })
+}
+
+/// When the next look is due, while the settlement's clock runs.
+fn look_due(state: &State) -> Option<TimestampMs> {
+    let settlement = state.settlement().filter(|s| s.paused_since.is_none())?;
+    match settlement.schedule {
+        Schedule::Look { due, .. } => Some(due),
+        Schedule::Confirmation { .. } => None,
+    }
+}
+
+/// When the watching of an interaction that is over ends, while that clock runs.
+fn watched_until(state: &State) -> Option<TimestampMs> {
+    let (_, aftermath) = state.aftermath()?;
+    aftermath.paused_since.is_none().then_some(aftermath.until)
+}
+
+/// Transactions that paid and are in no block.
+fn gone(state: &State) -> Vec<(String, TxHash)> {
+    state.aftermath().map_or_else(Vec::new, |(_, aftermath)| {
+        let network = &aftermath.network;
+        let gone = aftermath.gone();
+        gone.map(|tx_hash| (network.clone(), tx_hash)).collect()
     })
 }
 
@@ -231,6 +303,8 @@ fn told(event: &Event, after: &State) -> Option<Code> {
         Event::Lapsed(lapsed) => Some(lapsed.code),
         Event::Refuted(refuted) => Some(refuted.code),
         Event::Looked(_) => disputed_by(after),
+        // No code says that a confirmed payment disappeared; this one is the nearest.
+        Event::Reversed(_) => Some(Code::PaymentFailed),
         Event::LedgerOpened(_)
         | Event::ParametersSet(_)
         | Event::RulesChanged(_)
@@ -250,7 +324,6 @@ fn told(event: &Event, after: &State) -> Option<Code> {
         | Event::Unseen(_)
         | Event::Confirmed(_)
         | Event::Final(_)
-        | Event::Reversed(_)
         | Event::Returned(_)
         | Event::Late(_)
         | Event::NoticeIssued(_)
@@ -260,16 +333,7 @@ fn told(event: &Event, after: &State) -> Option<Code> {
 
 /// The code of a dispute that a look led to.
 fn disputed_by(after: &State) -> Option<Code> {
-    match after {
-        State::Disputed(closing) => closing.code,
-        State::Pending { .. }
-        | State::Offered { .. }
-        | State::Accepted { .. }
-        | State::Delivered { .. }
-        | State::Verified { .. }
-        | State::Completed { .. }
-        | State::Expired(_)
-        | State::Rejected(_)
-        | State::Failed(_) => None,
-    }
+    after
+        .closing_code()
+        .filter(|_| after.name() == StateName::Disputed)
 }

@@ -19,6 +19,7 @@ use crate::agent::Agent;
 use crate::recent::{Recent, Scattered, Tally};
 use imbl::{HashMap, OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use x811_eventlog::{Frontier, Head};
 use x811_protocol::code::Code;
@@ -105,6 +106,15 @@ pub struct World {
     agents: HashMap<Did, Arc<Agent>>,
     /// Ids are ordered by time, so what a batch touches lies together, and little is copied for it.
     interactions: OrdMap<InteractionId, Arc<Live>>,
+    /// Interactions that are over and whose transactions are still watched, without their
+    /// envelopes.
+    aftermath: OrdMap<InteractionId, Arc<Live>>,
+    /// When the watching ends at the latest.
+    retiring: OrdSet<(TimestampMs, InteractionId)>,
+    /// Transactions that paid and are in no block.
+    gone: OrdSet<(String, TxHash)>,
+    /// When a look for a payment is due.
+    looks: OrdSet<(TimestampMs, InteractionId)>,
     /// The interaction that the last record ended, which is held no longer.
     ended: Option<(InteractionId, Arc<Live>)>,
     /// Open interactions by initiator and provider; never zero.
@@ -133,6 +143,10 @@ impl World {
             networks: OrdMap::new(),
             agents: HashMap::new(),
             interactions: OrdMap::new(),
+            aftermath: OrdMap::new(),
+            retiring: OrdSet::new(),
+            gone: OrdSet::new(),
+            looks: OrdSet::new(),
             ended: None,
             open_pairs: HashMap::new(),
             routes: OrdMap::new(),
@@ -204,14 +218,21 @@ impl World {
         self.interactions.get(&id)
     }
 
-    /// An interaction that is live or that the last record ended.
+    /// An interaction that is live, or over and its transactions still watched.
+    pub fn watching(&self, id: InteractionId) -> Option<&Arc<Live>> {
+        self.interactions
+            .get(&id)
+            .or_else(|| self.aftermath.get(&id))
+    }
+
+    /// An interaction that is held or that the last record ended.
     pub fn latest(&self, id: InteractionId) -> Option<&Arc<Live>> {
         let ended = self
             .ended
             .as_ref()
             .filter(|(known, _)| *known == id)
             .map(|(_, live)| live);
-        self.interactions.get(&id).or(ended)
+        self.watching(id).or(ended)
     }
 
     /// All live interactions, in order of id.
@@ -262,6 +283,31 @@ impl World {
             .get(&(network.to_owned(), tx_hash))
             .map(|declarers| declarers.iter().map(|(_, id)| *id).collect())
             .unwrap_or_default()
+    }
+
+    /// Transactions that the ledger wants to know of as of a head at `head_at`, even where nothing
+    /// changed: a look waits for them, or they paid and disappeared.
+    pub fn wanted(&self, network: &str, head_at: TimestampMs) -> BTreeSet<TxHash> {
+        let due = self.looks.iter().take_while(|(due, _)| *due <= head_at);
+        let looked_for = due
+            .filter_map(|(_, id)| self.interactions.get(id)?.state.watched())
+            .filter(|(name, _)| *name == network)
+            .flat_map(|(_, declared)| declared.iter().map(|declared| declared.tx_hash));
+        let gone = self.gone.iter().filter(|(name, _)| name == network);
+        looked_for
+            .chain(gone.map(|(_, tx_hash)| *tx_hash))
+            .collect()
+    }
+
+    /// Whether an interaction that is not over declared the transaction.
+    pub(crate) fn is_awaited(&self, network: &str, tx_hash: TxHash) -> bool {
+        let declarers = self.declared.get(&(network.to_owned(), tx_hash));
+        declarers.is_some_and(|declarers| {
+            let mut live = declarers
+                .iter()
+                .filter_map(|(_, id)| self.interactions.get(id));
+            live.any(|live| !live.state.name().is_terminal())
+        })
     }
 
     /// Every transaction being watched on a network.
@@ -334,6 +380,7 @@ impl World {
         Sizes {
             agents: self.agents.len(),
             interactions: self.interactions.len(),
+            aftermath: self.aftermath.len(),
             open_pairs: self.open_pairs.len(),
             routes: self.routes.len(),
             watched: self.declared.len(),
@@ -365,6 +412,8 @@ pub struct Sizes {
     pub agents: usize,
     /// Live interactions.
     pub interactions: usize,
+    /// Interactions that are over and whose transactions are still watched.
+    pub aftermath: usize,
     /// Pairs of initiator and provider that have an interaction open.
     pub open_pairs: usize,
     /// Envelopes that messages to come may refer to.

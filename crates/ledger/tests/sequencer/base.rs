@@ -36,6 +36,8 @@ pub(crate) fn tx(number: u16) -> TxHash {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Base {
     mined: BTreeMap<TxHash, MinedTransaction>,
+    /// Height of the finalized head.
+    pub(crate) finalized: Option<u64>,
 }
 
 impl Base {
@@ -86,6 +88,11 @@ impl Base {
         self.mined.insert(hash, mined);
     }
 
+    /// Takes a transaction out of its block, as a reorganisation does.
+    pub(crate) fn reorganise_away(&mut self, hash: TxHash) {
+        self.mined.remove(&hash);
+    }
+
     /// A look at these transactions from the head of that height.
     pub(crate) fn sweep(
         &self,
@@ -102,7 +109,7 @@ impl Base {
             network: BASE.to_owned(),
             head: Base::block(head_number),
             safe_number: None,
-            finalized: None,
+            finalized: self.finalized.map(Base::block),
             endpoints: vec!["one".to_owned(), "two".to_owned()],
             transactions: watched
                 .into_iter()

@@ -63,13 +63,19 @@ async fn ae_009_an_interaction_goes_from_request_to_completed() {
         ledgerbox.types(deal.id()).await,
         [&messages[..], &["seen", "confirmed"]].concat()
     );
+    assert_eq!(ledgerbox.watched(), [tx(1)], "until it is final");
+    ledgerbox.base.finalized = Some(block);
+    ledgerbox.sweep().await;
+    let types = ledgerbox.types(deal.id()).await;
+    assert_eq!(types.last(), Some(&"final"));
     let world = ledgerbox.ledger().world();
     let (left, before) = (world.sizes(), empty);
     assert_eq!(
-        (left.interactions, left.watched, left.notices_owed),
-        (before.interactions, before.watched, before.notices_owed),
+        (left.interactions, left.aftermath, left.watched),
+        (before.interactions, before.aftermath, before.watched),
         "a finished interaction leaves memory"
     );
+    assert_eq!(left.notices_owed, before.notices_owed);
     assert_eq!(ledgerbox.watched(), []);
     for envelope in [deal.request_id, deal.offer_id] {
         assert_eq!(world.route(envelope), None, "its routes are gone");

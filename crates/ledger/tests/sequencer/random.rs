@@ -330,10 +330,8 @@ impl Story {
             left = ledgerbox.ledger().world().sizes();
         }
         self.check().await;
-        assert_eq!(
-            (left.interactions, left.notices_owed, left.watched),
-            (0, 0, 0)
-        );
+        assert_eq!((left.interactions, left.notices_owed), (0, 0));
+        assert_eq!(left.watched == 0, left.aftermath == 0, "{left:?}");
     }
 
     /// Everything that must hold at any moment.

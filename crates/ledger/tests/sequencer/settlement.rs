@@ -94,7 +94,7 @@ async fn ae_104_an_unpaid_payment_is_looked_for_four_times_and_disputed() {
         [Code::PaymentConfirmationTimeout; 4]
     );
     assert_eq!(ledgerbox.ledger().world().sizes().interactions, 0);
-    assert_eq!(ledgerbox.watched(), []);
+    assert_eq!(ledgerbox.watched(), [tx(1)], "it may still come late");
     ledgerbox.assert_log_adds_up().await;
 }
 

@@ -137,6 +137,17 @@ impl Event {
         serde_json::from_slice(text)
     }
 
+    /// The transfers that the event binds to its interaction.
+    pub fn claims(&self) -> &[Claim] {
+        if let Event::Confirmed(confirmed) = self {
+            &confirmed.claims
+        } else if let Event::Late(late) = self {
+            &late.claims
+        } else {
+            &[]
+        }
+    }
+
     /// The envelope the event carries, with its body beside the log.
     pub fn envelope(&self) -> Option<&crate::envelope::AcceptedHeader> {
         match self {

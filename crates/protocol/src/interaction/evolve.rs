@@ -426,23 +426,27 @@ impl Step<'_> {
         if confirmed.claims.is_empty() != watched.deal.offer.total.is_zero() {
             return Err(self.illegal("a confirmation claims transfers unless nothing was due"));
         }
-        let paid = confirmed.claims.iter().map(|claim| {
+        let names_all = confirmed.claims.iter().all(|claim| {
+            let mut evidence = confirmed.evidence.iter();
+            watched.settlement.declared(claim.tx_hash).is_some()
+                && evidence.any(|evidence| evidence.tx_hash == claim.tx_hash)
+        });
+        if !names_all {
+            return Err(self.illegal("a claim names a transaction without evidence"));
+        }
+        let paid = confirmed.claims.iter().filter_map(|claim| {
             let evidence = confirmed.evidence.iter();
             let transfer = evidence
                 .filter(|evidence| evidence.tx_hash == claim.tx_hash)
                 .flat_map(|evidence| &evidence.transfers)
-                .find(|transfer| transfer.ordinal == claim.ordinal)
-                .filter(|_| watched.settlement.declared(claim.tx_hash).is_some())?;
+                .find(|transfer| transfer.ordinal == claim.ordinal)?;
             Some(PaidTransfer {
                 claim: *claim,
                 transfer: *transfer,
             })
         });
-        let paid = paid
-            .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| self.illegal("a claim names a transfer without evidence"))?;
-        let is_free = paid.is_empty();
-        let aftermath = watched.aftermath(paid, self.recorded.recorded_at_ms);
+        let aftermath = watched.aftermath(paid.collect(), self.recorded.recorded_at_ms);
+        let is_free = confirmed.claims.is_empty();
         let opener = watched
             .settlement
             .payments

@@ -27,6 +27,11 @@ impl State {
     /// A state that was read from its stored form, under the parameters it was opened under.
     #[must_use]
     pub fn with_parameters(mut self, parameters: Arc<Parameters>) -> State {
+        if let State::Disputed(dispute) = &mut self
+            && let Some(unpaid) = &mut dispute.unpaid
+        {
+            unpaid.deal.opening.parameters = parameters.clone();
+        }
         self.opening_mut().parameters = parameters;
         self
     }

@@ -138,6 +138,7 @@ fn held(families: &mut Families, world: &World) {
     let held = [
         ("agents", sizes.agents),
         ("interactions", sizes.interactions),
+        ("aftermath", sizes.aftermath),
         ("watched_transactions", sizes.watched),
         ("notices_owed", sizes.notices_owed),
         ("nonces", sizes.nonces),

@@ -100,31 +100,24 @@ fn from_state<C: Clock>(ledger: RunningLedger<C>, network: String) -> Expecting 
     Arc::new(move |head| expected(&ledger.world(), &network, head))
 }
 
-/// Everything that interactions declared whose look `head` may answer (ledger-contract.md section
-/// 5): a look is answered for all its transactions together. And what the others declared that may
-/// confirm at any block: while none of their looks has come, or once anything of it was seen.
+/// What a look of the ledger's may be answered with at `head`, and what paid and disappeared
+/// (ledger-contract.md section 5). And what else was declared that may confirm at any block: while
+/// no look has come, or once anything of it was seen.
 fn expected(world: &World, network: &str, head: &Block) -> Expected {
     let head_at = TimestampMs::new(head.timestamp_s.saturating_mul(1_000));
-    let watching = world
+    let settlements = world
         .interactions()
         .filter_map(|(_, live)| live.state.settlement())
         .filter(|settlement| settlement.network == network);
-    let mut expected = Expected::default();
-    for settlement in watching {
-        let (is_due, is_recent) = match settlement.schedule {
-            Schedule::Look { due, .. } => (due <= head_at, false),
-            Schedule::Confirmation { .. } => (false, true),
-        };
+    let undecided = settlements.flat_map(|settlement| {
+        let is_recent = matches!(settlement.schedule, Schedule::Confirmation { .. });
         let declared = settlement.declared.iter();
-        if is_due && settlement.paused_since.is_none() {
-            let looked_for = declared.map(|declared| declared.tx_hash);
-            expected.looked_for.extend(looked_for);
-        } else {
-            let undecided = declared
-                .filter(|declared| is_recent || declared.standing != Standing::Unseen)
-                .map(|declared| declared.tx_hash);
-            expected.undecided.extend(undecided);
-        }
+        declared
+            .filter(move |declared| is_recent || declared.standing != Standing::Unseen)
+            .map(|declared| declared.tx_hash)
+    });
+    Expected {
+        undecided: undecided.collect(),
+        looked_for: world.wanted(network, head_at),
     }
-    expected
 }

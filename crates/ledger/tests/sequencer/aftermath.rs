@@ -1,0 +1,183 @@
+//! After an interaction is over: reversals, returns, what is final and what is late
+//! (ledger-contract.md section 5, settlement-watcher.md rules 21 to 24).
+
+use crate::base::{Base, DEPTH, tx};
+use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
+use crate::ledgerbox::{Ledgerbox, parameters};
+use x811_ledger::port::LedgerStore;
+use x811_protocol::code::Code;
+use x811_protocol::event::Event;
+use x811_protocol::evm::ChainId;
+
+/// Long enough for a transaction of the next block to be confirmed.
+const CONFIRMED_MS: u64 = DEPTH * 2_000 + 2_000;
+
+fn mine(ledgerbox: &mut Ledgerbox, deal: &Deal, number: u16, micro_usdc: u64) -> u64 {
+    let block = Base::head_number(ledgerbox.now()) + 1;
+    let payer = deal.account.address;
+    ledgerbox.base.mine(tx(number), block, payer, &[micro_usdc]);
+    block
+}
+
+/// A deal that was declared to be paid by transaction 1.
+async fn declared(ledgerbox: &Ledgerbox) -> Deal {
+    let deal = Deal::opened(ledgerbox, Until::Verified).await;
+    ledgerbox.sweep().await;
+    ledgerbox.accept(&deal.payment(ledgerbox, 1)).await;
+    deal
+}
+
+/// A deal that transaction 1 paid, and its block.
+async fn paid(ledgerbox: &mut Ledgerbox) -> (Deal, u64) {
+    let deal = declared(ledgerbox).await;
+    let block = mine(ledgerbox, &deal, 1, TOTAL_MICRO_USDC);
+    ledgerbox.watch_ms(CONFIRMED_MS).await;
+    assert_eq!(ledgerbox.state(deal.id()), "completed");
+    (deal, block)
+}
+
+/// Types of the events since the interaction was completed or disputed.
+async fn since(ledgerbox: &Ledgerbox, deal: &Deal, event: &str) -> Vec<&'static str> {
+    let types = ledgerbox.types(deal.id()).await;
+    let at = types.iter().rposition(|known| *known == event).unwrap();
+    types[at + 1..].to_vec()
+}
+
+#[tokio::test]
+async fn rule_24_a_transfer_that_disappears_is_reversed_and_both_are_told() {
+    let mut ledgerbox = Ledgerbox::open().await;
+    let (deal, _) = paid(&mut ledgerbox).await;
+    ledgerbox.base.reorganise_away(tx(1));
+    ledgerbox.sweep().await;
+    let expected = ["unseen", "reversed", "notice_issued", "notice_issued"];
+    assert_eq!(since(&ledgerbox, &deal, "confirmed").await, expected);
+    assert_eq!(ledgerbox.state(deal.id()), "completed", "it stays");
+    let mut told: Vec<_> = Vec::new();
+    for (_, event) in ledgerbox.events().await {
+        match event {
+            Event::NoticeIssued(notice) => told.push((notice.to, notice.code)),
+            Event::Reversed(reversed) => assert_eq!(reversed.provider_seq, 1),
+            _ => {}
+        }
+    }
+    told.sort_unstable();
+    let mut parties = [deal.initiator.did, deal.provider.did];
+    parties.sort_unstable();
+    assert_eq!(told, parties.map(|did| (did, Some(Code::PaymentFailed))));
+    let detail = &ledgerbox.rows.rows().interactions[&deal.id()].detail;
+    assert_eq!(detail["confirmed"]["reversed"][0], tx(1).to_string());
+    ledgerbox.assert_log_adds_up().await;
+}
+
+#[tokio::test]
+async fn rule_24_it_is_confirmed_again_when_it_returns_also_across_restarts() {
+    let mut ledgerbox = Ledgerbox::open().await;
+    let (deal, _) = paid(&mut ledgerbox).await;
+    ledgerbox.base.reorganise_away(tx(1));
+    ledgerbox.sweep().await;
+    ledgerbox.restart().await;
+    assert_eq!(ledgerbox.watched(), [tx(1)]);
+    let block = mine(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC);
+    ledgerbox.watch_ms(4_000).await;
+    ledgerbox.restart().await;
+    let seen = since(&ledgerbox, &deal, "notice_issued").await;
+    assert_eq!(seen, ["seen"], "not deep enough yet");
+    ledgerbox.watch_ms(CONFIRMED_MS).await;
+    ledgerbox.base.finalized = Some(block);
+    ledgerbox.sweep().await;
+    let seen = since(&ledgerbox, &deal, "notice_issued").await;
+    assert_eq!(seen, ["seen", "returned", "final"]);
+    assert_eq!(ledgerbox.watched(), []);
+    ledgerbox.assert_log_adds_up().await;
+}
+
+#[tokio::test]
+async fn rule_24_a_reorg_while_the_ledger_was_down_is_noticed() {
+    let mut ledgerbox = Ledgerbox::open().await;
+    let (deal, _) = paid(&mut ledgerbox).await;
+    ledgerbox.crash().await;
+    ledgerbox.base.reorganise_away(tx(1));
+    ledgerbox.clock.advance_ms(60_000);
+    ledgerbox.start().await.unwrap();
+    ledgerbox.sweep().await;
+    let seen = since(&ledgerbox, &deal, "confirmed").await;
+    assert_eq!(seen[..2], ["unseen", "reversed"]);
+    ledgerbox.assert_log_adds_up().await;
+}
+
+#[tokio::test]
+async fn rule_23_the_same_transaction_in_another_block_is_no_reversal() {
+    let mut ledgerbox = Ledgerbox::open().await;
+    let (deal, block) = paid(&mut ledgerbox).await;
+    let payer = deal.account.address;
+    ledgerbox
+        .base
+        .mine(tx(1), block + 2, payer, &[TOTAL_MICRO_USDC]);
+    ledgerbox.watch_ms(CONFIRMED_MS).await;
+    assert_eq!(since(&ledgerbox, &deal, "confirmed").await, ["seen"]);
+    ledgerbox.assert_log_adds_up().await;
+}
+
+#[tokio::test]
+async fn rule_24_a_transaction_that_does_something_else_in_its_new_block_is_reversed() {
+    let mut ledgerbox = Ledgerbox::open().await;
+    let (deal, block) = paid(&mut ledgerbox).await;
+    ledgerbox.base.revert(tx(1), block + 1);
+    ledgerbox.sweep().await;
+    let seen = since(&ledgerbox, &deal, "confirmed").await;
+    assert_eq!(seen[..2], ["unseen", "reversed"]);
+    ledgerbox.assert_log_adds_up().await;
+}
+
+#[tokio::test]
+async fn lc_5_what_comes_after_a_dispute_is_late_and_bound() {
+    let mut ledgerbox = Ledgerbox::open().await;
+    let deal = declared(&ledgerbox).await;
+    ledgerbox.watch_ms(440_000).await;
+    assert_eq!(ledgerbox.state(deal.id()), "disputed");
+    mine(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC);
+    ledgerbox.watch_ms(CONFIRMED_MS).await;
+    let seen = since(&ledgerbox, &deal, "notice_issued").await;
+    assert_eq!(seen, ["seen", "late"]);
+    assert_eq!(ledgerbox.state(deal.id()), "disputed", "it stays");
+    let claims = ledgerbox
+        .store
+        .claims(ChainId::new(8_453), &[tx(1)])
+        .await
+        .unwrap();
+    assert_eq!(claims.len(), 1, "it pays no other");
+    ledgerbox.assert_log_adds_up().await;
+}
+
+#[tokio::test]
+async fn lc_5_a_second_payment_is_late_and_one_somebody_waits_for_is_not() {
+    let mut ledgerbox = Ledgerbox::open().await;
+    let first = declared(&ledgerbox).await;
+    ledgerbox.accept(&first.payment(&ledgerbox, 2)).await;
+    mine(&mut ledgerbox, &first, 1, TOTAL_MICRO_USDC);
+    ledgerbox.watch_ms(CONFIRMED_MS).await;
+    assert_eq!(ledgerbox.state(first.id()), "completed");
+    mine(&mut ledgerbox, &first, 2, TOTAL_MICRO_USDC);
+    ledgerbox.watch_ms(CONFIRMED_MS).await;
+    let seen = since(&ledgerbox, &first, "confirmed").await;
+    assert_eq!(seen, ["seen", "late"], "two were mined: overpaid");
+    ledgerbox.assert_log_adds_up().await;
+}
+
+#[tokio::test]
+async fn lc_5_nothing_is_watched_for_longer_than_a_late_payment_counts() {
+    let mut parameters = parameters();
+    for network in &mut parameters.networks {
+        network.late_ms = 120_000;
+    }
+    let mut ledgerbox = Ledgerbox::with(parameters).await;
+    let (deal, _) = paid(&mut ledgerbox).await;
+    ledgerbox.watch_ms(125_000).await;
+    assert_eq!(ledgerbox.watched(), [tx(1)], "no record has come since");
+    let other = Deal::opened(&ledgerbox, Until::Pending).await;
+    ledgerbox.settle().await;
+    assert_eq!(ledgerbox.watched(), []);
+    assert_eq!(ledgerbox.ledger().world().sizes().aftermath, 0);
+    assert_ne!(other.id(), deal.id());
+    ledgerbox.assert_log_adds_up().await;
+}
