@@ -2,6 +2,9 @@
 
 use serde_json::json;
 use x811_ledger::audit::{Report, audit_store};
+use x811_protocol::event::Event;
+use x811_protocol::evm::EvmAddress;
+use x811_protocol::facts::Facts;
 use x811_protocol::observation::{BlindCause, Observation};
 
 use crate::base::{BASE, Base, tx};
@@ -49,6 +52,40 @@ async fn promise_4_a_settled_and_a_disputed_interaction_are_clean() {
     let records = ledgerbox.records().await;
     assert_eq!(report.records, records.len() as u64);
     assert_eq!(Some(report.head), records.last().map(|last| last.hash()));
+}
+
+/// The account that the first declared payment came from.
+async fn payer_of_first(ledgerbox: &Ledgerbox) -> EvmAddress {
+    let events = ledgerbox.events().await;
+    let mut payments = events.iter().filter_map(|(_, event)| match event {
+        Event::EnvelopeAccepted(accepted) => match &accepted.facts {
+            Facts::Payment(payment) => Some(payment.payer_address),
+            _ => None,
+        },
+        _ => None,
+    });
+    payments.next().unwrap()
+}
+
+#[tokio::test]
+async fn rule_24_reversed_returned_late_and_final_are_clean() {
+    let mut ledgerbox = settled_and_disputed().await;
+    ledgerbox.base.reorganise_away(tx(1));
+    ledgerbox.sweep().await;
+    ledgerbox.watch_ms(4_000).await;
+    let payer = payer_of_first(&ledgerbox).await;
+    let block = Base::head_number(ledgerbox.now()) + 1;
+    let amounts = [TOTAL_MICRO_USDC];
+    ledgerbox.base.mine(tx(1), block, payer, &amounts);
+    ledgerbox.watch_ms(8_000).await;
+    ledgerbox.base.finalized = Some(block);
+    ledgerbox.sweep().await;
+    let events = ledgerbox.events().await;
+    let types: Vec<&str> = events.iter().map(|(_, event)| event.type_name()).collect();
+    for wanted in ["unseen", "reversed", "returned", "late", "final"] {
+        assert!(types.contains(&wanted), "no {wanted} among {types:?}");
+    }
+    clean(&ledgerbox).await;
 }
 
 #[tokio::test]

@@ -228,6 +228,7 @@ impl RefutedCause {
             RefutedCause::OlderThanAccept => "it is older than the ACCEPT",
             RefutedCause::Short => "it is too little",
             RefutedCause::OtherPayee => "it paid somebody else",
+            RefutedCause::Unauthorized => "it was not made under this interaction's authorization",
         }
     }
 }

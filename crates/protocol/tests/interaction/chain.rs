@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use x811_protocol::digest::Digest;
 use x811_protocol::evm::{BlockHash, EvmAddress, TxHash};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::{Block, MinedTransaction, Sweep, TransactionStatus, Transfer};
@@ -78,6 +79,11 @@ impl Chain {
     /// Puts a transaction into the block of that height; again moves it there.
     pub(crate) fn mine(&mut self, hash: TxHash, number: u64, transfers: Vec<Transfer>) {
         self.put(hash, number, true, transfers);
+    }
+
+    /// Gives the transfers of a mined transaction the nonces they were authorised under.
+    pub(crate) fn authorize(&mut self, hash: TxHash, nonces: BTreeMap<u64, Digest>) {
+        self.mined.get_mut(&hash).unwrap().authorizations = nonces;
     }
 
     /// Puts a transaction that failed into the block of that height.

@@ -9,6 +9,7 @@
     reason = "a test that panics has failed, and a match picks the one variant it is about"
 )]
 
+mod authorized;
 mod cells;
 mod chain;
 mod choice;
