@@ -57,12 +57,13 @@ async fn promise_4_a_settled_and_a_disputed_interaction_are_clean() {
 /// The account that the first declared payment came from.
 async fn payer_of_first(ledgerbox: &Ledgerbox) -> EvmAddress {
     let events = ledgerbox.events().await;
-    let mut payments = events.iter().filter_map(|(_, event)| match event {
-        Event::EnvelopeAccepted(accepted) => match &accepted.facts {
-            Facts::Payment(payment) => Some(payment.payer_address),
-            _ => None,
-        },
-        _ => None,
+    let mut payments = events.iter().filter_map(|(_, event)| {
+        if let Event::EnvelopeAccepted(accepted) = event
+            && let Facts::Payment(payment) = &accepted.facts
+        {
+            return Some(payment.payer_address);
+        }
+        None
     });
     payments.next().unwrap()
 }

@@ -26,10 +26,6 @@ use serde::{Deserialize, Serialize};
 /// An event as it stands in a record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "events are made, sealed and dropped one at a time"
-)]
 pub enum Event {
     /// Position 0 of every log.
     LedgerOpened(LedgerOpened),
