@@ -162,11 +162,14 @@ pub struct NetworkConfig {
 pub struct EndpointConfig {
     /// Its address.
     pub rpc_url: RpcUrl,
+    /// Where it announces new heads over a WebSocket. They only make the ledger look sooner: it
+    /// looks all the same without.
+    pub ws_url: Option<RpcUrl>,
     /// What evidence calls it, at most 32 characters; never its URL.
     pub label: String,
 }
 
-/// The address of a JSON-RPC endpoint. It may hold an API key, so it is never printed.
+/// The address of a JSON-RPC endpoint, or of its announcements. It may hold an API key, so it is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RpcUrl(String);
 
@@ -387,6 +390,7 @@ impl EndpointConfig {
     pub fn first(rpc_url: RpcUrl) -> EndpointConfig {
         EndpointConfig {
             rpc_url,
+            ws_url: None,
             label: "rpc".to_owned(),
         }
     }
@@ -395,6 +399,7 @@ impl EndpointConfig {
     pub fn second(rpc_url: RpcUrl) -> EndpointConfig {
         EndpointConfig {
             rpc_url,
+            ws_url: None,
             label: "rpc-2".to_owned(),
         }
     }

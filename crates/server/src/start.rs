@@ -102,6 +102,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
     config.validate()?;
     advice::give(&config);
     let sources = sources(&config.network)?;
+    let new_heads = lookout::new_heads(&config.network, &*entropy)?;
     let store = Arc::new(SqliteStore::open(&config.data_dir).await?);
     let stored = Stored::load(&config).await?;
     let identity = identity(&config, &store, &stored, &*clock, &*entropy).await?;
@@ -109,7 +110,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
     let starts_blind = check_endpoints(&sources, &config.network).await?;
     let (listener, local_addr) = bind(config.listen).await?;
     let (metrics_listener, metrics_addr) = bind_metrics(config.metrics_listen).await?;
-    let lookout = Lookout::new(sources, &config, &*entropy).await;
+    let lookout = Lookout::new(sources, new_heads, &config, &*entropy).await;
     let parameters = config.parameters();
     let read_model = Arc::new(SqliteReadModel::open(&config.data_dir).await?);
     let opening = Opening {

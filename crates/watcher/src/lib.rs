@@ -17,6 +17,7 @@
 //! | [`source`] | what an endpoint can be asked, as a trait; nothing above it knows alloy |
 //! | [`rpc`] | that trait over JSON-RPC |
 //! | [`checks`] | whether an endpoint serves the configured chain and token |
+//! | [`new_heads`] | announcements of heads, which only wake |
 //! | [`endpoint`] | one endpoint: its checks, its retries, how it behaves |
 //! | [`window`] | headers held by hash, reorgs, gaps |
 //! | `index` | what moved in the blocks of the last 75 minutes |
@@ -31,6 +32,7 @@ pub mod checks;
 pub mod endpoint;
 pub mod health;
 mod index;
+pub mod new_heads;
 mod pace;
 mod placement;
 pub mod rpc;
@@ -44,6 +46,7 @@ pub use block_store::{BlockStore, BlockStoreError, MemoryBlockStore, TailBlock, 
 pub use checks::{CheckFailure, Misfit, verify_endpoint};
 pub use endpoint::Endpoint;
 pub use health::{EndpointHealth, EndpointState, NetworkHealth};
+pub use new_heads::{AnnouncementLimits, NewHeads};
 pub use rpc::{EndpointError, RpcLimits, RpcSource};
 pub use source::{
     ChainSource, HeadTag, Header, Receipt, ReceiptAnswer, SourceError, TokenTransaction,

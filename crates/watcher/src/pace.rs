@@ -1,5 +1,7 @@
 //! When to look again: a block is expected one block time after the last, so that a network at rest
-//! costs one request for its head a block, and one that is late is asked for at short intervals.
+//! costs one request for its head a block, and one that is late is asked for at short intervals. An
+//! announcement brings the look forward, but only once for each new head: announcements that come
+//! to nothing must not cost a request each.
 //! Moments are milliseconds of a monotonic clock that the caller starts.
 
 /// The pace of one network.
@@ -9,6 +11,10 @@ pub(crate) struct Pace {
     block_ms: u64,
     /// When the head was asked for that turned out to be new.
     advanced_at_ms: Option<u64>,
+    /// An announcement brought a look forward since then.
+    is_announced: bool,
+    /// That head had been announced: the next is expected to be, too.
+    was_announced: bool,
 }
 
 impl Pace {
@@ -17,17 +23,27 @@ impl Pace {
             poll_ms,
             block_ms,
             advanced_at_ms: None,
+            is_announced: false,
+            was_announced: false,
         }
     }
 
     /// The head asked for at that moment was new.
     pub(crate) fn advanced(&mut self, asked_at_ms: u64) {
         self.advanced_at_ms = Some(asked_at_ms);
+        self.was_announced = std::mem::take(&mut self.is_announced);
+    }
+
+    /// A head that is not held was announced. Whether to look now.
+    pub(crate) fn announced(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_announced, true)
     }
 
     /// How long to wait before the head is asked for again.
     pub(crate) fn rest_ms(&self, now_ms: u64) -> u64 {
-        let expected_ms = self.advanced_at_ms.unwrap_or(0) + self.block_ms;
+        // What is going to be announced is not asked for just before.
+        let grace_ms = if self.was_announced { self.poll_ms } else { 0 };
+        let expected_ms = self.advanced_at_ms.unwrap_or(0) + self.block_ms + grace_ms;
         match expected_ms.checked_sub(now_ms) {
             Some(rest_ms) if rest_ms > 0 => rest_ms,
             Some(_) | None => self.poll_ms,
@@ -53,6 +69,30 @@ mod tests {
         let rests = [10_050, 11_999, 12_000, 12_300].map(|now_ms| pace.rest_ms(now_ms));
         assert_eq!(rests, [1_950, 1, 250, 250]);
         assert!(!pace.is_stalled(14_000) && pace.is_stalled(14_001));
+    }
+
+    #[test]
+    fn sw_pitfalls_an_announcement_counts_once_for_each_new_head() {
+        let mut pace = Pace::new(250, 2_000);
+        assert!(pace.announced());
+        assert!(
+            !pace.announced(),
+            "it came to nothing: the rest is for the poll"
+        );
+        pace.advanced(10_000);
+        assert_eq!(
+            pace.rest_ms(10_050),
+            2_200,
+            "the announcement is waited for"
+        );
+        assert!(pace.announced());
+        pace.advanced(12_000);
+        pace.advanced(14_100);
+        assert_eq!(
+            pace.rest_ms(14_150),
+            1_950,
+            "that one had not been announced"
+        );
     }
 
     #[test]

@@ -22,7 +22,8 @@ use serde_json::json;
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 
 use crate::source::{ChainSource, HeadTag, Header, ReceiptAnswer, SourceError, TokenTransaction};
-use answers::{RpcHeader, RpcLog, TOPICS, by_transaction};
+pub(crate) use answers::RpcHeader;
+use answers::{RpcLog, TOPICS, by_transaction};
 use transport::{BoundedHttp, HttpFailure};
 
 /// `eth_call` of a contract that reverts (EIP-1474's extension, used by every common node).
@@ -74,6 +75,12 @@ pub enum EndpointError {
         "the RPC URL is not usable ({0}); write it like https://host/path or http://127.0.0.1:8545"
     )]
     Url(String),
+    /// Not a `ws` or `wss` URL.
+    #[error(
+        "the WebSocket URL is not usable ({0}); write it like wss://host/path or \
+         ws://127.0.0.1:8545"
+    )]
+    WebSocketUrl(String),
     /// The HTTP client could not be set up.
     #[error("the HTTP client could not be set up ({0}); check this machine's root certificates")]
     Client(String),
@@ -274,10 +281,7 @@ impl fmt::Debug for RpcSource {
 }
 
 fn http_client(url: &Url, limits: RpcLimits) -> Result<reqwest::Client, reqwest::Error> {
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // An error means that another thread was faster, and then there is a provider too.
-        drop(rustls::crypto::ring::default_provider().install_default());
-    }
+    provide_tls();
     let mut client = reqwest::Client::builder()
         .connect_timeout(Duration::from_millis(limits.connect_timeout_ms))
         .timeout(Duration::from_millis(limits.total_timeout_ms))
@@ -289,6 +293,14 @@ fn http_client(url: &Url, limits: RpcLimits) -> Result<reqwest::Client, reqwest:
         client = client.no_proxy();
     }
     client.build()
+}
+
+/// *ring*, where the process has no default provider yet.
+pub(crate) fn provide_tls() {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // An error means that another thread was faster, and then there is a provider too.
+        drop(rustls::crypto::ring::default_provider().install_default());
+    }
 }
 
 fn hash_bytes(hash: B256) -> [u8; 32] {

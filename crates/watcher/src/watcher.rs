@@ -27,6 +27,7 @@ use crate::block_store::BlockStore;
 use crate::endpoint::{Endpoint, Tracked};
 use crate::health::NetworkHealth;
 use crate::index::TransferIndex;
+use crate::new_heads::NewHeads;
 use crate::pace::Pace;
 use crate::source::{ChainSource, Header, TokenTransaction};
 use crate::verdict::EndpointId;
@@ -90,6 +91,10 @@ pub struct Watcher<S, B> {
     leader: EndpointId,
     block_store: B,
     channels: Channels,
+    new_heads: Vec<NewHeads>,
+    /// The head that was announced last.
+    announced: watch::Receiver<Option<Block>>,
+    announcer: watch::Sender<Option<Block>>,
     window: Window,
     index: TransferIndex,
     watchlist: Watchlist,
@@ -143,8 +148,12 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             endpoints: endpoints.iter().map(|known| known.health.clone()).collect(),
             ..NetworkHealth::default()
         };
+        let (announcer, announced) = watch::channel(None);
         Watcher {
             leader: 0,
+            new_heads: Vec::new(),
+            announced,
+            announcer,
             block_store,
             channels,
             window: Window::new(fill_blocks(&network)),
@@ -165,6 +174,13 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         }
     }
 
+    /// Woken by these announcements. Without them, or when they fail, a new head is found later.
+    #[must_use]
+    pub fn woken_by(mut self, new_heads: Vec<NewHeads>) -> Watcher<S, B> {
+        self.new_heads = new_heads;
+        self
+    }
+
     /// How the network is watched, from now on.
     pub fn health(&self) -> watch::Receiver<NetworkHealth> {
         self.published.subscribe()
@@ -172,8 +188,16 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
 
     /// Watches until `shutdown` is ready. It may be ready at any point: nothing is half done.
     pub async fn run(mut self, shutdown: impl Future<Output = ()> + Send) {
+        let announcer = self.announcer.clone();
+        let new_heads = std::mem::take(&mut self.new_heads);
+        let listening = new_heads.into_iter().map(|feed| feed.run(&announcer));
+        let listening = async {
+            futures_util::future::join_all(listening).await;
+            std::future::pending().await
+        };
         tokio::select! {
             () = shutdown => {}
+            () = listening => {}
             Closed = self.watch() => {}
         }
     }
@@ -227,7 +251,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         }
     }
 
-    /// Waits until the next block is due. New transactions are answered meanwhile.
+    /// Waits until the next block is due or announced. New transactions are answered meanwhile.
     async fn rest(&mut self) -> Result<(), Closed> {
         let rest_ms = self.pace.rest_ms(self.now_ms());
         let until = Instant::now() + Duration::from_millis(rest_ms);
@@ -238,8 +262,18 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
                     self.settle().await?;
                     self.publish();
                 }
+                Ok(()) = self.announced.changed() => {
+                    let announced = *self.announced.borrow_and_update();
+                    if announced.is_some_and(|block| !self.holds(&block)) && self.pace.announced() {
+                        return Ok(());
+                    }
+                }
             }
         }
+    }
+
+    fn holds(&self, block: &Block) -> bool {
+        self.window.contains(block.number, &block.hash)
     }
 
     /// Those that took part and did not fail since.

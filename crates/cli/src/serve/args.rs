@@ -156,6 +156,19 @@ struct NetworkArgs {
     /// File whose one line is that address
     #[arg(long, env = "X811_RPC_URL_FILE", value_name = "FILE")]
     rpc_url_file: Option<PathBuf>,
+    /// WebSocket of that endpoint, which announces new heads: payments are then seen sooner, and
+    /// as before when it fails. It may hold a key, so it is never printed
+    #[arg(
+        long,
+        env = "X811_WS_URL",
+        value_name = "URL",
+        hide_env_values = true,
+        conflicts_with = "ws_url_file"
+    )]
+    ws_url: Option<Secret>,
+    /// File whose one line is that address
+    #[arg(long, env = "X811_WS_URL_FILE", value_name = "FILE")]
+    ws_url_file: Option<PathBuf>,
     /// A second JSON-RPC endpoint, of another provider: a payment is then confirmed only when both
     /// say the same
     #[arg(
@@ -169,6 +182,18 @@ struct NetworkArgs {
     /// File whose one line is that address
     #[arg(long, env = "X811_SECOND_RPC_URL_FILE", value_name = "FILE")]
     second_rpc_url_file: Option<PathBuf>,
+    /// WebSocket of the second endpoint
+    #[arg(
+        long,
+        env = "X811_SECOND_WS_URL",
+        value_name = "URL",
+        hide_env_values = true,
+        conflicts_with = "second_ws_url_file"
+    )]
+    second_ws_url: Option<Secret>,
+    /// File whose one line is that address
+    #[arg(long, env = "X811_SECOND_WS_URL_FILE", value_name = "FILE")]
+    second_ws_url_file: Option<PathBuf>,
     /// Another chain id than the network's own
     #[arg(long, env = "X811_CHAIN_ID", value_name = "ID")]
     chain_id: Option<u64>,
@@ -267,8 +292,12 @@ impl From<NetworkArgs> for Network {
             preset: args.network,
             rpc_url: args.rpc_url,
             rpc_url_file: args.rpc_url_file,
+            ws_url: args.ws_url,
+            ws_url_file: args.ws_url_file,
             second_rpc_url: args.second_rpc_url,
             second_rpc_url_file: args.second_rpc_url_file,
+            second_ws_url: args.second_ws_url,
+            second_ws_url_file: args.second_ws_url_file,
             chain_id: args.chain_id,
             token: args.token,
             treasury: args.treasury,

@@ -74,6 +74,10 @@ impl Effective {
     pub(super) fn shown(&self) -> Settings {
         let (server, network) = (&self.server, &self.server.network);
         let label = |place: usize| Some(network.endpoints.get(place)?.label.clone());
+        let announced = |place: usize| {
+            let endpoint = network.endpoints.get(place)?;
+            endpoint.ws_url.as_ref().map(|_| hidden())
+        };
         Settings {
             server: settings::Server {
                 listen: Some(server.listen),
@@ -94,6 +98,8 @@ impl Effective {
                 preset: preset_of(network),
                 rpc_url: Some(hidden()),
                 rpc_url_file: None,
+                ws_url: announced(0),
+                ws_url_file: None,
                 name: Some(network.name.clone()),
                 chain_id: Some(network.chain_id.as_u64()),
                 token: Some(Address(network.token)),
@@ -106,6 +112,8 @@ impl Effective {
                 endpoint_label: label(0),
                 second_rpc_url: label(1).map(|_| hidden()),
                 second_rpc_url_file: None,
+                second_ws_url: announced(1),
+                second_ws_url_file: None,
                 second_endpoint_label: label(1),
             },
             windows: shown_windows(server),
@@ -144,6 +152,14 @@ fn network(given: settings::Network) -> Result<NetworkConfig, Failure> {
     })?;
     let (second, file) = (given.second_rpc_url, given.second_rpc_url_file);
     let second = self::rpc_url(second, file, "second_rpc_url")?;
+    let ws_url = self::rpc_url(given.ws_url, given.ws_url_file, "ws_url")?;
+    let (second_ws, file) = (given.second_ws_url, given.second_ws_url_file);
+    let second_ws = self::rpc_url(second_ws, file, "second_ws_url")?;
+    if second_ws.is_some() && second.is_none() {
+        return Err(Failure::usage(
+            "second_ws_url is given without second_rpc_url: give the endpoint's own address, too",
+        ));
+    }
     let mut network = match given.preset.unwrap_or(Preset::Base) {
         Preset::Base => NetworkConfig::base(rpc_url),
         Preset::BaseSepolia => NetworkConfig::base_sepolia(rpc_url),
@@ -168,7 +184,9 @@ fn network(given: settings::Network) -> Result<NetworkConfig, Failure> {
     let blind_page_after_ms = given.blind_page_after_ms;
     put(&mut network.blind_page_after_ms, blind_page_after_ms);
     put(&mut network.endpoints[0].label, given.endpoint_label);
+    network.endpoints[0].ws_url = ws_url;
     if let Some(mut second) = second.map(EndpointConfig::second) {
+        second.ws_url = second_ws;
         put(&mut second.label, given.second_endpoint_label);
         network.endpoints.push(second);
     }
@@ -309,7 +327,7 @@ mod tests {
         // What has no default stands there as `#key = value`.
         let uncommented: String = SHIPPED
             .lines()
-            .filter(|line| !line.contains("rpc_url_file ="))
+            .filter(|line| !line.contains("_url_file ="))
             .map(|line| match line.strip_prefix('#') {
                 Some(setting) if !setting.starts_with(' ') => format!("{setting}\n"),
                 _ => format!("{line}\n"),
@@ -328,7 +346,8 @@ mod tests {
     #[test]
     fn what_is_shown_is_what_was_given_without_the_address() {
         let text = "[server]\nlisten = \"127.0.0.1:7\"\n[network]\npreset = \"base-sepolia\"\n\
-                    rpc_url = \"https://host/SECRET\"\n\
+                    rpc_url = \"https://host/SECRET\"\nws_url = \"wss://host/SECRET\"\n\
+                    second_ws_url = \"wss://other/SECRET\"\n\
                     second_rpc_url = \"https://other/SECRET\"\nsafe_above_usdc = \"10.5\"\n\
                     [windows]\noffer_ms = 2500\n";
         let effective = effective(text).unwrap();
@@ -342,6 +361,8 @@ mod tests {
             "safe_above_usdc = \"10.5\"",
             "offer_ms = 2500",
             "rpc_url = \"(hidden)\"",
+            "ws_url = \"(hidden)\"",
+            "second_ws_url = \"(hidden)\"",
             "second_rpc_url = \"(hidden)\"",
             "second_endpoint_label = \"rpc-2\"",
         ] {
@@ -372,6 +393,10 @@ mod tests {
             (
                 "[network]\nrpc_url_file = \"no/such/file\"\n",
                 "no/such/file",
+            ),
+            (
+                "[network]\nrpc_url = \"http://a\"\nsecond_ws_url = \"ws://b\"\n",
+                "without second_rpc_url",
             ),
             (
                 "[network]\npreset = \"local\"\nrpc_url = \"http://a\"\n",

@@ -46,7 +46,9 @@ pub(super) fn merge(base: &Settings, over: &Settings) -> Result<Settings, Failur
     // The two ways to give an endpoint are one setting: the higher layer's way displaces both.
     for endpoint in [
         ["rpc_url", "rpc_url_file"],
+        ["ws_url", "ws_url_file"],
         ["second_rpc_url", "second_rpc_url_file"],
+        ["second_ws_url", "second_ws_url_file"],
     ] {
         let gives_endpoint = over
             .get("network")

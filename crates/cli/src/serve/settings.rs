@@ -58,6 +58,8 @@ pub(super) struct Network {
     pub(super) preset: Option<Preset>,
     pub(super) rpc_url: Option<Secret>,
     pub(super) rpc_url_file: Option<PathBuf>,
+    pub(super) ws_url: Option<Secret>,
+    pub(super) ws_url_file: Option<PathBuf>,
     pub(super) name: Option<String>,
     pub(super) chain_id: Option<u64>,
     pub(super) token: Option<Address>,
@@ -70,6 +72,8 @@ pub(super) struct Network {
     pub(super) endpoint_label: Option<String>,
     pub(super) second_rpc_url: Option<Secret>,
     pub(super) second_rpc_url_file: Option<PathBuf>,
+    pub(super) second_ws_url: Option<Secret>,
+    pub(super) second_ws_url_file: Option<PathBuf>,
     pub(super) second_endpoint_label: Option<String>,
 }
 

@@ -3,7 +3,7 @@
 
 use super::kept_blocks::KeptBlocks;
 use crate::app::{RunningLedger, stopped};
-use crate::config::ServerConfig;
+use crate::config::{NetworkConfig, ServerConfig};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -13,9 +13,9 @@ use x811_ledger::world::World;
 use x811_protocol::interaction::{Schedule, Standing};
 use x811_protocol::observation::Block;
 use x811_protocol::time::TimestampMs;
-use x811_watcher::rpc::RpcSource;
+use x811_watcher::rpc::{EndpointError, RpcSource};
 use x811_watcher::{
-    Channels, Endpoint, Expected, Expecting, NetworkHealth, WatchedNetwork, Watcher,
+    Channels, Endpoint, Expected, Expecting, NetworkHealth, NewHeads, WatchedNetwork, Watcher,
 };
 
 /// Observations that may wait while the ledger is busy.
@@ -25,6 +25,7 @@ const OBSERVATIONS: usize = 16;
 pub(super) struct Lookout {
     network: WatchedNetwork,
     endpoints: Vec<Endpoint<RpcSource>>,
+    new_heads: Vec<NewHeads>,
     blocks: KeptBlocks,
 }
 
@@ -33,22 +34,20 @@ impl Lookout {
     /// and the blocks that an earlier process kept.
     pub(super) async fn new(
         sources: Vec<RpcSource>,
+        new_heads: Vec<NewHeads>,
         config: &ServerConfig,
         entropy: &impl Entropy,
     ) -> Lookout {
         let network = &config.network;
         let configured = sources.into_iter().zip(&network.endpoints);
-        let endpoints = configured.map(|(source, endpoint)| {
-            let mut seed = [0; 8];
-            entropy.fill(&mut seed);
-            Endpoint {
-                source,
-                label: endpoint.label.clone(),
-                jitter_seed: u64::from_le_bytes(seed),
-            }
+        let endpoints = configured.map(|(source, endpoint)| Endpoint {
+            source,
+            label: endpoint.label.clone(),
+            jitter_seed: seed(entropy),
         });
         Lookout {
             endpoints: endpoints.collect(),
+            new_heads,
             blocks: KeptBlocks::open(&config.data_dir).await,
             network: WatchedNetwork {
                 name: network.name.clone(),
@@ -75,7 +74,8 @@ impl Lookout {
             observations,
         };
         let blocks = self.blocks.clone();
-        let watcher = Watcher::new(self.endpoints, self.network, self.blocks, channels);
+        let watcher = Watcher::new(self.endpoints, self.network, self.blocks, channels)
+            .woken_by(self.new_heads);
         let health = watcher.health();
         let ledger = ledger.clone();
         let task = tokio::spawn(async move {
@@ -89,6 +89,24 @@ impl Lookout {
         });
         (health, task)
     }
+}
+
+/// Where the endpoints announce new heads, those that do.
+pub(super) fn new_heads(
+    network: &NetworkConfig,
+    entropy: &impl Entropy,
+) -> Result<Vec<NewHeads>, EndpointError> {
+    let announced = network.endpoints.iter().filter_map(|endpoint| {
+        let url = endpoint.ws_url.as_ref()?.reveal();
+        Some(NewHeads::new(url, &endpoint.label, seed(entropy)))
+    });
+    announced.collect()
+}
+
+fn seed(entropy: &impl Entropy) -> u64 {
+    let mut seed = [0; 8];
+    entropy.fill(&mut seed);
+    u64::from_le_bytes(seed)
 }
 
 /// The transactions to watch on a network the ledger does not know.

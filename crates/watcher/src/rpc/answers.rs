@@ -25,7 +25,7 @@ mod token {
 /// `eth_getBlockBy…` without full transactions. Hash and number are null in a pending block.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct RpcHeader {
+pub(crate) struct RpcHeader {
     number: Option<U64>,
     hash: Option<B256>,
     parent_hash: B256,
@@ -33,7 +33,7 @@ pub(super) struct RpcHeader {
 }
 
 impl RpcHeader {
-    pub(super) fn read(self) -> Result<Header, &'static str> {
+    pub(crate) fn read(self) -> Result<Header, &'static str> {
         let (Some(number), Some(hash)) = (self.number, self.hash) else {
             return Err("a block without number and hash");
         };
