@@ -52,6 +52,15 @@ impl From<CheckFailure> for EndpointFailure {
 }
 
 impl EndpointFailure {
+    /// Whether it may be another node that answers next. One that only wants fewer requests is not
+    /// asked for more of them.
+    fn casts_doubt(&self) -> bool {
+        !matches!(
+            self,
+            EndpointFailure::Source(SourceError::Busy { status: 429, .. })
+        )
+    }
+
     /// How long the endpoint asks to be left alone.
     fn retry_after_ms(&self) -> Option<u64> {
         match self {
@@ -151,7 +160,8 @@ impl<S: ChainSource> Tracked<S> {
 
     async fn check(&mut self, now_ms: u64) -> Result<(), EndpointFailure> {
         let is_fresh = |checked_at_ms| now_ms < checked_at_ms + CHECK_MS;
-        if !self.is_proven || self.failure.is_some() {
+        let is_doubted = self.failure.as_ref().is_some_and(|f| f.casts_doubt());
+        if !self.is_proven || is_doubted {
             self.health.calls += 3;
             verify_endpoint(&self.source, self.chain_id, self.token).await?;
         } else if !self.checked_at_ms.is_some_and(is_fresh) {
@@ -245,7 +255,8 @@ impl<S: ChainSource> Tracked<S> {
         self.backoff.reset();
     }
 
-    /// It failed: it is left alone for a while and checked anew before it is believed again.
+    /// It failed: it is left alone for a while and, unless it only was asked too much, checked anew
+    /// before it is believed again.
     pub(crate) fn failed(&mut self, failure: EndpointFailure, now_ms: u64) {
         let label = &self.health.label;
         if self.failure.is_none() {
@@ -254,7 +265,9 @@ impl<S: ChainSource> Tracked<S> {
             tracing::debug!(endpoint = label, error = %failure, "the RPC endpoint still fails");
         }
         self.head = None;
-        self.checked_at_ms = None;
+        if failure.casts_doubt() {
+            self.checked_at_ms = None;
+        }
         if std::mem::take(&mut self.has_given) {
             self.backoff.reset();
         }

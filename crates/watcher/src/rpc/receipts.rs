@@ -3,8 +3,8 @@
 //!
 //! A batch that fails as a whole is halved, because providers limit batches in different ways. Of one
 //! that fails in part, what was answered counts, and only the rest is asked for again: one receipt
-//! that cannot be read must not hide the others. One that is left alone is asked for without a
-//! batch, which some endpoints refuse altogether.
+//! that cannot be read must not hide the others. One that is left alone is at last asked for without
+//! a batch, which some endpoints refuse altogether.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -33,11 +33,12 @@ impl RpcSource {
         let mut answers: BTreeMap<TxHash, ReceiptAnswer> = BTreeMap::new();
         let mut left = VecDeque::from([transactions.to_vec()]);
         while let Some(part) = left.pop_front() {
-            let members = match part.as_slice() {
-                [] => continue,
-                [alone] => vec![self.receipt_alone(*alone, token, as_of).await],
-                several => self.receipt_batch(several, token, as_of).await,
-            };
+            let mut members = self.receipt_batch(&part, token, as_of).await;
+            if let ([alone], [Err(error)]) = (part.as_slice(), members.as_slice())
+                && !ends_the_asking(error)
+            {
+                members = vec![self.receipt_alone(*alone, token, as_of).await];
+            }
             let mut failed = Vec::new();
             let mut failure = None;
             for (transaction, member) in part.iter().zip(members) {
