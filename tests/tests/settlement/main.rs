@@ -6,6 +6,8 @@
     reason = "a test that cannot go on has failed, and says where"
 )]
 
+mod announced;
 mod broken;
+mod budget;
 mod lies;
 mod rig;

@@ -8,6 +8,7 @@ use alloy::providers::Provider as _;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
 use x811_protocol::observation::{
     BlindCause, MinedTransaction, Observation, Sweep, TransactionStatus,
@@ -15,20 +16,36 @@ use x811_protocol::observation::{
 use x811_tests::anvil::{Anvil, BASE_CHAIN_ID, BASE_USDC, DEV_KEYS};
 use x811_tests::proxy::Proxy;
 use x811_watcher::{
-    BlockStore, BlockStoreError, Channels, Endpoint, EndpointHealth, Expected, MemoryBlockStore,
-    NetworkHealth, RpcLimits, RpcSource, TailBlock, TailChange, WatchedNetwork, WatchedSet,
-    Watcher,
+    AnnouncementLimits, BlockStore, BlockStoreError, Channels, Endpoint, EndpointHealth, Expected,
+    MemoryBlockStore, NetworkHealth, NewHeads, RpcLimits, RpcSource, TailBlock, TailChange,
+    WatchedNetwork, WatchedSet, Watcher,
 };
 
 pub(crate) const DEPTH: u64 = 12;
 pub(crate) const AMOUNT: u64 = 29_725;
 const PATIENCE: Duration = Duration::from_secs(30);
+/// A head that was announced is looked at within this time.
+const SOON: Duration = Duration::from_millis(250);
 /// Short, so that an endpoint that hangs is found out soon.
 const LIMITS: RpcLimits = RpcLimits {
     connect_timeout_ms: 500,
     total_timeout_ms: 500,
     answer_bytes: 4 * 1024 * 1024,
 };
+
+/// Longer than any test.
+const NEVER_MS: u64 = 3_600_000;
+const SHORT_LIVED: AnnouncementLimits = AnnouncementLimits {
+    connect_timeout_ms: 500,
+    keepalive_ms: 300,
+};
+
+/// What makes the watcher look.
+enum Wake {
+    Poll,
+    Both(String),
+    Announced(String),
+}
 
 /// A Base of one's own, with a payer who has USDC and 20 blocks below.
 pub(crate) struct Chain {
@@ -60,6 +77,11 @@ impl Chain {
     pub(crate) async fn rpc(&self, method: &'static str, params: Value) -> Value {
         let answer = self.anvil.provider().raw_request(method.into(), params);
         answer.await.unwrap()
+    }
+
+    /// Where it announces its heads: host and port.
+    pub(crate) fn address(&self) -> String {
+        self.anvil.rpc_url().replace("http://", "")
     }
 
     pub(crate) async fn proxies(&self, count: usize) -> Vec<Proxy> {
@@ -109,13 +131,34 @@ impl Rig {
 
     /// The same with what an earlier watcher has stored and watched.
     pub(crate) fn resume(proxies: &[Proxy], blocks: SharedBlocks, hashes: &[TxHash]) -> Rig {
+        Rig::with(proxies, blocks, hashes, Wake::Poll)
+    }
+
+    /// Asks for the head only when it is announced at this WebSocket, and no look is ever due.
+    pub(crate) fn announced(proxies: &[Proxy], ws_url: &str) -> Rig {
+        let wake = Wake::Announced(ws_url.to_owned());
+        Rig::with(proxies, SharedBlocks::default(), &[], wake)
+    }
+
+    /// Asks for the head all the time, and has this WebSocket besides.
+    pub(crate) fn polling_with(proxies: &[Proxy], ws_url: &str) -> Rig {
+        let wake = Wake::Both(ws_url.to_owned());
+        Rig::with(proxies, SharedBlocks::default(), &[], wake)
+    }
+
+    fn with(proxies: &[Proxy], blocks: SharedBlocks, hashes: &[TxHash], wake: Wake) -> Rig {
+        let (block_ms, is_looked_for, ws_url) = match wake {
+            Wake::Poll => (0, true, None),
+            Wake::Both(ws_url) => (0, true, Some(ws_url)),
+            Wake::Announced(ws_url) => (NEVER_MS, false, Some(ws_url)),
+        };
         let network = WatchedNetwork {
             name: "base".to_owned(),
             chain_id: ChainId::new(BASE_CHAIN_ID),
             token: EvmAddress::from_bytes(BASE_USDC.into_array()),
             confirmed_depth: DEPTH,
             poll_ms: 20,
-            block_ms: 0,
+            block_ms,
         };
         let endpoints = proxies.iter().zip(["a", "b", "c"]).zip(1..);
         let endpoints = endpoints.map(|((proxy, label), jitter_seed)| Endpoint {
@@ -129,12 +172,20 @@ impl Rig {
         let channels = Channels {
             watched: receiver,
             expecting: Arc::new(move |_head| Expected {
-                looked_for: all.borrow().iter().copied().collect(),
+                looked_for: match is_looked_for {
+                    true => all.borrow().iter().copied().collect(),
+                    false => Default::default(),
+                },
                 ..Expected::default()
             }),
             observations: sender,
         };
-        let watcher = Watcher::new(endpoints.collect(), network, blocks.clone(), channels);
+        let new_heads = ws_url.map(|url| {
+            let feed = NewHeads::new(&url, "ws", 1).unwrap();
+            feed.with_limits(SHORT_LIVED)
+        });
+        let watcher = Watcher::new(endpoints.collect(), network, blocks.clone(), channels)
+            .woken_by(new_heads.into_iter().collect());
         let health = watcher.health();
         let (shutdown, ended) = oneshot::channel::<()>();
         let task = tokio::spawn(watcher.run(async {
@@ -172,7 +223,7 @@ impl Rig {
                 self.said.push(self.observations.recv().await.unwrap());
             }
         };
-        let found = tokio::time::timeout(PATIENCE, waiting).await.ok();
+        let found = timeout(PATIENCE, waiting).await.ok();
         found.unwrap_or_else(|| panic!("not observed; last {:?}", self.said.last()))
     }
 
@@ -187,6 +238,20 @@ impl Rig {
     pub(crate) async fn until_head(&mut self, number: u64) {
         self.until_sweep(|sweep| (sweep.head.number >= number).then_some(()))
             .await;
+    }
+
+    /// Mines until an announcement brings the watcher to the head.
+    pub(crate) async fn until_woken(&mut self, chain: &Chain) {
+        let woken = async {
+            loop {
+                chain.anvil.mine(1).await;
+                let head = chain.head_number().await;
+                if timeout(SOON, self.until_head(head)).await.is_ok() {
+                    return;
+                }
+            }
+        };
+        timeout(PATIENCE, woken).await.unwrap();
     }
 
     /// Waits until `hash` is said to be at `depth` blocks or deeper.
@@ -231,7 +296,7 @@ impl Rig {
                 }
             }
         };
-        let found = tokio::time::timeout(PATIENCE, waiting).await;
+        let found = timeout(PATIENCE, waiting).await;
         found.unwrap_or_else(|_| panic!("the endpoints stay {:?}", self.health.borrow()));
     }
 
