@@ -100,7 +100,7 @@ pub struct Sweep {
     pub finalized: Option<Block>,
     /// Configured labels of the endpoints that answered; never URLs.
     pub endpoints: Vec<String>,
-    /// Every transaction that was watched, by hash.
+    /// Every transaction there is something to say of, by hash: from the others nothing follows.
     pub transactions: BTreeMap<TxHash, TransactionStatus>,
 }
 
