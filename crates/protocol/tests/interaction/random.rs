@@ -328,12 +328,12 @@ fn check(world: &World) {
                 panic!("a confirmation outside an interaction")
             };
             assert_chosen_again(world, number, confirmed, &claimed);
-            for claim in &confirmed.claims {
-                assert!(
-                    claimed.insert(*claim),
-                    "law (d): {claim:?} is claimed twice"
-                );
-            }
+        }
+        for claim in record.event.claims() {
+            assert!(
+                claimed.insert(*claim),
+                "law (d): {claim:?} is claimed twice"
+            );
         }
         assert_stored(&record.event, position);
     }
