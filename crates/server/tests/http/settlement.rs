@@ -132,9 +132,12 @@ async fn a_refused_payment_names_its_cause_and_the_look_that_is_next() {
     base.watch_ms(&world, 2_000).await;
     let deal = Deal::new(&world, &initiator, &provider);
     let offer = deal.verified().await;
-    world.accept(&deal.payment(&offer, TX)).await;
+    // It failed before it was declared: one that moves nothing is found by asking for it alone, and
+    // that is done when it is declared and when a look is due.
     base.fail(TX);
-    base.watch_ms(&world, 10_000).await;
+    base.watch_ms(&world, 2_000).await;
+    world.accept(&deal.payment(&offer, TX)).await;
+    base.watch_ms(&world, 8_000).await;
     let answer = until(&world, &deal, "refused").await;
     assert_eq!(
         answer["standing"],
