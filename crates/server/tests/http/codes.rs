@@ -309,9 +309,10 @@ async fn settlement(met: &mut Met) {
     met.refused(&world, strange, (Code::InvalidPaymentAddress, 400, Spent))
         .await;
 
-    world.accept(&payment).await;
     base.fail(TX);
-    base.watch_ms(&world, 10_000).await;
+    base.watch_ms(&world, 2_000).await;
+    world.accept(&payment).await;
+    base.watch_ms(&world, 8_000).await;
     met.told(&world, &provider, Code::PaymentFailed).await;
     base.watch_ms(&world, 24_000).await;
     met.told(&world, &initiator, Code::PaymentConfirmationTimeout)
