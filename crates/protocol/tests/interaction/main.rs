@@ -12,6 +12,7 @@
 mod authorized;
 mod cells;
 mod chain;
+mod checklist;
 mod choice;
 mod clocks;
 mod documents;

@@ -8,6 +8,7 @@
 )]
 
 mod answers;
+mod checklist;
 mod facts_form;
 mod messages;
 mod offer;

@@ -1,0 +1,307 @@
+//! The rules of settlement-watcher.md section 2 that the machine keeps, each in its shortest story.
+//! `tests/SETTLEMENT.md` lists them with all other tests that defend them.
+
+use x811_protocol::code::Code;
+use x811_protocol::envelope::CoreType;
+use x811_protocol::event::{Confirmed, Event, RefutedCause};
+use x811_protocol::interaction::table::Sender;
+use x811_protocol::interaction::{StateName, repeated_payment};
+use x811_protocol::kernel::Recorded;
+use x811_protocol::settlement_view::{Live, Paid, SettlementView, Standing};
+
+use crate::chain::{Chain, DEPTH, OTHER, PAYEE, PAYER, TREASURY, transfers, tx};
+use crate::messages::{FEE, PRICE, TOTAL, header};
+use crate::world::{Outcome, World, hash_at};
+
+/// Waits until what the next block brings is deep enough, and looks.
+fn deep(world: &mut World, number: usize, block: u64) -> Outcome {
+    world.until_block(block + DEPTH - 1);
+    world.sweep(number)
+}
+
+/// Transaction 1, declared, with these transfers in the next block and deep enough.
+fn paid_by(
+    rows: &[(
+        x811_protocol::evm::EvmAddress,
+        x811_protocol::evm::EvmAddress,
+        u64,
+    )],
+) -> (World, Outcome) {
+    let mut world = World::watching();
+    let block = world.next_block();
+    world.chain.mine(tx(1), block, transfers(rows));
+    let outcome = deep(&mut world, 0, block);
+    (world, outcome)
+}
+
+fn confirmed(outcome: &Outcome) -> Option<&Confirmed> {
+    outcome.events.iter().find_map(|event| match event {
+        Event::Confirmed(confirmed) => Some(confirmed),
+        _ => None,
+    })
+}
+
+fn refuted(outcome: &Outcome) -> Option<RefutedCause> {
+    outcome.events.iter().find_map(|event| match event {
+        Event::Refuted(refuted) => Some(refuted.cause),
+        _ => None,
+    })
+}
+
+/// Where the money is by the records alone, held against the machine's own state.
+fn view(world: &World, number: usize) -> SettlementView {
+    let events = world.events(number);
+    let records = events.iter().zip(0..).map(|(event, position)| Recorded {
+        event,
+        position,
+        hash: hash_at(position),
+        recorded_at_ms: world.now,
+        parameters: None,
+    });
+    let id = world.state(number).opening().id;
+    let view = SettlementView::of(id, records, Live::nothing(world.now));
+    assert_eq!(view.state, world.name(number), "as the machine has it");
+    if let Some(settlement) = world.state(number).settlement() {
+        assert_eq!(view.failures, settlement.failures);
+        let declared: Vec<_> = settlement.declared.iter().map(|d| d.tx_hash).collect();
+        let shown: Vec<_> = view
+            .transactions
+            .iter()
+            .map(|known| known.tx_hash)
+            .collect();
+        assert_eq!(shown, declared);
+    }
+    view
+}
+
+#[test]
+fn rule_01_a_payment_counts_in_verified_alone_and_once() {
+    for name in [
+        StateName::Pending,
+        StateName::Offered,
+        StateName::Accepted,
+        StateName::Delivered,
+    ] {
+        let mut world = World::at(name);
+        let payment = world.draft_payment(0, 1, None);
+        let outcome = world.send(0, &payment);
+        assert_eq!(outcome.code(), Some(Code::InvalidStateTransition), "{name}");
+        assert!(outcome.events.is_empty(), "{name}");
+    }
+    let world = World::watching();
+    let again = world.draft_payment(0, 1, None);
+    let id = world.streams[0].request_id;
+    let envelope = header(id, &again, world.now);
+    let first = repeated_payment(world.state(0), &envelope, &again.facts);
+    assert!(
+        first.is_some(),
+        "the same hash is answered by the first PAYMENT"
+    );
+    assert_eq!(world.settlement(0).payments.len(), 1);
+}
+
+#[test]
+fn rule_02_the_initiator_alone_pays() {
+    for sender in [Sender::Provider, Sender::Stranger] {
+        let mut world = World::at(StateName::Verified);
+        let payment = world.draft(0, CoreType::Payment).sent_by(sender);
+        let outcome = world.send(0, &payment);
+        assert!(outcome.code().is_some(), "{sender:?}");
+        assert_eq!(world.name(0), StateName::Verified);
+        assert!(world.state(0).settlement().is_none(), "{sender:?}");
+        assert_eq!(view(&world, 0).standing, Standing::NotDeclared);
+    }
+}
+
+#[test]
+fn rule_06_the_payee_is_the_offers_whatever_the_message_says() {
+    let mut world = World::at(StateName::Verified);
+    let mut payment = world.draft(0, CoreType::Payment);
+    payment.payment().payee_address = OTHER;
+    let refused = world.send(0, &payment);
+    assert_eq!(refused.code(), Some(Code::InvalidPaymentAddress));
+    // And a transfer to somebody else pays nobody here.
+    let (world, outcome) = paid_by(&[(PAYER, OTHER, TOTAL)]);
+    assert_eq!(refuted(&outcome), Some(RefutedCause::OtherPayee));
+    assert_eq!(view(&world, 0).paid, Paid::NotYet);
+}
+
+#[test]
+fn rule_14_payer_and_payee_are_those_of_the_log() {
+    let (_, outcome) = paid_by(&[(OTHER, PAYEE, TOTAL)]);
+    assert_eq!(refuted(&outcome), Some(RefutedCause::OtherPayee));
+    // Relayed: whoever sent the transaction, the transfer is from payer to payee.
+    let (world, outcome) = paid_by(&[(OTHER, TREASURY, 1), (PAYER, PAYEE, TOTAL)]);
+    assert_eq!(confirmed(&outcome).unwrap().claims[0].ordinal, 1);
+    assert_eq!(view(&world, 0).paid, Paid::Yes);
+}
+
+#[test]
+fn rule_15_one_micro_usdc_short_is_short_and_only_what_is_needed_is_claimed() {
+    let (world, outcome) = paid_by(&[(PAYER, PAYEE, TOTAL - 1)]);
+    assert_eq!(refuted(&outcome), Some(RefutedCause::Short));
+    let Standing::Refused { code, .. } = view(&world, 0).standing else {
+        panic!("{:?}", view(&world, 0));
+    };
+    assert_eq!(code, Code::InsufficientBalance);
+    // A single log equal to the need goes before any sum, wherever it stands.
+    let (_, outcome) = paid_by(&[(PAYER, PAYEE, 7), (PAYER, PAYEE, TOTAL), (PAYER, PAYEE, 9)]);
+    let claims = &confirmed(&outcome).unwrap().claims;
+    assert_eq!(
+        claims.iter().map(|claim| claim.ordinal).collect::<Vec<_>>(),
+        [1]
+    );
+    // Else in order until it is reached.
+    let (_, outcome) = paid_by(&[
+        (PAYER, PAYEE, TOTAL - 5),
+        (PAYER, PAYEE, 5),
+        (PAYER, PAYEE, 6),
+    ]);
+    let claims = &confirmed(&outcome).unwrap().claims;
+    assert_eq!(
+        claims.iter().map(|claim| claim.ordinal).collect::<Vec<_>>(),
+        [0, 1]
+    );
+}
+
+#[test]
+fn rule_16_whole_or_split_or_in_two_transactions() {
+    let (_, whole) = paid_by(&[(PAYER, PAYEE, TOTAL)]);
+    let (_, split) = paid_by(&[(PAYER, PAYEE, PRICE), (PAYER, TREASURY, FEE)]);
+    assert_eq!(confirmed(&whole).unwrap().claims.len(), 1);
+    assert_eq!(confirmed(&split).unwrap().claims.len(), 2);
+
+    let mut world = World::at(StateName::Verified);
+    let payment = world.draft_payment(0, 1, Some(2));
+    world.send_ok(0, &payment);
+    let block = world.next_block();
+    world
+        .chain
+        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, PRICE)]));
+    world
+        .chain
+        .mine(tx(2), block + 1, transfers(&[(PAYER, TREASURY, FEE)]));
+    let outcome = deep(&mut world, 0, block + 1);
+    let confirmed = confirmed(&outcome).unwrap();
+    assert_eq!(
+        confirmed.evidence.len(),
+        2,
+        "each transaction has its evidence"
+    );
+    assert_eq!(
+        confirmed
+            .claims
+            .iter()
+            .map(|claim| claim.tx_hash)
+            .collect::<Vec<_>>(),
+        [tx(1), tx(2)]
+    );
+    assert_eq!(view(&world, 0).paid_micro_usdc.as_micro_usdc(), TOTAL);
+
+    // The price alone leaves the fee missing.
+    let (_, outcome) = paid_by(&[(PAYER, PAYEE, PRICE)]);
+    assert_eq!(refuted(&outcome), Some(RefutedCause::Short));
+}
+
+#[test]
+fn rule_17_one_transfer_pays_one_interaction() {
+    let (mut world, first) = paid_by(&[(PAYER, PAYEE, TOTAL)]);
+    let claimed = confirmed(&first).unwrap().claims.clone();
+    let second = world.bring(StateName::Verified);
+    world.pay(second, 1);
+    let outcome = world.sweep(second);
+    assert!(confirmed(&outcome).is_none());
+    // It is older than the second ACCEPT as well; whichever is named, it pays nothing.
+    assert!(refuted(&outcome).is_some());
+    assert_eq!(
+        world.registry.claimed.iter().copied().collect::<Vec<_>>(),
+        claimed
+    );
+    assert_eq!(view(&world, second).paid, Paid::NotYet);
+}
+
+#[test]
+fn rule_19_a_payment_from_before_the_accept_does_not_count() {
+    let mut world = World::new();
+    let block = world.next_block();
+    world
+        .chain
+        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+    world.until_block(block + DEPTH);
+    let number = world.bring(StateName::Verified);
+    world.pay(number, 1);
+    let outcome = world.sweep(number);
+    assert_eq!(refuted(&outcome), Some(RefutedCause::OlderThanAccept));
+}
+
+#[test]
+fn rule_20_zero_transfers_are_nothing_and_a_price_of_zero_needs_none() {
+    let (_, outcome) = paid_by(&[(PAYER, PAYEE, 0), (PAYER, TREASURY, 0)]);
+    assert_eq!(refuted(&outcome), Some(RefutedCause::OtherPayee));
+    let (_, outcome) = paid_by(&[(PAYER, PAYEE, 0), (PAYER, PAYEE, TOTAL)]);
+    let confirmed = confirmed(&outcome).unwrap();
+    assert_eq!(
+        confirmed.claims[0].ordinal, 1,
+        "it counts as a place, not as money"
+    );
+    assert_eq!(confirmed.evidence[0].transfers.len(), 1);
+}
+
+#[test]
+fn rule_21_a_replaced_transaction_is_watched_on_and_the_new_hash_pays() {
+    let mut world = World::watching();
+    world.pay(0, 2);
+    let block = world.next_block();
+    world
+        .chain
+        .mine(tx(2), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+    let outcome = deep(&mut world, 0, block);
+    assert_eq!(confirmed(&outcome).unwrap().claims[0].tx_hash, tx(2));
+    assert!(refuted(&outcome).is_none(), "not found is never failed");
+    // Both mined: one pays, the other is left alone.
+    let mut world = World::watching();
+    world.pay(0, 2);
+    let block = world.next_block();
+    for number in [1, 2] {
+        world
+            .chain
+            .mine(tx(number), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+    }
+    let outcome = deep(&mut world, 0, block);
+    assert_eq!(confirmed(&outcome).unwrap().claims.len(), 1);
+}
+
+#[test]
+fn rule_22_what_is_too_much_is_booked_apart() {
+    let (world, outcome) = paid_by(&[(PAYER, PAYEE, TOTAL + 3)]);
+    let surplus = confirmed(&outcome).unwrap().surplus.unwrap();
+    assert_eq!(surplus.as_micro_usdc(), 3);
+    let view = view(&world, 0);
+    assert_eq!(view.surplus_micro_usdc, surplus);
+    assert_eq!(view.due_micro_usdc.unwrap().as_micro_usdc(), TOTAL);
+    assert_eq!(world.name(0), StateName::Completed);
+}
+
+#[test]
+fn rule_23_a_reorg_before_the_confirmation_takes_nothing_but_the_sighting() {
+    let mut world = World::watching();
+    let block = world.next_block();
+    world
+        .chain
+        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+    world.until_block(block + 2);
+    world.sweep(0);
+    assert!(matches!(view(&world, 0).standing, Standing::Seen { .. }));
+    world.chain.reorganise_away(tx(1));
+    let outcome = world.sweep(0);
+    assert_eq!(outcome.types(), ["unseen"]);
+    assert_eq!(view(&world, 0).standing, Standing::Declared);
+    assert_eq!(world.settlement(0).failures, 0);
+    // The same signed transaction comes back in another block.
+    let block = Chain::head_number(world.now) + 1;
+    world
+        .chain
+        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+    let outcome = deep(&mut world, 0, block);
+    assert!(confirmed(&outcome).is_some());
+}
