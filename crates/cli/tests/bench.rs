@@ -133,6 +133,55 @@ fn restart_reports() {
     }
 }
 
+/// From the checkout, where npm has put the pinned Anvil.
+fn bench_settlement(more: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_x811"))
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .args(["bench", "settlement", "--transfers", "60"])
+        .args(["--pending", "200", "--turns", "2", "--blocks", "5"])
+        .args(more)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn sw_4_what_a_block_costs_does_not_depend_on_what_is_pending() {
+    let report: Value = serde_json::from_str(&bench_settlement(&["--json"])).unwrap();
+    assert_eq!(report["benchmark"], "settlement");
+    for pointer in [
+        "/cores",
+        "/limit_per_second",
+        "/ratio",
+        "/times_one_receipt",
+    ] {
+        let number = report.pointer(pointer).and_then(Value::as_f64);
+        assert!(number.is_some_and(|it| it > 0.0), "{pointer}: {report}");
+    }
+    for way in ["tail", "one_receipt", "batched_receipts"] {
+        assert_eq!(report[way]["count"], 120, "{way}: {report}");
+    }
+    let rows = report["calls"].as_array().unwrap();
+    let pending: Vec<_> = rows.iter().map(|row| &row["pending"]).collect();
+    assert_eq!(pending, [0, 2, 200]);
+    for row in rows {
+        assert_eq!(row["calls"]["heads"], 5, "{row}");
+        assert_eq!(row["calls"]["logs"], 5, "{row}");
+        assert_eq!(row["calls"]["receipts"], 0, "{row}");
+        assert!(row["calls"]["levels"].as_u64().unwrap() <= 4, "{row}");
+    }
+    #[cfg(target_os = "linux")]
+    assert!(report["bytes_per_pending"].is_f64(), "{report}");
+}
+
+#[test]
+fn settlement_is_told_to_people_with_what_bounds_it() {
+    let text = bench_settlement(&[]);
+    assert!(text.contains("one receipt at a time"), "{text}");
+    assert!(text.lines().last().unwrap().starts_with("bound"), "{text}");
+}
+
 #[test]
 fn people_get_a_table_and_what_bounds_it() {
     for line in [

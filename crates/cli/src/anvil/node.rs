@@ -32,6 +32,8 @@ pub(crate) struct Chain {
 pub(crate) enum Mining {
     /// By the clock.
     EverySeconds(u64),
+    /// Only when asked for.
+    OnDemand,
 }
 
 /// A running Anvil.
@@ -94,6 +96,7 @@ impl Chain {
             Mining::EverySeconds(seconds) => {
                 arguments.extend(["--block-time".into(), seconds.to_string().into()]);
             }
+            Mining::OnDemand => arguments.push("--no-mining".into()),
         }
         arguments
     }

@@ -52,6 +52,40 @@ impl Anvil {
         }
     }
 
+    /// Many calls of one method in one request; the answers in the order of the calls.
+    pub(crate) async fn call_many(
+        &self,
+        method: &'static str,
+        params: &[Value],
+    ) -> Result<Vec<Value>, AnvilError> {
+        let calls = params.iter().enumerate();
+        let calls = calls.map(
+            |(id, params)| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}),
+        );
+        let answers = self.post(&Value::Array(calls.collect())).await?;
+        let Value::Array(answers) = answers else {
+            return Err(AnvilError::Refused {
+                method,
+                cause: words(&answers),
+            });
+        };
+        let mut results = vec![Value::Null; params.len()];
+        for mut answer in answers {
+            let id = answer.get("id").and_then(Value::as_u64);
+            let slot = id.and_then(|id| results.get_mut(usize::try_from(id).ok()?));
+            match (slot, answer.get_mut("result")) {
+                (Some(slot), Some(result)) => *slot = result.take(),
+                _ => {
+                    return Err(AnvilError::Refused {
+                        method,
+                        cause: words(&answer),
+                    });
+                }
+            }
+        }
+        Ok(results)
+    }
+
     /// Height of the newest block.
     pub(crate) async fn block_number(&self) -> Result<u64, AnvilError> {
         let method = "eth_blockNumber";

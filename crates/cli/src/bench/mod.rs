@@ -1,13 +1,13 @@
 //! `x811 bench`: how fast this ledger is on this machine, and what bounds it.
 //!
 //! Every figure is a ratio to the limit, raw `verify_strict` over the same envelopes on the same
-//! cores, measured in turns with the benchmark itself: absolute numbers of one machine say nothing
-//! on another (design, section 9). All of it runs on directories of its own, never on a ledger that
-//! somebody uses.
+//! cores (for settlement, the endpoint's bare logs), measured in turns with the benchmark itself:
+//! absolute numbers of one machine say nothing on another (design, section 9). All of it runs on
+//! directories of its own, never on a ledger that somebody uses.
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `ingest`, `http`, `audit`, `growth`, `restart` | one benchmark each |
+//! | `ingest`, `http`, `audit`, `growth`, `restart`, `settlement` | one benchmark each |
 //! | `traffic`, `history` | what is sent, and what a ledger holds before |
 //! | `ledger`, `clients` | a ledger in this process, and who talks to one |
 //! | `limit`, `turns` | the limit, and turns of it with something else |
@@ -25,6 +25,7 @@ mod ledger;
 mod limit;
 mod memory;
 mod restart;
+mod settlement;
 mod traffic;
 mod turns;
 
@@ -58,6 +59,8 @@ pub(crate) enum Verb {
     Growth(growth::Args),
     /// The start of a ledger, with a snapshot and without
     Restart(restart::Args),
+    /// Payments confirmed by following a chain, against one receipt for each
+    Settlement(settlement::Args),
 }
 
 impl Verb {
@@ -77,6 +80,7 @@ impl Verb {
             Verb::Audit(args) => audit::run(args, out).await,
             Verb::Growth(args) => growth::run(args, out).await,
             Verb::Restart(args) => restart::run(args, out).await,
+            Verb::Settlement(args) => settlement::run(args, out).await,
         }
     }
 }
