@@ -5,6 +5,7 @@
 //! signature is checked (ledger-contract.md section 7).
 
 mod known;
+mod strict;
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -56,7 +57,14 @@ impl PublicKey {
     #[must_use]
     pub fn verify(&self, message: &[u8], signature: &Signature) -> bool {
         let signature = ed25519_dalek::Signature::from_bytes(signature.as_bytes());
-        self.0.verify_strict(message, &signature).is_ok()
+        strict::verify(&self.0, message, &signature)
+    }
+}
+
+impl From<PublicKey> for VerifyingKey {
+    /// The decoded key, for other uses of the library.
+    fn from(key: PublicKey) -> VerifyingKey {
+        key.0
     }
 }
 

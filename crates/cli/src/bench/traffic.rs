@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use ed25519_dalek::{Signature, VerifyingKey};
 use rayon::prelude::*;
 use serde_json::{Map, json};
 use x811_client::clock::{Clock, SystemClock};
@@ -21,9 +22,7 @@ use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::evm::{EvmAddress, TxHash};
 use x811_protocol::facts::{AcceptancePolicy, RejectCode};
 use x811_protocol::id::InteractionId;
-use x811_protocol::key::PublicKey;
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::signature::Signature;
 
 use super::broken;
 use crate::failure::Failure;
@@ -40,15 +39,16 @@ const TEXT: &str = "The quick brown fox jumps over the lazy dog, and the dog, wh
 pub(super) struct Message {
     /// The envelope as it is sent.
     pub(super) bytes: Arc<[u8]>,
-    key: PublicKey,
+    key: VerifyingKey,
     digest: Digest,
     signature: Signature,
 }
 
 impl Message {
-    /// Checks the signature, and nothing else.
+    /// Checks the signature with the library's `verify_strict`, and nothing else.
     pub(super) fn is_authentic(&self) -> bool {
-        self.key.verify(self.digest.as_bytes(), &self.signature)
+        let digest = self.digest.as_bytes();
+        self.key.verify_strict(digest, &self.signature).is_ok()
     }
 }
 
@@ -56,9 +56,9 @@ impl From<SealedEnvelope> for Message {
     fn from(envelope: SealedEnvelope) -> Message {
         Message {
             bytes: envelope.json.into(),
-            key: envelope.key.key,
+            key: envelope.key.key.into(),
             digest: envelope.digest,
-            signature: envelope.signature,
+            signature: Signature::from_bytes(envelope.signature.as_bytes()),
         }
     }
 }
