@@ -72,15 +72,16 @@ fn live<'a>(
         };
     };
     let head = world.sight(name).and_then(|sight| sight.head.as_ref());
-    let settlement = world
-        .interaction(id)
-        .and_then(|live| live.state.settlement());
+    let state = world.watching(id).map(|live| &live.state);
+    let (due, paused_since) = state.map_or((None, None), |state| timed(state, now));
     Live {
         as_of_ms: now,
-        clock: settlement.map_or(SettlementClock::Idle, |settlement| {
-            clock(settlement, around)
-        }),
-        due: settlement.map(|settlement| due(settlement, now)),
+        clock: match (due, paused_since) {
+            (None, _) => SettlementClock::Idle,
+            (Some(_), None) => SettlementClock::Running,
+            (Some(_), Some(since)) => stopped(name, since, around),
+        },
+        due,
         head: head.map(|head| Block {
             number: head.number,
             hash: head.hash,
@@ -90,11 +91,25 @@ fn live<'a>(
     }
 }
 
-fn clock(settlement: &Settlement, around: Surroundings<'_>) -> SettlementClock {
-    let Some(since_ms) = settlement.paused_since else {
-        return SettlementClock::Running;
+/// What is due of a payment, and since when its clock is stopped.
+fn timed(state: &State, now: TimestampMs) -> (Option<Due>, Option<TimestampMs>) {
+    if let Some(settlement) = state.settlement() {
+        return (Some(due(settlement, now)), settlement.paused_since);
+    }
+    let Some((_, aftermath)) = state.aftermath() else {
+        return (None, None);
     };
-    let sight = around.world.sight(&settlement.network);
+    let stopped_ms = aftermath.paused_since.map_or(0, |since| now.since(since));
+    let at_ms = aftermath.until.saturating_add_ms(stopped_ms);
+    let is_watched = now <= at_ms;
+    (
+        is_watched.then_some(Due::Watch { at_ms }),
+        aftermath.paused_since,
+    )
+}
+
+fn stopped(network: &str, since_ms: TimestampMs, around: Surroundings<'_>) -> SettlementClock {
+    let sight = around.world.sight(network);
     let blind_since = sight.and_then(|sight| sight.blind_since);
     SettlementClock::Stopped {
         since_ms,
@@ -143,6 +158,5 @@ fn rules<'a>(
     Some(NetworkRules {
         confirmed_depth: network.confirmed_depth,
         safe_above_micro_usdc: network.safe_above,
-        late_ms: network.late_ms,
     })
 }

@@ -10,9 +10,9 @@ use x811_protocol::event::Event;
 use x811_protocol::evm::ChainId;
 
 /// Long enough for a transaction of the next block to be confirmed.
-const CONFIRMED_MS: u64 = DEPTH * 2_000 + 2_000;
+pub(crate) const CONFIRMED_MS: u64 = DEPTH * 2_000 + 2_000;
 
-fn mine(ledgerbox: &mut Ledgerbox, deal: &Deal, number: u16, micro_usdc: u64) -> u64 {
+pub(crate) fn mine(ledgerbox: &mut Ledgerbox, deal: &Deal, number: u16, micro_usdc: u64) -> u64 {
     let block = Base::head_number(ledgerbox.now()) + 1;
     let payer = deal.account.address;
     ledgerbox.base.mine(tx(number), block, payer, &[micro_usdc]);
@@ -20,7 +20,7 @@ fn mine(ledgerbox: &mut Ledgerbox, deal: &Deal, number: u16, micro_usdc: u64) ->
 }
 
 /// A deal that was declared to be paid by transaction 1.
-async fn declared(ledgerbox: &Ledgerbox) -> Deal {
+pub(crate) async fn declared(ledgerbox: &Ledgerbox) -> Deal {
     let deal = Deal::opened(ledgerbox, Until::Verified).await;
     ledgerbox.sweep().await;
     ledgerbox.accept(&deal.payment(ledgerbox, 1)).await;
@@ -28,7 +28,7 @@ async fn declared(ledgerbox: &Ledgerbox) -> Deal {
 }
 
 /// A deal that transaction 1 paid, and its block.
-async fn paid(ledgerbox: &mut Ledgerbox) -> (Deal, u64) {
+pub(crate) async fn paid(ledgerbox: &mut Ledgerbox) -> (Deal, u64) {
     let deal = declared(ledgerbox).await;
     let block = mine(ledgerbox, &deal, 1, TOTAL_MICRO_USDC);
     ledgerbox.watch_ms(CONFIRMED_MS).await;

@@ -43,4 +43,5 @@ mod settlement;
 mod snapshots;
 mod standing;
 mod unique_keys;
+mod watched;
 mod writers;

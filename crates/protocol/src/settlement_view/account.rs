@@ -40,18 +40,13 @@ pub(super) struct Account {
     failure: Option<Code>,
     dispute: Option<DisputeCode>,
     closed: Option<Code>,
-    ended_at: Option<TimestampMs>,
     last_position: u64,
 }
 
 impl Account {
     pub(super) fn note(&mut self, record: &Recorded<'_>) {
-        let before = self.state;
         self.state = self.outline.follow(record.event);
         self.last_position = record.position;
-        if self.state != before && self.state.is_some_and(StateName::is_terminal) {
-            self.ended_at = Some(record.recorded_at_ms);
-        }
         match record.event {
             Event::EnvelopeAccepted(accepted) => {
                 self.payee = accepted.derived.payee.or(self.payee);
@@ -362,11 +357,17 @@ impl Account {
             | Standing::Refused { .. } => match (live.clock, live.due) {
                 (SettlementClock::Stopped { .. }, _) => (NextStep::Sight, None),
                 (_, Some(Due::Look { .. })) => (NextStep::Look, at_ms),
-                (_, Some(Due::Window { .. }) | None) => (NextStep::Confirmation, at_ms),
+                (_, Some(Due::Window { .. } | Due::Watch { .. }) | None) => {
+                    (NextStep::Confirmation, at_ms)
+                }
             },
-            Standing::Confirmed | Standing::Safe | Standing::Returned => (NextStep::Final, None),
-            Standing::Reversed { .. } => (NextStep::Return, None),
-            Standing::Late { in_full: false } | Standing::Disputed { .. } => self.until_late(live),
+            Standing::Confirmed | Standing::Safe | Standing::Returned => {
+                (self.while_watched(NextStep::Final, live).0, None)
+            }
+            Standing::Reversed { .. } => self.while_watched(NextStep::Return, live),
+            Standing::Late { in_full: false } | Standing::Disputed { .. } => {
+                self.while_watched(NextStep::Late, live)
+            }
             Standing::Final
             | Standing::Late { in_full: true }
             | Standing::NothingDue
@@ -375,15 +376,19 @@ impl Account {
         Next { what, at_ms }
     }
 
-    /// A transfer that was named is recorded for some time after the dispute.
-    fn until_late(&self, live: &Live) -> (NextStep, Option<TimestampMs>) {
-        let (true, Some(ended)) = (!self.transactions.is_empty(), self.ended_at) else {
-            return (NextStep::Nothing, None);
+    /// `step`, unless nothing is watched any more; with the records alone nobody knows that.
+    fn while_watched(&self, step: NextStep, live: &Live) -> (NextStep, Option<TimestampMs>) {
+        let until = match live.due {
+            Some(Due::Watch { at_ms }) => Some(at_ms),
+            Some(Due::Window { .. } | Due::Look { .. }) | None => None,
         };
-        let until = live.rules.map(|r| ended.saturating_add_ms(r.late_ms));
-        match until {
-            Some(until) if until < live.as_of_ms => (NextStep::Nothing, None),
-            until => (NextStep::Late, until),
+        let may_be_watched = until.is_some() || live.rules.is_none();
+        if !may_be_watched || self.transactions.is_empty() {
+            return (NextStep::Nothing, None);
+        }
+        match live.clock {
+            SettlementClock::Stopped { .. } => (step, None),
+            SettlementClock::Idle | SettlementClock::Running => (step, until),
         }
     }
 }

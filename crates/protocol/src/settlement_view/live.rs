@@ -19,7 +19,7 @@ pub struct Live {
     /// The newest block that is known of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Block>,
-    /// What the network asks of a payment.
+    /// What the network asks of a payment; whoever knows that knows what is due as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<NetworkRules>,
 }
@@ -83,13 +83,18 @@ pub enum Due {
         /// When it is due; the first fresh head from then on answers it.
         at_ms: TimestampMs,
     },
+    /// The interaction is over, and what becomes of its transactions is recorded until then.
+    Watch {
+        /// The last moment.
+        at_ms: TimestampMs,
+    },
 }
 
 impl Due {
     /// When.
     pub fn at_ms(self) -> TimestampMs {
         match self {
-            Due::Window { at_ms, .. } | Due::Look { at_ms, .. } => at_ms,
+            Due::Window { at_ms, .. } | Due::Look { at_ms, .. } | Due::Watch { at_ms } => at_ms,
         }
     }
 }
@@ -102,6 +107,4 @@ pub struct NetworkRules {
     /// Totals above this wait until their block is `safe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safe_above_micro_usdc: Option<MicroUsdc>,
-    /// For so long after a dispute a late transfer is still recorded.
-    pub late_ms: u64,
 }

@@ -151,7 +151,7 @@ pub struct Proof {
 pub struct Next {
     /// What.
     pub what: NextStep,
-    /// When, at the latest; absent where no time is known.
+    /// When, at the latest; absent where no time is known, and while the clock is stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_ms: Option<TimestampMs>,
 }

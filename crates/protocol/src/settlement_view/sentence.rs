@@ -113,13 +113,22 @@ fn closed(state: StateName, code: Option<Code>) -> String {
     )
 }
 
-/// What happens next and when.
+/// What happens next and when, and how the clock stands.
 fn next(view: &SettlementView) -> String {
+    if view.next.what == NextStep::Nothing {
+        return String::new();
+    }
+    let mut parts = [step(view), stopped(view)].to_vec();
+    parts.retain(|part| !part.is_empty());
+    parts.join("; ")
+}
+
+fn step(view: &SettlementView) -> String {
     let at = view.next.at_ms.map(until).unwrap_or_default();
     match view.next.what {
         NextStep::Message => match view.live.due {
             Some(Due::Window { window, .. }) => format!("next, {}{at}", awaited(window)),
-            Some(Due::Look { .. }) | None => String::new(),
+            Some(Due::Look { .. } | Due::Watch { .. }) | None => String::new(),
         },
         NextStep::Payment => format!("next, its PAYMENT{at}, else the interaction is disputed"),
         NextStep::Confirmation => match view.next.at_ms {
@@ -131,11 +140,10 @@ fn next(view: &SettlementView) -> String {
             None => "next, the confirmation".to_owned(),
         },
         NextStep::Look => look(view),
-        NextStep::Sight => stopped(view),
         NextStep::Final => "next, final once no reorganisation can take it away".to_owned(),
-        NextStep::Return => "it counts again if it comes back".to_owned(),
+        NextStep::Return => format!("it counts again if it comes back{at}"),
         NextStep::Late => format!("a transfer that still comes is recorded{at}"),
-        NextStep::Nothing => String::new(),
+        NextStep::Sight | NextStep::Nothing => String::new(),
     }
 }
 
@@ -172,6 +180,7 @@ fn stopped(view: &SettlementView) -> String {
         let what = match due {
             Due::Window { .. } => "the end of the confirmation's time".to_owned(),
             Due::Look { look, .. } => format!("look {look} of 4"),
+            Due::Watch { .. } => "the end of what is recorded".to_owned(),
         };
         text.push_str(&format!(
             "; next, {what} {left_s} s after the network is seen again"

@@ -147,7 +147,6 @@ fn live() -> Live {
         rules: Some(NetworkRules {
             confirmed_depth: 12,
             safe_above_micro_usdc: None,
-            late_ms: 86_400_000,
         }),
         ..Live::nothing(NOW)
     }
@@ -192,8 +191,13 @@ fn verified(more: &[Value], live: Live) -> SettlementView {
     view(&events, live)
 }
 
-fn disputed(more: &[Value]) -> SettlementView {
-    verified(more, live())
+/// Its transactions are watched for almost a day.
+fn watch() -> Live {
+    let at_ms = NOW.saturating_add_ms(86_346_000);
+    Live {
+        due: Some(Due::Watch { at_ms }),
+        ..live()
+    }
 }
 
 /// A view, the name of its standing, whether that is paid, and the sentence.
@@ -260,7 +264,7 @@ fn paid() -> Vec<Row> {
     let h7 = hash(7);
     vec![
         (
-            verified(&[payment(7), confirmed("confirmed")], live()),
+            verified(&[payment(7), confirmed("confirmed")], watch()),
             "confirmed",
             Paid::Yes,
             format!(
@@ -269,7 +273,7 @@ fn paid() -> Vec<Row> {
             ),
         ),
         (
-            verified(&[payment(7), confirmed("safe")], live()),
+            verified(&[payment(7), confirmed("safe")], watch()),
             "safe",
             Paid::Yes,
             format!(
@@ -284,18 +288,19 @@ fn paid() -> Vec<Row> {
                     confirmed("confirmed"),
                     json!({"type": "final", "head": block(90)}),
                 ],
-                live(),
+                watch(),
             ),
             "final",
             Paid::Yes,
             format!("final: 0.029725 USDC by {h7} in block 20, for good"),
         ),
         (
-            verified(&[payment(7), confirmed("confirmed"), reversed(7)], live()),
+            verified(&[payment(7), confirmed("confirmed"), reversed(7)], watch()),
             "reversed",
             Paid::No,
             format!(
-                "REVERSED: {h7} was confirmed and then disappeared; it counts again if it comes back"
+                "REVERSED: {h7} was confirmed and then disappeared; it counts again if it comes back until \
+                 2026-01-02T00:00:06.000Z"
             ),
         ),
         (
@@ -307,7 +312,7 @@ fn paid() -> Vec<Row> {
                     seen(7, 23),
                     named("returned", 7),
                 ],
-                live(),
+                watch(),
             ),
             "returned",
             Paid::Yes,
@@ -326,20 +331,24 @@ fn ended() -> Vec<Row> {
     });
     vec![
         (
-            disputed(
+            verified(
                 &[
                     [payment(8)].to_vec(),
                     four(8).collect(),
                     vec![late(8, 29_725)],
                 ]
                 .concat(),
+                watch(),
             ),
             "late",
             Paid::Yes,
             format!("paid late: 0.029725 USDC by {h8} in block 20, after the dispute, which stays"),
         ),
         (
-            disputed(&[[payment(7)].to_vec(), four(7).collect()].concat()),
+            verified(
+                &[[payment(7)].to_vec(), four(7).collect()].concat(),
+                watch(),
+            ),
             "disputed",
             Paid::No,
             "disputed: X811-5030 PAYMENT_CONFIRMATION_TIMEOUT; a transfer that still comes is \
@@ -347,12 +356,13 @@ fn ended() -> Vec<Row> {
                 .to_owned(),
         ),
         (
-            disputed(
+            verified(
                 &[
                     [payment(7), refuted(7, RefutedCause::Short)].to_vec(),
                     four(7).take(3).collect(),
                 ]
                 .concat(),
+                watch(),
             ),
             "disputed",
             Paid::No,
@@ -367,7 +377,7 @@ fn ended() -> Vec<Row> {
             "disputed: the initiator does not take the result, QUALITY".to_owned(),
         ),
         (
-            disputed(&[lapsed("payment", Code::PaymentTimeout)]),
+            verified(&[lapsed("payment", Code::PaymentTimeout)], live()),
             "disputed",
             Paid::No,
             "disputed: X811-4024 PAYMENT_TIMEOUT".to_owned(),
@@ -474,6 +484,66 @@ fn blindness_is_told_with_its_cause_its_bound_and_what_is_left() {
     }
 }
 
+/// What is still expected of transactions once it is over, each with its step.
+fn after_the_end() -> [(Vec<Value>, NextStep); 4] {
+    let looks: Vec<Value> = (1..=4).map(|look| looked(look, 7, "not_found")).collect();
+    let disputed = [vec![payment(7)], looks].concat();
+    let paid = vec![payment(7), confirmed("confirmed")];
+    [
+        (paid.clone(), NextStep::Final),
+        ([paid, vec![reversed(7)]].concat(), NextStep::Return),
+        (disputed.clone(), NextStep::Late),
+        ([disputed, vec![late(7, 29_000)]].concat(), NextStep::Late),
+    ]
+}
+
+#[test]
+fn nothing_is_announced_once_nothing_is_watched() {
+    for (events, step) in after_the_end() {
+        let watched = verified(&events, watch());
+        assert_eq!(watched.next.what, step);
+        // Until the end of the watch, not from the end of the interaction on.
+        let at_ms = (step != NextStep::Final).then(|| watch().due.unwrap().at_ms());
+        assert_eq!(watched.next.at_ms, at_ms);
+        let idle = Live {
+            clock: SettlementClock::Idle,
+            ..live()
+        };
+        let left = verified(&events, idle);
+        assert_eq!((left.next.what, left.next.at_ms), (NextStep::Nothing, None));
+        assert_eq!(
+            left.standing, watched.standing,
+            "the money stays where it is"
+        );
+        assert!(!left.sentence.contains("; "), "{}", left.sentence);
+        // With the records alone nobody knows how long it is watched.
+        let alone = verified(&events, Live::nothing(NOW));
+        assert_eq!((alone.next.what, alone.next.at_ms), (step, None));
+    }
+}
+
+#[test]
+fn a_clock_that_stands_still_after_the_end_is_told() {
+    for (events, step) in after_the_end() {
+        let mut live = watch();
+        live.clock = SettlementClock::Stopped {
+            since_ms: TimestampMs::new(1_767_225_630_000),
+            cause: Some(BlindCause::Unreachable),
+            operator_called_at_ms: Some(TimestampMs::new(1_767_312_030_000)),
+        };
+        let view = verified(&events, live);
+        assert_eq!((view.next.what, view.next.at_ms), (step, None));
+        for part in [
+            "; its clock stands still since 2026-01-01T00:00:30.000Z because no endpoint answers",
+            "next, the end of what is recorded 86346 s after the network is seen again",
+            "the operator is called at 2026-01-02T00:00:30.000Z",
+        ] {
+            assert!(view.sentence.contains(part), "{}", view.sentence);
+        }
+        assert!(!view.sentence.contains(" until 2026"), "{}", view.sentence);
+    }
+}
+
 #[test]
 fn only_claimed_transfers_are_paid_and_what_exceeds_the_total_is_surplus() {
     let view = verified(&[payment(7), confirmed("confirmed")], live());
@@ -533,13 +603,13 @@ fn late_transfers_are_paid_once_they_cover_the_total() {
     let mut events = vec![payment(7)];
     events.extend((1..=4).map(|look| looked(look, 7, "not_found")));
     events.push(late(7, 29_000));
-    let view = disputed(&events);
+    let view = verified(&events, watch());
     assert_eq!(
         (view.standing, view.paid),
         (Standing::Late { in_full: false }, Paid::No)
     );
     events.push(late(8, 725));
-    let view = disputed(&events);
+    let view = verified(&events, watch());
     assert_eq!(
         (view.standing, view.paid),
         (Standing::Late { in_full: true }, Paid::Yes)

@@ -119,7 +119,7 @@ pub(crate) enum StandingKind {
 #[derive(ToSchema)]
 pub(crate) struct SettlementNext {
     what: NextKind,
-    /// When, at the latest; absent where no time is known.
+    /// When, at the latest; absent where no time is known, and while the clock is stopped.
     #[schema(nullable = false)]
     at_ms: Option<u64>,
 }
@@ -159,8 +159,9 @@ pub(crate) struct SettlementClock {
 /// What time does next; with a stopped clock, as if it ran again right now.
 #[derive(ToSchema)]
 pub(crate) struct SettlementDue {
-    /// `window` or `look`.
-    #[schema(pattern = "^(window|look)$")]
+    /// `window`, `look`, or `watch`: the interaction is over, and what becomes of its transactions
+    /// is recorded until then.
+    #[schema(pattern = "^(window|look|watch)$")]
     kind: String,
     /// Which window.
     #[schema(nullable = false)]
@@ -191,8 +192,6 @@ pub(crate) struct SettlementRules {
     /// Totals above this wait until their block is `safe`.
     #[schema(value_type = Option<Decimal>, nullable = false)]
     safe_above_micro_usdc: Option<String>,
-    /// For so long after a dispute a late transfer is still recorded.
-    late_ms: u64,
 }
 
 /// A transaction that was named as payment.

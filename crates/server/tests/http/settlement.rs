@@ -110,6 +110,12 @@ async fn a_payment_is_told_from_the_offer_to_its_confirmation() {
         sentence(&answer).starts_with("confirmed: 10.25 USDC by 0xabab"),
         "{answer}"
     );
+    // What becomes of it is recorded for a day.
+    let recorded_at_ms = answer["proof"]["recorded_at_ms"].as_u64().unwrap();
+    let at_ms = recorded_at_ms + 24 * 60 * 60 * 1_000;
+    assert_eq!(answer["due"], json!({"kind": "watch", "at_ms": at_ms}));
+    assert_eq!(answer["clock"], json!({"kind": "running"}));
+    assert_eq!(answer["next"], json!({"what": "final"}));
 }
 
 /// The answer once the money stands like that; the ledger takes a block in by itself.
