@@ -62,7 +62,11 @@ impl Decided<'_> {
             Event::NoticeIssued(notice) => self.notice(notice, findings),
             Event::LedgerResumed(resumed) => self.resumed(*resumed, findings),
             Event::NetworkSighted(sighted) => self.sighted(sighted, findings),
-            Event::Seen(_) | Event::Looked(_) | Event::Refuted(_) | Event::Confirmed(_) => {
+            Event::Seen(_) => {
+                settlement::check(self, findings);
+                aftermath::check(self, findings);
+            }
+            Event::Looked(_) | Event::Refuted(_) | Event::Confirmed(_) => {
                 settlement::check(self, findings);
             }
             Event::Reversed(_) | Event::Late(_) => aftermath::check(self, findings),

@@ -25,6 +25,7 @@ mod auditor;
 mod body;
 mod compare;
 mod decision;
+mod evidence;
 mod examine;
 mod finding;
 mod from_export;

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use x811_ledger::audit::Cause;
 
-use crate::base::tx;
+use crate::base::{Base, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::party::Account;
 use crate::scene::{
@@ -303,7 +303,7 @@ async fn lc_5_looks_and_refutations_are_decided_again() {
         (
             "seen",
             "/transfers/0/from",
-            json!("0x00000000000000000000000000000000000000b1"),
+            json!(STRANGER),
             Cause::NoEvidence,
         ),
         ("lapsed", "/code", json!("X811-4020"), Cause::StateDiffers),
@@ -315,6 +315,56 @@ async fn lc_5_looks_and_refutations_are_decided_again() {
         let report = audit(&parts.rehashed());
         let here = causes_at(&report, at as u64);
         assert!(here.contains(&cause), "{event}{member}: {here:?}");
+    }
+}
+
+#[tokio::test]
+async fn lc_5_what_is_bound_as_late_is_decided_again() {
+    let mut ledgerbox = impatient().await;
+    let deal = Deal::opened(&ledgerbox, Until::Verified).await;
+    pay(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC).await;
+    ledgerbox.watch_ms(8_000).await;
+    assert_eq!(ledgerbox.state(deal.id()), "completed");
+    let account = Account::new(0x46);
+    let mut other = Deal::between(&ledgerbox, &deal.initiator, &deal.provider, account);
+    other.go(&ledgerbox, Until::Verified).await;
+    ledgerbox.accept(&other.payment(&ledgerbox, 2)).await;
+    ledgerbox.watch_ms(20_000).await;
+    assert_eq!(ledgerbox.state(other.id()), "disputed");
+    let block = Base::head_number(ledgerbox.now()) + 1;
+    // A rest, and what would have paid in time.
+    let amounts = [5, TOTAL_MICRO_USDC];
+    ledgerbox
+        .base
+        .mine(tx(2), block, other.account.address, &amounts);
+    ledgerbox.watch_ms(8_000).await;
+    let bytes = exported(&ledgerbox).await;
+    let late = |bytes: &[u8]| Parts::of(bytes).find_event("late");
+    assert_eq!(found(&audit(&bytes)), []);
+    let table = [
+        ("/claims/0/ordinal", json!(0), Cause::ReDecisionDiffers),
+        ("/claims/0/ordinal", json!(7), Cause::StateDiffers),
+        ("/claims/0/chain_id", json!(1), Cause::NoEvidence),
+        ("/evidence/0/depth", json!(1), Cause::NoEvidence),
+        ("/evidence/0/network", json!("other"), Cause::NoEvidence),
+        ("/evidence/0/block/number", json!(1), Cause::NoEvidence),
+        ("/evidence/0/transfer_count", json!(1), Cause::NoEvidence),
+        (
+            "/evidence/0/transfers/1/amount",
+            json!("1025001"),
+            Cause::ReDecisionDiffers,
+        ),
+        (
+            "/evidence/0/transfers/1/from",
+            json!(STRANGER),
+            Cause::NoEvidence,
+        ),
+    ];
+    for (member, to, cause) in table {
+        let mut parts = Parts::of(&bytes);
+        *parts.records[late(&bytes)].member(member) = to;
+        let here = causes_at(&audit(&parts.rehashed()), late(&bytes) as u64);
+        assert!(here.contains(&cause), "{member}: {here:?}");
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! Source: ledger-contract.md section 5, settlement-watcher.md rules 21 to 24.
 
-use super::claim;
+use super::claim::{self, Candidate, Due};
 use super::view::{TRANSFERS_QUOTED, View};
 use super::{Completion, Context, Deal, Declared, Standing, State};
 use crate::event::{Claim, Event, Final, Late, Reversed, Seen, TransactionNamed};
@@ -77,6 +77,11 @@ impl Aftermath {
 
     fn is_late(&self, tx_hash: TxHash) -> bool {
         self.late.iter().any(|claim| claim.tx_hash == tx_hash)
+    }
+
+    /// Whether transfers of the transaction may still be bound: none of it was, by now.
+    pub fn may_be_late(&self, tx_hash: TxHash) -> bool {
+        !self.has_paid(tx_hash) && !self.is_late(tx_hash)
     }
 
     /// Whether nothing can come of any transaction that did not pay.
@@ -205,6 +210,14 @@ fn paid_in(aftermath: &Aftermath) -> impl Iterator<Item = Option<Block>> {
             Standing::Seen(block) => Some(block),
             Standing::Unseen | Standing::Gone(_) | Standing::Refuted(_) => None,
         })
+}
+
+/// Which of these transfers are bound as late: those that would have paid, or all that came, up to
+/// the number that one event may claim (settlement-watcher.md rule 22).
+pub fn late_of(due: &Due, candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let mut chosen = claim::choose(due, &candidates).unwrap_or(candidates);
+    chosen.truncate(TRANSFERS_QUOTED);
+    chosen
 }
 
 /// The events that `sweep` causes for an interaction that is over.
@@ -376,12 +389,10 @@ impl Over<'_> {
     fn late(&self) -> Option<Event> {
         let mut candidates = self.view.candidates();
         candidates.retain(|candidate| {
-            !self.aftermath.has_paid(candidate.tx_hash)
-                && !self.aftermath.is_late(candidate.tx_hash)
+            self.aftermath.may_be_late(candidate.tx_hash)
                 && !self.view.context.awaited.contains(&candidate.tx_hash)
         });
-        let mut chosen = claim::choose(&self.view.due(), &candidates).unwrap_or(candidates);
-        chosen.truncate(TRANSFERS_QUOTED);
+        let chosen = late_of(&self.view.due(), candidates);
         if chosen.is_empty() {
             return None;
         }

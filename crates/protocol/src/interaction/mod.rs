@@ -28,7 +28,7 @@ mod stored;
 pub mod table;
 mod view;
 
-pub use aftermath::{Aftermath, PaidTransfer, Unpaid};
+pub use aftermath::{Aftermath, PaidTransfer, Unpaid, late_of};
 pub use context::{Context, Input, ProviderView};
 pub use message::{repeated_payment, state_after};
 pub use outline::Outline;
