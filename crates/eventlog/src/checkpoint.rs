@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use thiserror::Error;
 
+use crate::decimal;
 use crate::hash::{HASH_BYTES, Hash};
 use crate::note::{Note, NoteError, NoteKey, SIGNATURE_BYTES};
 use crate::record::MAX_INTEGER;
@@ -48,8 +49,8 @@ impl Checkpoint {
         }
         Ok(Self {
             origin: origin.to_owned(),
-            size: read_size(size).ok_or(CheckpointError::Size)?,
-            root: read_root(root).ok_or(CheckpointError::Root)?,
+            size: decimal::parse(size, MAX_INTEGER + 1).ok_or(CheckpointError::Size)?,
+            root: read_hash(root).ok_or(CheckpointError::Root)?,
         })
     }
 
@@ -90,15 +91,8 @@ impl Checkpoint {
     }
 }
 
-/// Digits without a leading zero; no more records than positions.
-fn read_size(text: &str) -> Option<u64> {
-    let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit());
-    let has_leading_zero = text.len() > 1 && text.starts_with('0');
-    let size = text.parse().ok().filter(|size| *size <= MAX_INTEGER + 1)?;
-    (is_decimal && !has_leading_zero).then_some(size)
-}
-
-fn read_root(text: &str) -> Option<Hash> {
+/// A hash in standard base64 with padding, as the C2SP formats write it.
+pub(crate) fn read_hash(text: &str) -> Option<Hash> {
     let bytes: [u8; HASH_BYTES] = STANDARD.decode(text).ok()?.try_into().ok()?;
     Some(Hash::from_bytes(bytes))
 }

@@ -2,19 +2,20 @@
 //! section B.2).
 //!
 //! The format is here, the cryptography is the caller's: it signs and verifies bytes by its own
-//! rule, so that there is one rule for Ed25519 and not two. Only type 0x01, Ed25519 over the whole
-//! text, is made and checked; lines of other types and of unknown keys are kept and ignored.
+//! rule, so that there is one rule for Ed25519 and not two. Type 0x01, Ed25519 over the whole text,
+//! and type 0x04, a cosignature with a time, are made and checked; lines of other types and of
+//! unknown keys are kept and ignored.
+
+mod cosignature;
+mod key;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
-/// Signature type of Ed25519 over the text.
-const ED25519: u8 = 0x01;
+pub use key::{CosignerKey, NoteKey, VerifierKey, VkeyError};
 
-/// Bytes of a key id.
-const KEY_ID_BYTES: usize = 4;
+use key::{KEY_ID_BYTES, is_name};
 
 /// Bytes of an Ed25519 signature.
 pub const SIGNATURE_BYTES: usize = 64;
@@ -24,56 +25,6 @@ pub const MAX_SIGNATURES: usize = 64;
 
 /// What a signature line begins with: an em dash and a space.
 const LINE_START: &str = "\u{2014} ";
-
-/// A key as notes name it: a name, and the Ed25519 key that signs under it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoteKey {
-    name: String,
-    public_key: [u8; 32],
-}
-
-impl NoteKey {
-    /// Names a key.
-    ///
-    /// # Errors
-    ///
-    /// [`NoteError::Name`] when the name is empty or holds a space, a plus sign or a control
-    /// character.
-    pub fn new(name: impl Into<String>, public_key: [u8; 32]) -> Result<Self, NoteError> {
-        let name = name.into();
-        if is_name(&name) {
-            Ok(Self { name, public_key })
-        } else {
-            Err(NoteError::Name)
-        }
-    }
-
-    /// The name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The first 4 bytes of `SHA-256(name ‖ 0x0A ‖ 0x01 ‖ public key)`.
-    #[must_use]
-    pub fn id(&self) -> [u8; KEY_ID_BYTES] {
-        let mut hasher = Sha256::new();
-        hasher.update(self.name.as_bytes());
-        hasher.update([b'\n', ED25519]);
-        hasher.update(self.public_key);
-        let [a, b, c, d, ..]: [u8; 32] = hasher.finalize().into();
-        [a, b, c, d]
-    }
-
-    /// The form for configuration files: `name+hex(key id)+base64(0x01 ‖ public key)`.
-    #[must_use]
-    pub fn to_vkey(&self) -> String {
-        let mut typed = vec![ED25519];
-        typed.extend(self.public_key);
-        let id = hex::encode(self.id());
-        format!("{}+{id}+{}", self.name, STANDARD.encode(typed))
-    }
-}
 
 /// A text and the signature lines under it. Nothing is verified by reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,7 +58,7 @@ impl Note {
         }
         let signature = sign(text.as_bytes()).to_vec();
         let line = SignatureLine {
-            name: key.name.clone(),
+            name: key.name().to_owned(),
             key_id: key.id(),
             signature,
         };
@@ -155,11 +106,7 @@ impl Note {
         verify: impl Fn(&[u8], &[u8; SIGNATURE_BYTES]) -> bool,
     ) -> Result<&str, NoteError> {
         let mut is_signed = false;
-        let id = key.id();
-        for line in &self.signatures {
-            if line.name != key.name || line.key_id != id {
-                continue;
-            }
+        for line in self.lines_of(key.name(), key.id()) {
             let signature = line.signature.as_slice().try_into();
             if !signature.is_ok_and(|signature| verify(self.text.as_bytes(), signature)) {
                 return Err(NoteError::Forged);
@@ -171,6 +118,23 @@ impl Note {
         } else {
             Err(NoteError::NotSigned)
         }
+    }
+
+    fn lines_of(
+        &self,
+        name: &str,
+        key_id: [u8; KEY_ID_BYTES],
+    ) -> impl Iterator<Item = &SignatureLine> {
+        let lines = self.signatures.iter();
+        lines.filter(move |line| line.name == name && line.key_id == key_id)
+    }
+
+    fn add(&mut self, line: SignatureLine) -> Result<(), NoteError> {
+        if self.signatures.len() == MAX_SIGNATURES {
+            return Err(NoteError::TooManySignatures);
+        }
+        self.signatures.push(line);
+        Ok(())
     }
 
     /// The note as it is stored and sent.
@@ -205,11 +169,6 @@ impl SignatureLine {
     }
 }
 
-fn is_name(name: &str) -> bool {
-    let is_plain = |c: char| !c.is_whitespace() && c != '+' && c >= ' ';
-    !name.is_empty() && name.chars().all(is_plain)
-}
-
 fn is_text(text: &str) -> bool {
     text.ends_with('\n') && text.chars().all(|c| c == '\n' || c >= ' ')
 }
@@ -232,6 +191,9 @@ pub enum NoteError {
     /// More lines than anybody needs.
     #[error("a note has at most {MAX_SIGNATURES} signature lines; remove those nobody knows")]
     TooManySignatures,
+    /// A cosignature dated to no time.
+    #[error("a cosignature's time is at most 2^63 - 1 seconds: check the clock")]
+    Timestamp,
     /// A line names the key, and its signature is not the key's.
     #[error("the note's signature does not verify: its text or its signature was changed")]
     Forged,
