@@ -179,7 +179,33 @@ pub(crate) fn isolated(
     false
 }
 
+/// Each receipt of a provider names the one before it, so that one decision reverses one
+/// transaction; then the same sweep is decided again for the next.
 fn sweep_interaction(
+    draft: &mut Draft,
+    sweep: &Sweep,
+    id: InteractionId,
+    lookups: &Lookups,
+    now: TimestampMs,
+) -> Result<(), Fault> {
+    loop {
+        let before = reversed(draft.world(), id);
+        decide_sweep(draft, sweep, id, lookups, now)?;
+        if reversed(draft.world(), id).is_subset(&before) {
+            return Ok(());
+        }
+    }
+}
+
+/// Transactions that paid and have disappeared.
+fn reversed(world: &World, id: InteractionId) -> BTreeSet<TxHash> {
+    let completion = world.watching(id).and_then(|live| live.state.completion());
+    completion.map_or_else(BTreeSet::new, |completion| {
+        completion.reversed.iter().copied().collect()
+    })
+}
+
+fn decide_sweep(
     draft: &mut Draft,
     sweep: &Sweep,
     id: InteractionId,

@@ -130,6 +130,52 @@ async fn rule_24_a_transaction_that_does_something_else_in_its_new_block_is_reve
 }
 
 #[tokio::test]
+async fn rule_24_one_sweep_reverses_every_transaction_that_it_misses() {
+    let mut ledgerbox = Ledgerbox::open().await;
+    let deal = declared(&ledgerbox).await;
+    let parts = [TOTAL_MICRO_USDC - 300_000, 200_000, 100_000];
+    for (number, micro_usdc) in (1..).zip(parts) {
+        if number > 1 {
+            ledgerbox.accept(&deal.payment(&ledgerbox, number)).await;
+        }
+        mine(&mut ledgerbox, &deal, number, micro_usdc);
+    }
+    ledgerbox.watch_ms(CONFIRMED_MS).await;
+    assert_eq!(ledgerbox.state(deal.id()), "completed");
+    for number in 1..=3 {
+        ledgerbox.base.reorganise_away(tx(number));
+    }
+    ledgerbox.sweep().await;
+    let mut seen = since(&ledgerbox, &deal, "confirmed").await;
+    seen.sort_unstable();
+    let expected = [
+        ["notice_issued"; 6].as_slice(),
+        &["reversed"; 3],
+        &["unseen"; 3],
+    ];
+    assert_eq!(seen, expected.concat());
+    let mut receipts = Vec::new();
+    for (record, event) in ledgerbox.events().await {
+        match event {
+            Event::Confirmed(confirmed) => receipts.push((confirmed.provider_seq, None, record)),
+            Event::Reversed(reversed) => {
+                receipts.push((reversed.provider_seq, Some(reversed.provider_prev), record));
+            }
+            _ => {}
+        }
+    }
+    for (pair, number) in receipts.windows(2).zip(1..) {
+        let [(_, _, before), (seq, prev, _)] = pair else {
+            unreachable!("pairs")
+        };
+        let named = prev.map(|digest| *digest.as_bytes());
+        assert_eq!((*seq, named), (number, Some(*before.hash().as_bytes())));
+    }
+    assert_eq!(receipts.len(), 4, "each names the one before it");
+    ledgerbox.assert_log_adds_up().await;
+}
+
+#[tokio::test]
 async fn lc_5_what_comes_after_a_dispute_is_late_and_bound() {
     let mut ledgerbox = Ledgerbox::open().await;
     let deal = declared(&ledgerbox).await;

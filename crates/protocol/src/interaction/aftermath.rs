@@ -237,18 +237,6 @@ pub(super) fn observe(
     let Some(network) = network.filter(|network| network.name == sweep.network) else {
         return Vec::new();
     };
-    let completion = match state {
-        State::Completed { completion, .. } => Some(completion),
-        State::Pending { .. }
-        | State::Offered { .. }
-        | State::Accepted { .. }
-        | State::Delivered { .. }
-        | State::Verified { .. }
-        | State::Expired(_)
-        | State::Rejected(_)
-        | State::Disputed(_)
-        | State::Failed(_) => None,
-    };
     let view = View {
         deal,
         network,
@@ -258,7 +246,7 @@ pub(super) fn observe(
     };
     let head_ms = TimestampMs::new(sweep.head.timestamp_s.saturating_mul(1_000));
     Over {
-        completion,
+        completion: state.completion(),
         aftermath,
         view,
         is_fresh: now.since(head_ms) < network.fresh_ms,
@@ -342,19 +330,16 @@ impl Over<'_> {
             && self.aftermath.has_paid(tx_hash)
             && !self.is_reversed(tx_hash)
         {
-            let already = events.iter().filter(|e| matches!(e, Event::Reversed(_)));
-            events.extend(
-                self.reversal(tx_hash, already.count() as u64)
-                    .map(Event::Reversed),
-            );
+            events.extend(self.reversal(tx_hash, events).map(Event::Reversed));
         }
     }
 
-    /// `None` for the second of two in one sweep: it is recorded with the next, because each names
-    /// the provider's receipt before it.
-    fn reversal(&self, tx_hash: TxHash, before: u64) -> Option<Reversed> {
+    /// `None` after another of the same decision, because each names the provider's receipt before
+    /// it. Decided again, the same sweep causes the next.
+    fn reversal(&self, tx_hash: TxHash, before: &[Event]) -> Option<Reversed> {
         let provider = self.view.context.provider;
-        (before == 0).then_some(())?;
+        let is_first = !before.iter().any(|it| matches!(it, Event::Reversed(_)));
+        is_first.then_some(())?;
         Some(Reversed {
             tx_hash,
             provider_seq: provider.receipts,

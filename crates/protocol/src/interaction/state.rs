@@ -458,6 +458,22 @@ impl State {
         }
     }
 
+    /// How it was paid, if it was.
+    pub fn completion(&self) -> Option<&Completion> {
+        match self {
+            State::Completed { completion, .. } => Some(completion),
+            State::Pending { .. }
+            | State::Offered { .. }
+            | State::Accepted { .. }
+            | State::Delivered { .. }
+            | State::Verified { .. }
+            | State::Expired(_)
+            | State::Rejected(_)
+            | State::Disputed(_)
+            | State::Failed(_) => None,
+        }
+    }
+
     /// What is still watched of an interaction that is over, and what had been agreed.
     pub fn aftermath(&self) -> Option<(&Deal, &Aftermath)> {
         match self {
