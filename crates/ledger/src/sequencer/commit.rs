@@ -12,7 +12,6 @@ use crate::notice::Owed;
 use crate::port::{Commit, LedgerStore};
 use crate::turn::nonce_replay;
 use crate::world::{Fault, World};
-use imbl::OrdSet;
 use std::sync::Arc;
 use x811_eventlog::{AppendError, EventLog, ReadError, Record};
 use x811_protocol::event::Event;
@@ -165,24 +164,19 @@ where
         let known = self.world.head().size;
         let mut owed: Vec<Owed> = world.owed_since(known).map(owed).collect();
         owed.reverse();
-        let changed = world.watched_revision() != self.world.watched_revision();
         self.world = world;
-        if changed {
-            self.publish_watched();
-        }
+        self.publish_watched();
         self.published.send_replace(Arc::new(self.world.clone()));
         self.sign(owed);
     }
 
     fn publish_watched(&self) {
         for (network, watched) in &self.watched {
-            let hashes: OrdSet<_> = self.world.watched(network).collect();
+            let hashes = self.world.watched(network);
             watched.send_if_modified(|known| {
-                let changed = known.diff(&hashes).next().is_some();
-                if changed {
-                    *known = hashes;
-                }
-                changed
+                // Replaced even when it holds the same: what the two share is not compared.
+                let before = std::mem::replace(known, hashes);
+                !before.ptr_eq(known) && before.diff(known).next().is_some()
             });
         }
     }

@@ -198,7 +198,7 @@ where
     let mut watched = BTreeMap::new();
     let mut watched_seen = BTreeMap::new();
     for network in networks {
-        let hashes = world.watched(&network).collect();
+        let hashes = world.watched(&network);
         let (sender, receiver) = watch::channel(hashes);
         watched.insert(network.clone(), sender);
         watched_seen.insert(network, receiver);

@@ -75,7 +75,6 @@ fn single_members(expected: &Content, found: &Content) -> Vec<Difference> {
             ("identity", format!("{:?}", content.identity)),
             ("rules", format!("{:?}", content.rules)),
             ("ledger_seq", content.ledger_seq.to_string()),
-            ("watched_revision", content.watched_revision.to_string()),
         ]
     };
     for ((member, expected), (_, found)) in pairs(expected).into_iter().zip(pairs(found)) {

@@ -32,7 +32,7 @@ pub const FORMAT: u32 = 1;
 
 /// Meaning of the state in them: raised whenever the same log adds up to another state, or the
 /// state is written in another way.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 
 const MAGIC: &[u8] = b"x811 snapshot\n";
 const SIGNED_AS: &[u8] = b"x811 snapshot v1\n";
@@ -92,7 +92,6 @@ struct Rest {
     parameters: Vec<(u64, Arc<Parameters>)>,
     ledger_seq: u64,
     networks: Vec<Sighted>,
-    watched_revision: u64,
     owed: Vec<(u64, Did, OwedNotice)>,
 }
 
@@ -214,7 +213,6 @@ fn sections(content: Content) -> Result<[Vec<u8>; SECTIONS], serde_json::Error> 
         parameters: content.parameters,
         ledger_seq: content.ledger_seq,
         networks: content.networks,
-        watched_revision: content.watched_revision,
         owed: content.owed,
     })?;
     Ok([
@@ -256,7 +254,6 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
         networks: rest.networks,
         agents: agents?,
         interactions,
-        watched_revision: rest.watched_revision,
         owed: rest.owed,
         nonces: nonces?,
         envelope_ids: envelope_ids?,

@@ -29,7 +29,6 @@ pub(crate) struct Content {
     pub(crate) networks: Vec<Sighted>,
     pub(crate) agents: Vec<(Did, Arc<Agent>)>,
     pub(crate) interactions: Vec<StoredLive>,
-    pub(crate) watched_revision: u64,
     pub(crate) owed: Vec<(u64, Did, OwedNotice)>,
     /// With the numbers of their buckets of time.
     pub(crate) nonces: Vec<(Digest, FirstAnswer, u64)>,
@@ -75,14 +74,11 @@ impl World {
             interactions,
             aftermath,
             retiring: _,
-            gone: _,
-            looks: _,
             ended: _,
             open_pairs: _,
             routes: _,
             deadlines: _,
-            declared: _,
-            watched_revision,
+            watches: _,
             owed,
             nonces,
             refusals: _,
@@ -114,7 +110,6 @@ impl World {
                 .chain(aftermath)
                 .map(|(id, live)| (*id, opened_under(live), live.clone()))
                 .collect(),
-            watched_revision: *watched_revision,
             owed: owed
                 .iter()
                 .map(|((cause, to), notice)| (*cause, *to, *notice))
@@ -161,7 +156,6 @@ impl World {
         for (id, position, live) in content.interactions {
             world.put_back(id, position, live)?;
         }
-        world.watched_revision = content.watched_revision;
         Ok(world)
     }
 

@@ -1,5 +1,4 @@
-//! Live interactions and everything that is looked up by them: routes, deadlines, declared
-//! transactions, owed notices.
+//! Live interactions and what is looked up by them: routes, deadlines, owed notices.
 
 use super::apply::Applying;
 use super::{Fault, Live, OwedNotice, World};
@@ -8,9 +7,8 @@ use std::sync::Arc;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::event::Event;
-use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::{Interaction, Schedule, State, StateName};
+use x811_protocol::interaction::{Interaction, State, StateName};
 use x811_protocol::kernel::{Machine, Recorded};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::time::TimestampMs;
@@ -220,65 +218,20 @@ impl World {
         if let Some(deadline) = live.state.deadline() {
             self.deadlines.insert((deadline, id));
         }
-        if let Some(due) = look_due(&live.state) {
-            self.looks.insert((due, id));
-        }
         if let Some(until) = watched_until(&live.state) {
             self.retiring.insert((until, id));
         }
-        for key in gone(&live.state) {
-            self.gone.insert(key);
-        }
-        for (key, payment) in declared(&live.state) {
-            self.watched_revision += 1;
-            let declarers = self.declared.entry(key).or_default();
-            declarers.insert((payment, id));
-        }
+        self.watch(id, &live.state);
     }
 
     fn unindex(&mut self, id: InteractionId, live: &Live) {
         if let Some(deadline) = live.state.deadline() {
             self.deadlines.remove(&(deadline, id));
         }
-        if let Some(due) = look_due(&live.state) {
-            self.looks.remove(&(due, id));
-        }
         if let Some(until) = watched_until(&live.state) {
             self.retiring.remove(&(until, id));
         }
-        for key in gone(&live.state) {
-            self.gone.remove(&key);
-        }
-        for (key, payment) in declared(&live.state) {
-            self.watched_revision += 1;
-            if let Some(declarers) = self.declared.get_mut(&key) {
-                declarers.remove(&(payment, id));
-                if declarers.is_empty() {
-                    self.declared.remove(&key);
-                }
-            }
-        }
-    }
-}
-
-/// What is watched, each with the position of the PAYMENT that declared it.
-fn declared(state: &State) -> Vec<((String, TxHash), u64)> {
-    state
-        .watched()
-        .map_or_else(Vec::new, |(network, declared)| {
-            declared
-                .iter()
-                .map(|declared| ((network.to_owned(), declared.tx_hash), declared.payment))
-                .collect()
-        })
-}
-
-/// When the next look is due, while the settlement's clock runs.
-fn look_due(state: &State) -> Option<TimestampMs> {
-    let settlement = state.settlement().filter(|s| s.paused_since.is_none())?;
-    match settlement.schedule {
-        Schedule::Look { due, .. } => Some(due),
-        Schedule::Confirmation { .. } => None,
+        self.unwatch(id, &live.state);
     }
 }
 
@@ -286,15 +239,6 @@ fn look_due(state: &State) -> Option<TimestampMs> {
 fn watched_until(state: &State) -> Option<TimestampMs> {
     let (_, aftermath) = state.aftermath()?;
     aftermath.paused_since.is_none().then_some(aftermath.until)
-}
-
-/// Transactions that paid and are in no block.
-fn gone(state: &State) -> Vec<(String, TxHash)> {
-    state.aftermath().map_or_else(Vec::new, |(_, aftermath)| {
-        let network = &aftermath.network;
-        let gone = aftermath.gone();
-        gone.map(|tx_hash| (network.clone(), tx_hash)).collect()
-    })
 }
 
 /// What both parties are told of an event, if anything.

@@ -10,6 +10,7 @@ mod apply;
 mod content;
 mod fault;
 mod interactions;
+mod watches;
 
 pub use apply::Touched;
 pub(crate) use content::{Content, Sighted, StoredLive};
@@ -19,14 +20,13 @@ use crate::agent::Agent;
 use crate::recent::{Recent, Scattered, Tally};
 use imbl::{HashMap, OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::sync::Arc;
+use watches::Watches;
 use x811_eventlog::{Frontier, Head};
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{LedgerOpened, RulesChanged};
-use x811_protocol::evm::TxHash;
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::interaction::State;
 use x811_protocol::observation::NetworkHead;
@@ -111,19 +111,14 @@ pub struct World {
     aftermath: OrdMap<InteractionId, Arc<Live>>,
     /// When the watching ends at the latest.
     retiring: OrdSet<(TimestampMs, InteractionId)>,
-    /// Transactions that paid and are in no block.
-    gone: OrdSet<(String, TxHash)>,
-    /// When a look for a payment is due.
-    looks: OrdSet<(TimestampMs, InteractionId)>,
     /// The interaction that the last record ended, which is held no longer.
     ended: Option<(InteractionId, Arc<Live>)>,
     /// Open interactions by initiator and provider; never zero.
     open_pairs: HashMap<(Did, Did), u64>,
     routes: OrdMap<EnvelopeId, InteractionId>,
     deadlines: OrdSet<(TimestampMs, InteractionId)>,
-    /// Position of the PAYMENT that declared it, and whose.
-    declared: OrdMap<(String, TxHash), OrdSet<(u64, InteractionId)>>,
-    watched_revision: u64,
+    /// By network.
+    watches: OrdMap<String, Watches>,
     owed: OrdMap<(u64, Did), OwedNotice>,
     nonces: Recent<Digest, FirstAnswer, Scattered<Digest, FirstAnswer>>,
     refusals: Tally<Did>,
@@ -145,14 +140,11 @@ impl World {
             interactions: OrdMap::new(),
             aftermath: OrdMap::new(),
             retiring: OrdSet::new(),
-            gone: OrdSet::new(),
-            looks: OrdSet::new(),
             ended: None,
             open_pairs: HashMap::new(),
             routes: OrdMap::new(),
             deadlines: OrdSet::new(),
-            declared: OrdMap::new(),
-            watched_revision: 0,
+            watches: OrdMap::new(),
             owed: OrdMap::new(),
             nonces: Recent::new(),
             refusals: Tally::new(),
@@ -277,47 +269,6 @@ impl World {
         self.networks.entry(network).or_default().head = Some(head);
     }
 
-    /// Interactions that declared a transaction, in order of PAYMENT.
-    pub fn declarers(&self, network: &str, tx_hash: TxHash) -> Vec<InteractionId> {
-        self.declared
-            .get(&(network.to_owned(), tx_hash))
-            .map(|declarers| declarers.iter().map(|(_, id)| *id).collect())
-            .unwrap_or_default()
-    }
-
-    /// Transactions that the ledger wants to know of as of a head at `head_at`, even where nothing
-    /// changed: a look waits for them, or they paid and disappeared.
-    pub fn wanted(&self, network: &str, head_at: TimestampMs) -> BTreeSet<TxHash> {
-        let due = self.looks.iter().take_while(|(due, _)| *due <= head_at);
-        let looked_for = due
-            .filter_map(|(_, id)| self.interactions.get(id)?.state.watched())
-            .filter(|(name, _)| *name == network)
-            .flat_map(|(_, declared)| declared.iter().map(|declared| declared.tx_hash));
-        let gone = self.gone.iter().filter(|(name, _)| name == network);
-        looked_for
-            .chain(gone.map(|(_, tx_hash)| *tx_hash))
-            .collect()
-    }
-
-    /// Whether an interaction that is not over declared the transaction.
-    pub(crate) fn is_awaited(&self, network: &str, tx_hash: TxHash) -> bool {
-        let declarers = self.declared.get(&(network.to_owned(), tx_hash));
-        declarers.is_some_and(|declarers| {
-            let mut live = declarers
-                .iter()
-                .filter_map(|(_, id)| self.interactions.get(id));
-            live.any(|live| !live.state.name().is_terminal())
-        })
-    }
-
-    /// Every transaction being watched on a network.
-    pub fn watched(&self, network: &str) -> impl Iterator<Item = TxHash> {
-        self.declared
-            .keys()
-            .filter(move |(name, _)| name == network)
-            .map(|(_, tx_hash)| *tx_hash)
-    }
-
     /// Notices that parties are owed: position of the cause, to whom, what.
     pub fn owed(&self) -> impl Iterator<Item = (u64, Did, &OwedNotice)> {
         self.owed
@@ -349,11 +300,6 @@ impl World {
         self.owed.contains_key(&(cause, to))
     }
 
-    /// Changes whenever the set of watched transactions may have changed.
-    pub fn watched_revision(&self) -> u64 {
-        self.watched_revision
-    }
-
     /// Open interactions that `initiator` began with `provider`.
     pub fn open_between(&self, initiator: Did, provider: Did) -> u64 {
         let open = self.open_pairs.get(&(initiator, provider));
@@ -383,7 +329,7 @@ impl World {
             aftermath: self.aftermath.len(),
             open_pairs: self.open_pairs.len(),
             routes: self.routes.len(),
-            watched: self.declared.len(),
+            watched: self.watches.values().map(Watches::len).sum(),
             notices_owed: self.owed.len(),
             nonces: self.nonces.len(),
             envelope_ids: self.envelope_ids.len(),

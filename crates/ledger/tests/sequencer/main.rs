@@ -43,5 +43,6 @@ mod settlement;
 mod snapshots;
 mod standing;
 mod unique_keys;
+mod watch_index;
 mod watched;
 mod writers;

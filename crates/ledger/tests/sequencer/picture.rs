@@ -2,6 +2,7 @@
 //! (design.md section 8, promise 2).
 
 use crate::ledgerbox::Ledgerbox;
+use crate::watch_index::assert_watches;
 use std::collections::BTreeMap;
 use x811_eventlog::{ChainVerifier, Head, Record};
 use x811_ledger::agent::Agent;
@@ -85,6 +86,7 @@ impl Picture {
             network_seq: sight.map(|sight| sight.next_seq),
             declarers: world
                 .watched("base")
+                .into_iter()
                 .map(|tx_hash| (tx_hash, world.declarers("base", tx_hash)))
                 .collect(),
             routes,
@@ -175,6 +177,9 @@ impl Ledgerbox {
         assert_eq!(snapshot::check(&world, &snapshot), [], "a snapshot of it");
         assert_eq!(self.rows.rows(), rows, "rows are what the log adds up to");
         assert_counts(&live, &events);
+        assert_watches(&live, &events);
+        let published = self.watched();
+        assert!(published.into_iter().eq(live.watched("base")), "published");
         let frontier = self.store.frontier().await.unwrap();
         let expected = (world.head().size, world.frontier().to_bytes());
         assert_eq!(frontier, Some(expected), "the tree is as long as the log");

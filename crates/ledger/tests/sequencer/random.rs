@@ -46,6 +46,7 @@ enum Act {
     SayAtOnce(Vec<(usize, Message)>),
     Mine(u16, u64),
     Revert(u16),
+    Reorganise(u16),
     Sweep,
     LoseSight,
     Pass(u64),
@@ -69,6 +70,7 @@ impl Act {
             | Act::SayAtOnce(_)
             | Act::Mine(..)
             | Act::Revert(_)
+            | Act::Reorganise(_)
             | Act::Sweep
             | Act::LoseSight
             | Act::Pass(_)
@@ -123,6 +125,7 @@ fn act() -> impl Strategy<Value = Act> {
             Just(1),
         ]).prop_map(|(number, amount)| Act::Mine(number, amount)),
         1 => (1..4_u16).prop_map(Act::Revert),
+        1 => (1..4_u16).prop_map(Act::Reorganise),
         3 => Just(Act::Sweep),
         1 => Just(Act::LoseSight),
         3 => wait.prop_map(Act::Pass),
@@ -275,6 +278,7 @@ impl Story {
                 ledgerbox.base.mine(tx(*number), block, payer, &[*amount]);
             }
             Act::Revert(number) => ledgerbox.base.revert(tx(*number), block),
+            Act::Reorganise(number) => ledgerbox.base.reorganise_away(tx(*number)),
             Act::Sweep => ledgerbox.sweep().await,
             Act::LoseSight => {
                 let observation = Observation::Unreachable {

@@ -4,6 +4,7 @@ use crate::deal::Deal;
 use crate::ledgerbox::Ledgerbox;
 use crate::party::{Party, SeededEntropy};
 use crate::picture::{Picture, replay};
+use crate::watch_index::assert_watches;
 use std::sync::Arc;
 use x811_ledger::memory::MemoryReadModel;
 use x811_ledger::port::LedgerStore;
@@ -27,6 +28,7 @@ pub(crate) async fn assert_every_cut_holds(ledgerbox: &Ledgerbox) {
         let read = snapshot::decode(&bytes, &opened).unwrap();
         assert_eq!(snapshot::check(&straight, &read), []);
         assert_shared_parameters(&read.world);
+        assert_watches(&read.world, &events);
         hopping = read.world;
         if record.position() % 11 == 0 {
             starts.push(hopping.clone());

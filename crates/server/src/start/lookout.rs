@@ -10,7 +10,6 @@ use tokio::task::JoinHandle;
 use x811_ledger::clock::Clock;
 use x811_ledger::entropy::Entropy;
 use x811_ledger::world::World;
-use x811_protocol::interaction::{Schedule, Standing};
 use x811_protocol::observation::Block;
 use x811_protocol::time::TimestampMs;
 use x811_watcher::rpc::{EndpointError, RpcSource};
@@ -119,23 +118,11 @@ fn from_state<C: Clock>(ledger: RunningLedger<C>, network: String) -> Expecting 
 }
 
 /// What a look of the ledger's may be answered with at `head`, and what paid and disappeared
-/// (ledger-contract.md section 5). And what else was declared that may confirm at any block: while
-/// no look has come, or once anything of it was seen.
+/// (ledger-contract.md section 5). And what else was declared that may confirm at any block.
 fn expected(world: &World, network: &str, head: &Block) -> Expected {
     let head_at = TimestampMs::new(head.timestamp_s.saturating_mul(1_000));
-    let settlements = world
-        .interactions()
-        .filter_map(|(_, live)| live.state.settlement())
-        .filter(|settlement| settlement.network == network);
-    let undecided = settlements.flat_map(|settlement| {
-        let is_recent = matches!(settlement.schedule, Schedule::Confirmation { .. });
-        let declared = settlement.declared.iter();
-        declared
-            .filter(move |declared| is_recent || declared.standing != Standing::Unseen)
-            .map(|declared| declared.tx_hash)
-    });
     Expected {
-        undecided: undecided.collect(),
+        undecided: world.undecided(network),
         looked_for: world.wanted(network, head_at),
     }
 }
