@@ -271,8 +271,9 @@ impl Measured {
             return "bound: unknown, CPU time cannot be read here".to_owned();
         };
         let busy = cpu_us * self.tail.per_second / 1e6;
-        let what = match busy > 0.85 {
-            true => "this process",
+        // It either waits or computes.
+        let what = match busy > 0.5 {
+            true => "this process, more than by Anvil",
             false => "Anvil, which answers for the logs",
         };
         format!(
