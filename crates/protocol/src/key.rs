@@ -102,15 +102,20 @@ impl Hash for PublicKey {
 
 impl fmt::Display for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut bytes = [0; 34];
-        bytes[..2].copy_from_slice(&MULTICODEC_ED25519);
-        bytes[2..].copy_from_slice(self.as_bytes());
-        let mut text = [0; MULTIBASE_LEN];
-        let digits = bs58::encode(bytes)
-            .onto(&mut text[..])
-            .map_err(|_| fmt::Error)?;
-        f.write_str("z")?;
-        f.write_str(str::from_utf8(&text[..digits]).map_err(|_| fmt::Error)?)
+        let text = known::text(self.as_bytes(), || multibase(self.as_bytes()))?;
+        f.write_str(str::from_utf8(&text).map_err(|_| fmt::Error)?)
+    }
+}
+
+fn multibase(key: &[u8; 32]) -> Result<known::Text, fmt::Error> {
+    let mut bytes = [0; 34];
+    bytes[..2].copy_from_slice(&MULTICODEC_ED25519);
+    bytes[2..].copy_from_slice(key);
+    let mut text = [b'z'; MULTIBASE_LEN];
+    let digits = bs58::encode(bytes).onto(&mut text[1..]);
+    match digits {
+        Ok(digits) if digits == MULTIBASE_LEN - 1 => Ok(text),
+        Ok(_) | Err(_) => Err(fmt::Error),
     }
 }
 
@@ -418,6 +423,7 @@ mod tests {
         for key in keys {
             for _ in 0..2 {
                 assert_eq!(PublicKey::from_bytes(key.as_bytes()), Ok(key));
+                assert_eq!(key.to_string().parse(), Ok(key));
             }
             let mut off_by_one = *key.as_bytes();
             off_by_one[31] ^= 0x80;
