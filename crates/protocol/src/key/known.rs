@@ -13,9 +13,12 @@ const PLACES: usize = 1_024;
 /// A key's multibase form, in ASCII.
 pub(super) type Text = [u8; MULTIBASE_LEN];
 
+/// A key's bytes and their text.
+type Written = ([u8; 32], Text);
+
 thread_local! {
     static KNOWN: RefCell<Vec<Option<VerifyingKey>>> = const { RefCell::new(Vec::new()) };
-    static WRITTEN: RefCell<Vec<Option<([u8; 32], Text)>>> = const { RefCell::new(Vec::new()) };
+    static WRITTEN: RefCell<Vec<Option<Written>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The key of these bytes, if it was read lately.
