@@ -6,8 +6,8 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const CONTRACTS = ["TestUsdc"];
-const SOURCES = ["TestUsdc.sol", "Eip3009.sol", "SignatureChecker.sol"];
+const CONTRACTS = ["TestUsdc", "TestWallet"];
+const SOURCES = ["TestUsdc.sol", "TestWallet.sol", "Eip3009.sol", "SignatureChecker.sol"];
 
 const here = dirname(fileURLToPath(import.meta.url));
 const artifactsDir = join(here, "artifacts");
