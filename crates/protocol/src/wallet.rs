@@ -64,6 +64,12 @@ impl Wallet {
     }
 }
 
+/// What a contract wallet is asked about: the EIP-191 hash of [`binding_message`], the same that an
+/// account with a key signs.
+pub fn binding_hash(agent: Did, ledger: Did, address: EvmAddress) -> [u8; 32] {
+    eip_191_hash(&binding_message(agent, ledger, address))
+}
+
 /// The text a wallet signs to be bound to `agent` on `ledger`: four lines joined by LF, without a
 /// final one; the address in EIP-55 form (ledger-contract.md section 4).
 pub fn binding_message(agent: Did, ledger: Did, address: EvmAddress) -> String {
@@ -255,6 +261,20 @@ mod tests {
             ..wallet(address, proof)
         };
         assert_eq!(verify(&contract), Err(WalletError::NotEoa));
+    }
+
+    #[test]
+    fn rule_18_a_contract_is_asked_about_the_hash_that_a_key_signs() {
+        let [(address, proof), _] = SIGNED;
+        let bound = wallet(address, proof);
+        let hash = binding_hash(
+            AGENT.parse().unwrap(),
+            LEDGER.parse().unwrap(),
+            bound.address,
+        );
+        let (signature, recovery_id) = parse_proof(proof).unwrap();
+        let key = VerifyingKey::recover_from_prehash(&hash, &signature, recovery_id).unwrap();
+        assert_eq!(address_of(&key), bound.address);
     }
 
     #[test]

@@ -18,6 +18,7 @@
 //! | [`rpc`] | that trait over JSON-RPC |
 //! | [`checks`] | whether an endpoint serves the configured chain and token |
 //! | [`new_heads`] | announcements of heads, which only wake |
+//! | [`contract_wallet`] | whether a contract takes a signature for its own (ERC-1271) |
 //! | [`endpoint`] | one endpoint: its checks, its retries, how it behaves |
 //! | [`window`] | headers held by hash, reorgs, gaps |
 //! | `index` | what moved in the blocks of the last 75 minutes |
@@ -29,6 +30,7 @@
 mod backoff;
 pub mod block_store;
 pub mod checks;
+pub mod contract_wallet;
 pub mod endpoint;
 pub mod health;
 mod index;
@@ -49,7 +51,7 @@ pub use health::{EndpointHealth, EndpointState, NetworkHealth};
 pub use new_heads::{AnnouncementLimits, NewHeads};
 pub use rpc::{EndpointError, RpcLimits, RpcSource};
 pub use source::{
-    ChainSource, HeadTag, Header, Receipt, ReceiptAnswer, SourceError, TokenTransaction,
+    CallAnswer, ChainSource, HeadTag, Header, Receipt, ReceiptAnswer, SourceError, TokenTransaction,
 };
 pub use watcher::{Channels, Expected, Expecting, WatchedNetwork, WatchedSet, Watcher};
 pub use window::Window;

@@ -21,13 +21,27 @@ use reqwest::Url;
 use serde_json::json;
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 
-use crate::source::{ChainSource, HeadTag, Header, ReceiptAnswer, SourceError, TokenTransaction};
+use crate::source::{
+    CallAnswer, ChainSource, HeadTag, Header, ReceiptAnswer, SourceError, TokenTransaction,
+};
 pub(crate) use answers::RpcHeader;
 use answers::{RpcLog, TOPICS, by_transaction};
 use transport::{BoundedHttp, HttpFailure};
 
 /// `eth_call` of a contract that reverts (EIP-1474's extension, used by every common node).
 const EXECUTION_REVERTED: i64 = 3;
+/// How nodes name what a contract can fail of, in small letters without spaces.
+const CONTRACT_FAILURES: [&str; 6] = [
+    "revert",
+    "outofgas",
+    "opcode",
+    "invalidjump",
+    "stackunderflow",
+    "stackoverflow",
+];
+/// Gas of one `eth_call`: enough to check a signature of any common kind, and a bound on what a
+/// contract can make a node do and answer.
+const CALL_GAS: u64 = 3_000_000;
 /// The selector of `decimals()`.
 const DECIMALS_CALL: &str = "0x313ce567";
 /// Receipts in one request: with the block they are as of 50 calls, the most that providers advise.
@@ -211,6 +225,24 @@ impl ChainSource for RpcSource {
         Ok(count.and_then(|count| count.try_into().ok()))
     }
 
+    async fn call(
+        &self,
+        to: EvmAddress,
+        input: &[u8],
+        as_of: BlockHash,
+    ) -> Result<CallAnswer, SourceError> {
+        let call = json!({ "to": to, "input": hex_data(input), "gas": U64::from(CALL_GAS) });
+        let block = json!({ "blockHash": as_of });
+        match self.ask::<_, Bytes>("eth_call", (call, block)).await {
+            Ok(answer) => Ok(CallAnswer::Returned(answer.into())),
+            Err(SourceError::TooLarge { .. }) => Ok(CallAnswer::Failed),
+            Err(SourceError::Refused { code, message, .. }) if has_failed(code, &message) => {
+                Ok(CallAnswer::Failed)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     async fn head(&self, tag: HeadTag) -> Result<Option<Header>, SourceError> {
         let tag = match tag {
             HeadTag::Latest => "latest",
@@ -268,6 +300,20 @@ impl ChainSource for RpcSource {
         answers.resize(transactions.len(), ReceiptAnswer::Unanswered);
         Ok(answers)
     }
+}
+
+fn hex_data(bytes: &[u8]) -> String {
+    Bytes::copy_from_slice(bytes).to_string()
+}
+
+/// Whether an error of `eth_call` is the contract's own. Nodes agree on the code for a revert with
+/// data at most, so that their words decide about the rest.
+fn has_failed(code: i64, message: &str) -> bool {
+    let message = message.to_ascii_lowercase().replace(' ', "");
+    code == EXECUTION_REVERTED
+        || CONTRACT_FAILURES
+            .iter()
+            .any(|words| message.contains(words))
 }
 
 /// Shows nothing of the URL, which may hold an API key.

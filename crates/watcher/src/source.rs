@@ -29,6 +29,15 @@ pub trait ChainSource: Send + Sync + 'static {
         token: EvmAddress,
     ) -> impl Future<Output = Result<Option<u8>, SourceError>> + Send;
 
+    /// What the contract at `to` answers to `input`, as of the block with this hash. A contract that
+    /// reverts, spends all gas or answers too much has answered.
+    fn call(
+        &self,
+        to: EvmAddress,
+        input: &[u8],
+        as_of: BlockHash,
+    ) -> impl Future<Output = Result<CallAnswer, SourceError>> + Send;
+
     /// The header that `tag` stands for now.
     fn head(
         &self,
@@ -66,6 +75,15 @@ pub trait ChainSource: Send + Sync + 'static {
         token: EvmAddress,
         as_of: BlockHash,
     ) -> impl Future<Output = Result<Vec<ReceiptAnswer>, SourceError>> + Send;
+}
+
+/// What a contract answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallAnswer {
+    /// It returned; nothing where there is no contract.
+    Returned(Vec<u8>),
+    /// It failed, or returned more than is read.
+    Failed,
 }
 
 /// Which head is meant. On Base they trail each other by about 2 minutes and 20 minutes.

@@ -15,18 +15,23 @@ use std::time::Duration;
 use imbl::OrdSet;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
-use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
+use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 use x811_protocol::observation::{
     BlindCause, MinedTransaction, Observation, Sweep, TransactionStatus,
 };
+use x811_protocol::wallet::{binding_hash, binding_message};
+use x811_watcher::contract_wallet::{Undecided, is_valid_signature};
 use x811_watcher::{
-    Channels, CheckFailure, Endpoint, Expected, MemoryBlockStore, Misfit, RpcLimits, RpcSource,
-    WatchedNetwork, Watcher, verify_endpoint,
+    ChainSource as _, Channels, CheckFailure, Endpoint, Expected, MemoryBlockStore, Misfit,
+    RpcLimits, RpcSource, WatchedNetwork, Watcher, verify_endpoint,
 };
 
 const BASE: ChainId = ChainId::new(8453);
 const BASE_USDC: &str = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913";
 const RUNTIME_CODE: &str = include_str!("../../../contracts/artifacts/TestUsdc.runtime.bin");
+const AGENT: &str = "did:x811:019c8c61-8129-7511-9f31-aa5142e65448";
+const LEDGER: &str = "did:x811:019c8c61-8129-7511-9f31-aa5142e65449";
+const WALLET_CODE: &str = include_str!("../../../contracts/artifacts/TestWallet.runtime.bin");
 const CONFIRMED_DEPTH: u64 = 12;
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -87,11 +92,35 @@ impl Anvil {
     }
 
     async fn deploy_token(&self) {
-        self.rpc(
-            "anvil_setCode",
-            json!([BASE_USDC, format!("0x{}", RUNTIME_CODE.trim())]),
-        )
-        .await;
+        self.place(usdc(), RUNTIME_CODE).await;
+    }
+
+    /// Puts `code` at `address`.
+    async fn place(&self, address: EvmAddress, code: &str) {
+        let code = format!("0x{}", code.trim());
+        self.rpc("anvil_setCode", json!([address, code])).await;
+    }
+
+    /// The contract wallet of `owner` at `address`.
+    async fn place_wallet(&self, address: EvmAddress, owner: EvmAddress) {
+        self.place(address, WALLET_CODE).await;
+        let owner = format!("0x{:0>64}", hex_digits(owner));
+        let first_slot = format!("0x{}", "0".repeat(64));
+        let written = json!([address, first_slot, owner]);
+        self.rpc("anvil_setStorageAt", written).await;
+    }
+
+    /// The signature of an account that Anvil signs for, per EIP-191.
+    async fn sign(&self, signer: EvmAddress, text: &str) -> Vec<u8> {
+        let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let data = json!([signer, format!("0x{digits}")]);
+        let signature = self.rpc("eth_sign", data).await;
+        let digits = &signature.as_str().expect("a signature").as_bytes()[2..];
+        let byte = |pair: &[u8]| {
+            let pair = str::from_utf8(pair).expect("digits");
+            u8::from_str_radix(pair, 16).expect("digits")
+        };
+        digits.chunks(2).map(byte).collect()
     }
 
     /// Calls `function(address, uint256)` of the token from an account that Anvil signs for.
@@ -439,4 +468,88 @@ async fn rule_25_a_dead_endpoint_is_unreachable() {
         Observation::Sweep(_) => None,
     });
     assert_eq!(cause.await, BlindCause::Unreachable);
+}
+
+#[tokio::test]
+async fn rule_18_a_contract_wallet_takes_its_owners_signature_over_the_binding_alone() {
+    let anvil = Anvil::start();
+    let [owner, other] = anvil.accounts().await;
+    let wallet = EvmAddress::from_bytes([0x5a; 20]);
+    anvil.place_wallet(wallet, owner).await;
+    let (agent, ledger) = (
+        AGENT.parse().expect("a DID"),
+        LEDGER.parse().expect("a DID"),
+    );
+    let text = binding_message(agent, ledger, wallet);
+    let hash = binding_hash(agent, ledger, wallet);
+    let sources = [anvil.source(), anvil.source()];
+    let judge = async |wallet: EvmAddress, hash: [u8; 32], signature: &[u8]| {
+        is_valid_signature(&sources, BASE, wallet, hash, signature).await
+    };
+    let owners = anvil.sign(owner, &text).await;
+    assert_eq!(judge(wallet, hash, &owners).await, Ok(true));
+    let others = anvil.sign(other, &text).await;
+    assert_eq!(
+        judge(wallet, hash, &others).await,
+        Ok(false),
+        "not the owner"
+    );
+    let elsewhere = binding_hash(ledger, ledger, wallet);
+    assert_eq!(
+        judge(wallet, elsewhere, &owners).await,
+        Ok(false),
+        "another agent"
+    );
+    assert_eq!(
+        judge(wallet, hash, &owners[..64]).await,
+        Ok(false),
+        "it reverts"
+    );
+    assert_eq!(judge(owner, hash, &owners).await, Ok(false), "no contract");
+    anvil.place_wallet(wallet, other).await;
+    assert_eq!(judge(wallet, hash, &owners).await, Ok(false), "sold");
+    let other_chain = is_valid_signature(&sources, ChainId::new(1), wallet, hash, &others).await;
+    assert!(matches!(other_chain, Err(Undecided::OtherChain { .. })));
+}
+
+#[tokio::test]
+async fn rule_18_a_contract_that_fails_says_no_and_a_node_that_fails_says_nothing() {
+    let anvil = Anvil::start();
+    let sources = [anvil.source()];
+    let table = [
+        ("it reverts", "60006000fd"),
+        ("it reverts with words", "6308c379a05f526004601cfd"),
+        ("it never ends", "5b600056"),
+        ("no instruction", "fe"),
+        ("nothing on the stack", "01"),
+        ("it jumps nowhere", "60ff56"),
+        ("it answers a megabyte", "620f4240 6000f3"),
+        ("the value on the wrong side", "631626ba7e60005260206000f3"),
+        (
+            "a word too many",
+            "7f1626ba7e000000000000000000000000000000000000000000000000000000005f5260405ff3",
+        ),
+    ];
+    for (index, (name, code)) in (1..).zip(table) {
+        let wallet = EvmAddress::from_bytes([index; 20]);
+        anvil.place(wallet, &code.replace(' ', "")).await;
+        let verdict = is_valid_signature(&sources, BASE, wallet, [1; 32], &[2; 65]).await;
+        assert_eq!(verdict, Ok(false), "{name}");
+    }
+    let yes = EvmAddress::from_bytes([0x77; 20]);
+    anvil
+        .place(
+            yes,
+            "7f1626ba7e000000000000000000000000000000000000000000000000000000005f5260205ff3",
+        )
+        .await;
+    let verdict = is_valid_signature(&sources, BASE, yes, [1; 32], &[2; 65]).await;
+    assert_eq!(verdict, Ok(true));
+    let unknown = sources[0]
+        .call(yes, &[], BlockHash::from_bytes([9; 32]))
+        .await;
+    assert!(unknown.is_err(), "a block it does not have: {unknown:?}");
+    drop(anvil);
+    let verdict = is_valid_signature(&sources, BASE, yes, [1; 32], &[2; 65]).await;
+    assert!(matches!(verdict, Err(Undecided::Silent(_))), "{verdict:?}");
 }

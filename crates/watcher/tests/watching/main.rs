@@ -1,5 +1,6 @@
 //! The watcher on scripted endpoints: what settlement-watcher.md demands of it, rule by rule.
 
+mod contract_wallets;
 mod endpoints;
 mod random;
 mod reports;

@@ -19,9 +19,9 @@ use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::{Observation, Sweep, TransactionStatus, Transfer};
 use x811_watcher::{
-    BlockStore, BlockStoreError, ChainSource, Channels, Endpoint, Expected, Expecting, HeadTag,
-    Header, MemoryBlockStore, NetworkHealth, Receipt, ReceiptAnswer, SourceError, TailBlock,
-    TailChange, TokenTransaction, WatchedNetwork, Watcher,
+    BlockStore, BlockStoreError, CallAnswer, ChainSource, Channels, Endpoint, Expected, Expecting,
+    HeadTag, Header, MemoryBlockStore, NetworkHealth, Receipt, ReceiptAnswer, SourceError,
+    TailBlock, TailChange, TokenTransaction, WatchedNetwork, Watcher,
 };
 
 pub(crate) const CHAIN_ID: ChainId = ChainId::new(8453);
@@ -35,6 +35,8 @@ pub(crate) struct World {
     pub(crate) chain_id: ChainId,
     pub(crate) has_code: bool,
     pub(crate) decimals: Option<u8>,
+    /// What every contract answers to every call.
+    pub(crate) call: CallAnswer,
     /// The endpoint's branch, by height.
     pub(crate) canonical: Vec<Header>,
     pub(crate) receipts: BTreeMap<TxHash, Receipt>,
@@ -200,6 +202,7 @@ impl ScriptedChain {
             chain_id: CHAIN_ID,
             has_code: true,
             decimals: Some(6),
+            call: CallAnswer::Failed,
             canonical: Vec::new(),
             receipts: BTreeMap::new(),
             too_large: BTreeSet::new(),
@@ -246,6 +249,19 @@ impl ChainSource for ScriptedChain {
     async fn token_decimals(&self, token: EvmAddress) -> Result<Option<u8>, SourceError> {
         assert_eq!(token, TOKEN);
         Ok(self.asked()?.decimals)
+    }
+
+    async fn call(
+        &self,
+        _to: EvmAddress,
+        _input: &[u8],
+        as_of: BlockHash,
+    ) -> Result<CallAnswer, SourceError> {
+        let world = self.asked()?;
+        if world.canonical.iter().all(|header| header.hash != as_of) {
+            return Err(refused());
+        }
+        Ok(world.call.clone())
     }
 
     async fn head(&self, tag: HeadTag) -> Result<Option<Header>, SourceError> {

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Serialize;
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 use x811_watcher::{
-    ChainSource, HeadTag, Header, ReceiptAnswer, RpcSource, SourceError, TokenTransaction,
+    CallAnswer, ChainSource, HeadTag, Header, ReceiptAnswer, RpcSource, SourceError,
+    TokenTransaction,
 };
 
 /// What has been asked so far.
@@ -122,6 +123,15 @@ impl ChainSource for Metered {
 
     async fn token_decimals(&self, token: EvmAddress) -> Result<Option<u8>, SourceError> {
         self.source.token_decimals(token).await
+    }
+
+    async fn call(
+        &self,
+        to: EvmAddress,
+        input: &[u8],
+        as_of: BlockHash,
+    ) -> Result<CallAnswer, SourceError> {
+        self.source.call(to, input, as_of).await
     }
 
     async fn head(&self, tag: HeadTag) -> Result<Option<Header>, SourceError> {
