@@ -139,6 +139,14 @@ impl Audited {
                 facts.proven, facts.asserted, facts.broken
             ),
         ));
+        let wallets = &report.wallets;
+        figures.push((
+            "wallets",
+            format!(
+                "{} proven by their key, {} asserted (contracts, asked when bound), {} broken",
+                wallets.proven, wallets.asserted, wallets.broken
+            ),
+        ));
         figures.push(("interactions", self.interactions()));
         for (network, paid) in &report.paid {
             let (total, fee) = (usdc(paid.total_micro_usdc), usdc(paid.fee_micro_usdc));

@@ -7,6 +7,7 @@
 //! | room | what is in it |
 //! |---|---|
 //! | [`submission`] | the half of a message's way that needs no order: parse, verify, read |
+//! | `contract_wallets` | what only a node of the chain can say of a registration |
 //! | `turn`, `watch` | the half that does: messages, observations, time, on a draft |
 //! | `registry`, [`agent`] | who may ask what of the registry, and what a DID's records add up to |
 //! | [`world`], `draft` | what the log adds up to, and what a batch would make of it |
@@ -25,6 +26,7 @@ pub mod answer;
 pub mod audit;
 pub mod checkpoint;
 pub mod clock;
+mod contract_wallets;
 pub mod doctor;
 mod draft;
 pub mod entropy;

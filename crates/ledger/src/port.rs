@@ -13,7 +13,7 @@ use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Claim;
-use x811_protocol::evm::{ChainId, TxHash};
+use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::time::TimestampMs;
 
@@ -83,6 +83,76 @@ pub struct IndexCounts {
     pub idempotency: u64,
     /// Claimed transfers.
     pub claims: u64,
+}
+
+/// What a contract wallet is asked (ERC-1271).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContractProof {
+    /// The wallet's address.
+    pub wallet: EvmAddress,
+    /// What was signed, as [`x811_protocol::wallet::binding_hash`] makes it.
+    pub hash: [u8; 32],
+    /// What the contract is to take for its signature: 1 to 1,024 bytes.
+    pub signature: Vec<u8>,
+}
+
+/// What the contracts at one address say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ContractVerdict {
+    /// Yes on every network that payments may come on.
+    Accepted,
+    /// No on this network, or there is no contract.
+    Rejected {
+        /// The network's name.
+        network: String,
+    },
+}
+
+/// Why contracts were not asked, or not answered for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ContractsNotAsked {
+    /// There is nobody to ask.
+    #[error(
+        "this ledger asks no node, so it takes no contract wallets: bind an account with a key"
+    )]
+    NotConfigured,
+    /// Too many are being asked.
+    #[error("too many contract wallets are being checked")]
+    Busy,
+    /// No answer that counts.
+    #[error(
+        "the wallet's contract could not be asked on the network {network} ({detail}): try again; \
+         if it stays so, tell the operator of this ledger"
+    )]
+    Silent {
+        /// The network's name.
+        network: String,
+        /// What happened; never an endpoint's URL.
+        detail: String,
+    },
+}
+
+/// Asks contract wallets whether a signature is theirs. Any stranger can cause that, so it takes a
+/// bounded time, and not many are asked at the same time.
+pub trait ContractWallets: Send + Sync {
+    /// The verdicts on `proofs`, in the same order.
+    fn judge(
+        &self,
+        proofs: &[ContractProof],
+    ) -> impl Future<Output = Result<Vec<ContractVerdict>, ContractsNotAsked>> + Send;
+}
+
+/// Asks nobody.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoContracts;
+
+impl ContractWallets for NoContracts {
+    async fn judge(
+        &self,
+        _proofs: &[ContractProof],
+    ) -> Result<Vec<ContractVerdict>, ContractsNotAsked> {
+        Err(ContractsNotAsked::NotConfigured)
+    }
 }
 
 /// Log, bodies, nonce journal and decision indexes of one ledger.

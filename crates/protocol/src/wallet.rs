@@ -2,7 +2,10 @@
 //!
 //! A PAYMENT's payer must be an account bound to the initiator. The binding is a signature by the
 //! account over a text that names the agent, the ledger and the account, so that it can be replayed
-//! neither for another agent nor on another ledger. It is public and proves itself for ever.
+//! neither for another agent nor on another ledger. It is public, and that of an account with a key
+//! proves itself for ever. What a contract takes for its signature (ERC-1271) is the contract's to
+//! say: it was asked on every configured network when it was bound, because a payment may come on
+//! any of them, and is the ledger's word from then on.
 
 use k256::ecdsa::{RecoveryId, Signature, VerifyingKey};
 use serde::{Deserialize, Serialize};
@@ -17,6 +20,10 @@ const BINDING_TITLE: &str = "x811 wallet binding v1";
 /// Bytes of a proof: r, s and v.
 const PROOF_BYTES: usize = 65;
 
+/// The longest proof of a contract wallet, in bytes: with eight of them a registration stays within
+/// a leaf (record.md section 1).
+const MAX_CONTRACT_PROOF_BYTES: usize = 1_024;
+
 /// An account bound to an agent, with the proof.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,7 +33,8 @@ pub struct Wallet {
     /// Who can sign for it.
     pub kind: WalletKind,
     /// For [`WalletKind::Eoa`]: the EIP-191 signature over [`binding_message`], `0x` and 130
-    /// lower-case hex digits (r, s, v).
+    /// lower-case hex digits (r, s, v). For [`WalletKind::Erc1271`]: whatever the contract takes
+    /// for the signature of [`binding_hash`], `0x` and 1 to 1,024 bytes in lower-case hex.
     pub proof: String,
 }
 
@@ -62,6 +70,35 @@ impl Wallet {
         }
         Ok(())
     }
+
+    /// The bytes that a contract wallet is to take for its signature.
+    ///
+    /// # Errors
+    /// [`WalletError::ContractForm`]; [`WalletError::NotContract`] for an account with a key.
+    pub fn contract_proof(&self) -> Result<Vec<u8>, WalletError> {
+        if self.kind != WalletKind::Erc1271 {
+            return Err(WalletError::NotContract);
+        }
+        let digits = self
+            .proof
+            .strip_prefix("0x")
+            .filter(|digits| (2..=2 * MAX_CONTRACT_PROOF_BYTES).contains(&digits.len()))
+            .filter(|digits| !digits.bytes().any(|byte| byte.is_ascii_uppercase()))
+            .ok_or(WalletError::ContractForm)?;
+        hex::decode(digits).map_err(|_| WalletError::ContractForm)
+    }
+
+    /// Everything about the proof that can be known without asking a chain: all of it for an account
+    /// with a key, its form for a contract.
+    ///
+    /// # Errors
+    /// Those of [`Wallet::verify_eoa`] and [`Wallet::contract_proof`].
+    pub fn verify_offline(&self, agent: Did, ledger: Did) -> Result<(), WalletError> {
+        match self.kind {
+            WalletKind::Eoa => self.verify_eoa(agent, ledger),
+            WalletKind::Erc1271 => self.contract_proof().map(|_| ()),
+        }
+    }
 }
 
 /// What a contract wallet is asked about: the EIP-191 hash of [`binding_message`], the same that an
@@ -83,8 +120,17 @@ pub fn binding_message(agent: Did, ledger: Did, address: EvmAddress) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WalletError {
     /// A contract wallet, which cannot be checked without the chain.
-    #[error("only wallets of kind eoa can be bound yet; bind an account with its own key")]
+    #[error("a wallet of kind erc1271 has no key to check; ask its contract")]
     NotEoa,
+    /// An account with a key, which needs no chain.
+    #[error("a wallet of kind eoa is no contract; check the signature of its key")]
+    NotContract,
+    /// Not 1 to 1,024 bytes of lower-case hex.
+    #[error(
+        "the proof is not 0x and 1 to 1,024 bytes in lower-case hex; give the signature as the \
+         contract takes it"
+    )]
+    ContractForm,
     /// Not 65 bytes of lower-case hex.
     #[error("the proof is not 0x and 130 lower-case hex digits; give r, s and v of the signature")]
     Form,
@@ -261,6 +307,43 @@ mod tests {
             ..wallet(address, proof)
         };
         assert_eq!(verify(&contract), Err(WalletError::NotEoa));
+        assert_eq!(
+            wallet(address, proof).contract_proof(),
+            Err(WalletError::NotContract)
+        );
+    }
+
+    #[test]
+    fn rule_18_the_form_of_a_contract_wallets_proof() {
+        let [(address, _), _] = SIGNED;
+        let of = |proof: &str| {
+            let contract = Wallet {
+                kind: WalletKind::Erc1271,
+                ..wallet(address, proof)
+            };
+            let checked = contract.verify_offline(AGENT.parse().unwrap(), LEDGER.parse().unwrap());
+            assert_eq!(checked.is_ok(), contract.contract_proof().is_ok());
+            contract.contract_proof()
+        };
+        let bytes = |count: usize| format!("0x{}", "0a".repeat(count));
+        assert_eq!(of("0x00"), Ok(vec![0]));
+        assert_eq!(of(&bytes(1_024)), Ok(vec![0x0a; 1_024]));
+        for bad in [
+            "",
+            "0x",
+            "00",
+            "0x0",
+            "0x0g",
+            "0x000",
+            "0x0A",
+            "0X0a",
+            " 0x0a",
+            "0x0a ",
+            "0x+1",
+            &bytes(1_025),
+        ] {
+            assert_eq!(of(bad), Err(WalletError::ContractForm), "{bad}");
+        }
     }
 
     #[test]

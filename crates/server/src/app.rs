@@ -1,5 +1,6 @@
 //! What every handler holds.
 
+use crate::contract_wallets::AskedContracts;
 use crate::error::ApiError;
 use crate::limits::Limiter;
 use crate::metrics::HttpFigures;
@@ -39,6 +40,8 @@ pub(crate) struct App<C> {
     /// How long a request's body may take to arrive.
     pub(crate) body_read_ms: u64,
     pub(crate) limiter: Limiter,
+    /// Asked whether contract wallets take their proofs.
+    pub(crate) contracts: AskedContracts,
     pub(crate) signed_reads: SignedReads,
     /// The last checkpoint that this process has stored.
     pub(crate) signed: watch::Receiver<Option<Signed>>,

@@ -20,6 +20,7 @@ mod app;
 mod body;
 pub mod config;
 mod connections;
+mod contract_wallets;
 mod disk;
 pub mod entropy;
 mod error;

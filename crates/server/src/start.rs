@@ -13,6 +13,7 @@ mod stop;
 use crate::app::App;
 use crate::config::{ConfigError, ConnectionLimits, NetworkConfig, ServerConfig};
 use crate::connections::serve;
+use crate::contract_wallets::AskedContracts;
 use crate::entropy::{NoEntropy, SystemEntropy};
 use crate::keys::{Identity, KeyError};
 use crate::limits::Limiter;
@@ -101,7 +102,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
 ) -> Result<Running, StartError> {
     config.validate()?;
     advice::give(&config);
-    let sources = sources(&config.network)?;
+    let (sources, contracts) = sources(&config.network)?;
     let new_heads = lookout::new_heads(&config.network, &*entropy)?;
     let store = Arc::new(SqliteStore::open(&config.data_dir).await?);
     let stored = Stored::load(&config).await?;
@@ -120,14 +121,9 @@ pub async fn start_with<C: Clock, E: Entropy>(
         snapshots: Some(snapshots(&config)),
         checkpoint: stored.checked(&signer, store.log().head().await?.size)?,
     };
-    let (sequencer, ledger) = sequencer::open(
-        store.clone(),
-        read_model.clone(),
-        clock.clone(),
-        entropy,
-        opening,
-    )
-    .await?;
+    let (log, rows) = (store.clone(), read_model.clone());
+    let opened = sequencer::open(log, rows, clock.clone(), entropy, opening);
+    let (sequencer, ledger) = opened.await?;
     let (checkpoints, worlds) = (stored.follow(clock.clone(), signer), ledger.follow());
     let signed = checkpoints.signed();
     let (stop, stopping) = watch::channel(false);
@@ -150,6 +146,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         blindness,
         body_read_ms: config.connections.body_read_ms,
         limiter: Limiter::new(config.rate_limits),
+        contracts,
         signed_reads,
         signed,
         watching,
@@ -208,11 +205,13 @@ async fn identity<C: Clock, E: Entropy>(
     Ok(Identity::create(&config.data_dir, clock.wall(), entropy)?)
 }
 
-fn sources(network: &NetworkConfig) -> Result<Vec<RpcSource>, EndpointError> {
+/// What is asked through the endpoints: of the chain, and of contract wallets.
+fn sources(network: &NetworkConfig) -> Result<(Vec<RpcSource>, AskedContracts), EndpointError> {
     let configured = network.endpoints.iter();
-    configured
+    let sources = configured
         .map(|endpoint| RpcSource::new(endpoint.rpc_url.reveal(), RpcLimits::default()))
-        .collect()
+        .collect::<Result<_, _>>()?;
+    Ok((sources, AskedContracts::new(&[network])?))
 }
 
 /// Stops the start when an endpoint is *proven* not to fit; silence of all only makes it start

@@ -42,6 +42,7 @@ pub struct Auditor {
     envelopes: u64,
     signatures_valid: u64,
     facts: FactCounts,
+    wallets: FactCounts,
     not_re_decided: u64,
     paid: BTreeMap<String, Paid>,
     /// Streams of interactions seen, and whether each could be replayed.
@@ -74,6 +75,7 @@ impl Auditor {
             envelopes: 0,
             signatures_valid: 0,
             facts: FactCounts::default(),
+            wallets: FactCounts::default(),
             not_re_decided: 0,
             paid: BTreeMap::new(),
             unknown: BTreeSet::new(),
@@ -271,7 +273,7 @@ impl Auditor {
         let applied = self.replay.apply(whole.stream.as_ref(), record, event);
         let (replay, findings) = (&self.replay, &mut self.findings);
         signature::key_is_the_senders(spot, registered, ledger, replay, event, findings);
-        body::proofs(spot, event, ledger, findings);
+        body::proofs(spot, event, ledger, &mut self.wallets, findings);
         match applied {
             Ok(touched) => {
                 match again {
@@ -390,6 +392,7 @@ impl Auditor {
             envelopes: self.envelopes,
             signatures_valid: self.signatures_valid,
             facts: self.facts,
+            wallets: self.wallets,
             not_replayed: self.replay.not_replayed(),
             not_re_decided: self.not_re_decided,
             interactions,

@@ -14,7 +14,7 @@ use x811_protocol::refusal::Refusal;
 use x811_protocol::wallet::{Wallet, WalletKind};
 
 use super::finding::{Cause, Findings, Spot};
-use super::report::Verdict;
+use super::report::{FactCounts, Verdict};
 use crate::agent::Agent;
 use crate::registry;
 
@@ -64,46 +64,42 @@ pub(super) fn judge(
     })
 }
 
-/// Wallets and new keys prove themselves from the record alone.
-pub(super) fn proofs(spot: &Spot, event: &Event, ledger: Option<Did>, findings: &mut Findings) {
+/// Wallets with a key and new keys prove themselves from the record alone. Of a contract wallet only
+/// the form of the proof can be checked: that its contract accepted it is asserted.
+pub(super) fn proofs(
+    spot: &Spot,
+    event: &Event,
+    ledger: Option<Did>,
+    counts: &mut FactCounts,
+    findings: &mut Findings,
+) {
     let Some(ledger) = ledger else {
         return;
     };
+    let mut wallets = |agent: Did, wallets: &[Wallet]| {
+        for (index, wallet) in wallets.iter().enumerate() {
+            let verdict = match (wallet.verify_offline(agent, ledger), wallet.kind) {
+                (Ok(()), WalletKind::Eoa) => Verdict::Proven,
+                (Ok(()), WalletKind::Erc1271) => Verdict::Asserted,
+                (Err(error), _) => {
+                    let field = format!("wallets[{index}].proof");
+                    findings.add(spot, field, Cause::ProofInvalid, error.to_string());
+                    Verdict::Broken
+                }
+            };
+            counts.count(verdict);
+        }
+    };
     if let Event::AgentRegistered(registered) = event {
-        wallets(
-            spot,
-            registered.envelope.from,
-            &registered.wallets,
-            ledger,
-            findings,
-        );
+        wallets(registered.envelope.from, &registered.wallets);
     } else if let Event::AgentUpdated(updated) = event {
-        wallets(
-            spot,
-            updated.envelope.from,
-            &updated.wallets,
-            ledger,
-            findings,
-        );
+        wallets(updated.envelope.from, &updated.wallets);
     } else if let Event::KeyRotated(rotated) = event {
         let (agent, new_key) = (rotated.envelope.from, rotated.new_key.key);
         let text = rotation_message(agent, ledger, rotated.old_key, new_key);
         if !new_key.verify(text.as_bytes(), &rotated.proof) {
             let sentence = "it is not by new_key over the rotation of these two keys";
             findings.add(spot, "proof", Cause::ProofInvalid, sentence);
-        }
-    }
-}
-
-fn wallets(spot: &Spot, agent: Did, wallets: &[Wallet], ledger: Did, findings: &mut Findings) {
-    let eoa = wallets
-        .iter()
-        .enumerate()
-        .filter(|(_, wallet)| wallet.kind == WalletKind::Eoa);
-    for (index, wallet) in eoa {
-        if let Err(error) = wallet.verify_eoa(agent, ledger) {
-            let field = format!("wallets[{index}].proof");
-            findings.add(spot, field, Cause::ProofInvalid, error.to_string());
         }
     }
 }

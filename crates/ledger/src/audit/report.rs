@@ -19,14 +19,15 @@ pub enum Verdict {
     Broken,
 }
 
-/// How many facts are known how well.
+/// How many facts, or wallets, are known how well.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct FactCounts {
-    /// Envelopes whose members and facts the body proves.
+    /// Envelopes whose members and facts the body proves; wallets whose key proves it.
     pub proven: u64,
-    /// Envelopes whose body is not there.
+    /// Envelopes whose body is not there; contract wallets, whose contracts were asked when they
+    /// were bound and never are again.
     pub asserted: u64,
-    /// Envelopes whose body says otherwise.
+    /// Envelopes whose body says otherwise; wallets whose proof does not hold.
     pub broken: u64,
 }
 
@@ -96,6 +97,8 @@ pub struct Report {
     pub signatures_valid: u64,
     /// How well their facts are known.
     pub facts: FactCounts,
+    /// How well it is known that the wallets of registrations and updates are the agents' own.
+    pub wallets: FactCounts,
     /// Records whose effect is not known, because something before them is broken.
     pub not_replayed: u64,
     /// Records under decision rules that this version does not know: checked, but not decided

@@ -7,8 +7,9 @@ use super::repeat::Sent;
 use crate::SPANS;
 use crate::answer::Answer;
 use crate::clock::{Clock, LedgerClock};
+use crate::contract_wallets;
 use crate::figures::Figures;
-use crate::port::LedgerStore;
+use crate::port::{ContractWallets, LedgerStore, NoContracts};
 use crate::submission::{self, Submission};
 use crate::world::World;
 use imbl::OrdSet;
@@ -80,21 +81,24 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
         &self,
         bytes: impl AsRef<[u8]> + Send + 'static,
     ) -> Result<Answer, Refusal> {
-        self.submit_if(bytes, |_| Ok(())).await
+        self.submit_if(bytes, |_| Ok(()), &NoContracts).await
     }
 
     /// The same, when `may` agrees. It is asked once the signature is verified, so that nobody can
-    /// use up what another one is allowed.
+    /// use up what another one is allowed. After it `contracts` judge the contract wallets that the
+    /// message brings, if any.
     ///
     /// # Errors
-    /// Those of [`Ledger::submit`] and of `may`; a refusal of `may` spends no nonce.
+    /// Those of [`Ledger::submit`] and of `may`; a refusal of `may` spends no nonce. X811-9002 and
+    /// X811-9001 when a contract could not be asked.
     pub async fn submit_if(
         &self,
         bytes: impl AsRef<[u8]> + Send + 'static,
         may: impl FnOnce(&AcceptedHeader) -> Result<(), Refusal> + Send,
+        contracts: &impl ContractWallets,
     ) -> Result<Answer, Refusal> {
         let span = tracing::debug_span!(target: SPANS, "submit");
-        let answer = self.receive(bytes, may).instrument(span).await;
+        let answer = self.receive(bytes, may, contracts).instrument(span).await;
         self.figures.answered(&answer);
         answer
     }
@@ -103,6 +107,7 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
         &self,
         bytes: impl AsRef<[u8]> + Send + 'static,
         may: impl FnOnce(&AcceptedHeader) -> Result<(), Refusal> + Send,
+        contracts: &impl ContractWallets,
     ) -> Result<Answer, Refusal> {
         let admitted = self.admission.admit(bytes.as_ref().len())?;
         let (world, newest) = (self.world(), self.world.clone());
@@ -131,8 +136,12 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
         };
         let sent = Sent::of(&message.header);
         let id = message.header.id;
-        let answer = match may(&message.header) {
-            Ok(()) => self.take_turn(message, admitted).await,
+        let judged = match may(&message.header) {
+            Ok(()) => contract_wallets::judge(message, &self.world(), contracts, now).await,
+            Err(refusal) => Err(refusal),
+        };
+        let answer = match judged {
+            Ok(message) => self.take_turn(message, admitted).await,
             Err(refusal) => Err(refusal),
         };
         match answer {

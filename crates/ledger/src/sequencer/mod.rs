@@ -17,6 +17,7 @@ mod rebuild;
 mod repeat;
 mod snapshots;
 
+pub(crate) use batch::busy;
 pub use commit::Stopped;
 pub use handle::{Ledger, Readiness};
 pub(crate) use open::read_event;

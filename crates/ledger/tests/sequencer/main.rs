@@ -15,6 +15,7 @@ mod base;
 mod blindness;
 mod checkpoint;
 mod clock;
+mod contract_wallets;
 mod crashes;
 mod deal;
 mod doctor;

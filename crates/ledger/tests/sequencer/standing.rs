@@ -252,18 +252,3 @@ async fn lc_4_a_wallet_bound_during_the_interaction_pays() {
     let answer = in_one_batch(&ledgerbox, &bound, &payment).await;
     assert!(matches!(answer, Ok(Answer::Accepted(_))), "{answer:?}");
 }
-
-#[tokio::test]
-async fn lc_4_contract_wallets_are_refused_with_a_reason() {
-    let ledgerbox = Ledgerbox::open().await;
-    let party = ledgerbox.provider().await;
-    let mut wallet = Account::new(7).bound_to(party.did, ledgerbox.identity.did);
-    wallet["kind"] = json!("erc1271");
-    let payload = party.registration(&[], &[wallet]);
-    let refusal = ledgerbox
-        .refuse(&ask(&ledgerbox, &party, "update", payload))
-        .await;
-    assert_eq!(refusal.code, Code::DidDocumentInvalid);
-    assert!(refusal.message.contains("wallets[0]"), "{refusal}");
-    assert!(refusal.message.contains("eoa"), "{refusal}");
-}

@@ -176,7 +176,11 @@ fn wallets_prove_that_they_are_the_agents_here() {
             (Some(json!([lower])), ACCEPTED),
             (Some(json!([wallet(0), lower])), INVALID),
             (Some(json!([other_proof])), INVALID),
-            (Some(json!([contract])), INVALID),
+            (Some(json!([contract])), ACCEPTED),
+            (
+                Some(json!([with(&contract, "proof", Some(json!("0x")))])),
+                INVALID,
+            ),
             (
                 Some(json!([with(&wallet(0), "kind", Some(json!("safe")))])),
                 INVALID,
@@ -201,12 +205,14 @@ fn wallets_prove_that_they_are_the_agents_here() {
 }
 
 #[test]
-fn contract_wallets_are_refused_with_a_reason() {
+fn rule_18_a_contract_wallets_proof_has_a_form() {
+    let too_long = json!(format!("0x{}", "00".repeat(1_025)));
     let contract = with(&wallet(0), "kind", Some(json!("erc1271")));
+    let contract = with(&contract, "proof", Some(too_long));
     let refused = parse(&with(&example(), "wallets", Some(json!([contract]))));
     let message = refused.unwrap_err().message;
     assert!(
-        message.contains("wallets[0]") && message.contains("eoa"),
+        message.contains("wallets[0]") && message.contains("1,024"),
         "{message}"
     );
 }

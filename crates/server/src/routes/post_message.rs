@@ -38,7 +38,8 @@ pub(super) async fn handle<C: Clock>(
 ) -> Result<(StatusCode, Json<Accepted>), ApiError> {
     let now_ms = app.clock.monotonic_ms();
     let may = |header: &_| app.limiter.message(client, header, now_ms);
-    Ok(match app.ledger.submit_if(body, may).await? {
+    let answer = app.ledger.submit_if(body, may, &app.contracts);
+    Ok(match answer.await? {
         Answer::Accepted(accepted) => (StatusCode::ACCEPTED, Json(accepted)),
         Answer::Repeated(first) => (StatusCode::OK, Json(first)),
     })

@@ -11,6 +11,7 @@ mod agents;
 mod base;
 mod codes;
 mod connections;
+mod contract_wallets;
 mod faults;
 mod guards;
 mod hostile;

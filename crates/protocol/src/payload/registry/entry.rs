@@ -1,7 +1,8 @@
 //! What a registration and an update both say of an agent.
 //!
 //! Nothing in it is taken on trust: the document names the sender, and every wallet proves that it
-//! belongs to this agent on this ledger.
+//! belongs to this agent on this ledger. Whether a contract wallet does is not known here: its
+//! contract must be asked before the entry is recorded.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +26,8 @@ const MAX_CAPABILITIES: usize = 64;
 /// The most wallets of an agent (record.md section 4).
 const MAX_WALLETS: usize = 8;
 
-/// Everything registered of an agent besides its keys' profiles; every proof has been checked.
+/// Everything registered of an agent besides its keys' profiles; every proof has been checked as far
+/// as it can be without a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The agent's DID document.
@@ -56,6 +58,11 @@ impl Entry {
                 .map(TimestampMs::new),
         })
     }
+}
+
+/// The refusal of the wallet at place `index`, as for a proof that does not hold.
+pub fn wallet_refused(index: usize, fault: impl std::fmt::Display) -> Refusal {
+    mismatch(format!("wallets[{index}]: {fault}"))
 }
 
 /// The sender's document and the SHA-256 of its RFC 8785 form.
@@ -112,11 +119,11 @@ fn wallets(listed: &[Value], agent: Did, ledger: Did) -> Result<Vec<Wallet>, Ref
     let mut wallets = Vec::with_capacity(listed.len());
     for (index, value) in listed.iter().enumerate() {
         let wallet = wallet(value)
-            .and_then(|wallet| match wallet.verify_eoa(agent, ledger) {
+            .and_then(|wallet| match wallet.verify_offline(agent, ledger) {
                 Ok(()) => Ok(wallet),
                 Err(fault) => Err(fault.to_string()),
             })
-            .map_err(|fault| mismatch(format!("wallets[{index}]: {fault}")))?;
+            .map_err(|fault| wallet_refused(index, fault))?;
         if !seen.insert(wallet.address) {
             let address = wallet.address;
             return Err(mismatch(format!(
@@ -138,7 +145,7 @@ fn wallet(value: &Value) -> Result<Wallet, String> {
     let kind = match text("kind")? {
         "eoa" => WalletKind::Eoa,
         "erc1271" => WalletKind::Erc1271,
-        _ => return Err("kind must be \"eoa\"".to_owned()),
+        _ => return Err("kind must be \"eoa\" or \"erc1271\"".to_owned()),
     };
     Ok(Wallet {
         address,

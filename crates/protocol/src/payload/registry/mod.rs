@@ -10,7 +10,7 @@ mod register;
 mod rotate;
 mod update;
 
-pub use entry::Entry;
+pub use entry::{Entry, wallet_refused};
 pub use register::Registration;
 pub use rotate::{Rotation, rotation_message};
 pub use update::Update;
@@ -127,6 +127,18 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// What it says of the agent, where it says it anew.
+    pub fn entry(&self) -> Option<&Entry> {
+        match self {
+            Operation::Register(registration) => Some(&registration.entry),
+            Operation::Update(update) => Some(&update.entry),
+            Operation::Rotate(_)
+            | Operation::Deactivate
+            | Operation::Reactivate
+            | Operation::Revoke => None,
+        }
+    }
+
     /// Reads the payload of `verb`, signed by `signing_key` of `from`. The last three verbs have no
     /// members; what they carry is ignored (AE-39).
     ///
