@@ -1,6 +1,8 @@
 //! `x811 agent`: make agents, register them, change or end their registration, show them.
 
+mod binding;
 mod change;
+mod contract_wallet;
 mod deactivate;
 mod new;
 mod reactivate;
@@ -24,6 +26,8 @@ pub(crate) enum Verb {
     New(new::Args),
     /// Make an agent known to the ledger: its keys, what it can do, its wallet
     Register(register::Args),
+    /// Show the text that a contract wallet must sign to be bound to an agent
+    Binding(binding::Args),
     /// Change what is registered: tasks, endpoint, expiry; what you do not name stays
     Update(update::Args),
     /// Replace the signing key by a new one
@@ -43,6 +47,7 @@ impl Verb {
         match self {
             Verb::New(args) => new::run(args, context, out),
             Verb::Register(args) => register::run(args, context, out).await,
+            Verb::Binding(args) => binding::run(args, context, out).await,
             Verb::Update(args) => update::run(args, context, out).await,
             Verb::Rotate(args) => rotate::run(args, context, out).await,
             Verb::Deactivate(args) => deactivate::run(args, context, out).await,

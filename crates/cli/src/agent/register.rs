@@ -7,7 +7,9 @@ use x811_client::identity::{AgentName, Identity};
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::time::TimestampMs;
+use x811_protocol::wallet::Wallet;
 
+use super::contract_wallet::contract_wallet;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -26,6 +28,10 @@ pub(crate) struct Args {
     /// When its DID expires, such as 2027-01-01T00:00:00Z; never without it
     #[arg(long, value_name = "TIME", value_parser = TimestampMs::parse_rfc3339)]
     expires: Option<TimestampMs>,
+    /// A contract wallet (ERC-1271) with its signature over the text of `agent binding`; repeat for
+    /// more
+    #[arg(long = "contract-wallet", value_name = "ADDRESS=SIGNATURE", value_parser = contract_wallet)]
+    contract_wallets: Vec<Wallet>,
 }
 
 /// Registers the agent and remembers with which ledger.
@@ -38,8 +44,12 @@ pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
     let _lock = context.home.lock_agent(&name)?;
     let mut agent = context.home.agent(&name)?;
     let ledger = client.info().await?.did;
-    let registration =
-        Registration::new(&agent, ledger, args.capabilities, args.endpoint)?.expiring(args.expires);
+    let contract_wallets = args.contract_wallets.iter();
+    let contract_wallets = contract_wallets.map(|wallet| wallet.address.to_checksum());
+    let contract_wallets = contract_wallets.collect();
+    let registration = Registration::new(&agent, ledger, args.capabilities, args.endpoint)?
+        .expiring(args.expires)
+        .with_wallets(args.contract_wallets);
     let sealed = context.composer(&agent).seal(ledger, &registration)?;
     let position = match client.send(&sealed).await {
         Ok(accepted) => accepted.position,
@@ -49,6 +59,7 @@ pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
     context.home.update_agent(&agent)?;
     out.report(&Registered {
         wallet: agent.wallet_key.map(|key| key.address().to_checksum()),
+        contract_wallets,
         name: agent.name,
         did: agent.did,
         ledger,
@@ -81,6 +92,8 @@ struct Registered {
     ledger: Did,
     #[serde(skip_serializing_if = "Option::is_none")]
     wallet: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    contract_wallets: Vec<String>,
     position: u64,
 }
 
@@ -96,6 +109,8 @@ impl Report for Registered {
             ("recorded", format!("position {}", self.position)),
         ];
         fields.extend(self.wallet.iter().map(|wallet| ("wallet", wallet.clone())));
+        let contracts = self.contract_wallets.iter();
+        fields.extend(contracts.map(|wallet| ("contract", wallet.clone())));
         out.fields(&fields);
     }
 }

@@ -8,11 +8,13 @@ use std::str::FromStr;
 
 use clap::ArgGroup;
 use x811_client::compose::{Entry, Payload as _, Update};
-use x811_client::http::Agent;
+use x811_client::http::{Agent, BoundWallet};
 use x811_client::identity::{AgentName, Identity};
 use x811_protocol::time::{TimeError, TimestampMs};
+use x811_protocol::wallet::Wallet;
 
 use super::change::{Changed, Registrant};
+use super::contract_wallet::contract_wallet;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -23,7 +25,7 @@ const NONE: &str = "none";
 
 #[derive(Debug, clap::Args)]
 #[command(group(
-    ArgGroup::new("change").args(["capabilities", "endpoint", "expires"]).required(true).multiple(true)
+    ArgGroup::new("change").args(["capabilities", "endpoint", "expires", "contract_wallets"]).required(true).multiple(true)
 ))]
 pub(crate) struct Args {
     /// Which agent; not needed while there is only one
@@ -37,13 +39,17 @@ pub(crate) struct Args {
     /// When its DID expires, such as 2027-01-01T00:00:00Z; `none` for never
     #[arg(long, value_name = "TIME")]
     expires: Option<Expiry>,
+    /// A contract wallet (ERC-1271) with its signature over the text of `agent binding`; repeat for
+    /// more. One that is bound stays only when it is named again
+    #[arg(long = "contract-wallet", value_name = "ADDRESS=SIGNATURE", value_parser = contract_wallet)]
+    contract_wallets: Vec<Wallet>,
 }
 
 /// Changes what is registered.
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let registrant = Registrant::open(context, args.name.as_ref()).await?;
     let registered = registrant.registered().await?;
-    keeps_every_wallet(&registrant.identity, &registered)?;
+    keeps_every_wallet(&registrant.identity, &args.contract_wallets, &registered)?;
     let entry = Entry {
         service_endpoint: match args.endpoint {
             Some(Endpoint(endpoint)) => endpoint,
@@ -59,7 +65,8 @@ pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
         },
     };
     let (identity, ledger) = (&registrant.identity, registrant.ledger);
-    let update = Update::new(identity, ledger, registered.keys, entry)?;
+    let update =
+        Update::new(identity, ledger, registered.keys, entry)?.with_wallets(args.contract_wallets);
     let accepted = registrant.send(&update).await?;
     let message_type = update.message_type();
     out.report(&Changed::new(
@@ -71,15 +78,28 @@ pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
     Ok(Exit::Ok)
 }
 
-/// An account can be bound again only by its own key.
-fn keeps_every_wallet(identity: &Identity, registered: &Agent) -> Result<(), Failure> {
+/// An account can be bound again only by its own key, or with a signature that its contract takes.
+fn keeps_every_wallet(
+    identity: &Identity,
+    contracts: &[Wallet],
+    registered: &Agent,
+) -> Result<(), Failure> {
     let own = identity.wallet_key.as_ref().map(|key| key.address());
-    let foreign = registered
-        .wallets
-        .iter()
-        .find(|wallet| Some(wallet.address) != own);
-    match foreign {
+    let is_kept = |wallet: &&BoundWallet| {
+        let mut contracts = contracts.iter();
+        Some(wallet.address) == own || contracts.any(|kept| kept.address == wallet.address)
+    };
+    let lost = registered.wallets.iter().find(|wallet| !is_kept(wallet));
+    match lost {
         None => Ok(()),
+        Some(wallet) if wallet.kind == "erc1271" => Err(Failure::local(
+            "wallet",
+            format!(
+                "contract wallet {} is registered, and is not named",
+                wallet.address.to_checksum()
+            ),
+        )
+        .hint("an update would unbind it: name it with --contract-wallet and a signature")),
         Some(wallet) => Err(Failure::local(
             "wallet",
             format!(

@@ -6,6 +6,8 @@ use super::*;
 
 const DID: &str = "did:x811:019c8c61-8129-7511-9f31-aa5142e65448";
 const ID: &str = "0190a1b2-c3d4-7e5f-8901-234567890abc";
+/// An account with its checksum.
+const CONTRACT: &str = "0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F";
 const HASH: &str = "0x00000000000000000000000000000000000000000000000000000000000000ab";
 
 /// Every command that can be run, with the words that lead to it.
@@ -83,6 +85,9 @@ fn the_story_of_a_newcomer_parses() {
         "agent update bob --capability sum --endpoint none --expires 2027-01-01T00:00:00Z"
             .to_owned(),
         "agent update --expires none".to_owned(),
+        format!("agent binding bob --wallet {CONTRACT}"),
+        format!("agent register bob --contract-wallet {CONTRACT}=0x01"),
+        format!("agent update --contract-wallet {CONTRACT}=0x0102 --capability sum"),
         "agent rotate bob".to_owned(),
         "agent deactivate bob".to_owned(),
         "agent reactivate bob".to_owned(),

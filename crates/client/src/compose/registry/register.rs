@@ -58,6 +58,14 @@ impl Registration {
             ..self
         }
     }
+
+    /// The same, with more accounts that are the agent's own: contract wallets, whose proofs are
+    /// made elsewhere.
+    #[must_use]
+    pub fn with_wallets(mut self, more: impl IntoIterator<Item = Wallet>) -> Registration {
+        self.wallets.extend(more);
+        self
+    }
 }
 
 impl Payload for Registration {

@@ -2,9 +2,11 @@
 
 use x811_protocol::code::Code;
 use x811_protocol::envelope::{EnvelopeRules, ParsedEnvelope, verify};
+use x811_protocol::evm::EvmAddress;
 use x811_protocol::key::{AgentKey, Profile, SecretKey};
 use x811_protocol::payload::registry::{Operation, Verb};
 use x811_protocol::time::TimestampMs;
+use x811_protocol::wallet::WalletKind;
 
 use super::super::{Composer, Payload};
 use super::*;
@@ -88,6 +90,28 @@ fn lc_4_update_replaces_everything_but_the_keys() {
     assert_eq!(read.entry.capabilities, entry().capabilities);
     assert_eq!(read.entry.expires_at_ms, entry().expires_at_ms);
     assert_eq!(read.entry.wallets.len(), 1);
+}
+
+#[test]
+fn rule_18_contract_wallets_follow_the_own_account() {
+    let alice = alice(Profile::Digest);
+    let contract = Wallet {
+        address: EvmAddress::from_bytes([0x5a; 20]),
+        kind: WalletKind::Erc1271,
+        proof: "0x0102".to_owned(),
+    };
+    let own = alice.wallet_key.as_ref().unwrap().address();
+    let registration = Registration::new(&alice, ledger_did(), Vec::new(), None).unwrap();
+    let registration = registration.with_wallets([contract.clone()]);
+    let keys = vec![alice.agent_key()];
+    let update = Update::new(&alice, ledger_did(), keys, entry()).unwrap();
+    let update = update.with_wallets([contract.clone()]);
+    for payload in [&registration as &dyn Payload, &update] {
+        let read = read(&alice, payload);
+        let wallets = &read.entry().unwrap().wallets;
+        assert_eq!((wallets.len(), wallets[0].address), (2, own));
+        assert_eq!(wallets[1], contract);
+    }
 }
 
 #[test]

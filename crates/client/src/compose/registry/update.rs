@@ -52,6 +52,15 @@ impl Update {
             wallets: bound_wallets(identity, ledger)?,
         })
     }
+
+    /// The same, with more accounts, as [`Registration::with_wallets`].
+    ///
+    /// [`Registration::with_wallets`]: super::Registration::with_wallets
+    #[must_use]
+    pub fn with_wallets(mut self, more: impl IntoIterator<Item = Wallet>) -> Update {
+        self.wallets.extend(more);
+        self
+    }
 }
 
 impl Payload for Update {
