@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use alloy::network::{EthereumWallet, TransactionBuilder};
 use alloy::node_bindings::{Anvil as Node, AnvilInstance};
-use alloy::primitives::{Address, Bytes, TxHash, U256, address, hex};
+use alloy::primitives::{Address, B256, Bytes, TxHash, U256, address, hex};
 use alloy::providers::ext::AnvilApi;
 use alloy::providers::{DynProvider, Provider, ProviderBuilder};
 use alloy::rpc::types::{TransactionReceipt, TransactionRequest};
@@ -192,9 +192,25 @@ impl Anvil {
     /// Places the checked-in runtime code of `TestUsdc` at `token`.
     pub async fn deploy_usdc(&self, token: Address) {
         let runtime = include_str!("../../contracts/artifacts/TestUsdc.runtime.bin");
-        let code = hex::decode(runtime.trim()).expect("the artifact is hex");
+        self.place(token, runtime).await;
+    }
+
+    /// Places the checked-in runtime code of `TestWallet` at `wallet`, with `owner`.
+    pub async fn deploy_wallet(&self, wallet: Address, owner: Address) {
+        let runtime = include_str!("../../contracts/artifacts/TestWallet.runtime.bin");
+        self.place(wallet, runtime).await;
+        let owner = B256::left_padding_from(owner.as_slice());
         self.provider
-            .anvil_set_code(token, Bytes::from(code))
+            .anvil_set_storage_at(wallet, U256::ZERO, owner)
+            .await
+            .expect("anvil sets storage");
+    }
+
+    /// Places runtime code, in hex, at `address`.
+    pub async fn place(&self, address: Address, runtime: &str) {
+        let code = hex::decode(runtime.trim()).expect("the code is hex");
+        self.provider
+            .anvil_set_code(address, Bytes::from(code))
             .await
             .expect("anvil sets code");
     }
