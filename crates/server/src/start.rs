@@ -41,6 +41,7 @@ use x811_watcher::checks::{CheckFailure, Misfit, verify_endpoint};
 use x811_watcher::rpc::{EndpointError, RpcLimits, RpcSource};
 
 pub use checkpoint::CheckpointFault;
+pub use lookout::expected;
 pub use stop::RunError;
 
 /// A running server. Dropping it asks it to stop, without waiting.

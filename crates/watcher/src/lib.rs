@@ -53,5 +53,5 @@ pub use rpc::{EndpointError, RpcLimits, RpcSource};
 pub use source::{
     CallAnswer, ChainSource, HeadTag, Header, Receipt, ReceiptAnswer, SourceError, TokenTransaction,
 };
-pub use watcher::{Channels, Expected, Expecting, WatchedNetwork, WatchedSet, Watcher};
+pub use watcher::{Channels, Expected, Expecting, Reported, WatchedNetwork, WatchedSet, Watcher};
 pub use window::Window;

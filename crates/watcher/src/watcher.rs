@@ -41,13 +41,23 @@ const REPORT_EVERY_MS: u64 = 1_000;
 pub type WatchedSet = OrdSet<TxHash>;
 
 /// Tells what the ledger waits for, once it has this head.
-pub type Expecting = Arc<dyn Fn(&Block) -> Expected + Send + Sync>;
+pub type Expecting = Arc<dyn Fn(&Reported<'_>) -> Expected + Send + Sync>;
+
+/// What the ledger is about to be told, and should have been told before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reported<'a> {
+    /// The head.
+    pub head: Block,
+    /// Transactions that are in no block any more, or that were asked for in vain. The ledger may
+    /// not know: what it was told is lost when it cannot write.
+    pub missing: &'a BTreeSet<TxHash>,
+}
 
 /// Of what the ledger is to be told again, although nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Expected {
-    /// Transactions that a look waits for. They alone are asked for again when they are nowhere to
-    /// be found.
+    /// Transactions that a look waits for, and missing ones that the ledger takes to be in a block.
+    /// They alone are asked for again when they are nowhere to be found.
     pub looked_for: BTreeSet<TxHash>,
     /// Transactions of payments that may be decided when they are seen together: in part deep, in
     /// part not, or not yet *safe*; or declared by a payment of late that is not the first to do so.

@@ -11,7 +11,8 @@
 //!
 //! What was reported as deep is reported again when the ledger expects it, when the `safe` head and
 //! when the `finalized` head reaches its block, and now and then after that; and whenever a
-//! reorganisation moves or loses it.
+//! reorganisation moves or loses it. What is missing is reported again while the ledger takes it to
+//! be in a block, for a report that could not be written is lost.
 //!
 //! What is not reported, the ledger concludes nothing from. So the number of transactions that are
 //! merely awaited, or merely kept in sight, costs nothing.
@@ -51,6 +52,10 @@ pub(crate) struct Watchlist {
     open: BTreeSet<TxHash>,
     /// Those that changed since the last sweep.
     changed: BTreeSet<TxHash>,
+    /// Those that were found and are not any more.
+    lost: BTreeSet<TxHash>,
+    /// Those that are absent and of which the ledger has not said yet what it takes them for.
+    unheard: BTreeSet<TxHash>,
     /// What was said of `safe` and `finalized`.
     reached: Reached,
 }
@@ -96,6 +101,8 @@ impl Watchlist {
             shallow: BTreeSet::new(),
             open: BTreeSet::new(),
             changed: BTreeSet::new(),
+            lost: BTreeSet::new(),
+            unheard: BTreeSet::new(),
             reached: Reached::default(),
         }
     }
@@ -136,6 +143,8 @@ impl Watchlist {
         self.shallow.remove(tx);
         self.open.remove(tx);
         self.changed.remove(tx);
+        self.lost.remove(tx);
+        self.unheard.remove(tx);
     }
 
     /// These were in a block that was added to the held branch.
@@ -201,6 +210,7 @@ impl Watchlist {
     }
 
     fn set(&mut self, tx: TxHash, standing: Standing) {
+        let was_found = self.lost.contains(&tx) || self.found(&tx).is_some();
         self.drop(&tx);
         match &standing {
             Standing::Found(found) => {
@@ -210,7 +220,12 @@ impl Watchlist {
             Standing::Unasked | Standing::Unsettled { .. } => {
                 self.open.insert(tx);
             }
-            Standing::Absent { .. } => {}
+            Standing::Absent { .. } => {
+                self.unheard.insert(tx);
+            }
+        }
+        if was_found && !matches!(standing, Standing::Found(_)) {
+            self.lost.insert(tx);
         }
         self.changed.insert(tx);
         self.standings.insert(tx, standing);
@@ -268,6 +283,17 @@ impl Watchlist {
             found.by.insert(endpoint);
             self.changed.insert(tx);
         }
+    }
+
+    /// Those of which the ledger may not know that they are missing.
+    pub(crate) fn missing(&self) -> BTreeSet<TxHash> {
+        self.lost.union(&self.unheard).copied().collect()
+    }
+
+    /// The ledger wants to be told of these. Of the rest it knows, unless it has yet to take in that
+    /// they were found.
+    pub(crate) fn doubted(&mut self, wanted: &BTreeSet<TxHash>) {
+        self.unheard.retain(|tx| wanted.contains(tx));
     }
 
     /// What the endpoints said of it, as of `head`.

@@ -61,6 +61,16 @@ impl World {
         undecided.map(|(tx_hash, _)| *tx_hash).collect()
     }
 
+    /// Whether the ledger takes the transaction to be in a block.
+    pub fn takes_for_mined(&self, network: &str, tx_hash: TxHash) -> bool {
+        let declarers = self.declarers_of(network, tx_hash);
+        let watching = declarers.filter_map(|(_, id)| self.watching(*id)?.state.watched());
+        let mut declared = watching.flat_map(|(_, declared)| declared);
+        declared.any(|declared| {
+            declared.tx_hash == tx_hash && matches!(declared.standing, Standing::Seen(_))
+        })
+    }
+
     /// Whether an interaction that is not over declared the transaction.
     pub(crate) fn is_awaited(&self, network: &str, tx_hash: TxHash) -> bool {
         self.declarers_of(network, tx_hash)

@@ -10,11 +10,11 @@ use tokio::task::JoinHandle;
 use x811_ledger::clock::Clock;
 use x811_ledger::entropy::Entropy;
 use x811_ledger::world::World;
-use x811_protocol::observation::Block;
 use x811_protocol::time::TimestampMs;
 use x811_watcher::rpc::{EndpointError, RpcSource};
 use x811_watcher::{
-    Channels, Endpoint, Expected, Expecting, NetworkHealth, NewHeads, WatchedNetwork, Watcher,
+    Channels, Endpoint, Expected, Expecting, NetworkHealth, NewHeads, Reported, WatchedNetwork,
+    Watcher,
 };
 
 /// Observations that may wait while the ledger is busy.
@@ -114,15 +114,19 @@ fn nothing<T: Default>() -> watch::Receiver<T> {
 }
 
 fn from_state<C: Clock>(ledger: RunningLedger<C>, network: String) -> Expecting {
-    Arc::new(move |head| expected(&ledger.world(), &network, head))
+    Arc::new(move |reported| expected(&ledger.world(), &network, reported))
 }
 
 /// What a look of the ledger's may be answered with at `head`, and what paid and disappeared
-/// (ledger-contract.md section 5). And what else was declared that may confirm at any block.
-fn expected(world: &World, network: &str, head: &Block) -> Expected {
-    let head_at = TimestampMs::new(head.timestamp_s.saturating_mul(1_000));
+/// (ledger-contract.md section 5); and what is missing, while the ledger takes it to be in a block.
+/// And what else was declared that may confirm at any block.
+pub fn expected(world: &World, network: &str, reported: &Reported<'_>) -> Expected {
+    let head_at = TimestampMs::new(reported.head.timestamp_s.saturating_mul(1_000));
+    let mut looked_for = world.wanted(network, head_at);
+    let missing = reported.missing.iter();
+    looked_for.extend(missing.filter(|tx_hash| world.takes_for_mined(network, **tx_hash)));
     Expected {
         undecided: world.undecided(network),
-        looked_for: world.wanted(network, head_at),
+        looked_for,
     }
 }

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use x811_protocol::evm::TxHash;
 use x811_protocol::observation::{Block, Observation, Sweep};
 
-use super::{Closed, Expected, Watcher};
+use super::{Closed, Expected, Reported, Watcher};
 use crate::block_store::BlockStore;
 use crate::endpoint::{EndpointFailure, Levels};
 use crate::placement::{Placement, confirm_below, place};
@@ -30,7 +30,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         self.take_watched();
         let is_whole = self.swept != Some(tip.hash);
         let expected = if is_whole {
-            (self.channels.expecting)(&tip.block())
+            self.expected(tip.block())
         } else {
             Expected::default()
         };
@@ -70,6 +70,13 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         };
         self.swept = Some(tip.hash);
         self.send(Observation::Sweep(sweep)).await
+    }
+
+    fn expected(&mut self, head: Block) -> Expected {
+        let missing = &self.watchlist.missing();
+        let expected = (self.channels.expecting)(&Reported { head, missing });
+        self.watchlist.doubted(&expected.looked_for);
+        expected
     }
 
     fn take_watched(&mut self) {

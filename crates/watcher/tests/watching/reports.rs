@@ -152,6 +152,47 @@ async fn sw_24_what_was_deep_is_reported_when_a_reorg_moves_or_loses_it() {
     assert!(sweep.head.number > moved.number);
 }
 
+/// The ledger may have been told and have lost it.
+#[tokio::test(start_paused = true)]
+async fn sw_24_what_a_reorg_lost_stays_in_doubt_until_it_is_back() {
+    let mut rig = deep(&[tx(1), tx(2)]).await;
+    assert_eq!(rig.missing(), []);
+    rig.world().replace(20, 21);
+    let sweep = rig.sweep().await;
+    assert_eq!(sweep.transactions[&tx(2)], TransactionStatus::NotFound);
+    for _ in 0..3 {
+        assert!(mined(&mut rig).await.transactions.is_empty());
+        assert_eq!(rig.missing(), [tx(1), tx(2)]);
+    }
+    rig.look_for(&[tx(2)]);
+    let sweep = mined(&mut rig).await;
+    assert_eq!(sweep.transactions[&tx(2)], TransactionStatus::NotFound);
+    rig.look_for(&[]);
+    rig.watch(&[tx(2)]);
+    rig.world().mine(1);
+    rig.world().pay(tx(2), 5);
+    assert_eq!(depth(&rig.sweep().await, tx(2)), Some(1));
+    mined(&mut rig).await;
+    assert_eq!(rig.missing(), []);
+}
+
+/// A ledger that was started again may take it to be in a block; it is asked once.
+#[tokio::test(start_paused = true)]
+async fn sw_24_what_is_asked_for_in_vain_is_in_doubt_at_the_next_head() {
+    let mut rig = deep(&[tx(1)]).await;
+    rig.watch(&[tx(1), tx(2), tx(3)]);
+    let sweep = rig.sweep().await;
+    assert_eq!(sweep.transactions.len(), 2);
+    rig.look_for(&[tx(3)]);
+    mined(&mut rig).await;
+    assert_eq!(rig.missing(), [tx(2), tx(3)]);
+    rig.look_for(&[]);
+    mined(&mut rig).await;
+    assert_eq!(rig.missing(), [tx(3)]);
+    mined(&mut rig).await;
+    assert_eq!(rig.missing(), []);
+}
+
 #[tokio::test(start_paused = true)]
 async fn sw_24_blocks_below_a_reorg_are_not_reported_again() {
     let mut rig = deep(&[tx(1)]).await;

@@ -64,6 +64,8 @@ pub(crate) struct World {
     /// Every so-many-th request for logs gets no answer.
     pub(crate) logs_fail_every: Option<usize>,
     branches: u8,
+    /// The time of block 0.
+    pub(crate) genesis_s: u64,
 }
 
 /// How often the endpoint was asked for what.
@@ -107,7 +109,7 @@ impl World {
                 number,
                 hash,
                 parent,
-                timestamp_s: 1_000 + 2 * number,
+                timestamp_s: self.genesis_s + 2 * number,
             });
         }
     }
@@ -142,7 +144,11 @@ impl World {
     fn said(&self, truth: &Receipt) -> Receipt {
         let mut said = truth.clone();
         if let Some(micro_usdc) = self.forged.get(&truth.tx_hash) {
-            said.transfers = vec![transfer(*micro_usdc)];
+            let like = truth.transfers.first().copied();
+            said.transfers = vec![Transfer {
+                amount: MicroUsdc::from_micro_usdc(*micro_usdc).unwrap(),
+                ..like.unwrap_or_else(|| transfer(0))
+            }];
         }
         said
     }
@@ -198,6 +204,11 @@ pub(crate) struct ScriptedChain(Arc<Mutex<World>>);
 impl ScriptedChain {
     /// A chain of `blocks` blocks.
     pub(crate) fn with_blocks(blocks: usize) -> ScriptedChain {
+        ScriptedChain::since(1_000, blocks)
+    }
+
+    /// The same with block 0 at that time.
+    pub(crate) fn since(genesis_s: u64, blocks: usize) -> ScriptedChain {
         let mut world = World {
             chain_id: CHAIN_ID,
             has_code: true,
@@ -218,6 +229,7 @@ impl ScriptedChain {
             forged: BTreeMap::new(),
             logs_fail_every: None,
             branches: 1,
+            genesis_s,
         };
         world.mine(blocks);
         ScriptedChain(Arc::new(Mutex::new(world)))
@@ -397,6 +409,7 @@ pub(crate) struct Rig {
     watched: watch::Sender<OrdSet<TxHash>>,
     looks: Arc<Mutex<Looks>>,
     undecided: Arc<Mutex<BTreeSet<TxHash>>>,
+    missing: Arc<Mutex<BTreeSet<TxHash>>>,
     shutdown: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
@@ -460,9 +473,10 @@ impl Rig {
         let (sender, observations) = mpsc::channel(1_000);
         let looks = Arc::new(Mutex::new(looks));
         let undecided = Arc::new(Mutex::new(BTreeSet::new()));
+        let missing = Arc::new(Mutex::new(BTreeSet::new()));
         let channels = Channels {
             watched: receiver.clone(),
-            expecting: expecting(&looks, &undecided, receiver),
+            expecting: expecting(&looks, &undecided, &missing, receiver),
             observations: sender,
         };
         let watcher = Watcher::new(endpoints, network, blocks.clone(), channels);
@@ -479,6 +493,7 @@ impl Rig {
             watched,
             looks,
             undecided,
+            missing,
             shutdown,
             task,
         }
@@ -492,6 +507,11 @@ impl Rig {
     /// The ledger has not decided on these from the next head on.
     pub(crate) fn expect_undecided(&self, hashes: &[TxHash]) {
         *self.undecided.lock().unwrap() = hashes.iter().copied().collect();
+    }
+
+    /// Of what the watcher was not sure at the last head that the ledger knows it to be missing.
+    pub(crate) fn missing(&self) -> Vec<TxHash> {
+        self.missing.lock().unwrap().iter().copied().collect()
     }
 
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
@@ -554,15 +574,20 @@ impl Rig {
 fn expecting(
     looks: &Arc<Mutex<Looks>>,
     undecided: &Arc<Mutex<BTreeSet<TxHash>>>,
+    missing: &Arc<Mutex<BTreeSet<TxHash>>>,
     watched: watch::Receiver<OrdSet<TxHash>>,
 ) -> Expecting {
     let (looks, undecided) = (Arc::clone(looks), Arc::clone(undecided));
-    Arc::new(move |_head| Expected {
-        looked_for: match &*looks.lock().unwrap() {
-            Looks::All => watched.borrow().iter().copied().collect(),
-            Looks::These(hashes) => hashes.clone(),
-        },
-        undecided: undecided.lock().unwrap().clone(),
+    let missing = Arc::clone(missing);
+    Arc::new(move |reported| {
+        missing.lock().unwrap().clone_from(reported.missing);
+        Expected {
+            looked_for: match &*looks.lock().unwrap() {
+                Looks::All => watched.borrow().iter().copied().collect(),
+                Looks::These(hashes) => hashes.clone(),
+            },
+            undecided: undecided.lock().unwrap().clone(),
+        }
     })
 }
 
