@@ -46,4 +46,5 @@ mod standing;
 mod unique_keys;
 mod watch_index;
 mod watched;
+mod watches;
 mod writers;

@@ -2,7 +2,7 @@
 //! (design.md section 8, promise 2).
 
 use crate::ledgerbox::Ledgerbox;
-use crate::watch_index::assert_watches;
+use crate::watches::assert_watches;
 use std::collections::BTreeMap;
 use x811_eventlog::{ChainVerifier, Head, Record};
 use x811_ledger::agent::Agent;
@@ -42,7 +42,8 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    pub(crate) fn of(world: &World, events: &[(Record, Event)]) -> Picture {
+    /// At `now`, for what is old by then may be forgotten.
+    pub(crate) fn of(world: &World, events: &[(Record, Event)], now: TimestampMs) -> Picture {
         let mut agents = BTreeMap::new();
         let mut routes = Vec::new();
         let mut nonces = BTreeMap::new();
@@ -57,7 +58,7 @@ impl Picture {
                 }
             }
             routes.push((envelope.id, world.route(envelope.id)));
-            let age_ms = world.head().recorded_at_ms - record.recorded_at_ms();
+            let age_ms = now.since(TimestampMs::new(record.recorded_at_ms()));
             if age_ms < REMEMBERED_MS {
                 let tag = envelope.nonce_tag;
                 nonces.insert(tag, world.first_answer(&tag));
@@ -171,8 +172,9 @@ impl Ledgerbox {
         let events = self.events().await;
         let (world, rows) = replay(&events).await;
         let live = self.ledger().world();
-        Picture::of(&live, &events).assert_equals(&Picture::of(&world, &events));
-        let bytes = snapshot::encode(&live, self.ledger().now(), &self.identity.key).unwrap();
+        let now = self.ledger().now();
+        Picture::of(&live, &events, now).assert_equals(&Picture::of(&world, &events, now));
+        let bytes = snapshot::encode(&live, now, &self.identity.key).unwrap();
         let snapshot = snapshot::decode(&bytes, &self.opened()).unwrap();
         assert_eq!(snapshot::check(&world, &snapshot), [], "a snapshot of it");
         assert_eq!(self.rows.rows(), rows, "rows are what the log adds up to");

@@ -4,7 +4,7 @@ use crate::deal::Deal;
 use crate::ledgerbox::Ledgerbox;
 use crate::party::{Party, SeededEntropy};
 use crate::picture::{Picture, replay};
-use crate::watch_index::assert_watches;
+use crate::watches::assert_watches;
 use std::sync::Arc;
 use x811_ledger::memory::MemoryReadModel;
 use x811_ledger::port::LedgerStore;
@@ -35,13 +35,14 @@ pub(crate) async fn assert_every_cut_holds(ledgerbox: &Ledgerbox) {
         }
     }
     let (expected, _) = replay(&events).await;
-    let expected = Picture::of(&expected, &events);
+    let now = TimestampMs::new(expected.head().recorded_at_ms);
+    let expected = Picture::of(&expected, &events, now);
     for mut world in starts {
         let size = usize::try_from(world.head().size).unwrap();
         for (record, event) in &events[size..] {
             world.apply(record, event).unwrap();
         }
-        Picture::of(&world, &events).assert_equals(&expected);
+        Picture::of(&world, &events, now).assert_equals(&expected);
     }
 }
 

@@ -1,0 +1,65 @@
+//! Histories that random ones may miss, each for what it is about.
+
+use x811_ledger::memory::CommitFault;
+
+use crate::random::run;
+use crate::story::{Act, Amount};
+use crate::verdict::Tally;
+
+const MINE: Act = Act::Mine {
+    tx: 1,
+    amount: Amount::Total,
+    reverts: false,
+};
+const LOSE: Act = Act::Reorg {
+    depth: 20,
+    comes_back: false,
+};
+const HALF_A_MINUTE: Act = Act::Pass(35_000);
+
+const PAID: Tally = Tally {
+    confirmed: 1,
+    reversed: 0,
+    returned: 0,
+    late: 0,
+    refuted: 0,
+};
+const REVERSED: Tally = Tally {
+    reversed: 1,
+    ..PAID
+};
+
+#[test]
+fn sw_23_and_24_a_payment_that_is_reversed_and_returns_stands_once() {
+    let acts = [
+        Act::Pay(1),
+        MINE,
+        HALF_A_MINUTE,
+        LOSE,
+        HALF_A_MINUTE,
+        MINE,
+        HALF_A_MINUTE,
+    ];
+    assert_eq!(run(&acts[..3]), PAID);
+    assert_eq!(run(&acts[..5]), REVERSED);
+    let returned = Tally {
+        returned: 1,
+        ..REVERSED
+    };
+    assert_eq!(run(&acts), returned);
+}
+
+#[test]
+fn sw_24_a_reversal_is_recorded_although_its_first_report_was_lost_with_a_commit() {
+    for fault in [CommitFault::Backend, CommitFault::UnknownNothingStored] {
+        let acts = [
+            Act::Pay(1),
+            MINE,
+            HALF_A_MINUTE,
+            Act::Commit(fault),
+            LOSE,
+            HALF_A_MINUTE,
+        ];
+        assert_eq!(run(&acts), REVERSED, "{fault:?}");
+    }
+}
