@@ -7,7 +7,12 @@
     reason = "the helpers of a test are test code"
 )]
 
-use x811_eventlog::{ChainVerifier, Draft, Frontier, Hash, Head, Record, root_of};
+use sha2::Digest as _;
+use x811_eventlog::tile::write_entries;
+use x811_eventlog::{
+    ChainVerifier, ConsistencyProof, Draft, Frontier, Hash, Head, InclusionProof, Record, Tile,
+    root_of,
+};
 
 const FORMAT: &str = include_str!("../FORMAT.md");
 
@@ -77,6 +82,37 @@ fn rec_1_golden_leaves_are_sealed_from_their_members() {
         assert_eq!(record.hash(), hash);
         prev = hash;
     }
+}
+
+#[test]
+fn c2sp_golden_proofs_and_tiles_are_over_the_two_records() {
+    let (leaves, hashes) = (
+        [golden(0).0, golden(1).0].map(str::as_bytes),
+        [golden(0).1, golden(1).1],
+    );
+    let root = root_of(&hashes);
+    for (position, beside) in [(0, 1), (1, 0)] {
+        let proof = InclusionProof {
+            position,
+            size: 2,
+            path: vec![hashes[beside]],
+        };
+        assert_eq!(proof.verify(hashes[1 - beside], root), Ok(()));
+    }
+    let proof = ConsistencyProof {
+        old_size: 1,
+        new_size: 2,
+        path: vec![hashes[1]],
+    };
+    assert_eq!(proof.verify(hashes[0], root), Ok(()));
+
+    let names: Vec<String> = Tile::all(2).map(|tile| tile.to_string()).collect();
+    assert_eq!(names, ["tile/entries/000.p/2", "tile/0/000.p/2"]);
+    let entries = write_entries(leaves).unwrap();
+    assert_eq!((&entries[..2], entries.len()), (&b"\x02\x45"[..], 1_363));
+    let digest: [u8; 32] = sha2::Sha256::digest(&entries).into();
+    let published = blocks("Proofs and tiles over both")[0];
+    assert_eq!(Hash::from_bytes(digest).to_string(), published);
 }
 
 #[test]
