@@ -16,6 +16,7 @@
 //! | [`checkpoint`] | what was signed last, kept away from the log |
 //! | [`notice`] | what the ledger tells parties, signed |
 //! | [`projection`], [`row`] | rows for readers |
+//! | [`proof`] | that a record is under a checkpoint |
 //! | [`port`], [`clock`], [`entropy`] | what it needs from outside |
 //! | [`snapshot`] | the world as of some record, so that a restart replays the tail alone |
 //! | [`figures`] | what an operator counts |
@@ -36,6 +37,7 @@ pub mod memory;
 pub mod notice;
 pub mod port;
 pub mod projection;
+pub mod proof;
 mod quota;
 mod recent;
 mod registry;

@@ -9,7 +9,11 @@ use crate::row::{DeliveryRow, InteractionRow, RowChange};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use x811_eventlog::{AppendError, EventLog, Head, MemoryLog, ReadError, Record, check_batch};
+use x811_eventlog::tile::Content;
+use x811_eventlog::{
+    AppendError, EventLog, Hash, HashTile, Head, MemoryLog, ReadError, Record, Tile, check_batch,
+    root_of,
+};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Claim;
@@ -285,6 +289,8 @@ pub struct Rows {
     pub deliveries: BTreeMap<(Did, u64), DeliveryRow>,
     /// Positions by stream and place in it.
     pub stream_positions: BTreeMap<String, BTreeMap<u64, u64>>,
+    /// Record hashes by position: the leaves of the tree.
+    pub leaves: Vec<Hash>,
 }
 
 impl MemoryReadModel {
@@ -321,7 +327,32 @@ impl Rows {
                 let positions = self.stream_positions.entry(stream).or_default();
                 positions.insert(stream_seq, position);
             }
+            RowChange::Leaf { hash, .. } => self.leaves.push(hash),
         }
+    }
+
+    fn check_leaves(&self, changes: &[RowChange]) -> Result<(), AppendError> {
+        let mut actual = self.leaves.len() as u64;
+        for change in changes {
+            if let RowChange::Leaf { position, .. } = change {
+                if *position != actual {
+                    let expected = *position;
+                    return Err(AppendError::Conflict { expected, actual });
+                }
+                actual += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn hash_tile(&self, level: u8, index: u64) -> Option<HashTile> {
+        let tile = Tile::at(Content::Hashes(level), index, self.leaves.len() as u64)?;
+        let leaves_each = 1_usize << (8 * level);
+        let from = usize::try_from(tile.start()).ok()? * leaves_each;
+        let below = self.leaves[from..].chunks_exact(leaves_each);
+        let hashes = below.take(usize::from(tile.width)).map(root_of);
+        let bytes: Vec<u8> = hashes.flat_map(|hash| *hash.as_bytes()).collect();
+        HashTile::from_bytes(tile, &bytes).ok()
     }
 }
 
@@ -346,6 +377,7 @@ impl ReadModel for MemoryReadModel {
                 actual: rows.applied_size,
             });
         }
+        rows.check_leaves(&changes)?;
         for change in changes {
             rows.change(change);
         }
@@ -415,6 +447,10 @@ impl ReadModel for MemoryReadModel {
             }
         }
         Ok(stretches)
+    }
+
+    async fn hash_tile(&self, level: u8, index: u64) -> Result<Option<HashTile>, ReadError> {
+        Ok(lock(&self.rows).hash_tile(level, index))
     }
 
     async fn stream_positions(

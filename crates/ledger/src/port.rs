@@ -8,7 +8,7 @@ use crate::row::{DeliveryRow, InteractionRow, RowChange};
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
-use x811_eventlog::{AppendError, EventLog, Head, ReadError, Record};
+use x811_eventlog::{AppendError, EventLog, HashTile, Head, ReadError, Record};
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
@@ -272,6 +272,14 @@ pub trait ReadModel: Send + Sync + 'static {
         after: Option<(String, u64)>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Stretch>, ReadError>> + Send;
+
+    /// The tile of hashes at `index` of `level` (C2SP tlog-tiles), as wide as the tree over the
+    /// records that the rows reflect has it; `None` where that has none.
+    fn hash_tile(
+        &self,
+        level: u8,
+        index: u64,
+    ) -> impl Future<Output = Result<Option<HashTile>, ReadError>> + Send;
 
     /// Positions of a stream's records from `from_seq` on, in order.
     fn stream_positions(

@@ -28,7 +28,7 @@ impl Changes {
         event: &Event,
         touched: &Touched,
     ) {
-        self.places.push(place(record));
+        self.places.extend([place(record), leaf(record)]);
         let delivered = delivery(record, event).map(RowChange::Delivery);
         self.places.extend(delivered);
         match touched {
@@ -63,7 +63,7 @@ impl Changes {
 
 /// The changes that `record` causes; `world` is the state after it.
 pub fn changes(world: &World, record: &Record, event: &Event, touched: &Touched) -> Vec<RowChange> {
-    let mut changes = vec![place(record)];
+    let mut changes = vec![place(record), leaf(record)];
     changes.extend(delivery(record, event).map(RowChange::Delivery));
     match touched {
         Touched::Nothing => {}
@@ -80,6 +80,13 @@ fn place(record: &Record) -> RowChange {
         stream: record.stream().to_owned(),
         stream_seq: record.stream_seq(),
         position: record.position(),
+    }
+}
+
+fn leaf(record: &Record) -> RowChange {
+    RowChange::Leaf {
+        position: record.position(),
+        hash: record.hash(),
     }
 }
 

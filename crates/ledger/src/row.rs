@@ -1,6 +1,7 @@
 //! The rows of the read model and how they change: what `store` writes and `server` reads.
 
 use serde_json::Value;
+use x811_eventlog::Hash;
 use x811_protocol::did::Did;
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::money::MicroUsdc;
@@ -57,5 +58,12 @@ pub enum RowChange {
         stream_seq: u64,
         /// Place in the log.
         position: u64,
+    },
+    /// Append to the tree's tiles: the hash of a record. They come in order, without gaps.
+    Leaf {
+        /// Place in the log.
+        position: u64,
+        /// Its record hash.
+        hash: Hash,
     },
 }

@@ -48,6 +48,26 @@ impl FileCheckpointStore {
         }
     }
 
+    /// Names the directory; nothing is made, so only loading is sure to work.
+    #[must_use]
+    pub fn at(directory: &Path) -> FileCheckpointStore {
+        FileCheckpointStore {
+            directory: directory.to_owned(),
+        }
+    }
+
+    /// Where the checkpoint of the ledger in `data_dir` lies unless another place is chosen:
+    /// `<data_dir>-checkpoint`. `None` when that path does not end in a name.
+    #[must_use]
+    pub fn beside(data_dir: &Path) -> Option<PathBuf> {
+        // The name it is called by, not what a link leads to: whoever turns a link to an older
+        // copy is found out.
+        let data_dir = std::path::absolute(data_dir).ok()?;
+        let mut name = data_dir.file_name()?.to_owned();
+        name.push("-checkpoint");
+        Some(data_dir.with_file_name(name))
+    }
+
     /// The file that holds the last checkpoint.
     #[must_use]
     pub fn file(&self) -> PathBuf {

@@ -156,6 +156,8 @@ pub enum UniqueKey {
     Delivery,
     /// Place of a record in its stream.
     StreamPlace,
+    /// Level and place of a tile.
+    Tile,
 }
 
 impl fmt::Display for UniqueKey {
@@ -168,6 +170,7 @@ impl fmt::Display for UniqueKey {
             UniqueKey::Claim => "a claimed transfer",
             UniqueKey::Delivery => "a delivery",
             UniqueKey::StreamPlace => "a place in a stream",
+            UniqueKey::Tile => "a tile",
         })
     }
 }

@@ -2,6 +2,7 @@
 
 mod compare;
 mod rows;
+mod tiles;
 
 pub use compare::RowDifference;
 
@@ -10,7 +11,7 @@ use std::path::Path;
 
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnection, SqlitePool, SqliteSynchronous};
-use x811_eventlog::{AppendError, ReadError};
+use x811_eventlog::{AppendError, HashTile, ReadError};
 use x811_ledger::port::{ReadModel, Stretch};
 use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange};
 use x811_protocol::did::Did;
@@ -238,6 +239,10 @@ impl ReadModel for SqliteReadModel {
         Ok(rows?)
     }
 
+    async fn hash_tile(&self, level: u8, index: u64) -> Result<Option<HashTile>, ReadError> {
+        Ok(tiles::read(&self.readers, level, index).await?)
+    }
+
     async fn stream_positions(
         &self,
         stream: &str,
@@ -264,6 +269,7 @@ struct Batch {
     interactions: BTreeMap<InteractionId, Box<InteractionRow>>,
     deliveries: Vec<DeliveryRow>,
     stream_records: Vec<rows::StreamRecord>,
+    leaves: Vec<tiles::Leaf>,
 }
 
 impl Batch {
@@ -284,6 +290,9 @@ impl Batch {
                     stream_seq,
                     position,
                 }),
+                RowChange::Leaf { position, hash } => {
+                    batch.leaves.push(tiles::Leaf { position, hash });
+                }
             }
         }
         batch
@@ -310,6 +319,7 @@ impl Batch {
         insert(connection, &rows::INTERACTIONS, &interactions).await?;
         insert(connection, &rows::DELIVERIES, &self.deliveries).await?;
         insert(connection, &rows::STREAM_RECORDS, &self.stream_records).await?;
+        tiles::append(connection, &self.leaves).await?;
         sqlx::query("UPDATE applied SET size = ?")
             .bind(new_size.cast_signed())
             .execute(connection)

@@ -9,10 +9,11 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 use crate::sqlite::error::StoreError;
 
 /// Every table of rows with the columns that name one.
-const TABLES: [(&str, &str); 3] = [
+const TABLES: [(&str, &str); 4] = [
     ("interactions", "hex(id)"),
     ("deliveries", "hex(recipient) || ' ' || position"),
     ("stream_records", "stream || ' ' || stream_seq"),
+    ("tiles", "level || ' ' || tile"),
 ];
 
 /// How one table of rows differs from what the log says.

@@ -6,4 +6,5 @@ mod log;
 mod read_model;
 mod read_only;
 mod sample;
+mod tiles;
 mod wal;

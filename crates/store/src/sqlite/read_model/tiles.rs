@@ -1,0 +1,127 @@
+//! The tree over the log, in tiles: how it grows, and how a tile is read back.
+
+use std::collections::BTreeMap;
+
+use sqlx::Row as _;
+use sqlx::sqlite::{SqliteConnection, SqliteExecutor};
+use x811_eventlog::tile::{Content, EdgeError, TILE_WIDTH};
+use x811_eventlog::{Hash, HashTile, Tile, TileEdge};
+
+use crate::sqlite::error::{StoreError, UniqueKey};
+use crate::sqlite::insert::{Row, Statements, Table, insert};
+
+const HASH_BYTES: usize = 32;
+
+static TILES: Table<HashTile> = Table {
+    insert: "INSERT INTO tiles (level, tile, hashes) ",
+    columns: 3,
+    on_conflict: " ON CONFLICT (level, tile) DO UPDATE SET hashes = excluded.hashes",
+    key: UniqueKey::Tile,
+    bind: bind_tile,
+    statements: Statements::new(),
+};
+
+/// A record hash on its way into the tree.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Leaf {
+    pub(super) position: u64,
+    pub(super) hash: Hash,
+}
+
+/// Appends `leaves`, which have to follow those that are there.
+pub(super) async fn append(
+    connection: &mut SqliteConnection,
+    leaves: &[Leaf],
+) -> Result<(), StoreError> {
+    if leaves.is_empty() {
+        return Ok(());
+    }
+    let mut edge = edge(connection).await?;
+    let before: Vec<Tile> = edge.tiles().map(|tile| tile.tile()).collect();
+    let mut changed = Vec::new();
+    for leaf in leaves {
+        let size = edge.size();
+        if leaf.position != size {
+            return Err(StoreError::NotNext {
+                old_size: leaf.position,
+                new_size: leaf.position + 1,
+                applied_size: size,
+            });
+        }
+        edge.push(leaf.hash, |full| changed.push(full));
+    }
+    changed.extend(edge.tiles().filter(|tile| !before.contains(&tile.tile())));
+    insert(connection, &TILES, &changed).await
+}
+
+/// The tile at `index` of `level`, as far as it goes by now.
+pub(super) async fn read(
+    executor: impl SqliteExecutor<'_>,
+    level: u8,
+    index: u64,
+) -> Result<Option<HashTile>, StoreError> {
+    let Ok(index) = i64::try_from(index) else {
+        return Ok(None);
+    };
+    let hashes: Option<Vec<u8>> =
+        sqlx::query_scalar("SELECT hashes FROM tiles WHERE level = ? AND tile = ?")
+            .bind(level)
+            .bind(index)
+            .fetch_optional(executor)
+            .await?;
+    hashes
+        .map(|hashes| {
+            let width = u16::try_from(hashes.len() / HASH_BYTES).unwrap_or(TILE_WIDTH);
+            let tile = Tile {
+                content: Content::Hashes(level),
+                index: index.cast_unsigned(),
+                width,
+            };
+            HashTile::from_bytes(tile, &hashes).map_err(|error| bad_tile(&error))
+        })
+        .transpose()
+}
+
+/// Where the tree ends.
+async fn edge(connection: &mut SqliteConnection) -> Result<TileEdge, StoreError> {
+    let size = size(connection).await?;
+    let mut hashes = BTreeMap::new();
+    for tile in TileEdge::partials(size).flatten() {
+        if let Content::Hashes(level) = tile.content
+            && let Some(stored) = read(&mut *connection, level, tile.index).await?
+        {
+            hashes.insert(tile, stored.hashes().to_vec());
+        }
+    }
+    let edge: Result<TileEdge, EdgeError> =
+        TileEdge::behind(size, |tile| Ok(hashes.remove(&tile).unwrap_or_default()));
+    edge.map_err(|error| bad_tile(&error))
+}
+
+/// Leaves in the tree.
+async fn size(connection: &mut SqliteConnection) -> Result<u64, StoreError> {
+    let last = sqlx::query(
+        "SELECT tile, length(hashes) FROM tiles WHERE level = 0 ORDER BY tile DESC LIMIT 1",
+    )
+    .fetch_optional(connection)
+    .await?;
+    let Some(last) = last else {
+        return Ok(0);
+    };
+    let (index, bytes): (i64, i64) = (last.get(0), last.get(1));
+    let before = index.cast_unsigned() * u64::from(TILE_WIDTH);
+    Ok(before + bytes.cast_unsigned() / HASH_BYTES as u64)
+}
+
+fn bind_tile(row: &mut Row, tile: &HashTile) {
+    row.push_bind(tile.level())
+        .push_bind(tile.index().cast_signed())
+        .push_bind(tile.to_bytes());
+}
+
+fn bad_tile(error: &dyn std::error::Error) -> StoreError {
+    StoreError::BadValue {
+        table: "tiles",
+        what: error.to_string(),
+    }
+}

@@ -1,0 +1,68 @@
+//! The tree in tiles: it grows with the rows, in one transaction with them.
+
+use tempfile::TempDir;
+use x811_eventlog::tile::{Content, TILE_WIDTH};
+use x811_eventlog::{Hash, Tile, root_of};
+use x811_ledger::port::ReadModel;
+use x811_ledger::row::RowChange;
+
+use crate::SqliteReadModel;
+
+fn leaf(position: u64) -> Hash {
+    Hash::of_leaf(&position.to_be_bytes())
+}
+
+async fn grow(read_model: &SqliteReadModel, from: u64, to: u64) {
+    let leaves = (from..to).map(|position| RowChange::Leaf {
+        position,
+        hash: leaf(position),
+    });
+    read_model.apply(from, to, leaves.collect()).await.unwrap();
+}
+
+#[tokio::test]
+async fn every_tile_of_every_size_is_there() {
+    let directory = TempDir::new().unwrap();
+    let read_model = SqliteReadModel::open(directory.path()).await.unwrap();
+    let leaves: Vec<Hash> = (0..70_000).map(leaf).collect();
+    let mut size = 0;
+    for next in [1, 2, 255, 256, 257, 600, 65_535, 65_536, 65_537, 70_000] {
+        grow(&read_model, size, next).await;
+        size = next;
+        for tile in Tile::all(size) {
+            let Content::Hashes(level) = tile.content else {
+                continue;
+            };
+            let stored = read_model.hash_tile(level, tile.index).await.unwrap();
+            let stored = stored.unwrap();
+            assert_eq!(stored.tile(), tile, "{size}");
+            let each = 1_usize << (8 * level);
+            let from = tile.start() as usize * each;
+            let due = leaves[from..].chunks(each).map(root_of);
+            let due: Vec<Hash> = due.take(usize::from(tile.width)).collect();
+            assert_eq!(stored.hashes(), due, "{tile} of {size}");
+        }
+        let behind = size.div_ceil(u64::from(TILE_WIDTH));
+        for (level, index) in [(0, behind), (3, 0), (63, 0), (0, u64::MAX)] {
+            assert_eq!(read_model.hash_tile(level, index).await.unwrap(), None);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_leaf_out_of_turn_is_refused_and_nothing_of_it_stays() {
+    let directory = TempDir::new().unwrap();
+    let read_model = SqliteReadModel::open(directory.path()).await.unwrap();
+    grow(&read_model, 0, 3).await;
+    for positions in [&[4_u64][..], &[2], &[3, 5], &[3, 3]] {
+        let leaves = positions.iter().map(|position| RowChange::Leaf {
+            position: *position,
+            hash: leaf(*position),
+        });
+        let applied = read_model.apply(3, 5, leaves.collect()).await;
+        assert!(applied.is_err(), "{positions:?}");
+    }
+    let tile = read_model.hash_tile(0, 0).await.unwrap().unwrap();
+    assert_eq!(tile.hashes(), [leaf(0), leaf(1), leaf(2)]);
+    grow(&read_model, 3, 4).await;
+}
