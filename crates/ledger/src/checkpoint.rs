@@ -129,14 +129,16 @@ impl CheckpointSigner {
         Checkpoint::open(note, &self.origin, *public.as_bytes(), verifier(public))
     }
 
-    fn sign(&self, world: &World) -> Result<String, CheckpointError> {
+    /// What `world` shows, and that as it is signed.
+    fn sign(&self, world: &World) -> Result<(Checkpoint, String), CheckpointError> {
         let checkpoint = Checkpoint {
             origin: self.origin.clone(),
             size: world.head().size,
             root: world.frontier().root(),
         };
         let sign = |message: &[u8]| *self.key.sign(message).as_bytes();
-        Ok(checkpoint.sign(*self.key.public().as_bytes(), sign)?)
+        let note = checkpoint.sign(*self.key.public().as_bytes(), sign)?;
+        Ok((checkpoint, note))
     }
 }
 
@@ -156,10 +158,12 @@ pub enum CheckpointStopped {
 }
 
 /// A checkpoint that was signed and stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signed {
-    /// Records it covers.
-    pub size: u64,
+    /// What it says.
+    pub checkpoint: Checkpoint,
+    /// The signed note, as it is stored.
+    pub note: String,
     /// When it was stored, on the monotonic clock.
     pub monotonic_ms: u64,
 }
@@ -230,7 +234,7 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
 
     /// Signs and stores unless that is what is stored; `false` when the place failed.
     async fn follow(&mut self, world: &World) -> Result<bool, CheckpointStopped> {
-        let next = self.signer.sign(world)?;
+        let (checkpoint, next) = self.signer.sign(world)?;
         if self.stored.as_ref() == Some(&next) {
             return Ok(true);
         }
@@ -240,7 +244,7 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
             .await;
         let error = match swapped {
             Ok(()) => {
-                self.note(next, world);
+                self.note(checkpoint, next);
                 return Ok(true);
             }
             Err(error @ CheckpointStoreError::Conflict) => {
@@ -252,18 +256,19 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
         // The swap may have been done all the same.
         match self.store.load().await {
             Ok(found) if found.as_ref() == Some(&next) => {
-                self.note(next, world);
+                self.note(checkpoint, next);
                 Ok(true)
             }
             Ok(_) | Err(_) => Ok(false),
         }
     }
 
-    /// Notes that `stored`, over `world`, is what is stored.
-    fn note(&mut self, stored: String, world: &World) {
-        self.stored = Some(stored);
+    /// Notes that `checkpoint`, as `note`, is what is stored.
+    fn note(&mut self, checkpoint: Checkpoint, note: String) {
+        self.stored = Some(note.clone());
         self.signed.send_replace(Some(Signed {
-            size: world.head().size,
+            checkpoint,
+            note,
             monotonic_ms: self.clock.monotonic_ms(),
         }));
     }

@@ -1,5 +1,6 @@
 //! What every handler holds.
 
+use crate::config::LogReaders;
 use crate::contract_wallets::AskedContracts;
 use crate::error::ApiError;
 use crate::limits::Limiter;
@@ -35,6 +36,8 @@ pub(crate) struct App<C> {
     pub(crate) identity: LedgerOpened,
     pub(crate) parameters: Parameters,
     pub(crate) open_reads: bool,
+    /// Who reads the log as a whole.
+    pub(crate) log_readers: LogReaders,
     /// How long a network may be blind before the operator is called.
     pub(crate) blindness: BlindnessBound,
     /// How long a request's body may take to arrive.
@@ -80,12 +83,40 @@ impl<C: Clock> App<C> {
 
     /// Size and age in milliseconds of the last checkpoint; `None` before this process stored one.
     pub(crate) fn checkpoint(&self) -> Option<(u64, u64)> {
-        let signed = (*self.signed.borrow())?;
-        let age_ms = self
-            .clock
-            .monotonic_ms()
-            .saturating_sub(signed.monotonic_ms);
-        Some((signed.size, age_ms))
+        let signed = self.signed.borrow();
+        let signed = signed.as_ref()?;
+        let now_ms = self.clock.monotonic_ms();
+        let age_ms = now_ms.saturating_sub(signed.monotonic_ms);
+        Some((signed.checkpoint.size, age_ms))
+    }
+
+    /// The last checkpoint; 503 before this process stored one.
+    pub(crate) fn last_signed(&self) -> Result<Signed, ApiError> {
+        let signed = self.signed.borrow().clone();
+        signed.ok_or_else(|| {
+            ApiError::unavailable("no checkpoint is signed since the ledger was started: ask again")
+        })
+    }
+
+    /// Waits, for a bounded time, until the last checkpoint covers the record at `position`.
+    pub(crate) async fn signed_over(&self, position: u64) -> Result<Signed, ApiError> {
+        let mut signed = self.signed.clone();
+        let covers = |signed: &Option<Signed>| {
+            let signed = signed.as_ref();
+            signed.is_some_and(|signed| signed.checkpoint.size > position)
+        };
+        tokio::select! {
+            // Whoever signed is gone: what it left is the last.
+            _ = signed.wait_for(covers) => {}
+            () = self.clock.sleep_ms(ROWS_PATIENCE_MS) => {}
+        }
+        let last = self.last_signed()?;
+        if last.checkpoint.size > position {
+            return Ok(last);
+        }
+        Err(ApiError::unavailable(
+            "no checkpoint covers that record yet: one is signed every second, ask again",
+        ))
     }
 
     /// Ready when the server is to stop.

@@ -16,6 +16,7 @@ use x811_protocol::money::MicroUsdc;
 use x811_protocol::parameters::{
     AEEP_LOOKS_MS, Leniency, Limits, Network, Parameters, PayerBindingRule, Windows,
 };
+use x811_store::FileCheckpointStore;
 
 /// Where a ledger listens unless told otherwise.
 pub const DEFAULT_LISTEN: SocketAddr =
@@ -77,6 +78,8 @@ pub struct ServerConfig {
     pub public_authority: Option<String>,
     /// Agents that may read every inbox and interaction, once they are registered.
     pub auditors: Vec<Did>,
+    /// Who reads the log as a whole, in tiles.
+    pub log_readers: LogReaders,
     /// Where payments are made.
     pub network: NetworkConfig,
     /// How long each message is waited for.
@@ -93,6 +96,17 @@ pub struct ServerConfig {
     pub snapshot_every_records: u64,
     /// Limits of this process, which decide nothing that is recorded.
     pub rate_limits: RateLimits,
+}
+
+/// Who reads the log as a whole, in tiles. The checkpoint is everybody's, and the records of an
+/// interaction are its parties' whatever stands here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LogReaders {
+    /// The agents in [`ServerConfig::auditors`], by signed reads.
+    #[default]
+    Auditors,
+    /// Anybody: all leaves are public then. Bodies never are.
+    Public,
 }
 
 /// How long and how many connections may be open. They bound what a stranger can hold: a slow
@@ -251,6 +265,7 @@ impl ServerConfig {
             open_reads: false,
             public_authority: None,
             auditors: Vec::new(),
+            log_readers: LogReaders::default(),
             network,
             windows: Windows::AEEP,
             looks_ms: AEEP_LOOKS_MS,
@@ -265,15 +280,10 @@ impl ServerConfig {
     /// Where the last signed checkpoint lies: as configured, or else `<data_dir>-checkpoint`. `None`
     /// when the data directory's path does not end in a name.
     pub fn checkpoint_directory(&self) -> Option<PathBuf> {
-        if let Some(directory) = &self.checkpoint_dir {
-            return Some(directory.clone());
+        match &self.checkpoint_dir {
+            Some(directory) => Some(directory.clone()),
+            None => FileCheckpointStore::beside(&self.data_dir),
         }
-        // The name it is called by, not what a link leads to: whoever turns a link to an older
-        // copy is found out.
-        let data_dir = std::path::absolute(&self.data_dir).ok()?;
-        let mut name = data_dir.file_name()?.to_owned();
-        name.push("-checkpoint");
-        Some(data_dir.with_file_name(name))
     }
 
     /// Refuses what cannot work.

@@ -6,6 +6,7 @@ use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use x811_eventlog::ReadError;
+use x811_ledger::proof::ProofError;
 use x811_protocol::code::Code;
 use x811_protocol::refusal::{Kind, Refusal};
 
@@ -50,6 +51,16 @@ impl ApiError {
     /// 403 X811-2004: an inbox of somebody else.
     pub(crate) fn other_inbox() -> ApiError {
         let message = "an inbox is read by the agent it belongs to: sign with a key of that agent";
+        ApiError {
+            status: StatusCode::FORBIDDEN,
+            refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
+        }
+    }
+
+    /// 403 X811-2004: the log as a whole, by somebody who is no auditor.
+    pub(crate) fn not_an_auditor() -> ApiError {
+        let message = "the log as a whole is for this ledger's auditors: ask its operator to name \
+                       your DID, or read your own interactions and their proofs";
         ApiError {
             status: StatusCode::FORBIDDEN,
             refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
@@ -107,6 +118,19 @@ impl From<Refusal> for ApiError {
         ApiError {
             status: status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
             refusal,
+        }
+    }
+}
+
+impl From<ProofError> for ApiError {
+    fn from(error: ProofError) -> ApiError {
+        match error {
+            ProofError::NotCovered { .. } => ApiError::unavailable(error.to_string()),
+            ProofError::Read(error) => error.into(),
+            ProofError::NoTile(_) | ProofError::Tiles(_) => {
+                tracing::error!(%error, "no proof can be made");
+                internal()
+            }
         }
     }
 }
@@ -173,6 +197,7 @@ mod tests {
         let table = [
             (ApiError::malformed(""), 400),
             (ApiError::other_inbox(), 403),
+            (ApiError::not_an_auditor(), 403),
             (ApiError::not_loopback(), 403),
             (ApiError::not_found(""), 404),
             (ApiError::no_such_agent(), 404),

@@ -37,7 +37,7 @@ pub mod start;
 mod stored;
 
 pub use config::{
-    ConfigError, ConnectionLimits, EndpointConfig, NetworkConfig, RpcUrl, ServerConfig,
+    ConfigError, ConnectionLimits, EndpointConfig, LogReaders, NetworkConfig, RpcUrl, ServerConfig,
 };
 pub use limits::RateLimits;
 pub use start::{CheckpointFault, RunError, Running, StartError, start, start_with};

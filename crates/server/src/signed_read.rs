@@ -6,11 +6,14 @@
 //! if there were none.
 
 mod authority;
+mod log_reader;
 mod nonces;
 
 use crate::app::App;
 use crate::error::ApiError;
 use crate::loopback;
+pub(crate) use log_reader::LogReader;
+
 use authority::Authorities;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;

@@ -126,7 +126,6 @@ pub async fn start_with<C: Clock, E: Entropy>(
     let opened = sequencer::open(log, rows, clock.clone(), entropy, opening);
     let (sequencer, ledger) = opened.await?;
     let (checkpoints, worlds) = (stored.follow(clock.clone(), signer), ledger.follow());
-    let signed = checkpoints.signed();
     let (stop, stopping) = watch::channel(false);
     let signed_reads = SignedReads::new(
         config.public_authority.as_deref(),
@@ -144,12 +143,13 @@ pub async fn start_with<C: Clock, E: Entropy>(
         identity: identity.opened.clone(),
         parameters,
         open_reads: config.open_reads,
+        log_readers: config.log_readers,
         blindness,
         body_read_ms: config.connections.body_read_ms,
         limiter: Limiter::new(config.rate_limits),
         contracts,
         signed_reads,
-        signed,
+        signed: checkpoints.signed(),
         watching,
         stopping: stopping.clone(),
     });

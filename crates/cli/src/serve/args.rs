@@ -11,7 +11,9 @@ use x811_protocol::parameters::Leniency;
 use super::settings::{
     Data, Limits, Log, Metrics, Network, Rates, Rules, Server, Settings, Telemetry, Windows,
 };
-use super::value::{Address, Binding, Block, LogFormat, Preset, Secret, Usdc, leniency, looks};
+use super::value::{
+    Address, Binding, Block, LogFormat, Preset, Readers, Secret, Usdc, leniency, looks,
+};
 
 /// Options of `x811 serve`.
 #[derive(Debug, clap::Args)]
@@ -45,6 +47,14 @@ pub(crate) struct Args {
     /// once for each, or with commas
     #[arg(long, env = "X811_LENIENT", help_heading = "Rules", value_name = "CHECK", value_delimiter = ',', value_parser = leniency)]
     lenient: Option<Vec<Leniency>>,
+    /// Who reads the ledger's log as a whole, in tiles (auditors); `public` shows every leaf
+    #[arg(
+        long,
+        env = "X811_LOG_READERS",
+        help_heading = "Log and traces",
+        value_enum
+    )]
+    log_readers: Option<Readers>,
     /// How log lines look (text)
     #[arg(
         long,
@@ -273,6 +283,7 @@ impl From<Args> for Settings {
                 ..Rates::default()
             },
             log: Log {
+                readers: args.log_readers,
                 format: args.log_format,
                 filter: args.log_filter,
             },

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use x811_protocol::evm::ChainId;
 use x811_protocol::parameters::PayerBindingRule;
-use x811_server::{EndpointConfig, NetworkConfig, RpcUrl, ServerConfig};
+use x811_server::{EndpointConfig, LogReaders, NetworkConfig, RpcUrl, ServerConfig};
 
 use super::settings::{self, Settings};
-use super::value::{Address, Binding, LogFormat, Preset, Secret, Usdc};
+use super::value::{Address, Binding, LogFormat, Preset, Readers, Secret, Usdc};
 use crate::failure::Failure;
 
 /// Where everything lies unless told otherwise.
@@ -57,6 +57,10 @@ impl TryFrom<Settings> for Effective {
         });
         put(&mut server.payer_binding, binding);
         put(&mut server.lenient, given.rules.lenient);
+        put(
+            &mut server.log_readers,
+            given.log.readers.map(LogReaders::from),
+        );
         windows(&mut server, &given.windows);
         limits(&mut server, &given.limits);
         rates::apply(&mut server.rate_limits, given.rates);
@@ -127,6 +131,7 @@ impl Effective {
             limits: shown_limits(server),
             rates: rates::shown(&server.rate_limits),
             log: settings::Log {
+                readers: Some(Readers::from(server.log_readers)),
                 format: Some(self.log_format),
                 filter: Some(self.log_filter.clone()),
             },

@@ -10,7 +10,7 @@ use x811_protocol::did::Did;
 
 use x811_protocol::parameters::Leniency;
 
-use super::value::{Address, Binding, Block, LogFormat, Preset, Secret, Usdc};
+use super::value::{Address, Binding, Block, LogFormat, Preset, Readers, Secret, Usdc};
 
 /// One layer of configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -131,10 +131,11 @@ pub(super) struct Rates {
     pub(super) limit_loopback: Option<bool>,
 }
 
-/// `[log]`: the lines on standard error.
+/// `[log]`: who reads the ledger's log, and the lines on standard error.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Log {
+    pub(super) readers: Option<Readers>,
     pub(super) format: Option<LogFormat>,
     pub(super) filter: Option<String>,
 }

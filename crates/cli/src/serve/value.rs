@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::parameters::Leniency;
+use x811_server::LogReaders;
 use x811_server::limits::{AddressBlock, NoAddressBlock};
 
 /// Which network payments are made on.
@@ -31,6 +32,34 @@ pub(super) enum Binding {
     Wallet,
     /// Anybody may pay; for tests only.
     Unchecked,
+}
+
+/// Who reads the ledger's log as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Readers {
+    /// The auditors, by signed reads.
+    Auditors,
+    /// Anybody.
+    Public,
+}
+
+impl From<Readers> for LogReaders {
+    fn from(readers: Readers) -> LogReaders {
+        match readers {
+            Readers::Auditors => LogReaders::Auditors,
+            Readers::Public => LogReaders::Public,
+        }
+    }
+}
+
+impl From<LogReaders> for Readers {
+    fn from(readers: LogReaders) -> Readers {
+        match readers {
+            LogReaders::Auditors => Readers::Auditors,
+            LogReaders::Public => Readers::Public,
+        }
+    }
 }
 
 /// How log lines look.

@@ -32,11 +32,13 @@
 
 mod header;
 mod reader;
+mod tiles;
 mod trailer;
 mod writer;
 
 pub use header::{EXPORT_VERSION, Header};
 pub use reader::{Body, Fault, FaultKind, Item, MAX_LINE_BYTES, Reader, RecordLine};
+pub use tiles::{TilesError, write_tiles};
 pub use trailer::{TRAILER_VERSION, Trailer};
 pub use writer::{WriteError, write};
 

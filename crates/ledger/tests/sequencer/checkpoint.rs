@@ -71,16 +71,23 @@ async fn lc_1_5_the_size_and_the_moment_of_the_last_checkpoint_are_known() {
     assert_eq!(*signed.borrow(), None, "nothing is stored yet");
     let _signing = tokio::spawn(checkpoints.run(ledgerbox.ledger().follow()));
     ledgerbox.settle().await;
-    let first = signed.borrow().unwrap();
-    assert_eq!(first.size, ledgerbox.ledger().world().head().size);
+    let first = signed.borrow().clone().unwrap();
+    assert_eq!(
+        first.checkpoint.size,
+        ledgerbox.ledger().world().head().size
+    );
     let _deal = Deal::opened(&ledgerbox, Until::Offered).await;
     ledgerbox.advance_ms(1_000).await;
-    let second = signed.borrow().unwrap();
-    assert_eq!(second.size, ledgerbox.ledger().world().head().size);
+    let second = signed.borrow().clone().unwrap();
+    assert_eq!(
+        second.checkpoint.size,
+        ledgerbox.ledger().world().head().size
+    );
     assert_eq!(second.monotonic_ms, first.monotonic_ms + 1_000);
     ledgerbox.advance_ms(60_000).await;
     let size = ledgerbox.ledger().world().head().size;
-    assert!(signed.borrow().unwrap().size >= size - 1, "of the lapse");
+    let last = signed.borrow().clone().unwrap();
+    assert!(last.checkpoint.size >= size - 1, "of the lapse");
 }
 
 #[tokio::test]

@@ -35,6 +35,7 @@ const PAGE: &str = "/docs";
         schema::AgentAnswer,
         schema::AgentKeysAnswer,
         schema::AnyUuid,
+        schema::Binary,
         schema::CapturedEnvelope,
         schema::Decimal,
         schema::DidDocument,
@@ -95,6 +96,20 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
     pub(crate) fn add<P: utoipa::Path>(mut self, handler: MethodRouter<S>) -> Self {
         let path = P::path();
         self.router = self.router.route(&path, handler);
+        self.paths
+            .add_path_operation(path, P::methods(), P::operation());
+        self
+    }
+
+    /// The same for an operation whose last parameter is a path of several parts, which OpenAPI
+    /// has no word for.
+    pub(crate) fn add_below<P: utoipa::Path>(mut self, handler: MethodRouter<S>) -> Self {
+        let path = P::path();
+        let below = path.rfind('{').map_or_else(
+            || path.clone(),
+            |at| format!("{}{{*{}", &path[..at], &path[at + 1..]),
+        );
+        self.router = self.router.route(&below, handler);
         self.paths
             .add_path_operation(path, P::methods(), P::operation());
         self

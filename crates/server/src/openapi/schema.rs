@@ -57,6 +57,11 @@ pub(crate) struct EthereumAddress(String);
 #[schema(value_type = String, pattern = "^(0|[1-9][0-9]{0,18})$", example = "2500000")]
 pub(crate) struct Decimal(String);
 
+/// Bytes as they are.
+#[derive(ToSchema)]
+#[schema(value_type = String, format = Binary)]
+pub(crate) struct Binary(Vec<u8>);
+
 /// The ERROR payload (AE-66): every answer that is no success.
 #[derive(ToSchema)]
 pub(crate) struct ErrorPayload {
@@ -317,6 +322,8 @@ pub(crate) struct LedgerAnswer {
     log_id: String,
     /// The checkpoints' name.
     origin: String,
+    /// The checkpoints' key as verifiers are given it (C2SP signed-note).
+    checkpoint_vkey: String,
     /// Major versions of AEEP.
     protocol_versions: Vec<String>,
     /// Where payments may be made.

@@ -11,24 +11,33 @@
 //! | `GET /api/v1/interactions/{id}` | *an interaction: `min_position` |
 //! | `GET /api/v1/interactions/{id}/settlement` | *where its money is: `min_position` |
 //! | `GET /api/v1/interactions/{id}/history` | *its records: `after_seq`, `limit` |
+//! | `GET /api/v1/records/{position}/proof` | *that a record is in the log, as a file |
+//! | `GET /log/checkpoint` | the last signed checkpoint |
+//! | `GET /log/tile/{level}/{index}`, `/log/tile/entries/{index}` | †the log in tiles |
 //! | `GET /.well-known/did.json`, `/.well-known/x811.json` | who this ledger is |
 //! | `GET /health`, `GET /ready` | whether it runs, whether it takes messages |
 //! | `GET /openapi.json`, `/docs` | all of this for programs, and rendered |
 //!
-//! The starred ones are others' business: see `signed_read`.
+//! The starred ones are others' business: see `signed_read`. † is for auditors, or for everybody
+//! where the operator said so.
 
 mod agent;
 mod agent_keys;
 mod did_document;
+mod entry_tile;
+mod hash_tile;
 mod health;
 mod history;
 mod inbox;
 mod interaction;
+mod log_checkpoint;
 mod message_by_id;
 mod post_message;
 mod ready;
+mod record_proof;
 mod settlement;
 mod stream_page;
+mod tile;
 mod well_known;
 
 pub(crate) use ready::{sight_word, unready};
@@ -59,6 +68,10 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<interaction::__path_handle>(get(interaction::handle::<C>))
         .add::<settlement::__path_handle>(get(settlement::handle::<C>))
         .add::<history::__path_handle>(get(history::handle::<C>))
+        .add::<record_proof::__path_handle>(get(record_proof::handle::<C>))
+        .add::<log_checkpoint::__path_handle>(get(log_checkpoint::handle::<C>))
+        .add_below::<entry_tile::__path_handle>(get(entry_tile::handle::<C>))
+        .add_below::<hash_tile::__path_handle>(get(hash_tile::handle::<C>))
         .described()
         .fallback(nothing_here)
         .method_not_allowed_fallback(other_method)

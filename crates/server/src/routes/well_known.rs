@@ -9,8 +9,10 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use x811_eventlog::note::NoteKey;
 use x811_ledger::clock::Clock;
 use x811_protocol::document::DidDocument;
+use x811_protocol::event::LedgerOpened;
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::parameters::Network;
 
@@ -48,12 +50,19 @@ pub(super) async fn ledger<C: Clock>(State(app): State<Arc<App<C>>>) -> Json<Val
         "did": identity.did,
         "log_id": identity.log_id,
         "origin": identity.origin,
+        "checkpoint_vkey": checkpoint_vkey(identity),
         "protocol_versions": ["0"],
         "networks": networks,
         "windows": parameters.windows,
         "looks_ms": parameters.looks_ms,
         "payer_binding": parameters.payer_binding,
     }))
+}
+
+/// `None`, shown as null, would mean that no checkpoint could be signed either.
+fn checkpoint_vkey(identity: &LedgerOpened) -> Option<String> {
+    let key = NoteKey::new(&*identity.origin, *identity.keys.checkpoint.as_bytes());
+    key.ok().map(|key| key.to_vkey())
 }
 
 fn network(network: &Network) -> Value {

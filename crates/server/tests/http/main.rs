@@ -19,6 +19,7 @@ mod inbox;
 mod incidents;
 mod lifecycle;
 mod limits;
+mod log;
 mod long_polls;
 mod metrics;
 mod reads;

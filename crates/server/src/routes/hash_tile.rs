@@ -1,0 +1,66 @@
+//! `GET /log/tile/{level}/{index}`: up to 256 hashes of the tree (C2SP tlog-tiles).
+
+use super::tile;
+use crate::app::App;
+use crate::error::ApiError;
+use crate::openapi::Refused;
+use crate::openapi::schema::Binary;
+use crate::signed_read::{LogReader, ReadRefusal};
+use axum::extract::{Path, State};
+use axum::response::IntoResponse;
+use std::sync::Arc;
+use x811_eventlog::tile::Content;
+use x811_ledger::clock::Clock;
+use x811_ledger::port::ReadModel as _;
+
+const HASH_BYTES: usize = 32;
+
+/// 200, or 404 for what the tree does not have, however it is called.
+#[utoipa::path(
+    get,
+    path = "/log/tile/{level}/{index}",
+    tag = "log",
+    params(
+        ("level" = u64, Path, maximum = 63, description = "0 for record hashes"),
+        (
+            "index" = String,
+            Path,
+            pattern = r"^(x[0-9]{3}/)*[0-9]{3}(\.p/[1-9][0-9]{0,2})?$",
+            description = "Place in the level in groups of three digits, all but the last behind \
+                           an x (`x001/x234/067`), with `.p/` and the width behind it when the tile \
+                           is partial. Its slashes are part of the path"
+        ),
+    ),
+    responses(
+        (
+            status = 200,
+            description = "32 bytes a hash",
+            body = Binary,
+            content_type = "application/octet-stream",
+        ),
+        Refused,
+    ),
+)]
+pub(super) async fn handle<C: Clock>(
+    reader: LogReader,
+    State(app): State<Arc<App<C>>>,
+    Path((level, index)): Path<(String, String)>,
+) -> Result<impl IntoResponse, ReadRefusal> {
+    let path = format!("tile/{level}/{index}");
+    let named = tile::named(&app, &path).await?;
+    let Content::Hashes(level) = named.content else {
+        return Err(ApiError::not_found("hashes have a level of 0 to 63").into());
+    };
+    let stored = app
+        .ledger
+        .read_model()
+        .hash_tile(level, named.index)
+        .await?;
+    let mut bytes = stored.map(|stored| stored.to_bytes()).unwrap_or_default();
+    let length = usize::from(named.width) * HASH_BYTES;
+    if bytes.len() < length {
+        return Err(ApiError::damaged(named.start()).into());
+    }
+    bytes.truncate(length);
+    Ok(tile::answer(reader, bytes))
+}
