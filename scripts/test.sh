@@ -32,8 +32,18 @@ install_strace() {
     die "strace could not be installed: run this as root, or install it by hand"
 }
 
+# Go's own transparency log code checks ours.
+install_go() {
+  command -v go >/dev/null 2>&1 && [ -d /usr/share/gocode/src/golang.org/x/mod/sumdb/tlog ] && return
+  command -v apt-get >/dev/null 2>&1 ||
+    die "Go and golang.org/x/mod in /usr/share/gocode are not installed: use Debian, or a system like it"
+  apt-get install --yes --no-install-recommends golang-go golang-golang-x-mod-dev ||
+    die "Go could not be installed: run this as root, or install golang-go and golang-golang-x-mod-dev by hand"
+}
+
 require_tools
 step "strace" install_strace
+step "Go" install_go
 step "npm packages" install_npm_packages
 step "cargo-nextest" install_cargo_tool nextest
 step "cargo-deny" install_cargo_tool deny

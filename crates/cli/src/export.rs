@@ -1,4 +1,6 @@
-//! `x811 export`: a log as one file that anybody can audit offline.
+//! `x811 export`: a log as one file that anybody can audit offline, or as a folder of tiles.
+
+mod tiles;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -6,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use x811_ledger::export::{Trailer, WriteError, write};
-use x811_store::SqliteStore;
+use x811_store::{FileCheckpointStore, SqliteStore};
 
 use crate::audit::unopened;
 use crate::exit::Exit;
@@ -18,8 +20,15 @@ pub(crate) struct Args {
     /// The ledger's data directory; the ledger may be running
     data_dir: PathBuf,
     /// The file to write, whole or not at all; `-` for standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
+    #[arg(short, long, value_name = "FILE", required_unless_present = "tiles")]
+    output: Option<PathBuf>,
+    /// Instead, a new folder for the records under the last signed checkpoint, in the layout that
+    /// verifiers of transparency logs read (C2SP tlog-tiles); without message bodies
+    #[arg(long, value_name = "DIR", conflicts_with = "output")]
+    tiles: Option<PathBuf>,
+    /// Where the ledger keeps that checkpoint (the data directory's path and -checkpoint)
+    #[arg(long, env = "X811_CHECKPOINT_DIR", value_name = "DIR")]
+    checkpoint_dir: Option<PathBuf>,
 }
 
 #[cfg(test)]
@@ -27,14 +36,24 @@ impl Args {
     pub(crate) fn new(data_dir: &Path, output: &Path) -> Args {
         Args {
             data_dir: data_dir.to_owned(),
-            output: output.to_owned(),
+            output: Some(output.to_owned()),
+            tiles: None,
+            checkpoint_dir: None,
         }
     }
 }
 
 /// Exports the log as it is now.
 pub(crate) async fn run(args: Args, json: bool, out: &mut Out) -> Result<Exit, Failure> {
-    let to_standard_output = args.output == Path::new("-");
+    let target = match (&args.output, &args.tiles) {
+        (_, Some(folder)) => return in_tiles(&args, folder, out).await,
+        (Some(file), None) => file,
+        (None, None) => {
+            let message = "name a file with -o, or a folder with --tiles";
+            return Err(Failure::usage(message));
+        }
+    };
+    let to_standard_output = target == Path::new("-");
     if to_standard_output && json {
         return Err(Failure::usage(
             "--json and -o - would both write to standard output: name a file",
@@ -50,11 +69,23 @@ pub(crate) async fn run(args: Args, json: bool, out: &mut Out) -> Result<Exit, F
             .map_err(unwritten)?;
         return Ok(Exit::Ok);
     }
-    let trailer = to_file(&store, &args.output).await?;
+    let trailer = to_file(&store, target).await?;
     out.report(&Exported {
-        file: args.output,
+        file: target.clone(),
         trailer,
     });
+    Ok(Exit::Ok)
+}
+
+async fn in_tiles(args: &Args, folder: &Path, out: &mut Out) -> Result<Exit, Failure> {
+    let beside = || FileCheckpointStore::beside(&args.data_dir);
+    let checkpoint_dir = args.checkpoint_dir.clone().or_else(beside).ok_or_else(|| {
+        Failure::usage("the data directory has no name to look beside: give --checkpoint-dir")
+    })?;
+    let store = SqliteStore::open_read_only(&args.data_dir)
+        .await
+        .map_err(unopened)?;
+    tiles::run(&store, &checkpoint_dir, folder, out).await?;
     Ok(Exit::Ok)
 }
 
