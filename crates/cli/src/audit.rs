@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use x811_eventlog::Hash;
-use x811_ledger::audit::{self, Finding, audit_export, audit_store};
+use x811_ledger::audit::{self, FactCounts, Finding, audit_export, audit_store};
 use x811_store::{OpenError, SqliteReadModel, SqliteStore};
 
 use crate::exit::Exit;
@@ -148,6 +148,16 @@ impl Audited {
             ),
         ));
         figures.push(("interactions", self.interactions()));
+        let roots = &report.state_roots;
+        if *roots != FactCounts::default() {
+            let (proven, asserted, broken) = (roots.proven, roots.asserted, roots.broken);
+            figures.push((
+                "state roots",
+                format!(
+                    "{proven} computed again and equal, {asserted} not computed, {broken} broken"
+                ),
+            ));
+        }
         for (network, paid) in &report.paid {
             let (total, fee) = (usdc(paid.total_micro_usdc), usdc(paid.fee_micro_usdc));
             let interactions = paid.interactions;

@@ -39,7 +39,7 @@ pub use log::{AppendError, BackendError, EventLog, MAX_BATCH_BYTES, ReadError, c
 pub use memory::MemoryLog;
 pub use merkle::{Frontier, FrontierError, root_of};
 pub use policy::{Policy, PolicyError};
-pub use record::{Draft, FORMAT_VERSION, MAX_LEAF_BYTES, Record, RecordError};
+pub use record::{Draft, FORMAT_VERSION, MAX_LEAF_BYTES, Record, RecordError, write_canonical};
 pub use subtree::{Node, Subtree};
 pub use tile::{HashTile, Tile, TileEdge};
 pub use tlog_proof::{TlogProof, TlogProofError};

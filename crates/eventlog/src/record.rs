@@ -36,6 +36,16 @@ pub const MAX_STREAM_CHARS: usize = 128;
 /// Most objects and arrays inside one another in a leaf, the leaf itself counted.
 pub const MAX_DEPTH: usize = 64;
 
+/// Appends the RFC 8785 form of `value` to `out`: what is hashed of a state is written as leaves are.
+/// Unlike a leaf it may hold nulls.
+///
+/// # Errors
+/// A number that is no integer of at most 2^53 − 1, or more than [`MAX_DEPTH`] objects and arrays
+/// inside one another.
+pub fn write_canonical(out: &mut Vec<u8>, value: &impl Serialize) -> Result<(), RecordError> {
+    writer::write_value(out, value)
+}
+
 /// What the writer decides about a record; position and link are added when it is sealed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft<E = Value> {

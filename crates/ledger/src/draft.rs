@@ -224,6 +224,11 @@ impl Draft {
             hash: Digest::from_bytes(*record.hash().as_bytes()),
         };
         self.keep(stream, record, &event, body)?;
+        if let Some(root) = self.world.state_root_due() {
+            let event = Event::StateRoot(root);
+            let record = self.seal(&Stream::Roots, &event, now)?;
+            self.keep(&Stream::Roots, record, &event, None)?;
+        }
         Ok(appended)
     }
 

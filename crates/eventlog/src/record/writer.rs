@@ -27,6 +27,8 @@ pub(super) struct Writer<'a> {
     depth: usize,
     /// The value of the member `type` of the outermost object, if that is a string.
     type_name: Option<Range<usize>>,
+    /// A leaf leaves absent members out; a state may name them.
+    takes_nulls: bool,
 }
 
 /// A member that is written: where its key begins, with its quote, and where key and value end.
@@ -48,11 +50,25 @@ pub(super) fn write_event(
         scratch: Vec::new(),
         depth: OUTER_DEPTH,
         type_name: None,
+        takes_nulls: false,
     };
     event
         .serialize(&mut writer)
         .map_err(|refused| refused.inside_member("event").into_error())?;
     writer.type_name.ok_or(RecordError::EventWithoutType)
+}
+
+/// Writes any `value` but for numbers that are not small integers.
+pub(super) fn write_value(out: &mut Vec<u8>, value: &impl Serialize) -> Result<(), RecordError> {
+    let mut writer = Writer {
+        out,
+        members: Vec::new(),
+        scratch: Vec::new(),
+        depth: 0,
+        type_name: None,
+        takes_nulls: true,
+    };
+    value.serialize(&mut writer).map_err(Refused::into_error)
 }
 
 /// Writes a JSON string: `"`, `\` and control characters escaped, in their short or lower-case form.
@@ -172,6 +188,14 @@ impl ser::Error for Refused {
 }
 
 impl Writer<'_> {
+    fn null(&mut self) -> Result<(), Refused> {
+        if !self.takes_nulls {
+            return Err(Refused::new(Why::Null));
+        }
+        self.out.extend_from_slice(b"null");
+        Ok(())
+    }
+
     fn integer(&mut self, number: u64) -> Result<(), Refused> {
         if number > MAX_INTEGER {
             return Err(Refused::new(Why::NotAnInteger));

@@ -15,7 +15,7 @@ use super::examine::{Content, Entry, Examined, Whole};
 use super::finding::{Cause, Finding, Findings, Spot};
 use super::links::Links;
 use super::replay::Replay;
-use super::report::{FactCounts, Paid, Report};
+use super::report::{FactCounts, Paid, Report, Verdict};
 use super::rows::Rows;
 use super::signature;
 use super::uniqueness::Used;
@@ -43,6 +43,7 @@ pub struct Auditor {
     signatures_valid: u64,
     facts: FactCounts,
     wallets: FactCounts,
+    state_roots: FactCounts,
     not_re_decided: u64,
     paid: BTreeMap<String, Paid>,
     /// Streams of interactions seen, and whether each could be replayed.
@@ -76,6 +77,7 @@ impl Auditor {
             signatures_valid: 0,
             facts: FactCounts::default(),
             wallets: FactCounts::default(),
+            state_roots: FactCounts::default(),
             not_re_decided: 0,
             paid: BTreeMap::new(),
             unknown: BTreeSet::new(),
@@ -271,6 +273,14 @@ impl Auditor {
         let again = self.decide_again(whole, last_at, at);
         let payment = self.payment(whole);
         let applied = self.replay.apply(whole.stream.as_ref(), record, event);
+        if let Event::StateRoot(_) = event {
+            let is_known = self.world().knows_root();
+            self.state_roots.count(match &applied {
+                Ok(_) if is_known => Verdict::Proven,
+                Ok(_) => Verdict::Asserted,
+                Err(_) => Verdict::Broken,
+            });
+        }
         let (replay, findings) = (&self.replay, &mut self.findings);
         signature::key_is_the_senders(spot, registered, ledger, replay, event, findings);
         body::proofs(spot, event, ledger, &mut self.wallets, findings);
@@ -393,6 +403,7 @@ impl Auditor {
             signatures_valid: self.signatures_valid,
             facts: self.facts,
             wallets: self.wallets,
+            state_roots: self.state_roots,
             not_replayed: self.replay.not_replayed(),
             not_re_decided: self.not_re_decided,
             interactions,

@@ -44,6 +44,7 @@ impl Decided<'_> {
     /// Names every difference.
     pub(super) fn check(&self, findings: &mut Findings) {
         self.lapse_came_first(findings);
+        self.root_came_first(findings);
         match self.event {
             Event::EnvelopeAccepted(accepted) => {
                 self.times(&accepted.envelope, findings);
@@ -91,6 +92,15 @@ impl Decided<'_> {
         findings: &mut Findings,
     ) {
         findings.add(self.spot, field, Cause::ReDecisionDiffers, sentence);
+    }
+
+    /// The place of a root holds nothing else.
+    fn root_came_first(&self, findings: &mut Findings) {
+        let is_root = matches!(self.event, Event::StateRoot(_));
+        if self.before.state_root_due().is_some() && !is_root {
+            let sentence = "a root of all states is due at this place";
+            self.differs("event", sentence, findings);
+        }
     }
 
     /// A window that had passed lapses before anything else happens (ledger-contract.md

@@ -134,6 +134,7 @@ impl Replay {
         if self.stopped {
             return;
         }
+        self.world.doubt_roots();
         match apply_nothing(&mut self.world, recorded_at_ms) {
             Ok(()) => self.stand_ins += 1,
             // Without a position 0 there is no ledger to replay.

@@ -19,7 +19,7 @@ pub enum Verdict {
     Broken,
 }
 
-/// How many facts, or wallets, are known how well.
+/// How many facts, wallets, or roots are known how well.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct FactCounts {
     /// Envelopes whose members and facts the body proves; wallets whose key proves it.
@@ -99,6 +99,9 @@ pub struct Report {
     pub facts: FactCounts,
     /// How well it is known that the wallets of registrations and updates are the agents' own.
     pub wallets: FactCounts,
+    /// Recorded roots of all states: computed again and equal, not computed because something before
+    /// them was not replayed or they have another schema, or different.
+    pub state_roots: FactCounts,
     /// Records whose effect is not known, because something before them is broken.
     pub not_replayed: u64,
     /// Records under decision rules that this version does not know: checked, but not decided

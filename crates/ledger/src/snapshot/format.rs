@@ -11,7 +11,7 @@
 
 use super::{Rejection, packed};
 use crate::agent::Agent;
-use crate::world::{Content, Live, OwedNotice, Sighted, StoredLive, World};
+use crate::world::{Content, Live, OwedNotice, Roots, Sighted, StoredLive, World};
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub const FORMAT: u32 = 1;
 
 /// Meaning of the state in them: raised whenever the same log adds up to another state, or the
 /// state is written in another way.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 
 const MAGIC: &[u8] = b"x811 snapshot\n";
 const SIGNED_AS: &[u8] = b"x811 snapshot v1\n";
@@ -88,6 +88,8 @@ const SECTIONS: usize = 5;
 #[serde(deny_unknown_fields)]
 struct Rest {
     identity: Option<Arc<LedgerOpened>>,
+    state_root: Option<Digest>,
+    roots_seq: u64,
     rules: RulesChanged,
     parameters: Vec<(u64, Arc<Parameters>)>,
     ledger_seq: u64,
@@ -209,6 +211,8 @@ fn signed_sections<'a>(
 fn sections(content: Content) -> Result<[Vec<u8>; SECTIONS], serde_json::Error> {
     let rest = serde_json::to_vec(&Rest {
         identity: content.identity,
+        state_root: content.roots.running,
+        roots_seq: content.roots.next_seq,
         rules: content.rules,
         parameters: content.parameters,
         ledger_seq: content.ledger_seq,
@@ -247,6 +251,10 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
     Ok(Content {
         head: header.head,
         frontier,
+        roots: Roots {
+            running: rest.state_root,
+            next_seq: rest.roots_seq,
+        },
         identity: rest.identity,
         rules: rest.rules,
         parameters: rest.parameters,

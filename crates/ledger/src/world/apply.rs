@@ -95,6 +95,7 @@ impl World {
         self.forget_old(step.at);
         self.retire(&step);
         self.remember_envelope(&step);
+        self.fold_state(&step)?;
         self.head = Head::after(record);
         self.frontier.push(record.hash());
         Ok(touched)
@@ -108,7 +109,7 @@ impl World {
             Stream::Agent(did) => Some(self.agents.get(did).map_or(0, |a| a.identity_seq)),
             Stream::Mail(did) => self.agents.get(did).map(|agent| agent.mail_seq),
             Stream::Interaction(id) => Some(self.watching(*id).map_or(0, |l| l.next_seq)),
-            Stream::Roots => None,
+            Stream::Roots => Some(self.roots.next_seq),
         }
     }
 
@@ -139,7 +140,10 @@ impl World {
                 self.apply_interaction(step, *id)?;
                 Ok(Touched::Interaction(*id))
             }
-            Stream::Roots => Err(step.misplaced("roots are not written under these rules")),
+            Stream::Roots => {
+                self.apply_root(step)?;
+                Ok(Touched::Nothing)
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 //! last ended interaction is of interest for one record only; heads are seen and refusals counted
 //! by the running ledger alone.
 
-use super::{FirstAnswer, Live, OwedNotice, Sight, World};
+use super::{FirstAnswer, Live, OwedNotice, Roots, Sight, World};
 use crate::agent::Agent;
 use crate::recent::Recent;
 use std::collections::HashMap;
@@ -22,6 +22,7 @@ use x811_protocol::time::TimestampMs;
 pub(crate) struct Content {
     pub(crate) head: Head,
     pub(crate) frontier: Frontier,
+    pub(crate) roots: Roots,
     pub(crate) identity: Option<Arc<LedgerOpened>>,
     pub(crate) rules: RulesChanged,
     pub(crate) parameters: Vec<(u64, Arc<Parameters>)>,
@@ -65,6 +66,7 @@ impl World {
         let World {
             head,
             frontier,
+            roots,
             identity,
             rules,
             parameters,
@@ -96,6 +98,7 @@ impl World {
         Content {
             head: *head,
             frontier: frontier.clone(),
+            roots: *roots,
             identity: identity.clone(),
             rules: *rules,
             parameters: parameters.iter().map(|(p, q)| (*p, q.clone())).collect(),
@@ -138,6 +141,7 @@ impl World {
         let mut world = World {
             head: content.head,
             frontier: content.frontier,
+            roots: content.roots,
             identity: content.identity,
             rules: content.rules,
             parameters: content.parameters.into_iter().collect(),

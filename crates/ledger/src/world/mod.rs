@@ -10,11 +10,13 @@ mod apply;
 mod content;
 mod fault;
 mod interactions;
+mod roots;
 mod watches;
 
 pub use apply::Touched;
 pub(crate) use content::{Content, Sighted, StoredLive};
 pub use fault::Fault;
+pub(crate) use roots::Roots;
 
 use crate::agent::Agent;
 use crate::recent::{Recent, Scattered, Tally};
@@ -98,6 +100,7 @@ pub struct Sight {
 pub struct World {
     head: Head,
     frontier: Frontier,
+    roots: Roots,
     identity: Option<Arc<LedgerOpened>>,
     rules: RulesChanged,
     parameters: OrdMap<u64, Arc<Parameters>>,
@@ -131,6 +134,7 @@ impl World {
         World {
             head: Head::EMPTY,
             frontier: Frontier::default(),
+            roots: Roots::EMPTY,
             identity: None,
             rules: RulesChanged { rules_version: 0 },
             parameters: OrdMap::new(),

@@ -15,6 +15,7 @@ mod pages;
 mod read_model;
 mod registry;
 mod rehashed;
+mod roots;
 mod scene;
 mod unproven;
 

@@ -113,7 +113,7 @@ pub struct NetworkSighted {
     pub blind_ms: u64,
 }
 
-/// `state_root`, every 1,000 records (reserved; not written yet).
+/// `state_root`, every 1,000 records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StateRoot {

@@ -82,7 +82,7 @@ impl<'w, 'a> Serializer for &'w mut Writer<'a> {
     }
 
     fn serialize_none(self) -> Result<(), Refused> {
-        Err(Refused::new(Why::Null))
+        self.null()
     }
 
     fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Refused> {
@@ -90,11 +90,11 @@ impl<'w, 'a> Serializer for &'w mut Writer<'a> {
     }
 
     fn serialize_unit(self) -> Result<(), Refused> {
-        Err(Refused::new(Why::Null))
+        self.null()
     }
 
     fn serialize_unit_struct(self, _name: &'static str) -> Result<(), Refused> {
-        Err(Refused::new(Why::Null))
+        self.null()
     }
 
     fn serialize_unit_variant(

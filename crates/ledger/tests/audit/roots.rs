@@ -1,0 +1,115 @@
+//! Roots of all states: a log holds one at every thousandth place, and whoever replays it comes to
+//! the same.
+
+use crate::deal::{Deal, Until};
+use crate::ledgerbox::Ledgerbox;
+use crate::scene::{Parts, audit, causes_at, exported, found};
+use serde_json::json;
+use x811_ledger::audit::{Cause, FactCounts};
+use x811_ledger::stream::Stream;
+use x811_ledger::world::World;
+use x811_protocol::digest::Digest;
+use x811_protocol::event::Event;
+
+const EVERY: usize = 1_000;
+
+/// A log with two roots: a deal, mail, and another deal.
+async fn long() -> Ledgerbox {
+    let ledgerbox = Ledgerbox::open().await;
+    let deal = Deal::opened(&ledgerbox, Until::Verified).await;
+    let (from, to) = (deal.initiator.clone(), deal.provider.clone());
+    for number in 0..2 * EVERY {
+        let payload = json!({ "number": number });
+        let letter = ledgerbox.seal(&from, "x811.test/hello", &to, payload);
+        ledgerbox.accept(&letter).await;
+        ledgerbox.advance_ms(100).await;
+    }
+    Deal::opened(&ledgerbox, Until::Offered).await;
+    ledgerbox
+}
+
+/// Computed from the worlds alone, by another writer of RFC 8785.
+fn root_by_hand(world: &World, stream: &Stream, before: Digest) -> Digest {
+    let state = match stream {
+        Stream::Ledger => json!({
+            "parameters": world.parameters().map(|(position, _)| position),
+            "rules_version": world.rules_version(),
+        }),
+        Stream::Network(name) => {
+            json!({ "blind_since_ms": world.sight(name).and_then(|sight| sight.blind_since) })
+        }
+        Stream::Agent(did) | Stream::Mail(did) => {
+            serde_json::to_value(&**world.agent(*did).unwrap()).unwrap()
+        }
+        Stream::Interaction(id) => serde_json::to_value(&world.latest(*id).unwrap().state).unwrap(),
+        Stream::Roots => return before,
+    };
+    let state = Digest::of(&serde_jcs::to_vec(&state).unwrap());
+    let name = stream.to_string();
+    Digest::of_parts(&[before.as_bytes(), name.as_bytes(), state.as_bytes()])
+}
+
+#[tokio::test]
+async fn rec_4_every_thousandth_record_is_the_root_of_all_states() {
+    let ledgerbox = long().await;
+    let (mut world, mut root) = (World::empty(), Digest::from_bytes([0; 32]));
+    let mut roots = 0;
+    for (record, event) in ledgerbox.events().await {
+        let is_due = (record.position() + 1).is_multiple_of(EVERY as u64);
+        if let Event::StateRoot(recorded) = &event {
+            assert_eq!(recorded.root, root);
+            assert_eq!(
+                (recorded.position + 1, recorded.schema),
+                (record.position(), 1)
+            );
+            roots += 1;
+        }
+        assert_eq!(is_due, matches!(event, Event::StateRoot(_)));
+        world.apply(&record, &event).unwrap();
+        root = root_by_hand(&world, &record.stream().parse().unwrap(), root);
+    }
+    assert_eq!(roots, 2);
+
+    let bytes = exported(&ledgerbox).await;
+    let report = audit(&bytes);
+    assert_eq!(found(&report), []);
+    let proven = FactCounts {
+        proven: 2,
+        ..FactCounts::default()
+    };
+    assert_eq!(report.state_roots, proven);
+    roots_are_checked(&bytes);
+}
+
+fn roots_are_checked(bytes: &[u8]) {
+    let first = EVERY - 1;
+    let mut parts = Parts::of(bytes);
+    *parts.records[first].member("/root") = json!("ab".repeat(32));
+    let report = audit(&parts.rehashed());
+    assert_eq!(causes_at(&report, first as u64), [Cause::StateDiffers]);
+    assert_eq!(report.state_roots.broken, 1);
+
+    let mut parts = Parts::of(bytes);
+    *parts.records[first].member("/position") = json!(first);
+    let report = audit(&parts.rehashed());
+    assert_eq!(causes_at(&report, first as u64), [Cause::StateDiffers]);
+
+    // Another form of states cannot be computed again, and that is said.
+    let mut parts = Parts::of(bytes);
+    *parts.records[first].member("/schema") = json!(2);
+    let report = audit(&parts.rehashed());
+    assert_eq!(found(&report), []);
+    let asserted = FactCounts {
+        asserted: 2,
+        ..FactCounts::default()
+    };
+    assert_eq!(report.state_roots, asserted);
+
+    // Left out, all of them.
+    let mut parts = Parts::of(bytes);
+    parts
+        .records
+        .retain(|kept| kept.event_type() != "state_root");
+    let report = audit(&parts.rehashed());
+    assert_eq!(causes_at(&report, first as u64), [Cause::ReDecisionDiffers]);
+}
