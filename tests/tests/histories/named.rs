@@ -49,6 +49,59 @@ fn sw_23_and_24_a_payment_that_is_reversed_and_returns_stands_once() {
     assert_eq!(run(&acts), returned);
 }
 
+/// Both of a sum, of which the first was refuted alone.
+#[test]
+fn sw_24_what_was_refuted_before_it_paid_is_reversed_too() {
+    let half = |tx| Act::Mine {
+        tx,
+        amount: Amount::Half,
+        reverts: false,
+    };
+    let acts = [
+        Act::Pay(1),
+        half(1),
+        Act::Pass(26_000),
+        half(2),
+        Act::PayAgain(0, 2),
+        Act::Pass(26_000),
+        Act::Reorg {
+            depth: 34,
+            comes_back: false,
+        },
+        HALF_A_MINUTE,
+    ];
+    let both = Tally {
+        reversed: 2,
+        refuted: 1,
+        ..PAID
+    };
+    assert_eq!(run(&acts), both);
+}
+
+/// The same transaction in another block, where it is not older than what it is to pay.
+#[test]
+fn sw_24_what_was_too_old_before_a_reorg_and_then_paid_is_reversed_too() {
+    let back = Act::Reorg {
+        depth: 20,
+        comes_back: true,
+    };
+    let acts = [
+        MINE,
+        Act::Pass(4_000),
+        Act::Pay(1),
+        Act::Pass(26_000),
+        back,
+        Act::Pass(26_000),
+        LOSE,
+        HALF_A_MINUTE,
+    ];
+    let refuted_at_first = Tally {
+        refuted: 1,
+        ..REVERSED
+    };
+    assert_eq!(run(&acts), refuted_at_first);
+}
+
 #[test]
 fn sw_24_a_reversal_is_recorded_although_its_first_report_was_lost_with_a_commit() {
     for fault in [CommitFault::Backend, CommitFault::UnknownNothingStored] {

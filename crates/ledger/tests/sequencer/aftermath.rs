@@ -91,6 +91,36 @@ async fn rule_24_it_is_confirmed_again_when_it_returns_also_across_restarts() {
     ledgerbox.assert_log_adds_up().await;
 }
 
+/// What was refuted alone paid together with another: it is reversed and final like any other.
+#[tokio::test]
+async fn rule_24_a_payment_that_was_short_and_topped_up_is_reversed_and_final() {
+    for disappears in [true, false] {
+        let mut ledgerbox = Ledgerbox::open().await;
+        let deal = declared(&ledgerbox).await;
+        mine(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC - 10);
+        ledgerbox.watch_ms(CONFIRMED_MS).await;
+        ledgerbox.accept(&deal.payment(&ledgerbox, 2)).await;
+        let block = mine(&mut ledgerbox, &deal, 2, 10);
+        ledgerbox.watch_ms(CONFIRMED_MS).await;
+        let seen = since(&ledgerbox, &deal, "refuted").await;
+        assert_eq!(seen.last(), Some(&"confirmed"), "{seen:?}");
+        if disappears {
+            ledgerbox.base.reorganise_away(tx(1));
+        } else {
+            ledgerbox.base.finalized = Some(block);
+        }
+        ledgerbox.sweep().await;
+        let seen = since(&ledgerbox, &deal, "confirmed").await;
+        let expected: &[&str] = if disappears {
+            &["unseen", "reversed", "notice_issued", "notice_issued"]
+        } else {
+            &["final"]
+        };
+        assert_eq!(seen, expected);
+        ledgerbox.assert_log_adds_up().await;
+    }
+}
+
 #[tokio::test]
 async fn rule_24_a_reorg_while_the_ledger_was_down_is_noticed() {
     let mut ledgerbox = Ledgerbox::open().await;

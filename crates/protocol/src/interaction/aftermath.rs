@@ -10,7 +10,7 @@
 use super::claim::{self, Candidate, Due};
 use super::view::{TRANSFERS_QUOTED, View};
 use super::{Completion, Context, Deal, Declared, Standing, State};
-use crate::event::{Claim, Event, Final, Late, Reversed, Seen, TransactionNamed};
+use crate::event::{Claim, Event, Evidence, Final, Late, Reversed, Seen, TransactionNamed};
 use crate::evm::TxHash;
 use crate::observation::{Block, MinedTransaction, Sweep, TransactionStatus, Transfer};
 use crate::time::TimestampMs;
@@ -111,6 +111,17 @@ impl Aftermath {
             .ok_or("the transaction is not declared")?;
         declared.standing = next(declared.standing).ok_or("the transaction cannot stand so")?;
         Ok(())
+    }
+
+    /// What paid is where its evidence says, whatever was found of it before: a short transaction
+    /// is refuted alone and pays together with another.
+    pub(super) fn stand_by(&mut self, evidence: &[Evidence]) {
+        for shown in evidence {
+            let mut declared = self.declared.iter_mut();
+            if let Some(declared) = declared.find(|known| known.tx_hash == shown.tx_hash) {
+                declared.standing = Standing::Seen(shown.block);
+            }
+        }
     }
 
     pub(super) fn seen(&mut self, seen: &Seen) -> Result<(), &'static str> {

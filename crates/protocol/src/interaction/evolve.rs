@@ -445,7 +445,8 @@ impl Step<'_> {
                 transfer: *transfer,
             })
         });
-        let aftermath = watched.aftermath(paid.collect(), self.recorded.recorded_at_ms);
+        let mut aftermath = watched.aftermath(paid.collect(), self.recorded.recorded_at_ms);
+        aftermath.stand_by(&confirmed.evidence);
         let is_free = confirmed.claims.is_empty();
         let opener = watched
             .settlement
