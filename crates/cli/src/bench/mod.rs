@@ -7,12 +7,13 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `ingest`, `http`, `audit`, `growth`, `restart`, `settlement` | one benchmark each |
+//! | `ingest`, `http`, `append`, `audit`, `growth`, `restart`, `settlement` | one benchmark each |
 //! | `traffic`, `history` | what is sent, and what a ledger holds before |
 //! | `ledger`, `clients` | a ledger in this process, and who talks to one |
 //! | `limit`, `turns` | the limit, and turns of it with something else |
 //! | `cpu`, `memory`, `figures` | what is read off, and how it is printed |
 
+mod append;
 mod audit;
 mod clients;
 mod cpu;
@@ -53,6 +54,8 @@ pub(crate) enum Verb {
     Ingest(ingest::Args),
     /// The same over HTTP, into a server in a process of its own
     Http(http::Args),
+    /// Records into the store, with the tree over them and without
+    Append(append::Args),
     /// The audit of a whole log
     Audit(audit::Args),
     /// Envelopes into a ledger with a long history, against an empty one
@@ -77,6 +80,7 @@ impl Verb {
         match self {
             Verb::Ingest(args) => ingest::run(args, out).await,
             Verb::Http(args) => http::run(args, out).await,
+            Verb::Append(args) => append::run(args, out).await,
             Verb::Audit(args) => audit::run(args, out).await,
             Verb::Growth(args) => growth::run(args, out).await,
             Verb::Restart(args) => restart::run(args, out).await,

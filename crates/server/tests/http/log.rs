@@ -1,7 +1,7 @@
 //! The log in tiles, its checkpoint and proofs: who may read them, and that they hold together.
 
 use crate::signing::{Claim, both};
-use crate::world::{Agent, Deal, World};
+use crate::world::{Agent, Deal, Reply, World};
 use reqwest::header::{CACHE_CONTROL, CONTENT_TYPE};
 use serde_json::Value;
 use x811_eventlog::note::NoteKey;
@@ -190,6 +190,24 @@ async fn xx_7_the_log_as_a_whole_is_for_auditors_unless_it_is_public() {
     }
 }
 
+/// What is answered once a checkpoint is signed, for which the clock has to go on; not for so long
+/// that the server gives up waiting for its own rows.
+pub(crate) async fn covered(world: &World, path: &str) -> Reply {
+    const STEP_MS: u64 = 10;
+    const STEPS: u64 = 300;
+    let time_passes = async {
+        for _ in 0..STEPS {
+            world.clock.advance_ms(STEP_MS);
+            tokio::task::yield_now().await;
+        }
+        std::future::pending().await
+    };
+    tokio::select! {
+        answer = world.get(path) => answer,
+        () = time_passes => unreachable!("it is pending for ever"),
+    }
+}
+
 fn proof_path(position: u64) -> String {
     format!("/api/v1/records/{position}/proof")
 }
@@ -253,15 +271,7 @@ async fn a_proof_waits_for_the_checkpoint_that_covers_its_record() {
     let shown = world.get(&format!("/api/v1/agents/{}", agent.uuid())).await;
     let position = shown.expect(200)["position"].as_u64().unwrap();
     let path = proof_path(position);
-    let answer = tokio::select! {
-        answer = world.get(&path) => answer,
-        () = async {
-            loop {
-                world.clock.advance_ms(10);
-                tokio::task::yield_now().await;
-            }
-        } => unreachable!("the clock goes on for ever"),
-    };
+    let answer = covered(&world, &path).await;
     assert_eq!(answer.status, 200, "{}", answer.text);
     let proof = TlogProof::from_text(&answer.text).unwrap();
     assert_eq!(proof.index, position);
