@@ -13,8 +13,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
 use crate::{
-    agent, audit, backup, completions, doctor, export, history, inbox, man, pay, provider, restore,
-    send, status,
+    agent, audit, backup, completions, doctor, export, history, inbox, man, pay, provider, receipt,
+    restore, send, status,
 };
 #[cfg(feature = "serve")]
 use crate::{anvil, bench, demo, serve};
@@ -83,6 +83,8 @@ enum Verb {
     Pay(pay::Args),
     /// Show every record of an interaction
     History(history::Args),
+    /// Fetch the receipt of a payment, or verify one offline
+    Receipt(receipt::Args),
     /// What a provider wants to know
     #[command(subcommand)]
     Provider(provider::Verb),
@@ -129,6 +131,7 @@ impl Cli {
             Verb::Inbox(args) => inbox::run(args, &context, out).await,
             Verb::Pay(args) => pay::run(args, &context, out).await,
             Verb::History(args) => history::run(args, &context, out).await,
+            Verb::Receipt(args) => receipt::run(args, &context, out).await,
             Verb::Provider(verb) => verb.run(&context, out).await,
             Verb::Audit(args) => audit::run(args, out).await,
             Verb::Export(args) => export::run(args, json, out).await,

@@ -54,6 +54,11 @@ impl Failure {
         Failure::new(Exit::Local, code, message)
     }
 
+    /// An answer of the ledger that does not hold.
+    pub(crate) fn untrusted(message: impl Into<String>) -> Failure {
+        Failure::new(Exit::Untrusted, "untrusted", message)
+    }
+
     /// What must not happen.
     pub(crate) fn internal(message: &str) -> Failure {
         Failure::new(Exit::Local, "internal", message)

@@ -28,6 +28,7 @@ mod narrate;
 mod output;
 mod pay;
 mod provider;
+mod receipt;
 mod restore;
 mod send;
 #[cfg(feature = "serve")]

@@ -192,6 +192,17 @@ impl LedgerClient {
         reply.await?.read()
     }
 
+    /// The receipt of an interaction's payment, byte for byte; nothing of it is checked here.
+    ///
+    /// # Errors
+    /// [`ClientError`]; a refusal with HTTP status 404 before the payment is confirmed.
+    pub async fn receipt(&self, id: InteractionId) -> Result<Vec<u8>, ClientError> {
+        let id = id.to_string();
+        let path = ["api", "v1", "interactions", &id, "receipt"];
+        let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
+        reply.await?.bytes()
+    }
+
     /// Every record of an interaction, oldest first.
     ///
     /// # Errors

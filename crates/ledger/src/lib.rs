@@ -15,6 +15,7 @@
 //! | [`settlement_view`] | where an interaction's money is, from its records and the world |
 //! | [`checkpoint`] | what was signed last, kept away from the log |
 //! | [`notice`] | what the ledger tells parties, signed |
+//! | [`receipt`] | proof of a payment in one file |
 //! | [`projection`], [`row`] | rows for readers |
 //! | [`proof`] | that a record is under a checkpoint |
 //! | [`port`], [`clock`], [`entropy`] | what it needs from outside |
@@ -39,6 +40,7 @@ pub mod port;
 pub mod projection;
 pub mod proof;
 mod quota;
+pub mod receipt;
 mod recent;
 mod registry;
 pub mod row;

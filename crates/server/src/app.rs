@@ -15,6 +15,7 @@ use x811_ledger::checkpoint::Signed;
 use x811_ledger::clock::Clock;
 use x811_ledger::sequencer::Ledger;
 use x811_protocol::event::LedgerOpened;
+use x811_protocol::key::SecretKey;
 use x811_protocol::parameters::Parameters;
 use x811_store::{SqliteReadModel, SqliteStore};
 use x811_watcher::NetworkHealth;
@@ -35,6 +36,8 @@ pub(crate) struct App<C> {
     pub(crate) http: HttpFigures,
     pub(crate) identity: LedgerOpened,
     pub(crate) parameters: Parameters,
+    /// Signs receipts.
+    pub(crate) receipt_key: SecretKey,
     pub(crate) open_reads: bool,
     /// Who reads the log as a whole.
     pub(crate) log_readers: LogReaders,

@@ -7,6 +7,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use x811_eventlog::ReadError;
 use x811_ledger::proof::ProofError;
+use x811_ledger::receipt::ReceiptError;
 use x811_protocol::code::Code;
 use x811_protocol::refusal::{Kind, Refusal};
 
@@ -118,6 +119,20 @@ impl From<Refusal> for ApiError {
         ApiError {
             status: status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
             refusal,
+        }
+    }
+}
+
+impl From<ReceiptError> for ApiError {
+    fn from(error: ReceiptError) -> ApiError {
+        match error {
+            ReceiptError::NotConfirmed => ApiError::not_found(error.to_string()),
+            ReceiptError::Proof(error) => error.into(),
+            ReceiptError::Read(error) => error.into(),
+            ReceiptError::Missing { .. } => {
+                tracing::error!(%error, "no receipt can be made");
+                internal()
+            }
         }
     }
 }

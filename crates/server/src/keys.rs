@@ -42,6 +42,8 @@ pub struct Identity {
     pub envelope_key: SecretKey,
     /// Signs checkpoints.
     pub checkpoint_key: SecretKey,
+    /// Signs receipts.
+    pub receipt_key: SecretKey,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -111,10 +113,11 @@ impl Identity {
     fn assemble(folder: &Path, names: Names) -> Result<Identity, KeyError> {
         let envelope_key = read_seed(&folder.join(ENVELOPE))?;
         let checkpoint_key = read_seed(&folder.join(CHECKPOINT))?;
+        let receipt_key = read_seed(&folder.join(RECEIPT))?;
         let keys = LedgerKeys {
             envelope: envelope_key.public(),
             checkpoint: checkpoint_key.public(),
-            receipt: read_seed(&folder.join(RECEIPT))?.public(),
+            receipt: receipt_key.public(),
         };
         Ok(Identity {
             opened: LedgerOpened {
@@ -127,6 +130,7 @@ impl Identity {
             },
             envelope_key,
             checkpoint_key,
+            receipt_key,
         })
     }
 }

@@ -142,6 +142,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         http: HttpFigures::default(),
         identity: identity.opened.clone(),
         parameters,
+        receipt_key: identity.receipt_key,
         open_reads: config.open_reads,
         log_readers: config.log_readers,
         blindness,

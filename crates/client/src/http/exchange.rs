@@ -72,6 +72,15 @@ impl Reply {
         }
     }
 
+    /// The bytes of a successful answer.
+    pub(super) fn bytes(self) -> Result<Vec<u8>, ClientError> {
+        if (200..300).contains(&self.status) {
+            Ok(self.body)
+        } else {
+            Err(self.refusal())
+        }
+    }
+
     /// The answer, whatever the status.
     pub(super) fn read_any_status<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
         serde_json::from_slice(&self.body).map_err(|error| self.strange(&error.to_string()))

@@ -337,6 +337,45 @@ pub(crate) struct LedgerAnswer {
     payer_binding: String,
 }
 
+/// A receipt, in RFC 8785 form with a line end.
+#[derive(ToSchema)]
+pub(crate) struct ReceiptAnswer {
+    /// 1, the version of the format.
+    x811_receipt: u64,
+    /// Which interaction.
+    #[schema(value_type = Uuid)]
+    interaction: String,
+    /// OFFER, ACCEPT, VERIFY and every PAYMENT: leaf and body of each.
+    envelopes: Vec<EnclosedEnvelope>,
+    /// The record at position 0, which names the ledger's keys.
+    identity: EnclosedIdentity,
+    /// A C2SP tlog-proof of the confirmation.
+    proof: String,
+    /// Path that says whether the payment was reversed since.
+    ask: String,
+    /// By the ledger's receipt key.
+    signature: String,
+}
+
+/// A record and the message it is about.
+#[derive(ToSchema)]
+pub(crate) struct EnclosedEnvelope {
+    /// The record.
+    leaf: Map<String, Value>,
+    /// The message.
+    body: Map<String, Value>,
+}
+
+/// The record at position 0 and its inclusion proof.
+#[derive(ToSchema)]
+pub(crate) struct EnclosedIdentity {
+    /// The record.
+    leaf: Map<String, Value>,
+    /// The hashes beside its way to the root.
+    #[schema(value_type = Vec<HexHash>)]
+    path: Vec<String>,
+}
+
 /// A network that payments may be made on.
 #[derive(ToSchema)]
 pub(crate) struct LedgerNetwork {

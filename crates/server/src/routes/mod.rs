@@ -11,6 +11,7 @@
 //! | `GET /api/v1/interactions/{id}` | *an interaction: `min_position` |
 //! | `GET /api/v1/interactions/{id}/settlement` | *where its money is: `min_position` |
 //! | `GET /api/v1/interactions/{id}/history` | *its records: `after_seq`, `limit` |
+//! | `GET /api/v1/interactions/{id}/receipt` | *proof of its payment, for anybody |
 //! | `GET /api/v1/records/{position}/proof` | *that a record is in the log, as a file |
 //! | `GET /log/checkpoint` | the last signed checkpoint |
 //! | `GET /log/tile/{level}/{index}`, `/log/tile/entries/{index}` | †the log in tiles |
@@ -34,6 +35,7 @@ mod log_checkpoint;
 mod message_by_id;
 mod post_message;
 mod ready;
+mod receipt;
 mod record_proof;
 mod settlement;
 mod stream_page;
@@ -68,6 +70,7 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<interaction::__path_handle>(get(interaction::handle::<C>))
         .add::<settlement::__path_handle>(get(settlement::handle::<C>))
         .add::<history::__path_handle>(get(history::handle::<C>))
+        .add::<receipt::__path_handle>(get(receipt::handle::<C>))
         .add::<record_proof::__path_handle>(get(record_proof::handle::<C>))
         .add::<log_checkpoint::__path_handle>(get(log_checkpoint::handle::<C>))
         .add_below::<entry_tile::__path_handle>(get(entry_tile::handle::<C>))

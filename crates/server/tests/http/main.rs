@@ -23,6 +23,7 @@ mod log;
 mod long_polls;
 mod metrics;
 mod reads;
+mod receipt;
 mod registry;
 mod repeats;
 mod settlement;

@@ -1,0 +1,35 @@
+//! `x811 receipt`: proof of a payment that can be handed to anybody, and its verification.
+
+mod fetch;
+mod verify;
+
+use clap::{Args as ClapArgs, Subcommand};
+use x811_protocol::id::InteractionId;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Out;
+
+#[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    fetch: fetch::Args,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Verify a receipt offline: what is proven, what is asserted, what nobody checked
+    Verify(verify::Args),
+}
+
+/// Fetches a receipt, or verifies one.
+pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    match args.verb {
+        Some(Verb::Verify(args)) => verify::run(&args, out),
+        None => fetch::run(args.fetch, context, out).await,
+    }
+}

@@ -1,0 +1,84 @@
+//! `x811 receipt INTERACTION`: asks the ledger for the receipt, checks it and keeps it.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use x811_ledger::receipt::{Paid, Receipt, verify};
+
+use super::InteractionId;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Out, Report, Tone};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Which interaction
+    #[arg(required = true)]
+    interaction: Option<InteractionId>,
+    /// The file to write (receipt-INTERACTION.json); `-` for standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let Some(interaction) = args.interaction else {
+        return Err(Failure::usage("name an interaction"));
+    };
+    let client = context.reading_client().await?;
+    let bytes = client.receipt(interaction).await?;
+    let receipt = Receipt::from_bytes(&bytes)
+        .map_err(|error| Failure::untrusted(format!("the ledger sent no receipt: {error}")))?;
+    let checked = verify(&receipt, None);
+    let Some(paid) = checked.paid.filter(|paid| paid.interaction == interaction) else {
+        let broken = checked.steps.last().map(|step| step.sentence.clone());
+        let broken = broken.unwrap_or_default();
+        return Err(Failure::untrusted(format!(
+            "the receipt does not hold: {broken}"
+        )));
+    };
+    let file = args
+        .output
+        .unwrap_or_else(|| PathBuf::from(format!("receipt-{interaction}.json")));
+    let unwritten = |error: std::io::Error| {
+        let message = format!("{} cannot be written: {error}", file.display());
+        Failure::local("file", message)
+    };
+    if file.as_os_str() == "-" {
+        // The receipt itself, byte for byte; nothing else may be printed.
+        std::io::stdout().write_all(&bytes).map_err(unwritten)?;
+        return Ok(Exit::Ok);
+    }
+    fs::write(&file, &bytes).map_err(unwritten)?;
+    out.report(&Kept {
+        file,
+        bytes: bytes.len(),
+        paid,
+    });
+    Ok(Exit::Ok)
+}
+
+#[derive(Serialize)]
+struct Kept {
+    file: PathBuf,
+    bytes: usize,
+    paid: Paid,
+}
+
+impl Report for Kept {
+    fn print(&self, out: &mut Out) {
+        let price = self.paid.price.to_usdc_decimal();
+        out.heading(
+            Tone::Good,
+            format_args!("receipt over {price} USDC in {}", self.file.display()),
+        );
+        out.gap();
+        out.line(format_args!(
+            "anybody can check it: x811 receipt verify {} --key KEY, with the checkpoint_vkey of \
+             the ledger's /.well-known/x811.json as KEY",
+            self.file.display()
+        ));
+    }
+}
