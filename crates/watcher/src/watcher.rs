@@ -122,12 +122,13 @@ pub struct Watcher<S, B> {
     started: Instant,
 }
 
-/// What was fetched for a gap that is not filled yet. By hash it stays true, so that an endpoint
-/// that fails now and then is not asked for all of it again.
+/// What was fetched for a gap that is not filled yet, so that an endpoint that fails now and then is
+/// not asked for all of it again. What moved is the word of the endpoint that gave it, whoever fills
+/// the gap.
 #[derive(Debug, Default)]
 struct Fetched {
     headers: BTreeMap<BlockHash, Header>,
-    transfers: BTreeMap<BlockHash, Vec<TokenTransaction>>,
+    transfers: BTreeMap<BlockHash, (EndpointId, Vec<TokenTransaction>)>,
 }
 
 /// When the `safe` and `finalized` heads were last asked for, and of whom.

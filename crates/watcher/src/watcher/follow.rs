@@ -159,7 +159,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             let now_ms = self.now_ms();
             self.endpoints[leader].recheck(now_ms).await?;
         }
-        let added = self.tail_blocks(leader, &splice).await?;
+        let (added, givers) = self.tail_blocks(leader, &splice).await?;
         self.note_reorg(&splice);
         let (replace_from, is_reorg) = (splice.first_number(), splice.dropped() > 0);
         let is_restart = splice.is_restart();
@@ -167,9 +167,9 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             self.index.clear();
         }
         self.index.drop_from(replace_from);
-        for block in &added {
+        for (block, giver) in added.iter().zip(givers) {
             self.index
-                .push(block.header, block.transactions.clone(), Some(leader));
+                .push(block.header, block.transactions.clone(), Some(giver));
         }
         self.window.accept(splice);
         if is_reorg {
@@ -216,12 +216,12 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         }
     }
 
-    /// The new blocks with what moved in them.
+    /// The new blocks with what moved in them, and who says so of each.
     async fn tail_blocks(
         &mut self,
         leader: EndpointId,
         splice: &Splice,
-    ) -> Result<Vec<TailBlock>, SourceError> {
+    ) -> Result<(Vec<TailBlock>, Vec<EndpointId>), SourceError> {
         let missing: Vec<Header> = splice
             .headers()
             .filter(|header| !self.fetched.transfers.contains_key(&header.hash))
@@ -242,7 +242,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             match self.readable(header, answer) {
                 Ok(moved) => {
                     self.endpoints[leader].gave();
-                    self.fetched.transfers.insert(header.hash, moved);
+                    self.fetched.transfers.insert(header.hash, (leader, moved));
                 }
                 Err(error) => failure = Some(error),
             }
@@ -250,15 +250,16 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         if let Some(error) = failure {
             return Err(error);
         }
-        let blocks = splice.headers().map(|header| TailBlock {
-            header: *header,
-            transactions: self
-                .fetched
-                .transfers
-                .remove(&header.hash)
-                .unwrap_or_default(),
+        let blocks = splice.headers().map(|header| {
+            let fetched = self.fetched.transfers.remove(&header.hash);
+            let (giver, transactions) = fetched.unwrap_or((leader, Vec::new()));
+            let block = TailBlock {
+                header: *header,
+                transactions,
+            };
+            (block, giver)
         });
-        Ok(blocks.collect())
+        Ok(blocks.unzip())
     }
 
     /// A block with more transfers than can be read must not keep later blocks from being seen: the

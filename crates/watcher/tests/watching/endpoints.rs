@@ -149,6 +149,34 @@ async fn rule_18_a_forged_authorization_is_never_confirmed_and_the_truth_is() {
     assert_eq!(mined.endpoints, ["a", "b"]);
 }
 
+/// The first endpoint gives some blocks of a gap and fails on the others, which the second gives.
+#[tokio::test(start_paused = true)]
+async fn sw_26_what_one_endpoint_gave_is_not_the_word_of_the_one_that_follows_it() {
+    let mut two = Two::start();
+    two.newest().await;
+    two.a.world().forged.insert(tx(1), 29_725);
+    two.a.world().logs_fail_every = Some(2);
+    two.both(|world| {
+        world.mine(1);
+        world.pay(tx(1), 1);
+        world.mine(1);
+    });
+    let sweep = two.newest().await;
+    let TransactionStatus::Mined(mined) = &sweep.transactions[&tx(1)] else {
+        panic!("it is mined")
+    };
+    assert_eq!(mined.transfers[0].amount.as_micro_usdc(), 29_725);
+    assert_eq!(mined.endpoints, ["a"]);
+    assert_eq!(sweep.endpoints, ["a", "b"], "who follows is another one");
+    two.a.world().logs_fail_every = None;
+    for expected in 3..CONFIRMED_DEPTH {
+        assert_eq!(two.mined().await, Some(expected));
+    }
+    for _ in 0..5 {
+        assert_eq!(two.mined().await, None, "one endpoint confirms nothing");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn sw_26_a_transaction_that_one_endpoint_made_up_is_never_confirmed() {
     let mut two = Two::start();
