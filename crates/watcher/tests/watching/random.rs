@@ -94,6 +94,8 @@ fn fault() -> impl Strategy<Value = Fault> {
 struct History {
     endpoints: [ScriptedChain; 2],
     rig: Option<Rig>,
+    /// The most blocks that the chain ever had after a step.
+    highest: usize,
     watched: BTreeSet<TxHash>,
     /// What is true of every block there ever was.
     truth: BTreeMap<(BlockHash, TxHash), Receipt>,
@@ -110,6 +112,7 @@ impl History {
         History {
             endpoints,
             rig: Some(rig),
+            highest: 0,
             watched: BTreeSet::new(),
             truth: BTreeMap::new(),
             known: BTreeMap::new(),
@@ -152,7 +155,12 @@ impl History {
                 self.rig().look_for(&watched);
             }
         }
+        self.highest = self.highest.max(self.height());
         self.listen(2_000).await;
+    }
+
+    fn height(&self) -> usize {
+        self.endpoints[0].world().canonical.len()
     }
 
     /// Mines it into a new block, unless it is in one.
@@ -260,9 +268,12 @@ impl History {
         }
     }
 
-    /// Every fault ends, time passes, and each transaction is looked for.
+    /// Every fault ends, the chain outgrows whatever it once was (a head below all that is held says
+    /// nothing), time passes, and each transaction is looked for.
     async fn quiet_down(&mut self) {
         self.both(heal);
+        let lost = self.highest.saturating_sub(self.height());
+        self.both(|world| world.mine(lost));
         let watched: Vec<TxHash> = self.watched.iter().copied().collect();
         self.rig().look_for(&watched);
         for _ in 0..CONFIRMED_DEPTH + 3 {
