@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
 
 #[derive(Debug, clap::Args)]
+#[group(id = "fetched")]
 pub(crate) struct Args {
     /// Which interaction
     #[arg(required = true)]
