@@ -20,6 +20,9 @@ use crate::output::{Out, Report, Tone};
 /// How often each of the two is measured, one after the other.
 const TURNS: u64 = 10;
 
+/// Rows of so many records are written together, as a ledger under load does.
+const ROWS_AT_ONCE: usize = 4_096;
+
 /// Makes a leaf about 700 bytes long, as an OFFER's is.
 const PADDING_BYTES: usize = 560;
 
@@ -87,10 +90,12 @@ impl Place {
         with_tree: bool,
     ) -> Result<Duration, Failure> {
         let started = now();
-        for _ in 0..commits {
+        let mut changes: Vec<RowChange> = Vec::new();
+        let mut applied = self.head.size;
+        for number in 1..=commits {
             let old_size = self.head.size;
             let records = self.seal(at_once)?;
-            let mut changes: Vec<RowChange> = records.iter().map(place).collect();
+            changes.extend(records.iter().map(place));
             let mut frontier = Vec::new();
             if with_tree {
                 changes.extend(records.iter().map(leaf));
@@ -106,8 +111,12 @@ impl Place {
                 ..Commit::default()
             };
             self.store.commit(commit).await.map_err(broken)?;
-            let applied = self.rows.apply(old_size, self.head.size, changes).await;
-            applied.map_err(broken)?;
+            if changes.len() >= ROWS_AT_ONCE || number == commits {
+                let gathered = std::mem::take(&mut changes);
+                let rows = self.rows.apply(applied, self.head.size, gathered).await;
+                rows.map_err(broken)?;
+                applied = self.head.size;
+            }
         }
         Ok(started.elapsed())
     }

@@ -8,10 +8,11 @@ pub use compare::RowDifference;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnection, SqlitePool, SqliteSynchronous};
-use x811_eventlog::{AppendError, HashTile, ReadError};
+use x811_eventlog::{AppendError, HashTile, ReadError, TileEdge};
 use x811_ledger::port::{ReadModel, Stretch};
 use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange};
 use x811_protocol::did::Did;
@@ -41,6 +42,8 @@ pub struct SqliteReadModel {
     readers: SqlitePool,
     /// Absent when opened read-only.
     writer: Option<Writer>,
+    /// Where the tree ended after the last batch of this process.
+    edge: Mutex<Option<TileEdge>>,
 }
 
 impl SqliteReadModel {
@@ -58,6 +61,7 @@ impl SqliteReadModel {
         Ok(SqliteReadModel {
             readers: database.readers(),
             writer: Some(Writer::new(database, connection)),
+            edge: Mutex::default(),
         })
     }
 
@@ -73,6 +77,7 @@ impl SqliteReadModel {
         Ok(SqliteReadModel {
             readers,
             writer: None,
+            edge: Mutex::default(),
         })
     }
 
@@ -130,6 +135,11 @@ impl SqliteReadModel {
         copy::sync(&target).map_err(unusable)
     }
 
+    fn edge(&self) -> MutexGuard<'_, Option<TileEdge>> {
+        // It is taken and put back whole.
+        self.edge.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Closes the database in order; [`SqliteReadModel::remove`] is safe after it.
     pub async fn close(self) {
         self.readers.close().await;
@@ -158,7 +168,12 @@ impl ReadModel for SqliteReadModel {
         let about_bytes = ROW_BYTES * changes.len() as u64;
         let batch = Batch::sort(changes);
         let mut turn = writer.begin().await?;
-        if let Err(error) = batch.write(turn.connection(), old_size, new_size).await {
+        // Whoever fails leaves none: it is read again.
+        let mut edge = self.edge().take();
+        if let Err(error) = batch
+            .write(turn.connection(), &mut edge, old_size, new_size)
+            .await
+        {
             turn.roll_back().await;
             return Err(error.into());
         }
@@ -167,7 +182,9 @@ impl ReadModel for SqliteReadModel {
             .map_err(|error| AppendError::OutcomeUnknown {
                 expected_size: old_size,
                 source: Box::new(error),
-            })
+            })?;
+        *self.edge() = edge;
+        Ok(())
     }
 
     async fn interaction(&self, id: InteractionId) -> Result<Option<InteractionRow>, ReadError> {
@@ -301,6 +318,7 @@ impl Batch {
     async fn write(
         self,
         connection: &mut SqliteConnection,
+        edge: &mut Option<TileEdge>,
         old_size: u64,
         new_size: u64,
     ) -> Result<(), StoreError> {
@@ -319,7 +337,7 @@ impl Batch {
         insert(connection, &rows::INTERACTIONS, &interactions).await?;
         insert(connection, &rows::DELIVERIES, &self.deliveries).await?;
         insert(connection, &rows::STREAM_RECORDS, &self.stream_records).await?;
-        tiles::append(connection, &self.leaves).await?;
+        tiles::append(connection, edge, &self.leaves).await?;
         sqlx::query("UPDATE applied SET size = ?")
             .bind(new_size.cast_signed())
             .execute(connection)

@@ -28,15 +28,20 @@ pub(super) struct Leaf {
     pub(super) hash: Hash,
 }
 
-/// Appends `leaves`, which have to follow those that are there.
+/// Appends `leaves`, which have to follow those that are there. `known` is where the tree ended
+/// after the last batch, if somebody remembers, and then after this one.
 pub(super) async fn append(
     connection: &mut SqliteConnection,
+    known: &mut Option<TileEdge>,
     leaves: &[Leaf],
 ) -> Result<(), StoreError> {
     if leaves.is_empty() {
         return Ok(());
     }
-    let mut edge = edge(connection).await?;
+    let mut edge = match known.take() {
+        Some(edge) => edge,
+        None => edge(connection).await?,
+    };
     let before: Vec<Tile> = edge.tiles().map(|tile| tile.tile()).collect();
     let mut changed = Vec::new();
     for leaf in leaves {
@@ -51,7 +56,9 @@ pub(super) async fn append(
         edge.push(leaf.hash, |full| changed.push(full));
     }
     changed.extend(edge.tiles().filter(|tile| !before.contains(&tile.tile())));
-    insert(connection, &TILES, &changed).await
+    insert(connection, &TILES, &changed).await?;
+    *known = Some(edge);
+    Ok(())
 }
 
 /// The tile at `index` of `level`, as far as it goes by now.
