@@ -147,6 +147,19 @@ impl Audited {
                 wallets.proven, wallets.asserted, wallets.broken
             ),
         ));
+        for erasure in &report.absent_bodies.erasures {
+            let positions: Vec<String> = erasure.positions.iter().map(u64::to_string).collect();
+            figures.push((
+                "erased",
+                format!(
+                    "the bodies of {}, by the record at {} ({}, {}): asserted only",
+                    positions.join(", "),
+                    erasure.position,
+                    erasure.operator,
+                    erasure.reason_code
+                ),
+            ));
+        }
         figures.push(("interactions", self.interactions()));
         let roots = &report.state_roots;
         if *roots != FactCounts::default() {
@@ -213,6 +226,18 @@ impl Audited {
                 "{} records could not be replayed, because of what is wrong before them: nothing is \
                  known of their effect",
                 report.not_replayed
+            ));
+        }
+        let absent = &report.absent_bodies;
+        if absent.erasures_left_out > 0 {
+            let more = absent.erasures_left_out;
+            notes.push(format!("{more} more records erased bodies"));
+        }
+        if absent.missing > 0 {
+            notes.push(format!(
+                "{} bodies are not here, though no record erased them: they were left out or lost, \
+                 and what they would prove is asserted only",
+                absent.missing
             ));
         }
         if report.not_re_decided > 0 {

@@ -2,7 +2,7 @@
 //! durable for it. Published when the commit holds; dropped whole when it does not.
 
 use crate::answer::Accepted;
-use crate::port::{Body, Commit, NonceOutcome, SpentNonce};
+use crate::port::{Body, Commit, Erased, NonceOutcome, SpentNonce};
 use crate::projection::Changes;
 use crate::sequencer::read_event;
 use crate::stream::Stream;
@@ -69,6 +69,7 @@ pub(crate) struct Unwritten {
     claims: Vec<Claim>,
     /// Envelopes that belong to no interaction.
     outside_interactions: HashSet<EnvelopeId>,
+    erased: Vec<Erased>,
 }
 
 impl Unwritten {
@@ -200,6 +201,7 @@ impl Draft {
             claims: self.commit.claims.iter().map(|(claim, _)| *claim).collect(),
             requests: self.idempotency,
             outside_interactions: self.outside_interactions,
+            erased: self.commit.erased.clone(),
         };
         Ok(Decided {
             unwritten,
@@ -299,6 +301,21 @@ impl Draft {
         }
         let claims = event.claims().iter().map(|claim| (*claim, position));
         self.commit.claims.extend(claims);
+        if let Event::BodiesErased(erased) = event {
+            let erased = erased.positions.iter().map(|erased| Erased {
+                position: *erased,
+                record: position,
+            });
+            self.commit.erased.extend(erased);
+        }
+    }
+
+    /// The record that erased the body at `position`, as far as the store does not know it yet.
+    pub(crate) fn erased_by(&self, position: u64) -> Option<u64> {
+        let before = self.before.iter().flat_map(|before| &before.erased);
+        let mut erased = self.commit.erased.iter().chain(before);
+        let found = erased.find(|erased| erased.position == position);
+        found.map(|erased| erased.record)
     }
 
     /// The first REQUEST under an idempotency key, as far as it is not in the indexes yet.

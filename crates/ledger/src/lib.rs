@@ -14,6 +14,7 @@
 //! | `sequencer` | the one task that owns both, and group commits |
 //! | [`settlement_view`] | where an interaction's money is, from its records and the world |
 //! | [`checkpoint`] | what was signed last, kept away from the log |
+//! | [`erasure`] | which bodies an operator may have erased |
 //! | [`notice`] | what the ledger tells parties, signed |
 //! | [`receipt`] | proof of a payment in one file |
 //! | [`projection`], [`row`] | rows for readers |
@@ -32,6 +33,7 @@ mod contract_wallets;
 pub mod doctor;
 mod draft;
 pub mod entropy;
+pub mod erasure;
 pub mod export;
 pub mod figures;
 pub mod memory;

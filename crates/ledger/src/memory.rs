@@ -68,6 +68,7 @@ struct Kept {
     envelope_ids: HashMap<EnvelopeId, u64>,
     idempotency: HashMap<Digest, u64>,
     claims: BTreeMap<Claim, u64>,
+    erased: HashMap<u64, u64>,
     frontier: Option<(u64, Vec<u8>)>,
     last_tick: Option<TimestampMs>,
     commits: u64,
@@ -105,6 +106,11 @@ impl MemoryStore {
         HeldCommits {
             _turn: self.turn.lock().await,
         }
+    }
+
+    /// Loses a body, as a damaged disk would.
+    pub fn lose_body(&self, position: u64) {
+        lock(&self.kept).bodies.remove(&position);
     }
 
     /// How many commits were stored, nonces alone included.
@@ -159,6 +165,10 @@ impl Kept {
             .extend(commit.envelope_ids.iter().copied());
         self.idempotency.extend(commit.idempotency.iter().copied());
         self.claims.extend(commit.claims.iter().copied());
+        for erased in &commit.erased {
+            self.bodies.remove(&erased.position);
+            self.erased.insert(erased.position, erased.record);
+        }
         if !commit.frontier.is_empty() {
             self.frontier = Some((head.size, commit.frontier.clone()));
         }
@@ -209,6 +219,10 @@ impl LedgerStore for MemoryStore {
 
     async fn bodies(&self, positions: &[u64]) -> Result<HashMap<u64, Body>, ReadError> {
         Ok(found(&lock(&self.kept).bodies, positions))
+    }
+
+    async fn erased(&self, positions: &[u64]) -> Result<HashMap<u64, u64>, ReadError> {
+        Ok(found(&lock(&self.kept).erased, positions))
     }
 
     async fn idempotency(&self, tags: &[Digest]) -> Result<HashMap<Digest, u64>, ReadError> {

@@ -51,6 +51,15 @@ pub enum NonceOutcome {
     Refused(Code),
 }
 
+/// A body that is to be gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Erased {
+    /// Position of the record whose body it is.
+    pub position: u64,
+    /// Position of the record that says so.
+    pub record: u64,
+}
+
 /// Everything one group commit makes durable, all of it or nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Commit {
@@ -68,6 +77,8 @@ pub struct Commit {
     pub idempotency: Vec<(Digest, u64)>,
     /// Claimed transfer to position of its confirmation, unique for ever.
     pub claims: Vec<(Claim, u64)>,
+    /// Bodies of records before these that they say are erased.
+    pub erased: Vec<Erased>,
     /// Running state of the Merkle tree after `records`.
     pub frontier: Vec<u8>,
 }
@@ -75,7 +86,7 @@ pub struct Commit {
 /// How many entries below some position lie beside the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IndexCounts {
-    /// Bodies.
+    /// Bodies, and places of erased ones that the store keeps.
     pub bodies: u64,
     /// Ids of accepted envelopes.
     pub envelope_ids: u64,
@@ -163,17 +174,24 @@ pub trait LedgerStore: Send + Sync + 'static {
     /// The log inside, for reading. Appending goes through [`LedgerStore::commit`].
     fn log(&self) -> &Self::Log;
 
-    /// Makes `commit` durable; checks the writer epoch.
+    /// Makes `commit` durable; checks the writer epoch. What it erases is nowhere in the store's own
+    /// files when this returns, unless a reader is in the way: then soon after.
     fn commit(&self, commit: Commit) -> impl Future<Output = Result<Head, AppendError>> + Send;
 
     /// Size and running state of the tree at the last commit; `None` on an empty log.
     fn frontier(&self) -> impl Future<Output = Result<Option<(u64, Vec<u8>)>, ReadError>> + Send;
 
-    /// The bodies at these positions; absent ones are left out.
+    /// The bodies at these positions; absent and erased ones are left out.
     fn bodies(
         &self,
         positions: &[u64],
     ) -> impl Future<Output = Result<HashMap<u64, Body>, ReadError>> + Send;
+
+    /// The bodies at these positions that were erased: position to that of the record that says so.
+    fn erased(
+        &self,
+        positions: &[u64],
+    ) -> impl Future<Output = Result<HashMap<u64, u64>, ReadError>> + Send;
 
     /// Positions of the REQUESTs first accepted under these idempotency tags.
     fn idempotency(

@@ -41,6 +41,8 @@ pub(crate) struct Lookups {
     pub(crate) outside_interactions: HashSet<EnvelopeId>,
     /// Claims on the transactions that the batch's sweeps show.
     pub(crate) claims: BTreeSet<Claim>,
+    /// Records that erased bodies, by the positions of those.
+    pub(crate) erased: HashMap<u64, u64>,
 }
 
 /// Takes `message`'s turn.

@@ -11,6 +11,7 @@ use x811_protocol::time::TimestampMs;
 
 use super::body::{self, Rules};
 use super::decision::{Decided, KNOWN_RULES};
+use super::erased::Erased;
 use super::examine::{Content, Entry, Examined, Whole};
 use super::finding::{Cause, Finding, Findings, Spot};
 use super::links::Links;
@@ -38,6 +39,7 @@ pub struct Auditor {
     pub(super) replay: Replay,
     pub(super) used: Used,
     pub(super) rows: Rows,
+    erased: Erased,
     pub(super) findings: Findings,
     envelopes: u64,
     signatures_valid: u64,
@@ -72,6 +74,7 @@ impl Auditor {
             replay: Replay::new(),
             used: Used::default(),
             rows: Rows::default(),
+            erased: Erased::default(),
             findings: Findings::default(),
             envelopes: 0,
             signatures_valid: 0,
@@ -189,6 +192,7 @@ impl Auditor {
             .world()
             .parameters()
             .map_or(0, |(_, parameters)| parameters.limits.nonce_window_ms);
+        self.check_erasure(&whole, at);
         let replayed = self.replay(&whole, at);
         let (spot, record, event) = (&whole.spot, &whole.record, &whole.event);
         self.used
@@ -242,6 +246,23 @@ impl Auditor {
         if let Some(verdict) = verdict {
             self.facts.count(verdict);
         }
+        self.erased.note(whole);
+    }
+
+    /// Holds a record that erased bodies against them, and against the world before it.
+    fn check_erasure(&mut self, whole: &Whole, at: TimestampMs) {
+        let Event::BodiesErased(erased) = &whole.event else {
+            return;
+        };
+        let bodies = self.erased.take(&whole.record, erased);
+        let mut findings = Findings::default();
+        for (position, body) in bodies {
+            let may = |id| {
+                !self.knows(id) || (self.world().is_over(id, at) && !self.rows.is_disputed(id))
+            };
+            body.check(position, &whole.spot, may, &mut findings);
+        }
+        self.findings.extend(findings);
     }
 
     fn ledger(&self) -> Option<Did> {
@@ -402,6 +423,7 @@ impl Auditor {
             envelopes: self.envelopes,
             signatures_valid: self.signatures_valid,
             facts: self.facts,
+            absent_bodies: self.erased.report(),
             wallets: self.wallets,
             state_roots: self.state_roots,
             not_replayed: self.replay.not_replayed(),

@@ -35,6 +35,8 @@ pub enum Cause {
     KeyNotTheSenders,
     /// The body is not the one that was signed.
     BodyChanged,
+    /// The body is there, though a record says that it was erased.
+    BodyNotErased,
     /// The record's envelope members are not those of the body.
     EnvelopeDiffers,
     /// The record's facts are not those of the body.
@@ -80,6 +82,7 @@ impl Cause {
             Cause::SignatureInvalid => "signature invalid",
             Cause::KeyNotTheSenders => "key not the sender's",
             Cause::BodyChanged => "body changed",
+            Cause::BodyNotErased => "body not erased",
             Cause::EnvelopeDiffers => "envelope differs",
             Cause::FactsDiffer => "facts differ",
             Cause::ProofInvalid => "proof invalid",

@@ -10,12 +10,16 @@
 //! | the decision again: guards, deadlines, payee, times, notices | `decision` |
 //! | payments from their evidence: depth, claims, surplus, causes | `settlement` |
 //! | what came of them afterwards | `aftermath` |
+//! | bodies that are not there: erased by a record, and rightly, or missing | `erased` |
 //! | rows for readers | `rows`, `compare` |
 //!
 //! An [`Auditor`] takes records from anywhere and goes on after every fault; [`audit_export`] and
 //! [`audit_store`] feed one. Three verdicts for facts (record.md section 3): proven, asserted,
 //! broken. Where something is broken, what follows in that stream is *not replayed*, and counted:
 //! never silently taken for good.
+//!
+//! A body that is not there makes a fact asserted, whether a record erased it or it was left out; the
+//! report tells the two apart. One that a record erased and that is there all the same is a finding.
 //!
 //! What no audit of one file can show: a log that was cut off, or written anew from some point on
 //! by whoever has the ledger's keys. Note a head (`expected_head`), or compare with somebody else's.
@@ -25,6 +29,7 @@ mod auditor;
 mod body;
 mod compare;
 mod decision;
+mod erased;
 mod evidence;
 mod examine;
 mod finding;
@@ -44,4 +49,4 @@ pub use examine::{Entry, Leaf};
 pub use finding::{Cause, Finding};
 pub use from_export::{ExportAudit, audit_export, audit_export_in_pages};
 pub use from_store::audit_store;
-pub use report::{FactCounts, Paid, ReadModelCheck, Report, Verdict};
+pub use report::{AbsentBodies, Erasure, FactCounts, Paid, ReadModelCheck, Report, Verdict};

@@ -66,6 +66,32 @@ fn as_text<S: serde::Serializer>(amount: &u128, serializer: S) -> Result<S::Ok, 
     serializer.collect_str(amount)
 }
 
+/// A record that erased bodies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Erasure {
+    /// Its position.
+    pub position: u64,
+    /// Who ordered it.
+    pub operator: String,
+    /// Why.
+    pub reason_code: String,
+    /// Records whose facts are asserted only since then.
+    pub positions: Vec<u64>,
+}
+
+/// Bodies that are not there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct AbsentBodies {
+    /// Those that a record erased.
+    pub erased: u64,
+    /// Those that none did: lost, left out of an export, or erased since the audit began.
+    pub missing: u64,
+    /// Records that erased bodies, at most 1,000 of them.
+    pub erasures: Vec<Erasure>,
+    /// Further ones.
+    pub erasures_left_out: u64,
+}
+
 /// How the rows for readers were compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ReadModelCheck {
@@ -97,6 +123,8 @@ pub struct Report {
     pub signatures_valid: u64,
     /// How well their facts are known.
     pub facts: FactCounts,
+    /// Bodies that are not there: their facts are the asserted ones.
+    pub absent_bodies: AbsentBodies,
     /// How well it is known that the wallets of registrations and updates are the agents' own.
     pub wallets: FactCounts,
     /// Recorded roots of all states: computed again and equal, not computed because something before

@@ -12,6 +12,7 @@ use x811_protocol::interaction::StateName;
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
 
+use crate::erasure::is_disputed;
 use crate::projection::{delivery, interaction_row};
 use crate::world::{Live, Touched, World};
 use x811_eventlog::Record;
@@ -23,6 +24,8 @@ pub(super) struct Expected {
     pub(super) initiator: Did,
     pub(super) provider: Did,
     pub(super) state: StateName,
+    /// In dispute, or paid by what disappeared.
+    pub(super) is_disputed: bool,
     pub(super) total: Option<MicroUsdc>,
     pub(super) deadline_at_ms: Option<TimestampMs>,
     pub(super) opened_at_ms: TimestampMs,
@@ -44,6 +47,7 @@ impl Expected {
             initiator: row.initiator,
             provider: row.provider,
             state: live.state.name(),
+            is_disputed: is_disputed(&live.state),
             total: row.total,
             deadline_at_ms: row.deadline_at_ms,
             opened_at_ms: row.opened_at_ms,
@@ -110,6 +114,11 @@ impl Rows {
         {
             self.ended.insert(*id, Expected::of(*id, live));
         }
+    }
+
+    /// Whether an interaction that is over is in dispute.
+    pub(super) fn is_disputed(&self, id: InteractionId) -> bool {
+        self.ended.get(&id).is_some_and(|ended| ended.is_disputed)
     }
 
     /// How many interactions are in each state, without those that `is_known` does not know, and

@@ -3,10 +3,10 @@
 
 use super::Findings;
 use crate::port::{IndexCounts, LedgerStore};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use x811_eventlog::{ReadError, Record};
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{Claim, Event};
+use x811_protocol::event::{BodiesErased, Claim, Event};
 use x811_protocol::evm::{ChainId, TxHash};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::EnvelopeId;
@@ -18,6 +18,11 @@ pub(super) struct Expected {
     tags: Vec<(Digest, u64)>,
     claims: Vec<(Claim, u64)>,
     counts: IndexCounts,
+    /// Bodies that are not there, though no record so far erased them.
+    missing: BTreeSet<u64>,
+    /// Those that one did and that are there.
+    still_there: BTreeSet<u64>,
+    erased: Vec<u64>,
 }
 
 impl Expected {
@@ -35,6 +40,9 @@ impl Expected {
             self.tags.push((request.idempotency_tag, position));
             self.counts.idempotency += 1;
         }
+        if let Event::BodiesErased(erased) = event {
+            self.erased.extend(&erased.positions);
+        }
         let claims = event.claims();
         self.claims
             .extend(claims.iter().map(|claim| (*claim, position)));
@@ -48,6 +56,7 @@ impl Expected {
         findings: &mut Findings,
     ) -> Result<(), ReadError> {
         self.compare_envelopes(store, findings).await?;
+        self.compare_erased(store).await?;
         self.compare_tags(store, findings).await?;
         self.compare_claims(store, findings).await
     }
@@ -67,7 +76,9 @@ impl Expected {
                 findings.add("envelope_ids", format!("envelope {id}: {sentence}"));
             }
             match bodies.get(&position) {
-                None => findings.add("bodies", format!("position {position} has no body")),
+                None => {
+                    self.missing.insert(position);
+                }
                 Some(body) if body.digest != digest => {
                     let sentence = format!("the body at {position} is filed under another digest");
                     findings.add("bodies", sentence);
@@ -76,6 +87,33 @@ impl Expected {
             }
         }
         Ok(())
+    }
+
+    async fn compare_erased<S: LedgerStore>(&mut self, store: &S) -> Result<(), ReadError> {
+        let erased = std::mem::take(&mut self.erased);
+        let bodies = store.bodies(&erased).await?;
+        for position in erased {
+            self.missing.remove(&position);
+            if bodies.contains_key(&position) {
+                self.still_there.insert(position);
+            }
+        }
+        Ok(())
+    }
+
+    /// At the end, for what was erased since the examination began: `later` are those records.
+    pub(super) fn compare_bodies(&mut self, later: &[BodiesErased], findings: &mut Findings) {
+        for position in later.iter().flat_map(|erased| &erased.positions) {
+            self.missing.remove(position);
+        }
+        for position in &self.missing {
+            let sentence = format!("position {position} has no body, and no record erased it");
+            findings.add("bodies", sentence);
+        }
+        for position in &self.still_there {
+            let sentence = format!("the body at {position} is there, though a record erased it");
+            findings.add("bodies", sentence);
+        }
     }
 
     async fn compare_tags<S: LedgerStore>(

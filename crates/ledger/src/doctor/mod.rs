@@ -14,6 +14,7 @@ use crate::world::World;
 use indexes::Expected;
 use std::collections::BTreeMap;
 use x811_eventlog::{AppendError, ChainVerifier, EventLog, ReadError, Record};
+use x811_protocol::event::{BodiesErased, Event};
 
 /// Records read at a time.
 const PAGE: usize = 1_024;
@@ -114,12 +115,14 @@ pub async fn examine<S: LedgerStore, R: ReadModel>(
     }
     let reached = examination.world.head().size;
     let counts = store.index_counts(reached).await?;
+    let later = erased_since(store, reached).await?;
     let Examination {
-        expected,
+        mut expected,
         mut findings,
         worlds,
         ..
     } = examination;
+    expected.compare_bodies(&later, &mut findings);
     expected.compare_counts(counts, &mut findings);
     Ok(Examined {
         size: reached,
@@ -140,6 +143,28 @@ async fn extent<S: LedgerStore>(store: &S) -> Result<(u64, Option<(u64, Vec<u8>)
         Some(_) | None => before,
     };
     Ok((size, tree))
+}
+
+/// What was erased behind the first `size` records: a ledger may do so meanwhile.
+async fn erased_since<S: LedgerStore>(
+    store: &S,
+    size: u64,
+) -> Result<Vec<BodiesErased>, ReadError> {
+    let (mut next, mut erased) = (size, Vec::new());
+    loop {
+        let page = store.log().read(next, PAGE).await?;
+        if page.is_empty() {
+            return Ok(erased);
+        }
+        next += page.len() as u64;
+        for record in &page {
+            if record.event_type() == b"bodies_erased"
+                && let Ok(Event::BodiesErased(later)) = read_event(record)
+            {
+                erased.push(later);
+            }
+        }
+    }
 }
 
 struct Examination {

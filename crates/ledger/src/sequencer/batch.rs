@@ -1,5 +1,6 @@
 //! What a round looks up before it decides, and the decision of one item.
 
+use super::erasure::{self, ErasureAnswer};
 use super::{Item, PATIENCE_MS, Sequencer, notices};
 use crate::SPANS;
 use crate::answer::{Answer, Verdict};
@@ -27,12 +28,20 @@ use x811_protocol::refusal::{Kind, Refusal};
 /// When to try again while the ledger is busy.
 const BUSY_RETRY_MS: u64 = 1_000;
 
-/// A decided message, waiting for its commit.
-pub(super) struct Reply {
-    pub(super) verdict: Verdict,
-    pub(super) to: oneshot::Sender<Result<Answer, Refusal>>,
-    /// From the decision until it is durable.
-    pub(super) commit: tracing::Span,
+/// A decided message or erasure, waiting for its commit.
+pub(super) enum Reply {
+    /// To a message.
+    Message {
+        verdict: Verdict,
+        to: oneshot::Sender<Result<Answer, Refusal>>,
+        /// From the decision until it is durable.
+        commit: tracing::Span,
+    },
+    /// To an operator.
+    Erasure {
+        done: ErasureAnswer,
+        to: oneshot::Sender<Result<ErasureAnswer, Refusal>>,
+    },
 }
 
 /// X811-9001: the message waits no longer; it may be sent again as it is.
@@ -84,6 +93,9 @@ pub(super) async fn look_up<S: LedgerStore>(
         }
         lookups.known_envelopes = positions.into_keys().collect();
     }
+    if !wanted.erased.is_empty() {
+        lookups.erased = store.erased(&wanted.erased).await?;
+    }
     for (chain_id, hashes) in wanted.mined {
         let hashes: Vec<_> = hashes.into_iter().collect();
         let claims = store.claims(chain_id, &hashes).await?;
@@ -101,6 +113,8 @@ struct Wanted {
     /// Those of `ids` that ERRORs refer to.
     errors_about: Vec<EnvelopeId>,
     mined: HashMap<ChainId, BTreeSet<TxHash>>,
+    /// Positions whose bodies are to be erased.
+    erased: Vec<u64>,
 }
 
 impl Wanted {
@@ -120,6 +134,7 @@ impl Wanted {
                     self.note_sweep(sweep, world);
                 }
             }
+            Item::Erasure { erasure, .. } => self.erased.extend(&erasure.positions),
             Item::Notices(_) => {}
         }
     }
@@ -247,7 +262,7 @@ where
                     Ok(verdict) => {
                         let commit =
                             tracing::debug_span!(target: SPANS, parent: &waiting, "commit");
-                        replies.push(Reply {
+                        replies.push(Reply::Message {
                             verdict,
                             to: reply,
                             commit,
@@ -265,6 +280,22 @@ where
                     Ok(Progress::Done) => None,
                     Ok(Progress::BatchFull) => return Some(Item::Observation(observation)),
                     Err(fault) => Some(fault),
+                }
+            }
+            Item::Erasure { erasure, reply } => {
+                match erasure::record(draft, &erasure, &lookups.erased, now) {
+                    Ok(Ok(done)) => {
+                        replies.push(Reply::Erasure { done, to: reply });
+                        None
+                    }
+                    Ok(Err(refusal)) => {
+                        let _ = reply.send(Err(refusal));
+                        None
+                    }
+                    Err(fault) => {
+                        let _ = reply.send(Err(failed()));
+                        Some(fault)
+                    }
                 }
             }
             Item::Notices(notices) => {

@@ -182,16 +182,22 @@ where
     }
 
     async fn answer(&self, replies: Vec<Reply>, answers: &[Accepted]) {
-        for Reply {
-            verdict,
-            to,
-            commit,
-        } in replies
-        {
-            drop(commit);
-            let answer = self.resolve(verdict, answers).await;
-            // A sender that is gone can ask again: the answer is in the log.
-            let _ = to.send(answer);
+        for reply in replies {
+            match reply {
+                Reply::Message {
+                    verdict,
+                    to,
+                    commit,
+                } => {
+                    drop(commit);
+                    let answer = self.resolve(verdict, answers).await;
+                    // A sender that is gone can ask again: the answer is in the log.
+                    let _ = to.send(answer);
+                }
+                Reply::Erasure { done, to } => {
+                    let _ = to.send(Ok(done));
+                }
+            }
         }
     }
 
@@ -258,6 +264,9 @@ enum Outcome {
 
 fn refuse(replies: Vec<Reply>) {
     for reply in replies {
-        let _ = reply.to.send(Err(failed()));
+        match reply {
+            Reply::Message { to, .. } => drop(to.send(Err(failed()))),
+            Reply::Erasure { to, .. } => drop(to.send(Err(failed()))),
+        }
     }
 }

@@ -249,7 +249,7 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
     }
 }
 
-fn gone() -> Refusal {
+pub(super) fn gone() -> Refusal {
     Refusal::new(
         Code::InternalError,
         Kind::Internal,

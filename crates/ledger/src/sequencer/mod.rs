@@ -8,6 +8,7 @@
 mod admission;
 mod batch;
 mod commit;
+mod erasure;
 mod handle;
 mod in_flight;
 mod notices;
@@ -19,6 +20,7 @@ mod snapshots;
 
 pub(crate) use batch::busy;
 pub use commit::Stopped;
+pub use erasure::ErasureAnswer;
 pub use handle::{Ledger, Readiness};
 pub(crate) use open::read_event;
 pub use open::{OpenError, Opening, open};
@@ -27,6 +29,7 @@ use crate::answer::Answer;
 use crate::clock::{Clock, ClockState, LedgerClock};
 use crate::draft::Draft;
 use crate::entropy::Entropy;
+use crate::erasure::Erasure;
 use crate::figures::Figures;
 use crate::notice::{Notary, Owed, SignedNotice};
 use crate::port::LedgerStore;
@@ -88,6 +91,11 @@ pub(crate) enum Item {
     },
     /// What a watcher saw.
     Observation(Box<Observation>),
+    /// Bodies that an operator wants erased, and where the answer goes.
+    Erasure {
+        erasure: Box<Erasure>,
+        reply: oneshot::Sender<Result<ErasureAnswer, Refusal>>,
+    },
     /// Signed notices, to be recorded.
     Notices(Vec<SignedNotice>),
 }
@@ -326,6 +334,9 @@ where
             match item {
                 Item::Message { reply, .. } => {
                     // A sender that is gone needs no answer.
+                    let _ = reply.send(Err(batch::busy(why)));
+                }
+                Item::Erasure { reply, .. } => {
                     let _ = reply.send(Err(batch::busy(why)));
                 }
                 Item::Notices(_) => self.notices_lost = true,

@@ -2,6 +2,7 @@
 
 use super::{Fault, FirstAnswer, World};
 use crate::agent::Agent;
+use crate::erasure;
 use crate::stream::Stream;
 use std::sync::Arc;
 use x811_eventlog::{Head, Record};
@@ -166,6 +167,10 @@ impl World {
             Event::LedgerResumed(resumed) if begun => {
                 self.shift_every_clock(resumed.gap_ms);
                 Touched::EveryClock
+            }
+            Event::BodiesErased(erased) if begun => {
+                erasure::check_form(erased, step.position).map_err(|why| step.misplaced(why))?;
+                Touched::Nothing
             }
             Event::RulesChanged(rules) if begun => {
                 self.rules = *rules;

@@ -197,6 +197,16 @@ impl World {
         }
     }
 
+    /// Whether nothing about the interaction, if there ever was one, can be recorded any more at
+    /// `now`: nobody is owed anything and no transaction of it is watched.
+    pub fn is_over(&self, id: InteractionId, now: TimestampMs) -> bool {
+        if self.interactions.contains_key(&id) {
+            return false;
+        }
+        let watched = self.aftermath.get(&id);
+        watched.is_none_or(|live| watched_until(&live.state).is_some_and(|until| until < now))
+    }
+
     /// Counts an interaction that opens or ends, for its initiator and its pair.
     fn count_open(&mut self, live: &Live, change: impl Fn(u64) -> u64) {
         let opening = live.state.opening();

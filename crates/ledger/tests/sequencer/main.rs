@@ -21,6 +21,7 @@ mod deal;
 mod doctor;
 mod downtime;
 mod downtime_jumps;
+mod erasure;
 mod flood;
 mod grouping;
 mod idempotency;

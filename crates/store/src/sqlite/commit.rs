@@ -2,7 +2,7 @@
 
 use sqlx::sqlite::SqliteConnection;
 use x811_eventlog::{AppendError, Head, ReadError, Record, check_batch};
-use x811_ledger::port::{Body, Commit, NonceOutcome, SpentNonce};
+use x811_ledger::port::{Body, Commit, Erased, NonceOutcome, SpentNonce};
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Claim;
 use x811_protocol::id::EnvelopeId;
@@ -66,6 +66,16 @@ static CLAIMS: Table<(Claim, u64)> = Table {
     statements: Statements::new(),
 };
 
+/// What it names is overwritten by a trigger.
+static ERASED: Table<Erased> = Table {
+    insert: "INSERT INTO erased (position, record) ",
+    columns: 2,
+    on_conflict: "",
+    key: UniqueKey::Erased,
+    bind: bind_erased,
+    statements: Statements::new(),
+};
+
 /// Checks that `commit` continues the log, and writes it. Gives the head it leads to.
 pub(super) async fn write(
     connection: &mut SqliteConnection,
@@ -85,6 +95,7 @@ pub(super) async fn write(
     insert(connection, &ENVELOPE_IDS, &commit.envelope_ids).await?;
     insert(connection, &IDEMPOTENCY, &commit.idempotency).await?;
     insert(connection, &CLAIMS, &commit.claims).await?;
+    insert(connection, &ERASED, &commit.erased).await?;
     if !commit.frontier.is_empty() {
         write_tree(connection, head.size, &commit.frontier).await?;
     }
@@ -128,6 +139,11 @@ fn bind_claim(row: &mut Row, (claim, position): &(Claim, u64)) {
         .push_bind(claim.tx_hash.as_bytes().as_slice())
         .push_bind(claim.ordinal.cast_signed())
         .push_bind(position.cast_signed());
+}
+
+fn bind_erased(row: &mut Row, erased: &Erased) {
+    row.push_bind(erased.position.cast_signed())
+        .push_bind(erased.record.cast_signed());
 }
 
 async fn write_tree(

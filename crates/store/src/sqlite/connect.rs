@@ -54,6 +54,8 @@ impl Database {
             // It is moved beside the commits; should that fail, by a commit, at 64 MiB.
             .pragma("wal_autocheckpoint", "16384")
             .pragma("temp_store", "MEMORY")
+            // No page that was packed anew keeps what was in it before.
+            .pragma("secure_delete", "ON")
             // 16 MiB of pages: the inner nodes of the indexes on random keys.
             .pragma("cache_size", "-16384");
         Self {

@@ -152,6 +152,8 @@ pub enum UniqueKey {
     IdempotencyTag,
     /// A claimed transfer.
     Claim,
+    /// Position of an erased body.
+    Erased,
     /// Recipient and position of a delivery.
     Delivery,
     /// Place of a record in its stream.
@@ -168,6 +170,7 @@ impl fmt::Display for UniqueKey {
             UniqueKey::EnvelopeId => "an envelope id",
             UniqueKey::IdempotencyTag => "an idempotency tag",
             UniqueKey::Claim => "a claimed transfer",
+            UniqueKey::Erased => "the position of an erased body",
             UniqueKey::Delivery => "a delivery",
             UniqueKey::StreamPlace => "a place in a stream",
             UniqueKey::Tile => "a tile",

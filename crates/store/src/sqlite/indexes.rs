@@ -32,6 +32,10 @@ pub(super) async fn bodies(
             let position = unsigned(&row, 0);
             let digest = Digest::from_bytes(fixed(&row, 1, "bodies")?);
             let bytes: Arc<[u8]> = row.get::<Vec<u8>, _>(2).into();
+            // Zeros are what erasing leaves; a body is JSON.
+            if bytes.iter().all(|byte| *byte == 0) {
+                continue;
+            }
             bodies.insert(
                 position,
                 Body {
@@ -43,6 +47,26 @@ pub(super) async fn bodies(
         }
     }
     Ok(bodies)
+}
+
+pub(super) async fn erased(
+    readers: &SqlitePool,
+    positions: &[u64],
+) -> Result<HashMap<u64, u64>, StoreError> {
+    let mut erased = HashMap::new();
+    for chunk in positions.chunks(MAX_IN) {
+        let mut select = select_in(
+            "SELECT position, record FROM erased WHERE position",
+            chunk,
+            |list, position| {
+                list.push_bind(position.cast_signed());
+            },
+        );
+        for row in select.build().fetch_all(readers).await? {
+            erased.insert(unsigned(&row, 0), unsigned(&row, 1));
+        }
+    }
+    Ok(erased)
 }
 
 pub(super) async fn idempotency(

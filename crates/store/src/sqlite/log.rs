@@ -15,6 +15,7 @@ use super::connect::Database;
 use super::data_dir::DataDir;
 use super::error::{OpenError, StoreError};
 use super::turn::{Turn, Writer};
+use super::wal;
 
 static MIGRATOR: Migrator = sqlx::migrate!("../../migrations/sqlite/ledger");
 
@@ -52,6 +53,10 @@ impl SqliteLog {
         let database = database(&data_dir);
         data_dir.create_database(database.file())?;
         let mut connection = database.migrated_writer().await?;
+        // A process that died may have left pages there whose bodies were erased.
+        if !matches!(wal::truncate(&mut connection).await, Ok(true)) {
+            tracing::debug!("somebody reads the write-ahead log: it was not cut");
+        }
         let epoch = raise_epoch(&mut connection)
             .await
             .map_err(|error| database.failed(error))?;
@@ -118,6 +123,9 @@ impl SqliteLog {
                 return Err(error);
             }
         };
+        if !commit.erased.is_empty() {
+            turn.leaves_no_old_pages();
+        }
         turn.commit(written_bytes(commit))
             .await
             .map_err(|error| AppendError::OutcomeUnknown {

@@ -92,6 +92,10 @@ impl LedgerStore for SqliteStore {
         Ok(indexes::bodies(self.log.readers(), positions).await?)
     }
 
+    async fn erased(&self, positions: &[u64]) -> Result<HashMap<u64, u64>, ReadError> {
+        Ok(indexes::erased(self.log.readers(), positions).await?)
+    }
+
     async fn idempotency(&self, tags: &[Digest]) -> Result<HashMap<Digest, u64>, ReadError> {
         Ok(indexes::idempotency(self.log.readers(), tags).await?)
     }

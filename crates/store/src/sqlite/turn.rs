@@ -65,6 +65,11 @@ impl Turn<'_> {
         &mut self.connection
     }
 
+    /// Once this is durable, pages as they were before it must not stay in the write-ahead log.
+    pub(super) fn leaves_no_old_pages(&mut self) {
+        self.wal.must_be_truncated();
+    }
+
     /// Refuses to write under an epoch that is not the database's any more.
     pub(super) async fn check_epoch(&mut self, epoch: u64) -> Result<(), AppendError> {
         let current: i64 = sqlx::query_scalar("SELECT epoch FROM writer")
@@ -85,6 +90,7 @@ impl Turn<'_> {
     /// is.
     pub(super) async fn commit(mut self, bytes: u64) -> Result<(), StoreError> {
         execute(&mut self.connection, "COMMIT").await?;
+        self.wal.truncate_if_due(&mut self.connection).await;
         *self.slot = Some(self.connection);
         self.wal.wrote(bytes);
         Ok(())

@@ -1,6 +1,7 @@
 //! The promises of the SQLite backend.
 
 mod commit;
+mod erasure;
 mod guards;
 mod log;
 mod read_model;

@@ -1,0 +1,241 @@
+//! Which bodies an operator may have erased (record.md sections 3 and 4): REQUEST and RESULT of an
+//! interaction that is over and not in dispute. OFFER, ACCEPT, VERIFY and PAYMENT stay for ever,
+//! because receipts carry them; so do bodies that alone make their signature hold (profile
+//! `direct`, ledger-contract.md section 4).
+//!
+//! Leaf, signature and facts stay: what the body proved is the ledger's word from then on.
+
+use crate::stream::Stream;
+use crate::world::World;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use x811_eventlog::Record;
+use x811_protocol::code::Code;
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
+use x811_protocol::event::{BodiesErased, Event};
+use x811_protocol::facts::Facts;
+use x811_protocol::id::InteractionId;
+use x811_protocol::interaction::{Interaction, State, StateName};
+use x811_protocol::kernel::{Machine as _, Recorded};
+use x811_protocol::key::Profile;
+use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::time::TimestampMs;
+
+/// Most bodies that one record erases.
+pub const MAX_POSITIONS: usize = 256;
+
+/// Why bodies are erased, in 1 to 32 characters of `a`-`z`, `0`-`9` and `_`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReasonCode(String);
+
+/// A reason that is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a reason code is 1 to 32 characters of a-z, 0-9 and _, such as `gdpr_request`")]
+pub struct NotAReasonCode;
+
+impl FromStr for ReasonCode {
+    type Err = NotAReasonCode;
+
+    fn from_str(text: &str) -> Result<ReasonCode, NotAReasonCode> {
+        let is_code = matches!(text.len(), 1..=32)
+            && text
+                .bytes()
+                .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'));
+        is_code
+            .then(|| ReasonCode(text.to_owned()))
+            .ok_or(NotAReasonCode)
+    }
+}
+
+impl fmt::Display for ReasonCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What an operator asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErasureRequest {
+    /// Whose bodies.
+    pub interaction: InteractionId,
+    /// Who orders it; whether they may has been asked before.
+    pub operator: Did,
+    /// Why.
+    pub reason_code: ReasonCode,
+}
+
+/// Bodies that may be erased once it is certain that the interaction is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Erasure {
+    /// What was asked for.
+    pub request: ErasureRequest,
+    /// Positions of its REQUEST and RESULT, in order.
+    pub positions: Vec<u64>,
+    /// Those of them that stay, because their signature holds with the body alone.
+    pub kept: Vec<u64>,
+}
+
+impl Erasure {
+    /// What may be erased of an interaction; `records` are all of its stream, in order, and `world`
+    /// is no older than they are.
+    ///
+    /// # Errors
+    /// 404 when there is no such interaction; X811-4001 when it is not over, or in dispute.
+    pub fn of(
+        request: ErasureRequest,
+        records: &[(Record, Event)],
+        world: &World,
+    ) -> Result<Erasure, Refusal> {
+        let id = request.interaction;
+        let state = state_of(id, records, world)?.ok_or_else(|| unknown(id))?;
+        check_state(&state)?;
+        let (mut positions, mut kept) = (Vec::new(), Vec::new());
+        for (record, event) in records {
+            match erasable_profile(event) {
+                Some(Profile::Digest) => positions.push(record.position()),
+                Some(Profile::Direct) => kept.push(record.position()),
+                None => {}
+            }
+        }
+        if positions.is_empty() {
+            return Err(Refusal::state(
+                "every REQUEST and RESULT of this interaction was signed with a key of profile \
+                 direct, whose signatures hold with the body alone: such bodies are never erased",
+            ));
+        }
+        Ok(Erasure {
+            request,
+            positions,
+            kept,
+        })
+    }
+}
+
+/// The profile that a REQUEST or RESULT was signed by; `None` for what is never erased.
+pub(crate) fn erasable_profile(event: &Event) -> Option<Profile> {
+    let Event::EnvelopeAccepted(accepted) = event else {
+        return None;
+    };
+    let is_erasable = matches!(accepted.facts, Facts::Request(_) | Facts::Result(_));
+    is_erasable.then_some(accepted.envelope.profile)
+}
+
+/// Whether a record of `bodies_erased` at `position` has its form.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn check_form(erased: &BodiesErased, position: u64) -> Result<(), &'static str> {
+    let positions = &erased.positions;
+    if positions.is_empty() || positions.len() > MAX_POSITIONS {
+        return Err("it names 1 to 256 bodies");
+    }
+    if !positions.is_sorted_by(|one, next| one < next) {
+        return Err("the positions it names are in order, each once");
+    }
+    if positions.last().is_some_and(|last| *last >= position) {
+        return Err("it names bodies of records before it");
+    }
+    if erased.reason_code.parse::<ReasonCode>().is_err() {
+        return Err("its reason is 1 to 32 characters of a-z, 0-9 and _");
+    }
+    Ok(())
+}
+
+/// Refuses an interaction about which something may still be recorded.
+///
+/// # Errors
+/// X811-4001.
+pub(crate) fn check_over(
+    world: &World,
+    id: InteractionId,
+    now: TimestampMs,
+) -> Result<(), Refusal> {
+    if world.is_over(id, now) {
+        return Ok(());
+    }
+    let held = world.watching(id).map(|live| live.state.name());
+    Err(Refusal::state(match held {
+        Some(state) if state.is_terminal() => format!(
+            "the interaction is {state}, but its transactions are still watched or a party is \
+             still owed a notice: ask again when its settlement is final"
+        ),
+        Some(state) => format!(
+            "the interaction is {state}: bodies are erased once it is over and its settlement final"
+        ),
+        None => "the interaction is not over".to_owned(),
+    }))
+}
+
+/// Refuses a state whose bodies somebody may still need.
+fn check_state(state: &State) -> Result<(), Refusal> {
+    let name = state.name();
+    if !name.is_terminal() {
+        return Err(Refusal::state(format!(
+            "the interaction is {name}: bodies are erased once it is over and its settlement final"
+        )));
+    }
+    if is_disputed(state) {
+        return Err(Refusal::state(
+            "the interaction is in dispute, or its payment was reversed: its bodies are what the \
+             parties have to show, and stay",
+        ));
+    }
+    Ok(())
+}
+
+/// Whether the parties may still argue: about the result, or about a payment that disappeared.
+pub(crate) fn is_disputed(state: &State) -> bool {
+    let reversed = state.completion().map(|completion| &completion.reversed);
+    state.name() == StateName::Disputed || reversed.is_some_and(|reversed| !reversed.is_empty())
+}
+
+/// What the records of an interaction add up to, whatever downtime and blindness did to its clocks.
+fn state_of(
+    id: InteractionId,
+    records: &[(Record, Event)],
+    world: &World,
+) -> Result<Option<State>, Refusal> {
+    let stream = Stream::Interaction(id).to_string();
+    let mut state = None;
+    for (place, (record, event)) in (0_u64..).zip(records) {
+        if record.stream() != stream || record.stream_seq() != place {
+            return Err(damaged());
+        }
+        let recorded = Recorded {
+            event,
+            position: record.position(),
+            hash: Digest::from_bytes(*record.hash().as_bytes()),
+            recorded_at_ms: TimestampMs::new(record.recorded_at_ms()),
+            parameters: opened_under(event, world),
+        };
+        state = Some(Interaction::evolve(state, &recorded).map_err(|_| damaged())?);
+    }
+    Ok(state)
+}
+
+fn opened_under<'a>(
+    event: &Event,
+    world: &'a World,
+) -> Option<&'a Arc<x811_protocol::parameters::Parameters>> {
+    let Event::EnvelopeAccepted(accepted) = event else {
+        return None;
+    };
+    world.parameters_at(accepted.derived.parameters?)
+}
+
+/// 404: no such interaction.
+fn unknown(id: InteractionId) -> Refusal {
+    let message = format!(
+        "there is no interaction {id}: name the envelope id of its REQUEST, as `x811 history` does"
+    );
+    Refusal::new(Code::DidNotFound, Kind::NotFound, message)
+}
+
+/// X811-9002: the rows lead to other records than those of the interaction.
+fn damaged() -> Refusal {
+    let message = "the records of the interaction cannot be read: run `x811 doctor` on the data \
+                   directory";
+    Refusal::new(Code::InternalError, Kind::Internal, message)
+}

@@ -1,0 +1,143 @@
+//! Erasing bodies: what an operator asks of a running ledger, and its turn.
+
+use super::batch::busy;
+use super::handle::gone;
+use super::{Item, Ledger};
+use crate::clock::Clock;
+use crate::draft::Draft;
+use crate::erasure::{self, Erasure, ErasureRequest};
+use crate::port::{LedgerStore, ReadModel};
+use crate::sequencer::read_event;
+use crate::stream::Stream;
+use crate::world::Fault;
+use serde::Serialize;
+use std::collections::HashMap;
+use tokio::sync::{mpsc, oneshot};
+use x811_eventlog::{EventLog as _, Record};
+use x811_protocol::code::Code;
+use x811_protocol::digest::Digest;
+use x811_protocol::event::{BodiesErased, Event};
+use x811_protocol::id::InteractionId;
+use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::time::TimestampMs;
+
+/// Records of an interaction that are looked up at a time.
+const PAGE_RECORDS: usize = 256;
+
+/// What was erased.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ErasureAnswer {
+    /// Whose bodies.
+    pub interaction_id: InteractionId,
+    /// Place of the record that says so.
+    pub position: u64,
+    /// Its hash.
+    pub record_hash: Digest,
+    /// Records whose bodies are gone.
+    pub erased: Vec<u64>,
+    /// Its REQUEST or RESULT whose body stays, because the signature holds with the body alone.
+    pub kept: Vec<u64>,
+}
+
+impl<S: LedgerStore, R: ReadModel, C: Clock> Ledger<S, R, C> {
+    /// Erases the bodies of REQUEST and RESULT of an interaction that is over and not in dispute.
+    /// The answer comes once the record of it is durable and the bodies are gone.
+    ///
+    /// # Errors
+    /// 404 when there is no such interaction; X811-4001 when its bodies may not be erased, or are;
+    /// X811-9001 when the ledger is busy and X811-9002 when it failed: then nothing was erased.
+    pub async fn erase(&self, request: ErasureRequest) -> Result<ErasureAnswer, Refusal> {
+        let world = self.world();
+        erasure::check_over(&world, request.interaction, self.clock.now())?;
+        if let Some(last) = world.head().size.checked_sub(1) {
+            self.rows_reflect(last).await?;
+        }
+        let records = self.records_of(request.interaction).await?;
+        let erasure = Erasure::of(request, &records, &world)?;
+        let (reply, answer) = oneshot::channel();
+        let item = Item::Erasure {
+            erasure: Box::new(erasure),
+            reply,
+        };
+        self.items.try_send(item).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => busy("the ledger has too much to do"),
+            mpsc::error::TrySendError::Closed(_) => gone(),
+        })?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    /// The records of an interaction. The rows only say where they lie.
+    async fn records_of(&self, id: InteractionId) -> Result<Vec<(Record, Event)>, Refusal> {
+        let stream = Stream::Interaction(id).to_string();
+        let mut records = Vec::new();
+        loop {
+            let from_seq = records.len() as u64;
+            let page = self
+                .read_model
+                .stream_positions(&stream, from_seq, PAGE_RECORDS);
+            let page = page.await.map_err(unread)?;
+            for position in &page {
+                let read = self.store.log().read(*position, 1).await.map_err(unread)?;
+                for record in read {
+                    let event = read_event(&record).map_err(unread)?;
+                    records.push((record, event));
+                }
+            }
+            if page.len() < PAGE_RECORDS {
+                return Ok(records);
+            }
+        }
+    }
+}
+
+/// Records that the bodies are erased, which erases them with the commit. `erased` are those that
+/// the store knows to be.
+pub(super) fn record(
+    draft: &mut Draft,
+    erasure: &Erasure,
+    erased: &HashMap<u64, u64>,
+    now: TimestampMs,
+) -> Result<Result<ErasureAnswer, Refusal>, Fault> {
+    let request = &erasure.request;
+    if let Err(refusal) = erasure::check_over(draft.world(), request.interaction, now) {
+        return Ok(Err(refusal));
+    }
+    let mut positions = erasure.positions.clone();
+    let mut by = None;
+    positions.retain(|position| {
+        let record = draft.erased_by(*position);
+        let record = record.or_else(|| erased.get(position).copied());
+        by = by.max(record);
+        record.is_none()
+    });
+    if positions.is_empty() {
+        return Ok(Err(erased_before(by)));
+    }
+    let event = Event::BodiesErased(BodiesErased {
+        positions: positions.clone(),
+        operator: request.operator,
+        reason_code: request.reason_code.to_string(),
+    });
+    let appended = draft.append(&Stream::Ledger, event, None, now)?;
+    Ok(Ok(ErasureAnswer {
+        interaction_id: request.interaction,
+        position: appended.position,
+        record_hash: appended.hash,
+        erased: positions,
+        kept: erasure.kept.clone(),
+    }))
+}
+
+fn erased_before(by: Option<u64>) -> Refusal {
+    let position = by.unwrap_or_default();
+    Refusal::state(format!(
+        "the bodies of this interaction were erased before: the record at position {position} says so"
+    ))
+    .with_details(serde_json::json!({ "position": position }))
+}
+
+fn unread(error: impl std::fmt::Display) -> Refusal {
+    tracing::error!(%error, "the records of an interaction cannot be read");
+    let message = "the ledger could not read the interaction; nothing was erased: ask again";
+    Refusal::new(Code::InternalError, Kind::Internal, message)
+}
