@@ -70,8 +70,9 @@ pub struct Enclosed {
 }
 
 impl Receipt {
-    /// Signs what the receipt says.
-    fn sign(mut self, key: &SecretKey) -> Receipt {
+    /// The same, signed by `key`, which should be the receipt key of the ledger at position 0.
+    #[must_use]
+    pub fn sign(mut self, key: &SecretKey) -> Receipt {
         self.signature = key.sign(&self.signed_bytes());
         self
     }

@@ -8,8 +8,8 @@ use x811_eventlog::{Checkpoint, InclusionProof, Policy, Record};
 use x811_protocol::did::Did;
 use x811_protocol::event::{Confirmed, EnvelopeAccepted, Event, Evidence, LedgerOpened};
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
-use x811_protocol::facts::{AcceptFacts, Facts, OfferFacts, PaymentFacts};
-use x811_protocol::id::InteractionId;
+use x811_protocol::facts::{AcceptFacts, Facts, OfferFacts, PaymentFacts, VerifyFacts};
+use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::key::PublicKey;
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::payload::{self, PayloadRules};
@@ -118,7 +118,8 @@ fn broken(about: &'static str, sentence: impl ToString) -> Broken {
 struct Envelopes {
     offer: (EnvelopeAccepted, OfferFacts),
     accept: (EnvelopeAccepted, AcceptFacts),
-    payments: Vec<PaymentFacts>,
+    verify: (EnvelopeAccepted, VerifyFacts),
+    payments: Vec<(EnvelopeAccepted, PaymentFacts)>,
 }
 
 struct Verification<'a> {
@@ -288,16 +289,11 @@ impl Verification<'_> {
 
     fn terms(&mut self, envelopes: &Envelopes) -> Result<(), Broken> {
         let about = "terms";
+        self.one_deal(envelopes)?;
         let ((offer, terms), (accept, consent)) = (&envelopes.offer, &envelopes.accept);
         let (offer, accept) = (&offer.envelope, &accept.envelope);
         if consent.offer_id != offer.id || consent.offer_hash != terms.payload_hash {
             return Err(broken(about, "the ACCEPT is of another OFFER"));
-        }
-        if (accept.from, accept.to) != (offer.to, offer.from) {
-            return Err(broken(
-                about,
-                "OFFER and ACCEPT are not between the same two agents",
-            ));
         }
         let sentence = format!(
             "{} offered it for {} USDC ({} with the fee) and {} accepted that",
@@ -310,19 +306,51 @@ impl Verification<'_> {
         Ok(())
     }
 
+    /// Every message is of this interaction and between the same two agents: signatures that are
+    /// good prove nothing about another deal.
+    fn one_deal(&self, envelopes: &Envelopes) -> Result<(), Broken> {
+        let interaction = EnvelopeId::from(self.receipt.interaction);
+        let (offer, terms) = &envelopes.offer;
+        let (verify, judged) = &envelopes.verify;
+        let payments = envelopes.payments.iter();
+        let named = payments
+            .clone()
+            .map(|(_, facts)| (facts.request_id, facts.offer_id));
+        let mut named = named.chain([(judged.request_id, judged.offer_id)]);
+        let is_of_it = |(request, of): (EnvelopeId, EnvelopeId)| {
+            request == interaction && of == offer.envelope.id
+        };
+        if terms.request_id != interaction || !named.all(is_of_it) {
+            return Err(broken("terms", "a message is of another interaction"));
+        }
+        let mut asking = payments
+            .map(|(payment, _)| payment)
+            .chain([&envelopes.accept.0, verify])
+            .map(|accepted| (accepted.envelope.from, accepted.envelope.to));
+        let (provider, initiator) = (offer.envelope.from, offer.envelope.to);
+        if !asking.all(|pair| pair == (initiator, provider)) {
+            let sentence = "the messages are not between the same two agents";
+            return Err(broken("terms", sentence));
+        }
+        Ok(())
+    }
+
     fn transfers(&mut self, envelopes: &Envelopes, confirmed: &Confirmed) -> Result<(), Broken> {
         let about = "transfers";
         let (offer, terms) = &envelopes.offer;
         let payee = payee(offer, terms)?;
         let (mut total, mut to_payee) = (0_u64, 0_u64);
         let mut endpoints = Vec::new();
-        for claim in &confirmed.claims {
+        for (index, claim) in confirmed.claims.iter().enumerate() {
+            if confirmed.claims[..index].contains(claim) {
+                return Err(broken(about, "a transfer is claimed twice"));
+            }
             let evidence = confirmed.evidence.iter();
             let (evidence, transfer) = evidence
                 .filter(|evidence| evidence.tx_hash == claim.tx_hash)
                 .find_map(|evidence| Some((evidence, transfer(evidence, claim.ordinal)?)))
                 .ok_or_else(|| broken(about, "a claimed transfer is not in the evidence"))?;
-            let declared = envelopes.payments.iter().any(|payment| {
+            let declared = envelopes.payments.iter().any(|(_, payment)| {
                 payment.payer_address == transfer.from
                     && (payment.tx_hash == claim.tx_hash
                         || payment.fee_tx_hash == Some(claim.tx_hash))
@@ -397,24 +425,26 @@ fn proven(accepted: &EnvelopeAccepted, body: &[u8]) -> Result<(), Broken> {
 }
 
 fn sorted(read: Vec<EnvelopeAccepted>) -> Result<Envelopes, Broken> {
-    let (mut offer, mut accept, mut is_verified, mut payments) = (None, None, false, Vec::new());
+    let (mut offer, mut accept, mut verify, mut payments) = (None, None, None, Vec::new());
     for accepted in read {
         match accepted.facts.clone() {
             Facts::Offer(facts) => offer = Some((accepted, facts)),
             Facts::Accept(facts) => accept = Some((accepted, facts)),
-            Facts::Verify(facts) => is_verified = facts.verified,
-            Facts::Payment(facts) => payments.push(facts),
+            Facts::Verify(facts) if facts.verified => verify = Some((accepted, facts)),
+            Facts::Payment(facts) => payments.push((accepted, facts)),
             Facts::Request(_)
             | Facts::Reject(_)
             | Facts::Result(_)
+            | Facts::Verify(_)
             | Facts::Error(_)
             | Facts::Custom(_) => {}
         }
     }
-    match (offer, accept) {
-        (Some(offer), Some(accept)) if is_verified => Ok(Envelopes {
+    match (offer, accept, verify) {
+        (Some(offer), Some(accept), Some(verify)) => Ok(Envelopes {
             offer,
             accept,
+            verify,
             payments,
         }),
         _ => Err(broken(

@@ -13,6 +13,7 @@ mod codes;
 mod connections;
 mod contract_wallets;
 mod faults;
+mod forged_receipt;
 mod guards;
 mod hostile;
 mod inbox;

@@ -1,0 +1,134 @@
+//! What a ledger that lies can write under keys of its own: every hash and every signature fits, and
+//! the messages are real, but they are of another deal.
+
+use crate::base::Base;
+use crate::log::covered;
+use crate::world::{Deal, World};
+use serde_json::{Value, json};
+use x811_eventlog::{Checkpoint, Draft, Frontier, Hash, Record, TlogProof};
+use x811_ledger::receipt::{Receipt, Verdict, verify};
+use x811_protocol::key::SecretKey;
+
+const FIRST_TX: &str = "0xabababababababababababababababababababababababababababababababab";
+const SECOND_TX: &str = "0xcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd";
+
+/// 10.25 USDC, what a [`Deal`] costs.
+const TOTAL_MICRO_USDC: u64 = 10_250_000;
+
+/// Receipts of two deals between the same two agents.
+async fn two_receipts() -> [Receipt; 2] {
+    let base = Base::serve().await;
+    let world = base.watched().await;
+    let (initiator, provider) = (world.agent().await, world.agent().await);
+    base.watch_ms(&world, 2_000).await;
+    let mut receipts = Vec::new();
+    for tx_hash in [FIRST_TX, SECOND_TX] {
+        let deal = Deal::new(&world, &initiator, &provider);
+        let offer = deal.verified().await;
+        base.watch_ms(&world, 2_000).await;
+        world.accept(&deal.payment(&offer, tx_hash)).await;
+        base.pay(tx_hash, &initiator, &provider, TOTAL_MICRO_USDC);
+        base.watch_ms(&world, 60_000).await;
+        receipts.push(receipt_of(&world, &deal).await);
+    }
+    receipts.try_into().unwrap()
+}
+
+async fn receipt_of(world: &World, deal: &Deal<'_>) -> Receipt {
+    let path = format!("/api/v1/interactions/{}/receipt", deal.id());
+    let answer = covered(world, &path).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    Receipt::from_bytes(answer.text.as_bytes()).unwrap()
+}
+
+/// The receipt as a ledger with keys of its own would write it, in a log of two records.
+fn forged(mut receipt: Receipt, change: impl FnOnce(&mut Receipt, &mut Value)) -> Receipt {
+    let (signer, issuer) = (SecretKey::from_seed([1; 32]), SecretKey::from_seed([2; 32]));
+    let opened = Record::parse(receipt.identity.clone()).unwrap();
+    let mut identity = opened.event();
+    identity["keys"]["checkpoint"] = json!(signer.public());
+    identity["keys"]["receipt"] = json!(issuer.public());
+    let origin = identity["origin"].as_str().unwrap().to_owned();
+    let opened = again(&opened, 0, Hash::ZERO, identity);
+    let confirmed = Record::parse(receipt.proof.extra.clone().unwrap()).unwrap();
+    let mut confirmation = confirmed.event();
+    change(&mut receipt, &mut confirmation);
+    let confirmed = again(&confirmed, 1, opened.hash(), confirmation);
+    let mut tree = Frontier::new();
+    tree.push(opened.hash());
+    tree.push(confirmed.hash());
+    let checkpoint = Checkpoint {
+        origin,
+        size: 2,
+        root: tree.root(),
+    };
+    let sign = |message: &[u8]| *signer.sign(message).as_bytes();
+    receipt.identity = opened.bytes().to_vec();
+    receipt.identity_path = vec![confirmed.hash()];
+    receipt.proof = TlogProof {
+        extra: Some(confirmed.bytes().to_vec()),
+        index: 1,
+        path: vec![opened.hash()],
+        checkpoint: checkpoint.sign(*signer.public().as_bytes(), sign).unwrap(),
+    };
+    receipt.sign(&issuer)
+}
+
+fn again(record: &Record, position: u64, prev: Hash, event: Value) -> Record {
+    let draft = Draft {
+        recorded_at_ms: record.recorded_at_ms(),
+        stream: record.stream().to_owned(),
+        stream_seq: record.stream_seq(),
+        event,
+    };
+    Record::seal(position, prev, draft).unwrap()
+}
+
+/// The first receipt with the other's message at that place of `envelopes`.
+fn with_others(receipts: &[Receipt; 2], at: usize, member: &str) -> Receipt {
+    let [first, second] = receipts;
+    let other = second.envelopes[at].clone();
+    let hash = Record::parse(other.leaf.clone()).unwrap().hash();
+    forged(first.clone(), |receipt, confirmation| {
+        receipt.envelopes[at] = other;
+        *confirmation["records"].pointer_mut(member).unwrap() = json!(hash);
+    })
+}
+
+#[tokio::test]
+async fn promise_5_messages_of_another_deal_prove_nothing() {
+    let receipts = two_receipts().await;
+    let honest = forged(receipts[0].clone(), |_, _| {});
+    let checked = verify(&honest, None);
+    assert!(checked.paid.is_some(), "{checked:?}");
+    for (at, member) in [
+        (0, "/offer"),
+        (1, "/accept"),
+        (2, "/verify"),
+        (3, "/payments/0"),
+    ] {
+        let checked = verify(&with_others(&receipts, at, member), None);
+        let last = checked.steps.last().unwrap();
+        assert_eq!(
+            (last.about, last.verdict),
+            ("terms", Verdict::Broken),
+            "{member}"
+        );
+        assert_eq!(checked.paid, None);
+    }
+}
+
+#[tokio::test]
+async fn promise_5_a_transfer_counts_once_in_a_receipt() {
+    let [first, _] = two_receipts().await;
+    let twice = forged(first, |_, confirmation| {
+        let half = json!((TOTAL_MICRO_USDC / 2).to_string());
+        confirmation["evidence"][0]["transfers"][0]["amount"] = half;
+        let claim = confirmation["claims"][0].clone();
+        confirmation["claims"].as_array_mut().unwrap().push(claim);
+    });
+    let checked = verify(&twice, None);
+    let last = checked.steps.last().unwrap();
+    assert_eq!((last.about, last.verdict), ("transfers", Verdict::Broken));
+    assert!(last.sentence.contains("claimed twice"), "{}", last.sentence);
+}
