@@ -9,6 +9,7 @@ mod contract_wallet;
 mod demo;
 mod kill;
 mod playground;
+mod receipt;
 mod refusal;
 mod settlement;
 mod stage;
