@@ -153,7 +153,8 @@ mod tests {
             ),
             (
                 "[log]\nqqq = 1\n",
-                "x811.toml: line 2, key `qqq`: there is no `qqq` here; there are format, filter",
+                "x811.toml: line 2, key `qqq`: there is no `qqq` here; there are readers, \
+                 format, filter",
             ),
         ];
         for (text, message) in table {
