@@ -111,7 +111,7 @@ pub(crate) fn event(event: &Event) -> String {
             format!(
                 "{} does not pay: {}",
                 refuted.tx_hash,
-                refuted.cause.explanation()
+                refuted.cause.explanation(refuted.reason)
             )
         }
         Event::Confirmed(confirmed) => match confirmed.evidence.as_slice() {

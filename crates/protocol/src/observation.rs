@@ -83,8 +83,20 @@ pub struct MinedTransaction {
     /// By ordinal, the nonce of the EIP-3009 authorization that the transfer was made under: the
     /// token's `AuthorizationUsed` log of the same payer, right before it.
     pub authorizations: BTreeMap<u64, Digest>,
+    /// What kept the token from moving anything, where it failed and an endpoint said so.
+    pub hindrance: Option<Hindrance>,
     /// Configured labels of the endpoints that agree on all of this; never URLs.
     pub endpoints: Vec<String>,
+}
+
+/// What one endpoint says kept the token from moving, as of the block of a transaction that failed.
+/// It tells people why; nothing is decided by it (settlement-watcher.md rule 29).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Hindrance {
+    /// The token was paused.
+    Paused,
+    /// Its issuer had blacklisted this account.
+    Blacklisted(EvmAddress),
 }
 
 /// One look at a network: a head and every watched transaction as of it.

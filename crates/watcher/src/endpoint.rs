@@ -1,12 +1,15 @@
 //! One endpoint as the watcher uses it: checked before it is believed, left alone for a while when
 //! it fails, and remembered for how it behaves.
 
+use std::collections::BTreeSet;
+
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
-use x811_protocol::observation::{BlindCause, Block};
+use x811_protocol::observation::{BlindCause, Block, Hindrance};
 
 use crate::backoff::Backoff;
 use crate::checks::{CheckFailure, Misfit, verify_chain, verify_endpoint};
 use crate::health::{EndpointHealth, EndpointState};
+use crate::hindrance::hindrance;
 use crate::source::{ChainSource, HeadTag, Header, ReceiptAnswer, SourceError, TokenTransaction};
 use crate::window::StrayHeader;
 
@@ -232,6 +235,16 @@ impl<S: ChainSource> Tracked<S> {
                 detail: "not as many answers as questions".to_owned(),
             })
         }))
+    }
+
+    /// What kept the token from moving as of a block.
+    pub(crate) async fn hindrance(
+        &mut self,
+        accounts: &BTreeSet<EvmAddress>,
+        block: BlockHash,
+    ) -> Result<Option<Hindrance>, SourceError> {
+        self.called(1 + accounts.len());
+        hindrance(&self.source, self.token, accounts, block).await
     }
 
     /// It answered as it should; its head lags behind what others have or does not.

@@ -24,6 +24,7 @@
 //! | `index` | what moved in the blocks of the last 75 minutes |
 //! | [`block_store`] | both across a restart |
 //! | `watchlist`, `verdict` | what is asked and said of each transaction |
+//! | `hindrance` | why one of them reverted |
 //! | [`watcher`] | the task |
 //! | [`health`] | what an operator sees of it |
 
@@ -33,6 +34,7 @@ pub mod checks;
 pub mod contract_wallet;
 pub mod endpoint;
 pub mod health;
+mod hindrance;
 mod index;
 pub mod new_heads;
 mod pace;
@@ -53,5 +55,7 @@ pub use rpc::{EndpointError, RpcLimits, RpcSource};
 pub use source::{
     CallAnswer, ChainSource, HeadTag, Header, Receipt, ReceiptAnswer, SourceError, TokenTransaction,
 };
-pub use watcher::{Channels, Expected, Expecting, Reported, WatchedNetwork, WatchedSet, Watcher};
+pub use watcher::{
+    AccountsOf, Channels, Expected, Expecting, Reported, WatchedNetwork, WatchedSet, Watcher,
+};
 pub use window::Window;

@@ -53,6 +53,9 @@ pub struct Reported<'a> {
     pub missing: &'a BTreeSet<TxHash>,
 }
 
+/// Tells whose accounts a transaction is to move money between.
+pub type AccountsOf = Arc<dyn Fn(TxHash) -> BTreeSet<EvmAddress> + Send + Sync>;
+
 /// Of what the ledger is to be told again, although nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Expected {
@@ -89,6 +92,8 @@ pub struct Channels {
     pub watched: watch::Receiver<WatchedSet>,
     /// Those that it waits for.
     pub expecting: Expecting,
+    /// Payer and payee of a transaction, asked where it failed.
+    pub accounts_of: AccountsOf,
     /// What is seen; the watcher stops when nobody receives it.
     pub observations: mpsc::Sender<Observation>,
 }

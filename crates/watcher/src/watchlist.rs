@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use imbl::OrdSet;
 use imbl::ordset::DiffItem;
 use x811_protocol::evm::{BlockHash, TxHash};
-use x811_protocol::observation::{MinedTransaction, TransactionStatus};
+use x811_protocol::observation::{Block, Hindrance, MinedTransaction, TransactionStatus};
 
 use crate::index::{Entry, TransferIndex};
 use crate::source::Header;
@@ -48,6 +48,8 @@ pub(crate) struct Watchlist {
     found: BTreeSet<(u64, TxHash)>,
     /// Those that are found and were not yet reported as deep.
     shallow: BTreeSet<TxHash>,
+    /// Why those failed that did and are deep, as far as it was found out.
+    hindrances: BTreeMap<TxHash, Option<Hindrance>>,
     /// Those to be asked for at the next look.
     open: BTreeSet<TxHash>,
     /// Those that changed since the last sweep.
@@ -99,6 +101,7 @@ impl Watchlist {
             standings: BTreeMap::new(),
             found: BTreeSet::new(),
             shallow: BTreeSet::new(),
+            hindrances: BTreeMap::new(),
             open: BTreeSet::new(),
             changed: BTreeSet::new(),
             lost: BTreeSet::new(),
@@ -141,6 +144,7 @@ impl Watchlist {
             self.found.remove(&(found.block.number, *tx));
         }
         self.shallow.remove(tx);
+        self.hindrances.remove(tx);
         self.open.remove(tx);
         self.changed.remove(tx);
         self.lost.remove(tx);
@@ -269,6 +273,21 @@ impl Watchlist {
         (head.number + 1).saturating_sub(found.block.number) >= self.confirmed_depth
     }
 
+    /// Failed transactions that count as deep at `head` and whose reason was not asked for.
+    pub(crate) fn unexplained(&self, head: &Header) -> Vec<(TxHash, Block)> {
+        let failed = self.shallow.iter().filter_map(|tx| {
+            let found = self.found(tx).filter(|found| !found.succeeded)?;
+            let is_due = self.is_deep(found, head) && self.counts(found, head);
+            (is_due && !self.hindrances.contains_key(tx)).then_some((*tx, found.block))
+        });
+        failed.collect()
+    }
+
+    /// Why it failed, or that nobody says.
+    pub(crate) fn explained(&mut self, tx: TxHash, hindrance: Option<Hindrance>) {
+        self.hindrances.insert(tx, hindrance);
+    }
+
     /// What was found of it, if it was.
     pub(crate) fn found(&self, tx: &TxHash) -> Option<&Found> {
         match self.standings.get(tx)? {
@@ -323,7 +342,8 @@ impl Watchlist {
             match self.standings.get(&tx) {
                 Some(Standing::Found(found)) if self.counts(found, head) => {
                     by.extend(&found.by);
-                    said.insert(tx, mined(found, labels));
+                    let hindrance = self.hindrances.get(&tx).copied().flatten();
+                    said.insert(tx, mined(found, hindrance, labels));
                     if self.is_deep(found, head) {
                         self.shallow.remove(&tx);
                     }
@@ -368,13 +388,14 @@ impl Watchlist {
     }
 }
 
-fn mined(found: &Found, labels: &[String]) -> TransactionStatus {
+fn mined(found: &Found, hindrance: Option<Hindrance>, labels: &[String]) -> TransactionStatus {
     let endpoints = found.by.iter().filter_map(|id| labels.get(*id));
     TransactionStatus::Mined(MinedTransaction {
         block: found.block,
         succeeded: found.succeeded,
         transfers: found.transfers.clone(),
         authorizations: found.authorizations.clone(),
+        hindrance,
         endpoints: endpoints.cloned().collect(),
     })
 }

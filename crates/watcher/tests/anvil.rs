@@ -230,6 +230,7 @@ impl Rig {
                 looked_for: all.borrow().iter().copied().collect(),
                 undecided: BTreeSet::new(),
             }),
+            accounts_of: Arc::new(|_| BTreeSet::new()),
             observations: sender,
         };
         let blocks = MemoryBlockStore::default();

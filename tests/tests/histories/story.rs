@@ -146,6 +146,7 @@ impl Story {
             expecting: Arc::new(move |reported| {
                 x811_server::start::expected(&knowing.world(), BASE, reported)
             }),
+            accounts_of: Arc::new(|_| BTreeSet::new()),
             observations,
         };
         let watcher = Watcher::new(endpoints.collect(), network, self.blocks.clone(), channels);

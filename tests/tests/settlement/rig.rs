@@ -1,5 +1,6 @@
 //! Anvil as Base, a proxy for each endpoint, and a watcher behind them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -178,6 +179,7 @@ impl Rig {
                 },
                 ..Expected::default()
             }),
+            accounts_of: Arc::new(|_| BTreeSet::new()),
             observations: sender,
         };
         let new_heads = ws_url.map(|url| {

@@ -135,6 +135,10 @@ impl Payment<'_> {
             let sentence = "what was seen does not show the cause that is named";
             self.grounds.decided.differs("cause", sentence, findings);
         }
+        if refuted.reason.is_some() && refuted.cause != RefutedCause::Reverted {
+            let sentence = "only a transaction that reverted has a reason for that";
+            self.grounds.decided.differs("reason", sentence, findings);
+        }
     }
 
     /// Whether a transaction fails as is said, as far as the quoted transfers tell.

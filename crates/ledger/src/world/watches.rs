@@ -4,7 +4,7 @@
 use super::World;
 use imbl::{OrdMap, OrdSet};
 use std::collections::BTreeSet;
-use x811_protocol::evm::TxHash;
+use x811_protocol::evm::{EvmAddress, TxHash};
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Declared, Schedule, Standing, State};
 use x811_protocol::time::TimestampMs;
@@ -69,6 +69,16 @@ impl World {
         declared.any(|declared| {
             declared.tx_hash == tx_hash && matches!(declared.standing, Standing::Seen(_))
         })
+    }
+
+    /// Payers and payees of the payments that wait for a transaction.
+    pub fn payment_accounts(&self, network: &str, tx_hash: TxHash) -> BTreeSet<EvmAddress> {
+        let payments = self.declarers_of(network, tx_hash).filter_map(|(_, id)| {
+            let state = &self.interactions.get(id)?.state;
+            let declared = state.settlement()?.declared(tx_hash)?;
+            Some([declared.payer, state.offer()?.payee])
+        });
+        payments.flatten().collect()
     }
 
     /// Whether an interaction that is not over declared the transaction.

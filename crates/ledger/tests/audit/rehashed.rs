@@ -271,6 +271,18 @@ async fn promise_5_a_payment_without_evidence_is_found() {
 }
 
 #[tokio::test]
+async fn rule_29_only_a_transaction_that_reverted_has_a_reason_for_that() {
+    let bytes = exported(&settled_and_disputed().await).await;
+    let mut parts = Parts::of(&bytes);
+    let at = parts.find_event("refuted");
+    assert_eq!(*parts.records[at].member("/cause"), json!("short"));
+    parts.records[at].member("")["reason"] = json!("token_paused");
+    let report = audit(&parts.rehashed());
+    let here = causes_at(&report, at as u64);
+    assert!(here.contains(&Cause::ReDecisionDiffers), "{here:?}");
+}
+
+#[tokio::test]
 async fn lc_5_looks_and_refutations_are_decided_again() {
     let bytes = exported(&settled_and_disputed().await).await;
     let table = [

@@ -83,6 +83,7 @@ impl Base {
             succeeded,
             transfers,
             authorizations: BTreeMap::new(),
+            hindrance: None,
             endpoints: vec!["one".to_owned(), "two".to_owned()],
         };
         self.mined.insert(hash, mined);

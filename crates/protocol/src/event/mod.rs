@@ -16,8 +16,8 @@ pub use ledger::{
 };
 pub use settlement::{
     Claim, Confirmed, Evidence, Final, Finding, FindingStatus, Lapsed, Late, Level, Looked,
-    NoticeIssued, Refuted, RefutedCause, Reversed, Seen, SettlementRecords, TransactionNamed,
-    Window,
+    NoticeIssued, Refuted, RefutedCause, Reversed, RevertReason, Seen, SettlementRecords,
+    TransactionNamed, Window,
 };
 
 use crate::parameters::Parameters;

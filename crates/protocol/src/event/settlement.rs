@@ -182,6 +182,18 @@ impl RefutedCause {
     }
 }
 
+/// Why a transaction that reverted did, where the token says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RevertReason {
+    /// The token was paused.
+    TokenPaused,
+    /// The token's issuer had blacklisted the payer.
+    PayerBlacklisted,
+    /// The token's issuer had blacklisted the payee.
+    PayeeBlacklisted,
+}
+
 /// `refuted`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -190,6 +202,9 @@ pub struct Refuted {
     pub tx_hash: TxHash,
     /// Why.
     pub cause: RefutedCause,
+    /// Why it reverted, by the word of one endpoint: read for people, and nothing rests on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<RevertReason>,
     /// The code both parties are told.
     pub code: Code,
     /// What was seen.

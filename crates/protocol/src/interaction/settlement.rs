@@ -184,6 +184,7 @@ impl Watching<'_> {
                 Some(Refuted {
                     tx_hash: declared.tx_hash,
                     cause,
+                    reason: self.view.revert_reason(declared, mined),
                     code: cause.code(),
                     evidence: self.view.evidence(declared, mined, &[]),
                 })

@@ -7,9 +7,9 @@ use super::claim::{Candidate, Due};
 use super::{Context, Deal, Declared};
 use crate::authorization::{fee_nonce, payment_nonce};
 use crate::digest::Digest;
-use crate::event::{Claim, Evidence, Level, PayerBinding};
+use crate::event::{Claim, Evidence, Level, PayerBinding, RevertReason};
 use crate::evm::TxHash;
-use crate::observation::{MinedTransaction, Sweep, TransactionStatus, Transfer};
+use crate::observation::{Hindrance, MinedTransaction, Sweep, TransactionStatus, Transfer};
 use crate::parameters::Network;
 use crate::time::TimestampMs;
 
@@ -133,6 +133,24 @@ impl<'a> View<'a> {
 
     pub(super) fn is_deep(&self, mined: &MinedTransaction) -> bool {
         self.sweep.depth_of(&mined.block) >= self.network.confirmed_depth
+    }
+
+    /// Why the token moved nothing, where that is said of this payment's payer or payee.
+    pub(super) fn revert_reason(
+        &self,
+        declared: &Declared,
+        mined: &MinedTransaction,
+    ) -> Option<RevertReason> {
+        match mined.hindrance.filter(|_| !mined.succeeded)? {
+            Hindrance::Paused => Some(RevertReason::TokenPaused),
+            Hindrance::Blacklisted(account) if account == declared.payer => {
+                Some(RevertReason::PayerBlacklisted)
+            }
+            Hindrance::Blacklisted(account) if account == self.deal.offer.payee => {
+                Some(RevertReason::PayeeBlacklisted)
+            }
+            Hindrance::Blacklisted(_) => None,
+        }
     }
 
     /// Block number at or below the head recorded at ACCEPT; without one, by the clock.

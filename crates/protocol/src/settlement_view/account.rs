@@ -8,7 +8,7 @@ use super::{
 use crate::code::Code;
 use crate::event::{
     Claim, Confirmed, Event, Evidence, FindingStatus, Late, Level, Looked, Refuted, RefutedCause,
-    Seen, Window,
+    RevertReason, Seen, Window,
 };
 use crate::evm::{EvmAddress, TxHash};
 use crate::facts::{DisputeCode, Facts, PaymentFacts};
@@ -36,11 +36,20 @@ pub(super) struct Account {
     has_returned: bool,
     proof: Option<Proof>,
     /// The last refutation, unless a PAYMENT followed it.
-    refusal: Option<(RefutedCause, Code, TxHash)>,
+    refusal: Option<Refusal>,
     failure: Option<Code>,
     dispute: Option<DisputeCode>,
     closed: Option<Code>,
     last_position: u64,
+}
+
+/// What was said of a transaction that does not pay.
+#[derive(Debug, Clone, Copy)]
+struct Refusal {
+    cause: RefutedCause,
+    reason: Option<RevertReason>,
+    code: Code,
+    tx_hash: TxHash,
 }
 
 impl Account {
@@ -168,14 +177,21 @@ impl Account {
     }
 
     fn refuted(&mut self, refuted: &Refuted) {
-        let (cause, code) = (refuted.cause, refuted.code);
+        let (cause, reason, code) = (refuted.cause, refuted.reason, refuted.code);
         self.witness(&refuted.evidence);
-        self.stand(
-            refuted.tx_hash,
-            TransactionStanding::Refuted { cause, code },
-        );
+        let standing = TransactionStanding::Refuted {
+            cause,
+            reason,
+            code,
+        };
+        self.stand(refuted.tx_hash, standing);
         self.failure = Some(code);
-        self.refusal = Some((cause, code, refuted.tx_hash));
+        self.refusal = Some(Refusal {
+            cause,
+            reason,
+            code,
+            tx_hash: refuted.tx_hash,
+        });
     }
 
     fn confirmed(&mut self, record: &Recorded<'_>, confirmed: &Confirmed) {
@@ -318,8 +334,17 @@ impl Account {
         let shallowest = in_a_block.min_by_key(|known| known.depth);
         match (shallowest, self.refusal) {
             (Some(shallowest), _) => self.seen_at(shallowest, live),
-            (None, Some((cause, code, tx_hash))) => Standing::Refused {
+            (
+                None,
+                Some(Refusal {
+                    cause,
+                    reason,
+                    code,
+                    tx_hash,
+                }),
+            ) => Standing::Refused {
                 cause,
+                reason,
                 code,
                 tx_hash,
             },

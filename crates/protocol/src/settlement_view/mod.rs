@@ -18,7 +18,7 @@ pub use standing::{Paid, Standing};
 
 use crate::code::Code;
 use crate::digest::Digest;
-use crate::event::{Claim, Level, RefutedCause};
+use crate::event::{Claim, Level, RefutedCause, RevertReason};
 use crate::evm::{EvmAddress, TxHash};
 use crate::id::InteractionId;
 use crate::interaction::StateName;
@@ -123,6 +123,9 @@ pub enum TransactionStanding {
     Refuted {
         /// Why.
         cause: RefutedCause,
+        /// Why it reverted, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<RevertReason>,
         /// The code both parties were told.
         code: Code,
     },

@@ -2,7 +2,7 @@
 
 use super::{Due, NextStep, SettlementClock, SettlementView, Standing, TransactionStanding};
 use crate::code::Code;
-use crate::event::{RefutedCause, Window};
+use crate::event::{RefutedCause, RevertReason, Window};
 use crate::interaction::StateName;
 use crate::money::MicroUsdc;
 use crate::observation::BlindCause;
@@ -33,11 +33,12 @@ fn money(view: &SettlementView) -> String {
         }
         Standing::Refused {
             cause,
+            reason,
             code,
             tx_hash,
         } => format!(
             "refused because {}: {tx_hash}, {}",
-            cause.explanation(),
+            cause.explanation(reason),
             named(code)
         ),
         Standing::Confirmed => format!("confirmed: {}", paid(view)),
@@ -228,10 +229,16 @@ fn usdc(amount: MicroUsdc) -> String {
 }
 
 impl RefutedCause {
-    /// Why the transaction does not pay, to go behind "because".
-    pub fn explanation(self) -> &'static str {
+    /// Why the transaction does not pay, and why it reverted where that is known; to go behind
+    /// "because".
+    pub fn explanation(self, reason: Option<RevertReason>) -> &'static str {
         match self {
-            RefutedCause::Reverted => "it reverted",
+            RefutedCause::Reverted => match reason {
+                None => "it reverted",
+                Some(RevertReason::TokenPaused) => "it reverted: USDC was paused",
+                Some(RevertReason::PayerBlacklisted) => "it reverted: the payer was blacklisted",
+                Some(RevertReason::PayeeBlacklisted) => "it reverted: the payee was blacklisted",
+            },
             RefutedCause::WrongToken => "it moved no USDC",
             RefutedCause::UsedAlready => "it already paid another interaction",
             RefutedCause::OlderThanAccept => "it is older than the ACCEPT",

@@ -1,7 +1,7 @@
 //! The closed list of where the money may be.
 
 use crate::code::Code;
-use crate::event::RefutedCause;
+use crate::event::{RefutedCause, RevertReason};
 use crate::evm::TxHash;
 use crate::facts::DisputeCode;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,9 @@ pub enum Standing {
     Refused {
         /// Why the last one does not.
         cause: RefutedCause,
+        /// Why it reverted, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<RevertReason>,
         /// The code both parties were told.
         code: Code,
         /// Which transaction that was.

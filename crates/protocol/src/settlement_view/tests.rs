@@ -625,6 +625,7 @@ fn a_new_payment_takes_the_refusal_of_the_old_one_off_the_front() {
         view.standing,
         Standing::Refused {
             cause: RefutedCause::OtherPayee,
+            reason: None,
             code: Code::InvalidPaymentAddress,
             tx_hash: hash(7).parse().unwrap(),
         }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use x811_protocol::digest::Digest;
 use x811_protocol::evm::{BlockHash, EvmAddress, TxHash};
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::observation::{Block, MinedTransaction, Sweep, TransactionStatus, Transfer};
+use x811_protocol::observation::{
+    Block, Hindrance, MinedTransaction, Sweep, TransactionStatus, Transfer,
+};
 use x811_protocol::time::TimestampMs;
 
 /// 2026-01-01T00:00:00Z, the time of block 0.
@@ -91,6 +93,11 @@ impl Chain {
         self.put(hash, number, false, Vec::new());
     }
 
+    /// Says why a transaction failed.
+    pub(crate) fn hinder(&mut self, hash: TxHash, hindrance: Hindrance) {
+        self.mined.get_mut(&hash).unwrap().hindrance = Some(hindrance);
+    }
+
     fn put(&mut self, hash: TxHash, number: u64, succeeded: bool, transfers: Vec<Transfer>) {
         let block = Chain::block(number);
         let mined = MinedTransaction {
@@ -98,6 +105,7 @@ impl Chain {
             succeeded,
             transfers,
             authorizations: BTreeMap::new(),
+            hindrance: None,
             endpoints: vec!["one".to_owned(), "two".to_owned()],
         };
         self.mined.insert(hash, mined);

@@ -3,10 +3,11 @@
 
 use x811_protocol::code::Code;
 use x811_protocol::envelope::CoreType;
-use x811_protocol::event::{Confirmed, Event, RefutedCause};
+use x811_protocol::event::{Confirmed, Event, Refuted, RefutedCause, RevertReason};
 use x811_protocol::interaction::table::Sender;
 use x811_protocol::interaction::{StateName, repeated_payment};
 use x811_protocol::kernel::Recorded;
+use x811_protocol::observation::Hindrance;
 use x811_protocol::settlement_view::{Live, Paid, SettlementView, Standing};
 
 use crate::chain::{Chain, DEPTH, OTHER, PAYEE, PAYER, TREASURY, transfers, tx};
@@ -304,4 +305,96 @@ fn rule_23_a_reorg_before_the_confirmation_takes_nothing_but_the_sighting() {
         .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
     let outcome = deep(&mut world, 0, block);
     assert!(confirmed(&outcome).is_some());
+}
+
+/// Transaction 1, declared, failed in the next block and deep enough; and why, as far as is said.
+fn failed_by(hindrance: Option<Hindrance>) -> (World, Refuted) {
+    let mut world = World::watching();
+    let block = world.next_block();
+    world.chain.revert(tx(1), block);
+    if let Some(hindrance) = hindrance {
+        world.chain.hinder(tx(1), hindrance);
+    }
+    let outcome = deep(&mut world, 0, block);
+    let refuted = outcome.events.into_iter().find_map(|event| match event {
+        Event::Refuted(refuted) => Some(refuted),
+        _ => None,
+    });
+    (world, refuted.unwrap())
+}
+
+#[test]
+fn rule_29_the_reason_of_a_refused_payment_is_recorded_and_told() {
+    let blacklisted = |account| Some(Hindrance::Blacklisted(account));
+    let table = [
+        (
+            Some(Hindrance::Paused),
+            Some(RevertReason::TokenPaused),
+            "it reverted: USDC was paused",
+        ),
+        (
+            blacklisted(PAYER),
+            Some(RevertReason::PayerBlacklisted),
+            "it reverted: the payer was blacklisted",
+        ),
+        (
+            blacklisted(PAYEE),
+            Some(RevertReason::PayeeBlacklisted),
+            "it reverted: the payee was blacklisted",
+        ),
+        // Somebody else's trouble is no reason.
+        (blacklisted(OTHER), None, "it reverted"),
+        (None, None, "it reverted"),
+    ];
+    for (hindrance, reason, text) in table {
+        let (world, refuted) = failed_by(hindrance);
+        assert_eq!(refuted.cause, RefutedCause::Reverted);
+        assert_eq!(
+            (refuted.reason, refuted.code),
+            (reason, Code::PaymentFailed)
+        );
+        let shown = view(&world, 0);
+        let told = format!(
+            "refused because {text}: {}, X811-5003 PAYMENT_FAILED",
+            tx(1)
+        );
+        assert!(shown.sentence.starts_with(&told), "{}", shown.sentence);
+        let event = Event::Refuted(refuted);
+        let bytes = serde_json::to_value(&event).unwrap();
+        assert_eq!(bytes.get("reason").is_some(), reason.is_some());
+        assert_eq!(Event::from_value(&bytes).unwrap(), event);
+    }
+}
+
+#[test]
+fn rule_29_a_transfer_that_succeeded_needs_no_reason() {
+    let mut world = World::watching();
+    let block = world.next_block();
+    let short = transfers(&[(PAYER, PAYEE, TOTAL - 1)]);
+    world.chain.mine(tx(1), block, short);
+    world.chain.hinder(tx(1), Hindrance::Paused);
+    let outcome = deep(&mut world, 0, block);
+    let refuted = outcome.events.iter().find_map(|event| match event {
+        Event::Refuted(refuted) => Some((refuted.cause, refuted.reason)),
+        _ => None,
+    });
+    assert_eq!(refuted, Some((RefutedCause::Short, None)));
+}
+
+/// The token may be upgraded to keep a part of every transfer: what arrived is what its log says,
+/// and nothing else is asked.
+#[test]
+fn rule_30_what_a_fee_on_transfer_leaves_is_what_counts() {
+    let fee = 1;
+    // The payer sent the total; the token's logs say what came and what was kept.
+    let (world, outcome) = paid_by(&[(PAYER, PAYEE, TOTAL - fee), (PAYER, OTHER, fee)]);
+    assert_eq!(refuted(&outcome), Some(RefutedCause::Short));
+    assert_eq!(view(&world, 0).paid, Paid::NotYet);
+    // Who sends so much more that the total arrives has paid, and no more than the log says.
+    let (world, outcome) = paid_by(&[(PAYER, PAYEE, TOTAL), (PAYER, OTHER, fee)]);
+    let claims = &confirmed(&outcome).unwrap().claims;
+    assert_eq!(claims.iter().map(|c| c.ordinal).collect::<Vec<_>>(), [0]);
+    let shown = view(&world, 0);
+    assert_eq!(shown.paid_micro_usdc.as_micro_usdc(), TOTAL);
+    assert!(shown.surplus_micro_usdc.is_zero());
 }

@@ -80,6 +80,10 @@ pub(crate) struct SettlementStanding {
     /// `refused`: why the last transaction does not pay.
     #[schema(nullable = false)]
     cause: Option<String>,
+    /// `refused`: why it reverted, where the token says so: `token_paused`, `payer_blacklisted` or
+    /// `payee_blacklisted`.
+    #[schema(nullable = false)]
+    reason: Option<String>,
     /// `refused`, `disputed`, `closed`: the code that says why.
     #[schema(nullable = false, pattern = "^X811-[0-9]{4}$")]
     code: Option<String>,
@@ -223,6 +227,9 @@ pub(crate) struct SettlementTransactionStanding {
     /// `refuted`: why.
     #[schema(nullable = false)]
     cause: Option<String>,
+    /// `refuted`: why it reverted, where the token says so.
+    #[schema(nullable = false)]
+    reason: Option<String>,
     /// `refuted`: the code both parties were told.
     #[schema(nullable = false, pattern = "^X811-[0-9]{4}$")]
     code: Option<String>,

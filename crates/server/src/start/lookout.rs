@@ -13,8 +13,8 @@ use x811_ledger::world::World;
 use x811_protocol::time::TimestampMs;
 use x811_watcher::rpc::{EndpointError, RpcSource};
 use x811_watcher::{
-    Channels, Endpoint, Expected, Expecting, NetworkHealth, NewHeads, Reported, WatchedNetwork,
-    Watcher,
+    AccountsOf, Channels, Endpoint, Expected, Expecting, NetworkHealth, NewHeads, Reported,
+    WatchedNetwork, Watcher,
 };
 
 /// Observations that may wait while the ledger is busy.
@@ -70,6 +70,7 @@ impl Lookout {
         let channels = Channels {
             watched: ledger.watched(name).unwrap_or_else(nothing),
             expecting: from_state(ledger.clone(), name.clone()),
+            accounts_of: accounts(ledger.clone(), name.clone()),
             observations,
         };
         let blocks = self.blocks.clone();
@@ -115,6 +116,10 @@ fn nothing<T: Default>() -> watch::Receiver<T> {
 
 fn from_state<C: Clock>(ledger: RunningLedger<C>, network: String) -> Expecting {
     Arc::new(move |reported| expected(&ledger.world(), &network, reported))
+}
+
+fn accounts<C: Clock>(ledger: RunningLedger<C>, network: String) -> AccountsOf {
+    Arc::new(move |tx_hash| ledger.world().payment_accounts(&network, tx_hash))
 }
 
 /// What a look of the ledger's may be answered with at `head`, and what paid and disappeared

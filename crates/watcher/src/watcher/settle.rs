@@ -46,6 +46,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             .iter()
             .map(|endpoint| endpoint.health.label.clone())
             .collect();
+        self.read_hindrances(&tip).await;
         let moment = Moment {
             head: tip,
             is_whole,
@@ -315,6 +316,22 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             "RPC endpoints contradict each other about a transaction; nothing is concluded until \
              they agree"
         );
+    }
+
+    /// Reads once, of the leader, why a transaction failed that is deep enough to be refuted. That is
+    /// told to people alone: without an answer it is reported as well.
+    async fn read_hindrances(&mut self, tip: &Header) {
+        for (tx, block) in self.watchlist.unexplained(tip) {
+            let accounts = (self.channels.accounts_of)(tx);
+            let leader = &mut self.endpoints[self.leader];
+            let hindrance = leader.hindrance(&accounts, block.hash).await;
+            let hindrance = hindrance.unwrap_or_else(|error| {
+                let endpoint = &leader.health.label;
+                tracing::debug!(endpoint, %tx, %error, "why it failed is not known");
+                None
+            });
+            self.watchlist.explained(tx, hindrance);
+        }
     }
 
     fn levels_due(&self, head_number: u64) -> bool {

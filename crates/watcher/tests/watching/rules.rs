@@ -2,12 +2,13 @@
 //! names its rule.
 
 use crate::scripted::{
-    CONFIRMED_DEPTH, POLL_MS, Rig, ScriptedChain, TOKEN, depth, receipt, tx, unreachable,
+    ACCOUNTS, CONFIRMED_DEPTH, POLL_MS, Rig, ScriptedChain, TOKEN, depth, receipt, refused, tx,
+    unreachable,
 };
-use x811_protocol::evm::{BlockHash, ChainId};
-use x811_protocol::observation::{BlindCause, Observation, TransactionStatus};
+use x811_protocol::evm::{BlockHash, ChainId, EvmAddress};
+use x811_protocol::observation::{BlindCause, Hindrance, Observation, Sweep, TransactionStatus};
 use x811_watcher::{
-    BlockStore as _, CheckFailure, Misfit, Receipt, SourceError, TailBlock, TailChange,
+    BlockStore as _, CallAnswer, CheckFailure, Misfit, Receipt, SourceError, TailBlock, TailChange,
     verify_endpoint,
 };
 
@@ -270,6 +271,109 @@ async fn rule_12_a_reverted_transaction_is_mined_and_failed() {
         assert_eq!((mined.succeeded, mined.transfers.len()), (false, 0));
         assert_eq!(depth(&sweep, tx(1)), Some(expected_depth));
         rig.world().mine(1);
+    }
+}
+
+/// The transaction of that number, in the last block, where it failed.
+fn fail(chain: &ScriptedChain, number: u8) {
+    let mut world = chain.world();
+    let failed = Receipt {
+        succeeded: false,
+        transfers: Vec::new(),
+        ..receipt(tx(number), world.head(), 5)
+    };
+    world.receipts.insert(tx(number), failed);
+}
+
+fn hindrance(sweep: &Sweep, number: u8) -> Option<Hindrance> {
+    match &sweep.transactions[&tx(number)] {
+        TransactionStatus::Mined(mined) => mined.hindrance,
+        TransactionStatus::NotFound => panic!("{number} is mined"),
+    }
+}
+
+/// How a contract says yes.
+fn yes() -> Vec<u8> {
+    let mut word = vec![0; 32];
+    word[31] = 1;
+    word
+}
+
+/// The selector of `isBlacklisted(address)` and an account.
+fn is_blacklisted(account: EvmAddress) -> Vec<u8> {
+    [&[0xfe, 0x57, 0x5a, 0x87][..], &[0; 12], account.as_bytes()].concat()
+}
+
+/// The selector of `paused()`.
+const PAUSED: [u8; 4] = [0x5c, 0x97, 0x5a, 0xbb];
+
+#[tokio::test(start_paused = true)]
+async fn rule_29_why_it_failed_is_asked_once_as_of_its_block_when_it_is_deep() {
+    let chain = ScriptedChain::with_blocks(40);
+    fail(&chain, 1);
+    chain.world().pay(tx(2), 5);
+    let block = chain.world().head().hash;
+    let answer = Ok(CallAnswer::Returned(yes()));
+    let asked = (block, PAUSED.to_vec());
+    chain.world().answers.insert(asked, answer);
+    let mut rig = Rig::start(&chain, &[tx(1), tx(2)]);
+    for depth in 1..CONFIRMED_DEPTH {
+        assert_eq!(hindrance(&rig.sweep().await, 1), None, "{depth} deep");
+        assert_eq!(rig.world().calls.call, 0);
+        rig.world().mine(1);
+    }
+    for _ in 0..3 {
+        let sweep = rig.sweep().await;
+        assert_eq!(hindrance(&sweep, 1), Some(Hindrance::Paused));
+        assert_eq!(hindrance(&sweep, 2), None, "it did not fail");
+        assert_eq!(rig.world().calls.call, 1);
+        rig.world().mine(1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rule_29_payer_and_payee_are_asked_for_and_nobody_else() {
+    for account in ACCOUNTS {
+        let chain = ScriptedChain::with_blocks(40);
+        fail(&chain, 1);
+        let asked = (chain.world().head().hash, is_blacklisted(account));
+        let answer = Ok(CallAnswer::Returned(yes()));
+        chain.world().answers.insert(asked, answer);
+        chain.world().call = CallAnswer::Returned(vec![0; 32]);
+        chain
+            .world()
+            .mine(usize::try_from(CONFIRMED_DEPTH).unwrap());
+        let sweep = Rig::start(&chain, &[tx(1)]).sweep().await;
+        let said = Some(Hindrance::Blacklisted(account));
+        assert_eq!(hindrance(&sweep, 1), said);
+    }
+}
+
+/// A token without these functions fails or answers nothing; an endpoint may refuse the question.
+#[tokio::test(start_paused = true)]
+async fn rule_29_a_failure_that_nobody_explains_is_reported_all_the_same() {
+    for (answer, questions) in [
+        (Err(refused()), 1),
+        (Ok(CallAnswer::Failed), 3),
+        (Ok(CallAnswer::Returned(Vec::new())), 3),
+        (Ok(CallAnswer::Returned(vec![1; 64])), 3),
+    ] {
+        let chain = ScriptedChain::with_blocks(40);
+        let asked = (chain.world().head().hash, PAUSED.to_vec());
+        chain.world().answers.insert(asked, answer);
+        fail(&chain, 1);
+        chain
+            .world()
+            .mine(usize::try_from(CONFIRMED_DEPTH).unwrap());
+        let mut rig = Rig::start(&chain, &[tx(1)]);
+        for _ in 0..3 {
+            let sweep = rig.sweep().await;
+            assert!(depth(&sweep, tx(1)).unwrap() > CONFIRMED_DEPTH);
+            assert_eq!(hindrance(&sweep, 1), None);
+            assert_eq!(rig.world().calls.call, questions, "it is not asked again");
+            rig.world().mine(1);
+        }
+        assert_eq!(rig.health.borrow().endpoints[0].failures, 0);
     }
 }
 

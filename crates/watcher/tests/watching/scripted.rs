@@ -26,6 +26,11 @@ use x811_watcher::{
 
 pub(crate) const CHAIN_ID: ChainId = ChainId::new(8453);
 pub(crate) const TOKEN: EvmAddress = EvmAddress::from_bytes([0x83; 20]);
+/// Payer and payee of every transaction.
+pub(crate) const ACCOUNTS: [EvmAddress; 2] = [
+    EvmAddress::from_bytes([0x11; 20]),
+    EvmAddress::from_bytes([0x22; 20]),
+];
 pub(crate) const POLL_MS: u64 = 500;
 pub(crate) const BLOCK_MS: u64 = 2_000;
 pub(crate) const CONFIRMED_DEPTH: u64 = 12;
@@ -61,6 +66,8 @@ pub(crate) struct World {
     pub(crate) denied: BTreeSet<TxHash>,
     /// Transactions of which logs and receipts say that this much was moved, in micro-USDC.
     pub(crate) forged: BTreeMap<TxHash, u64>,
+    /// What contracts answer instead, as of a block and to an input.
+    pub(crate) answers: BTreeMap<(BlockHash, Vec<u8>), Result<CallAnswer, SourceError>>,
     /// Every so-many-th request for logs gets no answer.
     pub(crate) logs_fail_every: Option<usize>,
     branches: u8,
@@ -82,6 +89,8 @@ pub(crate) struct Calls {
     pub(crate) receipt: usize,
     /// Requests for receipts.
     pub(crate) receipt_batches: usize,
+    /// Questions to contracts.
+    pub(crate) call: usize,
 }
 
 impl Calls {
@@ -89,7 +98,7 @@ impl Calls {
     pub(crate) fn total(&self) -> usize {
         let heads = self.latest + self.levels + self.header_by_hash + self.header_by_number;
         let checks = self.chain_id + self.code;
-        heads + checks + self.logs + self.receipt + self.receipt_batches
+        heads + checks + self.logs + self.receipt + self.receipt_batches + self.call
     }
 }
 
@@ -189,7 +198,7 @@ pub(crate) fn unreachable() -> SourceError {
     }
 }
 
-fn refused() -> SourceError {
+pub(crate) fn refused() -> SourceError {
     SourceError::Refused {
         method: "scripted",
         code: -32_602,
@@ -227,6 +236,7 @@ impl ScriptedChain {
             omitted: BTreeSet::new(),
             denied: BTreeSet::new(),
             forged: BTreeMap::new(),
+            answers: BTreeMap::new(),
             logs_fail_every: None,
             branches: 1,
             genesis_s,
@@ -266,14 +276,16 @@ impl ChainSource for ScriptedChain {
     async fn call(
         &self,
         _to: EvmAddress,
-        _input: &[u8],
+        input: &[u8],
         as_of: BlockHash,
     ) -> Result<CallAnswer, SourceError> {
-        let world = self.asked()?;
+        let mut world = self.asked()?;
+        world.calls.call += 1;
         if world.canonical.iter().all(|header| header.hash != as_of) {
             return Err(refused());
         }
-        Ok(world.call.clone())
+        let answer = world.answers.get(&(as_of, input.to_vec()));
+        answer.cloned().unwrap_or_else(|| Ok(world.call.clone()))
     }
 
     async fn head(&self, tag: HeadTag) -> Result<Option<Header>, SourceError> {
@@ -477,6 +489,7 @@ impl Rig {
         let channels = Channels {
             watched: receiver.clone(),
             expecting: expecting(&looks, &undecided, &missing, receiver),
+            accounts_of: Arc::new(|_| BTreeSet::from(ACCOUNTS)),
             observations: sender,
         };
         let watcher = Watcher::new(endpoints, network, blocks.clone(), channels);

@@ -58,6 +58,7 @@ impl Watch {
         let channels = Channels {
             watched: to_watch,
             expecting: Arc::new(|_| Expected::default()),
+            accounts_of: Arc::new(|_| BTreeSet::new()),
             observations,
         };
         let store = MemoryBlockStore::default();

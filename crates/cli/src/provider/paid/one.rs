@@ -120,8 +120,8 @@ fn transaction(known: &Transaction) -> String {
         TransactionStanding::Unseen => text.push_str(" not found on the network"),
         TransactionStanding::Seen => text.push_str(" seen"),
         TransactionStanding::Insufficient => text.push_str(" does not cover the total"),
-        TransactionStanding::Refuted { cause, .. } => {
-            text.push_str(&format!(" does not pay: {}", cause.explanation()));
+        TransactionStanding::Refuted { cause, reason, .. } => {
+            text.push_str(&format!(" does not pay: {}", cause.explanation(reason)));
         }
         TransactionStanding::Claimed { .. } => text.push_str(" pays"),
         TransactionStanding::Reversed => text.push_str(" disappeared"),
