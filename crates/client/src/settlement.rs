@@ -61,42 +61,4 @@ pub async fn settlement(
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-    use x811_protocol::digest::Digest;
-    use x811_protocol::event::Event;
-    use x811_protocol::settlement_view::{Paid, Standing};
-    use x811_protocol::time::TimestampMs;
-
-    use super::*;
-    use crate::http::HistoryRecord;
-    use crate::transcript::Entry;
-
-    #[test]
-    fn a_transcript_tells_where_the_money_is() {
-        let id = "0190a1b2-c3d4-7e5f-8901-234567890abc";
-        let did = "did:x811:019c8c61-8129-7511-9f31-aa5142e65448";
-        let view = json!({
-            "id": id, "initiator": did, "provider": did, "state": "failed", "opened_at_ms": 1,
-            "updated_at_ms": 2, "last_position": 7,
-        });
-        let lapsed = json!({"type": "lapsed", "window": "verify", "code": "X811-4023"});
-        let transcript = Transcript {
-            view: serde_json::from_value(view).unwrap(),
-            entries: vec![Entry {
-                event: Event::from_value(&lapsed).unwrap(),
-                record: HistoryRecord {
-                    position: 7,
-                    record_hash: Digest::ZERO,
-                    recorded_at_ms: TimestampMs::new(2),
-                    stream_seq: 4,
-                    leaf: Value::Null,
-                },
-            }],
-        };
-        let view = transcript.settlement(Live::nothing(TimestampMs::new(3)));
-        assert_eq!((view.paid, view.last_position), (Paid::No, 7));
-        assert!(matches!(view.standing, Standing::Closed { .. }));
-        assert_eq!(view.interaction_id, id.parse().unwrap());
-    }
-}
+mod tests;
