@@ -5,6 +5,7 @@
     reason = "a story that cannot go on has failed, and says where"
 )]
 
+mod accounts;
 mod contract_wallet;
 mod demo;
 mod kill;

@@ -7,7 +7,7 @@ use alloy::providers::Provider;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use x811_tests::anvil::{Anvil, BASE_CHAIN_ID, BASE_USDC, DEV_KEYS, binary};
+use x811_tests::anvil::{Anvil, BASE_CHAIN_ID, BASE_USDC, DEV_KEYS, LOCAL_CHAIN_ID, binary};
 use x811_tests::binary::{Finished, run, x811};
 
 /// A running `x811 anvil start`, asked to end when dropped.
@@ -161,6 +161,40 @@ async fn a_reorg_takes_transactions_away_or_mines_them_again_in_another_block() 
         assert_eq!(status(provider, hash).await, None);
     }
     let refused = playground.does(&["reorg", "9999"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_halted_chain_stands_still_and_a_resumed_one_goes_on() {
+    let playground = Playground::start();
+    let anvil = Anvil::attach(&playground.rpc_url());
+    let provider = anvil.provider();
+    let head = || async { provider.get_block_number().await.unwrap() };
+    let halted = playground.does(&["halt"]).ok().json();
+    assert_eq!(halted["halted"], true, "{halted}");
+    assert!(halted.get("block_time_s").is_none(), "{halted}");
+    let stopped_at = head().await;
+    assert_eq!(halted["head_number"], stopped_at);
+    // A transaction waits while a chain with the same time between blocks makes two.
+    let payer = Anvil::dev_account(0).address();
+    let sent = transfer(provider, payer, Address::repeat_byte(0x42)).await;
+    let going = Anvil::start(LOCAL_CHAIN_ID, Some(1));
+    going.next_block().await;
+    going.next_block().await;
+    assert_eq!(head().await, stopped_at);
+    assert_eq!(status(provider, sent).await, None);
+
+    let resumed = playground.does(&["resume", "--block-time", "1"]);
+    let resumed = resumed.ok().json();
+    assert_eq!(
+        (&resumed["halted"], &resumed["block_time_s"]),
+        (&Value::from(false), &Value::from(1))
+    );
+    anvil.next_block().await;
+    anvil.next_block().await;
+    assert!(head().await >= stopped_at + 2);
+    assert_eq!(status(provider, sent).await, Some(true));
+    let refused = playground.does(&["resume", "--block-time", "0"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
 }
 
