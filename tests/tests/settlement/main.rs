@@ -10,4 +10,5 @@ mod announced;
 mod broken;
 mod budget;
 mod lies;
+mod pool;
 mod rig;

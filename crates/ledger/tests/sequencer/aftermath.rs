@@ -1,13 +1,15 @@
 //! After an interaction is over: reversals, returns, what is final and what is late
 //! (ledger-contract.md section 5, settlement-watcher.md rules 21 to 24).
 
-use crate::base::{Base, DEPTH, tx};
+use crate::base::{Base, DEPTH, GENESIS_S, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::{Ledgerbox, parameters};
+use x811_ledger::memory::CommitFault;
 use x811_ledger::port::LedgerStore;
 use x811_protocol::code::Code;
 use x811_protocol::event::Event;
 use x811_protocol::evm::ChainId;
+use x811_protocol::time::TimestampMs;
 
 /// Long enough for a transaction of the next block to be confirmed.
 pub(crate) const CONFIRMED_MS: u64 = DEPTH * 2_000 + 2_000;
@@ -256,4 +258,64 @@ async fn lc_5_nothing_is_watched_for_longer_than_a_late_payment_counts() {
     assert_eq!(ledgerbox.ledger().world().sizes().aftermath, 0);
     assert_ne!(other.id(), deal.id());
     ledgerbox.assert_log_adds_up().await;
+}
+
+/// Final is final: nothing is watched below the finalized head, whatever an endpoint says later.
+#[tokio::test]
+async fn rule_24_a_reorg_below_the_finalized_head_takes_nothing_that_is_final() {
+    let mut ledgerbox = Ledgerbox::open().await;
+    let (deal, block) = paid(&mut ledgerbox).await;
+    ledgerbox.base.finalized = Some(block);
+    ledgerbox.sweep().await;
+    ledgerbox.base.reorganise_away(tx(1));
+    ledgerbox.watch_ms(CONFIRMED_MS).await;
+    assert_eq!(since(&ledgerbox, &deal, "confirmed").await, ["final"]);
+    assert_eq!(ledgerbox.state(deal.id()), "completed");
+    // One that a finalized head passed without being seen there is not final, and is reversed.
+    let mut ledgerbox = Ledgerbox::open().await;
+    let (deal, block) = paid(&mut ledgerbox).await;
+    ledgerbox.base.reorganise_away(tx(1));
+    ledgerbox.base.finalized = Some(block + DEPTH);
+    ledgerbox.sweep().await;
+    let seen = since(&ledgerbox, &deal, "confirmed").await;
+    assert_eq!(seen[..2], ["unseen", "reversed"]);
+    ledgerbox.assert_log_adds_up().await;
+}
+
+/// The process dies around the commit that confirms: whether it was stored or not, one confirmation
+/// is in the log, and one claim.
+#[tokio::test]
+async fn lc_1_a_restart_between_confirmation_and_append_confirms_once() {
+    for fault in [
+        CommitFault::Backend,
+        CommitFault::UnknownNothingStored,
+        CommitFault::UnknownAllStored,
+        CommitFault::StoredNeverTold,
+    ] {
+        let mut ledgerbox = Ledgerbox::open().await;
+        let deal = declared(&ledgerbox).await;
+        let block = mine(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC);
+        let deep_s = GENESIS_S + (block + DEPTH - 1) * 2;
+        let deep = TimestampMs::new(deep_s * 1_000);
+        ledgerbox.watch_ms(deep.since(ledgerbox.now()) - 1).await;
+        assert_eq!(ledgerbox.state(deal.id()), "verified");
+        ledgerbox.advance_ms(1).await;
+        ledgerbox.fail_next_commit(fault);
+        let sweep = ledgerbox.base.sweep(block + DEPTH - 1, vec![tx(1)]);
+        let ledger = ledgerbox.ledger().clone();
+        let observed = tokio::spawn(async move { ledger.observe(sweep).await });
+        ledgerbox.settle().await;
+        ledgerbox.restart().await;
+        observed.abort();
+        for _ in 0..3 {
+            ledgerbox.sweep().await;
+        }
+        let types = ledgerbox.types(deal.id()).await;
+        let confirmed = types.iter().filter(|known| **known == "confirmed");
+        assert_eq!(confirmed.count(), 1, "{fault:?}: {types:?}");
+        let claimed = [tx(1)];
+        let claims = ledgerbox.store.claims(ChainId::new(8_453), &claimed);
+        assert_eq!(claims.await.unwrap().len(), 1, "{fault:?}");
+        ledgerbox.assert_log_adds_up().await;
+    }
 }

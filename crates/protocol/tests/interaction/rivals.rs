@@ -33,26 +33,28 @@ fn ordinals(world: &World, number: usize) -> Vec<u64> {
 }
 
 #[test]
-fn four_transfers_in_one_transaction_settle_four_interactions_and_no_fifth() {
-    let mut world = rivals(5);
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL); 4]));
-    world.until_block(block + DEPTH - 1);
-    for number in 0..4 {
-        world.sweep(number);
-        assert_eq!(ordinals(&world, number), [number as u64]);
+fn four_transfers_settle_four_interactions_in_any_order_and_no_fifth() {
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1], [1, 3, 0, 2]] {
+        let mut world = rivals(5);
+        let block = world.next_block();
+        world
+            .chain
+            .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL); 4]));
+        world.until_block(block + DEPTH - 1);
+        for (ordinal, number) in order.into_iter().enumerate() {
+            world.sweep(number);
+            assert_eq!(ordinals(&world, number), [ordinal as u64]);
+        }
+        let outcome = world.sweep(4);
+        let Some(Event::Refuted(refuted)) = outcome.events.last() else {
+            panic!()
+        };
+        assert_eq!(
+            (refuted.cause, refuted.code),
+            (RefutedCause::UsedAlready, Code::PaymentFailed)
+        );
+        assert_eq!(world.name(4), StateName::Verified);
     }
-    let outcome = world.sweep(4);
-    let Some(Event::Refuted(refuted)) = outcome.events.last() else {
-        panic!()
-    };
-    assert_eq!(
-        (refuted.cause, refuted.code),
-        (RefutedCause::UsedAlready, Code::PaymentFailed)
-    );
-    assert_eq!(world.name(4), StateName::Verified);
 }
 
 #[test]
