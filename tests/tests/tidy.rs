@@ -119,6 +119,54 @@ fn every_incident_is_listed_with_its_test() {
 }
 
 #[test]
+fn every_rule_of_settlement_is_listed_with_its_tests() {
+    let list = fs::read_to_string(checkout().join("tests/SETTLEMENT.md")).expect("it is kept");
+    let (rules, cases) = list
+        .split_once("## Tests to write first")
+        .expect("two tables");
+    let tests = names_of_tests(&sources());
+    let mut listed = Vec::new();
+    for row in rules.lines().chain(cases.lines()) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let [_, first, .., named, _] = cells.as_slice() else {
+            continue;
+        };
+        if first.starts_with("---") || ["rule", "case"].contains(first) {
+            continue;
+        }
+        listed.extend(first.parse::<u64>());
+        let named: Vec<&str> = named.split('`').skip(1).step_by(2).collect();
+        assert!(!named.is_empty(), "no test defends {row}");
+        let missing: Vec<&&str> = named
+            .iter()
+            .filter(|name| !tests.contains(**name))
+            .collect();
+        assert!(missing.is_empty(), "{missing:?} are no tests");
+    }
+    assert_eq!(listed, (1..=31).collect::<Vec<u64>>());
+    let cases = cases.lines().filter(|row| row.contains('`')).count();
+    assert_eq!(cases, 23, "22 tests and the property");
+}
+
+/// The names of all functions that are run as tests.
+fn names_of_tests(sources: &[SourceFile]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut is_test = false;
+    for (_, line) in lines_of(sources) {
+        let line = line.trim_start();
+        if line.starts_with("#[") {
+            is_test |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+        } else if let Some((_, rest)) = line.split_once("fn ")
+            && std::mem::take(&mut is_test)
+            && let Some(name) = rest.split('(').next()
+        {
+            names.insert(name.to_owned());
+        }
+    }
+    names
+}
+
+#[test]
 fn every_crate_root_says_why_it_exists() {
     let roots: Vec<SourceFile> = sources()
         .into_iter()
