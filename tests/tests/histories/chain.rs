@@ -35,6 +35,8 @@ pub(crate) struct Chain {
     pub(crate) endpoints: [ScriptedChain; 2],
     /// What is true of every block there ever was.
     pub(crate) truth: BTreeMap<(BlockHash, TxHash), Receipt>,
+    /// The parent of every block there ever was since the ledger's start.
+    parents: BTreeMap<BlockHash, BlockHash>,
     /// How often a transaction was taken out of a block.
     pub(crate) taken_out: BTreeMap<TxHash, usize>,
     /// Sent and not mined: what it moves, and whether it will fail.
@@ -51,6 +53,7 @@ impl Chain {
         Chain {
             endpoints: [(); 2].map(|()| ScriptedChain::since(genesis_s, blocks)),
             truth: BTreeMap::new(),
+            parents: BTreeMap::new(),
             taken_out: BTreeMap::new(),
             pool: BTreeMap::new(),
             is_halted: false,
@@ -156,10 +159,21 @@ impl Chain {
     }
 
     fn note(&mut self) {
-        for (tx_hash, mined) in &self.endpoints[0].world().receipts {
+        let world = self.endpoints[0].world();
+        for (tx_hash, mined) in &world.receipts {
             self.truth
                 .insert((mined.block_hash, *tx_hash), mined.clone());
         }
+        for header in world.canonical.iter().rev().take(FINAL_DEPTH) {
+            self.parents.insert(header.hash, header.parent);
+        }
+    }
+
+    /// Whether the transaction was in `head` or a block below it, on whatever branch.
+    pub(crate) fn was_in_branch(&self, tx_hash: TxHash, head: BlockHash) -> bool {
+        let below = |block: &BlockHash| self.parents.get(block).copied();
+        let mut branch = std::iter::successors(Some(head), below);
+        branch.any(|block| self.truth.contains_key(&(block, tx_hash)))
     }
 
     pub(crate) fn break_down(&self, endpoint: usize, fault: &Fault) {

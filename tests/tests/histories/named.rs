@@ -49,6 +49,24 @@ fn sw_23_and_24_a_payment_that_is_reversed_and_returns_stands_once() {
     assert_eq!(run(&acts), returned);
 }
 
+#[test]
+fn sw_21_what_is_paid_twice_is_booked_as_late() {
+    let second = Act::Mine {
+        tx: 2,
+        amount: Amount::Total,
+        reverts: false,
+    };
+    let acts = [
+        Act::Pay(1),
+        Act::PayAgain(0, 2),
+        MINE,
+        HALF_A_MINUTE,
+        second,
+        HALF_A_MINUTE,
+    ];
+    assert_eq!(run(&acts), Tally { late: 1, ..PAID });
+}
+
 /// Both of a sum, of which the first was refuted alone.
 #[test]
 fn sw_24_what_was_refuted_before_it_paid_is_reversed_too() {

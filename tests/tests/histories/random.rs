@@ -39,6 +39,7 @@ fn history() -> impl Strategy<Value = History> {
 /// A few acts: one of any kind, or some that lead somewhere together.
 fn passage() -> impl Strategy<Value = Vec<Act>> {
     let paid = (number(), amount(), wait(), any::<bool>());
+    let paid_twice = (number(), number(), amount(), wait());
     let lost = (17_usize..34, any::<bool>(), wait());
     prop_oneof![
         10 => act().prop_map(|act| vec![act]),
@@ -46,6 +47,16 @@ fn passage() -> impl Strategy<Value = Vec<Act>> {
             let mine = Act::Mine { tx, amount, reverts: false };
             let both = if is_mined_first { [mine, Act::Pay(tx)] } else { [Act::Pay(tx), mine] };
             Vec::from_iter(both.into_iter().chain([Act::Pass(wait)]))
+        }),
+        2 => paid_twice.prop_map(|(first, second, amount, wait)| {
+            let mine = |tx, amount| Act::Mine { tx, amount, reverts: false };
+            vec![
+                Act::Pay(first),
+                Act::PayAgain(0, second),
+                mine(first, Amount::Total),
+                mine(second, amount),
+                Act::Pass(wait),
+            ]
         }),
         2 => lost.prop_map(|(depth, comes_back, wait)| {
             vec![Act::Reorg { depth, comes_back }, Act::Pass(wait)]

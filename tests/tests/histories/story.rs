@@ -31,7 +31,7 @@ const QUIET_TICK_MS: u64 = 1_000;
 pub(crate) enum Act {
     /// A new interaction whose PAYMENT names this transaction.
     Pay(u16),
-    /// One more PAYMENT for an interaction.
+    /// One more PAYMENT for an interaction, the newest being 0.
     PayAgain(usize, u16),
     /// The transaction is sent; the next block has it.
     Mine {
@@ -192,7 +192,7 @@ impl Story {
     pub(crate) async fn act(&mut self, act: &Act) {
         match act {
             Act::Pay(number) if self.deals.len() <= MOST_DEALS => self.open(*number).await,
-            Act::Pay(number) => self.declare(usize::from(*number), *number).await,
+            Act::Pay(number) => self.declare(usize::from(*number - 1), *number).await,
             Act::PayAgain(deal, number) => self.declare(*deal, *number).await,
             Act::Mine {
                 tx: number,
@@ -238,15 +238,15 @@ impl Story {
         self.ledgerbox.store.pass_all_commits();
         deal.go(&self.ledgerbox, Until::Verified).await;
         self.deals.push(deal);
-        self.declare(self.deals.len() - 2, number).await;
+        self.declare(0, number).await;
     }
 
-    async fn declare(&mut self, deal: usize, number: u16) {
+    async fn declare(&mut self, newer: usize, number: u16) {
         let opened = self.deals.len() - 1;
         if opened == 0 {
             return;
         }
-        let deal = &self.deals[1 + deal % opened];
+        let deal = &self.deals[opened - newer % opened];
         let payment = deal.payment(&self.ledgerbox, number);
         let answer = self.ledgerbox.submit(&payment).await;
         if let Ok(Answer::Accepted(_) | Answer::Repeated(_)) = answer {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use x811_eventlog::Record;
-use x811_protocol::event::{Claim, Event, Evidence};
+use x811_protocol::event::{Claim, Event, Evidence, FindingStatus};
 use x811_protocol::evm::TxHash;
 use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
@@ -118,8 +118,17 @@ impl Booked {
         self.wrong.push(format!("{} {what}", short(tx_hash)));
     }
 
-    /// Whatever was decided on was true of its block, as two endpoints said.
+    /// Whatever was decided on was true of its block, as two endpoints said. What a look did not
+    /// find was not there.
     fn check_evidence(&mut self, event: &Event, chain: &Chain) {
+        if let Event::Looked(looked) = event {
+            for found in &looked.finding {
+                let is_negative = found.status == FindingStatus::NotFound;
+                if is_negative && chain.was_in_branch(found.tx_hash, looked.head.hash) {
+                    self.wrong("was there when a look did not find it", found.tx_hash);
+                }
+            }
+        }
         let evidence: &[Evidence] = match event {
             Event::Confirmed(confirmed) => &confirmed.evidence,
             Event::Late(late) => &late.evidence,
