@@ -1,9 +1,9 @@
 //! Bodies that an operator has erased (record.md sections 3 and 4).
 
-use crate::aftermath::{CONFIRMED_MS, declared, paid};
+use crate::aftermath::{declared, paid};
 use crate::base::tx;
 use crate::deal::{Deal, Until};
-use crate::ledgerbox::Ledgerbox;
+use crate::ledgerbox::{Ledgerbox, parameters};
 use x811_ledger::audit::{Report, audit_store};
 use x811_ledger::doctor::examine;
 use x811_ledger::erasure::ErasureRequest;
@@ -14,7 +14,17 @@ use x811_protocol::code::Code;
 use x811_protocol::event::Event;
 use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
+use x811_protocol::parameters::Parameters;
 use x811_protocol::refusal::{Kind, Refusal};
+
+/// Parameters under which transactions are watched for two minutes.
+fn briefly_watched() -> Parameters {
+    let mut parameters = parameters();
+    for network in &mut parameters.networks {
+        network.late_ms = 120_000;
+    }
+    parameters
+}
 
 async fn erase(ledgerbox: &Ledgerbox, id: InteractionId) -> Result<ErasureAnswer, Refusal> {
     let request = ErasureRequest {
@@ -140,29 +150,24 @@ async fn rec_4_what_lapsed_or_was_declined_is_erased() {
 
 #[tokio::test]
 async fn rec_4_what_is_disputed_is_not_erased() {
-    let mut ledgerbox = Ledgerbox::open().await;
+    let ledgerbox = Ledgerbox::with(briefly_watched()).await;
     let deal = declared(&ledgerbox).await;
     while ledgerbox.state(deal.id()) != "disputed" {
         ledgerbox.watch_ms(60_000).await;
     }
-    // Until nothing of it is watched any more.
-    ledgerbox.clock.advance_ms(30 * 86_400_000);
-    ledgerbox.restart().await;
-    ledgerbox.watch_ms(CONFIRMED_MS).await;
+    ledgerbox.watch_ms(125_000).await;
     refused(&ledgerbox, deal.id(), "in dispute").await;
     assert!(audit(&ledgerbox).await.is_clean());
 }
 
 #[tokio::test]
 async fn rec_4_what_was_paid_by_what_disappeared_is_not_erased() {
-    let mut ledgerbox = Ledgerbox::open().await;
+    let mut ledgerbox = Ledgerbox::with(briefly_watched()).await;
     let (deal, _) = paid(&mut ledgerbox).await;
     ledgerbox.base.reorganise_away(tx(1));
     ledgerbox.sweep().await;
     refused(&ledgerbox, deal.id(), "still watched").await;
-    ledgerbox.clock.advance_ms(30 * 86_400_000);
-    ledgerbox.restart().await;
-    ledgerbox.watch_ms(CONFIRMED_MS).await;
+    ledgerbox.watch_ms(125_000).await;
     refused(&ledgerbox, deal.id(), "reversed").await;
 }
 
