@@ -13,8 +13,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
 use crate::{
-    agent, audit, backup, completions, doctor, export, history, inbox, man, pay, provider, receipt,
-    restore, send, status,
+    agent, audit, backup, completions, doctor, erase, export, history, inbox, man, pay, provider,
+    receipt, restore, send, status,
 };
 #[cfg(feature = "serve")]
 use crate::{anvil, bench, demo, serve};
@@ -96,6 +96,8 @@ enum Verb {
     Status(status::Args),
     /// Examine what a ledger keeps beside its log, and say what to do
     Doctor(doctor::Args),
+    /// Have the bodies of a finished interaction erased, as an operator of the ledger
+    Erase(erase::Args),
     /// Copy a ledger, running or not, so that it can be restored
     Backup(backup::Args),
     /// Make a data directory of a backup
@@ -137,6 +139,7 @@ impl Cli {
             Verb::Export(args) => export::run(args, json, out).await,
             Verb::Status(args) => status::run(args, &context, out).await,
             Verb::Doctor(args) => doctor::run(args, out).await,
+            Verb::Erase(args) => erase::run(args, &context, out).await,
             Verb::Backup(args) => backup::run(args, out).await,
             Verb::Restore(args) => restore::run(args, out).await,
             #[cfg(feature = "serve")]

@@ -106,6 +106,7 @@ impl From<ClientError> for Failure {
                 .hint("name the ledger with --ledger URL"),
             ClientError::Untrusted { .. } => Failure::new(Exit::Untrusted, "untrusted", text)
                 .hint("ask for an export of the log and run `x811 audit` on it"),
+            ClientError::Erased { .. } => Failure::local("erased", text),
             ClientError::Address { .. } => Failure::usage(&text),
             ClientError::Entropy(error) => error.into(),
             ClientError::Setup { .. } => Failure::local("tls", text),

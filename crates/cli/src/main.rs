@@ -18,6 +18,7 @@ mod context;
 #[cfg(feature = "serve")]
 mod demo;
 mod doctor;
+mod erase;
 mod exit;
 mod export;
 mod failure;

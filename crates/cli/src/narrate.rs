@@ -148,7 +148,11 @@ pub(crate) fn event(event: &Event) -> String {
         Event::LedgerResumed(resumed) => {
             format!("the ledger is back after {} ms", resumed.gap_ms)
         }
-        Event::BodiesErased(_) => "bodies of finished interactions were erased".to_owned(),
+        Event::BodiesErased(erased) => format!(
+            "the bodies of {} records of a finished interaction were erased ({})",
+            erased.positions.len(),
+            erased.reason_code
+        ),
         Event::NetworkBlind(blind) => {
             format!("the network is out of sight: {}", blind.cause.explanation())
         }

@@ -17,8 +17,8 @@ mod signed_get;
 mod submit;
 
 pub use answer::{
-    Accepted, Agent, AgentStatus, BoundWallet, EndpointSight, HistoryRecord, InteractionView,
-    LedgerInfo, NetworkInfo, NetworkSight, Readiness,
+    Accepted, Agent, AgentStatus, BoundWallet, EndpointSight, Erased, HistoryRecord,
+    InteractionView, LedgerInfo, NetworkInfo, NetworkSight, Readiness,
 };
 pub use error::{ClientError, Refused};
 pub use inbox::{Cursor, InboxPage, InboxRequest, Incoming, Unverified};
@@ -237,14 +237,19 @@ impl LedgerClient {
     /// The envelope with this id and the first answer to it, the signature checked.
     ///
     /// # Errors
-    /// [`ClientError`]; 404 when no such envelope was accepted.
+    /// [`ClientError`]; 404 when no such envelope was accepted, [`ClientError::Erased`] when its body
+    /// is gone.
     pub async fn message(&self, id: EnvelopeId) -> Result<Incoming, ClientError> {
         let text = id.to_string();
         let path = ["api", "v1", "messages", "by-id", &text];
         let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
         let found: answer::StoredMessage = reply.await?.read()?;
         let position = found.first.position;
-        let envelope = found.envelope.get().as_bytes();
+        let envelope = found.envelope.ok_or(ClientError::Erased {
+            id,
+            at: found.erased_at,
+        })?;
+        let envelope = envelope.get().as_bytes();
         let envelope = self.verified(envelope, position).await?;
         if envelope.header().id != id {
             return Err(ClientError::Untrusted {
@@ -252,6 +257,19 @@ impl LedgerClient {
             });
         }
         Ok(Incoming { position, envelope })
+    }
+
+    /// Has the bodies of REQUEST and RESULT of an interaction erased, as one of the ledger's
+    /// operators.
+    ///
+    /// # Errors
+    /// [`ClientError`]; X811-4001 when they may not be erased, or are.
+    pub async fn erase(&self, id: InteractionId, reason_code: &str) -> Result<Erased, ClientError> {
+        let id = id.to_string();
+        let path = ["api", "v1", "interactions", &id, "erasure"];
+        let query = [("reason_code", reason_code)];
+        let reply = self.post_signed(&path, &query, exchange::SUBMIT_LIMIT_MS);
+        reply.await?.read()
     }
 
     async fn get(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Reply, ClientError> {

@@ -78,6 +78,8 @@ pub struct ServerConfig {
     pub public_authority: Option<String>,
     /// Agents that may read every inbox and interaction, once they are registered.
     pub auditors: Vec<Did>,
+    /// Agents that may have bodies erased, once they are registered.
+    pub operators: Vec<Did>,
     /// Who reads the log as a whole, in tiles.
     pub log_readers: LogReaders,
     /// Where payments are made.
@@ -265,6 +267,7 @@ impl ServerConfig {
             open_reads: false,
             public_authority: None,
             auditors: Vec::new(),
+            operators: Vec::new(),
             log_readers: LogReaders::default(),
             network,
             windows: Windows::AEEP,

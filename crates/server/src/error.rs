@@ -68,6 +68,16 @@ impl ApiError {
         }
     }
 
+    /// 403 X811-2004: bodies erased by somebody who is no operator, or does not say who it is.
+    pub(crate) fn not_an_operator() -> ApiError {
+        let message = "bodies are erased for this ledger's operators alone, who sign the request: \
+                       name your DID under `operators` in its configuration, and sign";
+        ApiError {
+            status: StatusCode::FORBIDDEN,
+            refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
+        }
+    }
+
     /// 403 X811-2004: open reads, asked for from outside or under a foreign name.
     pub(crate) fn not_loopback() -> ApiError {
         let message = "open reads are for this machine alone: ask 127.0.0.1, [::1] or localhost, \
@@ -213,6 +223,7 @@ mod tests {
             (ApiError::malformed(""), 400),
             (ApiError::other_inbox(), 403),
             (ApiError::not_an_auditor(), 403),
+            (ApiError::not_an_operator(), 403),
             (ApiError::not_loopback(), 403),
             (ApiError::not_found(""), 404),
             (ApiError::no_such_agent(), 404),

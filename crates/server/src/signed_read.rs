@@ -38,10 +38,19 @@ use x811_protocol::time::TimestampMs;
 /// How far `created` may be from the ledger's clock, before and after, in milliseconds.
 const WINDOW_MS: u64 = 60_000;
 
+/// Who may do more than the parties.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Privileges {
+    /// They read everything.
+    pub(crate) auditors: Vec<Did>,
+    /// They have bodies erased.
+    pub(crate) operators: Vec<Did>,
+}
+
 /// What the checks of all signed reads share.
 pub(crate) struct SignedReads {
     authorities: Authorities,
-    auditors: Vec<Did>,
+    privileges: Privileges,
     /// Nonces spent before are forgotten, so nothing dated to a second before this one is taken.
     /// What was dated ahead, by a clock that runs fast, or to this very second may be read again.
     begun_at: TimestampMs,
@@ -53,12 +62,12 @@ impl SignedReads {
     pub(crate) fn new(
         public_authority: Option<&str>,
         listen: SocketAddr,
-        auditors: Vec<Did>,
+        privileges: Privileges,
         begun_at: TimestampMs,
     ) -> SignedReads {
         SignedReads {
             authorities: Authorities::new(public_authority, listen),
-            auditors,
+            privileges,
             begun_at,
             nonces: Mutex::default(),
         }
@@ -91,6 +100,15 @@ impl Reader {
             Reader::Agent { key_id, is_auditor } => *is_auditor || parties.contains(&key_id.did),
             Reader::Anyone => true,
         }
+    }
+
+    /// The reader's DID, if it signed and is one of the operators.
+    pub(crate) fn operator<C: Clock>(&self, app: &App<C>) -> Option<Did> {
+        let Reader::Agent { key_id, .. } = self else {
+            return None;
+        };
+        let operators = &app.signed_reads.privileges.operators;
+        operators.contains(&key_id.did).then_some(key_id.did)
     }
 
     /// Refuses a reader whose standing or key has gone since it asked: a long poll must not
@@ -147,7 +165,7 @@ fn verified<C: Clock>(parts: &Parts, app: &App<C>) -> Result<Reader, Refusal> {
     }
     reads.spend(&proof, now)?;
     Ok(Reader::Agent {
-        is_auditor: reads.auditors.contains(&proof.key_id.did),
+        is_auditor: reads.privileges.auditors.contains(&proof.key_id.did),
         key_id: Box::new(proof.key_id),
     })
 }

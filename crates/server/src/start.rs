@@ -19,7 +19,7 @@ use crate::keys::{Identity, KeyError};
 use crate::limits::Limiter;
 use crate::metrics::{self, HttpFigures};
 use crate::routes::router;
-use crate::signed_read::SignedReads;
+use crate::signed_read::{Privileges, SignedReads};
 use checkpoint::Stored;
 use lookout::Lookout;
 use std::net::SocketAddr;
@@ -130,7 +130,10 @@ pub async fn start_with<C: Clock, E: Entropy>(
     let signed_reads = SignedReads::new(
         config.public_authority.as_deref(),
         local_addr,
-        config.auditors,
+        Privileges {
+            auditors: config.auditors,
+            operators: config.operators,
+        },
         ledger.now(),
     );
     let (watching, watcher) = lookout.watch(&ledger, stopping.clone());

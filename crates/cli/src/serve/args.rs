@@ -145,6 +145,14 @@ struct HttpArgs {
         value_delimiter = ','
     )]
     auditors: Option<Vec<Did>>,
+    /// Agent that may have bodies erased; may be given again
+    #[arg(
+        long = "operator",
+        env = "X811_OPERATORS",
+        value_name = "DID",
+        value_delimiter = ','
+    )]
+    operators: Option<Vec<Did>>,
 }
 
 /// Where payments are made.
@@ -264,6 +272,7 @@ impl From<Args> for Settings {
                 max_connections: args.http.max_connections,
                 public_authority: args.http.public_authority,
                 auditors: args.http.auditors,
+                operators: args.http.operators,
             },
             data: Data {
                 dir: args.data_dir,

@@ -51,6 +51,7 @@ impl TryFrom<Settings> for Effective {
         );
         server.public_authority = given.server.public_authority;
         put(&mut server.auditors, given.server.auditors);
+        put(&mut server.operators, given.server.operators);
         let binding = given.rules.payer_binding.map(|binding| match binding {
             Binding::Wallet => PayerBindingRule::Wallet,
             Binding::Unchecked => PayerBindingRule::Unchecked,
@@ -92,6 +93,7 @@ impl Effective {
                 max_connections: Some(server.connections.max_connections),
                 public_authority: server.public_authority.clone(),
                 auditors: Some(server.auditors.clone()),
+                operators: Some(server.operators.clone()),
             },
             data: settings::Data {
                 dir: Some(server.data_dir.clone()),

@@ -40,6 +40,7 @@ pub(super) struct Server {
     pub(super) max_connections: Option<usize>,
     pub(super) public_authority: Option<String>,
     pub(super) auditors: Option<Vec<Did>>,
+    pub(super) operators: Option<Vec<Did>>,
 }
 
 /// `[data]`: where everything lies.

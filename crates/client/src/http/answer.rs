@@ -324,7 +324,23 @@ pub(super) struct AgentKeys {
 #[derive(Debug, Deserialize)]
 pub(super) struct StoredMessage {
     pub(super) first: Accepted,
-    pub(super) envelope: Box<RawValue>,
+    pub(super) envelope: Option<Box<RawValue>>,
+    pub(super) erased_at: Option<u64>,
+}
+
+/// Bodies that were erased.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Erased {
+    /// Whose.
+    pub interaction_id: InteractionId,
+    /// Place of the record that says so.
+    pub position: u64,
+    /// Its hash.
+    pub record_hash: Digest,
+    /// Records whose bodies are gone.
+    pub erased: Vec<u64>,
+    /// Records whose bodies stay: their signatures hold with the body alone.
+    pub kept: Vec<u64>,
 }
 
 fn parse_state(text: &str) -> Option<StateName> {

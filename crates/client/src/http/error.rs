@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 use x811_protocol::code::Code;
+use x811_protocol::id::EnvelopeId;
 
 use crate::entropy::EntropyError;
 
@@ -35,6 +36,17 @@ pub enum ClientError {
         /// What is wrong.
         cause: String,
     },
+    /// The message was accepted and its body erased since.
+    #[error(
+        "the body of message {id} was erased{}: its record and the facts in it are what is left",
+        at_position(*.at)
+    )]
+    Erased {
+        /// The message.
+        id: EnvelopeId,
+        /// Position of the record that says so, as the ledger has it.
+        at: Option<u64>,
+    },
     /// The address is none.
     #[error("{text:?} is no ledger address; write one such as http://127.0.0.1:8811")]
     Address {
@@ -50,6 +62,10 @@ pub enum ClientError {
         /// What went wrong.
         cause: String,
     },
+}
+
+fn at_position(at: Option<u64>) -> String {
+    at.map_or_else(String::new, |at| format!(", as the record at {at} says"))
 }
 
 /// A refusal as it came over the wire (AX-42).

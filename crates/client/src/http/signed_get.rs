@@ -1,7 +1,7 @@
 //! Reads of what is not everybody's: signed as RFC 9421 says, anew for each try, because the ledger
 //! takes every nonce once.
 
-use reqwest::{RequestBuilder, Url};
+use reqwest::{Method, RequestBuilder, Url};
 use x811_protocol::did::Did;
 use x811_protocol::key::SecretKey;
 use x811_protocol::signed_read::{SIGNATURE, SIGNATURE_INPUT, Target, sign};
@@ -38,18 +38,33 @@ impl LedgerClient {
         limit_ms: u64,
     ) -> Result<Reply, ClientError> {
         let url = self.url(path, query);
-        let ask = || async { self.exchange(self.signed_get(&url)?, limit_ms).await };
+        let ask = || async {
+            self.exchange(self.signed(Method::GET, &url)?, limit_ms)
+                .await
+        };
         self.retried(ask).await
     }
 
-    fn signed_get(&self, url: &Url) -> Result<RequestBuilder, ClientError> {
-        let request = self.http.get(url.clone());
+    /// Orders what the reader may order, in the same way and once: the answer is not waited for again.
+    pub(super) async fn post_signed(
+        &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+        limit_ms: u64,
+    ) -> Result<Reply, ClientError> {
+        let url = self.url(path, query);
+        let order = self.signed(Method::POST, &url)?;
+        self.exchange(order, limit_ms).await
+    }
+
+    fn signed(&self, method: Method, url: &Url) -> Result<RequestBuilder, ClientError> {
+        let request = self.http.request(method.clone(), url.clone());
         let Some(reader) = &self.reader else {
             return Ok(request);
         };
         let authority = authority(url);
         let target = Target {
-            method: "GET",
+            method: method.as_str(),
             authority: &authority,
             path: url.path(),
             query: url.query(),

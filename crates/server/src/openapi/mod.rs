@@ -41,6 +41,7 @@ const PAGE: &str = "/docs";
         schema::DidDocument,
         schema::DidText,
         schema::ErrorPayload,
+        schema::ErasedAnswer,
         schema::EthereumAddress,
         schema::FoundAnswer,
         schema::HealthAnswer,

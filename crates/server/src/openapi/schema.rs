@@ -223,6 +223,28 @@ pub(crate) struct FoundAnswer {
     /// Absent once its body is erased.
     #[schema(nullable = false)]
     envelope: Option<CapturedEnvelope>,
+    /// Where the body was erased: the position of the record that says so.
+    #[schema(nullable = false)]
+    erased_at: Option<u64>,
+}
+
+/// What was erased.
+#[derive(ToSchema)]
+pub(crate) struct ErasedAnswer {
+    /// Whose bodies.
+    #[schema(value_type = Uuid)]
+    interaction_id: String,
+    /// Place of the record that says so.
+    position: u64,
+    /// Of that record.
+    #[schema(value_type = HexHash)]
+    record_hash: String,
+    /// Positions whose bodies are gone.
+    #[schema(max_items = 256)]
+    erased: Vec<u64>,
+    /// Positions whose bodies stay: their signatures hold with the body alone.
+    #[schema(max_items = 256)]
+    kept: Vec<u64>,
 }
 
 /// A page of an inbox.

@@ -38,6 +38,9 @@ pub(super) struct Found {
     /// The whole envelope; absent once its body is erased.
     #[serde(skip_serializing_if = "Option::is_none")]
     envelope: Option<Box<RawValue>>,
+    /// Where the body was erased: the position of the record that says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    erased_at: Option<u64>,
 }
 
 /// 200, or 404, also to those it is neither from nor to.
@@ -70,5 +73,13 @@ pub(super) async fn handle<C: Clock>(
     let envelope = body
         .map(|body| stored::envelope(&event, &body))
         .transpose()?;
-    Ok(Json(Found { first, envelope }))
+    let erased_at = match &envelope {
+        Some(_) => None,
+        None => store.erased(&[position]).await?.remove(&position),
+    };
+    Ok(Json(Found {
+        first,
+        envelope,
+        erased_at,
+    }))
 }

@@ -12,6 +12,7 @@
 //! | `GET /api/v1/interactions/{id}/settlement` | *where its money is: `min_position` |
 //! | `GET /api/v1/interactions/{id}/history` | *its records: `after_seq`, `limit` |
 //! | `GET /api/v1/interactions/{id}/receipt` | *proof of its payment, for anybody |
+//! | `POST /api/v1/interactions/{id}/erasure` | ‡have bodies erased: `reason_code` |
 //! | `GET /api/v1/records/{position}/proof` | *that a record is in the log, as a file |
 //! | `GET /log/checkpoint` | the last signed checkpoint |
 //! | `GET /log/tile/{level}/{index}`, `/log/tile/entries/{index}` | †the log in tiles |
@@ -20,12 +21,13 @@
 //! | `GET /openapi.json`, `/docs` | all of this for programs, and rendered |
 //!
 //! The starred ones are others' business: see `signed_read`. † is for auditors, or for everybody
-//! where the operator said so.
+//! where the operator said so. ‡ is for operators, signed like a read.
 
 mod agent;
 mod agent_keys;
 mod did_document;
 mod entry_tile;
+mod erasure;
 mod hash_tile;
 mod health;
 mod history;
@@ -71,6 +73,7 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<settlement::__path_handle>(get(settlement::handle::<C>))
         .add::<history::__path_handle>(get(history::handle::<C>))
         .add::<receipt::__path_handle>(get(receipt::handle::<C>))
+        .add::<erasure::__path_handle>(post(erasure::handle::<C>))
         .add::<record_proof::__path_handle>(get(record_proof::handle::<C>))
         .add::<log_checkpoint::__path_handle>(get(log_checkpoint::handle::<C>))
         .add_below::<entry_tile::__path_handle>(get(entry_tile::handle::<C>))

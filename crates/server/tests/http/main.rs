@@ -12,6 +12,7 @@ mod base;
 mod codes;
 mod connections;
 mod contract_wallets;
+mod erasure;
 mod faults;
 mod forged_receipt;
 mod guards;

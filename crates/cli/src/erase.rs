@@ -1,0 +1,63 @@
+//! `x811 erase`: an operator has the bodies of a finished interaction erased.
+
+use serde::Serialize;
+use x811_client::http::Erased;
+use x811_ledger::erasure::ReasonCode;
+use x811_protocol::id::InteractionId;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Out, Report, Tone};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Which interaction; it must be over, its settlement final, and not in dispute
+    interaction: InteractionId,
+    /// Why, in 1 to 32 characters of a-z, 0-9 and _; it is recorded for ever
+    #[arg(long = "reason", value_name = "CODE")]
+    reason_code: ReasonCode,
+}
+
+/// Orders it, signed by the agent, which the ledger's configuration must name under `operators`.
+pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let client = context.client()?;
+    let identity = context.identity(&client).await?;
+    let client = client.reading_as(&identity);
+    let reason_code = args.reason_code.to_string();
+    let erased = client.erase(args.interaction, &reason_code).await?;
+    out.report(&Done(erased));
+    Ok(Exit::Ok)
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Done(Erased);
+
+impl Report for Done {
+    fn print(&self, out: &mut Out) {
+        let Done(erased) = self;
+        out.heading(Tone::Good, "erased");
+        let mut fields = vec![
+            ("interaction", erased.interaction_id.to_string()),
+            ("bodies of", listed(&erased.erased)),
+        ];
+        if !erased.kept.is_empty() {
+            let kept = listed(&erased.kept);
+            fields.push((
+                "kept",
+                format!("{kept}: signed with a key of profile direct"),
+            ));
+        }
+        fields.push(("record", erased.position.to_string()));
+        out.fields(&fields);
+        out.gap();
+        out.line("leaves, signatures and facts stay; `x811 audit` counts them as asserted only");
+        out.line("backups and exports made before still hold the bodies: throw them away");
+    }
+}
+
+fn listed(positions: &[u64]) -> String {
+    let positions: Vec<String> = positions.iter().map(u64::to_string).collect();
+    positions.join(", ")
+}

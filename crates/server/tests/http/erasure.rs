@@ -1,0 +1,71 @@
+//! Operators have bodies erased, and nobody else does (record.md section 4).
+
+use crate::signing::Claim;
+use crate::world::{Agent, Deal, Reply, World, reply};
+use serde_json::json;
+use x811_protocol::signed_read::{SIGNATURE, SIGNATURE_INPUT};
+
+async fn erase(world: &World, by: Option<&Agent>, path: &str) -> Reply {
+    let mut request = world.http.post(format!("{}{path}", world.base));
+    if let Some(by) = by {
+        let claim = Claim {
+            method: "POST",
+            ..Claim::of(world, by, path)
+        };
+        let fields = claim.sign();
+        request = request
+            .header(SIGNATURE_INPUT, fields.signature_input)
+            .header(SIGNATURE, fields.signature);
+    }
+    reply(request).await
+}
+
+#[tokio::test]
+async fn rec_4_an_operator_has_the_bodies_of_a_declined_interaction_erased() {
+    let operator = Agent::new();
+    let world = World::start_with(|config| config.operators = vec![operator.did]).await;
+    world.accept(&operator.registration(&world)).await;
+    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let deal = Deal::new(&world, &initiator, &provider);
+    world.accept(&deal.request).await;
+    let path = format!(
+        "/api/v1/interactions/{}/erasure?reason_code=gdpr_request",
+        deal.id()
+    );
+    let early = erase(&world, Some(&operator), &path).await;
+    early.refused(422, "X811-4001");
+
+    let offer = deal.offer();
+    world.accept(&offer).await;
+    let reject = json!({
+        "offer_id": offer.header.id,
+        "reason": "over the limit of my policy",
+        "code": "PRICE_TOO_HIGH",
+    });
+    let reject = initiator.say(&world, provider.did, "x811/reject", reject);
+    world.accept(&reject).await;
+    for (by, status) in [(None, 403), (Some(&initiator), 403)] {
+        let answer = erase(&world, by, &path).await;
+        assert_eq!(answer.status, status, "{}", answer.text);
+    }
+    let unexplained = path.replace("gdpr_request", "GDPR");
+    let answer = erase(&world, Some(&operator), &unexplained).await;
+    answer.refused(400, "X811-4001");
+
+    let done = erase(&world, Some(&operator), &path).await.expect(200);
+    assert_eq!(done["interaction_id"], json!(deal.id()));
+    assert_eq!(done["erased"].as_array().unwrap().len(), 1);
+    let found = format!("/api/v1/messages/by-id/{}", deal.id());
+    let found = world.get(&found).await.expect(200);
+    assert_eq!(found["erased_at"], done["position"]);
+    assert_eq!(found["first"]["position"], done["erased"][0]);
+    assert!(found.get("envelope").is_none());
+    let history = format!("/api/v1/interactions/{}/history", deal.id());
+    let history = world.get(&history).await.expect(200);
+    let facts = &history["records"][0]["leaf"]["event"]["facts"];
+    assert!(facts["payload_hash"].is_string(), "{facts}");
+    let inbox = world.inbox(&provider).await;
+    assert_eq!(inbox.len(), 1, "the REJECT alone");
+    let again = erase(&world, Some(&operator), &path).await;
+    again.refused(422, "X811-4001");
+}
