@@ -212,12 +212,17 @@ async fn grow(place: &Place, count: u64) {
     let mut connection = stranger(place, "ledger.db").await;
     let mut transaction = connection.begin().await.unwrap();
     for _ in 0..count {
-        let draft = Draft {
+        let resumed = Draft {
             recorded_at_ms,
             stream: "ledger".to_owned(),
             stream_seq: seq,
             event: serde_json::json!({ "type": "ledger_resumed", "gap_ms": 0 }),
         };
+        let draft = match root_of_another_schema(tree.size(), recorded_at_ms) {
+            Some(root) if tree.size() < 1_000 => root,
+            Some(_) | None => resumed,
+        };
+        let is_ledgers = draft.stream == "ledger";
         let record = Record::seal(tree.size(), prev, draft).unwrap();
         sqlx::query("INSERT INTO records (position, leaf) VALUES (?, ?)")
             .bind(record.position().cast_signed())
@@ -225,7 +230,7 @@ async fn grow(place: &Place, count: u64) {
             .execute(&mut *transaction)
             .await
             .unwrap();
-        (prev, seq) = (record.hash(), seq + 1);
+        (prev, seq) = (record.hash(), seq + u64::from(is_ledgers));
         tree.push(prev);
     }
     sqlx::query("UPDATE tree SET size = ?, frontier = ?")
@@ -236,6 +241,21 @@ async fn grow(place: &Place, count: u64) {
         .unwrap();
     transaction.commit().await.unwrap();
     connection.close().await.unwrap();
+}
+
+/// The first root of all states, in a form that nobody computes again: none is due behind it.
+fn root_of_another_schema(position: u64, recorded_at_ms: u64) -> Option<Draft> {
+    (position + 1).is_multiple_of(1_000).then(|| Draft {
+        recorded_at_ms,
+        stream: "roots".to_owned(),
+        stream_seq: 0,
+        event: serde_json::json!({
+            "type": "state_root",
+            "position": position - 1,
+            "root": "00".repeat(32),
+            "schema": u32::MAX,
+        }),
+    })
 }
 
 /// All roots are as they were, and what they stand for is not: the audit reads every leaf and every
@@ -321,6 +341,10 @@ fn tables() -> BTreeMap<(&'static str, &'static str), Missed> {
             Never("empty here; the doctor counts it in operations/doctor.rs"),
         ),
         (
+            ("ledger.db", "erased"),
+            Never("empty here; the audit holds it to the records that name erasures"),
+        ),
+        (
             ("ledger.db", "nonce_journal"),
             Never("refusals of the last minutes; empty here"),
         ),
@@ -337,6 +361,7 @@ fn tables() -> BTreeMap<(&'static str, &'static str), Missed> {
         (("read.db", "interactions"), Doctor("rows")),
         (("read.db", "deliveries"), Doctor("rows")),
         (("read.db", "stream_records"), Doctor("rows")),
+        (("read.db", "tiles"), Doctor("rows")),
         (("read.db", "applied"), Start),
         (("read.db", "_sqlx_migrations"), Start),
     ])

@@ -231,7 +231,9 @@ async fn a_large_commit_is_split_into_statements_but_stays_one_commit() {
     const NONCES: u64 = 20_000;
     let (_directory, store) = empty().await;
     let commit = Commit {
-        bodies: (0..COUNT).map(|n| body(n, &n.to_be_bytes())).collect(),
+        bodies: (0..COUNT)
+            .map(|n| body(n, &(n + 1).to_be_bytes()))
+            .collect(),
         nonces: (0..NONCES)
             .map(|n| nonce(n, NonceOutcome::Repeated { position: n }))
             .collect(),
