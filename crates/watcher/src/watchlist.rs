@@ -382,7 +382,7 @@ impl Watchlist {
         is_held && (!self.is_deep(found, head) || found.by.len() >= self.quorum)
     }
 
-    /// Everything is to be said again, and what was absent asked again.
+    /// Everything is to be said again. What was absent is asked for again as what is missing.
     pub(crate) fn forget_reports(&mut self) {
         self.changed.extend(self.standings.keys());
     }

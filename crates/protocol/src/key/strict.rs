@@ -4,8 +4,8 @@
 //! is of small order, and asks the same of the key each time. But what verifies is R byte for byte
 //! as it is computed from the key, S and the message; so it is of small order if and only if it is
 //! one of the eight encodings below, and a key of small order is none that was read
-//! ([`PublicKey::from_bytes`](super::PublicKey::from_bytes)). The verdicts are the same, a tenth
-//! sooner.
+//! ([`PublicKey::from_bytes`](super::PublicKey::from_bytes)). The verdicts are the same,
+//! without the square root.
 
 use ed25519_dalek::{Signature, Verifier as _, VerifyingKey};
 
