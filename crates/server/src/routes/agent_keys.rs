@@ -34,22 +34,7 @@ pub(super) struct Keys {
     get,
     path = "/api/v1/agents/{uuid}/keys",
     tag = "agents",
-    params(
-        ("uuid" = Uuid, Path, description = "UUID of the agent's DID"),
-        (
-            "after_seq" = Option<u64>,
-            Query,
-            maximum = 9_007_199_254_740_991_u64,
-            description = "Records behind this place in the stream; from the first without it"
-        ),
-        (
-            "limit" = Option<u64>,
-            Query,
-            minimum = 1,
-            maximum = 200,
-            description = "How many records of the stream to look at; 200 without it"
-        ),
-    ),
+    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID"), Question),
     responses(
         (status = 200, description = "How it came by its keys", body = AgentKeysAnswer),
         Refused

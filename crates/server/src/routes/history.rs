@@ -1,6 +1,6 @@
 //! `GET /api/v1/interactions/{id}/history`: an interaction's records, leaves as they are stored.
 
-use super::interaction::no_interaction;
+use super::interaction::readable;
 use super::stream_page::{Question, StreamPage};
 use crate::app::App;
 use crate::extract::{Asked, Named};
@@ -13,7 +13,6 @@ use axum::extract::State;
 use serde::Serialize;
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
-use x811_ledger::port::ReadModel as _;
 use x811_ledger::stream::Stream;
 use x811_protocol::id::InteractionId;
 
@@ -32,22 +31,7 @@ pub(super) struct History {
     get,
     path = "/api/v1/interactions/{id}/history",
     tag = "interactions",
-    params(
-        ("id" = Uuid, Path, description = "Envelope id of its REQUEST"),
-        (
-            "after_seq" = Option<u64>,
-            Query,
-            maximum = 9_007_199_254_740_991_u64,
-            description = "Records behind this place in the stream; from the first without it"
-        ),
-        (
-            "limit" = Option<u64>,
-            Query,
-            minimum = 1,
-            maximum = 200,
-            description = "How many at most; 200 without it"
-        ),
-    ),
+    params(("id" = Uuid, Path, description = "Envelope id of its REQUEST"), Question),
     responses((status = 200, description = "Its records", body = HistoryAnswer), Refused),
 )]
 pub(super) async fn handle<C: Clock>(
@@ -57,10 +41,7 @@ pub(super) async fn handle<C: Clock>(
     Asked(question): Asked<Question>,
 ) -> Result<Json<History>, ReadRefusal> {
     app.rows_current().await?;
-    let rows = app.ledger.read_model();
-    let row = rows.interaction(id).await?;
-    row.filter(|row| reader.may_read(&[row.initiator, row.provider]))
-        .ok_or_else(no_interaction)?;
+    readable(&app, &reader, id).await?;
     let page = StreamPage::read(&app, &Stream::Interaction(id), &question).await?;
     let records = page.records.iter().map(ShownRecord::of);
     Ok(Json(History {

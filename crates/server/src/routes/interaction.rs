@@ -11,17 +11,34 @@ use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::row::InteractionRow;
 use x811_protocol::id::InteractionId;
 
-/// What may be asked.
-#[derive(Deserialize)]
+/// What may be asked of an interaction.
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Question {
-    /// The answer reflects at least this record.
+    /// The answer reflects at least this record
+    #[param(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]
     min_position: Option<Bounded<0, MAX_INTEGER>>,
+}
+
+impl Question {
+    /// Waits until the rows for readers are as new as was asked for.
+    pub(super) async fn await_rows<C: Clock>(&self, app: &App<C>) -> Result<(), ApiError> {
+        match self.min_position {
+            Some(position) => app.rows_reflect(position.0).await,
+            // As new as can be had: rows that do not come are no reason to show nothing.
+            None => {
+                drop(app.rows_current().await);
+                Ok(())
+            }
+        }
+    }
 }
 
 /// 200, or 404, also to those who are no party to it.
@@ -29,15 +46,7 @@ pub(super) struct Question {
     get,
     path = "/api/v1/interactions/{id}",
     tag = "interactions",
-    params(
-        ("id" = Uuid, Path, description = "Envelope id of its REQUEST"),
-        (
-            "min_position" = Option<u64>,
-            Query,
-            maximum = 9_007_199_254_740_991_u64,
-            description = "The answer reflects at least this record"
-        ),
-    ),
+    params(("id" = Uuid, Path, description = "Envelope id of its REQUEST"), Question),
     responses((status = 200, description = "How it stands", body = InteractionAnswer), Refused),
 )]
 pub(super) async fn handle<C: Clock>(
@@ -46,22 +55,24 @@ pub(super) async fn handle<C: Clock>(
     Named(id): Named<InteractionId>,
     Asked(question): Asked<Question>,
 ) -> Result<Json<Value>, ReadRefusal> {
-    match question.min_position {
-        Some(position) => app.rows_reflect(position.0).await?,
-        // As new as can be had: rows that do not come are no reason to show nothing.
-        None => drop(app.rows_current().await),
-    }
-    let row = app.ledger.read_model().interaction(id).await?;
-    let row = row.filter(|row| reader.may_read(&[row.initiator, row.provider]));
-    Ok(Json(shown(row.ok_or_else(no_interaction)?)))
+    question.await_rows(&app).await?;
+    Ok(Json(shown(readable(&app, &reader, id).await?)))
 }
 
-/// 404: no such interaction.
-pub(super) fn no_interaction() -> ApiError {
-    ApiError::not_found(
-        "no interaction that you may read has this id: it is the envelope id of its REQUEST, and \
-         its two parties read it",
-    )
+/// The interaction as the rows have it, for those who may read it; 404 for all others.
+pub(super) async fn readable<C: Clock>(
+    app: &App<C>,
+    reader: &Reader,
+    id: InteractionId,
+) -> Result<InteractionRow, ReadRefusal> {
+    let row = app.ledger.read_model().interaction(id).await?;
+    let row = row.filter(|row| reader.may_read(&[row.initiator, row.provider]));
+    Ok(row.ok_or_else(|| {
+        ApiError::not_found(
+            "no interaction that you may read has this id: it is the envelope id of its REQUEST, \
+             and its two parties read it",
+        )
+    })?)
 }
 
 fn shown(row: InteractionRow) -> Value {

@@ -1,6 +1,6 @@
 //! `GET /api/v1/interactions/{id}/receipt`: proof of the payment, in one file for anybody.
 
-use super::interaction::no_interaction;
+use super::interaction::readable;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::Named;
@@ -12,7 +12,6 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
-use x811_ledger::port::ReadModel as _;
 use x811_ledger::receipt;
 use x811_protocol::id::InteractionId;
 
@@ -36,14 +35,10 @@ pub(super) async fn handle<C: Clock>(
     Named(id): Named<InteractionId>,
 ) -> Result<impl IntoResponse, ReadRefusal> {
     app.rows_current().await?;
-    let rows = app.ledger.read_model();
-    let row = rows.interaction(id).await?;
-    let row = row
-        .filter(|row| reader.may_read(&[row.initiator, row.provider]))
-        .ok_or_else(no_interaction)?;
+    let row = readable(&app, &reader, id).await?;
     let signed = app.signed_over(row.last_position).await?;
     app.rows_reflect(signed.checkpoint.size - 1).await?;
-    let store = app.ledger.store();
+    let (store, rows) = (app.ledger.store(), app.ledger.read_model());
     let made = receipt::build(store, rows, id, &signed, &app.receipt_key).await;
     let made = made.map_err(ApiError::from)?;
     Ok(([(CONTENT_TYPE, JSON)], made.to_bytes()))

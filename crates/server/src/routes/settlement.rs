@@ -1,10 +1,10 @@
 //! `GET /api/v1/interactions/{id}/settlement`: where the money of an interaction is, what happens
 //! next and when.
 
-use super::interaction::no_interaction;
+use super::interaction::{Question, readable};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::{Asked, Bounded, MAX_INTEGER, Named};
+use crate::extract::{Asked, Named};
 use crate::openapi::Refused;
 use crate::openapi::schema::Uuid;
 use crate::openapi::settlement::SettlementAnswer;
@@ -12,7 +12,6 @@ use crate::signed_read::{ReadRefusal, Reader};
 use crate::stored;
 use axum::Json;
 use axum::extract::State;
-use serde::Deserialize;
 use std::sync::Arc;
 use x811_eventlog::Record;
 use x811_ledger::clock::Clock;
@@ -28,28 +27,12 @@ use x811_protocol::settlement_view::SettlementView;
 /// Places of records asked for at once.
 const PAGE_RECORDS: usize = 200;
 
-/// What may be asked.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Question {
-    /// The answer reflects at least this record.
-    min_position: Option<Bounded<0, MAX_INTEGER>>,
-}
-
 /// 200, or 404, also to those who are no party to it.
 #[utoipa::path(
     get,
     path = "/api/v1/interactions/{id}/settlement",
     tag = "interactions",
-    params(
-        ("id" = Uuid, Path, description = "Envelope id of its REQUEST"),
-        (
-            "min_position" = Option<u64>,
-            Query,
-            maximum = 9_007_199_254_740_991_u64,
-            description = "The answer reflects at least this record"
-        ),
-    ),
+    params(("id" = Uuid, Path, description = "Envelope id of its REQUEST"), Question),
     responses(
         (status = 200, description = "Where the money is", body = SettlementAnswer),
         Refused,
@@ -61,15 +44,9 @@ pub(super) async fn handle<C: Clock>(
     Named(id): Named<InteractionId>,
     Asked(question): Asked<Question>,
 ) -> Result<Json<SettlementView>, ReadRefusal> {
-    match question.min_position {
-        Some(position) => app.rows_reflect(position.0).await?,
-        // As new as can be had: rows that do not come are no reason to show nothing.
-        None => drop(app.rows_current().await),
-    }
+    question.await_rows(&app).await?;
     let world = app.ledger.world();
-    let row = app.ledger.read_model().interaction(id).await?;
-    row.filter(|row| reader.may_read(&[row.initiator, row.provider]))
-        .ok_or_else(no_interaction)?;
+    readable(&app, &reader, id).await?;
     Ok(Json(view(&app, &world, id).await?))
 }
 

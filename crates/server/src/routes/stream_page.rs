@@ -5,6 +5,7 @@ use crate::error::ApiError;
 use crate::extract::{Bounded, MAX_INTEGER};
 use crate::stored;
 use serde::Deserialize;
+use utoipa::IntoParams;
 use x811_eventlog::Record;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
@@ -14,12 +15,15 @@ use x811_ledger::stream::Stream;
 const MAX_RECORDS: u64 = 200;
 
 /// What may be asked.
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Question {
-    /// Records behind this place in the stream; from the first without it.
+    /// Records behind this place in the stream; from the first without it
+    #[param(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]
     after_seq: Option<Bounded<0, MAX_INTEGER>>,
-    /// How many at most; 200 without it.
+    /// How many at most; 200 without it
+    #[param(value_type = Option<u64>, minimum = 1, maximum = 200)]
     limit: Option<Bounded<1, { MAX_RECORDS }>>,
 }
 
