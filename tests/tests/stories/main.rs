@@ -8,6 +8,7 @@
 mod accounts;
 mod contract_wallet;
 mod demo;
+mod erasure;
 mod kill;
 mod playground;
 mod receipt;

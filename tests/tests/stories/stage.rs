@@ -67,6 +67,14 @@ impl Stage {
         self.server = Some(started.unwrap_or_else(|ended| panic!("the ledger starts: {ended:?}")));
     }
 
+    /// Starts the ledger again, from now on with these options besides.
+    pub(crate) fn start_with(&mut self, more: &[&str]) {
+        self.options
+            .extend(more.iter().map(|option| (*option).to_owned()));
+        self.kill();
+        self.start();
+    }
+
     /// Ends the ledger as a power cut would.
     pub(crate) fn kill(&mut self) {
         if let Some(server) = self.server.take() {
@@ -107,19 +115,30 @@ impl Stage {
 
     /// REQUEST to VERIFY; returns the interaction.
     pub(crate) fn deliver(&self, bert: &str) -> String {
-        let request = [
-            "send", "request", "--to", bert, "--task", "echo", "--budget", "0.05",
-        ];
-        let request = [&request[..], &["--deadline", "60"]].concat();
-        let id = text(&self.x811("ada", &request).ok().json(), "interaction_id");
+        self.deliver_about(bert, "hello")
+    }
+
+    /// The same, with a text that is in REQUEST and RESULT.
+    pub(crate) fn deliver_about(&self, bert: &str, text: &str) -> String {
+        let id = self.request(bert, text);
         let offer = ["send", "offer", &id, "--price", "0.029", "--time", "5"];
         let _ = self.x811("bert", &offer).ok();
         let _ = self.x811("ada", &["send", "accept", &id]).ok();
         let _ = self
-            .x811("bert", &["send", "result", &id, "--content", "hello"])
+            .x811("bert", &["send", "result", &id, "--content", text])
             .ok();
         let _ = self.x811("ada", &["send", "verify", &id]).ok();
         id
+    }
+
+    /// A REQUEST with a text; returns the interaction.
+    pub(crate) fn request(&self, bert: &str, about: &str) -> String {
+        let request = [
+            "send", "request", "--to", bert, "--task", "echo", "--budget", "0.05",
+        ];
+        let about = format!("text={about}");
+        let request = [&request[..], &["--deadline", "60", "--param", &about]].concat();
+        text(&self.x811("ada", &request).ok().json(), "interaction_id")
     }
 
     /// Transfers and declares; returns the answer.
