@@ -6,6 +6,7 @@ use crate::stage::{Stage, text};
 use alloy::primitives::{Address, B256, U256, address, hex};
 use alloy::signers::SignerSync as _;
 use alloy::sol_types::{SolStruct as _, eip712_domain};
+use serde_json::json;
 use std::time::Duration;
 use x811_tests::anvil::{Anvil, BASE_USDC, DEV_KEYS, LOCAL_CHAIN_ID, usdc};
 use x811_tests::binary::Finished;
@@ -106,6 +107,10 @@ async fn rule_18_a_contract_wallet_is_bound_and_pays() {
     let signature = binding(&stage, "ada", WALLET, OWNER);
     let registered = register(&stage, WALLET, &signature).ok().json();
     assert_eq!(registered["contract_wallets"][0], WALLET.to_string());
+    let ada = registered["did"].as_str().unwrap();
+    let shown = stage.x811("ada", &["agent", "show", "--did", ada]).ok();
+    let wallet = json!({ "address": WALLET.to_string(), "kind": "erc1271" });
+    assert_eq!(shown.json()["wallets"], json!([wallet]));
 
     let interaction = stage.deliver(&bert);
     let paid = transfer(&stage, stage.payee(&interaction)).await;

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use x811_client::http::BoundWallet;
 use x811_client::identity::{AgentName, Identity};
 use x811_protocol::did::Did;
 use x811_protocol::time::TimestampMs;
@@ -51,7 +52,7 @@ async fn known_to_ledger(did: Did, context: &Context) -> Result<KnownAgent, Fail
         expires_at_ms: agent.expires_at_ms,
         expires: agent.expires_at_ms.map(|at| moment(at, context.now())),
         capabilities: agent.capabilities,
-        wallets: wallets.map(|wallet| wallet.address.to_checksum()).collect(),
+        wallets: wallets.map(KnownWallet::of).collect(),
         keys: json!(agent.keys),
         position: agent.position,
     })
@@ -133,9 +134,32 @@ struct KnownAgent {
     #[serde(skip)]
     expires: Option<String>,
     capabilities: Vec<String>,
-    wallets: Vec<String>,
+    wallets: Vec<KnownWallet>,
     keys: Value,
     position: u64,
+}
+
+#[derive(Serialize)]
+struct KnownWallet {
+    address: String,
+    kind: String,
+}
+
+impl KnownWallet {
+    fn of(wallet: &BoundWallet) -> KnownWallet {
+        KnownWallet {
+            address: wallet.address.to_checksum(),
+            kind: wallet.kind.clone(),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self.kind.as_str() {
+            "eoa" => self.address.clone(),
+            "erc1271" => format!("{} (contract)", self.address),
+            other => format!("{} ({other})", self.address),
+        }
+    }
 }
 
 impl Report for KnownAgent {
@@ -145,6 +169,7 @@ impl Report for KnownAgent {
             [] => "none".to_owned(),
             list => list.join(", "),
         };
+        let wallets: Vec<String> = self.wallets.iter().map(KnownWallet::text).collect();
         out.fields(&[
             (
                 "status",
@@ -155,7 +180,7 @@ impl Report for KnownAgent {
                 self.expires.clone().unwrap_or_else(|| "never".to_owned()),
             ),
             ("capabilities", listed(&self.capabilities)),
-            ("wallets", listed(&self.wallets)),
+            ("wallets", listed(&wallets)),
             ("recorded", format!("position {}", self.position)),
         ]);
     }

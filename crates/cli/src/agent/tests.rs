@@ -167,6 +167,7 @@ async fn ax_031_register_can_say_when_the_did_expires() {
     let did = registered["did"].as_str().unwrap();
     let shown = world.done(&format!("agent show --did {did}")).await;
     assert_eq!(shown["expires_at_ms"], json!(4_102_444_800_000_u64));
+    assert_eq!(shown["wallets"][0]["kind"], "eoa");
     let line = "x811 agent register ada --expires tomorrow";
     assert!(Cli::try_parse_from(line.split_whitespace()).is_err());
 }
