@@ -5,6 +5,7 @@
 //!
 //! Leaf, signature and facts stay: what the body proved is the ledger's word from then on.
 
+use crate::agent::Standing;
 use crate::stream::Stream;
 use crate::world::World;
 use std::fmt;
@@ -141,6 +142,27 @@ pub(crate) fn check_form(erased: &BodiesErased, position: u64) -> Result<(), &'s
         return Err("its reason is 1 to 32 characters of a-z, 0-9 and _");
     }
     Ok(())
+}
+
+/// Refuses an operator that is no active agent of the ledger.
+///
+/// # Errors
+/// X811-2003.
+pub(crate) fn check_operator(
+    world: &World,
+    operator: Did,
+    now: TimestampMs,
+) -> Result<(), Refusal> {
+    let standing = world.agent(operator).map(|agent| agent.standing(now));
+    if standing == Some(Standing::Active) {
+        return Ok(());
+    }
+    let message = "the operator's DID is not registered here, or not active";
+    Err(Refusal::new(
+        Code::SignatureInvalid,
+        Kind::Authentication,
+        message,
+    ))
 }
 
 /// Refuses an interaction about which something may still be recorded.

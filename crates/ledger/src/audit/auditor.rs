@@ -21,6 +21,7 @@ use super::rows::Rows;
 use super::signature;
 use super::uniqueness::Used;
 use crate::agent::Agent;
+use crate::erasure;
 use crate::stream::Stream;
 use crate::submission::payload_rules;
 use crate::world::{Fault, Touched, World};
@@ -256,6 +257,13 @@ impl Auditor {
         };
         let bodies = self.erased.take(&whole.record, erased);
         let mut findings = Findings::default();
+        let operator = erased.operator;
+        if self.replay.knows(&Stream::Agent(operator))
+            && erasure::check_operator(self.world(), operator, at).is_err()
+        {
+            let sentence = "whoever had bodies erased was no active agent of the ledger then";
+            findings.add(&whole.spot, "operator", Cause::ReDecisionDiffers, sentence);
+        }
         for (position, body) in bodies {
             let may = |id| {
                 !self.knows(id) || (self.world().is_over(id, at) && !self.rows.is_disputed(id))

@@ -35,6 +35,8 @@ struct Erasable {
     interaction: InteractionId,
     profile: Profile,
     is_there: bool,
+    /// Position of the record that erased it.
+    erased_by: Option<u64>,
 }
 
 /// A body that a record says was erased; empty for one of no REQUEST or RESULT.
@@ -55,6 +57,7 @@ impl Erased {
                 interaction,
                 profile,
                 is_there,
+                erased_by: None,
             };
             self.erasable.insert(position, erasable);
         }
@@ -74,7 +77,13 @@ impl Erased {
         }
         let named = erased.positions.iter().map(|position| {
             self.erased += u64::from(self.missing.remove(position));
-            (*position, Named(self.erasable.get(position).copied()))
+            let erasable = self.erasable.get_mut(position);
+            let named = erasable.map(|erasable| {
+                let before = *erasable;
+                erasable.erased_by.get_or_insert(record.position());
+                before
+            });
+            (*position, Named(named))
         });
         named.collect()
     }
@@ -120,6 +129,13 @@ impl Named {
             let sentence = format!(
                 "position {position} is of the interaction {interaction}, which was not over or is \
                  in dispute: its bodies are not erased"
+            );
+            findings.add(spot, "positions", Cause::ReDecisionDiffers, sentence);
+        }
+        if let Some(by) = erasable.erased_by {
+            let sentence = format!(
+                "the body of the record at position {position} was erased before, by the record at \
+                 position {by}"
             );
             findings.add(spot, "positions", Cause::ReDecisionDiffers, sentence);
         }

@@ -99,7 +99,10 @@ pub(super) fn record(
     now: TimestampMs,
 ) -> Result<Result<ErasureAnswer, Refusal>, Fault> {
     let request = &erasure.request;
-    if let Err(refusal) = erasure::check_over(draft.world(), request.interaction, now) {
+    let world = draft.world();
+    let may = erasure::check_operator(world, request.operator, now)
+        .and_then(|()| erasure::check_over(world, request.interaction, now));
+    if let Err(refusal) = may {
         return Ok(Err(refusal));
     }
     let mut positions = erasure.positions.clone();

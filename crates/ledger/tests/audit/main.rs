@@ -9,6 +9,7 @@
 )]
 
 mod clean;
+mod erasures;
 mod flips;
 mod order;
 mod pages;

@@ -172,6 +172,22 @@ async fn rec_4_what_was_paid_by_what_disappeared_is_not_erased() {
 }
 
 #[tokio::test]
+async fn rec_4_an_operator_that_is_no_active_agent_erases_nothing() {
+    let ledgerbox = Ledgerbox::open().await;
+    let deal = Deal::opened(&ledgerbox, Until::Offered).await;
+    ledgerbox.accept(&deal.reject(&ledgerbox)).await;
+    let request = ErasureRequest {
+        interaction: deal.id(),
+        operator: ledgerbox.party().did,
+        reason_code: "gdpr_request".parse().unwrap(),
+    };
+    let records = ledgerbox.records().await.len();
+    let refusal = ledgerbox.ledger().erase(request).await.unwrap_err();
+    assert_eq!(refusal.code, Code::SignatureInvalid, "{refusal}");
+    assert_eq!(ledgerbox.records().await.len(), records);
+}
+
+#[tokio::test]
 async fn rec_4_an_unknown_interaction_is_named() {
     let ledgerbox = Ledgerbox::open().await;
     let deal = Deal::opened(&ledgerbox, Until::Offered).await;
