@@ -6,26 +6,6 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 cd "$checkout"
 
-# CPython 3.11's parser fails now and then inside Hypothesis' deep recursion; 3.12 and later do not.
-python() {
-  local candidate
-  for candidate in python3.14 python3.13 python3.12 python3 $(pyenv_pythons); do
-    if "$candidate" -c 'import sys, venv; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
-      printf '%s\n' "$candidate"
-      return
-    fi
-  done
-  die "no Python 3.12 or later with venv is installed (https://www.python.org)"
-}
-
-pyenv_pythons() {
-  command -v pyenv >/dev/null 2>&1 || return 0
-  local version
-  for version in $(pyenv versions --bare); do
-    printf '%s\n' "$(pyenv prefix "$version")/bin/python3"
-  done
-}
-
 target="${CARGO_TARGET_DIR:-$checkout/target}"
 x811="${X811_BINARY:-$target/debug/x811}"
 [ -x "$x811" ] || die "$x811 is missing: cargo build -p x811-cli"

@@ -1,4 +1,4 @@
-# Sourced by demo.sh and test.sh: what must be on the machine, what is installed, where anvil lies.
+# Sourced by the other scripts: what must be on the machine, what is installed, where anvil lies.
 # shellcheck shell=bash
 
 checkout="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -23,6 +23,27 @@ require_tools() {
 
 require() {
   command -v "$1" >/dev/null 2>&1 || die "$1 is not installed: $2"
+}
+
+# A Python that has what we test with: aics-tlog is written for 3.12, and 3.11's parser fails now and
+# then inside Hypothesis' deep recursion.
+python() {
+  local candidate
+  for candidate in python3.14 python3.13 python3.12 python3 $(pyenv_pythons); do
+    if "$candidate" -c 'import sys, venv; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
+      printf '%s\n' "$candidate"
+      return
+    fi
+  done
+  die "no Python 3.12 or later with venv is installed: the verifiers and Schemathesis need it (Debian 13: python3-venv; else pyenv, or https://www.python.org)"
+}
+
+pyenv_pythons() {
+  command -v pyenv >/dev/null 2>&1 || return 0
+  local version
+  for version in $(pyenv versions --bare); do
+    printf '%s\n' "$(pyenv prefix "$version")/bin/python3"
+  done
 }
 
 # Installs anvil and solc as locked, only when they are missing or the lock is newer.

@@ -44,6 +44,7 @@ install_go() {
 require_tools
 step "strace" install_strace
 step "Go" install_go
+step "verifiers of other authors" scripts/verifiers.sh
 step "npm packages" install_npm_packages
 step "cargo-nextest" install_cargo_tool nextest
 step "cargo-deny" install_cargo_tool deny

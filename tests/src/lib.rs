@@ -4,3 +4,4 @@ pub mod anvil;
 pub mod binary;
 pub mod proxy;
 pub mod tunnel;
+pub mod verifiers;

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Installs the verifiers of other authors that the tests hold our logs, proofs and receipts against:
+# those for Python, in an environment of their own under target/verifiers. Go's come with Debian.
+set -euo pipefail
+# shellcheck source=scripts/setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+
+tools="${CARGO_TARGET_DIR:-$checkout/target}/verifiers/python"
+pinned="$checkout/tests/verifiers/requirements.txt"
+if ! cmp -s "$pinned" "$tools/installed.txt"; then
+  "$(python)" -m venv --clear "$tools" || die "no Python environment could be made in $tools"
+  "$tools/bin/pip" install --quiet --disable-pip-version-check --require-hashes \
+    --requirement "$pinned" || die "the verifiers could not be installed from PyPI"
+  cp "$pinned" "$tools/installed.txt"
+fi

@@ -1,0 +1,183 @@
+//! Verifiers by other authors, which share nothing with our code: Go's `sumdb/note` and
+//! `sumdb/tlog`, and `aics-tlog`. `tests/verifiers` has the programs that put them to work; all of
+//! them read jobs and answer each with a line.
+
+#![expect(
+    clippy::expect_used,
+    reason = "a harness stops the test at once, and the message names what was missing"
+)]
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+
+use crate::anvil::checkout;
+
+/// Who verifies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verifier {
+    /// Go's `sumdb/note` and `sumdb/tlog`. Knows no cosignatures.
+    Go,
+    /// PyPI `aics-tlog`.
+    Aics,
+}
+
+/// What is to be verified: a kind of file, the files and the keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job(String);
+
+/// What was found to hold, or why it does not.
+pub type Verdict = Result<String, String>;
+
+impl Job {
+    /// A signed checkpoint by the log `vkey`, cosigned by all `witnesses`.
+    #[must_use]
+    pub fn checkpoint(file: &Path, vkey: &str, witnesses: &[&str]) -> Job {
+        let words = [&["checkpoint", in_words(file), vkey], witnesses].concat();
+        Job(words.join("\t"))
+    }
+
+    /// A folder of tiles and the checkpoint in it.
+    #[must_use]
+    pub fn tiles(folder: &Path, vkey: &str) -> Job {
+        Job(["tiles", in_words(folder), vkey].join("\t"))
+    }
+
+    /// A proof file about its own `extra`.
+    #[must_use]
+    pub fn proof(file: &Path, vkey: &str) -> Job {
+        Job(["proof", in_words(file), vkey].join("\t"))
+    }
+
+    /// What a witness is sent, to be checked against the checkpoint `older`.
+    #[must_use]
+    pub fn consistency(file: &Path, older: &Path, vkey: &str) -> Job {
+        Job(["consistency", in_words(file), in_words(older), vkey].join("\t"))
+    }
+
+    /// Bare proofs, one a line: the kind, two numbers, two hashes, the path.
+    #[must_use]
+    pub fn proofs(file: &Path) -> Job {
+        Job(["proofs", in_words(file)].join("\t"))
+    }
+}
+
+fn in_words(path: &Path) -> &str {
+    path.to_str().expect("the tests name their files in UTF-8")
+}
+
+impl Verifier {
+    /// Those whose verdict counts in every test.
+    pub const ALL: [Verifier; 2] = [Verifier::Go, Verifier::Aics];
+
+    /// Its verdict on one job.
+    ///
+    /// # Panics
+    /// When it is not installed, or breaks.
+    pub fn judge(self, job: Job) -> Verdict {
+        let mut verdicts = self.judge_all(&[job]);
+        verdicts.pop().expect("as many verdicts as jobs")
+    }
+
+    /// Its verdicts, in the order of the jobs.
+    ///
+    /// # Panics
+    /// When it is not installed, or breaks.
+    #[must_use]
+    pub fn judge_all(self, jobs: &[Job]) -> Vec<Verdict> {
+        let mut process = self
+            .command()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the verifier starts");
+        let mut stdin = process.stdin.take().expect("stdin is piped");
+        let lines: String = jobs.iter().map(|job| format!("{}\n", job.0)).collect();
+        // Whoever writes without reading can wait for one who does the same.
+        let written = thread::spawn(move || stdin.write_all(lines.as_bytes()));
+        let output = process.wait_with_output().expect("it ends with its input");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success(),
+            "{self:?} broke: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let written = written.join().expect("writing does not panic");
+        written.expect("the verifier reads every job");
+        let verdicts: Vec<Verdict> = said.lines().map(verdict).collect();
+        assert_eq!(verdicts.len(), jobs.len(), "{self:?} said {said}");
+        verdicts
+    }
+
+    fn command(self) -> Command {
+        match self {
+            Self::Go => Command::new(go_program()),
+            Self::Aics => python("aics.py"),
+        }
+    }
+}
+
+fn verdict(line: &str) -> Verdict {
+    match line.split_once('\t') {
+        Some(("ok", what)) => Ok(what.to_owned()),
+        Some(("refused", why)) => Err(why.to_owned()),
+        _ => panic!("no verdict: {line}"),
+    }
+}
+
+/// A program of `tests/verifiers` and the Python that has what it imports.
+///
+/// # Panics
+/// When that Python is not installed.
+#[must_use]
+pub fn python(program: &str) -> Command {
+    let python = target().join("verifiers/python/bin/python");
+    assert!(
+        python.exists(),
+        "{} is missing: run scripts/verifiers.sh",
+        python.display()
+    );
+    let mut command = Command::new(python);
+    // Several tests at once: none may read what another has half written.
+    command.arg("-B").arg(sources().join(program));
+    command
+}
+
+fn sources() -> PathBuf {
+    checkout().join("tests/verifiers")
+}
+
+/// The folder that every profile is built under.
+fn target() -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows its own path");
+    let target = test.ancestors().nth(3);
+    target.expect("tests run from <profile>/deps").to_owned()
+}
+
+/// Built by each process of tests, all of them from one cache.
+fn go_program() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let folder = target().join("verifiers");
+        fs::create_dir_all(&folder).expect("the target folder can be written to");
+        let part = folder.join(format!("tlog-{}", std::process::id()));
+        let sources = ["main.go", "tiles.go", "proofs.go"];
+        let built = Command::new("go")
+            .args(["build", "-o"])
+            .arg(&part)
+            .args(sources.map(|name| self::sources().join("tlog").join(name)))
+            .env("GO111MODULE", "off")
+            .env("GOPATH", "/usr/share/gocode")
+            .env("GOCACHE", folder.join("go-cache"))
+            .status()
+            .expect("Go is installed (Debian: golang-go and golang-golang-x-mod-dev)");
+        assert!(built.success(), "golang-golang-x-mod-dev is installed");
+        let program = folder.join("tlog");
+        fs::rename(&part, &program).expect("both lie in one folder");
+        program
+    })
+}
