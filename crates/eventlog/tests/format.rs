@@ -84,6 +84,45 @@ fn rec_1_golden_leaves_are_sealed_from_their_members() {
     }
 }
 
+/// Records far from the beginning: what stands at a thousandth place, and what erased bodies.
+#[test]
+fn rec_4_golden_roots_and_erasures_are_read_and_sealed_as_published() {
+    let table = [
+        (999, "roots", 0, "state_root"),
+        (1_000, "ledger", 2, "bodies_erased"),
+    ];
+    let mut last = None;
+    for (position, stream, stream_seq, event_type) in table {
+        let (leaf, hash) = golden(position);
+        let record = Record::parse(leaf.as_bytes().to_vec()).unwrap();
+        assert_eq!(record.hash(), hash);
+        assert_eq!((record.stream(), record.stream_seq()), (stream, stream_seq));
+        assert_eq!(record.event_type(), event_type.as_bytes());
+        assert!(last.is_none_or(|before| before == record.prev()));
+        let draft = Draft {
+            recorded_at_ms: record.recorded_at_ms(),
+            stream: stream.to_owned(),
+            stream_seq,
+            event: record.event(),
+        };
+        let sealed = Record::seal(position, record.prev(), draft).unwrap();
+        assert_eq!(sealed.bytes(), leaf.as_bytes());
+        let bytes = format!(", {} bytes", leaf.len());
+        let section = FORMAT.split_once(&format!("### Position {position}\n"));
+        assert!(
+            section
+                .unwrap()
+                .1
+                .trim_start()
+                .lines()
+                .next()
+                .unwrap()
+                .contains(&bytes)
+        );
+        last = Some(hash);
+    }
+}
+
 #[test]
 fn c2sp_golden_proofs_and_tiles_are_over_the_two_records() {
     let (leaves, hashes) = (

@@ -302,8 +302,8 @@ impl Auditor {
         let again = self.decide_again(whole, last_at, at);
         let payment = self.payment(whole);
         let applied = self.replay.apply(whole.stream.as_ref(), record, event);
-        if let Event::StateRoot(_) = event {
-            let is_known = self.world().knows_root();
+        if let Event::StateRoot(root) = event {
+            let is_known = self.world().can_compute(root);
             self.state_roots.count(match &applied {
                 Ok(_) if is_known => Verdict::Proven,
                 Ok(_) => Verdict::Asserted,

@@ -22,14 +22,15 @@ use x811_protocol::time::TimestampMs;
 /// A root stands at every position whose successor is a multiple of this.
 const EVERY_RECORDS: u64 = 1_000;
 
-/// Form of what is hashed: raised whenever the same log adds up to other bytes.
+/// Form of what is hashed: raised whenever the same log adds up to other bytes, and that of
+/// snapshots with it, which hold the running root.
 const SCHEMA: u64 = 1;
 
 /// The running root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Roots {
-    /// Over all records so far but the roots themselves; `None` once it cannot be known, because
-    /// something before was not replayed or roots of another schema stand in the log.
+    /// Over all records so far but the roots themselves, from the last root of another schema on;
+    /// `None` once it cannot be known, because something before was not replayed.
     pub(crate) running: Option<Digest>,
     /// Next place in the stream `roots`.
     pub(crate) next_seq: u64,
@@ -72,9 +73,9 @@ impl World {
         })
     }
 
-    /// Whether the running root is known.
-    pub(crate) fn knows_root(&self) -> bool {
-        self.roots.running.is_some()
+    /// Whether a recorded root can be computed again.
+    pub(crate) fn can_compute(&self, root: &StateRoot) -> bool {
+        root.schema == SCHEMA && self.roots.running.is_some()
     }
 
     /// Nothing is known of the root from now on.
@@ -82,7 +83,8 @@ impl World {
         self.roots.running = None;
     }
 
-    /// A recorded root, against the running one.
+    /// A recorded root, against the running one. One of another schema is taken for it: nobody
+    /// here can compute it, and what follows rests on it.
     pub(super) fn apply_root(&mut self, step: &Applying<'_>) -> Result<(), Fault> {
         let Event::StateRoot(root) = step.event else {
             return Err(step.misplaced("the stream of roots holds nothing else"));
@@ -93,14 +95,13 @@ impl World {
                 step.misplaced("a root stands at every thousandth place and covers all before")
             );
         }
-        if root.schema != SCHEMA {
-            self.doubt_roots();
-        } else if self
-            .roots
-            .running
-            .is_some_and(|running| running != root.root)
-        {
-            return Err(step.misplaced("the states before it do not add up to this root"));
+        let is_foreign = root.schema != SCHEMA;
+        if let Some(running) = &mut self.roots.running {
+            if is_foreign {
+                *running = root.root;
+            } else if *running != root.root {
+                return Err(step.misplaced("the states before it do not add up to this root"));
+            }
         }
         self.roots.next_seq += 1;
         Ok(())
@@ -136,5 +137,51 @@ impl World {
             Stream::Interaction(id) => StateOf::Interaction(&self.latest(*id)?.state),
             Stream::Roots => return None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use x811_eventlog::Record;
+
+    const FORMAT: &str = include_str!("../../../eventlog/FORMAT.md");
+
+    /// The first line of every fenced block under the heading `title`.
+    fn blocks(title: &str) -> Vec<&'static str> {
+        let (_, section) = FORMAT.split_once(&format!("\n### {title}\n")).unwrap();
+        let section = section.split("\n### ").next().unwrap();
+        let blocks = section.split("```").skip(1).step_by(2);
+        blocks.filter_map(|block| block.lines().nth(1)).collect()
+    }
+
+    /// Hashed with Python's `json` and `hashlib`, not with this crate.
+    #[test]
+    fn rec_4_the_root_over_the_golden_records_is_the_published_one() {
+        let mut world = World::empty();
+        for position in ["Position 0", "Position 1"] {
+            let leaf = blocks(position)[0];
+            let record = Record::parse(leaf.as_bytes().to_vec()).unwrap();
+            let event = Event::from_json(record.event_json()).unwrap();
+            world.apply(&record, &event).unwrap();
+        }
+        let published = blocks("Root of all states after both")[0];
+        assert_eq!(world.roots.running.unwrap().to_string(), published);
+    }
+
+    #[test]
+    fn rec_4_the_golden_records_are_read_as_events() {
+        let read = |position: &str| {
+            let record = Record::parse(blocks(position)[0].as_bytes().to_vec()).unwrap();
+            Event::from_json(record.event_json()).unwrap()
+        };
+        let Event::StateRoot(root) = read("Position 999") else {
+            panic!("a root stands there");
+        };
+        assert_eq!((root.position, root.schema), (998, SCHEMA));
+        let Event::BodiesErased(erased) = read("Position 1000") else {
+            panic!("bodies are erased there");
+        };
+        assert_eq!(erased.positions, [512, 998]);
     }
 }
