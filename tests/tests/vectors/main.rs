@@ -1,0 +1,53 @@
+//! The golden corpus, `tests/vectors`: files of every format, good ones and such as were changed,
+//! with what a verifier has to say of each in the tables of its README. Our own verifiers and those
+//! of other authors are held to them.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a harness stops the test at once where something is missing"
+)]
+
+mod checkpoint;
+mod consistency;
+mod generate;
+mod keys;
+mod log;
+mod proof;
+mod strict;
+mod table;
+mod tiles;
+
+use std::path::PathBuf;
+
+use x811_tests::anvil::checkout;
+use x811_tests::verifiers::{Job, Verifier};
+
+/// The corpus.
+fn folder() -> PathBuf {
+    checkout().join("tests/vectors")
+}
+
+/// One line of a table, as far as every kind of file has it.
+struct Case {
+    what: String,
+    job: Job,
+    verdict: String,
+    /// Other verifiers that take it although we do not.
+    taken_by: Vec<Verifier>,
+}
+
+/// Every verifier of other authors takes what we take, and refuses the rest, but for those that the
+/// table names.
+fn hold_others_to(cases: &[Case]) {
+    let jobs: Vec<Job> = cases.iter().map(|case| case.job.clone()).collect();
+    let mut faults = Vec::new();
+    for verifier in Verifier::ALL {
+        for (case, verdict) in cases.iter().zip(verifier.judge_all(&jobs)) {
+            let is_due = case.verdict == "good" || case.taken_by.contains(&verifier);
+            if verdict.is_ok() != is_due {
+                faults.push(format!("{}: {verifier:?} says {verdict:?}", case.what));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+}
