@@ -41,8 +41,18 @@ install_go() {
     die "Go could not be installed: run this as root, or install golang-go and golang-golang-x-mod-dev by hand"
 }
 
+# A real browser shows the auditor's page, and must find nothing in it to run or to ask for.
+install_chromium() {
+  command -v chromium >/dev/null 2>&1 && return
+  command -v apt-get >/dev/null 2>&1 ||
+    die "chromium is not installed: install it with your system's package manager, under this name"
+  apt-get install --yes --no-install-recommends chromium ||
+    die "Chromium could not be installed: run this as root, or install it by hand"
+}
+
 require_tools
 step "strace" install_strace
+step "Chromium" install_chromium
 step "Go" install_go
 step "verifiers of other authors" scripts/verifiers.sh
 step "npm packages" install_npm_packages

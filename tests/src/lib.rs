@@ -2,6 +2,7 @@
 
 pub mod anvil;
 pub mod binary;
+pub mod browser;
 pub mod proxy;
 pub mod tunnel;
 pub mod verifiers;

@@ -10,6 +10,7 @@ mod contract_wallet;
 mod demo;
 mod erasure;
 mod kill;
+mod page;
 mod playground;
 mod receipt;
 mod refusal;

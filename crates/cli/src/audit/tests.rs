@@ -84,6 +84,7 @@ async fn audit(source: &Path, expect_head: Option<Hash>) -> (Exit, Value) {
     let args = Args {
         source,
         expect_head,
+        html: None,
     };
     let exit = run(args, &mut out).await.unwrap();
     (exit, serde_json::from_str(&text.text()).unwrap())
@@ -145,6 +146,7 @@ async fn promise_4_a_changed_export_is_named_and_exits_with_20() {
     let args = Args {
         source: file,
         expect_head: None,
+        html: None,
     };
     run(args, &mut out).await.unwrap();
     let text = text.text();
@@ -156,6 +158,86 @@ async fn promise_4_a_changed_export_is_named_and_exits_with_20() {
     ] {
         assert!(text.contains(part), "no `{part}` in {text}");
     }
+}
+
+#[tokio::test]
+async fn the_page_is_written_whole_or_not_at_all() {
+    let directory = TempDir::new().unwrap();
+    let _ledger = running(directory.path()).await;
+    let folder = TempDir::new().unwrap();
+    let audit_to = async |source: &Path, page: PathBuf| {
+        let (mut out, text, _) = kept(true);
+        let args = Args {
+            source: source.to_owned(),
+            expect_head: None,
+            html: Some(page),
+        };
+        run(args, &mut out).await.map(|_| text.text())
+    };
+    let page = folder.path().join("report.html");
+    std::fs::write(&page, "of yesterday").unwrap();
+    let json = audit_to(directory.path(), page.clone()).await.unwrap();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["html"], page.to_str().unwrap());
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(text.ends_with("</html>\n"), "{text}");
+
+    // What cannot be audited leaves the page of yesterday, and nothing half written.
+    let none = folder.path().join("none");
+    assert!(audit_to(&none, page.clone()).await.is_err());
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), text);
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+
+    for (place, exit) in [
+        (folder.path().join("none/report.html"), Exit::Local),
+        (folder.path().to_owned(), Exit::Usage),
+    ] {
+        let failure = audit_to(directory.path(), place).await.unwrap_err();
+        assert_eq!(failure.exit, exit, "{failure:?}");
+    }
+    let failure = audit_to(&page, page.clone()).await.unwrap_err();
+    assert_eq!(
+        failure.exit,
+        Exit::Usage,
+        "the page would replace what it is about"
+    );
+}
+
+#[tokio::test]
+async fn more_findings_than_are_shown_are_counted_by_cause() {
+    let directory = TempDir::new().unwrap();
+    let _ledger = running(directory.path()).await;
+    let mut report = of_directory(directory.path(), None).await.unwrap();
+    let finding = |position| audit::Finding {
+        position,
+        line: None,
+        stream: None,
+        field: "leaf".to_owned(),
+        cause: audit::Cause::Missing,
+        sentence: "gone".to_owned(),
+    };
+    report.clean = false;
+    report.findings = (0..25).map(finding).collect();
+    report.findings_left_out = 7;
+    report.findings_by_cause.insert(audit::Cause::Missing, 32);
+    let (mut out, text, _) = kept(false);
+    out.report(&Audited {
+        source: PathBuf::from("log.x811"),
+        report,
+        html: None,
+    });
+    let text = text.text();
+    for part in [
+        "NOT CLEAN: 32 things are wrong",
+        "\n  32 missing\n",
+        "position 19: missing (leaf)",
+        "and 12 more",
+        "not checked: 0, of it not re-decided: 0",
+    ] {
+        assert!(text.contains(part), "no `{part}` in {text}");
+    }
+    assert!(!text.contains("position 20"), "{text}");
 }
 
 #[tokio::test]
@@ -203,6 +285,7 @@ async fn what_is_not_there_is_a_failure_and_no_finding() {
         let args = Args {
             source,
             expect_head: None,
+            html: None,
         };
         let failure = run(args, &mut out).await.unwrap_err();
         assert_eq!(failure.exit, Exit::Local, "{failure:?}");
@@ -211,17 +294,4 @@ async fn what_is_not_there_is_a_failure_and_no_finding() {
     let args = crate::export::Args::new(directory.path(), Path::new("-"));
     let failure = crate::export::run(args, true, &mut out).await.unwrap_err();
     assert_eq!(failure.exit, Exit::Usage);
-}
-
-#[test]
-fn amounts_of_many_payments_are_written_in_usdc() {
-    let table = [
-        (0, "0"),
-        (1, "0.000001"),
-        (1_025_000, "1.025"),
-        (u128::from(u64::MAX) * 10, "184467440737095.51615"),
-    ];
-    for (micro_usdc, text) in table {
-        assert_eq!(usdc(micro_usdc), text);
-    }
 }

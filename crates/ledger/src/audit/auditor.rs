@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use x811_eventlog::{ChainVerifier, Frontier, Hash, Record};
 use x811_protocol::did::Did;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, Evidence};
 use x811_protocol::id::InteractionId;
 use x811_protocol::payload::PayloadRules;
 use x811_protocol::time::TimestampMs;
@@ -16,7 +16,7 @@ use super::examine::{Content, Entry, Examined, Whole};
 use super::finding::{Cause, Finding, Findings, Spot};
 use super::links::Links;
 use super::replay::Replay;
-use super::report::{FactCounts, Paid, Report, Verdict};
+use super::report::{FactCounts, Paid, Report, TransferCounts, Verdict};
 use super::rows::Rows;
 use super::signature;
 use super::uniqueness::Used;
@@ -49,6 +49,7 @@ pub struct Auditor {
     state_roots: FactCounts,
     not_re_decided: u64,
     paid: BTreeMap<String, Paid>,
+    transfers: TransferCounts,
     /// Streams of interactions seen, and whether each could be replayed.
     unknown: BTreeSet<String>,
     /// Interactions by the state they were left in, and how many were not replayed; at the end.
@@ -84,6 +85,7 @@ impl Auditor {
             state_roots: FactCounts::default(),
             not_re_decided: 0,
             paid: BTreeMap::new(),
+            transfers: TransferCounts::default(),
             unknown: BTreeSet::new(),
             states: Default::default(),
             expected_head: None,
@@ -322,6 +324,7 @@ impl Auditor {
                 if let Some((network, paid)) = payment {
                     self.paid.entry(network).or_default().add(&paid);
                 }
+                self.transfers.not_checked += evidence(event).len() as u64;
                 Replayed::Applied(touched)
             }
             Err(fault) => Replayed::Refused(fault),
@@ -423,7 +426,12 @@ impl Auditor {
             world.owed().count() as u64,
             world.identity().map(|ledger| ledger.did.to_string()),
         );
-        let (findings, findings_left_out) = self.findings.finish();
+        let (findings, left_out) = self.findings.finish();
+        let findings_left_out = left_out.values().sum();
+        let mut findings_by_cause = left_out;
+        for finding in &findings {
+            *findings_by_cause.entry(finding.cause).or_default() += 1;
+        }
         Report {
             clean: findings.is_empty(),
             ledger,
@@ -440,13 +448,26 @@ impl Auditor {
             interactions_unknown,
             notices_owed,
             paid: self.paid,
+            transfers: self.transfers,
             head: self.last_hash,
             root: self.frontier.root(),
             expected_head_position: self.expected_head_position,
             read_model: None,
             findings,
             findings_left_out,
+            findings_by_cause,
         }
+    }
+}
+
+/// What a payment rests on.
+fn evidence(event: &Event) -> &[Evidence] {
+    if let Event::Confirmed(confirmed) = event {
+        &confirmed.evidence
+    } else if let Event::Late(late) = event {
+        &late.evidence
+    } else {
+        &[]
     }
 }
 

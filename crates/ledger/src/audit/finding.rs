@@ -1,5 +1,6 @@
 //! One thing that is wrong: where it shows, what it is, and a sentence for people.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -152,7 +153,7 @@ const MAX_FINDINGS: usize = 10_000;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Findings {
     list: Vec<Finding>,
-    left_out: u64,
+    left_out: BTreeMap<Cause, u64>,
 }
 
 impl Findings {
@@ -163,11 +164,7 @@ impl Findings {
         cause: Cause,
         sentence: impl Into<String>,
     ) {
-        if self.list.len() >= MAX_FINDINGS {
-            self.left_out += 1;
-            return;
-        }
-        self.list.push(Finding {
+        self.keep(Finding {
             position: spot.position,
             line: spot.line,
             stream: spot.stream.as_deref().map(str::to_owned),
@@ -179,18 +176,28 @@ impl Findings {
 
     /// Adds what was found elsewhere, in its order.
     pub(super) fn extend(&mut self, others: Findings) {
-        let room = MAX_FINDINGS - self.list.len();
-        let left_out = others.list.len().saturating_sub(room) as u64;
-        self.list.extend(others.list.into_iter().take(room));
-        self.left_out += others.left_out + left_out;
+        for finding in others.list {
+            self.keep(finding);
+        }
+        for (cause, count) in others.left_out {
+            *self.left_out.entry(cause).or_default() += count;
+        }
+    }
+
+    fn keep(&mut self, finding: Finding) {
+        if self.list.len() < MAX_FINDINGS {
+            self.list.push(finding);
+        } else {
+            *self.left_out.entry(finding.cause).or_default() += 1;
+        }
     }
 
     pub(super) fn list(&self) -> &[Finding] {
         &self.list
     }
 
-    /// In order of position, and how many more there were.
-    pub(super) fn finish(mut self) -> (Vec<Finding>, u64) {
+    /// In order of position, and how many more there were of which cause.
+    pub(super) fn finish(mut self) -> (Vec<Finding>, BTreeMap<Cause, u64>) {
         self.list.sort_by_key(|finding| finding.position);
         (self.list, self.left_out)
     }

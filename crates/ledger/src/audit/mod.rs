@@ -49,4 +49,6 @@ pub use examine::{Entry, Leaf};
 pub use finding::{Cause, Finding};
 pub use from_export::{ExportAudit, audit_export, audit_export_in_pages};
 pub use from_store::audit_store;
-pub use report::{AbsentBodies, Erasure, FactCounts, Paid, ReadModelCheck, Report, Verdict};
+pub use report::{
+    AbsentBodies, Erasure, FactCounts, Paid, ReadModelCheck, Report, TransferCounts, Verdict,
+};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use x811_eventlog::Hash;
 
-use super::finding::Finding;
+use super::finding::{Cause, Finding};
 
 /// How well a fact is known (record.md section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -64,6 +64,19 @@ impl Paid {
 
 fn as_text<S: serde::Serializer>(amount: &u128, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(amount)
+}
+
+/// Transactions that payments rest on, held against the chain once more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct TransferCounts {
+    /// The chain has them as the evidence says.
+    pub checked: u64,
+    /// The log says that a reorganisation took them back, and the chain has them no longer.
+    pub reversed: u64,
+    /// Nobody asked, or the endpoint could not tell: the ledger's word.
+    pub not_checked: u64,
+    /// The chain says otherwise.
+    pub differ: u64,
 }
 
 /// A record that erased bodies.
@@ -143,6 +156,8 @@ pub struct Report {
     pub notices_owed: u64,
     /// Payments by network.
     pub paid: BTreeMap<String, Paid>,
+    /// The transactions that these and late payments rest on.
+    pub transfers: TransferCounts,
     /// Record hash of the last record.
     pub head: Hash,
     /// Root of the Merkle tree over all records.
@@ -157,6 +172,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Findings beyond those listed.
     pub findings_left_out: u64,
+    /// How many there are of each cause, those that are not listed included.
+    pub findings_by_cause: BTreeMap<Cause, u64>,
 }
 
 impl Report {

@@ -1,0 +1,322 @@
+//! What an audit says, in words and figures: the same for a terminal and for a page.
+
+use std::collections::BTreeSet;
+
+use x811_ledger::audit::{Cause, FactCounts, Finding, Report};
+
+/// How far one kind of thing holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Check {
+    /// What was checked.
+    pub(super) about: &'static str,
+    /// How.
+    pub(super) how: &'static str,
+    /// It follows from bytes, hashes and signatures.
+    pub(super) proven: u64,
+    /// It is the ledger's word.
+    pub(super) asserted: u64,
+    /// It does not hold.
+    pub(super) broken: u64,
+    /// Nobody could look.
+    pub(super) not_checked: u64,
+}
+
+impl Check {
+    /// Proven, asserted, broken, not checked.
+    pub(super) fn counts(&self) -> [u64; 4] {
+        [self.proven, self.asserted, self.broken, self.not_checked]
+    }
+}
+
+/// Breaks of the chain of records.
+const OF_THE_CHAIN: &[Cause] = &[
+    Cause::FormatBroken,
+    Cause::BytesChanged,
+    Cause::Missing,
+    Cause::Reordered,
+    Cause::Duplicated,
+    Cause::TimeRanBack,
+    Cause::StreamGap,
+    Cause::Unreadable,
+];
+
+/// What the rules do not allow, or decide otherwise.
+const OF_DECISIONS: &[Cause] = &[
+    Cause::StateDiffers,
+    Cause::ReDecisionDiffers,
+    Cause::NoEvidence,
+    Cause::TransferUsedTwice,
+    Cause::EnvelopeUsedTwice,
+    Cause::NonceUsedTwice,
+    Cause::IdempotencyKeyUsedTwice,
+    Cause::KeyNotTheSenders,
+];
+
+/// Everything that was looked at, in the order it builds on each other.
+pub(super) fn checks(report: &Report) -> Vec<Check> {
+    let mut checks = vec![
+        chain(report),
+        Check {
+            about: "signatures",
+            how: "Every message is signed by the key that its record names.",
+            proven: report.signatures_valid,
+            asserted: 0,
+            broken: report.envelopes.saturating_sub(report.signatures_valid),
+            not_checked: 0,
+        },
+        counted(
+            "messages",
+            "Each record says of its message what the signed bytes say; asserted where the bytes \
+             are not here.",
+            report.facts,
+        ),
+        counted(
+            "wallets",
+            "The agents' wallets signed for their agents; a contract's word was asked when it was \
+             bound, and never again.",
+            report.wallets,
+        ),
+        decisions(report),
+        state_roots(report),
+        transfers(report),
+    ];
+    checks.extend(rows(report));
+    checks
+}
+
+fn counted(about: &'static str, how: &'static str, counts: FactCounts) -> Check {
+    Check {
+        about,
+        how,
+        proven: counts.proven,
+        asserted: counts.asserted,
+        broken: counts.broken,
+        not_checked: 0,
+    }
+}
+
+fn chain(report: &Report) -> Check {
+    let broken = places(&report.findings, OF_THE_CHAIN);
+    Check {
+        about: "records",
+        how: "Hashed again, each bound to the one before, all under one Merkle root.",
+        proven: report.records.saturating_sub(broken),
+        asserted: 0,
+        broken,
+        not_checked: 0,
+    }
+}
+
+fn decisions(report: &Report) -> Check {
+    let broken = places(&report.findings, OF_DECISIONS);
+    // A record that the rules do not allow is not replayed either.
+    let refused = places(&report.findings, &[Cause::StateDiffers]);
+    let not_checked = report.not_replayed.saturating_sub(refused) + report.not_re_decided;
+    Check {
+        about: "decisions",
+        how: "Made again from the records before: rules, deadlines, amounts, the choice of \
+              transfers. Not checked: behind a break, or under rules this version does not know.",
+        proven: report.records.saturating_sub(broken + not_checked),
+        asserted: 0,
+        broken,
+        not_checked,
+    }
+}
+
+fn state_roots(report: &Report) -> Check {
+    let roots = report.state_roots;
+    Check {
+        about: "state roots",
+        how: "Recorded every 1,000 records, over the state of everything.",
+        proven: roots.proven,
+        asserted: 0,
+        broken: roots.broken,
+        not_checked: roots.asserted,
+    }
+}
+
+fn transfers(report: &Report) -> Check {
+    let transfers = report.transfers;
+    Check {
+        about: "transfers",
+        how: "The transactions that were paid with, as the network has them; asserted where \
+              nobody asked it.",
+        proven: transfers.checked + transfers.reversed,
+        asserted: transfers.not_checked,
+        broken: transfers.differ,
+        not_checked: 0,
+    }
+}
+
+/// Absent where there are none: an export has no rows.
+fn rows(report: &Report) -> Option<Check> {
+    let check = report.read_model?;
+    let compared = check.interactions + check.deliveries;
+    let causes = &report.findings_by_cause;
+    let broken = causes.get(&Cause::ReadModelDiffers).copied();
+    let broken = broken.unwrap_or_default().min(compared);
+    Some(Check {
+        about: "rows",
+        how: "What the ledger answers readers from, compared with the log.",
+        proven: compared - broken,
+        asserted: 0,
+        broken,
+        not_checked: check.not_compared,
+    })
+}
+
+/// Positions with a finding of these causes.
+fn places(findings: &[Finding], causes: &[Cause]) -> u64 {
+    let of_these = findings.iter().filter(|f| causes.contains(&f.cause));
+    let positions: BTreeSet<u64> = of_these.map(|finding| finding.position).collect();
+    positions.len() as u64
+}
+
+/// How many things are wrong, listed or not.
+pub(super) fn finding_count(report: &Report) -> u64 {
+    report.findings.len() as u64 + report.findings_left_out
+}
+
+/// The verdict in a line.
+pub(super) fn verdict(report: &Report) -> String {
+    match finding_count(report) {
+        _ if report.is_clean() => "clean: nothing is wrong".to_owned(),
+        1 => "NOT CLEAN: 1 thing is wrong".to_owned(),
+        count => format!("NOT CLEAN: {count} things are wrong"),
+    }
+}
+
+/// How much of it has to be believed, and how much nobody looked at: also when it is nothing.
+pub(super) fn reservations(report: &Report) -> String {
+    let checks = checks(report);
+    let asserted: u64 = checks.iter().map(|check| check.asserted).sum();
+    let not_checked: u64 = checks.iter().map(|check| check.not_checked).sum();
+    format!(
+        "asserted, the ledger's word alone: {asserted}; not checked: {not_checked}, of it not \
+         re-decided: {}",
+        report.not_re_decided
+    )
+}
+
+/// Interactions by the state they were left in.
+pub(super) fn interactions(report: &Report) -> String {
+    let states = report.interactions.iter();
+    let mut states: Vec<String> = states
+        .map(|(state, count)| format!("{count} {state}"))
+        .collect();
+    if report.interactions_unknown > 0 {
+        states.push(format!("{} unknown", report.interactions_unknown));
+    }
+    if states.is_empty() {
+        return "none".to_owned();
+    }
+    states.join(", ")
+}
+
+/// What the figures do not say.
+pub(super) fn notes(report: &Report) -> Vec<String> {
+    let mut notes = Vec::new();
+    let absent = &report.absent_bodies;
+    let table = [
+        (
+            report.not_replayed,
+            "records could not be replayed, because of what is wrong with or before them: nothing \
+             is known of their effect",
+        ),
+        (
+            report.not_re_decided,
+            "records follow decision rules that this version does not know: not re-decided",
+        ),
+        (
+            absent.missing,
+            "bodies are not here, though no record erased them: they were left out or lost, and \
+             what they would prove is asserted only",
+        ),
+        (absent.erasures_left_out, "more records erased bodies"),
+        (
+            report.notices_owed,
+            "notices are still owed to parties; a running ledger issues them",
+        ),
+    ];
+    for (count, what) in table {
+        if count > 0 {
+            notes.push(format!("{count} {what}"));
+        }
+    }
+    if let Some(check) = report.read_model
+        && check.lag_records > 0
+    {
+        notes.push(format!("the rows lag by {} records", check.lag_records));
+    }
+    notes.push(end(report));
+    notes
+}
+
+/// What is known of the end of the log.
+fn end(report: &Report) -> String {
+    match report.expected_head_position {
+        Some(position) if position + 1 == report.records => {
+            "the log ends with the head you named".to_owned()
+        }
+        Some(position) => format!(
+            "the head you named is position {position}; {} records followed it",
+            report.records.saturating_sub(position + 1)
+        ),
+        None => "a log that was cut off at its end looks like a shorter one: note the head, and \
+                 give it with --expect-head next time"
+            .to_owned(),
+    }
+}
+
+/// An amount in USDC, which may be more than any one payment.
+pub(super) fn usdc(micro_usdc: u128) -> String {
+    let text = format!("{}.{:06}", micro_usdc / 1_000_000, micro_usdc % 1_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Positions, those that follow each other as a range.
+pub(super) fn ranges(positions: &[u64]) -> String {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for position in positions {
+        match runs.last_mut() {
+            Some((_, last)) if *position == last.saturating_add(1) => *last = *position,
+            Some(_) | None => runs.push((*position, *position)),
+        }
+    }
+    let text = runs.iter().map(|(first, last)| match last - first {
+        0 => first.to_string(),
+        _ => format!("{first}–{last}"),
+    });
+    text.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_of_many_payments_are_written_in_usdc() {
+        let table = [
+            (0, "0"),
+            (1, "0.000001"),
+            (1_025_000, "1.025"),
+            (u128::from(u64::MAX) * 10, "184467440737095.51615"),
+        ];
+        for (micro_usdc, text) in table {
+            assert_eq!(usdc(micro_usdc), text);
+        }
+    }
+
+    #[test]
+    fn positions_that_follow_each_other_are_a_range() {
+        let table: [(&[u64], &str); 4] = [
+            (&[], ""),
+            (&[7], "7"),
+            (&[3, 4, 5, 9], "3–5, 9"),
+            (&[5, 4, 4], "5, 4, 4"),
+        ];
+        for (positions, text) in table {
+            assert_eq!(ranges(positions), text);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! An audit for a person at a terminal.
+
+use x811_ledger::audit::Finding;
+
+use super::Audited;
+use super::summary::{
+    Check, checks, finding_count, interactions, notes, ranges, reservations, usdc, verdict,
+};
+use crate::output::{Out, Report, Tone};
+
+/// Most findings that are shown; `--json` and `--html` list them all.
+const SHOWN_FINDINGS: usize = 20;
+
+impl Report for Audited {
+    fn print(&self, out: &mut Out) {
+        let source = self.source.display();
+        out.heading(Tone::Plain, format_args!("audit of {source}"));
+        out.fields(&self.figures());
+        out.gap();
+        table(&checks(&self.report), out);
+        out.gap();
+        let tone = if self.report.is_clean() {
+            Tone::Good
+        } else {
+            Tone::Bad
+        };
+        out.heading(tone, verdict(&self.report));
+        out.line(format_args!("  {}", reservations(&self.report)));
+        self.findings(out);
+        out.gap();
+        for note in notes(&self.report) {
+            out.line(note);
+        }
+        if let Some(page) = &self.html {
+            out.line(format_args!("the report as a page: {}", page.display()));
+        }
+    }
+}
+
+impl Audited {
+    /// What the log is, and what is in it.
+    fn figures(&self) -> Vec<(&'static str, String)> {
+        let report = &self.report;
+        let mut figures = Vec::new();
+        figures.extend(report.ledger.clone().map(|did| ("ledger", did)));
+        figures.push(("records", report.records.to_string()));
+        figures.push(("interactions", interactions(report)));
+        for (network, paid) in &report.paid {
+            let (total, fee) = (usdc(paid.total_micro_usdc), usdc(paid.fee_micro_usdc));
+            let count = paid.interactions;
+            let text = format!("{total} USDC for {count} on {network}, {fee} of it fees");
+            figures.push(("paid", text));
+        }
+        for erasure in &report.absent_bodies.erasures {
+            let text = format!(
+                "the bodies of {}, by the record at {} ({}, {})",
+                ranges(&erasure.positions),
+                erasure.position,
+                erasure.operator,
+                erasure.reason_code
+            );
+            figures.push(("erased", text));
+        }
+        figures.push(("head", report.head.to_string()));
+        figures.push(("root", report.root.to_string()));
+        figures
+    }
+
+    fn findings(&self, out: &mut Out) {
+        let report = &self.report;
+        if finding_count(report) > SHOWN_FINDINGS as u64 {
+            let causes = report.findings_by_cause.iter();
+            let causes: Vec<String> = causes
+                .map(|(cause, count)| format!("{count} {cause}"))
+                .collect();
+            out.line(format_args!("  {}", causes.join(", ")));
+        }
+        for finding in report.findings.iter().take(SHOWN_FINDINGS) {
+            out.line(format_args!("  {}", headline(finding)));
+            out.line(format_args!("      {}", finding.sentence));
+        }
+        let more = finding_count(report).saturating_sub(SHOWN_FINDINGS as u64);
+        if more > 0 {
+            out.line(format_args!(
+                "  and {more} more; --json and --html list them"
+            ));
+        }
+    }
+}
+
+fn table(checks: &[Check], out: &mut Out) {
+    let header = ["", "   proven", "asserted", "  broken", "not checked"];
+    let row = |check: &Check| {
+        let cells = check.counts().into_iter().zip(&header[1..]);
+        let cells = cells.map(|(count, name)| format!("{count:>width$}", width = name.len()));
+        std::iter::once(format!("  {}", check.about))
+            .chain(cells)
+            .collect()
+    };
+    let rows: Vec<Vec<String>> = checks.iter().map(row).collect();
+    out.table(&header, &rows);
+}
+
+fn headline(finding: &Finding) -> String {
+    let mut text = format!("position {}", finding.position);
+    if let Some(line) = finding.line {
+        text.push_str(&format!(", line {line}"));
+    }
+    if let Some(stream) = &finding.stream {
+        text.push_str(&format!(", {stream}"));
+    }
+    format!("{text}: {} ({})", finding.cause, finding.field)
+}

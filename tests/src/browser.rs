@@ -1,0 +1,111 @@
+//! A real browser, Chromium, that shows one file and tells what it asked the network for.
+
+#![expect(
+    clippy::expect_used,
+    reason = "a harness stops the test at once, and the message names what was missing"
+)]
+
+use std::io::Read;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::Command;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+/// Whom Chromium asks of its own accord, whatever it shows and however it is started.
+const ITS_OWN: &str = "google.com";
+
+/// What a browser made of a page.
+#[derive(Debug)]
+pub struct Shown {
+    /// The document after everything in it has run, as HTML.
+    pub document: String,
+    /// The picture of it, as PNG.
+    pub picture: Vec<u8>,
+    /// First lines of all requests that left for any network, but the browser's own.
+    pub requests: Vec<String>,
+}
+
+/// Opens `page` in a window as wide as this, twice: once for the document, once for the picture.
+///
+/// # Panics
+/// When there is no Chromium, or it fails.
+#[must_use]
+pub fn show(page: &Path, width_px: u32) -> Shown {
+    let folder = TempDir::new().expect("a folder can be made");
+    let (proxy, requests) = proxy();
+    let picture = folder.path().join("picture.png");
+    let screenshot = format!("--screenshot={}", picture.display());
+    let document = chromium(page, width_px, &folder, proxy, "--dump-dom");
+    let _ = chromium(page, width_px, &folder, proxy, &screenshot);
+    let mut requests: Vec<String> = requests.try_iter().collect();
+    requests.retain(|request| !request.contains(ITS_OWN));
+    Shown {
+        document: String::from_utf8(document).expect("a document is UTF-8"),
+        picture: std::fs::read(picture).expect("a picture was taken"),
+        requests,
+    }
+}
+
+/// A proxy that hears every request, tells its first line, and answers none.
+fn proxy() -> (SocketAddr, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = listener
+        .local_addr()
+        .expect("a bound listener has an address");
+    let (heard, requests) = channel();
+    std::thread::spawn(move || {
+        for connection in listener.incoming().map_while(Result::ok) {
+            let mut connection = connection;
+            let mut bytes = [0; 1_024];
+            let read = connection
+                .set_read_timeout(Some(Duration::from_secs(2)))
+                .and_then(|()| connection.read(&mut bytes));
+            let said = String::from_utf8_lossy(&bytes[..read.unwrap_or_default()]);
+            let first = said.lines().next().unwrap_or_default().to_owned();
+            // A connection that says nothing was opened ahead of time, for nobody.
+            if !first.is_empty() && heard.send(first).is_err() {
+                break;
+            }
+        }
+    });
+    (address, requests)
+}
+
+/// Runs Chromium once. All it asks of any network goes to `proxy`.
+fn chromium(
+    page: &Path,
+    width_px: u32,
+    folder: &TempDir,
+    proxy: SocketAddr,
+    what: &str,
+) -> Vec<u8> {
+    let output = Command::new("chromium")
+        .args([
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-default-apps",
+            "--disable-extensions",
+            "--disable-sync",
+            "--no-first-run",
+            "--no-pings",
+            "--hide-scrollbars",
+            "--timeout=5000",
+            "--proxy-bypass-list=<-loopback>",
+        ])
+        .arg(format!("--user-data-dir={}", folder.path().display()))
+        .arg(format!("--proxy-server=http://{proxy}"))
+        .arg(format!("--window-size={width_px},2000"))
+        .arg(what)
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .expect("chromium starts: run scripts/test.sh, which installs it");
+    assert!(output.status.success(), "chromium failed: {output:?}");
+    output.stdout
+}

@@ -1,0 +1,96 @@
+//! The auditor's page in a real browser: it is shown, it runs nothing of what a hostile file
+//! brought along, and it asks nobody for anything.
+
+use std::fs;
+
+use x811_tests::binary::run;
+use x811_tests::browser::show;
+
+use crate::stage::Stage;
+
+/// What the file below wants a browser to do.
+const PLANT: &str = "<script>document.title='owned'</script><img src=http://x811.example/a.png>\
+                     \u{202e}";
+
+#[tokio::test]
+async fn promise_4_the_page_of_a_hostile_file_is_shown_and_runs_nothing() {
+    let stage = Stage::set(&[]).await;
+    let bert = stage.cast().await;
+    let interaction = stage.deliver(&bert);
+    let _ = stage.pay(&interaction);
+    assert_eq!(stage.until_decided(&interaction).await.code, Some(0));
+
+    let place = |name: &str| stage.folder.path().join(name);
+    let (file, page) = (place("log.x811"), place("report.html"));
+    let (file, page) = (file.to_str().unwrap(), page.to_str().unwrap());
+    let data_dir = stage.data_dir();
+    let _ = run(&["export", data_dir.to_str().unwrap(), "-o", file]).ok();
+    let _ = run(&["audit", file, "--html", page]).ok();
+    let shown = show(page.as_ref(), 1_100);
+    assert_eq!(shown.requests, Vec::<String>::new());
+    assert!(shown.picture.starts_with(b"\x89PNG"));
+    for part in [
+        "Nothing is wrong",
+        "0.029725",
+        "1 completed",
+        &ledger_of(file),
+    ] {
+        assert!(shown.document.contains(part), "no {part} in {shown:?}");
+    }
+
+    // In names, in streams, in states, in what cannot be read: wherever a text can be.
+    let honest = fs::read_to_string(file).unwrap();
+    let mut findings = 0;
+    for text in [
+        "local",
+        "interaction:",
+        "echo",
+        "x811/offer",
+        "confirmed",
+        "0.029",
+    ] {
+        let hostile = honest.replace(text, &PLANT.replace('"', "\\\""));
+        assert!(hostile != honest, "{text} is in the file");
+        fs::write(file, hostile).unwrap();
+        let audited = run(&["audit", file, "--html", page]);
+        assert_eq!(audited.code, Some(20), "{text}: {audited:?}");
+        let source = fs::read_to_string(page).unwrap();
+        assert!(
+            !source.contains("<script") && !source.contains("<img"),
+            "{source}"
+        );
+        assert!(!source.contains('\u{202e}'), "{source}");
+        findings += source.matches("&lt;script&gt;").count();
+    }
+    assert!(findings > 0, "the page quotes what was planted");
+    let shown = show(page.as_ref(), 390);
+    assert_eq!(shown.requests, Vec::<String>::new());
+    assert!(
+        shown
+            .document
+            .contains("<title>x811 audit: NOT CLEAN</title>")
+    );
+}
+
+/// The ledger's DID, as the header of an export says.
+fn ledger_of(file: &str) -> String {
+    let text = fs::read_to_string(file).unwrap();
+    let start = text.find("did:x811:").unwrap();
+    text[start..start + 45].to_owned()
+}
+
+#[test]
+fn a_page_that_asks_the_network_is_noticed() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let page = folder.path().join("page.html");
+    fs::write(
+        &page,
+        "<!doctype html><title>t</title><img src=http://x811.example/a.png>",
+    )
+    .unwrap();
+    let requests = show(&page, 390).requests;
+    let heard = requests
+        .iter()
+        .any(|request| request.contains("x811.example"));
+    assert!(heard, "{requests:?}");
+}
