@@ -3,12 +3,10 @@
 //!
 //! Extension lines are never written and not accepted: nothing would check them.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use thiserror::Error;
 
 use crate::decimal;
-use crate::hash::{HASH_BYTES, Hash};
+use crate::hash::Hash;
 use crate::note::{Note, NoteError, NoteKey, SIGNATURE_BYTES};
 use crate::record::MAX_INTEGER;
 
@@ -27,8 +25,12 @@ impl Checkpoint {
     /// The text that is signed: origin, size and root, a line each.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let root = STANDARD.encode(self.root.as_bytes());
-        format!("{}\n{}\n{root}\n", self.origin, self.size)
+        format!(
+            "{}\n{}\n{}\n",
+            self.origin,
+            self.size,
+            self.root.to_base64()
+        )
     }
 
     /// Reads the text that was signed.
@@ -50,7 +52,7 @@ impl Checkpoint {
         Ok(Self {
             origin: origin.to_owned(),
             size: decimal::parse(size, MAX_INTEGER + 1).ok_or(CheckpointError::Size)?,
-            root: read_hash(root).ok_or(CheckpointError::Root)?,
+            root: Hash::from_base64(root).ok_or(CheckpointError::Root)?,
         })
     }
 
@@ -89,12 +91,6 @@ impl Checkpoint {
         }
         Ok(checkpoint)
     }
-}
-
-/// A hash in standard base64 with padding, as the C2SP formats write it.
-pub(crate) fn read_hash(text: &str) -> Option<Hash> {
-    let bytes: [u8; HASH_BYTES] = STANDARD.decode(text).ok()?.try_into().ok()?;
-    Some(Hash::from_bytes(bytes))
 }
 
 /// Why something is not a checkpoint of a log.

@@ -6,6 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
@@ -13,7 +15,7 @@ use thiserror::Error;
 /// Bytes in a hash.
 pub const HASH_BYTES: usize = 32;
 
-/// A SHA-256 value. Written as 64 lower-case hex digits everywhere (record.md section 1).
+/// A SHA-256 value. Written as 64 lower-case hex digits (record.md section 1), but in C2SP formats.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hash([u8; HASH_BYTES]);
 
@@ -49,6 +51,19 @@ impl Hash {
     #[must_use]
     pub fn of_nothing() -> Self {
         Self::of_parts(&[])
+    }
+
+    /// In standard base64 with padding, as the C2SP formats write it.
+    #[must_use]
+    pub fn to_base64(&self) -> String {
+        STANDARD.encode(self.0)
+    }
+
+    /// Reads what [`Hash::to_base64`] writes, and nothing else.
+    #[must_use]
+    pub fn from_base64(text: &str) -> Option<Self> {
+        let bytes = STANDARD.decode(text).ok()?;
+        Some(Self(bytes.try_into().ok()?))
     }
 
     fn of_parts(parts: &[&[u8]]) -> Self {

@@ -4,8 +4,9 @@
 //! [`record`] seals and reads leaves, [`chain`] checks that they follow one another, [`merkle`]
 //! keeps the tree over them, [`checkpoint`] says what it was at a size, as a signed [`note`].
 //! [`inclusion`] and [`consistency`] prove that a record is in a tree and that a tree goes on where
-//! an earlier one ended, from the hashes of [`subtree`]s; [`tile`] keeps these in files that never
-//! change. [`tlog_proof`] is such a proof as a file, [`policy`] says whose checkpoints are trusted.
+//! an earlier one ended, from the hashes of [`subtree`]s, [`multiproof`] that several records are
+//! in one; [`tile`] keeps these hashes in files that never change. [`tlog_proof`] is a proof as a
+//! file, [`policy`] says whose checkpoints are trusted.
 //! [`log`] is what a place for records implements, [`memory`] the plainest one, [`conformance`] the
 //! promises that all of them are held to.
 //!
@@ -23,6 +24,7 @@ pub mod inclusion;
 pub mod log;
 pub mod memory;
 pub mod merkle;
+pub mod multiproof;
 pub mod note;
 pub mod policy;
 pub mod record;
@@ -38,6 +40,7 @@ pub use inclusion::{InclusionError, InclusionProof};
 pub use log::{AppendError, BackendError, EventLog, MAX_BATCH_BYTES, ReadError, check_batch};
 pub use memory::MemoryLog;
 pub use merkle::{Frontier, FrontierError, root_of};
+pub use multiproof::{Multiproof, MultiproofError, ProvenLeaf};
 pub use policy::{Policy, PolicyError};
 pub use record::{Draft, FORMAT_VERSION, MAX_LEAF_BYTES, Record, RecordError, write_canonical};
 pub use subtree::{Node, Subtree};

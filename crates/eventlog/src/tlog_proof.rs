@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use thiserror::Error;
 
-use crate::checkpoint::{Checkpoint, read_hash};
+use crate::checkpoint::Checkpoint;
 use crate::decimal;
 use crate::hash::Hash;
 use crate::inclusion::{InclusionError, InclusionProof};
@@ -41,7 +41,7 @@ impl TlogProof {
         }
         text.push_str(&format!("{INDEX}{}\n", self.index));
         for hash in &self.path {
-            text.push_str(&STANDARD.encode(hash.as_bytes()));
+            text.push_str(&hash.to_base64());
             text.push('\n');
         }
         text.push('\n');
@@ -77,7 +77,7 @@ impl TlogProof {
             if path.len() == MAX_PATH {
                 return Err(TlogProofError::TooLong);
             }
-            path.push(read_hash(line).ok_or(TlogProofError::Hash)?);
+            path.push(Hash::from_base64(line).ok_or(TlogProofError::Hash)?);
         }
         if checkpoint.is_empty() {
             return Err(TlogProofError::NoCheckpoint);
