@@ -1,6 +1,8 @@
 //! `x811 receipt`: proof of a payment that can be handed to anybody, and its verification.
 
 mod fetch;
+mod file;
+mod proof;
 mod verify;
 
 use clap::{Args as ClapArgs, Subcommand};
@@ -24,12 +26,15 @@ pub(crate) struct Args {
 enum Verb {
     /// Verify a receipt offline: what is proven, what is asserted, what nobody checked
     Verify(verify::Args),
+    /// Take the inclusion proof out of a receipt, as a C2SP tlog-proof
+    Proof(proof::Args),
 }
 
 /// Fetches a receipt, or verifies one.
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     match args.verb {
         Some(Verb::Verify(args)) => verify::run(&args, out),
+        Some(Verb::Proof(args)) => proof::run(args, out),
         None => fetch::run(args.fetch, context, out).await,
     }
 }

@@ -183,6 +183,14 @@ impl LedgerStore for MemoryStore {
         &self.log
     }
 
+    async fn records(&self, positions: &[u64]) -> Result<Vec<Record>, ReadError> {
+        let mut records = Vec::with_capacity(positions.len());
+        for position in positions {
+            records.extend(self.log.read(*position, 1).await?);
+        }
+        Ok(records)
+    }
+
     async fn commit(&self, commit: Commit) -> Result<Head, AppendError> {
         let _turn = self.turn.lock().await;
         let fault = lock(&self.script).pop_front().flatten();
@@ -465,6 +473,14 @@ impl ReadModel for MemoryReadModel {
 
     async fn hash_tile(&self, level: u8, index: u64) -> Result<Option<HashTile>, ReadError> {
         Ok(lock(&self.rows).hash_tile(level, index))
+    }
+
+    async fn hash_tiles(&self, tiles: &[(u8, u64)]) -> Result<Vec<HashTile>, ReadError> {
+        let rows = lock(&self.rows);
+        let tiles = tiles.iter();
+        Ok(tiles
+            .filter_map(|(level, index)| rows.hash_tile(*level, *index))
+            .collect())
     }
 
     async fn stream_positions(

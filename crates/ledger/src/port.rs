@@ -174,6 +174,13 @@ pub trait LedgerStore: Send + Sync + 'static {
     /// The log inside, for reading. Appending goes through [`LedgerStore::commit`].
     fn log(&self) -> &Self::Log;
 
+    /// The records at these positions, in their order; a position that the log does not hold is left
+    /// out.
+    fn records(
+        &self,
+        positions: &[u64],
+    ) -> impl Future<Output = Result<Vec<Record>, ReadError>> + Send;
+
     /// Makes `commit` durable; checks the writer epoch. What it erases is nowhere in the store's own
     /// files when this returns, unless a reader is in the way: then soon after.
     fn commit(&self, commit: Commit) -> impl Future<Output = Result<Head, AppendError>> + Send;
@@ -298,6 +305,12 @@ pub trait ReadModel: Send + Sync + 'static {
         level: u8,
         index: u64,
     ) -> impl Future<Output = Result<Option<HashTile>, ReadError>> + Send;
+
+    /// Those of these tiles, by level and index, that there are, in any order.
+    fn hash_tiles(
+        &self,
+        tiles: &[(u8, u64)],
+    ) -> impl Future<Output = Result<Vec<HashTile>, ReadError>> + Send;
 
     /// Positions of a stream's records from `from_seq` on, in order.
     fn stream_positions(

@@ -1,12 +1,13 @@
 //! Proofs about the running ledger's log, from the tiles that the rows for readers keep.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::port::ReadModel;
 use x811_eventlog::inclusion::InclusionError;
 use x811_eventlog::tile::Content;
 use x811_eventlog::{
-    Checkpoint, Hash, HashTile, InclusionProof, Node, ReadError, Record, Subtree, Tile,
+    Checkpoint, Hash, HashTile, InclusionProof, Multiproof, MultiproofError, Node, ProvenLeaf,
+    ReadError, Record, Subtree, Tile,
 };
 
 /// Why a record was not proven.
@@ -31,6 +32,11 @@ pub enum ProofError {
         "the tiles do not lead to the signed root ({0}): rebuild the rows, x811 doctor says how"
     )]
     Tiles(#[from] InclusionError),
+    /// The same, of several records at once.
+    #[error(
+        "the tiles do not lead to the signed root ({0}): rebuild the rows, x811 doctor says how"
+    )]
+    TilesOfSeveral(#[from] MultiproofError),
 }
 
 /// Proves that `record` is under `checkpoint`, which the caller has from the ledger itself; the
@@ -54,10 +60,40 @@ pub async fn inclusion<R: ReadModel>(
     Ok(proof)
 }
 
+/// Proves that `records`, in ascending order of position, are under `checkpoint`, as
+/// [`inclusion`] does for one.
+///
+/// # Errors
+/// [`ProofError`].
+pub async fn together<R: ReadModel>(
+    rows: &R,
+    records: &[&Record],
+    checkpoint: &Checkpoint,
+) -> Result<Multiproof, ProofError> {
+    let size = checkpoint.size;
+    let leaves: Vec<ProvenLeaf> = records
+        .iter()
+        .map(|record| (record.position(), record.hash()))
+        .collect();
+    let positions: Vec<u64> = leaves.iter().map(|leaf| leaf.0).collect();
+    let not_covered = || ProofError::NotCovered {
+        position: positions.last().copied().unwrap_or_default(),
+        size,
+    };
+    let beside = Multiproof::subtrees(&positions, size).ok_or_else(not_covered)?;
+    let nodes = beside.iter().flat_map(Subtree::nodes);
+    let tiles = Tiles::read(rows, nodes, size).await?;
+    let proof = Multiproof::build(&positions, size, |node| tiles.hash(node))?;
+    let proof = proof.ok_or_else(not_covered)?;
+    proof.verify(&leaves, checkpoint.root)?;
+    Ok(proof)
+}
+
 /// The tiles that some nodes are read from.
 struct Tiles {
     size: u64,
-    tiles: BTreeMap<Tile, HashTile>,
+    /// By level and index.
+    tiles: BTreeMap<(u8, u64), HashTile>,
 }
 
 impl Tiles {
@@ -66,18 +102,18 @@ impl Tiles {
         nodes: impl Iterator<Item = Node>,
         size: u64,
     ) -> Result<Tiles, ReadError> {
-        let mut tiles = BTreeMap::new();
-        for tile in nodes.filter_map(|node| Tile::with_node(node, size)) {
-            if tiles.contains_key(&tile) {
-                continue;
-            }
-            let Content::Hashes(level) = tile.content else {
-                continue;
-            };
-            if let Some(stored) = rows.hash_tile(level, tile.index).await? {
-                tiles.insert(tile, stored);
-            }
-        }
+        let wanted: BTreeSet<Tile> = nodes
+            .filter_map(|node| Tile::with_node(node, size))
+            .collect();
+        let names = wanted.iter().filter_map(|tile| match tile.content {
+            Content::Hashes(level) => Some((level, tile.index)),
+            Content::Entries => None,
+        });
+        let stored = rows.hash_tiles(&names.collect::<Vec<_>>()).await?;
+        let stored = stored
+            .into_iter()
+            .map(|tile| ((tile.level(), tile.index()), tile));
+        let tiles = stored.collect();
         Ok(Tiles { size, tiles })
     }
 
@@ -86,7 +122,11 @@ impl Tiles {
             position: node.index() << node.level(),
             size: self.size,
         })?;
-        let hash = self.tiles.get(&tile).and_then(|stored| stored.node(node));
+        let Content::Hashes(level) = tile.content else {
+            return Err(ProofError::NoTile(tile));
+        };
+        let stored = self.tiles.get(&(level, tile.index));
+        let hash = stored.and_then(|stored| stored.node(node));
         hash.ok_or(ProofError::NoTile(tile))
     }
 }

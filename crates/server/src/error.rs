@@ -152,7 +152,7 @@ impl From<ProofError> for ApiError {
         match error {
             ProofError::NotCovered { .. } => ApiError::unavailable(error.to_string()),
             ProofError::Read(error) => error.into(),
-            ProofError::NoTile(_) | ProofError::Tiles(_) => {
+            ProofError::NoTile(_) | ProofError::Tiles(_) | ProofError::TilesOfSeveral(_) => {
                 tracing::error!(%error, "no proof can be made");
                 internal()
             }

@@ -1,13 +1,11 @@
 //! `x811 receipt INTERACTION`: asks the ledger for the receipt, checks it and keeps it.
 
-use std::fs;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use serde::Serialize;
 use x811_ledger::receipt::{Paid, Receipt, verify};
 
-use super::InteractionId;
+use super::{InteractionId, file};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -43,16 +41,9 @@ pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
     let file = args
         .output
         .unwrap_or_else(|| PathBuf::from(format!("receipt-{interaction}.json")));
-    let unwritten = |error: std::io::Error| {
-        let message = format!("{} cannot be written: {error}", file.display());
-        Failure::local("file", message)
-    };
-    if file.as_os_str() == "-" {
-        // The receipt itself, byte for byte; nothing else may be printed.
-        std::io::stdout().write_all(&bytes).map_err(unwritten)?;
+    if !file::write(&file, &bytes)? {
         return Ok(Exit::Ok);
     }
-    fs::write(&file, &bytes).map_err(unwritten)?;
     out.report(&Kept {
         file,
         bytes: bytes.len(),
@@ -70,10 +61,10 @@ struct Kept {
 
 impl Report for Kept {
     fn print(&self, out: &mut Out) {
-        let price = self.paid.price.to_usdc_decimal();
+        let amount = self.paid.amount().to_usdc_decimal();
         out.heading(
             Tone::Good,
-            format_args!("receipt over {price} USDC in {}", self.file.display()),
+            format_args!("receipt over {amount} USDC in {}", self.file.display()),
         );
         out.gap();
         out.line(format_args!(

@@ -1,13 +1,13 @@
 //! `x811 receipt verify FILE`.
 
-use std::fs;
 use std::path::PathBuf;
 
 use serde::Serialize;
 use x811_eventlog::Policy;
 use x811_eventlog::note::NoteKey;
-use x811_ledger::receipt::{Checked, Receipt, Verdict, verify};
+use x811_ledger::receipt::{Checked, Paid, Receipt, Verdict, verify};
 
+use super::file;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
@@ -26,17 +26,14 @@ pub(crate) struct Args {
 
 /// Verifies; [`Exit::Findings`] when anything does not hold.
 pub(super) fn run(args: &Args, out: &mut Out) -> Result<Exit, Failure> {
-    let unreadable = |file: &PathBuf, error: std::io::Error| {
-        let message = format!("{} cannot be read: {error}", file.display());
-        Failure::local("file", message)
-    };
-    let bytes = fs::read(&args.file).map_err(|error| unreadable(&args.file, error))?;
+    let bytes = file::read(&args.file)?;
     let policy = match (&args.key, &args.policy) {
         (Some(vkey), _) => Some(Policy::of_log(
             NoteKey::from_vkey(vkey).map_err(|error| Failure::usage(&error.to_string()))?,
         )),
-        (None, Some(file)) => {
-            let text = fs::read_to_string(file).map_err(|error| unreadable(file, error))?;
+        (None, Some(policy)) => {
+            let not_text = |_| Failure::local("policy", "the policy is not UTF-8".to_owned());
+            let text = String::from_utf8(file::read(policy)?).map_err(not_text)?;
             let policy = text.parse::<Policy>();
             Some(policy.map_err(|error| Failure::local("policy", error.to_string()))?)
         }
@@ -64,19 +61,9 @@ impl Report for Verified {
     fn print(&self, out: &mut Out) {
         match &self.checked.paid {
             Some(paid) => {
-                let price = paid.price.to_usdc_decimal();
-                out.heading(Tone::Good, format_args!("the receipt holds: {price} USDC"));
-                let transactions: Vec<String> =
-                    paid.transactions.iter().map(ToString::to_string).collect();
-                out.fields(&[
-                    ("interaction", paid.interaction.to_string()),
-                    ("ledger", paid.ledger.to_string()),
-                    ("initiator", paid.initiator.to_string()),
-                    ("provider", paid.provider.to_string()),
-                    ("to", paid.payee.to_checksum()),
-                    ("transactions", transactions.join(", ")),
-                    ("confirmed", paid.confirmed_at_ms.to_rfc3339()),
-                ]);
+                let amount = paid.amount().to_usdc_decimal();
+                out.heading(Tone::Good, format_args!("the receipt holds: {amount} USDC"));
+                out.fields(&fields(paid));
             }
             None => out.heading(Tone::Bad, "THE RECEIPT DOES NOT HOLD"),
         }
@@ -91,4 +78,39 @@ impl Report for Verified {
             out.line(format_args!("{word:<12}{}: {}", step.about, step.sentence));
         }
     }
+}
+
+fn fields(paid: &Paid) -> Vec<(&'static str, String)> {
+    let mut fields = vec![("interaction", paid.interaction.to_string())];
+    if let Some(ledger) = paid.ledger {
+        fields.push(("ledger", ledger.to_string()));
+    }
+    if let Some(terms) = &paid.terms {
+        let due = format!(
+            "{} USDC, {} with the fee",
+            terms.price.to_usdc_decimal(),
+            terms.total_cost.to_usdc_decimal()
+        );
+        fields.extend([
+            ("initiator", terms.initiator.to_string()),
+            ("provider", terms.provider.to_string()),
+            ("due", due),
+            ("payee", terms.payee.to_checksum()),
+        ]);
+    }
+    for transfer in &paid.transfers {
+        let token = transfer
+            .token
+            .map(|token| format!(" of {}", token.to_checksum()));
+        let sentence = format!(
+            "{} USDC{} on chain {}, {}",
+            transfer.amount.to_usdc_decimal(),
+            token.unwrap_or_default(),
+            transfer.chain_id,
+            transfer.tx_hash
+        );
+        fields.push(("transfer", sentence));
+    }
+    fields.push(("confirmed", paid.confirmed_at_ms.to_rfc3339()));
+    fields
 }

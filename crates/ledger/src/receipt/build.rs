@@ -1,11 +1,11 @@
 //! A receipt from what the running ledger keeps.
 
-use super::{Enclosed, Receipt};
+use super::{Enclosed, Leaf, Opened, RECEIPT_VERSION, Receipt};
 use crate::checkpoint::Signed;
 use crate::port::{LedgerStore, ReadModel};
 use crate::proof::{self, ProofError};
 use crate::stream::Stream;
-use x811_eventlog::{EventLog as _, Hash, ReadError, Record, TlogProof};
+use x811_eventlog::{Hash, ReadError, Record};
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Confirmed, Event};
 use x811_protocol::id::InteractionId;
@@ -50,86 +50,90 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
     signed: &Signed,
     key: &SecretKey,
 ) -> Result<Receipt, ReceiptError> {
-    let records = records(store, rows, interaction).await?;
-    let (record, confirmed) = records
-        .iter()
-        .find_map(|record| Some((record, confirmed(record)?)))
-        .ok_or(ReceiptError::NotConfirmed)?;
-    let opened = record_at(store, 0).await?;
-    let checkpoint = &signed.checkpoint;
-    let identity = proof::inclusion(rows, &opened, checkpoint).await?;
-    let proof = proof::inclusion(rows, record, checkpoint).await?;
+    let settled = settled(store, rows, interaction).await?;
+    let [opened, parameters] = configuration(store, &settled.records).await?;
+    let proven = [&opened, &parameters, &settled.record];
+    let proof = proof::together(rows, &proven, &signed.checkpoint).await?;
     let receipt = Receipt {
+        version: RECEIPT_VERSION,
         interaction,
-        envelopes: envelopes(store, &records, &confirmed).await?,
-        identity: opened.bytes().to_vec(),
-        identity_path: identity.path,
-        proof: TlogProof {
-            extra: Some(record.bytes().to_vec()),
-            index: record.position(),
-            path: proof.path,
-            checkpoint: signed.note.clone(),
-        },
+        envelopes: envelopes(store, &settled).await?,
+        ledger: Opened::of(&opened),
+        parameters: Leaf::of(&parameters),
+        confirmed: Leaf::of(&settled.record),
+        hashes: proof.hashes,
+        checkpoint: signed.note.clone(),
         ask: format!("/api/v1/interactions/{interaction}/settlement"),
         signature: Signature::from_bytes([0; 64]),
     };
     Ok(receipt.sign(key))
 }
 
-fn confirmed(record: &Record) -> Option<Confirmed> {
-    if record.event_type() != b"confirmed" {
-        return None;
-    }
-    match Event::from_json(record.event_json()) {
-        Ok(Event::Confirmed(confirmed)) => Some(confirmed),
-        Ok(_) | Err(_) => None,
-    }
+/// The records of an interaction whose payment is confirmed.
+struct Settled {
+    records: Vec<Record>,
+    /// The one that says so.
+    record: Record,
+    confirmed: Confirmed,
 }
 
-async fn records<S: LedgerStore, R: ReadModel>(
+async fn settled<S: LedgerStore, R: ReadModel>(
     store: &S,
     rows: &R,
     interaction: InteractionId,
-) -> Result<Vec<Record>, ReceiptError> {
+) -> Result<Settled, ReceiptError> {
     let stream = Stream::Interaction(interaction).to_string();
     let positions = rows.stream_positions(&stream, 0, MAX_RECORDS).await?;
-    let mut records = Vec::with_capacity(positions.len());
-    for position in positions {
-        records.push(record_at(store, position).await?);
-    }
-    Ok(records)
+    let records = store.records(&positions).await?;
+    let is_confirmed = |record: &&Record| record.event_type() == b"confirmed";
+    let record = records.iter().find(is_confirmed).cloned();
+    let record = record.ok_or(ReceiptError::NotConfirmed)?;
+    let Ok(Event::Confirmed(confirmed)) = Event::from_json(record.event_json()) else {
+        return Err(ReceiptError::NotConfirmed);
+    };
+    Ok(Settled {
+        records,
+        record,
+        confirmed,
+    })
 }
 
-async fn record_at<S: LedgerStore>(store: &S, position: u64) -> Result<Record, ReceiptError> {
-    let page = store.log().read(position, 1).await?;
-    let record = page.into_iter().next();
-    record.ok_or(ReceiptError::Missing { what: "record" })
-}
-
-/// The envelopes that show price, payee, consent and payment.
-async fn envelopes<S: LedgerStore>(
+/// Position 0, and the parameters that the interaction was opened under.
+async fn configuration<S: LedgerStore>(
     store: &S,
     records: &[Record],
-    confirmed: &Confirmed,
+) -> Result<[Record; 2], ReceiptError> {
+    let request = records
+        .first()
+        .map(|first| Event::from_json(first.event_json()));
+    let Some(Ok(Event::EnvelopeAccepted(request))) = request else {
+        return Err(ReceiptError::Missing { what: "REQUEST" });
+    };
+    let missing = ReceiptError::Missing { what: "record" };
+    let Some(parameters) = request.derived.parameters else {
+        return Err(missing);
+    };
+    let found = store.records(&[0, parameters]).await?;
+    found.try_into().map_err(|_| missing)
+}
+
+/// The messages that show price, payee, consent and payment.
+async fn envelopes<S: LedgerStore>(
+    store: &S,
+    settled: &Settled,
 ) -> Result<Vec<Enclosed>, ReceiptError> {
-    let named = &confirmed.records;
+    let named = &settled.confirmed.records;
     let mut wanted = vec![named.offer, named.accept, named.verify];
     wanted.extend(&named.payments);
     let find = |hash: Digest| {
         let hash = Hash::from_bytes(*hash.as_bytes());
-        records.iter().find(|record| record.hash() == hash)
+        settled.records.iter().find(|record| record.hash() == hash)
     };
     let found: Option<Vec<&Record>> = wanted.into_iter().map(find).collect();
     let found = found.ok_or(ReceiptError::Missing { what: "envelope" })?;
     let positions: Vec<u64> = found.iter().map(|record| record.position()).collect();
-    let mut bodies = store.bodies(&positions).await?;
-    let enclosed = |record: &Record| {
-        let body = bodies.remove(&record.position())?;
-        Some(Enclosed {
-            leaf: record.bytes().to_vec(),
-            body: body.bytes.to_vec(),
-        })
-    };
+    let bodies = store.bodies(&positions).await?;
+    let enclosed = |record: &Record| Enclosed::of(record, &bodies.get(&record.position())?.bytes);
     let enclosed: Option<Vec<Enclosed>> = found.into_iter().map(enclosed).collect();
     enclosed.ok_or(ReceiptError::Missing { what: "message" })
 }

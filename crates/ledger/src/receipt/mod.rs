@@ -1,31 +1,22 @@
-//! Receipts: proof of a payment in one file, for people who were not there.
+//! Receipts: proof of a payment in one file, for people who were not there. The format is in
+//! `crates/eventlog/FORMAT.md`, "Receipts".
 //!
-//! # Format, version 1
-//!
-//! One JSON object in RFC 8785 form and a line end:
-//!
-//! | member | holds |
-//! |---|---|
-//! | `x811_receipt` | 1 |
-//! | `interaction` | its id |
-//! | `envelopes` | OFFER, ACCEPT, VERIFY and every PAYMENT, in this order, each `{leaf, body}`: the record as stored and the message that was signed |
-//! | `identity` | `{leaf, path}`: the record at position 0, which names the ledger's keys, and its inclusion proof |
-//! | `proof` | the proof file (C2SP tlog-proof) of the record `confirmed`, whose leaf is its `extra` |
-//! | `ask` | where the ledger says whether the payment was reversed since |
-//! | `signature` | Ed25519 by `keys.receipt` over the line `x811 receipt v1`, LF, and the object without this member |
-//!
-//! Leaves and bodies are JSON values in the object, because both are in RFC 8785 form: their own
-//! form gives back the bytes that are hashed. The record `confirmed` lists the record hashes of the
-//! envelopes and the evidence; everything hangs on it, and it hangs on the checkpoint.
+//! A receipt holds the messages that were signed and, of the records they stand in, only what does
+//! not follow from them. Whoever reads it makes the records from the messages: they hash to what the
+//! record `confirmed` lists, or the receipt is broken. `confirmed` in turn hangs on the checkpoint,
+//! together with the two records that say whose ledger it is and which token it counts.
 
 mod build;
+mod leaf;
 mod verify;
 
 pub use build::{ReceiptError, build};
-pub use verify::{Checked, Paid, Step, Verdict, verify};
+pub use leaf::{Enclosed, Leaf, Opened, Place};
+pub use verify::{Checked, Paid, PaidTransfer, Step, Terms, Verdict, tlog_proof, verify};
 
-use serde_json::{Map, Value, json};
-use x811_eventlog::{Hash, TlogProof, TlogProofError};
+use crate::stream::Stream;
+use serde::{Deserialize, Serialize};
+use x811_eventlog::{Hash, Multiproof, ProvenLeaf, Record};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::id::InteractionId;
 use x811_protocol::json::{Limits, parse_strict};
@@ -38,35 +29,34 @@ pub const RECEIPT_VERSION: u64 = 1;
 const MARK: &str = "x811_receipt";
 const SIGNED_AS: &[u8] = b"x811 receipt v1\n";
 
-/// Most bytes of a receipt: eleven leaves and as many bodies of the largest kind.
+/// Most bytes of a receipt: eleven messages and records of the largest kind.
 const MAX_BYTES: usize = 16 << 20;
 
 /// A receipt as it is written. Nothing is verified by reading it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
+    /// [`RECEIPT_VERSION`].
+    #[serde(rename = "x811_receipt")]
+    pub version: u64,
     /// Which interaction was paid.
     pub interaction: InteractionId,
     /// OFFER, ACCEPT, VERIFY and every PAYMENT.
     pub envelopes: Vec<Enclosed>,
-    /// Leaf of position 0.
-    pub identity: Vec<u8>,
-    /// Its inclusion proof under the same checkpoint.
-    pub identity_path: Vec<Hash>,
-    /// The record `confirmed` under its checkpoint.
-    pub proof: TlogProof,
+    /// The record at position 0: the ledger and its keys.
+    pub ledger: Opened,
+    /// The parameters that the interaction was opened under: the networks and their tokens.
+    pub parameters: Leaf,
+    /// The record `confirmed`.
+    pub confirmed: Leaf,
+    /// Multiproof of the three records under the checkpoint.
+    #[serde(with = "in_base64")]
+    pub hashes: Vec<Hash>,
+    /// The checkpoint as it was signed, with all its signature lines.
+    pub checkpoint: String,
     /// Path at the ledger that says how the payment stands now.
     pub ask: String,
     /// By the ledger's receipt key.
     pub signature: Signature,
-}
-
-/// A record and the message it is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Enclosed {
-    /// Leaf bytes.
-    pub leaf: Vec<u8>,
-    /// Body bytes.
-    pub body: Vec<u8>,
 }
 
 impl Receipt {
@@ -79,33 +69,17 @@ impl Receipt {
 
     /// What the signature is over.
     fn signed_bytes(&self) -> Vec<u8> {
-        [SIGNED_AS, &to_canonical(&Value::Object(self.members()))].concat()
-    }
-
-    fn members(&self) -> Map<String, Value> {
-        let envelopes = self.envelopes.iter();
-        let envelopes: Vec<Value> = envelopes
-            .map(|enclosed| json!({ "leaf": value(&enclosed.leaf), "body": value(&enclosed.body) }))
-            .collect();
-        let identity = json!({ "leaf": value(&self.identity), "path": self.identity_path });
-        let members = [
-            (MARK, json!(RECEIPT_VERSION)),
-            ("interaction", json!(self.interaction)),
-            ("envelopes", Value::Array(envelopes)),
-            ("identity", identity),
-            ("proof", json!(self.proof.to_text())),
-            ("ask", json!(self.ask)),
-        ];
-        let members = members.map(|(name, value)| (name.to_owned(), value));
-        members.into_iter().collect()
+        let mut members = serde_json::to_value(self).unwrap_or_default();
+        if let Some(members) = members.as_object_mut() {
+            members.remove("signature");
+        }
+        [SIGNED_AS, &to_canonical(&members)].concat()
     }
 
     /// The file.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut members = self.members();
-        members.insert("signature".to_owned(), json!(self.signature));
-        let mut bytes = to_canonical(&Value::Object(members));
+        let mut bytes = to_canonical(self);
         bytes.push(b'\n');
         bytes
     }
@@ -121,29 +95,8 @@ impl Receipt {
         if value[MARK] != RECEIPT_VERSION {
             return Err(NotAReceipt::Version);
         }
-        let enclosed = |entry: &Value| {
-            Some(Enclosed {
-                leaf: to_canonical(entry.get("leaf")?),
-                body: to_canonical(entry.get("body")?),
-            })
-        };
-        let envelopes = value["envelopes"].as_array().ok_or(member("envelopes"))?;
-        let envelopes: Option<Vec<Enclosed>> = envelopes.iter().map(enclosed).collect();
-        let read = |name| value[name].as_str().ok_or(member(name));
-        let receipt = Receipt {
-            interaction: read("interaction")?
-                .parse()
-                .map_err(|_| member("interaction"))?,
-            envelopes: envelopes.ok_or(member("envelopes"))?,
-            identity: to_canonical(&value["identity"]["leaf"]),
-            identity_path: serde_json::from_value(value["identity"]["path"].clone())
-                .map_err(|_| member("identity"))?,
-            proof: TlogProof::from_text(read("proof")?)?,
-            ask: read("ask")?.to_owned(),
-            signature: read("signature")?
-                .parse()
-                .map_err(|_| member("signature"))?,
-        };
+        let receipt: Receipt = serde_json::from_value(value)
+            .map_err(|error| NotAReceipt::Member(error.to_string()))?;
         // What has other members, or another form, was not written by us.
         if receipt.to_bytes() == bytes {
             Ok(receipt)
@@ -151,15 +104,55 @@ impl Receipt {
             Err(NotAReceipt::Form)
         }
     }
+
+    /// Name of the stream that its records but two are in.
+    fn stream(&self) -> String {
+        Stream::Interaction(self.interaction).to_string()
+    }
+
+    fn multiproof(&self, size: u64) -> Multiproof {
+        let hashes = self.hashes.clone();
+        Multiproof { size, hashes }
+    }
+
+    /// The three records that the multiproof is of, in order of position.
+    fn leaves(&self, confirmed: &Record) -> Result<[ProvenLeaf; 3], String> {
+        let ledger = Stream::Ledger.to_string();
+        let opened = self.ledger.record();
+        let parameters = self.parameters.record(ledger);
+        let [opened, parameters] = [opened, parameters].map(|record| {
+            let record = record.map_err(|error| error.to_string())?;
+            Ok::<_, String>((record.position(), record.hash()))
+        });
+        Ok([
+            opened?,
+            parameters?,
+            (confirmed.position(), confirmed.hash()),
+        ])
+    }
 }
 
-/// Bytes that are JSON, as a value; others, which nothing of ours is, as none.
-fn value(json: &[u8]) -> Value {
-    serde_json::from_slice(json).unwrap_or_default()
-}
+/// Hashes as C2SP writes them: they are a third of a hash in hex shorter.
+mod in_base64 {
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+    use x811_eventlog::Hash;
 
-fn member(name: &'static str) -> NotAReceipt {
-    NotAReceipt::Member { name }
+    pub(super) fn serialize<S: Serializer>(
+        hashes: &[Hash],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(hashes.iter().map(Hash::to_base64))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<Hash>, D::Error> {
+        let hashes = Vec::<String>::deserialize(deserializer)?;
+        let hashes = hashes.iter().map(|hash| Hash::from_base64(hash));
+        let hashes: Option<Vec<Hash>> = hashes.collect();
+        hashes.ok_or_else(|| D::Error::custom("a hash is 32 bytes in base64"))
+    }
 }
 
 /// Why a file is no receipt.
@@ -177,14 +170,8 @@ pub enum NotAReceipt {
     )]
     Version,
     /// A member is missing or malformed.
-    #[error("the receipt's member `{name}` is missing or malformed")]
-    Member {
-        /// Which one.
-        name: &'static str,
-    },
-    /// The proof inside is none.
-    #[error("the receipt's member `proof` is no proof file: {0}")]
-    Proof(#[from] TlogProofError),
+    #[error("the receipt cannot be read: {0}")]
+    Member(String),
     /// Members that do not belong there, or another spelling.
     #[error("the receipt is not in RFC 8785 form, or has members that no receipt has")]
     Form,

@@ -5,8 +5,8 @@ use crate::base::Base;
 use crate::log::covered;
 use crate::world::{Deal, World};
 use serde_json::{Value, json};
-use x811_eventlog::{Checkpoint, Draft, Frontier, Hash, Record, TlogProof};
-use x811_ledger::receipt::{Receipt, Verdict, verify};
+use x811_eventlog::{Checkpoint, Frontier, Record};
+use x811_ledger::receipt::{Leaf, Receipt, Verdict, verify};
 use x811_protocol::key::SecretKey;
 
 const FIRST_TX: &str = "0xabababababababababababababababababababababababababababababababab";
@@ -41,54 +41,47 @@ async fn receipt_of(world: &World, deal: &Deal<'_>) -> Receipt {
     Receipt::from_bytes(answer.text.as_bytes()).unwrap()
 }
 
-/// The receipt as a ledger with keys of its own would write it, in a log of two records.
+/// The receipt as a ledger with keys of its own would write it, in a log of three records.
 fn forged(mut receipt: Receipt, change: impl FnOnce(&mut Receipt, &mut Value)) -> Receipt {
     let (signer, issuer) = (SecretKey::from_seed([1; 32]), SecretKey::from_seed([2; 32]));
-    let opened = Record::parse(receipt.identity.clone()).unwrap();
-    let mut identity = opened.event();
-    identity["keys"]["checkpoint"] = json!(signer.public());
-    identity["keys"]["receipt"] = json!(issuer.public());
-    let origin = identity["origin"].as_str().unwrap().to_owned();
-    let opened = again(&opened, 0, Hash::ZERO, identity);
-    let confirmed = Record::parse(receipt.proof.extra.clone().unwrap()).unwrap();
-    let mut confirmation = confirmed.event();
+    let keys = &mut receipt.ledger.event["keys"];
+    keys["checkpoint"] = json!(signer.public());
+    keys["receipt"] = json!(issuer.public());
+    let mut confirmation = receipt.confirmed.event.clone();
     change(&mut receipt, &mut confirmation);
-    let confirmed = again(&confirmed, 1, opened.hash(), confirmation);
+    receipt.confirmed.event = confirmation;
+    let opened = receipt.ledger.record().unwrap();
+    let parameters = again(&mut receipt.parameters, &opened, "ledger");
+    let stream = format!("interaction:{}", receipt.interaction);
+    let confirmed = again(&mut receipt.confirmed, &parameters, &stream);
     let mut tree = Frontier::new();
-    tree.push(opened.hash());
-    tree.push(confirmed.hash());
+    for record in [&opened, &parameters, &confirmed] {
+        tree.push(record.hash());
+    }
     let checkpoint = Checkpoint {
-        origin,
-        size: 2,
+        origin: receipt.ledger.event["origin"].as_str().unwrap().to_owned(),
+        size: 3,
         root: tree.root(),
     };
     let sign = |message: &[u8]| *signer.sign(message).as_bytes();
-    receipt.identity = opened.bytes().to_vec();
-    receipt.identity_path = vec![confirmed.hash()];
-    receipt.proof = TlogProof {
-        extra: Some(confirmed.bytes().to_vec()),
-        index: 1,
-        path: vec![opened.hash()],
-        checkpoint: checkpoint.sign(*signer.public().as_bytes(), sign).unwrap(),
-    };
+    receipt.checkpoint = checkpoint.sign(*signer.public().as_bytes(), sign).unwrap();
+    receipt.hashes = Vec::new();
     receipt.sign(&issuer)
 }
 
-fn again(record: &Record, position: u64, prev: Hash, event: Value) -> Record {
-    let draft = Draft {
-        recorded_at_ms: record.recorded_at_ms(),
-        stream: record.stream().to_owned(),
-        stream_seq: record.stream_seq(),
-        event,
-    };
-    Record::seal(position, prev, draft).unwrap()
+/// The same event right behind `before`.
+fn again(leaf: &mut Leaf, before: &Record, stream: &str) -> Record {
+    leaf.place.position = before.position() + 1;
+    leaf.place.prev = before.hash();
+    leaf.record(stream.to_owned()).unwrap()
 }
 
 /// The first receipt with the other's message at that place of `envelopes`.
 fn with_others(receipts: &[Receipt; 2], at: usize, member: &str) -> Receipt {
     let [first, second] = receipts;
     let other = second.envelopes[at].clone();
-    let hash = Record::parse(other.leaf.clone()).unwrap().hash();
+    let stream = format!("interaction:{}", first.interaction);
+    let hash = other.record(stream).unwrap().0.hash();
     forged(first.clone(), |receipt, confirmation| {
         receipt.envelopes[at] = other;
         *confirmation["records"].pointer_mut(member).unwrap() = json!(hash);

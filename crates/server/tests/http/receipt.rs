@@ -56,13 +56,21 @@ async fn a_receipt_proves_offline_what_was_agreed_and_recorded() {
         ("messages", Verdict::Proven),
         ("keys", Verdict::Asserted),
         ("terms", Verdict::Proven),
+        ("network", Verdict::Asserted),
+        ("wallets", Verdict::Asserted),
         ("transfers", Verdict::Asserted),
+        ("sequence", Verdict::Asserted),
+        ("transfer", Verdict::NotChecked),
         ("reversal", Verdict::NotChecked),
     ];
     assert_eq!(verdicts(&checked), expected, "{checked:?}");
     let paid = checked.paid.unwrap();
-    assert_eq!(paid.total.as_micro_usdc(), TOTAL_MICRO_USDC);
-    assert_eq!(paid.transactions[0].to_string(), TX);
+    assert_eq!(paid.amount().as_micro_usdc(), TOTAL_MICRO_USDC);
+    assert_eq!(paid.transfers[0].tx_hash.to_string(), TX);
+    assert_eq!(
+        paid.terms.unwrap().total_cost.as_micro_usdc(),
+        TOTAL_MICRO_USDC
+    );
     assert_eq!(paid.provider_seq, 0);
     // Without a key nobody knows whose word it is.
     let alone = verify(&receipt, None);

@@ -1,5 +1,6 @@
 //! The log inside the store.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 
@@ -14,6 +15,7 @@ use super::commit;
 use super::connect::Database;
 use super::data_dir::DataDir;
 use super::error::{OpenError, StoreError};
+use super::insert::{MAX_IN, select_in};
 use super::turn::{Turn, Writer};
 use super::wal;
 
@@ -134,6 +136,29 @@ impl SqliteLog {
             })?;
         self.note_size(head.size);
         Ok(head)
+    }
+
+    /// The records at these positions, in their order; a position without one is left out.
+    pub(super) async fn records(&self, positions: &[u64]) -> Result<Vec<Record>, ReadError> {
+        let mut found = HashMap::with_capacity(positions.len());
+        for chunk in positions.chunks(MAX_IN) {
+            let mut select = select_in(
+                "SELECT position, leaf FROM records WHERE position",
+                chunk,
+                |list, position| {
+                    list.push_bind(position.cast_signed());
+                },
+            );
+            let rows = select.build().fetch_all(&self.readers).await;
+            for row in rows.map_err(StoreError::from)? {
+                let position = row.get::<i64, _>(0).cast_unsigned();
+                found.insert(position, record_at(position, position, row.get(1))?);
+            }
+        }
+        let in_order = positions.iter();
+        Ok(in_order
+            .filter_map(|position| found.get(position).cloned())
+            .collect())
     }
 
     fn note_size(&self, size: u64) {

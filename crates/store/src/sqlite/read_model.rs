@@ -260,6 +260,10 @@ impl ReadModel for SqliteReadModel {
         Ok(tiles::read(&self.readers, level, index).await?)
     }
 
+    async fn hash_tiles(&self, wanted: &[(u8, u64)]) -> Result<Vec<HashTile>, ReadError> {
+        Ok(tiles::read_all(&self.readers, wanted).await?)
+    }
+
     async fn stream_positions(
         &self,
         stream: &str,

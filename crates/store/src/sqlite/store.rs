@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use x811_eventlog::{AppendError, Head, ReadError};
+use x811_eventlog::{AppendError, Head, ReadError, Record};
 use x811_ledger::port::{Body, Commit, IndexCounts, LedgerStore, SpentNonce};
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Claim;
@@ -74,6 +74,10 @@ impl LedgerStore for SqliteStore {
 
     fn log(&self) -> &SqliteLog {
         &self.log
+    }
+
+    async fn records(&self, positions: &[u64]) -> Result<Vec<Record>, ReadError> {
+        self.log.records(positions).await
     }
 
     async fn commit(&self, commit: Commit) -> Result<Head, AppendError> {

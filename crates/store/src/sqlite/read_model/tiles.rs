@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::Row as _;
-use sqlx::sqlite::{SqliteConnection, SqliteExecutor};
+use sqlx::query_builder::QueryBuilder;
+use sqlx::sqlite::{SqliteConnection, SqliteExecutor, SqlitePool};
+use sqlx::{Row as _, Sqlite};
 use x811_eventlog::tile::{Content, EdgeError, TILE_WIDTH};
 use x811_eventlog::{Hash, HashTile, Tile, TileEdge};
 
 use crate::sqlite::error::{StoreError, UniqueKey};
-use crate::sqlite::insert::{Row, Statements, Table, insert};
+use crate::sqlite::insert::{MAX_IN, Row, Statements, Table, insert};
 
 const HASH_BYTES: usize = 32;
 
@@ -77,16 +78,41 @@ pub(super) async fn read(
             .fetch_optional(executor)
             .await?;
     hashes
-        .map(|hashes| {
-            let width = u16::try_from(hashes.len() / HASH_BYTES).unwrap_or(TILE_WIDTH);
-            let tile = Tile {
-                content: Content::Hashes(level),
-                index: index.cast_unsigned(),
-                width,
-            };
-            HashTile::from_bytes(tile, &hashes).map_err(|error| bad_tile(&error))
-        })
+        .map(|hashes| stored(level, index, &hashes))
         .transpose()
+}
+
+/// Those of `wanted`, by level and index, that there are.
+pub(super) async fn read_all(
+    readers: &SqlitePool,
+    wanted: &[(u8, u64)],
+) -> Result<Vec<HashTile>, StoreError> {
+    let mut tiles = Vec::with_capacity(wanted.len());
+    for chunk in wanted.chunks(MAX_IN) {
+        let mut select = QueryBuilder::<Sqlite>::new(
+            "SELECT level, tile, hashes FROM tiles WHERE (level, tile) IN (",
+        );
+        select.push_values(chunk, |mut row, (level, index)| {
+            row.push_bind(*level).push_bind(index.cast_signed());
+        });
+        select.push(")");
+        for row in select.build().fetch_all(readers).await? {
+            let hashes: Vec<u8> = row.get(2);
+            tiles.push(stored(row.get(0), row.get(1), &hashes)?);
+        }
+    }
+    Ok(tiles)
+}
+
+/// The tile that these bytes are.
+fn stored(level: u8, index: i64, hashes: &[u8]) -> Result<HashTile, StoreError> {
+    let width = u16::try_from(hashes.len() / HASH_BYTES).unwrap_or(TILE_WIDTH);
+    let tile = Tile {
+        content: Content::Hashes(level),
+        index: index.cast_unsigned(),
+        width,
+    };
+    HashTile::from_bytes(tile, hashes).map_err(|error| bad_tile(&error))
 }
 
 /// Where the tree ends.

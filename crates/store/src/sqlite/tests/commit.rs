@@ -77,6 +77,17 @@ async fn commit_reads_back_bodies_indexes_nonces_and_frontier() {
 }
 
 #[tokio::test]
+async fn records_come_in_the_order_in_which_they_are_asked_for() {
+    let (_directory, store) = empty().await;
+    let commit = sample::commit(Head::EMPTY, 5);
+    store.commit(commit.clone()).await.unwrap();
+    let found = store.records(&[4, 9, 0, u64::MAX, 2]).await.unwrap();
+    let expected = [4, 0, 2].map(|at: usize| commit.records[at].clone());
+    assert_eq!(found, expected);
+    assert_eq!(store.records(&[]).await.unwrap(), []);
+}
+
+#[tokio::test]
 async fn asking_for_nothing_finds_nothing() {
     let (_directory, store) = empty().await;
     store.commit(full()).await.unwrap();

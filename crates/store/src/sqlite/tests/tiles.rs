@@ -41,6 +41,9 @@ async fn every_tile_of_every_size_is_there() {
             let due = leaves[from..].chunks(each).map(root_of);
             let due: Vec<Hash> = due.take(usize::from(tile.width)).collect();
             assert_eq!(stored.hashes(), due, "{tile} of {size}");
+            let wanted = [(0, u64::MAX), (level, tile.index), (63, 0)];
+            let found = read_model.hash_tiles(&wanted).await.unwrap();
+            assert_eq!(found, [stored], "{tile} of {size}");
         }
         let behind = size.div_ceil(u64::from(TILE_WIDTH));
         for (level, index) in [(0, behind), (3, 0), (63, 0), (0, u64::MAX)] {

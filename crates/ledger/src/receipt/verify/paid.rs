@@ -1,0 +1,135 @@
+//! What a receipt says, once it is found to hold.
+
+use serde::Serialize;
+use x811_eventlog::{Hash, Record};
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
+use x811_protocol::event::{Confirmed, Level, PayerBinding};
+use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
+use x811_protocol::id::InteractionId;
+use x811_protocol::money::MicroUsdc;
+use x811_protocol::observation::Block;
+use x811_protocol::time::TimestampMs;
+
+/// What was paid, as far as the file is whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Paid {
+    /// Which interaction.
+    pub interaction: InteractionId,
+    /// The ledger.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<Did>,
+    /// What was agreed; absent when the receipt holds no messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terms: Option<Terms>,
+    /// The transfers that paid it; none when nothing was due.
+    pub transfers: Vec<PaidTransfer>,
+    /// What they exceed the total by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub surplus: Option<MicroUsdc>,
+    /// Place of the confirmation in the log.
+    pub position: u64,
+    /// Its record hash.
+    pub record_hash: Hash,
+    /// When the ledger recorded it.
+    pub confirmed_at_ms: TimestampMs,
+    /// Number of the receipt among the provider's, from 0.
+    pub provider_seq: u64,
+    /// Record hash of the provider's receipt before; absent for the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider_prev: Option<Digest>,
+}
+
+/// What two agents agreed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Terms {
+    /// Who pays.
+    pub initiator: Did,
+    /// Who is paid.
+    pub provider: Did,
+    /// What the provider asked.
+    pub price: MicroUsdc,
+    /// What goes to the protocol.
+    pub protocol_fee: MicroUsdc,
+    /// Both.
+    pub total_cost: MicroUsdc,
+    /// The account that was to be paid.
+    pub payee: EvmAddress,
+    /// Whether the signed OFFER names it; the ledger took it from the provider's registration
+    /// otherwise.
+    pub payee_is_signed: bool,
+}
+
+/// A transfer of USDC that paid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PaidTransfer {
+    /// Network name.
+    pub network: String,
+    /// EIP-155 chain id.
+    pub chain_id: ChainId,
+    /// The USDC contract; absent when the receipt does not hold the ledger's parameters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<EvmAddress>,
+    /// Transaction.
+    pub tx_hash: TxHash,
+    /// Place among all transfers of the token in the transaction, from 0.
+    pub ordinal: u64,
+    /// Who paid.
+    pub from: EvmAddress,
+    /// How that account is bound to the initiator; absent when the receipt holds no messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payer_binding: Option<PayerBinding>,
+    /// Who was paid.
+    pub to: EvmAddress,
+    /// How much.
+    pub amount: MicroUsdc,
+    /// The transaction's block.
+    pub block: Block,
+    /// Blocks, its own included, up to the head that was held.
+    pub depth: u64,
+    /// How sure that was.
+    pub level: Level,
+    /// Labels of the endpoints that agreed.
+    pub endpoints: Vec<String>,
+}
+
+impl Paid {
+    pub(super) fn new(
+        interaction: InteractionId,
+        record: &Record,
+        confirmed: &Confirmed,
+        transfers: Vec<PaidTransfer>,
+    ) -> Paid {
+        Paid {
+            interaction,
+            ledger: None,
+            terms: None,
+            transfers,
+            surplus: confirmed.surplus,
+            position: record.position(),
+            record_hash: record.hash(),
+            confirmed_at_ms: TimestampMs::new(record.recorded_at_ms()),
+            provider_seq: confirmed.provider_seq,
+            provider_prev: confirmed.provider_prev,
+        }
+    }
+
+    pub(super) fn by(mut self, ledger: Did) -> Paid {
+        self.ledger = Some(ledger);
+        self
+    }
+
+    pub(super) fn under(mut self, terms: Terms) -> Paid {
+        self.terms = Some(terms);
+        self
+    }
+
+    /// What all transfers together moved.
+    pub fn amount(&self) -> MicroUsdc {
+        let amounts = self.transfers.iter().map(|transfer| transfer.amount);
+        let sum = amounts.fold(0_u64, |sum, amount| {
+            sum.saturating_add(amount.as_micro_usdc())
+        });
+        MicroUsdc::from_micro_usdc(sum).unwrap_or(MicroUsdc::MAX)
+    }
+}
