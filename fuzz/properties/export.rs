@@ -3,6 +3,7 @@
 use std::io::BufReader;
 use x811_ledger::audit::audit_export;
 use x811_ledger::export::{Item, Reader};
+use x811_protocol::canonical::to_canonical;
 
 /// Fails when one of the properties does not hold for `bytes`.
 pub fn holds(bytes: &[u8]) {
@@ -40,7 +41,12 @@ fn rewritten(items: &[Result<Item, x811_ledger::export::Fault>]) -> Vec<u8> {
                 if let Some(body) = &record.body {
                     line(b"b ", &body.bytes);
                 }
+                if let Some(path) = &record.path {
+                    line(b"p ", &to_canonical(&path.hashes));
+                }
             }
+            Item::Checkpoint(checkpoint) => line(b"c ", &to_canonical(&checkpoint.note)),
+            Item::End(end) => line(b"e ", &end.signed.to_line()),
             Item::Trailer { trailer, .. } => {
                 line(b"", &trailer.to_line().expect("a trailer is plain JSON"));
             }

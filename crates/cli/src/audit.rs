@@ -1,6 +1,8 @@
-//! `x811 audit`: re-runs a whole log, from a data directory or an export, and trusts nobody.
+//! `x811 audit`: re-runs a whole log or one interaction, from a data directory or an export, and
+//! trusts nobody.
 
 mod draft;
+mod extract;
 mod page;
 mod summary;
 mod text;
@@ -23,7 +25,8 @@ use page::Page;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A ledger's data directory (running or not), an export file, or `-` for standard input
+    /// A ledger's data directory (running or not), an export of it or of one interaction, or `-`
+    /// for standard input
     source: PathBuf,
     /// A head you noted earlier: the log must hold the record of this hash
     #[arg(long, value_name = "HASH")]

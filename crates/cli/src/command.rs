@@ -90,7 +90,7 @@ enum Verb {
     Provider(provider::Verb),
     /// Re-run a whole log from its bytes: hashes, signatures, rules, payments, rows
     Audit(audit::Args),
-    /// Write a log to one file that anybody can audit offline
+    /// Write a log, or one interaction of it, to one file that anybody can audit offline
     Export(export::Args),
     /// How the ledger is; fails when it takes no messages
     Status(status::Args),
@@ -136,7 +136,7 @@ impl Cli {
             Verb::Receipt(args) => receipt::run(args, &context, out).await,
             Verb::Provider(verb) => verb.run(&context, out).await,
             Verb::Audit(args) => audit::run(args, out).await,
-            Verb::Export(args) => export::run(args, json, out).await,
+            Verb::Export(args) => export::run(args, &context, json, out).await,
             Verb::Status(args) => status::run(args, &context, out).await,
             Verb::Doctor(args) => doctor::run(args, out).await,
             Verb::Erase(args) => erase::run(args, &context, out).await,

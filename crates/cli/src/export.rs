@@ -1,24 +1,35 @@
-//! `x811 export`: a log as one file that anybody can audit offline, or as a folder of tiles.
+//! `x811 export`: a log or one interaction as a file that anybody can audit offline, or a log as a
+//! folder of tiles.
 
+mod interaction;
+mod log;
+mod sink;
 mod tiles;
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-use x811_ledger::export::{Trailer, WriteError, write};
+use x811_protocol::id::InteractionId;
 use x811_store::{FileCheckpointStore, SqliteStore};
 
 use crate::audit::unopened;
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Out, Report, Tone};
+use crate::output::Out;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The ledger's data directory; the ledger may be running
-    data_dir: PathBuf,
+    /// The ledger's data directory; the ledger may be running. With --interaction it may be left
+    /// out: then the ledger is asked
+    #[arg(required_unless_present = "interaction")]
+    data_dir: Option<PathBuf>,
+    /// The whole log (this is what happens without it)
+    #[arg(long)]
+    all: bool,
+    /// One interaction alone, and the streams that it rests on, each closed by a signature
+    #[arg(long, value_name = "ID", conflicts_with_all = ["all", "tiles"])]
+    interaction: Option<InteractionId>,
     /// The file to write, whole or not at all; `-` for standard output
     #[arg(short, long, value_name = "FILE", required_unless_present = "tiles")]
     output: Option<PathBuf>,
@@ -35,7 +46,9 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn new(data_dir: &Path, output: &Path) -> Args {
         Args {
-            data_dir: data_dir.to_owned(),
+            data_dir: Some(data_dir.to_owned()),
+            all: false,
+            interaction: None,
             output: Some(output.to_owned()),
             tiles: None,
             checkpoint_dir: None,
@@ -43,8 +56,13 @@ impl Args {
     }
 }
 
-/// Exports the log as it is now.
-pub(crate) async fn run(args: Args, json: bool, out: &mut Out) -> Result<Exit, Failure> {
+/// Exports the log, or what of it is asked for, as it is now.
+pub(crate) async fn run(
+    args: Args,
+    context: &Context,
+    json: bool,
+    out: &mut Out,
+) -> Result<Exit, Failure> {
     let target = match (&args.output, &args.tiles) {
         (_, Some(folder)) => return in_tiles(&args, folder, out).await,
         (Some(file), None) => file,
@@ -53,105 +71,87 @@ pub(crate) async fn run(args: Args, json: bool, out: &mut Out) -> Result<Exit, F
             return Err(Failure::usage(message));
         }
     };
-    let to_standard_output = target == Path::new("-");
-    if to_standard_output && json {
+    if target == Path::new("-") && json {
         return Err(Failure::usage(
             "--json and -o - would both write to standard output: name a file",
         ));
     }
-    let store = SqliteStore::open_read_only(&args.data_dir)
-        .await
-        .map_err(unopened)?;
-    if to_standard_output {
-        // The export itself, byte for byte; nothing else may be printed.
-        write(&store, &mut BufWriter::new(io::stdout()))
-            .await
-            .map_err(unwritten)?;
-        return Ok(Exit::Ok);
+    match (&args.data_dir, args.interaction) {
+        (None, Some(interaction)) => {
+            interaction::fetch(interaction, context, target, out).await?;
+        }
+        (Some(data_dir), Some(interaction)) => {
+            of_directory(&args, data_dir, interaction, target, out).await?;
+        }
+        (Some(data_dir), None) => {
+            let named = args.checkpoint_dir.as_deref();
+            // First: what was signed is in the log that is read then.
+            let note = log::last_signed(data_dir, named).await?;
+            let store = open(data_dir).await?;
+            log::run(&store, note, target, out).await?;
+        }
+        (None, None) => return Err(Failure::usage("name a data directory, or --interaction")),
     }
-    let trailer = to_file(&store, target).await?;
-    out.report(&Exported {
-        file: target.clone(),
-        trailer,
-    });
     Ok(Exit::Ok)
 }
 
+#[cfg(feature = "serve")]
+async fn of_directory(
+    args: &Args,
+    data_dir: &Path,
+    interaction: InteractionId,
+    target: &Path,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    let directory = checkpoint_dir(args, data_dir)?;
+    let note = log::last_signed(data_dir, Some(&directory)).await?;
+    let note = note.ok_or_else(|| no_checkpoint(&directory))?;
+    interaction::write(interaction, data_dir, note, target, out).await
+}
+
+#[cfg(not(feature = "serve"))]
+async fn of_directory(
+    _args: &Args,
+    _data_dir: &Path,
+    _interaction: InteractionId,
+    _target: &Path,
+    _out: &mut Out,
+) -> Result<(), Failure> {
+    let message = "this x811 was built without the server, which knows the ledger's keys";
+    Err(Failure::usage(message).hint("leave the directory out, so that the ledger is asked"))
+}
+
 async fn in_tiles(args: &Args, folder: &Path, out: &mut Out) -> Result<Exit, Failure> {
-    let beside = || FileCheckpointStore::beside(&args.data_dir);
-    let checkpoint_dir = args.checkpoint_dir.clone().or_else(beside).ok_or_else(|| {
-        Failure::usage("the data directory has no name to look beside: give --checkpoint-dir")
-    })?;
-    let store = SqliteStore::open_read_only(&args.data_dir)
-        .await
-        .map_err(unopened)?;
+    let data_dir = args.data_dir.as_deref();
+    let data_dir = data_dir.ok_or_else(|| Failure::usage("name a data directory"))?;
+    let checkpoint_dir = checkpoint_dir(args, data_dir)?;
+    let store = open(data_dir).await?;
     tiles::run(&store, &checkpoint_dir, folder, out).await?;
     Ok(Exit::Ok)
 }
 
-/// Writes beside the target and renames, so that the target is never half an export.
-async fn to_file(store: &SqliteStore, target: &Path) -> Result<Trailer, Failure> {
-    let mut name = target.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    let part = target.with_file_name(name);
-    let written = match File::create(&part) {
-        Ok(file) => write_durably(store, file).await,
-        Err(error) => Err(error.into()),
-    };
-    let renamed = written.and_then(|trailer| {
-        fs::rename(&part, target)?;
-        Ok(trailer)
-    });
-    renamed.map_err(|error| {
-        // What is left of it is of no use; that it cannot be removed changes nothing.
-        let _ = fs::remove_file(&part);
-        unwritten(error)
+fn checkpoint_dir(args: &Args, data_dir: &Path) -> Result<PathBuf, Failure> {
+    let beside = || FileCheckpointStore::beside(data_dir);
+    args.checkpoint_dir.clone().or_else(beside).ok_or_else(|| {
+        Failure::usage("the data directory has no name to look beside: give --checkpoint-dir")
     })
 }
 
-async fn write_durably(store: &SqliteStore, file: File) -> Result<Trailer, WriteError> {
-    let mut file = BufWriter::new(file);
-    let trailer = write(store, &mut file).await?;
-    file.flush()?;
-    file.get_ref().sync_all()?;
-    Ok(trailer)
+async fn open(data_dir: &Path) -> Result<SqliteStore, Failure> {
+    SqliteStore::open_read_only(data_dir)
+        .await
+        .map_err(unopened)
 }
 
-fn unwritten(error: WriteError) -> Failure {
-    let code = match &error {
-        WriteError::Write(_) | WriteError::Json(_) => "file",
-        WriteError::Read(_)
-        | WriteError::Empty
-        | WriteError::NotOpened
-        | WriteError::CutShort { .. }
-        | WriteError::BodyLine { .. } => "log",
-    };
-    Failure::local(code, error.to_string())
+fn no_checkpoint(file: &Path) -> Failure {
+    let message = format!("there is no checkpoint at {}", file.display());
+    Failure::local("checkpoint", message)
+        .hint("say where the ledger keeps it: --checkpoint-dir DIR")
 }
 
-#[derive(Serialize)]
-struct Exported {
-    file: PathBuf,
-    #[serde(flatten)]
-    trailer: Trailer,
-}
-
-impl Report for Exported {
-    fn print(&self, out: &mut Out) {
-        out.heading(
-            Tone::Good,
-            format_args!("exported to {}", self.file.display()),
-        );
-        out.fields(&[
-            ("records", self.trailer.size.to_string()),
-            ("head", self.trailer.head.to_string()),
-            ("root", self.trailer.root.to_string()),
-        ]);
-        out.gap();
-        out.line(format_args!(
-            "check it anywhere: x811 audit {} --expect-head {}",
-            self.file.display(),
-            self.trailer.head
-        ));
-    }
+fn unwritten(error: &io::Error) -> Failure {
+    let message = format!(
+        "the export cannot be written: {error}. Check the disk and the target's permissions"
+    );
+    Failure::local("file", message)
 }

@@ -203,6 +203,18 @@ impl LedgerClient {
         reply.await?.bytes()
     }
 
+    /// An interaction and every stream that it rests on, as a file, byte for byte; nothing of it is
+    /// checked here.
+    ///
+    /// # Errors
+    /// [`ClientError`]; a refusal with HTTP status 404 for those who are no party to it.
+    pub async fn bundle(&self, id: InteractionId) -> Result<Vec<u8>, ClientError> {
+        let id = id.to_string();
+        let path = ["api", "v1", "interactions", &id, "bundle"];
+        let reply = self.get_signed(&path, &[], exchange::BUNDLE_LIMIT_MS);
+        reply.await?.bytes()
+    }
+
     /// Every record of an interaction, oldest first.
     ///
     /// # Errors

@@ -70,6 +70,16 @@ impl Checkpoint {
         Ok(Note::sign(self.to_text(), &key, sign)?.encode())
     }
 
+    /// What a signed note says, without any signature checked: for whoever places a note, or
+    /// learns only later by which key to open it.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckpointError`] when it is no note over a checkpoint.
+    pub fn claimed(note: &str) -> Result<Self, CheckpointError> {
+        Self::from_text(Note::parse(note)?.unverified_text())
+    }
+
     /// Reads a signed checkpoint of the log `origin` and checks that `public_key` signed it.
     ///
     /// # Errors

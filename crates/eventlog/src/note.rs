@@ -120,6 +120,11 @@ impl Note {
         }
     }
 
+    /// The text, whoever signed it.
+    pub(crate) fn unverified_text(&self) -> &str {
+        &self.text
+    }
+
     fn lines_of(
         &self,
         name: &str,

@@ -13,6 +13,7 @@ use crate::world::World;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 use x811_eventlog::{BackendError, Checkpoint, CheckpointError};
+use x811_protocol::event::LedgerOpened;
 use x811_protocol::key::{PublicKey, SecretKey};
 use x811_protocol::signature::Signature;
 
@@ -140,6 +141,15 @@ impl CheckpointSigner {
         let note = checkpoint.sign(*self.key.public().as_bytes(), sign)?;
         Ok((checkpoint, note))
     }
+}
+
+/// Reads a checkpoint that `ledger` should have signed, with the keys it has there.
+///
+/// # Errors
+/// [`CheckpointError`] when it was changed, or is another log's.
+pub(crate) fn open(note: &str, ledger: &LedgerOpened) -> Result<Checkpoint, CheckpointError> {
+    let key = ledger.keys.checkpoint;
+    Checkpoint::open(note, &ledger.origin, *key.as_bytes(), verifier(key))
 }
 
 fn verifier(key: PublicKey) -> impl Fn(&[u8], &[u8; 64]) -> bool {

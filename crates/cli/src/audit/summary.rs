@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use x811_ledger::audit::{Cause, FactCounts, Finding, Report};
 
+use super::extract;
+
 /// How far one kind of thing holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Check {
@@ -80,6 +82,7 @@ pub(super) fn checks(report: &Report) -> Vec<Check> {
         state_roots(report),
         transfers(report),
     ];
+    checks.extend(extract::checks(report));
     checks.extend(rows(report));
     checks
 }
@@ -248,6 +251,7 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
     {
         notes.push(format!("the rows lag by {} records", check.lag_records));
     }
+    notes.extend(extract::notes(report));
     notes.push(end(report));
     notes
 }
@@ -262,6 +266,7 @@ fn end(report: &Report) -> String {
             "the head you named is position {position}; {} records followed it",
             report.records.saturating_sub(position + 1)
         ),
+        None if report.extract.is_some() => extract::END.to_owned(),
         None => "a log that was cut off at its end looks like a shorter one: note the head, and \
                  give it with --expect-head next time"
             .to_owned(),

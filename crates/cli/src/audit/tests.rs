@@ -18,6 +18,8 @@ use x811_protocol::parameters::{AEEP_LOOKS_MS, Limits, Parameters, PayerBindingR
 use x811_protocol::time::TimestampMs;
 
 use super::*;
+use crate::command::Global;
+use crate::context::Context;
 use crate::output::tests::kept;
 
 /// 2026-01-01T00:00:00Z.
@@ -90,10 +92,22 @@ async fn audit(source: &Path, expect_head: Option<Hash>) -> (Exit, Value) {
     (exit, serde_json::from_str(&text.text()).unwrap())
 }
 
+/// No ledger answers there.
+fn nowhere() -> Context {
+    Context::new(Global {
+        ledger: "http://127.0.0.1:1".to_owned(),
+        home: PathBuf::from("none"),
+        agent: None,
+        json: false,
+    })
+}
+
 async fn export(directory: &Path, file: &Path) -> Exit {
     let (mut out, _, _) = kept(false);
     let args = crate::export::Args::new(directory, file);
-    crate::export::run(args, false, &mut out).await.unwrap()
+    crate::export::run(args, &nowhere(), false, &mut out)
+        .await
+        .unwrap()
 }
 
 #[tokio::test]
@@ -292,6 +306,8 @@ async fn what_is_not_there_is_a_failure_and_no_finding() {
     }
     let (mut out, _, _) = kept(true);
     let args = crate::export::Args::new(directory.path(), Path::new("-"));
-    let failure = crate::export::run(args, true, &mut out).await.unwrap_err();
+    let failure = crate::export::run(args, &nowhere(), true, &mut out)
+        .await
+        .unwrap_err();
     assert_eq!(failure.exit, Exit::Usage);
 }

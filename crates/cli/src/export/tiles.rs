@@ -86,11 +86,7 @@ async fn last_signed(directory: &Path, key: NoteKey) -> Result<(String, Trusted)
     let file = store.file();
     let note = store.load().await;
     let note = note.map_err(|error| Failure::local("checkpoint", error.to_string()))?;
-    let note = note.ok_or_else(|| {
-        let message = format!("there is no checkpoint at {}", file.display());
-        Failure::local("checkpoint", message)
-            .hint("say where the ledger keeps it: --checkpoint-dir DIR")
-    })?;
+    let note = note.ok_or_else(|| super::no_checkpoint(&file))?;
     let verify = |key: &[u8; 32], message: &[u8], signature: &[u8; 64]| {
         PublicKey::from_bytes(key)
             .is_ok_and(|key| key.verify(message, &Signature::from_bytes(*signature)))

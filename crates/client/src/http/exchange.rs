@@ -14,6 +14,9 @@ use super::error::{ClientError, Refused};
 /// How long a read may take, in milliseconds.
 pub(super) const READ_LIMIT_MS: u64 = 15_000;
 
+/// How long a bundle may take, in milliseconds: it is made while it is sent.
+pub(super) const BUNDLE_LIMIT_MS: u64 = 120_000;
+
 /// How long the answer to a message may take, in milliseconds.
 pub(super) const SUBMIT_LIMIT_MS: u64 = 15_000;
 

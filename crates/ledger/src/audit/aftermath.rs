@@ -7,6 +7,7 @@ use x811_protocol::interaction::{Aftermath, late_of};
 use super::decision::Decided;
 use super::evidence::Grounds;
 use super::finding::Findings;
+use super::unchecked::Unchecked;
 use crate::stream::Stream;
 
 /// Checks `seen`, `reversed` and `late` against what they rest on. The rest `evolve` holds to the
@@ -45,6 +46,9 @@ pub(super) fn check(decided: &Decided<'_>, findings: &mut Findings) {
 
 fn numbered(grounds: &Grounds<'_>, reversed: &Reversed, findings: &mut Findings) {
     let Grounds { decided, deal, .. } = grounds;
+    if decided.leaves(Unchecked::ReceiptNumbers, findings) {
+        return;
+    }
     let provider = decided.before.agent(deal.opening.provider);
     let expected = provider.map(|agent| (agent.receipts, agent.last_receipt));
     if expected != Some((reversed.provider_seq, Some(reversed.provider_prev))) {
@@ -79,7 +83,18 @@ fn shown(grounds: &Grounds<'_>, aftermath: &Aftermath, late: &Late, findings: &m
 fn chosen(grounds: &Grounds<'_>, aftermath: &Aftermath, late: &Late, findings: &mut Findings) {
     let mut candidates = grounds.candidates(&late.evidence);
     candidates.retain(|candidate| aftermath.may_be_late(candidate.tx_hash));
-    if grounds.claims(&late_of(&grounds.due(), candidates)) != late.claims {
+    let choose = |candidates| late_of(&grounds.due(), candidates);
+    if grounds.claims(&choose(candidates.clone())) == late.claims {
+        return;
+    }
+    candidates.retain(|candidate| late.claims.contains(&grounds.claim(candidate)));
+    let is_possible = grounds.claims(&choose(candidates)) == late.claims;
+    let leaves = |findings: &mut _| {
+        grounds
+            .decided
+            .leaves(Unchecked::ClaimedElsewhere, findings)
+    };
+    if !(is_possible && leaves(findings)) {
         let sentence = "the rules choose other transfers from this evidence";
         grounds.decided.differs("claims", sentence, findings);
     }

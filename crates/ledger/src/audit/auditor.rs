@@ -4,24 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use x811_eventlog::{ChainVerifier, Frontier, Hash, Record};
 use x811_protocol::did::Did;
-use x811_protocol::event::{Event, Evidence};
+use x811_protocol::event::{Event, Evidence, LedgerOpened};
 use x811_protocol::id::InteractionId;
 use x811_protocol::payload::PayloadRules;
 use x811_protocol::time::TimestampMs;
 
 use super::body::{self, Rules};
+use super::checkpoints::Covered;
 use super::decision::{Decided, KNOWN_RULES};
 use super::erased::Erased;
 use super::examine::{Content, Entry, Examined, Whole};
+use super::extract::Extract;
 use super::finding::{Cause, Finding, Findings, Spot};
 use super::links::Links;
 use super::replay::Replay;
 use super::report::{FactCounts, Paid, Report, TransferCounts, Verdict};
 use super::rows::Rows;
 use super::signature;
+use super::unchecked::Unchecked;
 use super::uniqueness::Used;
 use crate::agent::Agent;
 use crate::erasure;
+use crate::export::PathLine;
 use crate::stream::Stream;
 use crate::submission::payload_rules;
 use crate::world::{Fault, Touched, World};
@@ -41,6 +45,10 @@ pub struct Auditor {
     pub(super) used: Used,
     pub(super) rows: Rows,
     erased: Erased,
+    /// Where this is one interaction alone.
+    extract: Option<Extract>,
+    /// Checkpoints that hold.
+    pub(super) checkpoints: Vec<Covered>,
     pub(super) findings: Findings,
     envelopes: u64,
     signatures_valid: u64,
@@ -77,6 +85,8 @@ impl Auditor {
             used: Used::default(),
             rows: Rows::default(),
             erased: Erased::default(),
+            extract: None,
+            checkpoints: Vec::new(),
             findings: Findings::default(),
             envelopes: 0,
             signatures_valid: 0,
@@ -91,6 +101,21 @@ impl Auditor {
             expected_head: None,
             expected_head_position: None,
         }
+    }
+
+    /// Before the first record of a bundle of `interaction`, or of one that does not say which.
+    pub(super) fn of_extract(self, interaction: Option<InteractionId>) -> Auditor {
+        Auditor {
+            replay: Replay::of_extract(),
+            extract: Some(Extract::of(interaction)),
+            ..self
+        }
+    }
+
+    /// What is particular to a bundle, where this is one.
+    pub(super) fn extract(&mut self) -> Option<(&mut Extract, &mut Findings)> {
+        let findings = &mut self.findings;
+        self.extract.as_mut().map(|extract| (extract, findings))
     }
 
     /// Also looks for the record of this hash: a head that somebody noted earlier. A log that does
@@ -129,7 +154,7 @@ impl Auditor {
 
     /// Takes the next record as it is stored.
     pub fn take(&mut self, entry: Entry) {
-        self.settle(Examined::of(entry, self.rules()));
+        self.settle(Examined::of(entry, self.rules()), None);
     }
 
     /// The rules in force that decide how payloads are read.
@@ -138,8 +163,8 @@ impl Auditor {
         parameters.map(|(_, parameters)| payload_rules(parameters))
     }
 
-    /// Takes the next entry, once it has been examined.
-    pub(super) fn settle(&mut self, examined: Examined) {
+    /// Takes the next entry, once it has been examined, with its path under a bundle's checkpoint.
+    pub(super) fn settle(&mut self, examined: Examined, path: Option<&PathLine>) {
         let Examined {
             hash,
             line,
@@ -153,12 +178,16 @@ impl Auditor {
         }
         match content {
             Content::Whole(whole) => {
-                let has_gap = self.link(&whole.spot, &whole.record);
+                let has_gap = self.link(&whole.spot, &whole.record, path);
+                if let Some(extract) = &mut self.extract {
+                    extract.note(whole.stream.as_ref(), &whole.event);
+                    self.leave(&whole.event);
+                }
                 self.check(*whole, has_gap);
             }
             Content::NoEvent(record, why) => {
                 let spot = Spot::of(&record, line);
-                self.link(&spot, &record);
+                self.link(&spot, &record, path);
                 let sentence = format!("the event cannot be read: {why}");
                 self.findings
                     .add(&spot, "event", Cause::Unreadable, sentence);
@@ -166,26 +195,42 @@ impl Auditor {
                 self.replay.give_up(&record);
             }
             Content::NoRecord(error) => {
-                let broken = self.chain.push_unreadable(hash, error);
-                let spot = Spot {
-                    position: broken.position,
-                    line,
-                    stream: None,
-                };
-                self.links.take(&spot, vec![broken], &mut self.findings);
+                if let Some(extract) = &self.extract {
+                    let (spot, cause) = (extract.beyond(line), Cause::BytesChanged);
+                    self.findings.add(&spot, "leaf", cause, error.to_string());
+                } else {
+                    let broken = self.chain.push_unreadable(hash, error);
+                    let spot = Spot {
+                        position: broken.position,
+                        line,
+                        stream: None,
+                    };
+                    self.links.take(&spot, vec![broken], &mut self.findings);
+                }
                 self.replay.step_over();
             }
         }
     }
 
     /// Holds the record against those before it; whether it is not the next of its stream.
-    fn link(&mut self, spot: &Spot, record: &Record) -> bool {
+    fn link(&mut self, spot: &Spot, record: &Record, path: Option<&PathLine>) -> bool {
+        if let Some(extract) = &mut self.extract {
+            return extract.take(spot, record, path, &mut self.findings);
+        }
         let breaks = self.chain.push(record);
         let has_gap = breaks
             .iter()
             .any(|broken| matches!(broken.cause, x811_eventlog::Cause::StreamGap { .. }));
         self.links.take(spot, breaks, &mut self.findings);
         has_gap
+    }
+
+    /// Counts what of a record takes the rest of the log to check.
+    fn leave(&mut self, event: &Event) {
+        let envelopes = u64::from(event.envelope().is_some());
+        let claims = event.claims().len() as u64;
+        self.findings.leave(Unchecked::UsedOnce, envelopes);
+        self.findings.leave(Unchecked::ClaimedOnce, claims);
     }
 
     fn check(&mut self, mut whole: Whole, has_gap: bool) {
@@ -260,19 +305,33 @@ impl Auditor {
         let bodies = self.erased.take(&whole.record, erased);
         let mut findings = Findings::default();
         let operator = erased.operator;
-        if self.replay.knows(&Stream::Agent(operator))
+        if self.extract.is_some() {
+            findings.leave(Unchecked::Operators, 1);
+        } else if self.replay.knows(&Stream::Agent(operator))
             && erasure::check_operator(self.world(), operator, at).is_err()
         {
             let sentence = "whoever had bodies erased was no active agent of the ledger then";
             findings.add(&whole.spot, "operator", Cause::ReDecisionDiffers, sentence);
         }
         for (position, body) in bodies {
-            let may = |id| {
-                !self.knows(id) || (self.world().is_over(id, at) && !self.rows.is_disputed(id))
+            if self.extract.is_some() && !self.rows.holds(position) {
+                findings.leave(Unchecked::ErasuresElsewhere, 1);
+                continue;
+            }
+            let is_over = |id| match &self.extract {
+                // When it was watched no longer, a record of another stream may have shown.
+                Some(_) => self.world().interaction(id).is_none(),
+                None => self.world().is_over(id, at),
             };
+            let may = |id| !self.knows(id) || (is_over(id) && !self.rows.is_disputed(id));
             body.check(position, &whole.spot, may, &mut findings);
         }
         self.findings.extend(findings);
+    }
+
+    /// Who the ledger says it is, with the keys in force; `said` where position 0 was not replayed.
+    pub(super) fn opened<'a>(&'a self, said: Option<&'a LedgerOpened>) -> Option<&'a LedgerOpened> {
+        self.world().identity().map(|opened| &**opened).or(said)
     }
 
     fn ledger(&self) -> Option<Did> {
@@ -352,6 +411,7 @@ impl Auditor {
                 event: &whole.event,
                 at,
                 used: &self.used,
+                is_extract: self.extract.is_some(),
             };
             decided.check(&mut findings);
         }
@@ -386,6 +446,9 @@ impl Auditor {
 
     /// Where the end shows.
     pub(super) fn end(&self) -> Spot {
+        if let Some(extract) = &self.extract {
+            return extract.end(None);
+        }
         Spot {
             position: self.size().saturating_sub(1),
             line: self.links.last().and_then(|last| last.line),
@@ -395,13 +458,23 @@ impl Auditor {
 
     /// Nothing follows. `noted` is the hash that a head kept elsewhere names for the last record:
     /// when it differs, it was the last record that changed.
-    pub(super) fn close(&mut self, noted: Option<Hash>) {
+    pub(super) fn close(&mut self, noted: Option<Hash>, said: Option<&LedgerOpened>) {
+        let ledger = self.opened(said).cloned();
+        if let Some(extract) = &self.extract {
+            let world = self.replay.world();
+            let covered = extract.close(ledger.as_ref(), world, &mut self.findings);
+            self.checkpoints.extend(covered);
+        }
         let differs = noted.is_some_and(|noted| noted != self.last_hash);
         self.links.finish(differs, &mut self.findings);
         self.states = self.rows.states(self.world(), |id| self.knows(id));
         if let Some(expected) = self.expected_head
             && self.expected_head_position.is_none()
         {
+            if self.extract.is_some() {
+                self.findings.leave(Unchecked::ExpectedHead, 1);
+                return;
+            }
             let sentence = format!(
                 "no record has the hash {expected} that was expected: this is not the log it was \
                  noted from, or it was cut off before it"
@@ -415,11 +488,18 @@ impl Auditor {
     /// The outcome. What cannot be known from the records alone (a tail that was cut off) shows
     /// only against a head from elsewhere: see [`Auditor::expecting`] and the sources.
     pub fn finish(mut self) -> Report {
-        self.close(None);
+        self.close(None, None);
         self.report()
     }
 
-    pub(super) fn report(self) -> Report {
+    pub(super) fn report(mut self) -> Report {
+        let records = self.frontier.size();
+        let unchecked = self.findings.take_unchecked();
+        let claimed = self.extract.as_ref().and_then(Extract::claimed);
+        let root = claimed.map_or_else(|| self.frontier.root(), |checkpoint| checkpoint.root);
+        let extract = self
+            .extract
+            .map(|extract| extract.report(records, unchecked));
         let world = self.replay.world();
         let (interactions, interactions_unknown) = self.states;
         let (notices_owed, ledger) = (
@@ -435,7 +515,7 @@ impl Auditor {
         Report {
             clean: findings.is_empty(),
             ledger,
-            records: self.frontier.size(),
+            records,
             envelopes: self.envelopes,
             signatures_valid: self.signatures_valid,
             facts: self.facts,
@@ -450,7 +530,9 @@ impl Auditor {
             paid: self.paid,
             transfers: self.transfers,
             head: self.last_hash,
-            root: self.frontier.root(),
+            root,
+            checkpoints: self.checkpoints,
+            extract,
             expected_head_position: self.expected_head_position,
             read_model: None,
             findings,

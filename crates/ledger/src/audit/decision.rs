@@ -14,6 +14,7 @@ use x811_protocol::time::TimestampMs;
 
 use super::body::agree;
 use super::finding::{Cause, Findings, Spot};
+use super::unchecked::Unchecked;
 use super::uniqueness::Used;
 use super::{aftermath, settlement};
 use crate::agent::Standing;
@@ -38,6 +39,8 @@ pub(super) struct Decided<'a> {
     pub(super) at: TimestampMs,
     /// What was used before it.
     pub(super) used: &'a Used,
+    /// The rest of the log is not here: what rests on it is left unchecked.
+    pub(super) is_extract: bool,
 }
 
 impl Decided<'_> {
@@ -83,6 +86,12 @@ impl Decided<'_> {
             | Event::Returned(_)
             | Event::StateRoot(_) => {}
         }
+    }
+
+    /// Counts what takes the rest of the log, where that is not here; whether it is not.
+    pub(super) fn leaves(&self, what: Unchecked, findings: &mut Findings) -> bool {
+        findings.leave(what, u64::from(self.is_extract));
+        self.is_extract
     }
 
     pub(super) fn differs(
@@ -159,6 +168,7 @@ impl Decided<'_> {
 
     fn message(&self, accepted: &EnvelopeAccepted, findings: &mut Findings) {
         let envelope = &accepted.envelope;
+        self.leaves(Unchecked::Quotas, findings);
         if let Err(limit) = quota::message(self.before, envelope, &accepted.facts, self.at) {
             self.differs("event", limit.to_string(), findings);
         }
@@ -253,6 +263,7 @@ impl Decided<'_> {
             self.differs("type", sentence, findings);
         }
         let agent = self.before.agent(envelope.from).map(|agent| &**agent);
+        self.leaves(Unchecked::Quotas, findings);
         let within_limits = quota::registry(self.before, envelope, verb, self.at);
         if let Err(refusal) = within_limits.and_then(|()| registry::permitted(agent, verb, self.at))
         {
@@ -294,6 +305,8 @@ impl Decided<'_> {
 
     /// Nobody was away for longer than since the record before.
     fn resumed(&self, resumed: LedgerResumed, findings: &mut Findings) {
+        // Of an extract the record before may be an earlier one: then the gap is only bounded.
+        self.leaves(Unchecked::Downtimes, findings);
         let since_ms = self.at.since(self.last_at);
         if resumed.gap_ms > since_ms {
             let sentence = format!(

@@ -158,7 +158,8 @@ impl Grounds<'_> {
             .collect()
     }
 
-    fn claim(&self, candidate: &Candidate) -> Claim {
+    /// What claiming one is.
+    pub(super) fn claim(&self, candidate: &Candidate) -> Claim {
         Claim {
             chain_id: self.network.chain_id,
             tx_hash: candidate.tx_hash,

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use x811_eventlog::Record;
 
+use super::unchecked::{Counts, Unchecked};
+
 /// What is wrong. Closed, so that whoever reads a report can name them all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -62,6 +64,16 @@ pub enum Cause {
     HeadDiffers,
     /// The trailer names another end.
     TrailerDiffers,
+    /// A checkpoint is not signed by the ledger, or cannot be read.
+    CheckpointInvalid,
+    /// A checkpoint was signed over other records.
+    CheckpointDiffers,
+    /// A record is not under the checkpoint by its path.
+    NotIncluded,
+    /// The ledger signed another end of a stream, or did not sign it.
+    StreamEndDiffers,
+    /// A record or an end that the bundle's interaction does not rest on.
+    Foreign,
     /// A row for readers is not what the log says.
     ReadModelDiffers,
 }
@@ -96,6 +108,11 @@ impl Cause {
             Cause::TreeDiffers => "tree differs",
             Cause::HeadDiffers => "head differs",
             Cause::TrailerDiffers => "trailer differs",
+            Cause::CheckpointInvalid => "checkpoint invalid",
+            Cause::CheckpointDiffers => "checkpoint differs",
+            Cause::NotIncluded => "not included",
+            Cause::StreamEndDiffers => "stream end differs",
+            Cause::Foreign => "foreign record",
             Cause::ReadModelDiffers => "read model differs",
         }
     }
@@ -153,6 +170,7 @@ const MAX_FINDINGS: usize = 10_000;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Findings {
     list: Vec<Finding>,
+    unchecked: Counts,
     left_out: BTreeMap<Cause, u64>,
 }
 
@@ -174,8 +192,23 @@ impl Findings {
         });
     }
 
+    /// Counts what cannot be checked here.
+    pub(super) fn leave(&mut self, what: Unchecked, count: u64) {
+        if count > 0 {
+            *self.unchecked.entry(what).or_default() += count;
+        }
+    }
+
+    /// What was left so.
+    pub(super) fn take_unchecked(&mut self) -> Counts {
+        std::mem::take(&mut self.unchecked)
+    }
+
     /// Adds what was found elsewhere, in its order.
     pub(super) fn extend(&mut self, others: Findings) {
+        for (what, count) in others.unchecked {
+            self.leave(what, count);
+        }
         for finding in others.list {
             self.keep(finding);
         }

@@ -4,6 +4,7 @@ use std::io::BufRead;
 
 use x811_eventlog::Hash;
 use x811_protocol::event::Event;
+use x811_protocol::id::InteractionId;
 use x811_protocol::payload::PayloadRules;
 
 use super::auditor::Auditor;
@@ -12,7 +13,10 @@ use super::examine::{Entry, Examined, Leaf};
 use super::finding::{Cause, Finding, Spot};
 use super::pages;
 use super::report::Report;
-use crate::export::{Fault, FaultKind, Header, Item, Reader, RecordLine, Trailer};
+use crate::export::{
+    CheckpointLine, EndLine, Fault, FaultKind, Header, Item, PathLine, Reader, RecordLine, Scope,
+    Trailer,
+};
 
 /// Audits an export, line by line.
 ///
@@ -85,14 +89,17 @@ fn size(item: &Result<Item, Fault>) -> usize {
     let Ok(Item::Record(record)) = item else {
         return 0;
     };
-    let body = record.body.as_ref();
-    record.leaf.len() + body.map_or(0, |body| body.bytes.len())
+    let (body, path) = (record.body.as_ref(), record.path.as_ref());
+    let path = path.map_or(0, |path| size_of_val(path.hashes.as_slice()));
+    record.leaf.len() + body.map_or(0, |body| body.bytes.len()) + path
 }
 
 /// What the reader made out, and what was found of it alone.
 enum ExaminedItem {
     Header(Box<Header>),
-    Record(u64, Examined),
+    Record(Examined, Option<PathLine>),
+    Checkpoint(CheckpointLine),
+    End(EndLine),
     Trailer(u64, Trailer),
     Fault(Fault),
 }
@@ -101,9 +108,12 @@ impl ExaminedItem {
     fn of(item: Result<Item, Fault>, rules: Option<PayloadRules>) -> ExaminedItem {
         match item {
             Ok(Item::Header(header)) => ExaminedItem::Header(header),
-            Ok(Item::Record(record)) => {
-                ExaminedItem::Record(record.line, Examined::of(entry(record), rules))
+            Ok(Item::Record(mut record)) => {
+                let path = record.path.take();
+                ExaminedItem::Record(Examined::of(entry(record), rules), path)
             }
+            Ok(Item::Checkpoint(line)) => ExaminedItem::Checkpoint(line),
+            Ok(Item::End(line)) => ExaminedItem::End(line),
             Ok(Item::Trailer { line, trailer }) => ExaminedItem::Trailer(line, trailer),
             Err(fault) => ExaminedItem::Fault(fault),
         }
@@ -164,16 +174,46 @@ impl ExportAudit {
 
     fn settle(&mut self, item: ExaminedItem) {
         match item {
-            ExaminedItem::Header(header) => self.header = Some(*header),
-            ExaminedItem::Record(line, examined) => {
-                self.auditor.settle(examined);
+            ExaminedItem::Header(header) => {
+                if let Scope::Interaction(interaction) = header.scope {
+                    self.extract(Some(interaction));
+                }
+                self.header = Some(*header);
+            }
+            ExaminedItem::Record(examined, path) => {
+                self.auditor.settle(examined, path.as_ref());
                 if !self.identified {
                     self.identified = true;
-                    self.identify(line);
+                    self.identify();
+                }
+            }
+            ExaminedItem::Checkpoint(line) => self.checkpoint(line),
+            ExaminedItem::End(line) => {
+                if let Some((extract, _)) = self.auditor.extract() {
+                    extract.end_of(line);
                 }
             }
             ExaminedItem::Trailer(line, trailer) => self.trailer = Some((line, trailer)),
             ExaminedItem::Fault(fault) => self.fault(&fault),
+        }
+    }
+
+    /// From here on this is the audit of a bundle.
+    fn extract(&mut self, interaction: Option<InteractionId>) {
+        self.auditor = std::mem::take(&mut self.auditor).of_extract(interaction);
+    }
+
+    fn checkpoint(&mut self, line: CheckpointLine) {
+        // No log has a checkpoint before its first record: this is a bundle whose header cannot be
+        // read.
+        if self.header.is_none() && self.auditor.size() == 0 {
+            self.extract(None);
+        }
+        if let Some((extract, findings)) = self.auditor.extract() {
+            extract.cover(line, findings);
+        } else {
+            let said = self.header.as_ref().map(|header| &header.opened);
+            self.auditor.checkpoint(&line, said);
         }
     }
 
@@ -183,10 +223,13 @@ impl ExportAudit {
             position,
             kind,
         } = fault;
-        let spot = Spot {
-            position: *position,
-            line: Some(*line),
-            stream: None,
+        let spot = match self.auditor.extract() {
+            Some((extract, _)) => extract.end(Some(*line)),
+            None => Spot {
+                position: *position,
+                line: Some(*line),
+                stream: None,
+            },
         };
         let sentence = format!("line {line}: {kind}");
         let findings = &mut self.auditor.findings;
@@ -194,7 +237,7 @@ impl ExportAudit {
     }
 
     /// The header says what position 0 says.
-    fn identify(&mut self, line: u64) {
+    fn identify(&mut self) {
         let Some(header) = &self.header else {
             return;
         };
@@ -204,7 +247,7 @@ impl ExportAudit {
         if header.opened != *opened {
             let spot = Spot {
                 position: 0,
-                line: Some(line.saturating_sub(1)),
+                line: Some(1),
                 stream: None,
             };
             let (said, recorded) = (
@@ -222,7 +265,8 @@ impl ExportAudit {
         let is_whole = self
             .trailer
             .is_some_and(|(_, trailer)| trailer.size == self.auditor.size());
-        self.auditor.close(noted.filter(|_| is_whole));
+        let said = self.header.as_ref().map(|header| &header.opened);
+        self.auditor.close(noted.filter(|_| is_whole), said);
         if let Some((line, trailer)) = self.trailer {
             self.compare_end(line, trailer);
         }
@@ -231,19 +275,33 @@ impl ExportAudit {
 
     /// The trailer names the end that the records have.
     fn compare_end(&mut self, line: u64, trailer: Trailer) {
-        let found = Trailer {
-            head: self.auditor.last_hash(),
-            root: self.auditor.frontier().root(),
-            size: self.auditor.size(),
+        let (head, records) = (self.auditor.last_hash(), self.auditor.size());
+        let found = match self.auditor.extract() {
+            Some((extract, _)) => {
+                let claimed = extract.claimed();
+                Trailer {
+                    head,
+                    records: Some(records),
+                    root: claimed.map_or(trailer.root, |claimed| claimed.root),
+                    size: claimed.map_or(trailer.size, |claimed| claimed.size),
+                }
+            }
+            None => Trailer {
+                head,
+                records: None,
+                root: self.auditor.frontier().root(),
+                size: records,
+            },
         };
         if found == trailer {
             return;
         }
+        let last = self.auditor.end();
+        let is_log = self.auditor.extract().is_none();
         // With the size right and head and root wrong, the records speak against themselves: the
         // last one was changed, for every other change shows in a link.
-        let last = self.auditor.end();
-        let is_last = found.size == trailer.size && found.head != trailer.head;
-        let is_root_alone = found.size == trailer.size && found.head == trailer.head;
+        let is_last = is_log && found.size == trailer.size && found.head != trailer.head;
+        let is_root_alone = is_log && found.size == trailer.size && found.head == trailer.head;
         let earlier = self
             .auditor
             .findings()

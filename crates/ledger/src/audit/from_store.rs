@@ -47,7 +47,7 @@ pub async fn audit_store<S: LedgerStore, R: ReadModel>(
         tree,
     };
     let mut auditor = audit.of_all(&mut source).await?;
-    auditor.close(None);
+    auditor.close(None, None);
     let mut check = None;
     if let Some(rows) = read_model {
         check = Some(compare::read_model(&mut auditor, rows, applied_size, size).await?);
@@ -126,7 +126,7 @@ impl StoreAudit {
     fn settle(&mut self, item: ExaminedItem) {
         match item {
             ExaminedItem::Entry(examined) => {
-                self.auditor.settle(examined);
+                self.auditor.settle(examined, None);
                 self.compare_tree();
             }
             ExaminedItem::Damaged(position, why) => {

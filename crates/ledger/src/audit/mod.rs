@@ -3,6 +3,7 @@
 //! | checked of every record | in |
 //! |---|---|
 //! | form, hash chain, order; which record a broken link speaks against | `links` |
+//! | signed checkpoints | `checkpoints` |
 //! | signature; whether the key was the sender's at that position | `signature` |
 //! | body against digest, envelope members, facts; wallet proofs | `body` |
 //! | envelope ids, nonces, idempotency keys and transfers used once | `uniqueness` |
@@ -21,17 +22,23 @@
 //! A body that is not there makes a fact asserted, whether a record erased it or it was left out; the
 //! report tells the two apart. One that a record erased and that is there all the same is a finding.
 //!
+//! A bundle of one interaction is audited as an *extract*: `extract` holds its streams against the
+//! one checkpoint and the signed ends, the replay steps over positions that are not there, and what
+//! takes the rest of the log is counted as [`Unchecked`].
+//!
 //! What no audit of one file can show: a log that was cut off, or written anew from some point on
 //! by whoever has the ledger's keys. Note a head (`expected_head`), or compare with somebody else's.
 
 mod aftermath;
 mod auditor;
 mod body;
+mod checkpoints;
 mod compare;
 mod decision;
 mod erased;
 mod evidence;
 mod examine;
+mod extract;
 mod finding;
 mod from_export;
 mod from_store;
@@ -42,13 +49,17 @@ mod report;
 mod rows;
 mod settlement;
 mod signature;
+mod unchecked;
 mod uniqueness;
 
 pub use auditor::Auditor;
+pub use checkpoints::Covered;
 pub use examine::{Entry, Leaf};
+pub use extract::{ExtractReport, StreamReport};
 pub use finding::{Cause, Finding};
 pub use from_export::{ExportAudit, audit_export, audit_export_in_pages};
 pub use from_store::audit_store;
 pub use report::{
     AbsentBodies, Erasure, FactCounts, Paid, ReadModelCheck, Report, TransferCounts, Verdict,
 };
+pub use unchecked::Unchecked;

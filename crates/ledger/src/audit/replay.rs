@@ -25,6 +25,8 @@ pub(super) struct Replay {
     stand_ins: u64,
     /// Nothing is replayed any more.
     stopped: bool,
+    /// Most records are not here, which is as it should be.
+    is_extract: bool,
     not_replayed: u64,
 }
 
@@ -35,8 +37,19 @@ impl Replay {
             ended: BTreeSet::new(),
             stand_ins: 0,
             stopped: false,
+            is_extract: false,
             not_replayed: 0,
         }
+    }
+
+    /// Before the first record of an extract.
+    pub(super) fn of_extract() -> Replay {
+        let mut replay = Replay {
+            is_extract: true,
+            ..Replay::new()
+        };
+        replay.world.doubt_roots();
+        replay
     }
 
     pub(super) fn world(&self) -> &World {
@@ -103,6 +116,12 @@ impl Replay {
     /// Steps over what is missing before `record`; `false` when the world cannot take it.
     fn reach(&mut self, record: &Record) -> bool {
         let size = self.world.head().size;
+        if self.is_extract {
+            if record.position() > size {
+                self.world.step_to(record.position());
+            }
+            return record.position() == self.world.head().size;
+        }
         if record.position() > size.saturating_add(MAX_GAP) {
             self.stopped = true;
         }
@@ -131,7 +150,7 @@ impl Replay {
 
     /// Fills the next position with an event that moves nothing.
     fn stand_in(&mut self, recorded_at_ms: u64) {
-        if self.stopped {
+        if self.stopped || self.is_extract {
             return;
         }
         self.world.doubt_roots();

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use x811_eventlog::Hash;
 
+use super::checkpoints::Covered;
+use super::extract::ExtractReport;
 use super::finding::{Cause, Finding};
 
 /// How well a fact is known (record.md section 3).
@@ -160,8 +162,13 @@ pub struct Report {
     pub transfers: TransferCounts,
     /// Record hash of the last record.
     pub head: Hash,
-    /// Root of the Merkle tree over all records.
+    /// Root of the Merkle tree over all records; of a bundle that of its checkpoint.
     pub root: Hash,
+    /// Signed checkpoints that hold, in order.
+    pub checkpoints: Vec<Covered>,
+    /// What is said of a bundle of one interaction; absent for a whole log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extract: Option<ExtractReport>,
     /// Position of the record that was expected to be there, if one was named and found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_head_position: Option<u64>,

@@ -116,6 +116,12 @@ impl Rows {
         }
     }
 
+    /// Whether a record of that position was noted.
+    pub(super) fn holds(&self, position: u64) -> bool {
+        let mut streams = self.streams.values();
+        streams.any(|positions| positions.contains(&position))
+    }
+
     /// Whether an interaction that is over is in dispute.
     pub(super) fn is_disputed(&self, id: InteractionId) -> bool {
         self.ended.get(&id).is_some_and(|ended| ended.is_disputed)

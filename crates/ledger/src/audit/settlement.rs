@@ -17,6 +17,7 @@ use super::body::agree;
 use super::decision::Decided;
 use super::evidence::Grounds;
 use super::finding::{Cause, Findings};
+use super::unchecked::Unchecked;
 use crate::stream::Stream;
 
 /// Fewer transfers than this in evidence are all there are that fit: 64 shared among at most eight
@@ -131,7 +132,8 @@ impl Payment<'_> {
         }
         self.grounds
             .evidence_holds("evidence", evidence, declared, findings);
-        if !self.shows(evidence, refuted.cause) {
+        let is_shown = self.shows(evidence, refuted.cause);
+        if !is_shown && !self.may_rest_on_others(evidence, refuted.cause, findings) {
             let sentence = "what was seen does not show the cause that is named";
             self.grounds.decided.differs("cause", sentence, findings);
         }
@@ -139,6 +141,22 @@ impl Payment<'_> {
             let sentence = "only a transaction that reverted has a reason for that";
             self.grounds.decided.differs("reason", sentence, findings);
         }
+    }
+
+    /// Whether a transaction may fail as is said because others claimed what it transferred, which
+    /// an extract does not show.
+    fn may_rest_on_others(
+        &self,
+        evidence: &Evidence,
+        cause: RefutedCause,
+        findings: &mut Findings,
+    ) -> bool {
+        let rests_on_claims = matches!(cause, RefutedCause::UsedAlready | RefutedCause::Short);
+        let is_possible = rests_on_claims
+            && !evidence.transfers.is_empty()
+            && !self.grounds.is_older_than_accept(&evidence.block);
+        let decided = self.grounds.decided;
+        is_possible && decided.leaves(Unchecked::ClaimedElsewhere, findings)
     }
 
     /// Whether a transaction fails as is said, as far as the quoted transfers tell.
@@ -203,14 +221,24 @@ impl Payment<'_> {
 
     /// The choice of claims, made again over the transfers that the evidence shows.
     fn choice(&self, confirmed: &Confirmed, findings: &mut Findings) {
-        let chosen = if self.grounds.deal.offer.total.is_zero() {
-            Some(Vec::new())
-        } else {
-            choose(
-                &self.grounds.due(),
-                &self.grounds.candidates(&confirmed.evidence),
-            )
+        let mut candidates = self.grounds.candidates(&confirmed.evidence);
+        let choice = |candidates: &[Candidate]| {
+            if self.grounds.deal.offer.total.is_zero() {
+                Some(Vec::new())
+            } else {
+                choose(&self.grounds.due(), candidates)
+            }
         };
+        let mut chosen = choice(&candidates);
+        let is_claimed = |chosen: &Vec<Candidate>| self.grounds.claims(chosen) == confirmed.claims;
+        if !chosen.as_ref().is_some_and(is_claimed) {
+            candidates.retain(|shown| confirmed.claims.contains(&self.grounds.claim(shown)));
+            let possible = choice(&candidates).filter(is_claimed);
+            let decided = self.grounds.decided;
+            if possible.is_some() && decided.leaves(Unchecked::ClaimedElsewhere, findings) {
+                chosen = possible;
+            }
+        }
         let Some(chosen) = chosen else {
             let total = self.grounds.deal.offer.total.to_usdc_decimal();
             let sentence = format!("the transfers shown do not cover the total of {total} USDC");
@@ -260,11 +288,11 @@ impl Payment<'_> {
             &records,
             findings,
         );
-        let provider = self
-            .grounds
-            .decided
-            .before
-            .agent(self.grounds.deal.opening.provider);
+        let decided = self.grounds.decided;
+        if decided.leaves(Unchecked::ReceiptNumbers, findings) {
+            return;
+        }
+        let provider = decided.before.agent(self.grounds.deal.opening.provider);
         let (seq, prev): (u64, Option<Digest>) =
             provider.map_or((0, None), |agent| (agent.receipts, agent.last_receipt));
         if (confirmed.provider_seq, confirmed.provider_prev) != (seq, prev) {

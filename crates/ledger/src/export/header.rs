@@ -1,29 +1,59 @@
-//! The first line: whose log it is.
+//! The first line: whose log it is, and how much of it there is.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use x811_protocol::event::LedgerOpened;
+use x811_protocol::id::InteractionId;
 
-/// The version of the line format, under `x811_export`.
-pub const EXPORT_VERSION: u64 = 1;
+/// The version of the line format that is written, under `x811_export`. Version 1 is read too.
+pub const EXPORT_VERSION: u64 = 2;
 
 const MARK: &str = "x811_export";
+const SCOPE: &str = "scope";
 
 /// What position 0 of the log says, so that a reader knows whose log it is before the first record
-/// and can compare.
+/// and can compare; and what is in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
+    /// The version of the line format: 1 or 2.
+    pub version: u64,
     /// The event at position 0.
     pub opened: LedgerOpened,
+    /// What of the log is in the file; always the whole of it in version 1.
+    pub scope: Scope,
+}
+
+/// What of a log is in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Scope {
+    /// Every record from position 0 on.
+    Log,
+    /// One interaction, and every stream that it rests on.
+    Interaction(InteractionId),
 }
 
 impl Header {
+    /// The header that is written today.
+    #[must_use]
+    pub fn new(opened: LedgerOpened, scope: Scope) -> Header {
+        Header {
+            version: EXPORT_VERSION,
+            opened,
+            scope,
+        }
+    }
+
     /// The line, without its line end.
     ///
     /// # Errors
     /// When the identity cannot be written as JSON.
     pub fn to_line(&self) -> Result<Vec<u8>, serde_json::Error> {
-        let members = serde_json::to_value(&self.opened)?;
-        Ok(super::write_mark(members, MARK))
+        let mut members = serde_json::to_value(&self.opened)?;
+        if self.version > 1 {
+            members[SCOPE] = serde_json::to_value(self.scope)?;
+        }
+        Ok(super::write_mark(members, MARK, self.version))
     }
 
     /// Reads the line, without its line end.
@@ -31,8 +61,18 @@ impl Header {
     /// # Errors
     /// Says what is wrong with it.
     pub fn parse(line: &[u8]) -> Result<Header, String> {
-        let members = super::read_mark(line, MARK)?;
+        let (version, mut members) = super::read_mark(line, MARK, EXPORT_VERSION)?;
+        let scope = members
+            .as_object_mut()
+            .filter(|_| version > 1)
+            .map(|members| members.remove(SCOPE).unwrap_or(Value::Null));
+        let scope = scope.map(Scope::deserialize).transpose();
+        let scope = scope.map_err(|error| format!("`{SCOPE}`: {error}"))?;
         let opened = LedgerOpened::deserialize(members).map_err(|error| error.to_string())?;
-        Ok(Header { opened })
+        Ok(Header {
+            version,
+            opened,
+            scope: scope.unwrap_or(Scope::Log),
+        })
     }
 }

@@ -4,7 +4,9 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, Read};
 
-use super::{Header, Trailer, trailer};
+use x811_eventlog::Hash;
+
+use super::{Header, Scope, SignedEnd, Trailer, read_note, read_path, trailer};
 
 /// Most bytes of a line, its end not counted. Bodies are bounded by the ledger's limits, which are
 /// in the log; this only bounds memory before anything is known.
@@ -17,6 +19,10 @@ pub enum Item {
     Header(Box<Header>),
     /// A record.
     Record(RecordLine),
+    /// A signed checkpoint.
+    Checkpoint(CheckpointLine),
+    /// Where a stream ends, in a bundle of one interaction.
+    End(EndLine),
     /// The last line.
     Trailer {
         /// Its line, from 1.
@@ -35,6 +41,8 @@ pub struct RecordLine {
     pub leaf: Vec<u8>,
     /// The body, if one follows.
     pub body: Option<Body>,
+    /// The inclusion path, if one follows.
+    pub path: Option<PathLine>,
 }
 
 /// A body, as it stands in the file.
@@ -46,13 +54,40 @@ pub struct Body {
     pub bytes: Vec<u8>,
 }
 
+/// An inclusion path, as it stands in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathLine {
+    /// Its line, from 1.
+    pub line: u64,
+    /// The hashes beside the way from the record to the root, the record's sibling first.
+    pub hashes: Vec<Hash>,
+}
+
+/// A checkpoint, as it stands in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointLine {
+    /// Its line, from 1.
+    pub line: u64,
+    /// The signed note; not checked yet.
+    pub note: String,
+}
+
+/// Where a stream ends, as it stands in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndLine {
+    /// Its line, from 1.
+    pub line: u64,
+    /// What it says; the signature is not checked yet.
+    pub signed: SignedEnd,
+}
+
 /// A deviation from the format, and where.
 #[derive(Debug, thiserror::Error)]
-#[error("line {line} (position {position}): {kind}")]
+#[error("line {line} (behind {position} records): {kind}")]
 pub struct Fault {
     /// The line, from 1.
     pub line: u64,
-    /// Position that the next record has.
+    /// Records before it; in a whole log the position that the next one has.
     pub position: u64,
     /// What is wrong.
     pub kind: FaultKind,
@@ -68,11 +103,27 @@ pub enum FaultKind {
     #[error("a second header: two exports were joined")]
     SecondHeader,
     /// The line begins with nothing known.
-    #[error("the line begins with neither `r `, `b ` nor a trailer")]
+    #[error(
+        "the line begins with no letter that a file of this version and scope has, nor a trailer"
+    )]
     UnknownPrefix,
     /// A body that does not follow its record.
     #[error("a body without the record it belongs to just above")]
     BodyWithoutRecord,
+    /// A path that does not follow its record.
+    #[error("an inclusion path without the record it belongs to just above")]
+    PathWithoutRecord,
+    /// A path, a checkpoint or an end of a stream that cannot be read.
+    #[error("the {what} cannot be read: {why}")]
+    Unreadable {
+        /// Which of them.
+        what: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A line of a known letter where none of that letter may be.
+    #[error("{0}")]
+    OutOfPlace(&'static str),
     /// The line ends with CR LF.
     #[error("the line ends with CR LF: the file was converted; export it again")]
     CarriageReturn,
@@ -103,18 +154,53 @@ pub struct Reader<R> {
     input: R,
     line: u64,
     records: u64,
-    /// A record whose body may follow.
+    /// A record whose body and path may follow.
     pending: Option<RecordLine>,
     ready: VecDeque<Result<Item, Fault>>,
     place: Place,
+    letters: Letters,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Begin,
     Records,
+    /// Behind the end of a stream.
+    Ends,
     AfterTrailer,
     End,
+}
+
+/// Which letters a file has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Letters {
+    /// `r` and `b`.
+    Version1,
+    /// And `c`.
+    Log,
+    /// And `p` and `e`.
+    Bundle,
+    /// All of them: the header cannot be read.
+    Unknown,
+}
+
+impl Letters {
+    fn of(header: &Header) -> Letters {
+        match (header.version, header.scope) {
+            (1, _) => Letters::Version1,
+            (_, Scope::Log) => Letters::Log,
+            (_, Scope::Interaction(_)) => Letters::Bundle,
+        }
+    }
+
+    fn has(self, letter: u8) -> bool {
+        match letter {
+            b'r' | b'b' => true,
+            b'c' => self != Letters::Version1,
+            b'p' | b'e' => matches!(self, Letters::Bundle | Letters::Unknown),
+            _ => false,
+        }
+    }
 }
 
 /// What a line was read as.
@@ -135,16 +221,19 @@ impl<R: BufRead> Reader<R> {
             pending: None,
             ready: VecDeque::new(),
             place: Place::Begin,
+            letters: Letters::Unknown,
         }
     }
 
-    /// Reads on behind the header, `lines` lines and `records` records of an export, where `input`
-    /// begins with the line of a record or the trailer: for an audit that goes on where it stopped.
-    pub fn resume(input: R, lines: u64, records: u64) -> Reader<R> {
+    /// Reads on behind `header`, `lines` lines and `records` records of an export, where `input`
+    /// begins with the line of a record, a checkpoint, an end or the trailer: for an audit that goes
+    /// on where it stopped.
+    pub fn resume(input: R, header: &Header, lines: u64, records: u64) -> Reader<R> {
         Reader {
             line: lines,
             records,
             place: Place::Records,
+            letters: Letters::of(header),
             ..Reader::new(input)
         }
     }
@@ -230,7 +319,10 @@ impl<R: BufRead> Reader<R> {
         if self.place == Place::Begin {
             self.place = Place::Records;
             match Header::parse(&bytes) {
-                Ok(header) => self.ready.push_back(Ok(Item::Header(Box::new(header)))),
+                Ok(header) => {
+                    self.letters = Letters::of(&header);
+                    self.ready.push_back(Ok(Item::Header(Box::new(header))));
+                }
                 Err(why) => {
                     self.fault(FaultKind::Header(why));
                     if bytes.starts_with(b"r ") {
@@ -241,8 +333,13 @@ impl<R: BufRead> Reader<R> {
             return;
         }
         match bytes.as_slice() {
-            [b'r', b' ', leaf @ ..] => self.record(leaf),
-            [b'b', b' ', body @ ..] => self.body(body),
+            [letter, b' ', text @ ..] if self.letters.has(*letter) => match letter {
+                b'r' => self.record(text),
+                b'b' => self.body(text),
+                b'p' => self.path(text),
+                b'c' => self.checkpoint(text),
+                _ => self.stream_end(text),
+            },
             [b'{', ..] => self.mark(&bytes),
             _ => {
                 self.flush();
@@ -253,11 +350,16 @@ impl<R: BufRead> Reader<R> {
 
     fn record(&mut self, leaf: &[u8]) {
         self.flush();
+        if self.place == Place::Ends {
+            let why = "a record behind the ends of the streams";
+            self.fault(FaultKind::OutOfPlace(why));
+        }
         self.records += 1;
         self.pending = Some(RecordLine {
             line: self.line,
             leaf: leaf.to_vec(),
             body: None,
+            path: None,
         });
     }
 
@@ -267,11 +369,62 @@ impl<R: BufRead> Reader<R> {
             bytes: bytes.to_vec(),
         };
         match &mut self.pending {
-            Some(record) if record.body.is_none() => record.body = Some(body),
+            Some(record) if record.body.is_none() && record.path.is_none() => {
+                record.body = Some(body);
+            }
             Some(_) | None => {
                 self.flush();
                 self.fault(FaultKind::BodyWithoutRecord);
             }
+        }
+    }
+
+    fn path(&mut self, text: &[u8]) {
+        let hashes = match read_path(text) {
+            Ok(hashes) => hashes,
+            Err(why) => {
+                let what = "inclusion path";
+                self.flush();
+                self.fault(FaultKind::Unreadable { what, why });
+                return;
+            }
+        };
+        let line = self.line;
+        match &mut self.pending {
+            Some(record) if record.path.is_none() => record.path = Some(PathLine { line, hashes }),
+            Some(_) | None => {
+                self.flush();
+                self.fault(FaultKind::PathWithoutRecord);
+            }
+        }
+    }
+
+    fn checkpoint(&mut self, text: &[u8]) {
+        self.flush();
+        let is_first = self.records == 0 && self.place == Place::Records;
+        if self.letters == Letters::Bundle && !is_first {
+            let why = "a bundle has one checkpoint, just behind its header";
+            self.fault(FaultKind::OutOfPlace(why));
+        }
+        let (line, what) = (self.line, "checkpoint");
+        match read_note(text) {
+            Ok(note) => {
+                let item = Item::Checkpoint(CheckpointLine { line, note });
+                self.ready.push_back(Ok(item));
+            }
+            Err(why) => self.fault(FaultKind::Unreadable { what, why }),
+        }
+    }
+
+    fn stream_end(&mut self, text: &[u8]) {
+        self.flush();
+        self.place = Place::Ends;
+        let (line, what) = (self.line, "end of a stream");
+        match SignedEnd::parse(text) {
+            Ok(signed) => self
+                .ready
+                .push_back(Ok(Item::End(EndLine { line, signed }))),
+            Err(why) => self.fault(FaultKind::Unreadable { what, why }),
         }
     }
 
@@ -304,7 +457,7 @@ impl<R: BufRead> Reader<R> {
         self.flush();
         let missing = match self.place {
             Place::Begin => Some(FaultKind::Header("the file is empty".to_owned())),
-            Place::Records => Some(FaultKind::NoTrailer),
+            Place::Records | Place::Ends => Some(FaultKind::NoTrailer),
             Place::AfterTrailer | Place::End => None,
         };
         if let Some(kind) = missing {

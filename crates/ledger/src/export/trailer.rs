@@ -1,4 +1,4 @@
-//! The last line: where the log ends.
+//! The last line: where the log, or what is here of it, ends.
 
 use serde::{Deserialize, Serialize};
 use x811_eventlog::Hash;
@@ -12,11 +12,15 @@ pub(super) const MARK: &str = "x811_trailer";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trailer {
-    /// Record hash of the last record.
+    /// Record hash of the last record in the file.
     pub head: Hash,
-    /// Root of the Merkle tree over all records.
+    /// How many records are in the file; only in a bundle of one interaction, where they are fewer
+    /// than `size`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<u64>,
+    /// Root of the Merkle tree over all records of the log up to `size`.
     pub root: Hash,
-    /// Number of records.
+    /// Number of records of the log.
     pub size: u64,
 }
 
@@ -26,7 +30,8 @@ impl Trailer {
     /// # Errors
     /// When the members cannot be written as JSON.
     pub fn to_line(&self) -> Result<Vec<u8>, serde_json::Error> {
-        Ok(super::write_mark(serde_json::to_value(self)?, MARK))
+        let members = serde_json::to_value(self)?;
+        Ok(super::write_mark(members, MARK, TRAILER_VERSION))
     }
 
     /// Reads the line, without its line end.
@@ -34,7 +39,7 @@ impl Trailer {
     /// # Errors
     /// Says what is wrong with it.
     pub fn parse(line: &[u8]) -> Result<Trailer, String> {
-        let members = super::read_mark(line, MARK)?;
+        let (_, members) = super::read_mark(line, MARK, TRAILER_VERSION)?;
         Trailer::deserialize(members).map_err(|error| error.to_string())
     }
 }

@@ -2,10 +2,11 @@
 
 use std::io::Write;
 
-use x811_eventlog::{EventLog, Frontier, Hash, ReadError, Record};
+use x811_eventlog::{Checkpoint, CheckpointError, EventLog, Frontier, Hash, ReadError, Record};
+use x811_protocol::canonical::to_canonical;
 use x811_protocol::event::Event;
 
-use super::{Header, Trailer};
+use super::{Header, Scope, Trailer};
 use crate::port::LedgerStore;
 
 /// Records read at a time; their bodies are held in memory together.
@@ -44,21 +45,43 @@ pub enum WriteError {
         /// Position of its record.
         position: u64,
     },
+    /// The checkpoint is none.
+    #[error("the checkpoint cannot be read: {0}")]
+    Checkpoint(#[from] CheckpointError),
+    /// The checkpoint covers records that are not there.
+    #[error(
+        "{signed} records were signed, but the log has {size}: it was restored from an older copy, \
+         or the checkpoint is another ledger's"
+    )]
+    CutBehindCheckpoint {
+        /// Records the checkpoint covers.
+        signed: u64,
+        /// Records there are.
+        size: u64,
+    },
     /// A line cannot be written as JSON.
     #[error("header or trailer cannot be written: {0}")]
     Json(#[from] serde_json::Error),
 }
 
 /// Writes the log up to its present head to `out`, and returns the trailer. Records that are
-/// appended meanwhile are left out. Nothing is checked here: that is the audit's work.
+/// appended meanwhile are left out. `note` is the last signed checkpoint, where there is one. No
+/// signature or hash is checked here: that is the audit's work.
 ///
 /// # Errors
 /// See [`WriteError`]; `out` then holds a part of the export without trailer.
 pub async fn write<S: LedgerStore>(
     store: &S,
+    note: Option<&str>,
     out: &mut (impl Write + Send),
 ) -> Result<Trailer, WriteError> {
     let head = store.log().head().await?;
+    let signed = note.map(Checkpoint::claimed).transpose()?;
+    let signed = signed.map(|checkpoint| checkpoint.size);
+    if let Some(signed) = signed.filter(|signed| *signed > head.size) {
+        let size = head.size;
+        return Err(WriteError::CutBehindCheckpoint { signed, size });
+    }
     let mut frontier = Frontier::new();
     let mut last = Hash::ZERO;
     if head.size == 0 {
@@ -88,10 +111,14 @@ pub async fn write<S: LedgerStore>(
             }
             frontier.push(record.hash());
             last = record.hash();
+            if let Some(note) = note.filter(|_| signed == Some(frontier.size())) {
+                write_line(out, b"c ", &to_canonical(note))?;
+            }
         }
     }
     let trailer = Trailer {
         head: last,
+        records: None,
         root: frontier.root(),
         size: frontier.size(),
     };
@@ -103,7 +130,7 @@ pub async fn write<S: LedgerStore>(
 fn header(page: &[Record]) -> Result<Header, WriteError> {
     let first = page.first().ok_or(WriteError::NotOpened)?;
     match Event::from_json(first.event_json()) {
-        Ok(Event::LedgerOpened(opened)) => Ok(Header { opened }),
+        Ok(Event::LedgerOpened(opened)) => Ok(Header::new(opened, Scope::Log)),
         Ok(_) | Err(_) => Err(WriteError::NotOpened),
     }
 }

@@ -16,7 +16,7 @@ mod watches;
 pub use apply::Touched;
 pub(crate) use content::{Content, Sighted, StoredLive};
 pub use fault::Fault;
-pub(crate) use roots::Roots;
+pub(crate) use roots::{EVERY_RECORDS as STATE_ROOT_EVERY, Roots};
 
 use crate::agent::Agent;
 use crate::recent::{Recent, Scattered, Tally};
@@ -164,6 +164,12 @@ impl World {
             envelope_ids: Recent::never(),
             ..World::empty()
         }
+    }
+
+    /// Takes nothing of the records up to `position`, which are not at hand: where one interaction
+    /// and what it rests on are replayed alone. No hash of the log is known from then on.
+    pub(crate) fn step_to(&mut self, position: u64) {
+        self.head.size = position;
     }
 
     /// Size and last record hash.

@@ -20,7 +20,7 @@ use x811_protocol::interaction::State;
 use x811_protocol::time::TimestampMs;
 
 /// A root stands at every position whose successor is a multiple of this.
-const EVERY_RECORDS: u64 = 1_000;
+pub(crate) const EVERY_RECORDS: u64 = 1_000;
 
 /// Form of what is hashed: raised whenever the same log adds up to other bytes, and that of
 /// snapshots with it, which hold the running root.

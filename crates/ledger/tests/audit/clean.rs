@@ -8,6 +8,7 @@ use x811_protocol::facts::Facts;
 use x811_protocol::observation::{BlindCause, Observation};
 
 use crate::base::{BASE, Base, tx};
+use crate::bundles::all_clean;
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::Ledgerbox;
 use crate::party::Account;
@@ -32,6 +33,8 @@ async fn clean(ledgerbox: &Ledgerbox) -> Report {
     let mut from_file = audit(&exported(ledgerbox).await);
     from_file.read_model = stored.read_model;
     assert_eq!(from_file, stored, "the export says what the store says");
+    let bundles = all_clean(ledgerbox).await;
+    assert_eq!(bundles.len() as u64, interactions, "one of each");
     stored
 }
 

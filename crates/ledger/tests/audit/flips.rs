@@ -1,7 +1,7 @@
 //! Any flipped bit is found, and the record it was flipped in is named.
 
 use x811_ledger::audit::{Cause, ExportAudit};
-use x811_ledger::export::{Item, Reader};
+use x811_ledger::export::{Header, Item, Reader};
 
 use crate::scene::{exported, settled_and_disputed};
 
@@ -9,6 +9,7 @@ use crate::scene::{exported, settled_and_disputed};
 /// audited from the beginning.
 struct Walk {
     bytes: Vec<u8>,
+    header: Header,
     items: Vec<Before>,
     /// Position that each line, from 1, belongs to.
     positions: Vec<u64>,
@@ -26,6 +27,8 @@ struct Before {
 impl Walk {
     fn through(bytes: Vec<u8>) -> Walk {
         let mut audit = ExportAudit::new(None);
+        let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+        let header = Header::parse(&bytes[..end]).unwrap();
         let ends = (1..).zip(&bytes).filter(|(_, byte)| **byte == b'\n');
         let starts: Vec<usize> = std::iter::once(0).chain(ends.map(|(end, _)| end)).collect();
         let (mut items, mut positions, mut records) = (Vec::new(), Vec::new(), 0_u64);
@@ -35,6 +38,8 @@ impl Walk {
                 Item::Header(_) => 1,
                 Item::Record(record) => record.line,
                 Item::Trailer { line, .. } => *line,
+                Item::Checkpoint(checkpoint) => checkpoint.line,
+                Item::End(end) => end.line,
             };
             items.push(Before {
                 line,
@@ -42,12 +47,15 @@ impl Walk {
                 audit: audit.clone(),
             });
             let lines = match &item {
-                Item::Record(record) => 1 + usize::from(record.body.is_some()),
-                Item::Header(_) | Item::Trailer { .. } => 1,
+                Item::Record(record) => {
+                    1 + usize::from(record.body.is_some()) + usize::from(record.path.is_some())
+                }
+                Item::Header(_) | Item::Checkpoint(_) | Item::End(_) | Item::Trailer { .. } => 1,
             };
             let position = match &item {
                 Item::Trailer { .. } => records - 1,
                 Item::Header(_) | Item::Record(_) => records,
+                Item::Checkpoint(_) | Item::End(_) => records.saturating_sub(1),
             };
             positions.extend(std::iter::repeat_n(position, lines));
             records += u64::from(matches!(item, Item::Record(_)));
@@ -56,6 +64,7 @@ impl Walk {
         assert!(audit.finish().is_clean());
         Walk {
             bytes,
+            header,
             items,
             positions,
         }
@@ -85,7 +94,7 @@ impl Walk {
         let reader = if item == 0 {
             Reader::new(&bytes[..])
         } else {
-            Reader::resume(&bytes[..], first - 1, position)
+            Reader::resume(&bytes[..], &self.header, first - 1, position)
         };
         for item in reader {
             audit.take(item).unwrap();

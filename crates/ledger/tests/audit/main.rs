@@ -8,6 +8,7 @@
     reason = "a test that panics has failed"
 )]
 
+mod bundles;
 mod clean;
 mod erasures;
 mod flips;

@@ -47,7 +47,9 @@ pub(crate) async fn settled_and_disputed() -> Ledgerbox {
 /// The log as an export.
 pub(crate) async fn exported(ledgerbox: &Ledgerbox) -> Vec<u8> {
     let mut bytes = Vec::new();
-    export::write(&*ledgerbox.store, &mut bytes).await.unwrap();
+    export::write(&*ledgerbox.store, None, &mut bytes)
+        .await
+        .unwrap();
     bytes
 }
 
@@ -112,6 +114,7 @@ impl Parts {
                 Item::Header(found) => header = Some(*found),
                 Item::Trailer { trailer: found, .. } => trailer = Some(found),
                 Item::Record(line) => records.push(kept(line.leaf, line.body.map(|b| b.bytes))),
+                Item::Checkpoint(_) | Item::End(_) => unreachable!("a log without checkpoint"),
             }
         }
         Parts {
@@ -164,6 +167,7 @@ impl Parts {
         }
         self.trailer = Trailer {
             head: prev,
+            records: None,
             root: tree.root(),
             size: tree.size(),
         };

@@ -10,9 +10,14 @@ fn read(text: &str) -> Vec<String> {
     Reader::new(text.as_bytes())
         .map(|item| match item {
             Ok(Item::Header(_)) => "H".to_owned(),
-            Ok(Item::Record(record)) if record.body.is_some() => "RB".to_owned(),
-            Ok(Item::Record(_)) => "R".to_owned(),
+            Ok(Item::Record(record)) => {
+                let body = record.body.map_or("", |_| "B");
+                let path = record.path.map_or("", |_| "P");
+                format!("R{body}{path}")
+            }
             Ok(Item::Trailer { .. }) => "T".to_owned(),
+            Ok(Item::Checkpoint(_)) => "C".to_owned(),
+            Ok(Item::End(_)) => "E".to_owned(),
             Err(fault) => {
                 let kind = format!("{:?}", fault.kind);
                 let name = kind.split(['(', ' ']).next().unwrap_or_default();
@@ -31,12 +36,16 @@ fn a_whole_export_reads_without_fault() {
 #[test]
 fn every_deviation_names_its_line() {
     let spaced = HEADER.replace("\"format\":1", "\"format\": 1");
-    let later = HEADER.replace("\"x811_export\":1", "\"x811_export\":2");
+    let later = HEADER.replace("\"x811_export\":1", "\"x811_export\":3");
+    let scopeless = HEADER.replace("\"x811_export\":1", "\"x811_export\":2");
+    let scoped = log_header().replace("\"x811_export\":2", "\"x811_export\":1");
     let unknown = TRAILER.replace("\"size\":2", "\"seen\":1,\"size\":2");
     let table: &[(String, &[&str])] = &[
         (String::new(), &["1@0:Header"]),
         (format!("{spaced}\n{TRAILER}\n"), &["1@0:Header", "T"]),
         (format!("{later}\n{TRAILER}\n"), &["1@0:Header", "T"]),
+        (format!("{scopeless}\n{TRAILER}\n"), &["1@0:Header", "T"]),
+        (format!("{scoped}\n{TRAILER}\n"), &["1@0:Header", "T"]),
         (format!("r {{}}\n{TRAILER}\n"), &["1@0:Header", "R", "T"]),
         (format!("{HEADER}\nr {{}}\n"), &["H", "R", "3@1:NoTrailer"]),
         (
@@ -79,6 +88,116 @@ fn every_deviation_names_its_line() {
     ];
     for (text, expected) in table {
         assert_eq!(read(text), *expected, "{text}");
+    }
+}
+
+fn log_header() -> String {
+    let scope = "\"scope\":\"log\",\"x811_export\":2";
+    HEADER.replace("\"x811_export\":1", scope)
+}
+
+fn bundle_header() -> String {
+    let scope =
+        "\"scope\":{\"interaction\":\"0190a1b2-c3d4-7e5f-8901-234567890abc\"},\"x811_export\":2";
+    HEADER.replace("\"x811_export\":1", scope)
+}
+
+#[test]
+fn each_version_and_scope_has_its_letters() {
+    let hash = "7ec90be91d86debc8551cb4b00eb8e70b44a84dc8e51e4f529a753363e9405bf";
+    let signature = "A".repeat(86);
+    let end = format!(
+        r#"e {{"last_hash":"{hash}","last_seq":1,"signature":"{signature}","stream":"ledger","tree_size":2}}"#
+    );
+    let half = end.replace("\"last_seq\":1,", "");
+    let unsigned = end.replace(&format!("\"signature\":\"{signature}\","), "");
+    let (log, bundle) = (log_header(), bundle_header());
+    let path = format!("p [\"{hash}\"]");
+    let table: &[(String, &[&str])] = &[
+        (
+            format!("{HEADER}\nr {{}}\nc \"n\"\n{path}\n{end}\n{TRAILER}\n"),
+            &[
+                "H",
+                "R",
+                "3@1:UnknownPrefix",
+                "4@1:UnknownPrefix",
+                "5@1:UnknownPrefix",
+                "T",
+            ],
+        ),
+        (
+            format!("{log}\nr {{}}\nb {{}}\nc \"n\"\nr {{}}\n{TRAILER}\n"),
+            &["H", "RB", "C", "R", "T"],
+        ),
+        (
+            format!("{log}\nr {{}}\n{path}\n{end}\nc n\n{TRAILER}\n"),
+            &[
+                "H",
+                "R",
+                "3@1:UnknownPrefix",
+                "4@1:UnknownPrefix",
+                "5@1:Unreadable",
+                "T",
+            ],
+        ),
+        (
+            format!(
+                "{bundle}\nc \"n\"\nr {{}}\nb {{}}\n{path}\nr {{}}\n{path}\n{end}\n{TRAILER}\n"
+            ),
+            &["H", "C", "RBP", "RP", "E", "T"],
+        ),
+        (
+            format!("{bundle}\nr {{}}\n{path}\nb {{}}\n{path}\nc \"n\"\n{TRAILER}\n"),
+            &[
+                "H",
+                "RP",
+                "4@1:BodyWithoutRecord",
+                "5@1:PathWithoutRecord",
+                "6@1:OutOfPlace",
+                "C",
+                "T",
+            ],
+        ),
+        (
+            format!("{bundle}\n{end}\nr {{}}\np [1]\n{half}\n{unsigned}\n{TRAILER}\n"),
+            &[
+                "H",
+                "E",
+                "3@0:OutOfPlace",
+                "R",
+                "4@1:Unreadable",
+                "5@1:Unreadable",
+                "6@1:Unreadable",
+                "T",
+            ],
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(read(text), *expected, "{text}");
+    }
+}
+
+#[test]
+fn lines_of_marks_are_bounded() {
+    let (log, bundle) = (log_header(), bundle_header());
+    let note = "n".repeat(70_000);
+    let path = format!("[{}0]", "0,".repeat(3_000));
+    let end = format!("{{\"stream\":\"{}\"}}", "s".repeat(2_000));
+    for (text, expected) in [
+        (
+            format!("{log}\nc \"{note}\"\n{TRAILER}\n"),
+            ["H", "2@0:Unreadable", "T"],
+        ),
+        (
+            format!("{bundle}\ne {end}\n{TRAILER}\n"),
+            ["H", "2@0:Unreadable", "T"],
+        ),
+        (
+            format!("{bundle}\np {path}\n{TRAILER}\n"),
+            ["H", "2@0:Unreadable", "T"],
+        ),
+    ] {
+        assert_eq!(read(&text), expected);
     }
 }
 

@@ -1,0 +1,151 @@
+//! `x811 export --interaction ID`: one interaction and what it rests on, from a data directory or
+//! from the ledger.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use x811_eventlog::Hash;
+use x811_ledger::audit::audit_export;
+use x811_protocol::id::InteractionId;
+
+use super::{sink::Sink, unwritten};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::{Out, Report, Tone};
+
+/// Asks the ledger for the bundle, and keeps it once it was found to hold.
+pub(super) async fn fetch(
+    interaction: InteractionId,
+    context: &Context,
+    target: &Path,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    let client = context.reading_client().await?;
+    let bytes = client.bundle(interaction).await?;
+    let report = audit_export(&bytes[..], None)
+        .map_err(|error| Failure::untrusted(format!("the bundle cannot be read: {error}")))?;
+    if let Some(finding) = report.findings.first() {
+        let what = &finding.sentence;
+        let message = format!("the bundle that the ledger sent does not hold: {what}");
+        return Err(Failure::untrusted(message));
+    }
+    let extract = report
+        .extract
+        .filter(|extract| extract.interaction == Some(interaction))
+        .ok_or_else(|| Failure::untrusted("the ledger sent a bundle of something else"))?;
+    let mut sink = Sink::open(target).map_err(|error| unwritten(&error))?;
+    sink.write_all(&bytes).map_err(|error| unwritten(&error))?;
+    sink.finish().map_err(|error| unwritten(&error))?;
+    if target != Path::new("-") {
+        out.report(&Exported {
+            file: target.to_owned(),
+            interaction,
+            records: report.records,
+            tree_size: extract.tree_size.unwrap_or_default(),
+            root: report.root,
+        });
+    }
+    Ok(())
+}
+
+/// Writes the bundle from a data directory, whose ledger may be running.
+#[cfg(feature = "serve")]
+pub(super) async fn write(
+    interaction: InteractionId,
+    data_dir: &Path,
+    note: String,
+    target: &Path,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    use x811_ledger::export::InteractionBundle;
+    use x811_server::keys::Identity;
+    use x811_store::{SqliteReadModel, SqliteStore};
+
+    let unopened = crate::audit::unopened;
+    let store = SqliteStore::open_read_only(data_dir)
+        .await
+        .map_err(unopened)?;
+    let rows = SqliteReadModel::open_read_only(data_dir)
+        .await
+        .map_err(unopened)?;
+    let identity = Identity::load(data_dir)
+        .map_err(|error| Failure::local("keys", error.to_string()))?
+        .ok_or_else(|| {
+            let message = format!("{} has no keys", data_dir.display());
+            Failure::local("keys", message).hint(
+                "a bundle is signed by the ledger: take its data directory, no copy without keys",
+            )
+        })?;
+    let bundle = InteractionBundle::open(&store, &rows, interaction, note).await;
+    let mut bundle = bundle.map_err(|error| unbundled(&error))?;
+    let mut sink = Sink::open(target).map_err(|error| unwritten(&error))?;
+    while let Some(piece) = bundle
+        .next_piece(&store, &rows, &identity.receipt_key)
+        .await
+        .map_err(|error| unbundled(&error))?
+    {
+        sink.write_all(&piece).map_err(|error| unwritten(&error))?;
+    }
+    sink.finish().map_err(|error| unwritten(&error))?;
+    if target != Path::new("-") {
+        out.report(&Exported {
+            file: target.to_owned(),
+            interaction,
+            records: bundle.records(),
+            tree_size: bundle.checkpoint().size,
+            root: bundle.checkpoint().root,
+        });
+    }
+    Ok(())
+}
+
+#[cfg(feature = "serve")]
+fn unbundled(error: &x811_ledger::export::BundleError) -> Failure {
+    use x811_ledger::export::BundleError;
+    let code = match error {
+        BundleError::NoInteraction { .. } => "no_interaction",
+        BundleError::Checkpoint(_) => "checkpoint",
+        BundleError::Json(_) => "file",
+        BundleError::RowsBehind { .. }
+        | BundleError::Damaged { .. }
+        | BundleError::BodyLine { .. }
+        | BundleError::Proof(_)
+        | BundleError::Read(_) => "log",
+    };
+    Failure::local(code, error.to_string())
+}
+
+#[derive(Serialize)]
+struct Exported {
+    file: PathBuf,
+    interaction: InteractionId,
+    records: u64,
+    tree_size: u64,
+    root: Hash,
+}
+
+impl Report for Exported {
+    fn print(&self, out: &mut Out) {
+        out.heading(
+            Tone::Good,
+            format_args!("bundle in {}", self.file.display()),
+        );
+        out.fields(&[
+            ("interaction", self.interaction.to_string()),
+            (
+                "records",
+                format!(
+                    "{} of the {} under the checkpoint",
+                    self.records, self.tree_size
+                ),
+            ),
+            ("root", self.root.to_string()),
+        ]);
+        out.gap();
+        out.line(format_args!(
+            "check it anywhere: x811 audit {}",
+            self.file.display()
+        ));
+    }
+}

@@ -1,0 +1,102 @@
+//! `x811 export DIR`: the whole log as one file.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use x811_ledger::checkpoint::CheckpointStore as _;
+use x811_ledger::export::{Trailer, WriteError, write};
+use x811_store::{FileCheckpointStore, SqliteStore};
+
+use super::{sink::Sink, unwritten};
+use crate::failure::Failure;
+use crate::output::{Out, Report, Tone};
+
+/// Writes the log as it is now, with the last signed checkpoint where there is one.
+pub(super) async fn run(
+    store: &SqliteStore,
+    note: Option<String>,
+    target: &Path,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    let mut sink = Sink::open(target).map_err(|error| unwritten(&error))?;
+    let trailer = write(store, note.as_deref(), &mut sink).await;
+    let trailer = trailer.map_err(|error| unexported(&error))?;
+    sink.finish().map_err(|error| unwritten(&error))?;
+    if target != Path::new("-") {
+        out.report(&Exported {
+            file: target.to_owned(),
+            has_checkpoint: note.is_some(),
+            trailer,
+        });
+    }
+    Ok(())
+}
+
+/// The last signed checkpoint; none where the ledger's place for it is not known, unless that was
+/// named.
+pub(super) async fn last_signed(
+    data_dir: &Path,
+    named: Option<&Path>,
+) -> Result<Option<String>, Failure> {
+    let Some(directory) = named
+        .map(Path::to_owned)
+        .or_else(|| FileCheckpointStore::beside(data_dir))
+    else {
+        return Ok(None);
+    };
+    let store = FileCheckpointStore::at(&directory);
+    let note = store.load().await;
+    let note = note.map_err(|error| Failure::local("checkpoint", error.to_string()))?;
+    match (note, named) {
+        (None, Some(_)) => Err(super::no_checkpoint(&store.file())),
+        (note, _) => Ok(note),
+    }
+}
+
+fn unexported(error: &WriteError) -> Failure {
+    let code = match error {
+        WriteError::Write(_) | WriteError::Json(_) => "file",
+        WriteError::Checkpoint(_) => "checkpoint",
+        WriteError::Read(_)
+        | WriteError::Empty
+        | WriteError::NotOpened
+        | WriteError::CutShort { .. }
+        | WriteError::CutBehindCheckpoint { .. }
+        | WriteError::BodyLine { .. } => "log",
+    };
+    Failure::local(code, error.to_string())
+}
+
+#[derive(Serialize)]
+struct Exported {
+    file: PathBuf,
+    has_checkpoint: bool,
+    #[serde(flatten)]
+    trailer: Trailer,
+}
+
+impl Report for Exported {
+    fn print(&self, out: &mut Out) {
+        out.heading(
+            Tone::Good,
+            format_args!("exported to {}", self.file.display()),
+        );
+        let checkpoint = if self.has_checkpoint {
+            "the last signed one is in it"
+        } else {
+            "none found (--checkpoint-dir DIR)"
+        };
+        out.fields(&[
+            ("records", self.trailer.size.to_string()),
+            ("checkpoint", checkpoint.to_owned()),
+            ("head", self.trailer.head.to_string()),
+            ("root", self.trailer.root.to_string()),
+        ]);
+        out.gap();
+        out.line(format_args!(
+            "check it anywhere: x811 audit {} --expect-head {}",
+            self.file.display(),
+            self.trailer.head
+        ));
+    }
+}

@@ -1,0 +1,483 @@
+//! One interaction and what it rests on, without the rest of the log: order, completeness of each
+//! stream, and every record under one signed checkpoint.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use x811_eventlog::{Checkpoint, Hash, InclusionProof, Record};
+use x811_protocol::event::{Event, LedgerOpened};
+use x811_protocol::id::InteractionId;
+
+use super::checkpoints::Covered;
+use super::finding::{Cause, Findings, Spot};
+use super::unchecked::{Counts, Unchecked};
+use crate::checkpoint;
+use crate::export::{CheckpointLine, EndLine, Opening, PathLine, SignedEnd};
+use crate::stream::Stream;
+use crate::world::World;
+
+/// What an audit of a bundle says besides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExtractReport {
+    /// Which interaction it is of, if that can be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interaction: Option<InteractionId>,
+    /// Records of the log that the bundle's checkpoint covers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tree_size: Option<u64>,
+    /// Its streams, by name.
+    pub streams: Vec<StreamReport>,
+    /// Streams of which nobody says where they end: more of them may have been cut off.
+    pub open_ended: u64,
+    /// What cannot be checked without the rest of the log, and how often.
+    pub not_checked: BTreeMap<Unchecked, u64>,
+}
+
+/// One stream of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StreamReport {
+    /// Its name.
+    pub stream: String,
+    /// Its records.
+    pub records: u64,
+    /// Whether the ledger signed that it ends there.
+    pub is_closed: bool,
+}
+
+/// A bundle on its way.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Extract {
+    interaction: Option<InteractionId>,
+    checkpoint: Option<CheckpointLine>,
+    /// What that says, whoever signed it.
+    claimed: Option<Checkpoint>,
+    last: Option<Last>,
+    streams: BTreeMap<String, Stretch>,
+    ends: Vec<EndLine>,
+    opening: Option<Opening>,
+}
+
+/// The record with the highest position so far.
+#[derive(Debug, Clone)]
+struct Last {
+    spot: Spot,
+    hash: Hash,
+    recorded_at_ms: u64,
+    is_included: bool,
+}
+
+/// A stream so far.
+#[derive(Debug, Clone)]
+struct Stretch {
+    first: Spot,
+    last: Spot,
+    last_hash: Hash,
+    next_seq: u64,
+    records: u64,
+}
+
+impl Extract {
+    /// Of that interaction; `None` where the header does not say.
+    pub(super) fn of(interaction: Option<InteractionId>) -> Extract {
+        Extract {
+            interaction,
+            ..Extract::default()
+        }
+    }
+
+    /// The checkpoint that everything is to be under, as far as it can be read.
+    pub(super) fn claimed(&self) -> Option<&Checkpoint> {
+        self.claimed.as_ref()
+    }
+
+    /// Takes the checkpoint; who signed it is asked in the end, when the ledger's keys are known.
+    pub(super) fn cover(&mut self, line: CheckpointLine, findings: &mut Findings) {
+        if self.checkpoint.is_some() {
+            // The reader has named it: it is out of place.
+            return;
+        }
+        match Checkpoint::claimed(&line.note) {
+            Ok(claimed) => self.claimed = Some(claimed),
+            Err(error) => {
+                let cause = Cause::CheckpointInvalid;
+                let spot = self.end(Some(line.line));
+                findings.add(&spot, "checkpoint", cause, error.to_string());
+            }
+        }
+        self.checkpoint = Some(line);
+    }
+
+    /// Takes where a stream is said to end.
+    pub(super) fn end_of(&mut self, line: EndLine) {
+        self.ends.push(line);
+    }
+
+    /// Holds a record against those before it and the checkpoint; whether it is not the next of its
+    /// stream.
+    pub(super) fn take(
+        &mut self,
+        spot: &Spot,
+        record: &Record,
+        path: Option<&PathLine>,
+        findings: &mut Findings,
+    ) -> bool {
+        let is_included = self.is_included(spot, record, path, findings);
+        let is_behind = self.follows(spot, record, is_included, findings);
+        let has_gap = self.count(spot, record, is_behind, findings);
+        if is_behind {
+            self.last = Some(Last {
+                spot: spot.clone(),
+                hash: record.hash(),
+                recorded_at_ms: record.recorded_at_ms(),
+                is_included,
+            });
+        }
+        has_gap
+    }
+
+    /// Takes note of who the parties are.
+    pub(super) fn note(&mut self, stream: Option<&Stream>, event: &Event) {
+        let is_it = matches!(stream, Some(Stream::Interaction(id)) if self.interaction.is_none_or(|known| known == *id));
+        if is_it && self.opening.is_none() {
+            self.opening = Opening::of(event);
+        }
+    }
+
+    fn is_included(
+        &self,
+        spot: &Spot,
+        record: &Record,
+        path: Option<&PathLine>,
+        findings: &mut Findings,
+    ) -> bool {
+        let Some(path) = path else {
+            let sentence =
+                "no inclusion path follows the record: that it is in the log is not shown";
+            findings.add(spot, "path", Cause::Missing, sentence);
+            return false;
+        };
+        let Some(checkpoint) = &self.claimed else {
+            return false;
+        };
+        let proof = InclusionProof {
+            position: record.position(),
+            size: checkpoint.size,
+            path: path.hashes.clone(),
+        };
+        match proof.verify(record.hash(), checkpoint.root) {
+            Ok(()) => true,
+            Err(error) => {
+                let sentence = format!(
+                    "the record is not under the checkpoint by this path ({error}): record, path \
+                     or checkpoint was changed"
+                );
+                findings.add(spot, "path", Cause::NotIncluded, sentence);
+                false
+            }
+        }
+    }
+
+    /// Whether the record comes behind those before it.
+    fn follows(
+        &self,
+        spot: &Spot,
+        record: &Record,
+        is_included: bool,
+        findings: &mut Findings,
+    ) -> bool {
+        let position = record.position();
+        let (before, expected) = match &self.last {
+            None => (None, Hash::ZERO),
+            Some(last) => (Some(last), last.hash),
+        };
+        if let Some(last) = before {
+            let known = last.spot.position;
+            if position <= known {
+                let (cause, sentence) = if position == known {
+                    (Cause::Duplicated, "this position is here twice".to_owned())
+                } else {
+                    let sentence = format!("it stands behind position {known}");
+                    (Cause::Reordered, sentence)
+                };
+                findings.add(spot, "position", cause, sentence);
+                return false;
+            }
+            if record.recorded_at_ms() < last.recorded_at_ms {
+                let sentence = format!("it is older than the record at position {known}");
+                findings.add(spot, "recorded_at_ms", Cause::TimeRanBack, sentence);
+            }
+        }
+        let is_next = position == before.map_or(0, |last| last.spot.position + 1);
+        let is_named = !is_included || before.is_some_and(|last| !last.is_included);
+        if is_next && record.prev() != expected && !(is_named && self.claimed.is_some()) {
+            let sentence = format!(
+                "it names {} as the record before it, but that hashes to {expected}: one of the \
+                 two was changed",
+                record.prev()
+            );
+            findings.add(spot, "prev", Cause::BytesChanged, sentence);
+        }
+        true
+    }
+
+    /// Takes the record as the next of its stream; whether it is not.
+    fn count(
+        &mut self,
+        spot: &Spot,
+        record: &Record,
+        is_behind: bool,
+        findings: &mut Findings,
+    ) -> bool {
+        let seq = record.stream_seq();
+        let stretch = self.streams.entry(record.stream().to_owned());
+        let stretch = stretch.or_insert_with(|| Stretch {
+            first: spot.clone(),
+            last: spot.clone(),
+            last_hash: record.hash(),
+            next_seq: 0,
+            records: 0,
+        });
+        stretch.records += 1;
+        let expected = stretch.next_seq;
+        if is_behind && seq != expected {
+            let sentence = format!("it is number {seq} of its stream, number {expected} is next");
+            findings.add(spot, "stream_seq", Cause::StreamGap, sentence);
+        }
+        if seq >= expected {
+            stretch.next_seq = seq + 1;
+            stretch.last = spot.clone();
+            stretch.last_hash = record.hash();
+        }
+        seq != expected
+    }
+
+    /// Where bytes that are no record stand.
+    pub(super) fn beyond(&self, line: Option<u64>) -> Spot {
+        let last = self.last.as_ref();
+        Spot {
+            position: last.map_or(0, |last| last.spot.position + 1),
+            line,
+            stream: None,
+        }
+    }
+
+    /// Where the end shows.
+    pub(super) fn end(&self, line: Option<u64>) -> Spot {
+        let last = self.last.as_ref();
+        Spot {
+            position: last.map_or(0, |last| last.spot.position),
+            line: line.or(last.and_then(|last| last.spot.line)),
+            stream: None,
+        }
+    }
+
+    /// Nothing follows: the checkpoint's signature, the ends, and what does not belong here.
+    /// `ledger` is who the ledger says it is, with the keys in force.
+    pub(super) fn close(
+        &self,
+        ledger: Option<&LedgerOpened>,
+        world: &World,
+        findings: &mut Findings,
+    ) -> Option<Covered> {
+        let covered = self.check_checkpoint(ledger, findings);
+        let expected = self.expected(world);
+        let mut closed: BTreeMap<&str, u64> = BTreeMap::new();
+        for line in &self.ends {
+            let stream = line.signed.end.stream.as_str();
+            if let Some(first) = closed.insert(stream, line.line) {
+                let sentence = format!("line {first} says already where `{stream}` ends");
+                let spot = self.end(Some(line.line));
+                findings.add(&spot, "end", Cause::Duplicated, sentence);
+            }
+            self.check_end(line, ledger, findings);
+        }
+        for stream in &expected {
+            if !closed.contains_key(stream.as_str()) {
+                let spot = self.end_of_stream(stream, None);
+                let sentence = format!(
+                    "nothing says where the stream `{stream}` ends: what follows may be left out"
+                );
+                findings.add(&spot, "end", Cause::Missing, sentence);
+            }
+        }
+        self.check_foreign(&expected, findings);
+        covered
+    }
+
+    fn check_checkpoint(
+        &self,
+        ledger: Option<&LedgerOpened>,
+        findings: &mut Findings,
+    ) -> Option<Covered> {
+        let Some(line) = &self.checkpoint else {
+            let sentence =
+                "the bundle has no checkpoint: nothing shows that its records are in a log";
+            let spot = self.end(None);
+            findings.add(&spot, "checkpoint", Cause::Missing, sentence);
+            return None;
+        };
+        let claimed = self.claimed.as_ref()?;
+        match checkpoint::open(&line.note, ledger?) {
+            Ok(checkpoint) => Some(Covered::of(&checkpoint)),
+            Err(error) => {
+                let spot = Spot {
+                    position: claimed.size.saturating_sub(1),
+                    ..self.end(Some(line.line))
+                };
+                let cause = Cause::CheckpointInvalid;
+                findings.add(&spot, "checkpoint", cause, error.to_string());
+                None
+            }
+        }
+    }
+
+    /// The streams that have to be here; those that are, where it is not known who the parties are.
+    fn expected(&self, world: &World) -> Vec<String> {
+        let mut expected = vec![Stream::Ledger.to_string()];
+        expected.extend(
+            self.interaction
+                .map(|id| Stream::Interaction(id).to_string()),
+        );
+        let opening = self.opening.and_then(|opening| {
+            let parameters = world.parameters_at(opening.parameters)?;
+            Some(opening.streams(parameters))
+        });
+        match opening.filter(|_| self.interaction.is_some()) {
+            Some(streams) => expected.extend(streams),
+            None => expected.extend(self.streams.keys().cloned()),
+        }
+        expected.sort_unstable();
+        expected.dedup();
+        expected
+    }
+
+    /// What the ledger said of a stream's end, against what is here.
+    fn check_end(&self, line: &EndLine, ledger: Option<&LedgerOpened>, findings: &mut Findings) {
+        let SignedEnd { end, .. } = &line.signed;
+        let spot = self.end_of_stream(&end.stream, Some(line.line));
+        let mut differs = |field: &str, cause: Cause, sentence: String| {
+            findings.add(&spot, field, cause, sentence);
+        };
+        if let Some(ledger) = ledger
+            && !line.signed.is_by(&ledger.keys.receipt)
+        {
+            let sentence = "the end of the stream is not signed by the ledger's receipt key";
+            differs(
+                "end.signature",
+                Cause::StreamEndDiffers,
+                sentence.to_owned(),
+            );
+        }
+        if let Some(checkpoint) = &self.claimed
+            && end.tree_size != checkpoint.size
+        {
+            let sentence = format!(
+                "this end is of a tree of {} records, the checkpoint is over {}",
+                end.tree_size, checkpoint.size
+            );
+            differs("end.tree_size", Cause::StreamEndDiffers, sentence);
+        }
+        let stretch = self.streams.get(&end.stream);
+        let next_seq = stretch.map_or(0, |stretch| stretch.next_seq);
+        let said = end.last.map_or(0, |last| last.seq.saturating_add(1));
+        if said > next_seq {
+            let sentence = format!(
+                "the stream has {said} records, numbers {next_seq} to {} are not here",
+                said - 1
+            );
+            differs("end.last_seq", Cause::Missing, sentence);
+        } else if said < next_seq {
+            let sentence = format!("the stream has {said} records, here are {next_seq}");
+            differs("end.last_seq", Cause::StreamEndDiffers, sentence);
+        } else if let (Some(last), Some(stretch)) = (end.last, stretch)
+            && last.hash != stretch.last_hash
+        {
+            let sentence = format!(
+                "the stream's last record hashes to {}, its end names {}",
+                stretch.last_hash, last.hash
+            );
+            differs("end.last_hash", Cause::StreamEndDiffers, sentence);
+        }
+    }
+
+    /// What belongs to something else.
+    fn check_foreign(&self, expected: &[String], findings: &mut Findings) {
+        let is_foreign = |stream: &String| expected.binary_search(stream).is_err();
+        for (stream, stretch) in &self.streams {
+            if is_foreign(stream) {
+                let sentence = format!(
+                    "the interaction does not rest on the stream `{stream}`, of which {} records \
+                     are here",
+                    stretch.records
+                );
+                findings.add(&stretch.first, "stream", Cause::Foreign, sentence);
+            }
+        }
+        let ends = self.ends.iter();
+        for line in ends.filter(|line| is_foreign(&line.signed.end.stream)) {
+            let spot = self.end(Some(line.line));
+            let sentence = "the interaction does not rest on the stream that ends here";
+            findings.add(&spot, "end.stream", Cause::Foreign, sentence);
+        }
+        if let Some(interaction) = self.interaction
+            && !self
+                .streams
+                .contains_key(&Stream::Interaction(interaction).to_string())
+        {
+            let spot = Spot {
+                position: 0,
+                line: Some(1),
+                stream: None,
+            };
+            let sentence = format!("there is no record of the interaction {interaction} here");
+            findings.add(&spot, "header.scope", Cause::HeaderDiffers, sentence);
+        }
+    }
+
+    fn end_of_stream(&self, stream: &str, line: Option<u64>) -> Spot {
+        match self.streams.get(stream) {
+            Some(stretch) => Spot {
+                line: line.or(stretch.last.line),
+                ..stretch.last.clone()
+            },
+            None => self.end(line),
+        }
+    }
+
+    /// For the report.
+    pub(super) fn report(self, records: u64, mut not_checked: Counts) -> ExtractReport {
+        let tree_size = self.claimed.as_ref().map(|checkpoint| checkpoint.size);
+        let beside = tree_size.map_or(0, |size| size.saturating_sub(records));
+        let roots = tree_size.map_or(0, |size| size / crate::world::STATE_ROOT_EVERY);
+        for (unchecked, count) in [
+            (Unchecked::OtherRecords, beside),
+            (Unchecked::StateRoots, roots),
+        ] {
+            if count > 0 {
+                not_checked.insert(unchecked, count);
+            }
+        }
+        let said = |stream: &str| {
+            self.ends
+                .iter()
+                .any(|line| line.signed.end.stream == stream)
+        };
+        let mut names: Vec<&str> = self.streams.keys().map(String::as_str).collect();
+        names.extend(self.ends.iter().map(|line| line.signed.end.stream.as_str()));
+        names.sort_unstable();
+        names.dedup();
+        let report = |name: &str| StreamReport {
+            stream: name.to_owned(),
+            records: self.streams.get(name).map_or(0, |stretch| stretch.records),
+            is_closed: said(name),
+        };
+        let streams: Vec<StreamReport> = names.into_iter().map(report).collect();
+        ExtractReport {
+            interaction: self.interaction,
+            tree_size,
+            open_ended: streams.iter().filter(|s| !s.is_closed).count() as u64,
+            streams,
+            not_checked,
+        }
+    }
+}

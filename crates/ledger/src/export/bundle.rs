@@ -1,0 +1,338 @@
+//! One interaction and everything that its replay rests on, as lines.
+
+use std::collections::VecDeque;
+
+use x811_eventlog::{Checkpoint, CheckpointError, EventLog as _, Hash, ReadError, Record};
+use x811_protocol::canonical::to_canonical;
+use x811_protocol::event::Event;
+use x811_protocol::id::InteractionId;
+use x811_protocol::key::SecretKey;
+
+use super::opening::Opening;
+use super::{Header, LastRecord, Scope, SignedEnd, StreamEnd, Trailer};
+use crate::port::{LedgerStore, ReadModel};
+use crate::proof::{self, ProofError};
+use crate::stream::Stream;
+
+/// Positions of a stream that are read at a time.
+const POSITIONS: usize = 256;
+
+/// Records of a piece, and bytes behind which no further record is put in.
+const PIECE_RECORDS: usize = 32;
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Why there is no bundle.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// The interaction has no record under the checkpoint.
+    #[error(
+        "no interaction {interaction} is among the {size} records under the last checkpoint: look \
+         at its id, and ask again in a second if it is new"
+    )]
+    NoInteraction {
+        /// Which.
+        interaction: InteractionId,
+        /// Records that the checkpoint covers.
+        size: u64,
+    },
+    /// The checkpoint is none.
+    #[error("the checkpoint cannot be read: {0}")]
+    Checkpoint(#[from] CheckpointError),
+    /// The rows for readers have not come so far.
+    #[error(
+        "the rows for readers reflect {rows} records, the checkpoint covers {size}: ask again when \
+         the ledger has caught up, or see what x811 doctor says"
+    )]
+    RowsBehind {
+        /// Records the rows reflect.
+        rows: u64,
+        /// Records that the checkpoint covers.
+        size: u64,
+    },
+    /// A record is not what it has to be.
+    #[error("the record at position {position} is missing or no {expected}: audit the ledger")]
+    Damaged {
+        /// Its place.
+        position: u64,
+        /// What it has to be.
+        expected: &'static str,
+    },
+    /// A body with a line end in it was not written by this ledger.
+    #[error("the body at position {position} holds a line end: it was altered, audit the ledger")]
+    BodyLine {
+        /// Position of its record.
+        position: u64,
+    },
+    /// Not provable.
+    #[error(transparent)]
+    Proof(#[from] ProofError),
+    /// The store cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A line cannot be written as JSON.
+    #[error("header or trailer cannot be written: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+/// A bundle on its way out, piece by piece: what is in memory does not depend on how long it gets.
+/// The same log, checkpoint and key give the same bytes.
+#[derive(Debug)]
+pub struct InteractionBundle {
+    header: Header,
+    checkpoint: Checkpoint,
+    note: String,
+    /// In order of name.
+    streams: Vec<Cursor>,
+    stage: Stage,
+    records: u64,
+    last_hash: Hash,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Begin,
+    Records,
+    Over,
+}
+
+/// How far a stream was written.
+#[derive(Debug)]
+struct Cursor {
+    stream: String,
+    /// Positions read ahead, all under the checkpoint.
+    ahead: VecDeque<u64>,
+    /// Place in the stream behind those.
+    next_seq: u64,
+    /// Nothing of it follows under the checkpoint.
+    is_read: bool,
+    last: Option<LastRecord>,
+}
+
+impl InteractionBundle {
+    /// Begins the bundle of `interaction` under the checkpoint in `note`, which the caller has from
+    /// the ledger itself.
+    ///
+    /// # Errors
+    /// [`BundleError`].
+    pub async fn open<S: LedgerStore, R: ReadModel>(
+        store: &S,
+        rows: &R,
+        interaction: InteractionId,
+        note: String,
+    ) -> Result<InteractionBundle, BundleError> {
+        let checkpoint = Checkpoint::claimed(&note)?;
+        let size = checkpoint.size;
+        let applied = rows.applied_size().await?;
+        if applied < size {
+            return Err(BundleError::RowsBehind {
+                rows: applied,
+                size,
+            });
+        }
+        let Event::LedgerOpened(opened) = event(&record_at(store, 0).await?)? else {
+            return Err(damaged(0, "ledger_opened"));
+        };
+        let stream = Stream::Interaction(interaction).to_string();
+        let first = rows.stream_positions(&stream, 0, 1).await?;
+        let first = first.first().filter(|position| **position < size);
+        let first = *first.ok_or(BundleError::NoInteraction { interaction, size })?;
+        let mut streams = vec![Stream::Ledger.to_string(), stream];
+        streams.extend(beside(store, first).await?);
+        streams.sort_unstable();
+        streams.dedup();
+        Ok(InteractionBundle {
+            header: Header::new(opened, Scope::Interaction(interaction)),
+            checkpoint,
+            note,
+            streams: streams.into_iter().map(Cursor::new).collect(),
+            stage: Stage::Begin,
+            records: 0,
+            last_hash: Hash::ZERO,
+        })
+    }
+
+    /// Records written so far.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// The checkpoint that everything stands under.
+    #[must_use]
+    pub fn checkpoint(&self) -> &Checkpoint {
+        &self.checkpoint
+    }
+
+    /// The next piece, some whole lines; `None` behind the last. `store` and `rows` are those that
+    /// it was opened with, and `key` is the ledger's receipt key.
+    ///
+    /// # Errors
+    /// [`BundleError`]; what was given out before is then no bundle, for it has no trailer.
+    pub async fn next_piece<S: LedgerStore, R: ReadModel>(
+        &mut self,
+        store: &S,
+        rows: &R,
+        key: &SecretKey,
+    ) -> Result<Option<Vec<u8>>, BundleError> {
+        match self.stage {
+            Stage::Begin => {
+                self.stage = Stage::Records;
+                let mut piece = Vec::new();
+                put_line(&mut piece, b"", &self.header.to_line()?);
+                put_line(&mut piece, b"c ", &to_canonical(&self.note));
+                Ok(Some(piece))
+            }
+            Stage::Records => {
+                let mut piece = Vec::new();
+                let mut records = 0;
+                while records < PIECE_RECORDS && piece.len() < PIECE_BYTES {
+                    let Some(index) = self.next_stream(rows).await? else {
+                        self.stage = Stage::Over;
+                        self.close(&mut piece, key)?;
+                        break;
+                    };
+                    self.put_record(store, rows, index, &mut piece).await?;
+                    records += 1;
+                }
+                Ok(Some(piece))
+            }
+            Stage::Over => Ok(None),
+        }
+    }
+
+    /// The stream whose next record comes first.
+    async fn next_stream<R: ReadModel>(&mut self, rows: &R) -> Result<Option<usize>, ReadError> {
+        let mut first: Option<(u64, usize)> = None;
+        for (index, cursor) in self.streams.iter_mut().enumerate() {
+            if let Some(position) = cursor.next(rows, self.checkpoint.size).await?
+                && first.is_none_or(|(known, _)| position < known)
+            {
+                first = Some((position, index));
+            }
+        }
+        Ok(first.map(|(_, index)| index))
+    }
+
+    /// Writes the next record of a stream, its body and its path.
+    async fn put_record<S: LedgerStore, R: ReadModel>(
+        &mut self,
+        store: &S,
+        rows: &R,
+        index: usize,
+        piece: &mut Vec<u8>,
+    ) -> Result<(), BundleError> {
+        let Some((cursor, position)) = self
+            .streams
+            .get_mut(index)
+            .and_then(|cursor| cursor.ahead.pop_front().map(|position| (cursor, position)))
+        else {
+            return Ok(());
+        };
+        let record = record_at(store, position).await?;
+        if record.stream() != cursor.stream {
+            return Err(damaged(position, "record of the stream it is listed in"));
+        }
+        cursor.last = Some(LastRecord {
+            seq: record.stream_seq(),
+            hash: record.hash(),
+        });
+        put_line(piece, b"r ", record.bytes());
+        if let Some(body) = store.bodies(&[position]).await?.remove(&position) {
+            if body.bytes.contains(&b'\n') {
+                return Err(BundleError::BodyLine { position });
+            }
+            put_line(piece, b"b ", &body.bytes);
+        }
+        let proof = proof::inclusion(rows, &record, &self.checkpoint).await?;
+        put_line(piece, b"p ", &to_canonical(&proof.path));
+        self.records += 1;
+        self.last_hash = record.hash();
+        Ok(())
+    }
+
+    /// Writes where each stream ends, and the trailer.
+    fn close(&self, piece: &mut Vec<u8>, key: &SecretKey) -> Result<(), BundleError> {
+        for cursor in &self.streams {
+            put_line(
+                piece,
+                b"e ",
+                &cursor.end(self.checkpoint.size, key).to_line(),
+            );
+        }
+        let trailer = Trailer {
+            head: self.last_hash,
+            records: Some(self.records),
+            root: self.checkpoint.root,
+            size: self.checkpoint.size,
+        };
+        put_line(piece, b"", &trailer.to_line()?);
+        Ok(())
+    }
+}
+
+impl Cursor {
+    fn new(stream: String) -> Cursor {
+        Cursor {
+            stream,
+            ahead: VecDeque::new(),
+            next_seq: 0,
+            is_read: false,
+            last: None,
+        }
+    }
+
+    /// Position of the next record below `size`.
+    async fn next<R: ReadModel>(&mut self, rows: &R, size: u64) -> Result<Option<u64>, ReadError> {
+        if self.ahead.is_empty() && !self.is_read {
+            let page = rows
+                .stream_positions(&self.stream, self.next_seq, POSITIONS)
+                .await?;
+            let covered = page.iter().take_while(|position| **position < size);
+            self.ahead.extend(covered);
+            self.is_read = self.ahead.len() < POSITIONS;
+            self.next_seq += self.ahead.len() as u64;
+        }
+        Ok(self.ahead.front().copied())
+    }
+
+    fn end(&self, tree_size: u64, key: &SecretKey) -> SignedEnd {
+        let end = StreamEnd {
+            stream: self.stream.clone(),
+            last: self.last,
+            tree_size,
+        };
+        end.sign(key)
+    }
+}
+
+/// The streams of parties and networks that the replay of an interaction rests on; `first` is the
+/// position of its REQUEST.
+async fn beside<S: LedgerStore>(store: &S, first: u64) -> Result<Vec<String>, BundleError> {
+    let opening = event(&record_at(store, first).await?)?;
+    let opening = Opening::of(&opening).ok_or(damaged(first, "REQUEST"))?;
+    let position = opening.parameters;
+    let Event::ParametersSet(parameters) = event(&record_at(store, position).await?)? else {
+        return Err(damaged(position, "parameters_set"));
+    };
+    Ok(opening.streams(&parameters))
+}
+
+async fn record_at<S: LedgerStore>(store: &S, position: u64) -> Result<Record, BundleError> {
+    let page = store.log().read(position, 1).await?;
+    let record = page.into_iter().next();
+    record.ok_or(damaged(position, "record"))
+}
+
+fn event(record: &Record) -> Result<Event, BundleError> {
+    Event::from_json(record.event_json()).map_err(|_| damaged(record.position(), "readable event"))
+}
+
+fn damaged(position: u64, expected: &'static str) -> BundleError {
+    BundleError::Damaged { position, expected }
+}
+
+fn put_line(piece: &mut Vec<u8>, letter: &[u8], bytes: &[u8]) {
+    piece.extend_from_slice(letter);
+    piece.extend_from_slice(bytes);
+    piece.push(b'\n');
+}

@@ -1,0 +1,39 @@
+//! How an interaction began, as far as it says which streams its replay rests on.
+
+use x811_protocol::did::Did;
+use x811_protocol::event::Event;
+use x811_protocol::parameters::Parameters;
+
+use crate::stream::Stream;
+
+/// Between whom, and under which parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Opening {
+    initiator: Did,
+    provider: Did,
+    /// Position of the parameters.
+    pub(crate) parameters: u64,
+}
+
+impl Opening {
+    /// What a REQUEST's record says; `None` for any other.
+    pub(crate) fn of(event: &Event) -> Option<Opening> {
+        let Event::EnvelopeAccepted(accepted) = event else {
+            return None;
+        };
+        Some(Opening {
+            initiator: accepted.envelope.from,
+            provider: accepted.envelope.to,
+            parameters: accepted.derived.parameters?,
+        })
+    }
+
+    /// The streams of both parties and of the networks on which may be paid.
+    pub(crate) fn streams(self, parameters: &Parameters) -> Vec<String> {
+        let networks = parameters.networks.iter();
+        let networks = networks.map(|network| Stream::Network(network.name.clone()));
+        let parties = [self.initiator, self.provider].map(Stream::Agent);
+        let streams = parties.into_iter().chain(networks);
+        streams.map(|stream| stream.to_string()).collect()
+    }
+}

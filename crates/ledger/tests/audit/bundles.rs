@@ -1,0 +1,94 @@
+//! Bundles of one interaction: how the tests make them, and that those of honest logs are clean.
+
+use x811_eventlog::{Checkpoint, Record, root_of};
+use x811_ledger::audit::Report;
+use x811_ledger::export::InteractionBundle;
+use x811_protocol::id::InteractionId;
+use x811_protocol::key::SecretKey;
+use x811_protocol::time::TimestampMs;
+
+use crate::ledgerbox::Ledgerbox;
+use crate::party::{Party, SeededEntropy};
+use crate::scene::{audit, found};
+
+/// The ledger's checkpoint key.
+pub(crate) fn checkpoint_key() -> SecretKey {
+    server_key(1)
+}
+
+/// The ledger's receipt key.
+pub(crate) fn receipt_key() -> SecretKey {
+    server_key(2)
+}
+
+/// As `Ledgerbox::opened` names them.
+fn server_key(seed: u64) -> SecretKey {
+    Party::new(&SeededEntropy::new(seed), TimestampMs::new(0)).key
+}
+
+/// A checkpoint over the first `size` records.
+pub(crate) async fn signed(ledgerbox: &Ledgerbox, size: usize) -> String {
+    let records = ledgerbox.records().await;
+    let leaves: Vec<_> = records.iter().map(Record::hash).collect();
+    let checkpoint = Checkpoint {
+        origin: ledgerbox.opened().origin,
+        size: size as u64,
+        root: root_of(&leaves[..size]),
+    };
+    note(&checkpoint, &checkpoint_key())
+}
+
+/// `checkpoint` as `key` signs it.
+pub(crate) fn note(checkpoint: &Checkpoint, key: &SecretKey) -> String {
+    let sign = |message: &[u8]| *key.sign(message).as_bytes();
+    checkpoint.sign(*key.public().as_bytes(), sign).unwrap()
+}
+
+/// The bundle of an interaction, under a checkpoint over everything.
+pub(crate) async fn bundle(ledgerbox: &Ledgerbox, id: InteractionId) -> Vec<u8> {
+    let size = ledgerbox.records().await.len();
+    bundle_under(ledgerbox, id, signed(ledgerbox, size).await).await
+}
+
+/// The same, under that checkpoint.
+pub(crate) async fn bundle_under(
+    ledgerbox: &Ledgerbox,
+    id: InteractionId,
+    note: String,
+) -> Vec<u8> {
+    let (store, rows) = (&*ledgerbox.store, &*ledgerbox.rows);
+    let mut bundle = InteractionBundle::open(store, rows, id, note)
+        .await
+        .unwrap();
+    let (mut bytes, key) = (Vec::new(), receipt_key());
+    while let Some(piece) = bundle.next_piece(store, rows, &key).await.unwrap() {
+        bytes.extend(piece);
+    }
+    bytes
+}
+
+/// Every interaction of the log.
+pub(crate) async fn interactions(ledgerbox: &Ledgerbox) -> Vec<InteractionId> {
+    let records = ledgerbox.records().await;
+    let opened = records.iter().filter(|record| record.stream_seq() == 0);
+    let names = opened.filter_map(|record| record.stream().strip_prefix("interaction:"));
+    names.map(|id| id.parse().unwrap()).collect()
+}
+
+/// Audits the bundle of every interaction; all have to be clean.
+pub(crate) async fn all_clean(ledgerbox: &Ledgerbox) -> Vec<Report> {
+    let mut reports = Vec::new();
+    for id in interactions(ledgerbox).await {
+        let report = audit(&bundle(ledgerbox, id).await);
+        assert_eq!(found(&report), [], "{id}: {:#?}", report.findings);
+        assert!(report.is_clean());
+        assert_eq!((report.not_replayed, report.not_re_decided), (0, 0));
+        assert_eq!(report.signatures_valid, report.envelopes);
+        assert_eq!(report.checkpoints.len(), 1);
+        let extract = report.extract.as_ref().unwrap();
+        assert_eq!((extract.interaction, extract.open_ended), (Some(id), 0));
+        assert_eq!(report.interactions.values().sum::<u64>(), 1);
+        reports.push(report);
+    }
+    reports
+}
