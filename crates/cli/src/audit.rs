@@ -1,6 +1,7 @@
 //! `x811 audit`: re-runs a whole log or one interaction, from a data directory or an export, and
 //! trusts nobody.
 
+mod bar;
 mod draft;
 mod extract;
 mod page;
@@ -14,12 +15,13 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use x811_client::clock::{Clock as _, SystemClock};
 use x811_eventlog::Hash;
-use x811_ledger::audit::{self, audit_export, audit_store};
+use x811_ledger::audit::{self, Options, audit_export, audit_store};
 use x811_store::{OpenError, SqliteReadModel, SqliteStore};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
+use bar::Bar;
 use draft::Draft;
 use page::Page;
 
@@ -34,6 +36,9 @@ pub(crate) struct Args {
     /// Also write the report as one HTML page that needs nothing else, whole or not at all
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// No progress bar on the terminal
+    #[arg(long)]
+    quiet: bool,
 }
 
 /// Audits; [`Exit::Findings`] when anything is wrong.
@@ -43,11 +48,14 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         .as_deref()
         .map(|page| Draft::of(page, &args.source));
     let draft = draft.transpose()?;
+    let bar = Bar::new(out.shows_progress() && !args.quiet);
+    let options = Options::from(args.expect_head);
     let report = if args.source.is_dir() {
-        of_directory(&args.source, args.expect_head).await?
+        of_directory(&args.source, bar.over_records(options)).await?
     } else {
-        of_export(&args.source, args.expect_head)?
+        of_export(&args.source, &bar, options)?
     };
+    bar.clear();
     let is_clean = report.is_clean();
     if let Some(draft) = draft {
         let page = Page {
@@ -68,7 +76,7 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
 /// Audits a ledger's data directory.
 pub(crate) async fn of_directory(
     directory: &Path,
-    expect_head: Option<Hash>,
+    options: impl Into<Options>,
 ) -> Result<audit::Report, Failure> {
     let store = SqliteStore::open_read_only(directory)
         .await
@@ -79,22 +87,24 @@ pub(crate) async fn of_directory(
         Err(OpenError::NoLedger { .. }) => None,
         Err(error) => return Err(unopened(error)),
     };
-    audit_store(&store, rows.as_ref(), expect_head)
+    audit_store(&store, rows.as_ref(), options)
         .await
         .map_err(|error| Failure::local("log", error.to_string()))
 }
 
-fn of_export(file: &Path, expect_head: Option<Hash>) -> Result<audit::Report, Failure> {
+fn of_export(file: &Path, bar: &Bar, options: Options) -> Result<audit::Report, Failure> {
     let unreadable = |error: io::Error| {
         let message = format!("{} cannot be read: {error}", file.display());
         Failure::local("file", message).hint("name a data directory or an export file")
     };
     let input: Box<dyn BufRead> = if file == Path::new("-") {
-        Box::new(io::stdin().lock())
+        Box::new(BufReader::new(bar.over_bytes(io::stdin(), None)))
     } else {
-        Box::new(BufReader::new(File::open(file).map_err(unreadable)?))
+        let file = File::open(file).map_err(unreadable)?;
+        let size = file.metadata().map_err(unreadable)?.len();
+        Box::new(BufReader::new(bar.over_bytes(file, Some(size))))
     };
-    audit_export(input, expect_head).map_err(unreadable)
+    audit_export(input, options).map_err(unreadable)
 }
 
 /// A data directory that cannot be opened for reading.

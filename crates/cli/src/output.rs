@@ -5,7 +5,7 @@
 //! forget it. Colours appear only on a terminal.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -58,6 +58,11 @@ impl Out {
             err,
             fault: None,
         }
+    }
+
+    /// Whether a person watches, who may want to see how far something is.
+    pub(crate) fn shows_progress(&self) -> bool {
+        !self.json && io::stderr().is_terminal()
     }
 
     /// Prints what a verb has to say.

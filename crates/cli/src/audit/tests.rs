@@ -87,6 +87,7 @@ async fn audit(source: &Path, expect_head: Option<Hash>) -> (Exit, Value) {
         source,
         expect_head,
         html: None,
+        quiet: false,
     };
     let exit = run(args, &mut out).await.unwrap();
     (exit, serde_json::from_str(&text.text()).unwrap())
@@ -161,6 +162,7 @@ async fn promise_4_a_changed_export_is_named_and_exits_with_20() {
         source: file,
         expect_head: None,
         html: None,
+        quiet: false,
     };
     run(args, &mut out).await.unwrap();
     let text = text.text();
@@ -185,6 +187,7 @@ async fn the_page_is_written_whole_or_not_at_all() {
             source: source.to_owned(),
             expect_head: None,
             html: Some(page),
+            quiet: false,
         };
         run(args, &mut out).await.map(|_| text.text())
     };
@@ -300,6 +303,7 @@ async fn what_is_not_there_is_a_failure_and_no_finding() {
             source,
             expect_head: None,
             html: None,
+            quiet: false,
         };
         let failure = run(args, &mut out).await.unwrap_err();
         assert_eq!(failure.exit, Exit::Local, "{failure:?}");

@@ -17,6 +17,7 @@ use super::examine::{Content, Entry, Examined, Whole};
 use super::extract::Extract;
 use super::finding::{Cause, Finding, Findings, Spot};
 use super::links::Links;
+use super::options::Options;
 use super::replay::Replay;
 use super::report::{FactCounts, Paid, Report, TransferCounts, Verdict};
 use super::rows::Rows;
@@ -124,6 +125,11 @@ impl Auditor {
     pub fn expecting(mut self, head: Option<Hash>) -> Auditor {
         self.expected_head = head;
         self
+    }
+
+    /// One that does what `options` ask for.
+    pub(super) fn with(options: &Options) -> Auditor {
+        Auditor::new().expecting(options.expected_head)
     }
 
     /// Records taken so far, unreadable ones included.

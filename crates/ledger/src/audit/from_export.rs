@@ -2,7 +2,6 @@
 
 use std::io::BufRead;
 
-use x811_eventlog::Hash;
 use x811_protocol::event::Event;
 use x811_protocol::id::InteractionId;
 use x811_protocol::payload::PayloadRules;
@@ -11,6 +10,7 @@ use super::auditor::Auditor;
 use super::body::agree;
 use super::examine::{Entry, Examined, Leaf};
 use super::finding::{Cause, Finding, Spot};
+use super::options::Options;
 use super::pages;
 use super::report::Report;
 use crate::export::{
@@ -20,16 +20,16 @@ use crate::export::{
 
 /// Audits an export, line by line.
 ///
-/// `expected_head` is a record hash noted earlier, from a source that is trusted: without one, an
+/// `options` may be a record hash noted earlier, from a source that is trusted: without one, an
 /// export that was cut off and given a new trailer cannot be told from a shorter log.
 ///
 /// # Errors
 /// Only when the file cannot be read; whatever it says is in the report.
 pub fn audit_export(
     input: impl BufRead,
-    expected_head: Option<Hash>,
+    options: impl Into<Options>,
 ) -> Result<Report, std::io::Error> {
-    audit_export_in_pages(input, expected_head, pages::ITEMS)
+    audit_export_in_pages(input, options, pages::ITEMS)
 }
 
 /// The same, with pages of another size. The report does not depend on it, nor on how many threads
@@ -39,10 +39,10 @@ pub fn audit_export(
 /// As [`audit_export`].
 pub fn audit_export_in_pages(
     input: impl BufRead,
-    expected_head: Option<Hash>,
+    options: impl Into<Options>,
     page_items: usize,
 ) -> Result<Report, std::io::Error> {
-    let mut audit = ExportAudit::new(expected_head);
+    let mut audit = ExportAudit::new(options);
     let mut reader = Reader::new(input);
     let mut page = read_page(&mut reader, page_items)?;
     let mut examined = Vec::new();
@@ -142,9 +142,9 @@ pub struct ExportAudit {
 
 impl ExportAudit {
     /// Before the first line.
-    pub fn new(expected_head: Option<Hash>) -> ExportAudit {
+    pub fn new(options: impl Into<Options>) -> ExportAudit {
         ExportAudit {
-            auditor: Auditor::new().expecting(expected_head),
+            auditor: Auditor::with(&options.into()),
             header: None,
             trailer: None,
             identified: false,

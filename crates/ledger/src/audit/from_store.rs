@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 
 use tokio::sync::oneshot;
-use x811_eventlog::{BackendError, Break, EventLog, Hash, ReadError, Record};
+use x811_eventlog::{BackendError, Break, EventLog, ReadError, Record};
 use x811_protocol::payload::PayloadRules;
 
 use super::auditor::Auditor;
 use super::compare;
 use super::examine::{Entry, Examined, Leaf};
 use super::finding::{Cause, Spot};
+use super::options::Options;
 use super::pages;
 use super::report::Report;
 use crate::port::{LedgerStore, ReadModel};
@@ -26,8 +27,9 @@ const MAX_DAMAGED: u64 = 10_000;
 pub async fn audit_store<S: LedgerStore, R: ReadModel>(
     store: &S,
     read_model: Option<&R>,
-    expected_head: Option<Hash>,
+    options: impl Into<Options>,
 ) -> Result<Report, ReadError> {
+    let options = options.into();
     // In this order: each is known to be no newer than the next.
     let applied_size = match read_model {
         Some(rows) => rows.applied_size().await?,
@@ -43,8 +45,9 @@ pub async fn audit_store<S: LedgerStore, R: ReadModel>(
         ahead: VecDeque::new(),
     };
     let audit = StoreAudit {
-        auditor: Auditor::new().expecting(expected_head),
+        auditor: Auditor::with(&options),
         tree,
+        options,
     };
     let mut auditor = audit.of_all(&mut source).await?;
     auditor.close(None, None);
@@ -94,6 +97,7 @@ struct StoreAudit {
     auditor: Auditor,
     /// The stored tree, until it has been compared.
     tree: Option<(u64, Vec<u8>)>,
+    options: Options,
 }
 
 impl StoreAudit {
@@ -118,6 +122,7 @@ impl StoreAudit {
                 let lost: BackendError = Box::new(lost);
                 ReadError::Backend(lost)
             })?;
+            self.options.tell(self.auditor.size(), source.size);
         }
         self.tree_is_no_longer();
         Ok(self.auditor)

@@ -43,6 +43,7 @@ mod finding;
 mod from_export;
 mod from_store;
 mod links;
+mod options;
 mod pages;
 mod replay;
 mod report;
@@ -59,6 +60,7 @@ pub use extract::{ExtractReport, StreamReport};
 pub use finding::{Cause, Finding};
 pub use from_export::{ExportAudit, audit_export, audit_export_in_pages};
 pub use from_store::audit_store;
+pub use options::{OnProgress, Options};
 pub use report::{
     AbsentBodies, Erasure, FactCounts, Paid, ReadModelCheck, Report, TransferCounts, Verdict,
 };

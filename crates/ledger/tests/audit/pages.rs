@@ -1,9 +1,11 @@
 //! A page at a time on many threads, or an item at a time on one: the report is the same. And what
 //! both rest on: a record that is refused leaves the world as it was.
 
+use std::sync::{Arc, Mutex};
+
 use serde_json::json;
 use x811_eventlog::{Draft, Record};
-use x811_ledger::audit::{ExportAudit, Report, audit_export_in_pages};
+use x811_ledger::audit::{ExportAudit, Options, Report, audit_export_in_pages, audit_store};
 use x811_ledger::export::Reader;
 use x811_ledger::world::World;
 use x811_protocol::event::Event;
@@ -153,4 +155,23 @@ async fn lc_1_a_refused_record_leaves_the_world_as_it_was() {
         world.apply(next, event).unwrap();
     }
     assert!(refused > log.len(), "{refused}");
+}
+
+#[tokio::test]
+async fn who_waits_is_told_how_far_it_is() {
+    let ledgerbox = settled_and_disputed().await;
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = told.clone();
+    let options = Options {
+        on_progress: Some(Arc::new(move |done, total| {
+            heard.lock().unwrap().push((done, total));
+        })),
+        ..Options::default()
+    };
+    let report = audit_store(&*ledgerbox.store, Some(&*ledgerbox.rows), options).await;
+    let records = report.unwrap().records;
+    let told = told.lock().unwrap().clone();
+    assert!(told.is_sorted(), "{told:?}");
+    assert!(told.iter().all(|(_, total)| *total == records), "{told:?}");
+    assert_eq!(told.last(), Some(&(records, records)));
 }
