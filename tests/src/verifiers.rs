@@ -23,6 +23,8 @@ pub enum Verifier {
     Go,
     /// PyPI `aics-tlog`.
     Aics,
+    /// The reader of bundles in `tests/verifiers`, which was written from `FORMAT.md`.
+    Reader,
 }
 
 /// What is to be verified: a kind of file, the files and the keys.
@@ -58,6 +60,12 @@ impl Job {
         Job(["consistency", in_words(file), in_words(older), vkey].join("\t"))
     }
 
+    /// A bundle, to be judged by [`Verifier::Reader`].
+    #[must_use]
+    pub fn export(file: &Path) -> Job {
+        Job(["export", in_words(file)].join("\t"))
+    }
+
     /// Bare proofs, one a line: the kind, two numbers, two hashes, the path.
     #[must_use]
     pub fn proofs(file: &Path) -> Job {
@@ -70,7 +78,7 @@ fn in_words(path: &Path) -> &str {
 }
 
 impl Verifier {
-    /// Those whose verdict counts in every test.
+    /// Those of other authors, who judge everything but bundles.
     pub const ALL: [Verifier; 2] = [Verifier::Go, Verifier::Aics];
 
     /// Its verdict on one job.
@@ -117,6 +125,7 @@ impl Verifier {
         match self {
             Self::Go => Command::new(go_program()),
             Self::Aics => python("aics.py"),
+            Self::Reader => python("export.py"),
         }
     }
 }

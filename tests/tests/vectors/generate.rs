@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::{checkpoint, consistency, folder, keys, proof, table, tiles};
+use crate::{bundle, checkpoint, consistency, folder, keys, proof, table, tiles};
 
 /// Files by their path in the corpus.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
@@ -15,7 +15,7 @@ const VARIABLE: &str = "X811_VECTORS";
     clippy::disallowed_methods,
     reason = "a test has no command line of its own"
 )]
-fn is_to_be_written() -> bool {
+pub(crate) fn is_to_be_written() -> bool {
     std::env::var(VARIABLE).is_ok_and(|value| value == "write")
 }
 
@@ -32,6 +32,7 @@ fn generate() {
     files.extend(proof::files());
     files.extend(consistency::files());
     files.extend(tiles::files());
+    files.extend(bundle::files());
     let is_written = is_to_be_written();
     let mut changed = Vec::new();
     for (name, bytes) in files {

@@ -7,6 +7,7 @@
     reason = "a harness stops the test at once where something is missing"
 )]
 
+mod bundle;
 mod checkpoint;
 mod consistency;
 mod generate;
@@ -39,11 +40,15 @@ struct Case {
 /// Every verifier of other authors takes what we take, and refuses the rest, but for those that the
 /// table names.
 fn hold_others_to(cases: &[Case]) {
+    hold_to(&Verifier::ALL, cases);
+}
+
+fn hold_to(verifiers: &[Verifier], cases: &[Case]) {
     let jobs: Vec<Job> = cases.iter().map(|case| case.job.clone()).collect();
     let mut faults = Vec::new();
-    for verifier in Verifier::ALL {
+    for verifier in verifiers {
         for (case, verdict) in cases.iter().zip(verifier.judge_all(&jobs)) {
-            let is_due = case.verdict == "good" || case.taken_by.contains(&verifier);
+            let is_due = case.verdict == "good" || case.taken_by.contains(verifier);
             if verdict.is_ok() != is_due {
                 faults.push(format!("{}: {verifier:?} says {verdict:?}", case.what));
             }

@@ -284,6 +284,11 @@ impl Extract {
         let mut closed: BTreeMap<&str, u64> = BTreeMap::new();
         for line in &self.ends {
             let stream = line.signed.end.stream.as_str();
+            if let Some((before, _)) = closed.last_key_value().filter(|(name, _)| **name > stream) {
+                let sentence = format!("the end of `{stream}` stands behind that of `{before}`");
+                let spot = self.end(Some(line.line));
+                findings.add(&spot, "end", Cause::Reordered, sentence);
+            }
             if let Some(first) = closed.insert(stream, line.line) {
                 let sentence = format!("line {first} says already where `{stream}` ends");
                 let spot = self.end(Some(line.line));

@@ -12,6 +12,7 @@ mod bundles;
 mod clean;
 mod erasures;
 mod flips;
+mod golden;
 mod order;
 mod pages;
 mod read_model;

@@ -1,0 +1,177 @@
+//! The good files of `tests/vectors/bundle`: what a ledger with fixed keys, times and chance writes.
+//! They stay as they are, byte for byte, for whoever reads this format in years to come.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use x811_ledger::erasure::ErasureRequest;
+use x811_ledger::export;
+use x811_protocol::canonical::to_canonical;
+use x811_protocol::document::DidDocument;
+use x811_protocol::envelope::SealedEnvelope;
+use x811_protocol::key::{AgentKey, Profile};
+use x811_protocol::payload::registry::rotation_message;
+
+use crate::base::Base;
+use crate::bundles::{bundle, signed};
+use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
+use crate::ledgerbox::Ledgerbox;
+use crate::party::{Account, Party};
+use crate::scene::{impatient, pay};
+
+/// Set to `write`, the files are written anew.
+const VARIABLE: &str = "X811_VECTORS";
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors/bundle")
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test has no command line of its own"
+)]
+fn is_to_be_written() -> bool {
+    std::env::var(VARIABLE).is_ok_and(|value| value == "write")
+}
+
+/// A log of one paid interaction, in both versions, the second with a checkpoint under way.
+async fn whole_logs() -> [(&'static str, Vec<u8>); 2] {
+    let mut ledgerbox = impatient().await;
+    let mut deal = Deal::opened(&ledgerbox, Until::Verified).await;
+    pay(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC).await;
+    ledgerbox.watch_ms(8_000).await;
+    assert_eq!(ledgerbox.state(deal.id()), "completed");
+    let signed = signed(&ledgerbox, ledgerbox.records().await.len()).await;
+    deal = again(&ledgerbox, &deal);
+    ledgerbox.accept(&deal.request(&ledgerbox)).await;
+    let mut second = Vec::new();
+    let written = export::write(&*ledgerbox.store, Some(&signed), &mut second);
+    written.await.unwrap();
+    [("log-v1", in_version_1(&second)), ("log-v2", second)]
+}
+
+/// Nothing writes version 1 any more: the lines it had of the same log.
+fn in_version_1(second: &[u8]) -> Vec<u8> {
+    let mut lines = second.split_inclusive(|byte| *byte == b'\n');
+    let mut header: Value = serde_json::from_slice(lines.next().unwrap()).unwrap();
+    header["x811_export"] = json!(1);
+    header.as_object_mut().unwrap().remove("scope");
+    let mut first = to_canonical(&header);
+    first.push(b'\n');
+    first.extend(lines.filter(|line| !line.starts_with(b"c ")).flatten());
+    first
+}
+
+/// The next interaction of the same two.
+fn again(ledgerbox: &Ledgerbox, deal: &Deal) -> Deal {
+    Deal::between(
+        ledgerbox,
+        &deal.initiator,
+        &deal.provider,
+        Account::new(0x46),
+    )
+}
+
+async fn settled(ledgerbox: &mut Ledgerbox, deal: &Deal, number: u16, paid: u64, state: &str) {
+    pay(ledgerbox, deal, number, paid).await;
+    ledgerbox.watch_ms(20_000).await;
+    assert_eq!(ledgerbox.state(deal.id()), state);
+}
+
+/// By which the provider has another key from here on.
+fn rotation(ledgerbox: &Ledgerbox, party: &Party, renewed: &Party) -> SealedEnvelope {
+    let (old_key, key) = (party.key.public(), renewed.key.public());
+    let text = rotation_message(party.did, ledgerbox.identity.did, old_key, key);
+    let agent_key = AgentKey {
+        key,
+        profile: Profile::Digest,
+    };
+    let payload = json!({
+        "document": DidDocument::build(party.did, &[agent_key], None),
+        "new_key": key,
+        "proof": renewed.key.sign(text.as_bytes()),
+    });
+    ledgerbox.seal(party, "x811.registry/rotate", &ledgerbox.identity, payload)
+}
+
+/// A bundle of each way in which an interaction ends, all of one log.
+async fn interactions() -> BTreeMap<&'static str, Vec<u8>> {
+    let mut ledgerbox = impatient().await;
+    let erased = Deal::opened(&ledgerbox, Until::Verified).await;
+    settled(&mut ledgerbox, &erased, 1, TOTAL_MICRO_USDC, "completed").await;
+
+    let mut completed = again(&ledgerbox, &erased);
+    completed.go(&ledgerbox, Until::Verified).await;
+    settled(&mut ledgerbox, &completed, 2, TOTAL_MICRO_USDC, "completed").await;
+    let mut disputed = again(&ledgerbox, &erased);
+    disputed.go(&ledgerbox, Until::Verified).await;
+    settled(
+        &mut ledgerbox,
+        &disputed,
+        3,
+        TOTAL_MICRO_USDC - 1,
+        "disputed",
+    )
+    .await;
+    let mut rejected = again(&ledgerbox, &erased);
+    rejected.go(&ledgerbox, Until::Offered).await;
+    ledgerbox.accept(&rejected.reject(&ledgerbox)).await;
+
+    let mut rotated = again(&ledgerbox, &erased);
+    rotated.go(&ledgerbox, Until::Accepted).await;
+    let renewed = Party {
+        did: rotated.provider.did,
+        key: ledgerbox.party().key,
+    };
+    let rotation = rotation(&ledgerbox, &rotated.provider, &renewed);
+    ledgerbox.accept(&rotation).await;
+    rotated.provider = renewed;
+    ledgerbox.accept(&rotated.result(&ledgerbox)).await;
+    ledgerbox.accept(&rotated.verify(&ledgerbox)).await;
+    settled(&mut ledgerbox, &rotated, 4, TOTAL_MICRO_USDC, "completed").await;
+
+    ledgerbox.base.finalized = Some(Base::head_number(ledgerbox.now()));
+    ledgerbox.sweep().await;
+    let request = ErasureRequest {
+        interaction: erased.id(),
+        operator: ledgerbox.identity.did,
+        reason_code: "gdpr_request".parse().unwrap(),
+    };
+    ledgerbox.ledger().erase(request).await.unwrap();
+    ledgerbox.settle().await;
+    let deals = [
+        ("erased-bodies", erased),
+        ("completed", completed),
+        ("disputed", disputed),
+        ("rejected", rejected),
+        ("rotated-key", rotated),
+    ];
+    let mut bundles = BTreeMap::new();
+    for (name, deal) in deals {
+        bundles.insert(name, bundle(&ledgerbox, deal.id()).await);
+    }
+    bundles
+}
+
+/// `X811_VECTORS=write cargo nextest run -p x811-ledger --test audit golden` writes them anew.
+#[tokio::test]
+async fn golden_logs_and_bundles_are_what_is_written() {
+    let mut files = interactions().await;
+    files.extend(whole_logs().await);
+    let mut changed = Vec::new();
+    for (name, bytes) in files {
+        let path = folder().join(name).with_extension("x811");
+        if is_to_be_written() {
+            fs::create_dir_all(folder()).unwrap();
+            fs::write(path, bytes).unwrap();
+        } else if fs::read(path).ok() != Some(bytes) {
+            changed.push(name);
+        }
+    }
+    assert!(
+        changed.is_empty(),
+        "what is written has changed: {changed:?}"
+    );
+}

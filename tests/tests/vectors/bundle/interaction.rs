@@ -1,0 +1,195 @@
+//! A bundle of one interaction, changed: of one that was rejected, 9 records of 55.
+
+use x811_eventlog::Hash;
+use x811_protocol::key::SecretKey;
+
+use super::lines::{Lines, checkpoint, checkpoint_key, receipt_key, resigned};
+use super::whole_log::Changed;
+
+/// Positions of its OFFER and its REJECT.
+const OFFER: u64 = 40;
+const REJECT: u64 = 41;
+/// Records under the checkpoint.
+const SIZE: u64 = 55;
+
+pub(super) fn files() -> Changed {
+    let good = Lines::of("rejected");
+    let mut files = records(&good);
+    files.extend(paths(&good));
+    files.extend(ends(&good));
+    files.extend(erasures());
+    files
+}
+
+fn records(good: &Lines) -> Changed {
+    let offer = good.record(OFFER).start;
+    let other = Lines::of("completed");
+    let (_, foreign) = other.first_of_interaction();
+    vec![
+        (
+            "one-record-dropped",
+            good.with(|file| drop(file.drop_record(OFFER))),
+        ),
+        (
+            "one-last-record-dropped",
+            good.with(|file| drop(file.drop_record(REJECT))),
+        ),
+        (
+            "one-record-duplicated",
+            good.with(|file| {
+                let lines = file.0[file.record(OFFER)].to_vec();
+                file.insert(REJECT, lines);
+            }),
+        ),
+        (
+            "one-records-swapped",
+            good.with(|file| {
+                let lines = file.drop_record(REJECT);
+                file.insert(OFFER, lines);
+            }),
+        ),
+        (
+            "one-record-of-another-interaction",
+            good.with(|file| file.insert(39, foreign)),
+        ),
+        (
+            "one-leaf-changed",
+            good.with(|file| {
+                file.replace(offer, "\"estimated_time_s\":10", "\"estimated_time_s\":11")
+            }),
+        ),
+        (
+            "one-body-changed",
+            good.with(|file| file.replace(offer + 1, "\"price\":\"1\"", "\"price\":\"2\"")),
+        ),
+        (
+            "one-body-dropped",
+            good.with(|file| drop(file.0.remove(offer + 1))),
+        ),
+        (
+            "one-scope-changed",
+            good.with(|file| {
+                let (id, _) = other.first_of_interaction();
+                file.edit(0, "", |header| header["scope"]["interaction"] = id.into());
+            }),
+        ),
+        (
+            "one-no-scope",
+            good.with(|file| file.edit(0, "", |header| header["scope"] = "log".into())),
+        ),
+    ]
+}
+
+fn paths(good: &Lines) -> Changed {
+    let path = good.record(OFFER).end - 1;
+    vec![
+        (
+            "one-path-changed",
+            good.with(|file| file.edit(path, "p ", |hashes| hashes[1] = "00".repeat(32).into())),
+        ),
+        (
+            "one-path-cut",
+            good.with(|file| {
+                file.edit(path, "p ", |hashes| {
+                    drop(hashes.as_array_mut().unwrap().pop())
+                });
+            }),
+        ),
+        (
+            "one-path-dropped",
+            good.with(|file| drop(file.0.remove(path))),
+        ),
+        (
+            "one-paths-swapped",
+            good.with(|file| file.0.swap(path, path + 3)),
+        ),
+        (
+            "one-checkpoint-dropped",
+            good.with(|file| drop(file.0.remove(1))),
+        ),
+        (
+            "one-checkpoint-of-another-key",
+            good.with(|file| {
+                let root = "08a53022b2f273c6c14e63392c8da536246e3856670a5a8b6ee68549cf74e914";
+                let key = SecretKey::from_seed([2; 32]);
+                file.0[1] = checkpoint(&key, SIZE, root.parse().unwrap());
+            }),
+        ),
+        (
+            "one-checkpoint-over-other-records",
+            good.with(|file| file.0[1] = checkpoint(&checkpoint_key(), SIZE, Hash::of_leaf(b""))),
+        ),
+        (
+            "one-checkpoint-signature-changed",
+            good.with(|file| file.replace(1, "SKQPE11R", "SKQPE11S")),
+        ),
+    ]
+}
+
+fn ends(good: &Lines) -> Changed {
+    let end = good.find("e ");
+    let of_interaction = end + 2;
+    let network = end + 4;
+    let last = good.0.len() - 1;
+    let earlier = |file: &mut Lines, key: &SecretKey| {
+        let record = file.record(OFFER).start;
+        let hash = Hash::of_leaf(&file.0[record].as_bytes()[2..]);
+        file.edit(of_interaction, "e ", |end| {
+            end["last_seq"] = 1.into();
+            end["last_hash"] = hash.to_string().into();
+            resigned(end, key);
+        });
+        file.drop_record(REJECT);
+        file.edit(last - 3, "", |trailer| trailer["records"] = 8.into());
+    };
+    vec![
+        (
+            "one-end-dropped",
+            good.with(|file| drop(file.0.remove(network))),
+        ),
+        (
+            "one-end-of-another-key",
+            good.with(|file| earlier(file, &SecretKey::from_seed([2; 32]))),
+        ),
+        (
+            "one-end-moved-by-the-ledger",
+            good.with(|file| earlier(file, &receipt_key())),
+        ),
+        (
+            "one-end-of-a-smaller-tree",
+            good.with(|file| {
+                file.edit(network, "e ", |end| {
+                    end["tree_size"] = 54.into();
+                    resigned(end, &receipt_key());
+                });
+            }),
+        ),
+        (
+            "one-ends-swapped",
+            good.with(|file| file.0.swap(end, end + 1)),
+        ),
+        (
+            "one-trailer-records-changed",
+            good.with(|file| file.edit(last, "", |trailer| trailer["records"] = 10.into())),
+        ),
+        (
+            "one-trailer-root-changed",
+            good.with(|file| {
+                file.edit(last, "", |trailer| trailer["root"] = "00".repeat(32).into());
+            }),
+        ),
+        (
+            "one-cut-behind-records",
+            good.with(|file| file.0.truncate(end)),
+        ),
+    ]
+}
+
+/// In place of a body that was erased stands another.
+fn erasures() -> Changed {
+    let good = Lines::of("erased-bodies");
+    let body = good.0.iter().find(|line| line.starts_with("b ")).unwrap();
+    let request = good.record(4).start;
+    let put_back = good.with(|file| file.0.insert(request + 1, body.clone()));
+    vec![("one-other-body-for-an-erased-one", put_back)]
+}
