@@ -6,6 +6,7 @@ use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use x811_eventlog::ReadError;
+use x811_ledger::export::BundleError;
 use x811_ledger::proof::ProofError;
 use x811_ledger::receipt::ReceiptError;
 use x811_protocol::code::Code;
@@ -141,6 +142,24 @@ impl From<ReceiptError> for ApiError {
             ReceiptError::Read(error) => error.into(),
             ReceiptError::Missing { .. } => {
                 tracing::error!(%error, "no receipt can be made");
+                internal()
+            }
+        }
+    }
+}
+
+impl From<BundleError> for ApiError {
+    fn from(error: BundleError) -> ApiError {
+        match error {
+            BundleError::NoInteraction { .. } => ApiError::not_found(error.to_string()),
+            BundleError::RowsBehind { .. } => ApiError::unavailable(error.to_string()),
+            BundleError::Proof(error) => error.into(),
+            BundleError::Read(error) => error.into(),
+            BundleError::Checkpoint(_)
+            | BundleError::Damaged { .. }
+            | BundleError::BodyLine { .. }
+            | BundleError::Json(_) => {
+                tracing::error!(%error, "no bundle can be made");
                 internal()
             }
         }

@@ -11,6 +11,7 @@
 //! | `GET /api/v1/interactions/{id}` | *an interaction: `min_position` |
 //! | `GET /api/v1/interactions/{id}/settlement` | *where its money is: `min_position` |
 //! | `GET /api/v1/interactions/{id}/history` | *its records: `after_seq`, `limit` |
+//! | `GET /api/v1/interactions/{id}/bundle` | *it and what it rests on, to be audited offline |
 //! | `GET /api/v1/interactions/{id}/receipt` | *proof of its payment, for anybody |
 //! | `POST /api/v1/interactions/{id}/erasure` | ‡have bodies erased: `reason_code` |
 //! | `GET /api/v1/records/{position}/proof` | *that a record is in the log, as a file |
@@ -25,6 +26,7 @@
 
 mod agent;
 mod agent_keys;
+mod bundle;
 mod did_document;
 mod entry_tile;
 mod erasure;
@@ -72,6 +74,7 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<interaction::__path_handle>(get(interaction::handle::<C>))
         .add::<settlement::__path_handle>(get(settlement::handle::<C>))
         .add::<history::__path_handle>(get(history::handle::<C>))
+        .add::<bundle::__path_handle>(get(bundle::handle::<C>))
         .add::<receipt::__path_handle>(get(receipt::handle::<C>))
         .add::<erasure::__path_handle>(post(erasure::handle::<C>))
         .add::<record_proof::__path_handle>(get(record_proof::handle::<C>))

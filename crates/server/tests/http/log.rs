@@ -56,7 +56,7 @@ async fn policy(world: &World) -> Policy {
 }
 
 /// The checkpoint over everything that is in the log now.
-async fn checkpoint(world: &World) -> Checkpoint {
+pub(crate) async fn checkpoint(world: &World) -> Checkpoint {
     let policy = policy(world).await;
     let size = world.get("/ready").await.json()["size"].as_u64().unwrap();
     loop {

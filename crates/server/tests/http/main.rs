@@ -9,6 +9,7 @@
 mod agent_keys;
 mod agents;
 mod base;
+mod bundle;
 mod codes;
 mod connections;
 mod contract_wallets;

@@ -14,6 +14,7 @@ async fn ax_044_without_the_flag_nobody_reads_others_business() {
         format!("/api/v1/messages/by-id/{SOME_ID}"),
         format!("/api/v1/interactions/{SOME_ID}"),
         format!("/api/v1/interactions/{SOME_ID}/history"),
+        format!("/api/v1/interactions/{SOME_ID}/bundle"),
     ] {
         let body = world.get(&path).await.refused(401, "X811-2004");
         assert!(body["message"].as_str().unwrap().contains("RFC 9421"));

@@ -1,0 +1,66 @@
+//! `GET /api/v1/interactions/{id}/bundle`: the interaction and every stream that it rests on, in one
+//! file that is audited offline.
+
+use super::interaction::readable;
+use super::log_checkpoint::TEXT;
+use crate::app::App;
+use crate::error::ApiError;
+use crate::extract::Named;
+use crate::openapi::Refused;
+use crate::openapi::schema::Uuid;
+use crate::signed_read::{ReadRefusal, Reader};
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use futures_util::stream;
+use std::sync::Arc;
+use x811_ledger::clock::Clock;
+use x811_ledger::export::{BundleError, InteractionBundle};
+use x811_protocol::id::InteractionId;
+
+/// 200, or 404, also to those who are no party to it. Waits a moment for a checkpoint that covers
+/// its last record. It is made while it is sent: one that was cut off has no trailer.
+#[utoipa::path(
+    get,
+    path = "/api/v1/interactions/{id}/bundle",
+    tag = "interactions",
+    params(("id" = Uuid, Path, description = "Envelope id of its REQUEST")),
+    responses(
+        (
+            status = 200,
+            description = "The bundle, to be kept byte for byte: `x811 audit` checks it",
+            body = String,
+            content_type = "text/plain",
+        ),
+        Refused
+    ),
+)]
+pub(super) async fn handle<C: Clock>(
+    reader: Reader,
+    State(app): State<Arc<App<C>>>,
+    Named(id): Named<InteractionId>,
+) -> Result<impl IntoResponse, ReadRefusal> {
+    app.rows_current().await?;
+    let row = readable(&app, &reader, id).await?;
+    let signed = app.signed_over(row.last_position).await?;
+    app.rows_reflect(signed.checkpoint.size - 1).await?;
+    let (store, rows) = (app.ledger.store(), app.ledger.read_model());
+    let bundle = InteractionBundle::open(store, rows, id, signed.note).await;
+    let bundle = bundle.map_err(ApiError::from)?;
+    let pieces = stream::try_unfold((app, bundle), |(app, mut bundle)| async move {
+        let piece = next_piece(&app, &mut bundle).await.inspect_err(|error| {
+            tracing::error!(%error, "a bundle was cut off");
+        })?;
+        Ok::<_, BundleError>(piece.map(|piece| (piece, (app, bundle))))
+    });
+    Ok(([(CONTENT_TYPE, TEXT)], Body::from_stream(pieces)))
+}
+
+async fn next_piece<C: Clock>(
+    app: &App<C>,
+    bundle: &mut InteractionBundle,
+) -> Result<Option<Vec<u8>>, BundleError> {
+    let (store, rows) = (app.ledger.store(), app.ledger.read_model());
+    bundle.next_piece(store, rows, &app.receipt_key).await
+}
