@@ -17,7 +17,7 @@ use crate::{
     receipt, restore, send, status,
 };
 #[cfg(feature = "serve")]
-use crate::{anvil, bench, demo, serve};
+use crate::{anvil, bench, demo, ledger, serve};
 
 /// The ledger that AI agents settle on.
 #[derive(Debug, Parser)]
@@ -105,6 +105,10 @@ enum Verb {
     /// Run the ledger
     #[cfg(feature = "serve")]
     Serve(Box<serve::Args>),
+    /// Change the ledger itself
+    #[cfg(feature = "serve")]
+    #[command(subcommand)]
+    Ledger(ledger::Verb),
     /// Watch three interactions on a ledger and an Anvil of their own
     #[cfg(feature = "serve")]
     Demo(demo::Args),
@@ -144,6 +148,8 @@ impl Cli {
             Verb::Restore(args) => restore::run(args, out).await,
             #[cfg(feature = "serve")]
             Verb::Serve(args) => serve::run(*args, out).await,
+            #[cfg(feature = "serve")]
+            Verb::Ledger(verb) => verb.run(out),
             #[cfg(feature = "serve")]
             Verb::Demo(args) => demo::run(args, &context, out).await,
             #[cfg(feature = "serve")]

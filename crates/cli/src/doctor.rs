@@ -116,14 +116,14 @@ fn snapshot_faults(snapshots: &FileSnapshots, size: u64, examined: &Examined) ->
     let Some(replayed) = examined.worlds.get(&size) else {
         return Some("the log does not reach so far".to_owned());
     };
-    let Some(identity) = replayed.identity() else {
+    let (Some(identity), Some(keyring)) = (replayed.identity(), replayed.keyring()) else {
         return Some("it is of a log that had not begun".to_owned());
     };
     let bytes = match snapshots.load(size) {
         Ok(bytes) => bytes,
         Err(error) => return Some(error.to_string()),
     };
-    match snapshot::decode(&bytes, identity) {
+    match snapshot::decode(&bytes, identity, keyring.in_force().envelope) {
         Ok(snapshot) => snapshot::check(replayed, &snapshot)
             .first()
             .map(ToString::to_string),

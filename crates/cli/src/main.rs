@@ -24,6 +24,8 @@ mod export;
 mod failure;
 mod history;
 mod inbox;
+#[cfg(feature = "serve")]
+mod ledger;
 mod man;
 mod narrate;
 mod output;

@@ -144,7 +144,9 @@ pub(crate) fn event(event: &Event) -> String {
         Event::LedgerOpened(opened) => format!("the ledger {} was opened", opened.did),
         Event::ParametersSet(_) => "the ledger's parameters were set".to_owned(),
         Event::RulesChanged(_) => "the decision rules changed".to_owned(),
-        Event::LedgerKeyRotated(_) => "a key of the ledger was replaced".to_owned(),
+        Event::LedgerKeyRotated(rotated) => {
+            format!("the ledger's {} key was replaced", rotated.role)
+        }
         Event::LedgerResumed(resumed) => {
             format!("the ledger is back after {} ms", resumed.gap_ms)
         }

@@ -86,6 +86,11 @@ pub struct Agent {
     pub accepted_day: u64,
 }
 
+fn keys_of_ledger(key: PublicKey) -> Arc<[AgentKey]> {
+    let profile = Profile::Digest;
+    Arc::new([AgentKey { key, profile }])
+}
+
 impl Agent {
     /// What a registration makes of an unknown DID; `None` for one without keys or with too many.
     pub(crate) fn registered(
@@ -118,12 +123,8 @@ impl Agent {
 
     /// The ledger's own identity, registered by the log's first record (AX-32).
     pub(crate) fn of_ledger(opened: &LedgerOpened, position: u64, at: TimestampMs) -> Agent {
-        let key = AgentKey {
-            key: opened.keys.envelope,
-            profile: Profile::Digest,
-        };
         Agent {
-            keys: Arc::new([key]),
+            keys: keys_of_ledger(opened.keys.envelope),
             wallets: Arc::new([]),
             capabilities: Arc::new([]),
             document_digest: Digest::ZERO,
@@ -140,6 +141,11 @@ impl Agent {
             accepted_bytes: 0,
             accepted_day: 0,
         }
+    }
+
+    /// The ledger's own identity signs with another key from now on.
+    pub(crate) fn sign_with(&mut self, key: PublicKey) {
+        self.keys = keys_of_ledger(key);
     }
 
     /// The agent after a later event of its stream, recorded at `position`; `None` when the event

@@ -221,7 +221,7 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
     ) -> Result<(), CheckpointStopped> {
         loop {
             let world = worlds.borrow_and_update().clone();
-            let is_stored = self.follow(&world).await?;
+            let is_stored = self.catch_up(&world).await?;
             let mut more = worlds.clone();
             let next = async {
                 self.clock.sleep_ms(INTERVAL_MS).await;
@@ -236,14 +236,17 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
             }
         }
         let last = worlds.borrow().clone();
-        if !self.follow(&last).await? {
+        if !self.catch_up(&last).await? {
             tracing::warn!("the last checkpoint is older than the log's last record");
         }
         Ok(())
     }
 
     /// Signs and stores unless that is what is stored; `false` when the place failed.
-    async fn follow(&mut self, world: &World) -> Result<bool, CheckpointStopped> {
+    ///
+    /// # Errors
+    /// [`CheckpointStopped`].
+    pub async fn catch_up(&mut self, world: &World) -> Result<bool, CheckpointStopped> {
         let (checkpoint, next) = self.signer.sign(world)?;
         if self.stored.as_ref() == Some(&next) {
             return Ok(true);

@@ -18,6 +18,7 @@
 //! | [`notice`] | what the ledger tells parties, signed |
 //! | [`receipt`] | proof of a payment in one file |
 //! | [`projection`], [`row`] | rows for readers |
+//! | [`keyring`] | the ledger's own keys, and which were in force when |
 //! | [`proof`] | that a record is under a checkpoint |
 //! | [`port`], [`clock`], [`entropy`] | what it needs from outside |
 //! | [`snapshot`] | the world as of some record, so that a restart replays the tail alone |
@@ -36,6 +37,7 @@ pub mod entropy;
 pub mod erasure;
 pub mod export;
 pub mod figures;
+pub mod keyring;
 pub mod memory;
 pub mod notice;
 pub mod port;

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `identity.json` | `did`, `log_id`, `origin`: not secret |
 //! | `envelope.seed`, `checkpoint.seed`, `receipt.seed` | one Ed25519 seed each, 64 hex digits |
+//! | the same with `.next` | the seed that takes its place at the next start |
 //!
 //! The folder has mode 0700 and its files 0600, and wider modes are refused: whoever reads a seed
 //! can sign as this ledger. All of it appears in one rename, so a crash at the first start leaves
@@ -18,7 +19,7 @@ use uuid::Uuid;
 use x811_eventlog::FORMAT_VERSION;
 use x811_ledger::entropy::Entropy;
 use x811_protocol::did::{Did, DidError};
-use x811_protocol::event::{LedgerKeys, LedgerOpened};
+use x811_protocol::event::{LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerRole};
 use x811_protocol::key::SecretKey;
 use x811_protocol::time::TimestampMs;
 use zeroize::Zeroizing;
@@ -26,9 +27,6 @@ use zeroize::Zeroizing;
 const FOLDER: &str = "keys";
 const UNFINISHED: &str = "keys.unfinished";
 const IDENTITY: &str = "identity.json";
-const ENVELOPE: &str = "envelope.seed";
-const CHECKPOINT: &str = "checkpoint.seed";
-const RECEIPT: &str = "receipt.seed";
 
 /// The decision rules of this program (record.md section 2).
 const RULES_VERSION: u64 = 1;
@@ -36,7 +34,7 @@ const RULES_VERSION: u64 = 1;
 /// The ledger's identity and secret keys.
 #[derive(Debug)]
 pub struct Identity {
-    /// What position 0 of the log says.
+    /// What position 0 of a new log says: the names, and the keys below.
     pub opened: LedgerOpened,
     /// Signs notices.
     pub envelope_key: SecretKey,
@@ -44,6 +42,19 @@ pub struct Identity {
     pub checkpoint_key: SecretKey,
     /// Signs receipts.
     pub receipt_key: SecretKey,
+    /// Keys that those above replace: their files are there still.
+    pub replaced: Vec<Replaced>,
+}
+
+/// A key whose successor lies beside it, and is to be recorded.
+#[derive(Debug, Clone)]
+pub struct Replaced {
+    /// What it is for.
+    pub role: LedgerRole,
+    /// The key that ends.
+    pub key: SecretKey,
+    /// What the log has to say of it.
+    pub rotation: LedgerKeyRotated,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -86,11 +97,8 @@ impl Identity {
         let unfinished = data_dir.join(UNFINISHED);
         clear(&unfinished)?;
         create_folder(&unfinished)?;
-        for name in [ENVELOPE, CHECKPOINT, RECEIPT] {
-            let mut seed = Zeroizing::new([0; 32]);
-            entropy.fill(&mut *seed);
-            let digits = Zeroizing::new(hex::encode(seed.as_slice()));
-            write_private(&unfinished.join(name), digits.as_bytes())?;
+        for role in LedgerRole::ALL {
+            write_seed(&unfinished.join(seed_file(role)), entropy)?;
         }
         let log_id = entropy.uuid_v7(now);
         let names = Names {
@@ -111,9 +119,25 @@ impl Identity {
     }
 
     fn assemble(folder: &Path, names: Names) -> Result<Identity, KeyError> {
-        let envelope_key = read_seed(&folder.join(ENVELOPE))?;
-        let checkpoint_key = read_seed(&folder.join(CHECKPOINT))?;
-        let receipt_key = read_seed(&folder.join(RECEIPT))?;
+        let mut replaced = Vec::new();
+        let mut key_of = |role| {
+            let key = read_seed(&folder.join(seed_file(role)))?;
+            let next = folder.join(next_file(role));
+            if !next.exists() {
+                return Ok(key);
+            }
+            let next = read_seed(&next)?;
+            let rotation = LedgerKeyRotated::sign(names.did, role, &key, next.public());
+            replaced.push(Replaced {
+                role,
+                key,
+                rotation,
+            });
+            Ok::<_, KeyError>(next)
+        };
+        let envelope_key = key_of(LedgerRole::Envelope)?;
+        let checkpoint_key = key_of(LedgerRole::Checkpoint)?;
+        let receipt_key = key_of(LedgerRole::Receipt)?;
         let keys = LedgerKeys {
             envelope: envelope_key.public(),
             checkpoint: checkpoint_key.public(),
@@ -131,8 +155,80 @@ impl Identity {
             envelope_key,
             checkpoint_key,
             receipt_key,
+            replaced,
         })
     }
+}
+
+/// Makes the key that takes the place of another at the next start, and gives it. Only the file is
+/// made: until that start nothing has changed, and removing the file takes it back.
+///
+/// # Errors
+/// See [`KeyError`].
+pub fn prepare_rotation(
+    data_dir: &Path,
+    role: LedgerRole,
+    entropy: &impl Entropy,
+) -> Result<LedgerKeyRotated, KeyError> {
+    let folder = data_dir.join(FOLDER);
+    let next = folder.join(next_file(role));
+    match Identity::load(data_dir)? {
+        None => {
+            let source = io::ErrorKind::NotFound.into();
+            return Err(unusable(&folder, source));
+        }
+        Some(_) if next.exists() => return Err(KeyError::Prepared { path: next }),
+        Some(_) => {}
+    }
+    // Half a seed never gets the name that a start looks for.
+    let unfinished = folder.join(format!("{role}.seed.unfinished"));
+    match fs::remove_file(&unfinished) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            return Err(unusable(&unfinished, source));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    write_seed(&unfinished, entropy)?;
+    fs::hard_link(&unfinished, &next).map_err(|source| unusable(&next, source))?;
+    fs::remove_file(&unfinished).map_err(|source| unusable(&unfinished, source))?;
+    sync(&folder)?;
+    let prepared = Identity::load(data_dir)?;
+    let replaced = prepared.into_iter().flat_map(|identity| identity.replaced);
+    let mut prepared = replaced.filter(|replaced| replaced.role == role);
+    prepared
+        .next()
+        .map(|replaced| replaced.rotation)
+        .ok_or_else(|| unusable(&next, io::ErrorKind::NotFound.into()))
+}
+
+/// Puts the new seeds in the place of those they replace, once the log says so and nothing waits
+/// for a signature by the old ones.
+///
+/// # Errors
+/// See [`KeyError`].
+pub fn finish_rotations(data_dir: &Path, replaced: &[Replaced]) -> Result<(), KeyError> {
+    let folder = data_dir.join(FOLDER);
+    for replaced in replaced {
+        let (next, file) = (next_file(replaced.role), seed_file(replaced.role));
+        let (next, file) = (folder.join(next), folder.join(file));
+        fs::rename(&next, &file).map_err(|source| unusable(&next, source))?;
+    }
+    sync(&folder)
+}
+
+fn seed_file(role: LedgerRole) -> String {
+    format!("{role}.seed")
+}
+
+fn next_file(role: LedgerRole) -> String {
+    format!("{role}.seed.next")
+}
+
+fn write_seed(path: &Path, entropy: &impl Entropy) -> Result<(), KeyError> {
+    let mut seed = Zeroizing::new([0; 32]);
+    entropy.fill(&mut *seed);
+    let digits = Zeroizing::new(hex::encode(seed.as_slice()));
+    write_private(path, digits.as_bytes())
 }
 
 fn read_seed(path: &Path) -> Result<SecretKey, KeyError> {
@@ -253,6 +349,15 @@ pub enum KeyError {
         /// The data directory.
         data_dir: PathBuf,
     },
+    /// A rotation waits already.
+    #[error(
+        "{} waits for the next start already: start the ledger, or remove the file if no start has \
+         read it yet", path.display()
+    )]
+    Prepared {
+        /// The new seed.
+        path: PathBuf,
+    },
     /// A random UUID that is no DID.
     #[error("no DID could be made: {0}")]
     Did(#[from] DidError),
@@ -296,7 +401,7 @@ mod tests {
     fn a_first_start_that_was_cut_off_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
         create_folder(&dir.path().join(UNFINISHED)).unwrap();
-        write_private(&dir.path().join(UNFINISHED).join(ENVELOPE), b"half").unwrap();
+        write_private(&dir.path().join(UNFINISHED).join("envelope.seed"), b"half").unwrap();
         assert!(Identity::load(dir.path()).unwrap().is_none());
         create(dir.path());
         assert!(Identity::load(dir.path()).unwrap().is_some());
@@ -327,7 +432,11 @@ mod tests {
 
     #[test]
     fn damaged_key_files_are_named() {
-        for (name, content) in [(ENVELOPE, "12"), (CHECKPOINT, "zz"), (IDENTITY, "{}")] {
+        for (name, content) in [
+            ("envelope.seed", "12"),
+            ("checkpoint.seed", "zz"),
+            (IDENTITY, "{}"),
+        ] {
             let dir = tempfile::tempdir().unwrap();
             create(dir.path());
             let path = dir.path().join(FOLDER).join(name);

@@ -15,12 +15,12 @@ use crate::config::{ConfigError, ConnectionLimits, NetworkConfig, ServerConfig};
 use crate::connections::serve;
 use crate::contract_wallets::AskedContracts;
 use crate::entropy::{NoEntropy, SystemEntropy};
-use crate::keys::{Identity, KeyError};
+use crate::keys::{Identity, KeyError, Replaced, finish_rotations};
 use crate::limits::Limiter;
 use crate::metrics::{self, HttpFigures};
 use crate::routes::router;
 use crate::signed_read::{Privileges, SignedReads};
-use checkpoint::Stored;
+use checkpoint::{Signers, Stored};
 use lookout::Lookout;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,14 +29,16 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use x811_eventlog::{EventLog as _, ReadError};
-use x811_ledger::checkpoint::CheckpointSigner;
+use x811_ledger::checkpoint::Checkpoints;
 use x811_ledger::clock::{Clock, SystemClock};
 use x811_ledger::entropy::Entropy;
 use x811_ledger::port::LedgerStore as _;
 use x811_ledger::sequencer::{self, Opening};
 use x811_ledger::snapshot::Snapshots;
-use x811_protocol::event::LedgerOpened;
-use x811_store::{FileSnapshots, SqliteReadModel, SqliteStore};
+use x811_ledger::world::World;
+use x811_protocol::event::{LedgerKeyRotated, LedgerOpened};
+use x811_protocol::time::TimestampMs;
+use x811_store::{FileCheckpointStore, FileSnapshots, SqliteReadModel, SqliteStore};
 use x811_watcher::checks::{CheckFailure, Misfit, verify_endpoint};
 use x811_watcher::rpc::{EndpointError, RpcLimits, RpcSource};
 
@@ -108,7 +110,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
     let store = Arc::new(SqliteStore::open(&config.data_dir).await?);
     let stored = Stored::load(&config).await?;
     let identity = identity(&config, &store, &stored, &*clock, &*entropy).await?;
-    let signer = CheckpointSigner::new(&identity.opened.origin, identity.checkpoint_key);
+    let signers = Signers::of(&identity);
     let starts_blind = check_endpoints(&sources, &config.network).await?;
     let (listener, local_addr) = bind(config.listen).await?;
     let (metrics_listener, metrics_addr) = bind_metrics(config.metrics_listen).await?;
@@ -117,25 +119,20 @@ pub async fn start_with<C: Clock, E: Entropy>(
     let read_model = Arc::new(SqliteReadModel::open(&config.data_dir).await?);
     let opening = Opening {
         identity: identity.opened.clone(),
+        rotations: rotations(&identity.replaced),
         parameters: parameters.clone(),
         envelope_key: identity.envelope_key,
         snapshots: Some(snapshots(&config)),
-        checkpoint: stored.checked(&signer, store.log().head().await?.size)?,
+        checkpoint: stored.checked(&signers, store.log().head().await?.size)?,
     };
     let (log, rows) = (store.clone(), read_model.clone());
     let opened = sequencer::open(log, rows, clock.clone(), entropy, opening);
     let (sequencer, ledger) = opened.await?;
-    let (checkpoints, worlds) = (stored.follow(clock.clone(), signer), ledger.follow());
-    let (stop, stopping) = watch::channel(false);
-    let signed_reads = SignedReads::new(
-        config.public_authority.as_deref(),
-        local_addr,
-        Privileges {
-            auditors: config.auditors,
-            operators: config.operators,
-        },
-        ledger.now(),
-    );
+    let mut checkpoints = stored.follow(clock.clone(), signers);
+    let world = ledger.world();
+    end_rotations(&config, &identity.replaced, &mut checkpoints, &world).await?;
+    let (worlds, (stop, stopping)) = (ledger.follow(), watch::channel(false));
+    let signed_reads = signed_reads(&config, local_addr, ledger.now());
     let (watching, watcher) = lookout.watch(&ledger, stopping.clone());
     let blindness = blindness::watch_over(&config.network, &ledger, &clock, &stopping);
     let app = Arc::new(App {
@@ -179,6 +176,41 @@ pub async fn start_with<C: Clock, E: Entropy>(
         ended: tokio::spawn(supervise(parts, stop.clone())),
         stop,
     })
+}
+
+/// Who may read what, by its signature.
+fn signed_reads(config: &ServerConfig, local_addr: SocketAddr, now: TimestampMs) -> SignedReads {
+    let privileges = Privileges {
+        auditors: config.auditors.clone(),
+        operators: config.operators.clone(),
+    };
+    let authority = config.public_authority.as_deref();
+    SignedReads::new(authority, local_addr, privileges, now)
+}
+
+/// What the log is to say of the keys that end.
+fn rotations(replaced: &[Replaced]) -> Vec<LedgerKeyRotated> {
+    let rotations = replaced.iter().map(|replaced| replaced.rotation.clone());
+    rotations.collect()
+}
+
+/// Nothing is signed by the keys that the log has just replaced: their files go. Not before a
+/// checkpoint by the new key is stored, or the next start could not read the one that is.
+async fn end_rotations<C: Clock>(
+    config: &ServerConfig,
+    replaced: &[Replaced],
+    checkpoints: &mut Checkpoints<FileCheckpointStore, C>,
+    world: &World,
+) -> Result<(), StartError> {
+    if replaced.is_empty() {
+        return Ok(());
+    }
+    checkpoint::sign(checkpoints, world).await?;
+    finish_rotations(&config.data_dir, replaced)?;
+    for Replaced { role, rotation, .. } in replaced {
+        tracing::info!(%role, key = %rotation.new_key, "a key of the ledger was replaced");
+    }
+    Ok(())
 }
 
 fn snapshots(config: &ServerConfig) -> Snapshots {

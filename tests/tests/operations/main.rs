@@ -3,6 +3,7 @@
 mod backup;
 mod doctor;
 mod place;
+mod rotation;
 mod secrets;
 mod settings;
 mod status;

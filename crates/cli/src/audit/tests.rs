@@ -54,6 +54,7 @@ async fn running(directory: &Path) -> Ledger<SqliteStore, SqliteReadModel, Manua
             format: 1,
             rules_version: 1,
         },
+        rotations: Vec::new(),
         parameters: Parameters {
             windows: Windows::AEEP,
             looks_ms: AEEP_LOOKS_MS,

@@ -102,6 +102,7 @@ impl<C: Clock> BenchLedger<C> {
         let snapshots = || Snapshots::new(Arc::new(FileSnapshots::of(directory)));
         let opening = Opening {
             identity: identity.opened,
+            rotations: Vec::new(),
             parameters: config(directory).parameters(),
             envelope_key: identity.envelope_key,
             snapshots: (from == StartFrom::Snapshots).then(snapshots),

@@ -94,6 +94,11 @@ pub(super) fn proofs(
         wallets(registered.envelope.from, &registered.wallets);
     } else if let Event::AgentUpdated(updated) = event {
         wallets(updated.envelope.from, &updated.wallets);
+    } else if let Event::LedgerKeyRotated(rotated) = event {
+        if !rotated.is_proven(ledger) {
+            let sentence = "it is not by old_key over the rotation of these two keys";
+            findings.add(spot, "proof", Cause::ProofInvalid, sentence);
+        }
     } else if let Event::KeyRotated(rotated) = event {
         let (agent, new_key) = (rotated.envelope.from, rotated.new_key.key);
         let text = rotation_message(agent, ledger, rotated.old_key, new_key);

@@ -23,7 +23,7 @@ pub use commit::Stopped;
 pub use erasure::ErasureAnswer;
 pub use handle::{Ledger, Readiness};
 pub(crate) use open::read_event;
-pub use open::{OpenError, Opening, open};
+pub use open::{OpenError, Opening, OtherKey, open};
 
 use crate::answer::Answer;
 use crate::clock::{Clock, ClockState, LedgerClock};

@@ -19,8 +19,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use x811_eventlog::{AppendError, Break, Checkpoint, ReadError};
-use x811_protocol::event::{Event, LedgerOpened, LedgerResumed};
-use x811_protocol::key::SecretKey;
+use x811_protocol::event::{
+    Event, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole,
+};
+use x811_protocol::key::{PublicKey, SecretKey};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::time::TimestampMs;
 
@@ -32,8 +34,12 @@ const PROJECTION_LAG: usize = 256;
 
 /// What a ledger is started with.
 pub struct Opening {
-    /// Who the ledger is; becomes position 0 of an empty log, must equal it otherwise.
+    /// Who the ledger is, with the keys that it signs with from now on. It becomes position 0 of an
+    /// empty log; otherwise name and keys must be those of the log.
     pub identity: LedgerOpened,
+    /// Keys that end with this start. One that the log knows of already is passed over, so that a
+    /// start that was cut off behind the record can be made again.
+    pub rotations: Vec<LedgerKeyRotated>,
     /// The parameters in force from now on; recorded when they differ from the last.
     pub parameters: Parameters,
     /// Signs notices; the secret half of `identity.keys.envelope`.
@@ -87,6 +93,23 @@ pub enum OpenError {
         /// DID of the key files.
         keys: x811_protocol::did::Did,
     },
+    /// A key file is not the one in force.
+    #[error(transparent)]
+    OtherKey(Box<OtherKey>),
+}
+
+/// A key file that is not the one in force.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the log's {role} key is {log}, but keys/{role}.seed holds {file}: put the file with the key in force back. If the key was rotated, that is the newer one, or keys/{role}.seed.next"
+)]
+pub struct OtherKey {
+    /// Which key.
+    pub role: LedgerRole,
+    /// The one in force.
+    pub log: PublicKey,
+    /// The one in the file.
+    pub file: PublicKey,
 }
 
 /// Starts a ledger on `store`: the sequencer to run, and the handle to talk to it.
@@ -128,7 +151,13 @@ where
         .map(|network| network.name.clone())
         .collect();
     let away_ms = now.since(last_up);
-    let draft = begin(&world, opening.identity, opening.parameters, now, away_ms)?;
+    let start = Start {
+        identity: opening.identity,
+        rotations: opening.rotations,
+        parameters: opening.parameters,
+        away_ms,
+    };
+    let draft = begin(&world, start, now)?;
     let old_size = world.head().size;
     let Decided {
         world,
@@ -283,30 +312,45 @@ async fn last_up<S: LedgerStore>(store: &S, world: &World) -> Result<TimestampMs
     Ok(tick.map_or(recorded_at, |at| at.max(recorded_at)))
 }
 
-/// The first records of this run: who we are, how long we were away, what is in force.
-fn begin(
-    world: &World,
+/// What is said at a start.
+struct Start {
     identity: LedgerOpened,
+    rotations: Vec<LedgerKeyRotated>,
     parameters: Parameters,
-    now: TimestampMs,
     away_ms: u64,
-) -> Result<Draft, OpenError> {
+}
+
+/// The first records of this run: who we are, how long we were away, which keys begin, what is in
+/// force.
+fn begin(world: &World, start: Start, now: TimestampMs) -> Result<Draft, OpenError> {
     let mut draft = Draft::on(world, None);
-    match world.identity() {
-        None => {
-            draft.append(&Stream::Ledger, Event::LedgerOpened(identity), None, now)?;
+    match (world.identity(), world.keyring()) {
+        (Some(known), Some(keyring)) => {
+            if (known.did, known.log_id) != (start.identity.did, start.identity.log_id) {
+                return Err(OpenError::OtherLedger {
+                    log: known.did,
+                    keys: start.identity.did,
+                });
+            }
+            let gap_ms = start.away_ms;
+            let event = Event::LedgerResumed(LedgerResumed { gap_ms });
+            draft.append(&Stream::Ledger, event, None, now)?;
+            let mut keys = *keyring.in_force();
+            for rotated in start.rotations {
+                if keys.of(rotated.role) == rotated.old_key {
+                    keys = keys.with(rotated.role, rotated.new_key);
+                    let event = Event::LedgerKeyRotated(rotated);
+                    draft.append(&Stream::Ledger, event, None, now)?;
+                }
+            }
+            check_keys(&keys, &start.identity.keys)?;
         }
-        Some(known) if known.did != identity.did || known.keys != identity.keys => {
-            return Err(OpenError::OtherLedger {
-                log: known.did,
-                keys: identity.did,
-            });
-        }
-        Some(_) => {
-            let event = Event::LedgerResumed(LedgerResumed { gap_ms: away_ms });
+        (_, _) => {
+            let event = Event::LedgerOpened(start.identity);
             draft.append(&Stream::Ledger, event, None, now)?;
         }
     }
+    let parameters = start.parameters;
     if world
         .parameters()
         .is_none_or(|(_, known)| **known != parameters)
@@ -314,4 +358,15 @@ fn begin(
         draft.append(&Stream::Ledger, Event::ParametersSet(parameters), None, now)?;
     }
     Ok(draft)
+}
+
+/// Refuses to sign with a key that nobody could hold against the log.
+fn check_keys(log: &LedgerKeys, files: &LedgerKeys) -> Result<(), OpenError> {
+    for role in LedgerRole::ALL {
+        let (log, file) = (log.of(role), files.of(role));
+        if log != file {
+            return Err(OpenError::OtherKey(Box::new(OtherKey { role, log, file })));
+        }
+    }
+    Ok(())
 }

@@ -10,6 +10,7 @@ use crate::snapshot::{self, Rejection, SnapshotStore, Snapshots};
 use crate::world::World;
 use std::sync::Arc;
 use x811_eventlog::{ChainVerifier, EventLog, Head};
+use x811_protocol::event::LedgerRole;
 
 /// Records read at a time.
 const PAGE: usize = 1_024;
@@ -249,9 +250,13 @@ async fn load(
     opening: &Opening,
 ) -> Result<World, Rejection> {
     let identity = opening.identity.clone();
+    // What a key signed that this start replaces.
+    let mut replaced = opening.rotations.iter();
+    let replaced = replaced.find(|rotated| rotated.role == LedgerRole::Envelope);
+    let key = replaced.map_or(identity.keys.envelope, |rotated| rotated.old_key);
     blocking(move || {
         let bytes = place.load(size)?;
-        snapshot::decode(&bytes, &identity).map(|snapshot| snapshot.world)
+        snapshot::decode(&bytes, &identity, key).map(|snapshot| snapshot.world)
     })
     .await
 }

@@ -126,7 +126,7 @@ fn check_saved(snapshots: &Snapshots, world: &World, identity: &LedgerOpened) {
         .store
         .load(size)
         .map_err(snapshot::Rejection::from)
-        .and_then(|bytes| snapshot::decode(&bytes, identity));
+        .and_then(|bytes| snapshot::decode(&bytes, identity, identity.keys.envelope));
     match read {
         Ok(snapshot) => {
             for difference in snapshot::check(world, &snapshot) {

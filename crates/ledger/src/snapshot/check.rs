@@ -73,6 +73,7 @@ fn single_members(expected: &Content, found: &Content) -> Vec<Difference> {
             ("head", format!("{:?}", content.head)),
             ("frontier", hex::encode(content.frontier.to_bytes())),
             ("identity", format!("{:?}", content.identity)),
+            ("keyring", format!("{:?}", content.keyring)),
             ("rules", format!("{:?}", content.rules)),
             ("ledger_seq", content.ledger_seq.to_string()),
         ]

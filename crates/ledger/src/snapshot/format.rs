@@ -11,6 +11,7 @@
 
 use super::{Rejection, packed};
 use crate::agent::Agent;
+use crate::keyring::Keyring;
 use crate::world::{Content, Live, OwedNotice, Roots, Sighted, StoredLive, World};
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
@@ -22,7 +23,7 @@ use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{LedgerOpened, RulesChanged};
 use x811_protocol::id::InteractionId;
-use x811_protocol::key::SecretKey;
+use x811_protocol::key::{PublicKey, SecretKey};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::signature::Signature;
 use x811_protocol::time::TimestampMs;
@@ -32,7 +33,7 @@ pub const FORMAT: u32 = 1;
 
 /// Meaning of the state in them: raised whenever the same log adds up to another state, or the
 /// state is written in another way.
-pub const SCHEMA: u32 = 5;
+pub const SCHEMA: u32 = 6;
 
 const MAGIC: &[u8] = b"x811 snapshot\n";
 const SIGNED_AS: &[u8] = b"x811 snapshot v1\n";
@@ -88,6 +89,7 @@ const SECTIONS: usize = 5;
 #[serde(deny_unknown_fields)]
 struct Rest {
     identity: Option<Arc<LedgerOpened>>,
+    keyring: Option<Arc<Keyring>>,
     state_root: Option<Digest>,
     roots_seq: u64,
     rules: RulesChanged,
@@ -136,12 +138,17 @@ pub fn encode(
     Ok(bytes)
 }
 
-/// Reads a snapshot that must be signed by the ledger `identity`. Whether its log is this one is
-/// not known from the bytes: compare the record hash at its head.
+/// Reads a snapshot of the ledger `identity` that must be signed by `key`, its envelope key at that
+/// time. Whether its log is this one is not known from the bytes: compare the record hash at its
+/// head.
 ///
 /// # Errors
 /// Why it is to be ignored.
-pub fn decode(bytes: &[u8], identity: &LedgerOpened) -> Result<Snapshot, Rejection> {
+pub fn decode(
+    bytes: &[u8],
+    identity: &LedgerOpened,
+    key: PublicKey,
+) -> Result<Snapshot, Rejection> {
     let (header, signature, sections) = split(bytes)?;
     let version: Version = serde_json::from_slice(header).map_err(|_| Rejection::NotASnapshot)?;
     if (version.format, version.schema) != (FORMAT, SCHEMA) {
@@ -154,7 +161,7 @@ pub fn decode(bytes: &[u8], identity: &LedgerOpened) -> Result<Snapshot, Rejecti
     if (parsed.log_id, parsed.ledger) != (identity.log_id, identity.did) {
         return Err(Rejection::OtherLedger(parsed.ledger));
     }
-    if !identity.keys.envelope.verify(&signed(header), &signature) {
+    if !key.verify(&signed(header), &signature) {
         return Err(Rejection::Signature);
     }
     let sections = signed_sections(&parsed, sections)?;
@@ -211,6 +218,7 @@ fn signed_sections<'a>(
 fn sections(content: Content) -> Result<[Vec<u8>; SECTIONS], serde_json::Error> {
     let rest = serde_json::to_vec(&Rest {
         identity: content.identity,
+        keyring: content.keyring,
         state_root: content.roots.running,
         roots_seq: content.roots.next_seq,
         rules: content.rules,
@@ -256,6 +264,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
             next_seq: rest.roots_seq,
         },
         identity: rest.identity,
+        keyring: rest.keyring,
         rules: rest.rules,
         parameters: rest.parameters,
         ledger_seq: rest.ledger_seq,

@@ -3,11 +3,14 @@
 use super::{Fault, FirstAnswer, World};
 use crate::agent::Agent;
 use crate::erasure;
+use crate::keyring::Keyring;
 use crate::stream::Stream;
 use std::sync::Arc;
 use x811_eventlog::{Head, Record};
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{Event, LedgerOpened, NetworkBlind, NetworkSighted};
+use x811_protocol::event::{
+    Event, LedgerKeyRotated, LedgerOpened, LedgerRole, NetworkBlind, NetworkSighted,
+};
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::State;
 use x811_protocol::parameters::Parameters;
@@ -172,6 +175,10 @@ impl World {
                 erasure::check_form(erased, step.position).map_err(|why| step.misplaced(why))?;
                 Touched::Nothing
             }
+            Event::LedgerKeyRotated(rotated) if begun => {
+                self.rotate_key(step, rotated)?;
+                Touched::Nothing
+            }
             Event::RulesChanged(rules) if begun => {
                 self.rules = *rules;
                 Touched::Nothing
@@ -188,8 +195,25 @@ impl World {
         let own = Agent::of_ledger(opened, step.position, step.at);
         self.agents.insert(opened.did, Arc::new(own));
         self.rules.rules_version = opened.rules_version;
+        self.keyring = Some(Arc::new(Keyring::opened(opened.keys)));
         self.identity = Some(Arc::new(opened.clone()));
         Touched::Nothing
+    }
+
+    /// From here on the ledger signs with another key.
+    fn rotate_key(&mut self, step: &Applying<'_>, rotated: &LedgerKeyRotated) -> Result<(), Fault> {
+        let (Some(identity), Some(keyring)) = (&self.identity, &self.keyring) else {
+            return Err(step.misplaced("the log has not begun"));
+        };
+        let ledger = identity.did;
+        let keyring = keyring
+            .rotated(ledger, rotated, step.position)
+            .map_err(|why| step.misplaced(why))?;
+        if rotated.role == LedgerRole::Envelope {
+            self.change_agent(ledger, |agent| agent.sign_with(rotated.new_key));
+        }
+        self.keyring = Some(Arc::new(keyring));
+        Ok(())
     }
 
     fn set_parameters(&mut self, step: &Applying<'_>, parameters: &Parameters) -> Touched {

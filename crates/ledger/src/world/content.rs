@@ -6,6 +6,7 @@
 
 use super::{FirstAnswer, Live, OwedNotice, Roots, Sight, World};
 use crate::agent::Agent;
+use crate::keyring::Keyring;
 use crate::recent::Recent;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ pub(crate) struct Content {
     pub(crate) frontier: Frontier,
     pub(crate) roots: Roots,
     pub(crate) identity: Option<Arc<LedgerOpened>>,
+    pub(crate) keyring: Option<Arc<Keyring>>,
     pub(crate) rules: RulesChanged,
     pub(crate) parameters: Vec<(u64, Arc<Parameters>)>,
     pub(crate) ledger_seq: u64,
@@ -68,6 +70,7 @@ impl World {
             frontier,
             roots,
             identity,
+            keyring,
             rules,
             parameters,
             ledger_seq,
@@ -100,6 +103,7 @@ impl World {
             frontier: frontier.clone(),
             roots: *roots,
             identity: identity.clone(),
+            keyring: keyring.clone(),
             rules: *rules,
             parameters: parameters.iter().map(|(p, q)| (*p, q.clone())).collect(),
             ledger_seq: *ledger_seq,
@@ -143,6 +147,7 @@ impl World {
             frontier: content.frontier,
             roots: content.roots,
             identity: content.identity,
+            keyring: content.keyring,
             rules: content.rules,
             parameters: content.parameters.into_iter().collect(),
             ledger_seq: content.ledger_seq,

@@ -19,6 +19,7 @@ pub use fault::Fault;
 pub(crate) use roots::{EVERY_RECORDS as STATE_ROOT_EVERY, Roots};
 
 use crate::agent::Agent;
+use crate::keyring::Keyring;
 use crate::recent::{Recent, Scattered, Tally};
 use imbl::{HashMap, OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
@@ -102,6 +103,7 @@ pub struct World {
     frontier: Frontier,
     roots: Roots,
     identity: Option<Arc<LedgerOpened>>,
+    keyring: Option<Arc<Keyring>>,
     rules: RulesChanged,
     parameters: OrdMap<u64, Arc<Parameters>>,
     ledger_seq: u64,
@@ -136,6 +138,7 @@ impl World {
             frontier: Frontier::default(),
             roots: Roots::EMPTY,
             identity: None,
+            keyring: None,
             rules: RulesChanged { rules_version: 0 },
             parameters: OrdMap::new(),
             ledger_seq: 0,
@@ -182,9 +185,14 @@ impl World {
         &self.frontier
     }
 
-    /// Who this ledger is; `None` before position 0.
+    /// Who this ledger is, and the keys it began with; `None` before position 0.
     pub fn identity(&self) -> Option<&Arc<LedgerOpened>> {
         self.identity.as_ref()
+    }
+
+    /// The ledger's keys, now and before; `None` before position 0.
+    pub fn keyring(&self) -> Option<&Keyring> {
+        self.keyring.as_deref()
     }
 
     /// The decision rules in force.

@@ -183,5 +183,13 @@ mod tests {
             panic!("bodies are erased there");
         };
         assert_eq!(erased.positions, [512, 998]);
+        let Event::LedgerKeyRotated(rotated) = read("Position 1001") else {
+            panic!("a key is replaced there");
+        };
+        let Event::LedgerOpened(opened) = read("Position 0") else {
+            panic!("the log begins there");
+        };
+        assert_eq!(rotated.old_key, opened.keys.of(rotated.role));
+        assert!(rotated.is_proven(opened.did));
     }
 }

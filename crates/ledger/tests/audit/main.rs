@@ -19,6 +19,7 @@ mod read_model;
 mod registry;
 mod rehashed;
 mod roots;
+mod rotations;
 mod scene;
 mod unproven;
 

@@ -13,9 +13,10 @@ use x811_ledger::sequencer::{Ledger, OpenError, Opening, Stopped, open};
 use x811_ledger::snapshot::{MemorySnapshots, Snapshots};
 use x811_protocol::code::Code;
 use x811_protocol::envelope::SealedEnvelope;
-use x811_protocol::event::{Event, LedgerKeys, LedgerOpened};
+use x811_protocol::event::{Event, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerRole};
 use x811_protocol::evm::{ChainId, TxHash};
 use x811_protocol::id::InteractionId;
+use x811_protocol::key::SecretKey;
 use x811_protocol::observation::Observation;
 use x811_protocol::parameters::{
     AEEP_LOOKS_MS, Limits, Network, Parameters, PayerBindingRule, Windows,
@@ -45,6 +46,11 @@ pub(crate) struct Ledgerbox {
     pub(crate) snapshot_max_size: Option<u64>,
     /// What the log must extend at the next start.
     pub(crate) signed: Option<x811_eventlog::Checkpoint>,
+    /// Its keys for checkpoints and receipts; that for envelopes is its identity's.
+    pub(crate) checkpoint_key: SecretKey,
+    pub(crate) receipt_key: SecretKey,
+    /// Keys that end with the next start.
+    pub(crate) rotations: Vec<LedgerKeyRotated>,
     running: Option<Running>,
 }
 
@@ -87,6 +93,9 @@ impl Ledgerbox {
             snapshot_max_size: None,
             entropy,
             signed: None,
+            checkpoint_key: Party::new(&SeededEntropy::new(1), start).key,
+            receipt_key: Party::new(&SeededEntropy::new(2), start).key,
+            rotations: Vec::new(),
             running: None,
         };
         ledgerbox.start().await.unwrap();
@@ -98,6 +107,7 @@ impl Ledgerbox {
         assert!(self.running.is_none(), "it is running");
         let opening = Opening {
             identity: self.opened(),
+            rotations: self.rotations.clone(),
             parameters: self.parameters.clone(),
             envelope_key: self.identity.key.clone(),
             snapshots: Some(Snapshots {
@@ -129,25 +139,33 @@ impl Ledgerbox {
         Ok(())
     }
 
-    /// What position 0 says.
+    /// Who it is; what position 0 says as long as no key was rotated.
     pub(crate) fn opened(&self) -> LedgerOpened {
-        let other = |seed| {
-            Party::new(&SeededEntropy::new(seed), self.now())
-                .key
-                .public()
-        };
         LedgerOpened {
             log_id: log_id(),
             did: self.identity.did,
             origin: "ledger.example/x811".to_owned(),
             keys: LedgerKeys {
                 envelope: self.identity.key.public(),
-                checkpoint: other(1),
-                receipt: other(2),
+                checkpoint: self.checkpoint_key.public(),
+                receipt: self.receipt_key.public(),
             },
             format: 1,
             rules_version: 1,
         }
+    }
+
+    /// The key of that role is another one from the next start on.
+    pub(crate) fn rotate(&mut self, role: LedgerRole, seed: u8) {
+        let (ledger, next) = (self.identity.did, SecretKey::from_seed([seed; 32]));
+        let key = match role {
+            LedgerRole::Envelope => &mut self.identity.key,
+            LedgerRole::Checkpoint => &mut self.checkpoint_key,
+            LedgerRole::Receipt => &mut self.receipt_key,
+        };
+        let rotation = LedgerKeyRotated::sign(ledger, role, key, next.public());
+        *key = next;
+        self.rotations.push(rotation);
     }
 
     /// The process dies where it stands.

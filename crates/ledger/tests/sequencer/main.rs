@@ -27,6 +27,7 @@ mod grouping;
 mod idempotency;
 mod incidents;
 mod lapses;
+mod ledger_keys;
 mod ledgerbox;
 mod lifecycle;
 mod nonces;

@@ -175,7 +175,10 @@ impl Ledgerbox {
         let now = self.ledger().now();
         Picture::of(&live, &events, now).assert_equals(&Picture::of(&world, &events, now));
         let bytes = snapshot::encode(&live, now, &self.identity.key).unwrap();
-        let snapshot = snapshot::decode(&bytes, &self.opened()).unwrap();
+        let snapshot = {
+            let opened = self.opened();
+            snapshot::decode(&bytes, &opened, opened.keys.envelope).unwrap()
+        };
         assert_eq!(snapshot::check(&world, &snapshot), [], "a snapshot of it");
         assert_eq!(self.rows.rows(), rows, "rows are what the log adds up to");
         assert_counts(&live, &events);

@@ -8,10 +8,15 @@ use crate::watches::assert_watches;
 use std::sync::Arc;
 use x811_ledger::memory::MemoryReadModel;
 use x811_ledger::port::LedgerStore;
-use x811_ledger::snapshot::{self, Rejection, SCHEMA, SaveFault, SnapshotStore};
+use x811_ledger::snapshot::{self, Rejection, SCHEMA, SaveFault, Snapshot, SnapshotStore};
 use x811_ledger::world::World;
 use x811_protocol::code::Code;
+use x811_protocol::event::{LedgerOpened, LedgerRole};
 use x811_protocol::time::TimestampMs;
+
+fn decode(bytes: &[u8], opened: &LedgerOpened) -> Result<Snapshot, Rejection> {
+    snapshot::decode(bytes, opened, opened.keys.envelope)
+}
 
 /// Goes through the log once with a world that is written and read at every record, and once more
 /// from some of the snapshots to the end.
@@ -25,7 +30,7 @@ pub(crate) async fn assert_every_cut_holds(ledgerbox: &Ledgerbox) {
         hopping.apply(record, event).unwrap();
         let now = TimestampMs::new(record.recorded_at_ms());
         let bytes = snapshot::encode(&hopping, now, key).unwrap();
-        let read = snapshot::decode(&bytes, &opened).unwrap();
+        let read = decode(&bytes, &opened).unwrap();
         assert_eq!(snapshot::check(&straight, &read), []);
         assert_shared_parameters(&read.world);
         assert_watches(&read.world, &events);
@@ -103,6 +108,21 @@ async fn lc_1_a_start_uses_the_snapshot_and_replays_the_tail() {
     ledgerbox.assert_log_adds_up().await;
     let accept = deal.accept(&ledgerbox);
     ledgerbox.accept(&accept).await;
+}
+
+/// The start that replaces the envelope key uses what the old one signed.
+#[tokio::test]
+async fn rec_2_a_rotation_needs_no_whole_replay() {
+    let (mut ledgerbox, mut deal) = with_history().await;
+    let refused = deal.result(&ledgerbox);
+    ledgerbox.code(&refused).await;
+    ledgerbox.stop().await.unwrap();
+    ledgerbox.rotate(LedgerRole::Envelope, 91);
+    let forgotten = ledgerbox.store.purge_nonces(TimestampMs::MAX);
+    forgotten.await.unwrap();
+    ledgerbox.start().await.unwrap();
+    assert_eq!(ledgerbox.code(&refused).await, Code::NonceReplay);
+    ledgerbox.assert_log_adds_up().await;
 }
 
 #[tokio::test]
@@ -202,7 +222,7 @@ fn older_schema(bytes: &[u8]) -> Vec<u8> {
 async fn an_older_schema_is_named() {
     let (ledgerbox, _) = with_history().await;
     let older = older_schema(&ledgerbox.snapshot_now());
-    let rejection = snapshot::decode(&older, &ledgerbox.opened()).unwrap_err();
+    let rejection = decode(&older, &ledgerbox.opened()).unwrap_err();
     let Rejection::Version { format, schema } = rejection else {
         panic!("{rejection}");
     };
@@ -213,14 +233,14 @@ async fn an_older_schema_is_named() {
 async fn any_changed_byte_is_found() {
     let (ledgerbox, _) = with_history().await;
     let (good, opened) = (ledgerbox.snapshot_now(), ledgerbox.opened());
-    assert!(snapshot::decode(&good, &opened).is_ok());
+    assert!(decode(&good, &opened).is_ok());
     for at in 0..good.len() {
         let mut bytes = good.clone();
         bytes[at] ^= 1 << (at % 8);
-        assert!(snapshot::decode(&bytes, &opened).is_err(), "byte {at}");
+        assert!(decode(&bytes, &opened).is_err(), "byte {at}");
     }
     for length in 0..good.len() {
-        assert!(snapshot::decode(&good[..length], &opened).is_err());
+        assert!(decode(&good[..length], &opened).is_err());
     }
 }
 
@@ -229,7 +249,7 @@ async fn another_ledgers_snapshot_is_named() {
     let (ledgerbox, _) = with_history().await;
     let (good, mut opened) = (ledgerbox.snapshot_now(), ledgerbox.opened());
     opened.did = Party::new(&SeededEntropy::new(97), ledgerbox.now()).did;
-    let rejection = snapshot::decode(&good, &opened).unwrap_err();
+    let rejection = decode(&good, &opened).unwrap_err();
     assert!(matches!(rejection, Rejection::OtherLedger(did) if did == ledgerbox.identity.did));
 }
 
@@ -276,7 +296,7 @@ async fn a_snapshot_beyond_the_last_checkpoint_is_ignored() {
 async fn check_names_what_differs() {
     let (ledgerbox, mut deal) = with_history().await;
     let before = ledgerbox.ledger().world();
-    let old = snapshot::decode(&ledgerbox.snapshot_now(), &ledgerbox.opened()).unwrap();
+    let old = decode(&ledgerbox.snapshot_now(), &ledgerbox.opened()).unwrap();
     assert_eq!(snapshot::check(&before, &old), []);
     let offer = deal.offer(&ledgerbox);
     ledgerbox.accept(&offer).await;

@@ -2,11 +2,15 @@
 
 use crate::did::Did;
 use crate::digest::Digest;
-use crate::key::PublicKey;
+use crate::key::{PublicKey, SecretKey};
 use crate::observation::{BlindCause, Block};
 use crate::signature::Signature;
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
 use uuid::Uuid;
+
+const ROTATION_TITLE: &str = "x811 ledger key v1";
 
 /// Position 0: who this ledger is (record.md section 2).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +42,29 @@ pub struct LedgerKeys {
     pub receipt: PublicKey,
 }
 
+impl LedgerKeys {
+    /// The key of that role.
+    #[must_use]
+    pub const fn of(&self, role: LedgerRole) -> PublicKey {
+        match role {
+            LedgerRole::Envelope => self.envelope,
+            LedgerRole::Checkpoint => self.checkpoint,
+            LedgerRole::Receipt => self.receipt,
+        }
+    }
+
+    /// The same, with another key in that role.
+    #[must_use]
+    pub const fn with(mut self, role: LedgerRole, key: PublicKey) -> LedgerKeys {
+        match role {
+            LedgerRole::Envelope => self.envelope = key,
+            LedgerRole::Checkpoint => self.checkpoint = key,
+            LedgerRole::Receipt => self.receipt = key,
+        }
+        self
+    }
+}
+
 /// `rules_changed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,6 +85,47 @@ pub enum LedgerRole {
     Receipt,
 }
 
+impl LedgerRole {
+    /// All of them.
+    pub const ALL: [LedgerRole; 3] = [
+        LedgerRole::Envelope,
+        LedgerRole::Checkpoint,
+        LedgerRole::Receipt,
+    ];
+
+    /// As it stands in events and proofs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            LedgerRole::Envelope => "envelope",
+            LedgerRole::Checkpoint => "checkpoint",
+            LedgerRole::Receipt => "receipt",
+        }
+    }
+}
+
+impl fmt::Display for LedgerRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A role that no server key has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a ledger's keys are: envelope, checkpoint, receipt")]
+pub struct NotALedgerRole;
+
+impl FromStr for LedgerRole {
+    type Err = NotALedgerRole;
+
+    fn from_str(text: &str) -> Result<LedgerRole, NotALedgerRole> {
+        let role = LedgerRole::ALL
+            .into_iter()
+            .find(|role| role.as_str() == text);
+        role.ok_or(NotALedgerRole)
+    }
+}
+
 /// `ledger_key_rotated`, with a proof by the old key (ledger-contract.md section 4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,6 +138,43 @@ pub struct LedgerKeyRotated {
     pub new_key: PublicKey,
     /// By the old key.
     pub proof: Signature,
+}
+
+impl LedgerKeyRotated {
+    /// `old_key` of the ledger hands its role over.
+    #[must_use]
+    pub fn sign(
+        ledger: Did,
+        role: LedgerRole,
+        old_key: &SecretKey,
+        new_key: PublicKey,
+    ) -> LedgerKeyRotated {
+        let text = ledger_rotation_message(ledger, role, old_key.public(), new_key);
+        LedgerKeyRotated {
+            role,
+            old_key: old_key.public(),
+            new_key,
+            proof: old_key.sign(text.as_bytes()),
+        }
+    }
+
+    /// Whether the old key of the ledger signed it.
+    #[must_use]
+    pub fn is_proven(&self, ledger: Did) -> bool {
+        let text = ledger_rotation_message(ledger, self.role, self.old_key, self.new_key);
+        self.old_key.verify(text.as_bytes(), &self.proof)
+    }
+}
+
+/// The text that a server key signs for the one that follows it: five lines joined by LF, without a
+/// final one; keys in multibase (ledger-contract.md section 4).
+fn ledger_rotation_message(
+    ledger: Did,
+    role: LedgerRole,
+    old_key: PublicKey,
+    new_key: PublicKey,
+) -> String {
+    format!("{ROTATION_TITLE}\n{ledger}\n{role}\n{old_key}\n{new_key}")
 }
 
 /// `ledger_resumed`: every live ledger window moves by the gap.

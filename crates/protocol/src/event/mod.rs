@@ -12,7 +12,7 @@ pub use accepted::{Derived, EnvelopeAccepted, PayerBinding};
 pub use agent::{AgentRegistered, AgentStatusChanged, AgentUpdated, KeyRotated};
 pub use ledger::{
     BodiesErased, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole,
-    NetworkBlind, NetworkSighted, RulesChanged, StateRoot,
+    NetworkBlind, NetworkSighted, NotALedgerRole, RulesChanged, StateRoot,
 };
 pub use settlement::{
     Claim, Confirmed, Evidence, Final, Finding, FindingStatus, Lapsed, Late, Level, Looked,

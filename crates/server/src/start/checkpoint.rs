@@ -2,13 +2,48 @@
 
 use super::StartError;
 use crate::config::ServerConfig;
+use crate::keys::Identity;
 use std::path::PathBuf;
 use std::sync::Arc;
 use x811_eventlog::{Checkpoint, CheckpointError};
 use x811_ledger::checkpoint::{
-    CheckpointSigner, CheckpointStore as _, CheckpointStoreError, Checkpoints,
+    CheckpointSigner, CheckpointStopped, CheckpointStore as _, CheckpointStoreError, Checkpoints,
 };
+use x811_ledger::clock::Clock;
+use x811_ledger::world::World;
+use x811_protocol::event::LedgerRole;
+use x811_protocol::key::SecretKey;
 use x811_store::{FileCheckpointStore, NoCheckpointDir};
+
+/// Who signs checkpoints, and who did until this start.
+pub(super) struct Signers {
+    present: CheckpointSigner,
+    replaced: Option<CheckpointSigner>,
+}
+
+impl Signers {
+    pub(super) fn of(identity: &Identity) -> Signers {
+        let signer = |key: &SecretKey| CheckpointSigner::new(&identity.opened.origin, key.clone());
+        let mut replaced = identity.replaced.iter();
+        let replaced = replaced.find(|replaced| replaced.role == LedgerRole::Checkpoint);
+        Signers {
+            present: signer(&identity.checkpoint_key),
+            replaced: replaced.map(|replaced| signer(&replaced.key)),
+        }
+    }
+}
+
+/// Signs what `world` shows, and stores that.
+pub(super) async fn sign<C: Clock>(
+    checkpoints: &mut Checkpoints<FileCheckpointStore, C>,
+    world: &World,
+) -> Result<(), CheckpointFault> {
+    match checkpoints.catch_up(world).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(CheckpointFault::Unstored),
+        Err(stopped) => Err(CheckpointFault::Stopped(stopped)),
+    }
+}
 
 /// What is stored where the configuration says.
 pub(super) struct Stored {
@@ -41,7 +76,7 @@ impl Stored {
     /// The stored checkpoint, once its signature is found to be the ledger's own.
     pub(super) fn checked(
         &self,
-        signer: &CheckpointSigner,
+        signers: &Signers,
         log_size: u64,
     ) -> Result<Option<Checkpoint>, CheckpointFault> {
         let Some(note) = &self.note else {
@@ -56,19 +91,24 @@ impl Stored {
             file: self.store.file(),
             source,
         };
-        signer.open(note).map(Some).map_err(unusable)
+        let opened = signers.present.open(note);
+        let opened = match &signers.replaced {
+            Some(replaced) => opened.or_else(|_| replaced.open(note)),
+            None => opened,
+        };
+        opened.map(Some).map_err(unusable)
     }
 
     /// What signs the next ones.
     pub(super) fn follow<C>(
         self,
         clock: Arc<C>,
-        signer: CheckpointSigner,
+        signers: Signers,
     ) -> Checkpoints<FileCheckpointStore, C>
     where
-        C: x811_ledger::clock::Clock,
+        C: Clock,
     {
-        Checkpoints::new(self.store, clock, signer, self.note)
+        Checkpoints::new(self.store, clock, signers.present, self.note)
     }
 }
 
@@ -97,6 +137,15 @@ pub enum CheckpointFault {
         /// What is wrong with it.
         source: CheckpointError,
     },
+    /// It cannot be stored, and a key that is to be replaced is needed for that.
+    #[error(
+        "no checkpoint could be stored, and until one is the rotated keys' files stay as they are: \
+         see to the checkpoint's directory, then start again"
+    )]
+    Unstored,
+    /// Another process signs.
+    #[error(transparent)]
+    Stopped(CheckpointStopped),
     /// A checkpoint without its ledger.
     #[error(
         "{} is the checkpoint of a ledger, but {} holds none: is its disk mounted? To begin a new \

@@ -1,0 +1,172 @@
+//! The ledger's own keys are replaced, and everything that was signed before still counts.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+use crate::place::Place;
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use x811_eventlog::Policy;
+use x811_eventlog::note::NoteKey;
+use x811_eventlog::policy::Trusted;
+use x811_protocol::key::PublicKey;
+use x811_protocol::signature::Signature;
+use x811_tests::binary::{Finished, Server};
+
+const ROLES: [&str; 3] = ["envelope", "checkpoint", "receipt"];
+
+impl Place {
+    fn rotate(&self, role: &str) -> Finished {
+        self.over(&["ledger", "rotate-key", role], &["ledger"])
+    }
+
+    fn seed(&self, role: &str) -> PathBuf {
+        self.data_dir().join("keys").join(format!("{role}.seed"))
+    }
+
+    fn next(&self, role: &str) -> PathBuf {
+        self.seed(role).with_extension("seed.next")
+    }
+
+    /// The last signed checkpoint.
+    fn note(&self) -> PathBuf {
+        self.path("ledger-checkpoint").join("checkpoint")
+    }
+
+    /// How often the log says that a key was replaced.
+    fn rotations(&self) -> usize {
+        let log = self.path("log.x811");
+        let _ = fs::remove_file(&log);
+        let _ = self.over(&["export", "-o"], &["log.x811", "ledger"]).ok();
+        let log = fs::read_to_string(log).unwrap();
+        log.matches("\"type\":\"ledger_key_rotated\"").count()
+    }
+
+    fn assert_well(&self) {
+        let report = self.over(&["audit"], &["ledger"]).ok().json();
+        assert_eq!(report["clean"], true, "{report}");
+        let _ = self.over(&["doctor"], &["ledger"]).ok();
+    }
+}
+
+async fn get(server: &Server, path: &str) -> String {
+    // The second time it is there already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let answer = reqwest::get(format!("{}{path}", server.url())).await;
+    answer.unwrap().text().await.unwrap()
+}
+
+/// The checkpoint that the ledger shows, by the key that it shows.
+async fn checkpoint(place: &Place, server: &Server) -> Trusted {
+    let about: Value = serde_json::from_str(&get(server, "/.well-known/x811.json").await).unwrap();
+    let vkey = about["checkpoint_vkey"].as_str().unwrap();
+    let policy = Policy::of_log(NoteKey::from_vkey(vkey).unwrap());
+    let note = fs::read_to_string(place.note()).unwrap();
+    let verify = |key: &[u8; 32], message: &[u8], signature: &[u8; 64]| {
+        let key = PublicKey::from_bytes(key).unwrap();
+        key.verify(message, &Signature::from_bytes(*signature))
+    };
+    policy.check(&note, verify).unwrap()
+}
+
+#[tokio::test]
+async fn rec_2_every_key_of_a_ledger_is_replaced() {
+    let place = Place::new();
+    let mut server = place.serve();
+    let interaction = place.fill(&server);
+    for (done, role) in ROLES.into_iter().enumerate() {
+        let did_before = get(&server, "/.well-known/did.json").await;
+        let about_before = get(&server, "/.well-known/x811.json").await;
+        let seed_before = fs::read(place.seed(role)).unwrap();
+        let prepared = place.rotate(role).ok().json();
+        assert_ne!(prepared["old_key"], prepared["new_key"]);
+        let mode = fs::metadata(place.next(role)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let again = place.rotate(role);
+        assert_eq!(again.code, Some(4), "{again:?}");
+        assert!(
+            again.stdout.contains("waits for the next start"),
+            "{again:?}"
+        );
+        assert_eq!(place.rotations(), done, "nothing has changed yet");
+
+        server.stop();
+        server = place.serve();
+        assert!(!place.next(role).exists());
+        assert_ne!(fs::read(place.seed(role)).unwrap(), seed_before);
+        assert_eq!(place.rotations(), done + 1);
+        let did = get(&server, "/.well-known/did.json").await;
+        let new_key = prepared["new_key"].as_str().unwrap();
+        assert_eq!(did.contains(new_key), role == "envelope");
+        assert_eq!(did == did_before, role != "envelope");
+        let about = get(&server, "/.well-known/x811.json").await;
+        assert_eq!(about == about_before, role != "checkpoint");
+        place.request(&server);
+        checkpoint(&place, &server).await;
+        place.assert_well();
+    }
+    let history = place.x811(&server, &["--agent", "ada", "history", &interaction]);
+    assert_eq!(history["state"], "pending", "{history}");
+    server.kill();
+    place.serve().stop();
+    place.assert_well();
+}
+
+/// The process dies between the record, the checkpoint and the files.
+#[test]
+fn rec_2_a_rotation_that_was_cut_off_is_finished_by_the_next_start() {
+    for is_signed in [false, true] {
+        let place = Place::new();
+        let server = place.serve();
+        place.fill(&server);
+        server.stop();
+        let old_note = fs::read(place.note()).unwrap();
+        let mut seeds = Vec::new();
+        for role in ROLES {
+            let _ = place.rotate(role).ok();
+            let (old, new) = (place.seed(role), place.next(role));
+            seeds.push((role, fs::read(old).unwrap(), fs::read(new).unwrap()));
+        }
+        place.serve().kill();
+        for (role, old, new) in &seeds {
+            fs::copy(place.seed(role), place.next(role)).unwrap();
+            fs::write(place.seed(role), old).unwrap();
+            assert_eq!(&fs::read(place.next(role)).unwrap(), new);
+        }
+        if !is_signed {
+            fs::write(place.note(), &old_note).unwrap();
+        }
+        let server = place.serve();
+        for (role, _, new) in &seeds {
+            assert!(!place.next(role).exists());
+            assert_eq!(&fs::read(place.seed(role)).unwrap(), new);
+        }
+        assert_eq!(place.rotations(), 3, "once each");
+        server.stop();
+        place.assert_well();
+    }
+}
+
+/// Keys from an older copy do not fit the log any more, and that is said.
+#[test]
+fn rec_2_keys_of_an_older_copy_do_not_start() {
+    for role in ROLES {
+        let place = Place::new();
+        place.serve().stop();
+        let old = fs::read(place.seed(role)).unwrap();
+        let _ = place.rotate(role).ok();
+        place.serve().stop();
+        let new = fs::read(place.seed(role)).unwrap();
+        fs::write(place.seed(role), old).unwrap();
+        let refused = Server::start(&place.data_dir(), &crate::place::SERVE).unwrap_err();
+        assert_eq!(refused.code, Some(4), "{refused:?}");
+        let said = match role {
+            "checkpoint" => "is no checkpoint by the keys in the data directory",
+            _ => "put the file with the key in force back",
+        };
+        assert!(refused.stderr.contains(said), "{refused:?}");
+        fs::write(place.seed(role), new).unwrap();
+        place.serve().stop();
+    }
+}
