@@ -96,7 +96,21 @@ fn rotation(ledgerbox: &Ledgerbox, party: &Party, renewed: &Party) -> SealedEnve
     ledgerbox.seal(party, "x811.registry/rotate", &ledgerbox.identity, payload)
 }
 
-/// A bundle of each way in which an interaction ends, all of one log.
+/// Of a short log: an interaction that was rejected, and one that is open.
+async fn rejected_and_open() -> [(&'static str, Vec<u8>); 2] {
+    let ledgerbox = impatient().await;
+    let mut rejected = Deal::opened(&ledgerbox, Until::Pending).await;
+    let mut open = again(&ledgerbox, &rejected);
+    ledgerbox.accept(&open.request(&ledgerbox)).await;
+    ledgerbox.accept(&rejected.offer(&ledgerbox)).await;
+    ledgerbox.accept(&rejected.reject(&ledgerbox)).await;
+    [
+        ("rejected", bundle(&ledgerbox, rejected.id()).await),
+        ("open", bundle(&ledgerbox, open.id()).await),
+    ]
+}
+
+/// A bundle of each way in which an interaction ends that was paid, all of one log.
 async fn interactions() -> BTreeMap<&'static str, Vec<u8>> {
     let mut ledgerbox = impatient().await;
     let erased = Deal::opened(&ledgerbox, Until::Verified).await;
@@ -115,10 +129,6 @@ async fn interactions() -> BTreeMap<&'static str, Vec<u8>> {
         "disputed",
     )
     .await;
-    let mut rejected = again(&ledgerbox, &erased);
-    rejected.go(&ledgerbox, Until::Offered).await;
-    ledgerbox.accept(&rejected.reject(&ledgerbox)).await;
-
     let mut rotated = again(&ledgerbox, &erased);
     rotated.go(&ledgerbox, Until::Accepted).await;
     let renewed = Party {
@@ -145,7 +155,6 @@ async fn interactions() -> BTreeMap<&'static str, Vec<u8>> {
         ("erased-bodies", erased),
         ("completed", completed),
         ("disputed", disputed),
-        ("rejected", rejected),
         ("rotated-key", rotated),
     ];
     let mut bundles = BTreeMap::new();
@@ -159,6 +168,7 @@ async fn interactions() -> BTreeMap<&'static str, Vec<u8>> {
 #[tokio::test]
 async fn golden_logs_and_bundles_are_what_is_written() {
     let mut files = interactions().await;
+    files.extend(rejected_and_open().await);
     files.extend(whole_logs().await);
     let mut changed = Vec::new();
     for (name, bytes) in files {

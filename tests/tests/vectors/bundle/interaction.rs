@@ -1,4 +1,4 @@
-//! A bundle of one interaction, changed: of one that was rejected, 9 records of 55.
+//! A bundle of one interaction, changed: of one that was rejected, 7 records of 8.
 
 use x811_eventlog::Hash;
 use x811_protocol::key::SecretKey;
@@ -7,10 +7,10 @@ use super::lines::{Lines, checkpoint, checkpoint_key, receipt_key, resigned};
 use super::whole_log::Changed;
 
 /// Positions of its OFFER and its REJECT.
-const OFFER: u64 = 40;
-const REJECT: u64 = 41;
+const OFFER: u64 = 6;
+const REJECT: u64 = 7;
 /// Records under the checkpoint.
-const SIZE: u64 = 55;
+const SIZE: u64 = 8;
 
 pub(super) fn files() -> Changed {
     let good = Lines::of("rejected");
@@ -23,7 +23,7 @@ pub(super) fn files() -> Changed {
 
 fn records(good: &Lines) -> Changed {
     let offer = good.record(OFFER).start;
-    let other = Lines::of("completed");
+    let other = Lines::of("open");
     let (_, foreign) = other.first_of_interaction();
     vec![
         (
@@ -50,7 +50,7 @@ fn records(good: &Lines) -> Changed {
         ),
         (
             "one-record-of-another-interaction",
-            good.with(|file| file.insert(39, foreign)),
+            good.with(|file| file.insert(OFFER, foreign)),
         ),
         (
             "one-leaf-changed",
@@ -110,9 +110,8 @@ fn paths(good: &Lines) -> Changed {
         (
             "one-checkpoint-of-another-key",
             good.with(|file| {
-                let root = "08a53022b2f273c6c14e63392c8da536246e3856670a5a8b6ee68549cf74e914";
                 let key = SecretKey::from_seed([2; 32]);
-                file.0[1] = checkpoint(&key, SIZE, root.parse().unwrap());
+                file.0[1] = checkpoint(&key, SIZE, file.covered_root());
             }),
         ),
         (
@@ -121,7 +120,7 @@ fn paths(good: &Lines) -> Changed {
         ),
         (
             "one-checkpoint-signature-changed",
-            good.with(|file| file.replace(1, "SKQPE11R", "SKQPE11S")),
+            good.with(|file| file.flip(1, "x811 SKQPE")),
         ),
     ]
 }
@@ -140,7 +139,10 @@ fn ends(good: &Lines) -> Changed {
             resigned(end, key);
         });
         file.drop_record(REJECT);
-        file.edit(last - 3, "", |trailer| trailer["records"] = 8.into());
+        file.edit(last - 3, "", |trailer| {
+            trailer["records"] = 6.into();
+            trailer["head"] = hash.to_string().into();
+        });
     };
     vec![
         (
@@ -159,7 +161,7 @@ fn ends(good: &Lines) -> Changed {
             "one-end-of-a-smaller-tree",
             good.with(|file| {
                 file.edit(network, "e ", |end| {
-                    end["tree_size"] = 54.into();
+                    end["tree_size"] = 7.into();
                     resigned(end, &receipt_key());
                 });
             }),
@@ -170,7 +172,7 @@ fn ends(good: &Lines) -> Changed {
         ),
         (
             "one-trailer-records-changed",
-            good.with(|file| file.edit(last, "", |trailer| trailer["records"] = 10.into())),
+            good.with(|file| file.edit(last, "", |trailer| trailer["records"] = 8.into())),
         ),
         (
             "one-trailer-root-changed",

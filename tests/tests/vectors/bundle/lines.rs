@@ -100,6 +100,24 @@ impl Lines {
         self.0[at] = self.0[at].replacen(from, to, 1);
     }
 
+    /// One letter or digit of a line that is another: the one behind `after`.
+    pub(super) fn flip(&mut self, at: usize, after: &str) {
+        let line = &mut self.0[at];
+        let place = line.find(after).unwrap() + after.len();
+        let other = if line[place..].starts_with('0') {
+            "1"
+        } else {
+            "0"
+        };
+        line.replace_range(place..=place, other);
+    }
+
+    /// The root in the file's checkpoint.
+    pub(super) fn covered_root(&self) -> Hash {
+        let note: String = serde_json::from_str(&self.0[self.find("c ")][2..]).unwrap();
+        Checkpoint::claimed(&note).unwrap().root
+    }
+
     /// One line of JSON behind its letter, with other members.
     pub(super) fn edit(&mut self, at: usize, letter: &str, change: impl FnOnce(&mut Value)) {
         let mut value = serde_json::from_str(&self.0[at][letter.len()..]).unwrap();

@@ -21,7 +21,10 @@ pub(super) fn files() -> Changed {
     files.extend(bytes(&good));
     files.extend(ends(&good));
     files.extend(rehashed(&good));
-    files.extend(forms(&good));
+    let short = short(&good);
+    files.extend(marks(&short));
+    files.extend(forms(&short));
+    files.push(("log-short", short.to_bytes()));
     files
 }
 
@@ -73,81 +76,81 @@ fn order(good: &Lines) -> Changed {
     ]
 }
 
-/// One thing that is another.
+/// One thing of a record that is another.
 fn bytes(good: &Lines) -> Changed {
-    let (offer, checkpoint) = (good.record(OFFER).start, good.find("c "));
-    let (header, trailer) = (0, good.0.len() - 1);
-    let changes = [
+    let offer = good.record(OFFER).start;
+    let changed = |at: usize, from: &str, to: &str| good.with(|log| log.replace(at, from, to));
+    let time = |ms: &str| format!("\"recorded_at_ms\":{ms},\"stream");
+    vec![
         (
             "leaf-changed",
-            offer,
-            "\"estimated_time_s\":10",
-            "\"estimated_time_s\":11",
+            changed(offer, "\"estimated_time_s\":10", "\"estimated_time_s\":11"),
         ),
-        ("signature-changed", offer, "\"kj9L5WwZ", "\"kj9L5WwA"),
-        ("prev-changed", offer, "\"prev\":\"79", "\"prev\":\"78"),
+        (
+            "signature-changed",
+            good.with(|log| log.flip(offer, "\"signature\":\"")),
+        ),
+        (
+            "prev-changed",
+            good.with(|log| log.flip(offer, "\"prev\":\"")),
+        ),
         (
             "time-ran-back",
-            offer,
-            "_at_ms\":1767312000000,\"stream",
-            "_at_ms\":1767311999999,\"stream",
+            changed(offer, &time("1767312000000"), &time("1767311999999")),
         ),
         (
             "stream-seq-changed",
-            offer,
-            "\"stream_seq\":1",
-            "\"stream_seq\":2",
+            changed(offer, "\"stream_seq\":1", "\"stream_seq\":2"),
         ),
-        ("not-canonical", offer, "\"position\":5", "\"position\": 5"),
+        (
+            "not-canonical",
+            changed(offer, "\"position\":5", "\"position\": 5"),
+        ),
         (
             "body-changed",
-            offer + 1,
-            "\"price\":\"1\"",
-            "\"price\":\"2\"",
+            changed(offer + 1, "\"price\":\"1\"", "\"price\":\"2\""),
         ),
-        ("checkpoint-root-changed", checkpoint, "MN16", "MN17"),
+    ]
+}
+
+/// The first two records, under a checkpoint.
+fn short(good: &Lines) -> Lines {
+    let mut short = good.clone();
+    let lines = short.record(1).end..short.find("c ");
+    short.0.drain(lines);
+    let lines = short.find("c ") + 1..short.0.len() - 1;
+    short.0.drain(lines);
+    short.rehash();
+    short
+}
+
+/// One thing of header, checkpoint or trailer that is another.
+fn marks(short: &Lines) -> Changed {
+    let (header, checkpoint, trailer) = (0, short.find("c "), short.0.len() - 1);
+    let flipped = |at: usize, after: &str| short.with(|log| log.flip(at, after));
+    let changed = |at: usize, from: &str, to: &str| short.with(|log| log.replace(at, from, to));
+    vec![
+        ("checkpoint-root-changed", flipped(checkpoint, "\\n2\\n")),
+        // Behind the key id.
         (
             "checkpoint-signature-changed",
-            checkpoint,
-            "SKQPE5OG",
-            "SKQPE5OH",
+            flipped(checkpoint, "x811 SKQPE"),
         ),
         (
             "checkpoint-of-another-name",
-            checkpoint,
-            "\u{2014} ledger.example",
-            "\u{2014} other.example",
+            changed(checkpoint, "\u{2014} ledger.", "\u{2014} other."),
         ),
-        (
-            "trailer-head-changed",
-            trailer,
-            "\"head\":\"62",
-            "\"head\":\"63",
-        ),
-        (
-            "trailer-root-changed",
-            trailer,
-            "\"root\":\"93",
-            "\"root\":\"94",
-        ),
+        ("trailer-head-changed", flipped(trailer, "\"head\":\"")),
+        ("trailer-root-changed", flipped(trailer, "\"root\":\"")),
         (
             "trailer-size-changed",
-            trailer,
-            "\"size\":13",
-            "\"size\":14",
+            changed(trailer, "\"size\":2", "\"size\":3"),
         ),
         (
             "header-changed",
-            header,
-            "\"rules_version\":1",
-            "\"rules_version\":2",
+            changed(header, "\"rules_version\":1", "\"rules_version\":2"),
         ),
-    ];
-    let changed = changes.into_iter().map(|(name, at, from, to)| {
-        let bytes = good.with(|log| log.replace(at, from, to));
-        (name, bytes)
-    });
-    changed.collect()
+    ]
 }
 
 /// Something is cut off, or signed otherwise.
@@ -158,7 +161,6 @@ fn ends(good: &Lines) -> Changed {
             log.0[at] = checkpoint(key, LAST, root);
         })
     };
-    let root = "30dd7a7bfa8bdb7eac2cf9ff1181c0a58eab8f7de258954468b912b4c4c26373";
     let without_last = good.with(|log| {
         log.drop_record(LAST);
     });
@@ -184,7 +186,7 @@ fn ends(good: &Lines) -> Changed {
         ),
         (
             "checkpoint-of-another-key",
-            signed(&SecretKey::from_seed([2; 32]), root.parse().unwrap()),
+            signed(&SecretKey::from_seed([2; 32]), good.covered_root()),
         ),
         (
             "checkpoint-over-other-records",
@@ -250,28 +252,28 @@ fn rehashed(good: &Lines) -> Changed {
 }
 
 /// The lines themselves.
-fn forms(good: &Lines) -> Changed {
-    let text = String::from_utf8(good.to_bytes()).unwrap();
-    let at = |line: usize, new: &str| good.with(|log| log.0.insert(line, new.to_owned()));
+fn forms(short: &Lines) -> Changed {
+    let text = String::from_utf8(short.to_bytes()).unwrap();
+    let at = |line: usize, new: &str| short.with(|log| log.0.insert(line, new.to_owned()));
     vec![
         ("carriage-returns", text.replace('\n', "\r\n").into_bytes()),
         ("empty-line", at(3, "")),
         ("unknown-line", at(3, "x {}")),
         ("path-in-a-log", at(2, "p []")),
-        ("no-trailer", good.with(|log| drop(log.0.pop()))),
-        ("no-header", good.with(|log| drop(log.0.remove(0)))),
+        ("no-trailer", short.with(|log| drop(log.0.pop()))),
+        ("no-header", short.with(|log| drop(log.0.remove(0)))),
         ("no-last-line-end", text.trim_end().as_bytes().to_vec()),
         (
             "behind-the-trailer",
-            good.with(|log| log.0.push("{}".to_owned())),
+            short.with(|log| log.0.push("{}".to_owned())),
         ),
         (
             "version-3",
-            good.with(|log| log.replace(0, "\"x811_export\":2", "\"x811_export\":3")),
+            short.with(|log| log.replace(0, "\"x811_export\":2", "\"x811_export\":3")),
         ),
         (
             "version-1-with-checkpoint",
-            good.with(|log| {
+            short.with(|log| {
                 log.replace(0, "\"x811_export\":2", "\"x811_export\":1");
                 log.replace(0, "\"scope\":\"log\",", "");
             }),
