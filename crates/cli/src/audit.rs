@@ -4,6 +4,7 @@
 mod bar;
 mod draft;
 mod extract;
+mod network;
 mod page;
 mod summary;
 mod text;
@@ -23,6 +24,7 @@ use crate::failure::Failure;
 use crate::output::Out;
 use bar::Bar;
 use draft::Draft;
+use network::{Hearing, Witnesses};
 use page::Page;
 
 #[derive(Debug, clap::Args)]
@@ -36,6 +38,10 @@ pub(crate) struct Args {
     /// Also write the report as one HTML page that needs nothing else, whole or not at all
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Also hold every confirmed and late payment against the network: an endpoint that you chose,
+    /// one for each chain. Its chain id says which network it is
+    #[arg(long, value_name = "URL")]
+    rpc: Vec<String>,
     /// No progress bar on the terminal
     #[arg(long)]
     quiet: bool,
@@ -49,11 +55,21 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         .map(|page| Draft::of(page, &args.source));
     let draft = draft.transpose()?;
     let bar = Bar::new(out.shows_progress() && !args.quiet);
-    let options = Options::from(args.expect_head);
-    let report = if args.source.is_dir() {
+    let witnesses = Witnesses::call(&args.rpc).await?;
+    let options = Options {
+        expected_head: args.expect_head,
+        keeps_evidence: !args.rpc.is_empty(),
+        ..Options::default()
+    };
+    let mut report = if args.source.is_dir() {
         of_directory(&args.source, bar.over_records(options)).await?
     } else {
         of_export(&args.source, &bar, options)?
+    };
+    let network = if args.rpc.is_empty() {
+        None
+    } else {
+        Some(witnesses.hear(&mut report, &bar).await?)
     };
     bar.clear();
     let is_clean = report.is_clean();
@@ -61,6 +77,7 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         let page = Page {
             source: &args.source.to_string_lossy(),
             report: &report,
+            network: network.as_ref(),
             made_at: SystemClock.now(),
         };
         draft.finish(&page.to_string())?;
@@ -68,6 +85,7 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     out.report(&Audited {
         source: args.source,
         report,
+        network,
         html: args.html,
     });
     Ok(if is_clean { Exit::Ok } else { Exit::Findings })
@@ -119,6 +137,8 @@ struct Audited {
     source: PathBuf,
     #[serde(flatten)]
     report: audit::Report,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network: Option<Hearing>,
     #[serde(skip_serializing_if = "Option::is_none")]
     html: Option<PathBuf>,
 }

@@ -25,6 +25,7 @@
 //! | [`block_store`] | both across a restart |
 //! | `watchlist`, `verdict` | what is asked and said of each transaction |
 //! | `hindrance` | why one of them reverted |
+//! | [`witness`] | evidence held against the chain again, for auditors |
 //! | [`watcher`] | the task |
 //! | [`health`] | what an operator sees of it |
 
@@ -45,6 +46,7 @@ mod verdict;
 pub mod watcher;
 mod watchlist;
 pub mod window;
+pub mod witness;
 
 pub use block_store::{BlockStore, BlockStoreError, MemoryBlockStore, TailBlock, TailChange};
 pub use checks::{CheckFailure, Misfit, verify_endpoint};
@@ -59,3 +61,4 @@ pub use watcher::{
     AccountsOf, Channels, Expected, Expecting, Reported, WatchedNetwork, WatchedSet, Watcher,
 };
 pub use window::Window;
+pub use witness::{Difference, Shown, Testimony, Witness};

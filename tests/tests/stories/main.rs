@@ -6,6 +6,7 @@
 )]
 
 mod accounts;
+mod asked;
 mod contract_wallet;
 mod demo;
 mod erasure;

@@ -8,6 +8,8 @@ use x811_ledger::audit::Options;
 
 const OF_BYTES: &str = "auditing {wide_bar} {bytes} of {total_bytes}, {eta} left";
 const OF_RECORDS: &str = "auditing {wide_bar} {human_pos} of {human_len} records, {eta} left";
+const OF_TRANSACTIONS: &str =
+    "asking the network {wide_bar} {human_pos} of {human_len} transactions, {eta} left";
 const OF_A_STREAM: &str = "auditing {spinner} {bytes}, {bytes_per_sec}";
 
 /// A line on standard error that says how much is done and how long it may take.
@@ -51,6 +53,18 @@ impl Bar {
             on_progress: Some(Arc::new(on_progress)),
             ..options
         }
+    }
+
+    /// Follows how many transactions the network was asked about.
+    pub(super) fn over_transactions(&self, count: u64) {
+        self.dress(OF_TRANSACTIONS);
+        self.0.reset();
+        self.0.set_length(count);
+    }
+
+    /// So many more are done.
+    pub(super) fn advance(&self, count: u64) {
+        self.0.inc(count);
     }
 
     /// Leaves nothing of it on the terminal.

@@ -13,6 +13,7 @@ use std::fmt::{self, Display, Formatter};
 use x811_ledger::audit::Report;
 use x811_protocol::time::TimestampMs;
 
+use super::network::Hearing;
 use super::summary::{finding_count, interactions, notes, reservations, usdc};
 use escaped::Escaped;
 use findings::Findings;
@@ -24,6 +25,8 @@ pub(super) struct Page<'a> {
     pub(super) source: &'a str,
     /// What was found.
     pub(super) report: &'a Report,
+    /// What endpoints were asked; none where nobody asked any.
+    pub(super) network: Option<&'a Hearing>,
     /// When.
     pub(super) made_at: TimestampMs,
 }
@@ -128,7 +131,8 @@ impl Page<'_> {
             "<section aria-labelledby=\"limits\">\n<h2 id=\"limits\">What the figures do not say\
              </h2>\n<ul>\n",
         )?;
-        for note in notes(self.report) {
+        let asked = self.network.into_iter().flat_map(Hearing::notes);
+        for note in asked.chain(notes(self.report)) {
             writeln!(f, "<li>{}.</li>", Escaped(capitalised(&note)))?;
         }
         f.write_str(
@@ -140,12 +144,13 @@ impl Page<'_> {
 
     fn repeat(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (source, head) = (Escaped(quoted(self.source)), self.report.head);
+        let asking = self.network.map_or("", |_| " --rpc URL");
         write!(
             f,
             "<section aria-labelledby=\"repeat\">\n<h2 id=\"repeat\">Repeat this audit</h2>\n\
              <p>Take the program from a source you trust, the file from whom you like, and the \
              head from this page. Exit code 0 means that everything holds.</p>\n\
-             <pre><code>x811 audit {source} --expect-head {head}</code></pre>\n\
+             <pre><code>x811 audit {source} --expect-head {head}{asking}</code></pre>\n\
              <p>With <code>--rpc URL</code> it also asks an endpoint of your choice for the \
              transfers.</p>\n</section>\n"
         )

@@ -88,6 +88,7 @@ async fn audit(source: &Path, expect_head: Option<Hash>) -> (Exit, Value) {
         source,
         expect_head,
         html: None,
+        rpc: Vec::new(),
         quiet: false,
     };
     let exit = run(args, &mut out).await.unwrap();
@@ -163,6 +164,7 @@ async fn promise_4_a_changed_export_is_named_and_exits_with_20() {
         source: file,
         expect_head: None,
         html: None,
+        rpc: Vec::new(),
         quiet: false,
     };
     run(args, &mut out).await.unwrap();
@@ -188,6 +190,7 @@ async fn the_page_is_written_whole_or_not_at_all() {
             source: source.to_owned(),
             expect_head: None,
             html: Some(page),
+            rpc: Vec::new(),
             quiet: false,
         };
         run(args, &mut out).await.map(|_| text.text())
@@ -243,6 +246,7 @@ async fn more_findings_than_are_shown_are_counted_by_cause() {
     out.report(&Audited {
         source: PathBuf::from("log.x811"),
         report,
+        network: None,
         html: None,
     });
     let text = text.text();
@@ -304,6 +308,7 @@ async fn what_is_not_there_is_a_failure_and_no_finding() {
             source,
             expect_head: None,
             html: None,
+            rpc: Vec::new(),
             quiet: false,
         };
         let failure = run(args, &mut out).await.unwrap_err();

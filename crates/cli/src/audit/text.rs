@@ -3,6 +3,7 @@
 use x811_ledger::audit::Finding;
 
 use super::Audited;
+use super::network::Hearing;
 use super::summary::{
     Check, checks, finding_count, interactions, notes, ranges, reservations, usdc, verdict,
 };
@@ -28,7 +29,8 @@ impl Report for Audited {
         out.line(format_args!("  {}", reservations(&self.report)));
         self.findings(out);
         out.gap();
-        for note in notes(&self.report) {
+        let asked = self.network.iter().flat_map(Hearing::notes);
+        for note in asked.chain(notes(&self.report)) {
             out.line(note);
         }
         if let Some(page) = &self.html {

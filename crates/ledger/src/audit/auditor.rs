@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use x811_eventlog::{ChainVerifier, Frontier, Hash, Record};
 use x811_protocol::did::Did;
-use x811_protocol::event::{Event, Evidence, LedgerOpened};
+use x811_protocol::event::{Event, LedgerOpened};
 use x811_protocol::id::InteractionId;
 use x811_protocol::payload::PayloadRules;
 use x811_protocol::time::TimestampMs;
@@ -17,6 +17,7 @@ use super::examine::{Content, Entry, Examined, Whole};
 use super::extract::Extract;
 use super::finding::{Cause, Finding, Findings, Spot};
 use super::links::Links;
+use super::on_chain::{self, Kept};
 use super::options::Options;
 use super::replay::Replay;
 use super::report::{FactCounts, Paid, Report, TransferCounts, Verdict};
@@ -59,6 +60,8 @@ pub struct Auditor {
     not_re_decided: u64,
     paid: BTreeMap<String, Paid>,
     transfers: TransferCounts,
+    /// Evidence, where it is asked for.
+    evidence: Option<Kept>,
     /// Streams of interactions seen, and whether each could be replayed.
     unknown: BTreeSet<String>,
     /// Interactions by the state they were left in, and how many were not replayed; at the end.
@@ -97,6 +100,7 @@ impl Auditor {
             not_re_decided: 0,
             paid: BTreeMap::new(),
             transfers: TransferCounts::default(),
+            evidence: None,
             unknown: BTreeSet::new(),
             states: Default::default(),
             expected_head: None,
@@ -129,7 +133,10 @@ impl Auditor {
 
     /// One that does what `options` ask for.
     pub(super) fn with(options: &Options) -> Auditor {
-        Auditor::new().expecting(options.expected_head)
+        Auditor {
+            evidence: options.keeps_evidence.then(Kept::default),
+            ..Auditor::new().expecting(options.expected_head)
+        }
     }
 
     /// Records taken so far, unreadable ones included.
@@ -389,7 +396,8 @@ impl Auditor {
                 if let Some((network, paid)) = payment {
                     self.paid.entry(network).or_default().add(&paid);
                 }
-                self.transfers.not_checked += evidence(event).len() as u64;
+                self.transfers.not_checked += on_chain::shown(event).len() as u64;
+                self.keep_evidence(whole);
                 Replayed::Applied(touched)
             }
             Err(fault) => Replayed::Refused(fault),
@@ -438,6 +446,19 @@ impl Auditor {
             fee_micro_usdc: u128::from(offer.protocol_fee.as_micro_usdc()),
         };
         Some((settlement.network.clone(), paid))
+    }
+
+    /// Keeps what a record that was replayed shows of the network, where that is asked for.
+    fn keep_evidence(&mut self, whole: &Whole) {
+        let (Some(kept), Some(Stream::Interaction(id))) = (&mut self.evidence, &whole.stream)
+        else {
+            return;
+        };
+        // The record may have ended the interaction.
+        if let Some(live) = self.replay.world().latest(*id) {
+            let networks = &live.state.opening().parameters.networks;
+            kept.take(&whole.spot, *id, networks, &whole.event);
+        }
     }
 
     /// The record's stream is not known any more.
@@ -535,6 +556,7 @@ impl Auditor {
             notices_owed,
             paid: self.paid,
             transfers: self.transfers,
+            evidence: self.evidence.map(Kept::finish).unwrap_or_default(),
             head: self.last_hash,
             root,
             checkpoints: self.checkpoints,
@@ -545,17 +567,6 @@ impl Auditor {
             findings_left_out,
             findings_by_cause,
         }
-    }
-}
-
-/// What a payment rests on.
-fn evidence(event: &Event) -> &[Evidence] {
-    if let Event::Confirmed(confirmed) = event {
-        &confirmed.evidence
-    } else if let Event::Late(late) = event {
-        &late.evidence
-    } else {
-        &[]
     }
 }
 

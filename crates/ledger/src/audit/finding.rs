@@ -56,6 +56,8 @@ pub enum Cause {
     TransferUsedTwice,
     /// A payment is confirmed without what shows it.
     NoEvidence,
+    /// The network says otherwise of a payment than the record.
+    EvidenceDiffers,
     /// Deciding again gives something else.
     ReDecisionDiffers,
     /// The stored tree is not the one over these records.
@@ -104,6 +106,7 @@ impl Cause {
             Cause::IdempotencyKeyUsedTwice => "idempotency key used twice",
             Cause::TransferUsedTwice => "transfer used twice",
             Cause::NoEvidence => "no evidence",
+            Cause::EvidenceDiffers => "evidence differs",
             Cause::ReDecisionDiffers => "re-decision differs",
             Cause::TreeDiffers => "tree differs",
             Cause::HeadDiffers => "head differs",
@@ -164,7 +167,7 @@ impl Spot {
 }
 
 /// Findings that are kept; a log full of faults is not worth more memory than this.
-const MAX_FINDINGS: usize = 10_000;
+pub(super) const MAX_FINDINGS: usize = 10_000;
 
 /// What was found so far.
 #[derive(Debug, Clone, Default)]

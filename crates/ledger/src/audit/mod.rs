@@ -11,6 +11,7 @@
 //! | the decision again: guards, deadlines, payee, times, notices | `decision` |
 //! | payments from their evidence: depth, claims, surplus, causes | `settlement` |
 //! | what came of them afterwards | `aftermath` |
+//! | evidence, kept for whoever asks the network | `on_chain` |
 //! | bodies that are not there: erased by a record, and rightly, or missing | `erased` |
 //! | rows for readers | `rows`, `compare` |
 //!
@@ -43,6 +44,7 @@ mod finding;
 mod from_export;
 mod from_store;
 mod links;
+mod on_chain;
 mod options;
 mod pages;
 mod replay;
@@ -60,6 +62,7 @@ pub use extract::{ExtractReport, StreamReport};
 pub use finding::{Cause, Finding};
 pub use from_export::{ExportAudit, audit_export, audit_export_in_pages};
 pub use from_store::audit_store;
+pub use on_chain::RecordedEvidence;
 pub use options::{OnProgress, Options};
 pub use report::{
     AbsentBodies, Erasure, FactCounts, Paid, ReadModelCheck, Report, TransferCounts, Verdict,

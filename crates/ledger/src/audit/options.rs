@@ -13,6 +13,9 @@ pub type OnProgress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 pub struct Options {
     /// A head noted earlier, from a source that is trusted: the log must hold it.
     pub expected_head: Option<Hash>,
+    /// Whether the report keeps the evidence of every payment, to be held against the network: some
+    /// hundred bytes each.
+    pub keeps_evidence: bool,
     /// Called now and then by the audit of a store, from any thread; whoever audits a file sees how
     /// far it is read.
     pub on_progress: Option<OnProgress>,
@@ -40,6 +43,7 @@ impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
             .field("expected_head", &self.expected_head)
+            .field("keeps_evidence", &self.keeps_evidence)
             .finish_non_exhaustive()
     }
 }

@@ -7,7 +7,8 @@ use x811_eventlog::Hash;
 
 use super::checkpoints::Covered;
 use super::extract::ExtractReport;
-use super::finding::{Cause, Finding};
+use super::finding::{Cause, Finding, MAX_FINDINGS};
+use super::on_chain::RecordedEvidence;
 
 /// How well a fact is known (record.md section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -160,6 +161,9 @@ pub struct Report {
     pub paid: BTreeMap<String, Paid>,
     /// The transactions that these and late payments rest on.
     pub transfers: TransferCounts,
+    /// Their evidence, where it was asked for; not printed.
+    #[serde(skip)]
+    pub evidence: Vec<RecordedEvidence>,
     /// Record hash of the last record.
     pub head: Hash,
     /// Root of the Merkle tree over all records; of a bundle that of its checkpoint.
@@ -187,5 +191,20 @@ impl Report {
     /// Whether nothing was found.
     pub fn is_clean(&self) -> bool {
         self.clean
+    }
+
+    /// Adds what the network says of the evidence.
+    pub fn hold_against_network(&mut self, transfers: TransferCounts, findings: Vec<Finding>) {
+        self.transfers = transfers;
+        for finding in findings {
+            self.clean = false;
+            *self.findings_by_cause.entry(finding.cause).or_default() += 1;
+            if self.findings.len() < MAX_FINDINGS {
+                self.findings.push(finding);
+            } else {
+                self.findings_left_out += 1;
+            }
+        }
+        self.findings.sort_by_key(|finding| finding.position);
     }
 }

@@ -7,3 +7,4 @@ mod reports;
 mod rules;
 mod scripted;
 mod tail;
+mod witness;

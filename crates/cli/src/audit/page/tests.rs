@@ -43,6 +43,7 @@ fn page(source: &str, report: &Report) -> String {
     let page = Page {
         source,
         report,
+        network: None,
         made_at: NOW,
     };
     page.to_string()

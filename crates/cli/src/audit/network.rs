@@ -1,0 +1,162 @@
+//! `--rpc`: asks endpoints that the auditor chose for the transfers that the log rests on.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use x811_ledger::audit::{Finding, RecordedEvidence, Report, TransferCounts};
+use x811_protocol::evm::ChainId;
+use x811_protocol::observation::Block;
+use x811_watcher::witness::ASKED_TOGETHER;
+use x811_watcher::{RpcLimits, RpcSource, Shown, SourceError, Testimony, Witness};
+
+use super::bar::Bar;
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// What endpoints were asked, and what they could not tell.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Hearing {
+    /// Each chain that was asked.
+    pub(super) asked: Vec<Asked>,
+    /// Why transactions were not checked, and how many for this reason.
+    pub(super) not_checked: BTreeMap<String, u64>,
+}
+
+/// A chain that was asked.
+#[derive(Debug, Serialize)]
+pub(super) struct Asked {
+    /// Which.
+    pub(super) chain_id: ChainId,
+    /// The newest block of the endpoint.
+    pub(super) head: Block,
+    /// Transactions that it was asked about.
+    pub(super) transactions: u64,
+}
+
+/// Endpoints, one for each chain.
+pub(crate) struct Witnesses(BTreeMap<ChainId, Witness<RpcSource>>);
+
+impl Witnesses {
+    /// Asks each endpoint for its chain.
+    pub(crate) async fn call(urls: &[String]) -> Result<Witnesses, Failure> {
+        let mut witnesses = BTreeMap::new();
+        for url in urls {
+            let source = RpcSource::new(url, RpcLimits::default())
+                .map_err(|error| Failure::usage(&error.to_string()))?;
+            let witness = Witness::call(source).await.map_err(silent)?;
+            let chain_id = witness.chain_id();
+            if witnesses.insert(chain_id, witness).is_some() {
+                let message = format!("two endpoints serve chain {chain_id}: name one of them");
+                return Err(Failure::usage(&message));
+            }
+        }
+        Ok(Witnesses(witnesses))
+    }
+
+    /// Holds the evidence that `report` kept against the chains, and adds what is found to it.
+    pub(super) async fn hear(mut self, report: &mut Report, bar: &Bar) -> Result<Hearing, Failure> {
+        let recorded = std::mem::take(&mut report.evidence);
+        bar.over_transactions(recorded.len() as u64);
+        let mut findings = Findings {
+            // What was counted and not kept belongs to no network of the parameters.
+            counts: report.transfers,
+            list: Vec::new(),
+            hearing: Hearing::default(),
+        };
+        for (chain_id, recorded) in by_chain(&recorded) {
+            let Some(witness) = self.0.get_mut(&chain_id) else {
+                findings.not_checked(
+                    format!("no endpoint of chain {chain_id} was named"),
+                    recorded.len() as u64,
+                );
+                continue;
+            };
+            for together in recorded.chunks(ASKED_TOGETHER) {
+                let shown: Vec<Shown<'_>> =
+                    together.iter().map(|recorded| shown(recorded)).collect();
+                let testimonies = witness.examine(&shown).await.map_err(silent)?;
+                for (recorded, testimony) in together.iter().zip(testimonies) {
+                    findings.take(recorded, testimony);
+                }
+                bar.advance(together.len() as u64);
+            }
+            findings.hearing.asked.push(Asked {
+                chain_id,
+                head: witness.head(),
+                transactions: recorded.len() as u64,
+            });
+        }
+        report.hold_against_network(findings.counts, findings.list);
+        Ok(findings.hearing)
+    }
+}
+
+impl Hearing {
+    /// What was asked, in sentences.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let asked = self.asked.iter().map(|asked| {
+            format!(
+                "chain {} was asked about {} transactions, at its block {} ({})",
+                asked.chain_id, asked.transactions, asked.head.number, asked.head.hash
+            )
+        });
+        let not_checked = self.not_checked.iter();
+        let not_checked =
+            not_checked.map(|(why, count)| format!("{count} transactions were not checked: {why}"));
+        asked.chain(not_checked).collect()
+    }
+}
+
+/// What is found, transaction by transaction.
+struct Findings {
+    counts: TransferCounts,
+    list: Vec<Finding>,
+    hearing: Hearing,
+}
+
+impl Findings {
+    fn take(&mut self, recorded: &RecordedEvidence, testimony: Testimony) {
+        let counts = &mut self.counts;
+        match testimony {
+            Testimony::Same => counts.checked += 1,
+            Testimony::Gone => counts.reversed += 1,
+            Testimony::Differs(differences) => {
+                counts.differ += 1;
+                let tx_hash = recorded.evidence.tx_hash;
+                self.list.extend(
+                    differences.into_iter().map(|it| {
+                        recorded.differs(&it.member, format!("{tx_hash}: {}", it.sentence))
+                    }),
+                );
+            }
+            Testimony::Unknown(why) => return self.not_checked(why, 1),
+        }
+        counts.not_checked = counts.not_checked.saturating_sub(1);
+    }
+
+    fn not_checked(&mut self, why: String, count: u64) {
+        *self.hearing.not_checked.entry(why).or_default() += count;
+    }
+}
+
+fn by_chain(recorded: &[RecordedEvidence]) -> BTreeMap<ChainId, Vec<&RecordedEvidence>> {
+    let mut chains: BTreeMap<ChainId, Vec<&RecordedEvidence>> = BTreeMap::new();
+    for recorded in recorded {
+        chains.entry(recorded.chain_id).or_default().push(recorded);
+    }
+    chains
+}
+
+fn shown(recorded: &RecordedEvidence) -> Shown<'_> {
+    Shown {
+        token: recorded.token,
+        evidence: &recorded.evidence,
+        block: recorded.block,
+    }
+}
+
+/// An endpoint that gives no answer.
+fn silent(error: SourceError) -> Failure {
+    Failure::new(Exit::Unreachable, "rpc", error.to_string())
+        .hint("try again, name another endpoint, or leave --rpc out: transfers are asserted then")
+}

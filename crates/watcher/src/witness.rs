@@ -1,0 +1,254 @@
+//! Evidence held against the chain once more, for whoever does not take the ledger's word: an
+//! auditor, or the holder of a receipt.
+//!
+//! One endpoint, chosen by who asks, is believed. It is asked for receipts and headers only when
+//! somebody asks, and follows nothing. "Not found" is a difference only where the endpoint has the
+//! block's height and can show what is there instead; from one that is behind, or keeps no blocks of
+//! that age, it is no answer (settlement-watcher.md rules 11 to 15, 25 and 26).
+
+mod compare;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use x811_protocol::event::Evidence;
+use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
+use x811_protocol::observation::Block;
+
+use crate::backoff::Backoff;
+use crate::source::{ChainSource, HeadTag, Header, ReceiptAnswer, SourceError};
+pub use compare::{Difference, differences};
+
+/// Headers that are asked for at the same time.
+const HEADERS_IN_FLIGHT: usize = 8;
+/// How often an endpoint that gives no answer is asked.
+const TRIES: u32 = 5;
+
+/// Most transactions that one question is worth: four batches of receipts.
+pub const ASKED_TOGETHER: usize = 196;
+
+/// What is known of one transaction, to be held against the chain.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown<'a> {
+    /// The token that was paid with.
+    pub token: EvmAddress,
+    /// What the record says.
+    pub evidence: &'a Evidence,
+    /// Where the transaction is by the last record; none where a reorganisation took it back.
+    pub block: Option<Block>,
+}
+
+/// What the chain says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Testimony {
+    /// It is as the evidence says.
+    Same,
+    /// It is not there, as the log says itself.
+    Gone,
+    /// It is otherwise.
+    Differs(Vec<Difference>),
+    /// The endpoint cannot tell, and why.
+    Unknown(String),
+}
+
+/// An endpoint that is believed by who chose it.
+#[derive(Debug)]
+pub struct Witness<S> {
+    source: S,
+    chain_id: ChainId,
+    head: Header,
+}
+
+impl<S: ChainSource> Witness<S> {
+    /// Asks the endpoint which chain it serves, and how far it is.
+    ///
+    /// # Errors
+    /// When it gives no usable answer, however often it is asked.
+    pub async fn call(source: S) -> Result<Witness<S>, SourceError> {
+        let chain_id = patiently(|| source.chain_id()).await?;
+        let head = latest(&source).await?;
+        Ok(Witness {
+            source,
+            chain_id,
+            head,
+        })
+    }
+
+    /// The chain it serves.
+    pub fn chain_id(&self) -> ChainId {
+        self.chain_id
+    }
+
+    /// The newest block it had when it was last asked.
+    pub fn head(&self) -> Block {
+        self.head.block()
+    }
+
+    /// What the chain says of each, in order. Ask for [`ASKED_TOGETHER`] at a time.
+    ///
+    /// # Errors
+    /// When the endpoint gives no usable answer, however often it is asked.
+    pub async fn examine(&mut self, shown: &[Shown<'_>]) -> Result<Vec<Testimony>, SourceError> {
+        self.head = latest(&self.source).await?;
+        let answers = self.receipts(shown).await?;
+        let headers = self.headers(shown, &answers).await?;
+        let mut testimonies = Vec::with_capacity(shown.len());
+        for (shown, answer) in shown.iter().zip(&answers) {
+            let answer = answer.as_ref().unwrap_or(&ReceiptAnswer::Unanswered);
+            testimonies.push(self.weigh(shown, answer, &headers).await?);
+        }
+        Ok(testimonies)
+    }
+
+    /// A receipt for each that was answered, token by token.
+    async fn receipts(
+        &self,
+        shown: &[Shown<'_>],
+    ) -> Result<Vec<Option<ReceiptAnswer>>, SourceError> {
+        let tokens: BTreeSet<EvmAddress> = shown.iter().map(|shown| shown.token).collect();
+        let mut answers = vec![None; shown.len()];
+        for token in tokens {
+            let of_token = shown.iter().enumerate();
+            let places: Vec<usize> = of_token
+                .filter(|(_, shown)| shown.token == token)
+                .map(|(place, _)| place)
+                .collect();
+            let hashes: Vec<TxHash> = places
+                .iter()
+                .map(|place| shown[*place].evidence.tx_hash)
+                .collect();
+            let ask = || self.source.receipts(&hashes, token, self.head.hash);
+            for (place, answer) in places.iter().zip(patiently(ask).await?) {
+                answers[*place] = Some(answer);
+            }
+        }
+        Ok(answers)
+    }
+
+    /// The headers of every height that is named, as the endpoint has them.
+    async fn headers(
+        &self,
+        shown: &[Shown<'_>],
+        answers: &[Option<ReceiptAnswer>],
+    ) -> Result<BTreeMap<u64, Header>, SourceError> {
+        let named = shown.iter().filter_map(|shown| shown.block);
+        let mut heights: BTreeSet<u64> = named.map(|block| block.number).collect();
+        heights.extend(answers.iter().flatten().filter_map(|answer| match answer {
+            ReceiptAnswer::Mined(receipt) => Some(receipt.block_number),
+            ReceiptAnswer::NotFound | ReceiptAnswer::TooLarge | ReceiptAnswer::Unanswered => None,
+        }));
+        heights.retain(|height| *height <= self.head.number);
+        let asked = heights.into_iter().map(|height| async move {
+            let header = patiently(|| self.source.header_by_number(height)).await?;
+            Ok(header.map(|header| (height, header)))
+        });
+        let asked: Vec<_> = asked.collect();
+        let found = stream::iter(asked).buffered(HEADERS_IN_FLIGHT);
+        let found: Vec<Option<(u64, Header)>> = found.try_collect().await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    async fn weigh(
+        &self,
+        shown: &Shown<'_>,
+        answer: &ReceiptAnswer,
+        headers: &BTreeMap<u64, Header>,
+    ) -> Result<Testimony, SourceError> {
+        match answer {
+            ReceiptAnswer::Mined(receipt) => {
+                let header = headers.get(&receipt.block_number);
+                if header.is_none_or(|header| header.hash != receipt.block_hash) {
+                    let text = "the endpoint gives a receipt from a block that it does not hold";
+                    return Ok(Testimony::Unknown(text.to_owned()));
+                }
+                let found = differences(shown, receipt, header.map(|header| header.block()));
+                Ok(match (shown.block, found.is_empty()) {
+                    (_, true) => Testimony::Same,
+                    (None, false) => Testimony::Gone,
+                    (Some(_), false) => Testimony::Differs(found),
+                })
+            }
+            ReceiptAnswer::NotFound => match shown.block {
+                Some(block) => self.missing(shown, block, headers.get(&block.number)).await,
+                None => Ok(Testimony::Gone),
+            },
+            ReceiptAnswer::TooLarge => Ok(unknown("the receipt is too long to be read")),
+            ReceiptAnswer::Unanswered => Ok(unknown("the endpoint gives no receipt to be read")),
+        }
+    }
+
+    /// There is no receipt, though it should be in `block`: what is there instead?
+    async fn missing(
+        &self,
+        shown: &Shown<'_>,
+        block: Block,
+        header: Option<&Header>,
+    ) -> Result<Testimony, SourceError> {
+        let number = block.number;
+        if number > self.head.number {
+            let head = self.head.number;
+            let text = format!("the endpoint is at block {head}, and this is in block {number}");
+            return Ok(Testimony::Unknown(text));
+        }
+        let Some(header) = header else {
+            let text = format!("the endpoint keeps no block {number}");
+            return Ok(Testimony::Unknown(text));
+        };
+        let nowhere = "the chain has no such transaction";
+        if header.hash != block.hash {
+            let hash = header.hash;
+            let sentence = format!(
+                "{nowhere}, and block {number} is {hash} there, not {} as recorded",
+                block.hash
+            );
+            return Ok(Testimony::Differs(vec![Difference::of("block", sentence)]));
+        }
+        let inside = patiently(|| self.source.transfers_in(block.hash, shown.token)).await;
+        Ok(match inside {
+            Ok(inside) => match inside
+                .iter()
+                .find(|tx| tx.tx_hash == shown.evidence.tx_hash)
+            {
+                // Its logs are there, only the receipt is not kept.
+                Some(_) => unknown("the endpoint keeps the transaction's logs but no receipt"),
+                None => {
+                    let sentence = format!("{nowhere}: block {number} is there, without it");
+                    Testimony::Differs(vec![Difference::of("tx_hash", sentence)])
+                }
+            },
+            Err(error @ SourceError::Unreachable { .. }) => return Err(error),
+            Err(_) => Testimony::Unknown(format!("the endpoint keeps no logs of block {number}")),
+        })
+    }
+}
+
+fn unknown(text: &str) -> Testimony {
+    Testimony::Unknown(text.to_owned())
+}
+
+async fn latest<S: ChainSource>(source: &S) -> Result<Header, SourceError> {
+    let head = patiently(|| source.head(HeadTag::Latest)).await?;
+    head.ok_or(SourceError::Malformed {
+        method: "eth_getBlockByNumber",
+        detail: "it names no latest block".to_owned(),
+    })
+}
+
+/// Asks again after a while, where another try may be answered.
+async fn patiently<T, F>(ask: impl Fn() -> F) -> Result<T, SourceError>
+where
+    F: Future<Output = Result<T, SourceError>>,
+{
+    let mut backoff = Backoff::new(0);
+    for _ in 1..TRIES {
+        let asked_ms = match ask().await {
+            Err(SourceError::Unreachable { .. } | SourceError::Behind { .. }) => None,
+            Err(SourceError::Busy { retry_after_ms, .. }) => retry_after_ms,
+            answer => return answer,
+        };
+        tokio::time::sleep(Duration::from_millis(backoff.next_ms(asked_ms))).await;
+    }
+    ask().await
+}

@@ -1,0 +1,109 @@
+//! Evidence against a receipt, member by member. Pure.
+
+use x811_protocol::observation::{Block, Transfer};
+
+use super::Shown;
+use crate::source::Receipt;
+
+/// A member of the evidence that the chain says otherwise of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Which: `transfers[0].amount`.
+    pub member: String,
+    /// What is there, and what was recorded.
+    pub sentence: String,
+}
+
+impl Difference {
+    pub(super) fn of(member: impl Into<String>, sentence: impl Into<String>) -> Difference {
+        Difference {
+            member: member.into(),
+            sentence: sentence.into(),
+        }
+    }
+}
+
+/// Where the evidence differs from the `receipt`, whose block the chain holds as `mined_in`. Nothing
+/// is said of depth and level, which were true of another moment.
+pub fn differences(
+    shown: &Shown<'_>,
+    receipt: &Receipt,
+    mined_in: Option<Block>,
+) -> Vec<Difference> {
+    let evidence = shown.evidence;
+    if receipt.tx_hash != evidence.tx_hash {
+        let sentence = format!("the chain answers for {}", receipt.tx_hash);
+        return vec![Difference::of("tx_hash", sentence)];
+    }
+    if !receipt.succeeded {
+        let sentence = "the transaction failed on the chain and moved nothing";
+        return vec![Difference::of("tx_hash", sentence)];
+    }
+    let mut found = Vec::new();
+    if let (Some(recorded), Some(there)) = (shown.block, mined_in)
+        && recorded != there
+    {
+        let sentence = format!(
+            "it is in block {}, the record says {}",
+            named(there),
+            named(recorded)
+        );
+        found.push(Difference::of("block", sentence));
+    }
+    let count = receipt.transfers.len() as u64;
+    if count != evidence.transfer_count {
+        let recorded = evidence.transfer_count;
+        let sentence = format!(
+            "the transaction has {count} transfers of the token, the record says {recorded}"
+        );
+        found.push(Difference::of("transfer_count", sentence));
+    }
+    for (index, recorded) in evidence.transfers.iter().enumerate() {
+        let mut there = receipt.transfers.iter();
+        let there = there.find(|there| there.ordinal == recorded.ordinal);
+        found.extend(transfer(index, recorded, there));
+    }
+    if let Some(nonce) = evidence.authorization_nonce
+        && !receipt.authorizations.values().any(|used| *used == nonce)
+    {
+        let sentence = format!("no transfer was made under the nonce {nonce}");
+        found.push(Difference::of("authorization_nonce", sentence));
+    }
+    found
+}
+
+fn transfer(index: usize, recorded: &Transfer, there: Option<&Transfer>) -> Vec<Difference> {
+    let field = format!("transfers[{index}]");
+    let Some(there) = there else {
+        let ordinal = recorded.ordinal;
+        let sentence =
+            format!("the transaction has no transfer of the token with ordinal {ordinal}");
+        return vec![Difference::of(field, sentence)];
+    };
+    let members = [
+        ("from", there.from.to_string(), recorded.from.to_string()),
+        ("to", there.to.to_string(), recorded.to.to_string()),
+        (
+            "amount",
+            format!("{} USDC", there.amount.to_usdc_decimal()),
+            format!("{} USDC", recorded.amount.to_usdc_decimal()),
+        ),
+    ];
+    let differing = members.into_iter().filter(|(_, there, said)| there != said);
+    differing
+        .map(|(member, there, said)| {
+            let sentence = format!("the chain says {there}, the record says {said}");
+            Difference::of(format!("{field}.{member}"), sentence)
+        })
+        .collect()
+}
+
+/// A block for people.
+fn named(block: Block) -> String {
+    let Block {
+        number,
+        hash,
+        timestamp_s,
+    } = block;
+    format!("{number} ({hash}, {timestamp_s})")
+}
