@@ -144,16 +144,25 @@ fn verdict(line: &str) -> Verdict {
 /// When that Python is not installed.
 #[must_use]
 pub fn python(program: &str) -> Command {
-    let python = target().join("verifiers/python/bin/python");
-    assert!(
-        python.exists(),
-        "{} is missing: run scripts/verifiers.sh",
-        python.display()
-    );
-    let mut command = Command::new(python);
+    let mut command = installed("python");
     // Several tests at once: none may read what another has half written.
     command.arg("-B").arg(sources().join(program));
     command
+}
+
+/// A program that `scripts/verifiers.sh` installs.
+///
+/// # Panics
+/// When it is not there.
+#[must_use]
+pub fn installed(program: &str) -> Command {
+    let program = target().join("verifiers/python/bin").join(program);
+    assert!(
+        program.exists(),
+        "{} is missing: run scripts/verifiers.sh",
+        program.display()
+    );
+    Command::new(program)
 }
 
 fn sources() -> PathBuf {

@@ -32,14 +32,14 @@ const FORKED_AT: u64 = 4;
 
 /// A request: the older size, the hashes, the newer checkpoint.
 #[derive(Clone)]
-struct Request {
+pub(crate) struct Request {
     old_size: u64,
     path: Vec<Hash>,
-    checkpoint: String,
+    pub(crate) checkpoint: String,
 }
 
 impl Request {
-    fn of(log: &Log, old_size: u64, new_size: u64) -> Request {
+    pub(crate) fn of(log: &Log, old_size: u64, new_size: u64) -> Request {
         Request {
             old_size,
             path: log.consistency(old_size, new_size),
@@ -47,7 +47,7 @@ impl Request {
         }
     }
 
-    fn to_text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         let mut text = format!("old {}\n", self.old_size);
         for hash in &self.path {
             text.push_str(&STANDARD.encode(hash.as_bytes()));

@@ -17,6 +17,7 @@ mod proof;
 mod strict;
 mod table;
 mod tiles;
+mod witness;
 
 use std::path::PathBuf;
 
