@@ -13,9 +13,10 @@ use std::future::Future;
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use x811_protocol::digest::Digest;
 use x811_protocol::event::Evidence;
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
-use x811_protocol::observation::Block;
+use x811_protocol::observation::{Block, Transfer};
 
 use crate::backoff::Backoff;
 use crate::source::{ChainSource, HeadTag, Header, ReceiptAnswer, SourceError};
@@ -29,15 +30,35 @@ const TRIES: u32 = 5;
 /// Most transactions that one question is worth: four batches of receipts.
 pub const ASKED_TOGETHER: usize = 196;
 
-/// What is known of one transaction, to be held against the chain.
+/// What is said of one transaction, to be held against the chain.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown<'a> {
     /// The token that was paid with.
     pub token: EvmAddress,
-    /// What the record says.
-    pub evidence: &'a Evidence,
-    /// Where the transaction is by the last record; none where a reorganisation took it back.
+    /// Which transaction.
+    pub tx_hash: TxHash,
+    /// Where it is by the last record; none where a reorganisation took it back.
     pub block: Option<Block>,
+    /// Transfers of it.
+    pub transfers: &'a [Transfer],
+    /// How many it has in all, where that is said.
+    pub transfer_count: Option<u64>,
+    /// The nonce of an authorization it was made under, where there was one.
+    pub authorization_nonce: Option<Digest>,
+}
+
+impl<'a> Shown<'a> {
+    /// What a record says, of a transaction that is in `block` by the last record.
+    pub fn of(evidence: &'a Evidence, token: EvmAddress, block: Option<Block>) -> Shown<'a> {
+        Shown {
+            token,
+            tx_hash: evidence.tx_hash,
+            block,
+            transfers: &evidence.transfers,
+            transfer_count: Some(evidence.transfer_count),
+            authorization_nonce: evidence.authorization_nonce,
+        }
+    }
 }
 
 /// What the chain says of it.
@@ -115,10 +136,7 @@ impl<S: ChainSource> Witness<S> {
                 .filter(|(_, shown)| shown.token == token)
                 .map(|(place, _)| place)
                 .collect();
-            let hashes: Vec<TxHash> = places
-                .iter()
-                .map(|place| shown[*place].evidence.tx_hash)
-                .collect();
+            let hashes: Vec<TxHash> = places.iter().map(|place| shown[*place].tx_hash).collect();
             let ask = || self.source.receipts(&hashes, token, self.head.hash);
             for (place, answer) in places.iter().zip(patiently(ask).await?) {
                 answers[*place] = Some(answer);
@@ -203,14 +221,13 @@ impl<S: ChainSource> Witness<S> {
                 "{nowhere}, and block {number} is {hash} there, not {} as recorded",
                 block.hash
             );
-            return Ok(Testimony::Differs(vec![Difference::of("block", sentence)]));
+            return Ok(Testimony::Differs(vec![Difference::of(
+                "tx_hash", sentence,
+            )]));
         }
         let inside = patiently(|| self.source.transfers_in(block.hash, shown.token)).await;
         Ok(match inside {
-            Ok(inside) => match inside
-                .iter()
-                .find(|tx| tx.tx_hash == shown.evidence.tx_hash)
-            {
+            Ok(inside) => match inside.iter().find(|tx| tx.tx_hash == shown.tx_hash) {
                 // Its logs are there, only the receipt is not kept.
                 Some(_) => unknown("the endpoint keeps the transaction's logs but no receipt"),
                 None => {

@@ -103,7 +103,7 @@ async fn sw_26_a_transfer_that_never_was_is_named_by_position() {
         panic!("{report}");
     };
     assert_eq!(finding["cause"], "evidence_differs", "{finding}");
-    assert_eq!(finding["field"], "evidence[0].block", "{finding}");
+    assert_eq!(finding["field"], "evidence[0].tx_hash", "{finding}");
     let line = usize::try_from(finding["line"].as_u64().unwrap()).unwrap();
     let text = fs::read_to_string(&file).unwrap();
     let named = text.lines().nth(line - 1).unwrap();
@@ -145,6 +145,46 @@ async fn sw_24_a_payment_that_a_reorganisation_took_back_is_counted_as_reversed(
     let file = exported(&stage, "reversed.x811");
     let report = asked(&file, &stage.anvil.rpc_url()).ok().json();
     assert_eq!(transfers(&report), [0, 1, 0, 0], "{report}");
+}
+
+#[tokio::test]
+async fn a_receipt_is_held_against_the_network_too() {
+    let (stage, _, interaction) = paid().await;
+    let file = stage.folder.path().join("receipt.json");
+    let file = file.to_str().unwrap();
+    let _ = stage
+        .x811("bert", &["receipt", &interaction, "-o", file])
+        .ok();
+    let verified = |rpc: &str| run(&["--json", "receipt", "verify", file, "--rpc", rpc]);
+    let verdict = |verified: &Finished, about: &str| {
+        let json = verified.json();
+        let steps = json["steps"].as_array().unwrap().clone();
+        let step = steps
+            .into_iter()
+            .find(|step| step["about"] == about)
+            .unwrap();
+        step["verdict"].as_str().unwrap().to_owned()
+    };
+    let rpc = stage.anvil.rpc_url();
+    let there = verified(&rpc).ok();
+    assert_eq!(verdict(&there, "transfer"), "proven", "{there:?}");
+    assert_eq!(verdict(&there, "reversal"), "proven", "{there:?}");
+
+    let other = Anvil::start(LOCAL_CHAIN_ID + 1, None);
+    let elsewhere = verified(&other.rpc_url()).ok();
+    assert_eq!(
+        verdict(&elsewhere, "transfer"),
+        "not_checked",
+        "{elsewhere:?}"
+    );
+    assert_eq!(verified("http://127.0.0.1:1").code, Some(3));
+
+    stage.anvil.reorg(10).await;
+    let gone = verified(&rpc);
+    assert_eq!(gone.code, Some(20), "{gone:?}");
+    assert_eq!(verdict(&gone, "transfer"), "broken", "{gone:?}");
+    assert_eq!(verdict(&gone, "reversal"), "not_checked", "{gone:?}");
+    assert!(gone.json()["paid"].is_null(), "{gone:?}");
 }
 
 /// The export with every event changed, every hash behind it, and the trailer; without checkpoints,

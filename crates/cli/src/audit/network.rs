@@ -7,11 +7,11 @@ use x811_ledger::audit::{Finding, RecordedEvidence, Report, TransferCounts};
 use x811_protocol::evm::ChainId;
 use x811_protocol::observation::Block;
 use x811_watcher::witness::ASKED_TOGETHER;
-use x811_watcher::{RpcLimits, RpcSource, Shown, SourceError, Testimony, Witness};
+use x811_watcher::{RpcSource, Shown, Testimony, Witness};
 
 use super::bar::Bar;
-use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::witness;
 
 /// What endpoints were asked, and what they could not tell.
 #[derive(Debug, Default, Serialize)]
@@ -34,16 +34,14 @@ pub(super) struct Asked {
 }
 
 /// Endpoints, one for each chain.
-pub(crate) struct Witnesses(BTreeMap<ChainId, Witness<RpcSource>>);
+pub(super) struct Witnesses(BTreeMap<ChainId, Witness<RpcSource>>);
 
 impl Witnesses {
     /// Asks each endpoint for its chain.
-    pub(crate) async fn call(urls: &[String]) -> Result<Witnesses, Failure> {
+    pub(super) async fn call(urls: &[String]) -> Result<Witnesses, Failure> {
         let mut witnesses = BTreeMap::new();
         for url in urls {
-            let source = RpcSource::new(url, RpcLimits::default())
-                .map_err(|error| Failure::usage(&error.to_string()))?;
-            let witness = Witness::call(source).await.map_err(silent)?;
+            let witness = witness::call(url).await?;
             let chain_id = witness.chain_id();
             if witnesses.insert(chain_id, witness).is_some() {
                 let message = format!("two endpoints serve chain {chain_id}: name one of them");
@@ -74,7 +72,7 @@ impl Witnesses {
             for together in recorded.chunks(ASKED_TOGETHER) {
                 let shown: Vec<Shown<'_>> =
                     together.iter().map(|recorded| shown(recorded)).collect();
-                let testimonies = witness.examine(&shown).await.map_err(silent)?;
+                let testimonies = witness.examine(&shown).await.map_err(witness::silent)?;
                 for (recorded, testimony) in together.iter().zip(testimonies) {
                     findings.take(recorded, testimony);
                 }
@@ -148,15 +146,5 @@ fn by_chain(recorded: &[RecordedEvidence]) -> BTreeMap<ChainId, Vec<&RecordedEvi
 }
 
 fn shown(recorded: &RecordedEvidence) -> Shown<'_> {
-    Shown {
-        token: recorded.token,
-        evidence: &recorded.evidence,
-        block: recorded.block,
-    }
-}
-
-/// An endpoint that gives no answer.
-fn silent(error: SourceError) -> Failure {
-    Failure::new(Exit::Unreachable, "rpc", error.to_string())
-        .hint("try again, name another endpoint, or leave --rpc out: transfers are asserted then")
+    Shown::of(&recorded.evidence, recorded.token, recorded.block)
 }

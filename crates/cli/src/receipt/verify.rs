@@ -7,7 +7,7 @@ use x811_eventlog::Policy;
 use x811_eventlog::note::NoteKey;
 use x811_ledger::receipt::{Checked, Paid, Receipt, Verdict, verify};
 
-use super::file;
+use super::{file, network};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
@@ -22,10 +22,13 @@ pub(crate) struct Args {
     /// A file that says which logs and witnesses you trust (C2SP tlog-policy)
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
+    /// Also ask an endpoint that you chose for the transfers themselves
+    #[arg(long, value_name = "URL")]
+    rpc: Option<String>,
 }
 
 /// Verifies; [`Exit::Findings`] when anything does not hold.
-pub(super) fn run(args: &Args, out: &mut Out) -> Result<Exit, Failure> {
+pub(super) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let bytes = file::read(&args.file)?;
     let policy = match (&args.key, &args.policy) {
         (Some(vkey), _) => Some(Policy::of_log(
@@ -41,10 +44,13 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<Exit, Failure> {
     };
     let receipt = Receipt::from_bytes(&bytes)
         .map_err(|error| Failure::local("receipt", error.to_string()))?;
-    let checked = verify(&receipt, policy.as_ref());
+    let mut checked = verify(&receipt, policy.as_ref());
+    if let Some(url) = &args.rpc {
+        network::ask(url, &mut checked).await?;
+    }
     let holds = checked.paid.is_some();
     out.report(&Verified {
-        file: args.file.clone(),
+        file: args.file,
         checked,
     });
     Ok(if holds { Exit::Ok } else { Exit::Findings })

@@ -8,7 +8,8 @@ use crate::source::Receipt;
 /// A member of the evidence that the chain says otherwise of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Which: `transfers[0].amount`.
+    /// Which: `transfers[0].amount`; `tx_hash` where there is no such transaction, `block` where it
+    /// is in another one.
     pub member: String,
     /// What is there, and what was recorded.
     pub sentence: String,
@@ -30,8 +31,7 @@ pub fn differences(
     receipt: &Receipt,
     mined_in: Option<Block>,
 ) -> Vec<Difference> {
-    let evidence = shown.evidence;
-    if receipt.tx_hash != evidence.tx_hash {
+    if receipt.tx_hash != shown.tx_hash {
         let sentence = format!("the chain answers for {}", receipt.tx_hash);
         return vec![Difference::of("tx_hash", sentence)];
     }
@@ -51,19 +51,18 @@ pub fn differences(
         found.push(Difference::of("block", sentence));
     }
     let count = receipt.transfers.len() as u64;
-    if count != evidence.transfer_count {
-        let recorded = evidence.transfer_count;
+    if let Some(recorded) = shown.transfer_count.filter(|recorded| *recorded != count) {
         let sentence = format!(
             "the transaction has {count} transfers of the token, the record says {recorded}"
         );
         found.push(Difference::of("transfer_count", sentence));
     }
-    for (index, recorded) in evidence.transfers.iter().enumerate() {
+    for (index, recorded) in shown.transfers.iter().enumerate() {
         let mut there = receipt.transfers.iter();
         let there = there.find(|there| there.ordinal == recorded.ordinal);
         found.extend(transfer(index, recorded, there));
     }
-    if let Some(nonce) = evidence.authorization_nonce
+    if let Some(nonce) = shown.authorization_nonce
         && !receipt.authorizations.values().any(|used| *used == nonce)
     {
         let sentence = format!("no transfer was made under the nonce {nonce}");

@@ -41,11 +41,7 @@ fn paid() -> (ScriptedChain, Evidence) {
 async fn testimony(chain: &ScriptedChain, evidence: &Evidence, stands: bool) -> Testimony {
     let mut witness = Witness::call(chain.clone()).await.unwrap();
     assert_eq!(witness.chain_id(), CHAIN_ID);
-    let shown = Shown {
-        token: TOKEN,
-        evidence,
-        block: stands.then_some(evidence.block),
-    };
+    let shown = Shown::of(evidence, TOKEN, stands.then_some(evidence.block));
     let mut testimonies = witness.examine(&[shown]).await.unwrap();
     testimonies.pop().unwrap()
 }
@@ -113,7 +109,11 @@ async fn sw_24_what_a_reorganisation_took_back_is_gone_or_has_returned() {
     chain.world().reorg(12);
     assert_eq!(testimony(&chain, &evidence, false).await, Testimony::Gone);
     let differing = members(testimony(&chain, &evidence, true).await);
-    assert_eq!(differing, ["block"], "the log still says that it is there");
+    assert_eq!(
+        differing,
+        ["tx_hash"],
+        "the log still says that it is there"
+    );
 
     chain.world().pay(tx(1), PAID);
     evidence.authorization_nonce = None;
@@ -173,11 +173,7 @@ async fn sw_25_an_endpoint_that_cannot_tell_is_no_witness() {
 async fn an_endpoint_is_asked_again_before_it_is_given_up() {
     let (chain, evidence) = paid();
     let mut witness = Witness::call(chain.clone()).await.unwrap();
-    let shown = [Shown {
-        token: TOKEN,
-        evidence: &evidence,
-        block: Some(evidence.block),
-    }];
+    let shown = [Shown::of(&evidence, TOKEN, Some(evidence.block))];
     chain.world().failure = Some(unreachable());
     let healed = chain.clone();
     tokio::spawn(async move {
@@ -219,11 +215,7 @@ async fn many_are_answered_in_their_order() {
         .collect();
     let shown: Vec<Shown<'_>> = evidence
         .iter()
-        .map(|evidence| Shown {
-            token: TOKEN,
-            evidence,
-            block: Some(evidence.block),
-        })
+        .map(|evidence| Shown::of(evidence, TOKEN, Some(evidence.block)))
         .collect();
     let mut witness = Witness::call(chain.clone()).await.unwrap();
     let testimonies = witness.examine(&shown).await.unwrap();
