@@ -38,8 +38,8 @@ pub(crate) struct Args {
     /// Also write the report as one HTML page that needs nothing else, whole or not at all
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Also hold every confirmed and late payment against the network: an endpoint that you chose,
-    /// one for each chain. Its chain id says which network it is
+    /// Also hold every payment against the network, by an endpoint that you choose; its chain id
+    /// says which network it is. Once for each
     #[arg(long, value_name = "URL")]
     rpc: Vec<String>,
     /// No progress bar on the terminal

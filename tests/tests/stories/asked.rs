@@ -57,7 +57,7 @@ async fn sw_26_transfers_are_asserted_until_an_endpoint_shows_them() {
     }
     let text = run(&["audit", &file, "--rpc", &rpc]).ok().stdout;
     assert!(
-        text.contains("chain 31337 was asked about 1 transactions"),
+        text.contains("chain 31337 was asked about 1 transaction,"),
         "{text}"
     );
 

@@ -93,16 +93,22 @@ impl Hearing {
     /// What was asked, in sentences.
     pub(super) fn notes(&self) -> Vec<String> {
         let asked = self.asked.iter().map(|asked| {
+            let (count, head) = (transactions(asked.transactions), asked.head);
             format!(
-                "chain {} was asked about {} transactions, at its block {} ({})",
-                asked.chain_id, asked.transactions, asked.head.number, asked.head.hash
+                "chain {} was asked about {count}, at its block {} ({})",
+                asked.chain_id, head.number, head.hash
             )
         });
         let not_checked = self.not_checked.iter();
         let not_checked =
-            not_checked.map(|(why, count)| format!("{count} transactions were not checked: {why}"));
+            not_checked.map(|(why, count)| format!("{} not checked: {why}", transactions(*count)));
         asked.chain(not_checked).collect()
     }
+}
+
+fn transactions(count: u64) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} transaction{plural}")
 }
 
 /// What is found, transaction by transaction.

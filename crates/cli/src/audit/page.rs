@@ -60,7 +60,7 @@ const WORDS: &str = r#"<section aria-labelledby="words">
 <dt class="is-broken">Broken</dt>
 <dd>It does not hold. The findings say where, and what was expected.</dd>
 <dt class="is-unchecked">Not checked</dt>
-<dd>Nobody could look: something before it is broken, or this version does not know the rules. It is never counted as good.</dd>
+<dd>Nobody could look: something before it is broken, this version does not know the rules, or it takes more of the log than is here. It is never counted as good.</dd>
 </dl>
 </section>
 "#;
@@ -92,11 +92,15 @@ impl Page<'_> {
             count => ("unclean", '✗', format!("{count} things are wrong")),
         };
         let records = report.records;
+        let (whole, read) = match report.extract {
+            None => ("an x811 ledger", "read from the first to the last"),
+            Some(_) => ("one interaction on an x811 ledger", "taken out of its log"),
+        };
         write!(
             f,
-            "<header>\n<h1>Audit of an x811 ledger</h1>\n<div class=\"verdict {class}\">\n\
+            "<header>\n<h1>Audit of {whole}</h1>\n<div class=\"verdict {class}\">\n\
              <strong><span aria-hidden=\"true\">{mark}</span> {verdict}</strong>\n\
-             <p>{records} records, read from the first to the last on {}.</p>\n<p>{}.</p>\n</div>\n\
+             <p>{records} records, {read}, audited on {}.</p>\n<p>{}.</p>\n</div>\n\
              </header>\n",
             moment(self.made_at),
             Escaped(capitalised(&reservations(report)))

@@ -102,7 +102,10 @@ fn chain(report: &Report) -> Check {
     let broken = places(&report.findings, OF_THE_CHAIN);
     Check {
         about: "records",
-        how: "Hashed again, each bound to the one before, all under one Merkle root.",
+        how: match report.extract {
+            None => "Hashed again, each bound to the one before, all under one Merkle root.",
+            Some(_) => "Hashed again; each stands in the order of its stream.",
+        },
         proven: report.records.saturating_sub(broken),
         asserted: 0,
         broken,

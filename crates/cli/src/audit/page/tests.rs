@@ -124,7 +124,7 @@ fn every_figure_and_every_finding_is_on_the_page() {
     let page = page("it's here.x811", &report);
     for part in [
         "10 things are wrong",
-        "4711 records, read from the first to the last on 2026-01-01 00:00:00 UTC",
+        "4711 records, read from the first to the last, audited on 2026-01-01 00:00:00 UTC",
         "<td class=\"number is-asserted\" data-label=\"asserted\">2</td>",
         "<td class=\"number is-broken\" data-label=\"broken\">1</td>",
         "<td class=\"number is-proven\" data-label=\"proven\">6</td>",
