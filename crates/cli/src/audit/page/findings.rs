@@ -22,7 +22,7 @@ impl Display for Findings<'_> {
             writeln!(f, "<li><span class=\"cause\">{count}</span> {cause}</li>")?;
         }
         f.write_str(
-            "</ul>\n<table>\n<caption>In order of position, which is the place in the log, from \
+            "</ul>\n<table class=\"found\">\n<caption>In order of position, which is the place in the log, from \
              0.</caption>\n<thead><tr><th scope=\"col\">Where</th><th scope=\"col\">What</th>\
              </tr></thead>\n<tbody>\n",
         )?;
