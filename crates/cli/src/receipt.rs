@@ -1,5 +1,6 @@
 //! `x811 receipt`: proof of a payment that can be handed to anybody, and its verification.
 
+mod either;
 mod fetch;
 mod file;
 mod network;

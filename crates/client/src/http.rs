@@ -215,6 +215,18 @@ impl LedgerClient {
         reply.await?.bytes()
     }
 
+    /// The same in its compact form, a COSE statement without the messages.
+    ///
+    /// # Errors
+    /// As [`LedgerClient::receipt`].
+    pub async fn compact_receipt(&self, id: InteractionId) -> Result<Vec<u8>, ClientError> {
+        let id = id.to_string();
+        let path = ["api", "v1", "interactions", &id, "receipt"];
+        let query = [("format", "cose")];
+        let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
+        reply.await?.bytes()
+    }
+
     /// Every record of an interaction, oldest first.
     ///
     /// # Errors

@@ -6,7 +6,7 @@
 //! [`inclusion`] and [`consistency`] prove that a record is in a tree and that a tree goes on where
 //! an earlier one ended, from the hashes of [`subtree`]s, [`multiproof`] that several records are
 //! in one; [`tile`] keeps these hashes in files that never change. [`tlog_proof`] is a proof as a
-//! file, [`policy`] says whose checkpoints are trusted.
+//! file, [`cose`] as a signed message, [`policy`] says whose checkpoints are trusted.
 //! [`log`] is what a place for records implements, [`memory`] the plainest one, [`conformance`] the
 //! promises that all of them are held to.
 //!
@@ -18,6 +18,7 @@ pub mod chain;
 pub mod checkpoint;
 pub mod conformance;
 pub mod consistency;
+pub mod cose;
 mod decimal;
 pub mod hash;
 pub mod inclusion;
@@ -35,6 +36,7 @@ pub mod tlog_proof;
 pub use chain::{Break, Cause, ChainVerifier, Head};
 pub use checkpoint::{Checkpoint, CheckpointError};
 pub use consistency::{ConsistencyError, ConsistencyProof};
+pub use cose::{CoseError, CoseReceipt, CoseStatement};
 pub use hash::{Hash, HashError};
 pub use inclusion::{InclusionError, InclusionProof};
 pub use log::{AppendError, BackendError, EventLog, MAX_BATCH_BYTES, ReadError, check_batch};

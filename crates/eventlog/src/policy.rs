@@ -86,6 +86,12 @@ impl Policy {
         &self.logs
     }
 
+    /// Whether a log's own signature is not enough for it.
+    #[must_use]
+    pub fn asks_for_witnesses(&self) -> bool {
+        self.quorum.is_some()
+    }
+
     /// Checks a signed checkpoint: by one of the logs, about that log, and cosigned as the quorum
     /// wants. `verify` gets a public key, the bytes that were signed and a signature.
     ///

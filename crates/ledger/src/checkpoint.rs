@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::world::World;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
-use x811_eventlog::{BackendError, Checkpoint, CheckpointError};
+use x811_eventlog::{BackendError, Checkpoint, CheckpointError, CoseReceipt};
 use x811_protocol::event::LedgerOpened;
 use x811_protocol::key::{PublicKey, SecretKey};
 use x811_protocol::signature::Signature;
@@ -131,15 +131,21 @@ impl CheckpointSigner {
     }
 
     /// What `world` shows, and that as it is signed.
-    fn sign(&self, world: &World) -> Result<(Checkpoint, String), CheckpointError> {
+    fn sign(&self, world: &World) -> Result<Made, CheckpointError> {
         let checkpoint = Checkpoint {
             origin: self.origin.clone(),
             size: world.head().size,
             root: world.frontier().root(),
         };
         let sign = |message: &[u8]| *self.key.sign(message).as_bytes();
-        let note = checkpoint.sign(*self.key.public().as_bytes(), sign)?;
-        Ok((checkpoint, note))
+        let public = *self.key.public().as_bytes();
+        let note = checkpoint.sign(public, sign)?;
+        let cose = CoseReceipt::signed_bytes(&self.origin, public, checkpoint.root);
+        Ok(Made {
+            cose_signature: sign(&cose),
+            checkpoint,
+            note,
+        })
     }
 }
 
@@ -150,6 +156,13 @@ impl CheckpointSigner {
 pub(crate) fn open(note: &str, ledger: &LedgerOpened) -> Result<Checkpoint, CheckpointError> {
     let key = ledger.keys.checkpoint;
     Checkpoint::open(note, &ledger.origin, *key.as_bytes(), verifier(key))
+}
+
+/// A checkpoint that was signed.
+struct Made {
+    checkpoint: Checkpoint,
+    note: String,
+    cose_signature: [u8; 64],
 }
 
 fn verifier(key: PublicKey) -> impl Fn(&[u8], &[u8; 64]) -> bool {
@@ -174,6 +187,8 @@ pub struct Signed {
     pub checkpoint: Checkpoint,
     /// The signed note, as it is stored.
     pub note: String,
+    /// The same key's signature over the root, for COSE receipts ([`CoseReceipt::signed_bytes`]).
+    pub cose_signature: [u8; 64],
     /// When it was stored, on the monotonic clock.
     pub monotonic_ms: u64,
 }
@@ -247,7 +262,8 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
     /// # Errors
     /// [`CheckpointStopped`].
     pub async fn catch_up(&mut self, world: &World) -> Result<bool, CheckpointStopped> {
-        let (checkpoint, next) = self.signer.sign(world)?;
+        let made = self.signer.sign(world)?;
+        let next = made.note.clone();
         if self.stored.as_ref() == Some(&next) {
             return Ok(true);
         }
@@ -257,7 +273,7 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
             .await;
         let error = match swapped {
             Ok(()) => {
-                self.note(checkpoint, next);
+                self.note(made);
                 return Ok(true);
             }
             Err(error @ CheckpointStoreError::Conflict) => {
@@ -269,19 +285,20 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
         // The swap may have been done all the same.
         match self.store.load().await {
             Ok(found) if found.as_ref() == Some(&next) => {
-                self.note(checkpoint, next);
+                self.note(made);
                 Ok(true)
             }
             Ok(_) | Err(_) => Ok(false),
         }
     }
 
-    /// Notes that `checkpoint`, as `note`, is what is stored.
-    fn note(&mut self, checkpoint: Checkpoint, note: String) {
-        self.stored = Some(note.clone());
+    /// Notes that `made` is what is stored.
+    fn note(&mut self, made: Made) {
+        self.stored = Some(made.note.clone());
         self.signed.send_replace(Some(Signed {
-            checkpoint,
-            note,
+            checkpoint: made.checkpoint,
+            note: made.note,
+            cose_signature: made.cose_signature,
             monotonic_ms: self.clock.monotonic_ms(),
         }));
     }

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use x811_ledger::receipt::{Paid, Receipt, verify};
+use x811_ledger::receipt::Paid;
 
+use super::either::AnyReceipt;
 use super::{InteractionId, file};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -17,7 +18,10 @@ pub(crate) struct Args {
     /// Which interaction
     #[arg(required = true)]
     interaction: Option<InteractionId>,
-    /// The file to write (receipt-INTERACTION.json); `-` for standard output
+    /// The compact form: a COSE statement of 2 kB, without the messages
+    #[arg(long)]
+    cose: bool,
+    /// The file to write (receipt-INTERACTION.json, or .cose); `-` for standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -27,10 +31,14 @@ pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
         return Err(Failure::usage("name an interaction"));
     };
     let client = context.reading_client().await?;
-    let bytes = client.receipt(interaction).await?;
-    let receipt = Receipt::from_bytes(&bytes)
+    let bytes = if args.cose {
+        client.compact_receipt(interaction).await?
+    } else {
+        client.receipt(interaction).await?
+    };
+    let receipt = AnyReceipt::from_bytes(&bytes)
         .map_err(|error| Failure::untrusted(format!("the ledger sent no receipt: {error}")))?;
-    let checked = verify(&receipt, None);
+    let checked = receipt.verify(None);
     let Some(paid) = checked.paid.filter(|paid| paid.interaction == interaction) else {
         let broken = checked.steps.last().map(|step| step.sentence.clone());
         let broken = broken.unwrap_or_default();
@@ -40,7 +48,7 @@ pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
     };
     let file = args
         .output
-        .unwrap_or_else(|| PathBuf::from(format!("receipt-{interaction}.json")));
+        .unwrap_or_else(|| default_file(interaction, args.cose));
     if !file::write(&file, &bytes)? {
         return Ok(Exit::Ok);
     }
@@ -50,6 +58,11 @@ pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
         paid,
     });
     Ok(Exit::Ok)
+}
+
+fn default_file(interaction: InteractionId, is_compact: bool) -> PathBuf {
+    let ending = if is_compact { "cose" } else { "json" };
+    PathBuf::from(format!("receipt-{interaction}.{ending}"))
 }
 
 #[derive(Serialize)]

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 use x811_eventlog::Policy;
 use x811_eventlog::note::NoteKey;
-use x811_ledger::receipt::{Checked, Paid, Receipt, Verdict, verify};
+use x811_ledger::receipt::{Checked, Paid, Verdict};
 
+use super::either::AnyReceipt;
 use super::{file, network};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -42,9 +43,9 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         }
         (None, None) => None,
     };
-    let receipt = Receipt::from_bytes(&bytes)
-        .map_err(|error| Failure::local("receipt", error.to_string()))?;
-    let mut checked = verify(&receipt, policy.as_ref());
+    let receipt =
+        AnyReceipt::from_bytes(&bytes).map_err(|error| Failure::local("receipt", error))?;
+    let mut checked = receipt.verify(policy.as_ref());
     if let Some(url) = &args.rpc {
         network::ask(url, &mut checked).await?;
     }

@@ -1,11 +1,13 @@
 //! A receipt from what the running ledger keeps.
 
-use super::{Enclosed, Leaf, Opened, RECEIPT_VERSION, Receipt};
+use super::{CompactReceipt, Enclosed, Leaf, Opened, RECEIPT_VERSION, Receipt, ask};
 use crate::checkpoint::Signed;
+use crate::keyring::Keyring;
 use crate::port::{LedgerStore, ReadModel};
 use crate::proof::{self, ProofError};
 use crate::stream::Stream;
-use x811_eventlog::{Hash, ReadError, Record};
+use x811_eventlog::{CoseReceipt, Hash, ReadError, Record};
+use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Confirmed, Event};
 use x811_protocol::id::InteractionId;
@@ -38,6 +40,17 @@ pub enum ReceiptError {
     Read(#[from] ReadError),
 }
 
+/// Who issues receipts.
+#[derive(Debug, Clone, Copy)]
+pub struct Issuer<'a> {
+    /// The ledger.
+    pub ledger: Did,
+    /// Its keys, and which there were before.
+    pub keyring: &'a Keyring,
+    /// The receipt key in force.
+    pub key: &'a SecretKey,
+}
+
 /// Makes the receipt of `interaction` under `signed`, once its payment is confirmed there. The rows
 /// must reflect what the checkpoint covers.
 ///
@@ -48,25 +61,65 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
     rows: &R,
     interaction: InteractionId,
     signed: &Signed,
-    key: &SecretKey,
+    issuer: Issuer<'_>,
 ) -> Result<Receipt, ReceiptError> {
     let settled = settled(store, rows, interaction).await?;
-    let [opened, parameters] = configuration(store, &settled.records).await?;
-    let proven = [&opened, &parameters, &settled.record];
+    let replaced = issuer.keyring.replaced().iter();
+    let replaced = replaced.map(|replaced| replaced.position);
+    let replaced = replaced.filter(|position| *position < signed.checkpoint.size);
+    let [opened, parameters, rotations @ ..] =
+        &*configuration(store, &settled.records, replaced).await?
+    else {
+        return Err(ReceiptError::Missing { what: "record" });
+    };
+    let mut proven = vec![opened, parameters, &settled.record];
+    proven.extend(rotations);
+    proven.sort_unstable_by_key(|record| record.position());
     let proof = proof::together(rows, &proven, &signed.checkpoint).await?;
     let receipt = Receipt {
         version: RECEIPT_VERSION,
         interaction,
         envelopes: envelopes(store, &settled).await?,
-        ledger: Opened::of(&opened),
-        parameters: Leaf::of(&parameters),
+        ledger: Opened::of(opened),
+        rotations: rotations.iter().map(Leaf::of).collect(),
+        parameters: Leaf::of(parameters),
         confirmed: Leaf::of(&settled.record),
         hashes: proof.hashes,
         checkpoint: signed.note.clone(),
-        ask: format!("/api/v1/interactions/{interaction}/settlement"),
+        ask: ask(interaction),
         signature: Signature::from_bytes([0; 64]),
     };
-    Ok(receipt.sign(key))
+    Ok(receipt.sign(issuer.key))
+}
+
+/// Makes the compact receipt of `interaction`, under the same conditions as [`build`].
+///
+/// # Errors
+/// [`ReceiptError`].
+pub async fn build_compact<S: LedgerStore, R: ReadModel>(
+    store: &S,
+    rows: &R,
+    interaction: InteractionId,
+    signed: &Signed,
+    issuer: Issuer<'_>,
+) -> Result<CompactReceipt, ReceiptError> {
+    let settled = settled(store, rows, interaction).await?;
+    let proof = proof::inclusion(rows, &settled.record, &signed.checkpoint).await?;
+    let keys = issuer.keyring.after(signed.checkpoint.size);
+    let receipt = CoseReceipt {
+        origin: signed.checkpoint.origin.clone(),
+        public_key: *keys.checkpoint.as_bytes(),
+        proof,
+        signature: signed.cose_signature,
+    };
+    let confirmed = settled.record.bytes().to_vec();
+    Ok(CompactReceipt::sign(
+        interaction,
+        issuer.ledger,
+        confirmed,
+        receipt,
+        issuer.key,
+    ))
 }
 
 /// The records of an interaction whose payment is confirmed.
@@ -98,11 +151,12 @@ async fn settled<S: LedgerStore, R: ReadModel>(
     })
 }
 
-/// Position 0, and the parameters that the interaction was opened under.
+/// Position 0, the parameters that the interaction was opened under, and the records at `replaced`.
 async fn configuration<S: LedgerStore>(
     store: &S,
     records: &[Record],
-) -> Result<[Record; 2], ReceiptError> {
+    replaced: impl Iterator<Item = u64>,
+) -> Result<Vec<Record>, ReceiptError> {
     let request = records
         .first()
         .map(|first| Event::from_json(first.event_json()));
@@ -110,11 +164,15 @@ async fn configuration<S: LedgerStore>(
         return Err(ReceiptError::Missing { what: "REQUEST" });
     };
     let missing = ReceiptError::Missing { what: "record" };
-    let Some(parameters) = request.derived.parameters else {
-        return Err(missing);
-    };
-    let found = store.records(&[0, parameters]).await?;
-    found.try_into().map_err(|_| missing)
+    let parameters = request.derived.parameters.ok_or(missing)?;
+    let mut positions = vec![0, parameters];
+    positions.extend(replaced);
+    let found = store.records(&positions).await?;
+    if found.len() == positions.len() {
+        Ok(found)
+    } else {
+        Err(ReceiptError::Missing { what: "record" })
+    }
 }
 
 /// The messages that show price, payee, consent and payment.

@@ -4,19 +4,23 @@
 //! A receipt holds the messages that were signed and, of the records they stand in, only what does
 //! not follow from them. Whoever reads it makes the records from the messages: they hash to what the
 //! record `confirmed` lists, or the receipt is broken. `confirmed` in turn hangs on the checkpoint,
-//! together with the two records that say whose ledger it is and which token it counts.
+//! together with the records that say whose ledger it is, under which keys, and which token it counts.
 
 mod build;
+mod compact;
 mod leaf;
 mod verify;
 
-pub use build::{ReceiptError, build};
+pub use build::{Issuer, ReceiptError, build, build_compact};
+pub use compact::CompactReceipt;
 pub use leaf::{Enclosed, Leaf, Opened, Place};
-pub use verify::{Checked, Paid, PaidTransfer, Step, Terms, Verdict, tlog_proof, verify};
+pub use verify::{
+    Checked, Paid, PaidTransfer, Step, Terms, Verdict, tlog_proof, verify, verify_compact,
+};
 
 use crate::stream::Stream;
 use serde::{Deserialize, Serialize};
-use x811_eventlog::{Hash, Multiproof, ProvenLeaf, Record};
+use x811_eventlog::{Hash, Multiproof, ProvenLeaf, Record, RecordError};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::id::InteractionId;
 use x811_protocol::json::{Limits, parse_strict};
@@ -44,11 +48,14 @@ pub struct Receipt {
     pub envelopes: Vec<Enclosed>,
     /// The record at position 0: the ledger and its keys.
     pub ledger: Opened,
+    /// Every `ledger_key_rotated` under the checkpoint: the keys in force are those after them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rotations: Vec<Leaf>,
     /// The parameters that the interaction was opened under: the networks and their tokens.
     pub parameters: Leaf,
     /// The record `confirmed`.
     pub confirmed: Leaf,
-    /// Multiproof of the three records under the checkpoint.
+    /// Multiproof of these records under the checkpoint.
     #[serde(with = "in_base64")]
     pub hashes: Vec<Hash>,
     /// The checkpoint as it was signed, with all its signature lines.
@@ -115,21 +122,27 @@ impl Receipt {
         Multiproof { size, hashes }
     }
 
-    /// The three records that the multiproof is of, in order of position.
-    fn leaves(&self, confirmed: &Record) -> Result<[ProvenLeaf; 3], String> {
-        let ledger = Stream::Ledger.to_string();
-        let opened = self.ledger.record();
-        let parameters = self.parameters.record(ledger);
-        let [opened, parameters] = [opened, parameters].map(|record| {
+    /// The records that the multiproof is of, in order of position.
+    fn leaves(&self, confirmed: &Record) -> Result<Vec<ProvenLeaf>, String> {
+        let sealed = |record: Result<Record, RecordError>| {
             let record = record.map_err(|error| error.to_string())?;
             Ok::<_, String>((record.position(), record.hash()))
-        });
-        Ok([
-            opened?,
-            parameters?,
+        };
+        let mut leaves = vec![
+            sealed(self.ledger.record())?,
             (confirmed.position(), confirmed.hash()),
-        ])
+        ];
+        for leaf in self.rotations.iter().chain([&self.parameters]) {
+            leaves.push(sealed(leaf.record(Stream::Ledger.to_string()))?);
+        }
+        leaves.sort_unstable();
+        Ok(leaves)
     }
+}
+
+/// Path at the ledger that says how a payment stands now.
+fn ask(interaction: InteractionId) -> String {
+    format!("/api/v1/interactions/{interaction}/settlement")
 }
 
 /// Hashes as C2SP writes them: they are a third of a hash in hex shorter.

@@ -367,35 +367,62 @@ pub(crate) struct ReceiptAnswer {
     /// Which interaction.
     #[schema(value_type = Uuid)]
     interaction: String,
-    /// OFFER, ACCEPT, VERIFY and every PAYMENT: leaf and body of each.
-    envelopes: Vec<EnclosedEnvelope>,
-    /// The record at position 0, which names the ledger's keys.
-    identity: EnclosedIdentity,
-    /// A C2SP tlog-proof of the confirmation.
-    proof: String,
+    /// OFFER, ACCEPT, VERIFY and every PAYMENT.
+    envelopes: Vec<ReceiptEnvelope>,
+    /// `event` and `recorded_at_ms` of position 0, which names the ledger's keys.
+    ledger: Map<String, Value>,
+    /// The parameters that the interaction was opened under.
+    parameters: ReceiptRecord,
+    /// The confirmation.
+    confirmed: ReceiptRecord,
+    /// Proof that these three are under the checkpoint, in base64.
+    hashes: Vec<String>,
+    /// The signed checkpoint.
+    checkpoint: String,
     /// Path that says whether the payment was reversed since.
     ask: String,
     /// By the ledger's receipt key.
     signature: String,
 }
 
-/// A record and the message it is about.
+/// A message, and of its record what does not follow from it.
 #[derive(ToSchema)]
-pub(crate) struct EnclosedEnvelope {
-    /// The record.
-    leaf: Map<String, Value>,
+pub(crate) struct ReceiptEnvelope {
     /// The message.
     body: Map<String, Value>,
+    /// By its sender.
+    signature: String,
+    /// The sender's key.
+    key: String,
+    /// `direct`; absent for `digest`.
+    profile: Option<String>,
+    /// What the decision used besides.
+    derived: Map<String, Value>,
+    /// Place in the log.
+    position: u64,
+    /// Record hash of the one before.
+    #[schema(value_type = HexHash)]
+    prev: String,
+    /// The ledger's clock when it decided.
+    recorded_at_ms: u64,
+    /// Place in its stream.
+    stream_seq: u64,
 }
 
-/// The record at position 0 and its inclusion proof.
+/// A record without format and stream.
 #[derive(ToSchema)]
-pub(crate) struct EnclosedIdentity {
-    /// The record.
-    leaf: Map<String, Value>,
-    /// The hashes beside its way to the root.
-    #[schema(value_type = Vec<HexHash>)]
-    path: Vec<String>,
+pub(crate) struct ReceiptRecord {
+    /// What happened.
+    event: Map<String, Value>,
+    /// Place in the log.
+    position: u64,
+    /// Record hash of the one before.
+    #[schema(value_type = HexHash)]
+    prev: String,
+    /// The ledger's clock when it decided.
+    recorded_at_ms: u64,
+    /// Place in its stream.
+    stream_seq: u64,
 }
 
 /// A network that payments may be made on.

@@ -3,19 +3,42 @@
 use super::interaction::readable;
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::Named;
+use crate::extract::{Asked, Named};
 use crate::openapi::Refused;
-use crate::openapi::schema::{ReceiptAnswer, Uuid};
+use crate::openapi::schema::{Binary, ReceiptAnswer, Uuid};
 use crate::signed_read::{ReadRefusal, Reader};
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
+use serde::Deserialize;
 use std::sync::Arc;
+use utoipa::{IntoParams, ToSchema};
 use x811_ledger::clock::Clock;
-use x811_ledger::receipt;
+use x811_ledger::receipt::{self, Issuer};
 use x811_protocol::id::InteractionId;
 
 const JSON: &str = "application/json";
+const COSE: &str = "application/cose; cose-type=\"cose-sign1\"";
+
+/// What may be asked of a receipt.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Question {
+    /// `cose` for the compact form, without messages
+    #[serde(default)]
+    #[param(inline)]
+    format: Format,
+}
+
+/// In which form.
+#[derive(Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    #[default]
+    Json,
+    Cose,
+}
 
 /// 200 once the payment is confirmed; 404 before that, and to those who are no party to it. Waits a
 /// moment for a checkpoint that covers the confirmation.
@@ -23,9 +46,13 @@ const JSON: &str = "application/json";
     get,
     path = "/api/v1/interactions/{id}/receipt",
     tag = "interactions",
-    params(("id" = Uuid, Path, description = "Envelope id of its REQUEST")),
+    params(("id" = Uuid, Path, description = "Envelope id of its REQUEST"), Question),
     responses(
-        (status = 200, description = "The receipt, to be kept byte for byte", body = ReceiptAnswer),
+        (
+            status = 200,
+            description = "The receipt, to be kept byte for byte",
+            content((ReceiptAnswer = "application/json"), (Binary = "application/cose")),
+        ),
         Refused
     ),
 )]
@@ -33,13 +60,38 @@ pub(super) async fn handle<C: Clock>(
     reader: Reader,
     State(app): State<Arc<App<C>>>,
     Named(id): Named<InteractionId>,
+    Asked(question): Asked<Question>,
 ) -> Result<impl IntoResponse, ReadRefusal> {
     app.rows_current().await?;
     let row = readable(&app, &reader, id).await?;
     let signed = app.signed_over(row.last_position).await?;
     app.rows_reflect(signed.checkpoint.size - 1).await?;
     let (store, rows) = (app.ledger.store(), app.ledger.read_model());
-    let made = receipt::build(store, rows, id, &signed, &app.receipt_key).await;
-    let made = made.map_err(ApiError::from)?;
-    Ok(([(CONTENT_TYPE, JSON)], made.to_bytes()))
+    let world = app.ledger.world();
+    let issuer = Issuer {
+        ledger: app.identity.did,
+        keyring: world.keyring().ok_or_else(no_keys)?,
+        key: &app.receipt_key,
+    };
+    Ok(match question.format {
+        Format::Json => {
+            let made = receipt::build(store, rows, id, &signed, issuer).await;
+            (
+                [(CONTENT_TYPE, JSON)],
+                made.map_err(ApiError::from)?.to_bytes(),
+            )
+        }
+        Format::Cose => {
+            let made = receipt::build_compact(store, rows, id, &signed, issuer).await;
+            (
+                [(CONTENT_TYPE, COSE)],
+                made.map_err(ApiError::from)?.to_bytes(),
+            )
+        }
+    })
+}
+
+/// A ledger that answers has opened its log, and so has keys.
+fn no_keys() -> ApiError {
+    ApiError::unavailable("the ledger is being opened: ask again")
 }

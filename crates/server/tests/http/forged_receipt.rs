@@ -5,8 +5,10 @@ use crate::base::Base;
 use crate::log::covered;
 use crate::world::{Deal, World};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use x811_eventlog::{Checkpoint, Frontier, Record};
 use x811_ledger::receipt::{Leaf, Receipt, Verdict, verify};
+use x811_protocol::event::{Event, LedgerKeyRotated, LedgerRole};
 use x811_protocol::key::SecretKey;
 
 const FIRST_TX: &str = "0xabababababababababababababababababababababababababababababababab";
@@ -41,9 +43,13 @@ async fn receipt_of(world: &World, deal: &Deal<'_>) -> Receipt {
     Receipt::from_bytes(answer.text.as_bytes()).unwrap()
 }
 
-/// The receipt as a ledger with keys of its own would write it, in a log of three records.
+fn issuer() -> SecretKey {
+    SecretKey::from_seed([2; 32])
+}
+
+/// The receipt as a ledger with keys of its own would write it, in a log of its own.
 fn forged(mut receipt: Receipt, change: impl FnOnce(&mut Receipt, &mut Value)) -> Receipt {
-    let (signer, issuer) = (SecretKey::from_seed([1; 32]), SecretKey::from_seed([2; 32]));
+    let (signer, issuer) = (SecretKey::from_seed([1; 32]), issuer());
     let keys = &mut receipt.ledger.event["keys"];
     keys["checkpoint"] = json!(signer.public());
     keys["receipt"] = json!(issuer.public());
@@ -53,14 +59,20 @@ fn forged(mut receipt: Receipt, change: impl FnOnce(&mut Receipt, &mut Value)) -
     let opened = receipt.ledger.record().unwrap();
     let parameters = again(&mut receipt.parameters, &opened, "ledger");
     let stream = format!("interaction:{}", receipt.interaction);
-    let confirmed = again(&mut receipt.confirmed, &parameters, &stream);
+    let mut records = vec![opened, parameters];
+    for rotation in &mut receipt.rotations {
+        let rotation = again(rotation, records.last().unwrap(), "ledger");
+        records.push(rotation);
+    }
+    let last = records.last().unwrap();
+    records.push(again(&mut receipt.confirmed, last, &stream));
     let mut tree = Frontier::new();
-    for record in [&opened, &parameters, &confirmed] {
+    for record in &records {
         tree.push(record.hash());
     }
     let checkpoint = Checkpoint {
         origin: receipt.ledger.event["origin"].as_str().unwrap().to_owned(),
-        size: 3,
+        size: records.len() as u64,
         root: tree.root(),
     };
     let sign = |message: &[u8]| *signer.sign(message).as_bytes();
@@ -124,4 +136,136 @@ async fn promise_5_a_transfer_counts_once_in_a_receipt() {
     let last = checked.steps.last().unwrap();
     assert_eq!((last.about, last.verdict), ("transfers", Verdict::Broken));
     assert!(last.sentence.contains("claimed twice"), "{}", last.sentence);
+}
+
+/// Every string, number and truth value in `value`, by its JSON pointer.
+fn scalars(value: &Value, pointer: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                scalars(member, &format!("{pointer}/{name}"), found);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                scalars(item, &format!("{pointer}/{index}"), found);
+            }
+        }
+        Value::String(_) | Value::Number(_) | Value::Bool(_) | Value::Null => {
+            found.push(pointer.to_owned());
+        }
+    }
+}
+
+/// Another value of the same kind: the last digit or letter of a text is another one.
+fn another(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => json!(number.as_u64().unwrap() + 1),
+        Value::Bool(yes) => json!(!yes),
+        Value::String(text) => {
+            let at = text.rfind(|c: char| c.is_ascii_alphanumeric()).unwrap();
+            let other = if text.as_bytes()[at] == b'1' {
+                '2'
+            } else {
+                '1'
+            };
+            json!(format!("{}{other}{}", &text[..at], &text[at + 1..]))
+        }
+        Value::Null | Value::Array(_) | Value::Object(_) => unreachable!("{value} is no scalar"),
+    }
+}
+
+/// The ledger signs whatever it likes; what the agents and the tree say is not its to change. There
+/// are no facts to forge: they are made from the messages.
+#[tokio::test]
+async fn promise_5_no_member_says_anything_else_even_under_the_ledgers_signature() {
+    let [first, _] = two_receipts().await;
+    let honest = forged(first, |_, _| {});
+    let whole = serde_json::to_value(&honest).unwrap();
+    let mut pointers = Vec::new();
+    scalars(&whole, "", &mut pointers);
+    assert!(pointers.len() > 150, "{}", pointers.len());
+    let mut broken: BTreeMap<&str, usize> = BTreeMap::new();
+    for pointer in &pointers {
+        let mut changed = whole.clone();
+        let member = changed.pointer_mut(pointer).unwrap();
+        *member = another(member);
+        let Ok(receipt) = serde_json::from_value::<Receipt>(changed) else {
+            *broken.entry("form").or_default() += 1;
+            continue;
+        };
+        let checked = verify(&receipt.sign(&issuer()), None);
+        let last = checked.steps.last().unwrap();
+        let is_the_ledgers = matches!(&**pointer, "/ask" | "/signature" | "/x811_receipt");
+        assert_eq!(
+            checked.paid.is_some(),
+            is_the_ledgers,
+            "{pointer}: {last:?}"
+        );
+        if !is_the_ledgers {
+            *broken.entry(last.about).or_default() += 1;
+        }
+    }
+    assert!(
+        broken["messages"] > 50 && broken["record"] > 50,
+        "{broken:?}"
+    );
+}
+
+#[tokio::test]
+async fn promise_5_a_transfer_is_the_declared_one_on_a_network_of_the_ledger() {
+    let [first, _] = two_receipts().await;
+    let other = json!("0x00000000000000000000000000000000000000aa");
+    for (pointer, to, about) in [
+        ("/evidence/0/transfers/0/from", other.clone(), "transfers"),
+        ("/evidence/0/transfers/0/to", other, "transfers"),
+        ("/evidence/0/transfers/0/amount", json!("1"), "transfers"),
+        ("/evidence/0/transfers/0/ordinal", json!(7), "transfers"),
+        ("/evidence/0/tx_hash", json!(SECOND_TX), "transfers"),
+        ("/evidence/0/network", json!("elsewhere"), "network"),
+        ("/claims/0/chain_id", json!(1), "network"),
+    ] {
+        let bad = forged(first.clone(), |_, confirmation| {
+            *confirmation.pointer_mut(pointer).unwrap() = to;
+        });
+        let checked = verify(&bad, None);
+        let last = checked.steps.last().unwrap();
+        assert_eq!(
+            (last.about, last.verdict),
+            (about, Verdict::Broken),
+            "{pointer}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn rec_2_a_receipt_carries_the_keys_that_were_replaced() {
+    let [first, _] = two_receipts().await;
+    let ledger = first.ledger.event["did"].as_str().unwrap().parse().unwrap();
+    let next = SecretKey::from_seed([3; 32]);
+    let rotated = LedgerKeyRotated::sign(ledger, LedgerRole::Receipt, &issuer(), next.public());
+    let rotation = |rotated: LedgerKeyRotated| Leaf {
+        event: serde_json::to_value(Event::LedgerKeyRotated(rotated)).unwrap(),
+        ..first.parameters.clone()
+    };
+    let by_the_old_one = forged(first.clone(), |receipt, _| {
+        receipt.rotations.push(rotation(rotated.clone()));
+    });
+    let last = |receipt: &Receipt| {
+        let checked = verify(receipt, None);
+        (checked.paid.is_some(), checked.steps.last().unwrap().about)
+    };
+    assert_eq!(last(&by_the_old_one), (false, "issuer"));
+    let good = by_the_old_one.clone().sign(&next);
+    assert_eq!(last(&good), (true, "reversal"));
+    assert_eq!(Receipt::from_bytes(&good.to_bytes()), Ok(good));
+    let mut hidden = by_the_old_one;
+    hidden.rotations.clear();
+    assert_eq!(last(&hidden.sign(&issuer())), (false, "record"));
+    let mut unproven = rotated;
+    unproven.role = LedgerRole::Checkpoint;
+    let unproven = forged(first.clone(), |receipt, _| {
+        receipt.rotations.push(rotation(unproven));
+    });
+    assert_eq!(last(&unproven.sign(&next)), (false, "issuer"));
 }

@@ -3,9 +3,11 @@
 use crate::base::Base;
 use crate::log::covered;
 use crate::world::{Deal, Reply, World};
-use x811_eventlog::Policy;
 use x811_eventlog::note::NoteKey;
-use x811_ledger::receipt::{Checked, Receipt, Verdict, verify};
+use x811_eventlog::{Hash, Policy};
+use x811_ledger::receipt::{
+    Checked, CompactReceipt, Receipt, Verdict, tlog_proof, verify, verify_compact,
+};
 use x811_protocol::signature::Signature;
 
 const TX: &str = "0xabababababababababababababababababababababababababababababababab";
@@ -19,8 +21,8 @@ async fn policy(world: &World) -> Policy {
     Policy::of_log(NoteKey::from_vkey(vkey).unwrap())
 }
 
-/// A ledger with a deal that is paid, its receipt, and the policy to verify it by.
-async fn receipt() -> (Reply, Policy) {
+/// A ledger with a deal that is paid, its receipt in both forms, and the policy to verify them by.
+async fn receipts() -> (Reply, Reply, Policy) {
     let base = Base::serve().await;
     let world = base.watched().await;
     let (initiator, provider) = (world.agent().await, world.agent().await);
@@ -35,7 +37,12 @@ async fn receipt() -> (Reply, Policy) {
     base.pay(TX, &initiator, &provider, TOTAL_MICRO_USDC);
     base.watch_ms(&world, 60_000).await;
     let answer = covered(&world, &path).await;
-    (answer, policy(&world).await)
+    let compact = covered(&world, &format!("{path}?format=cose")).await;
+    for wrong in ["?format=pdf", "?form=cose"] {
+        let path = format!("{path}{wrong}");
+        world.get(&path).await.refused(400, "X811-4001");
+    }
+    (answer, compact, policy(&world).await)
 }
 
 fn verdicts(checked: &Checked) -> Vec<(&'static str, Verdict)> {
@@ -45,7 +52,7 @@ fn verdicts(checked: &Checked) -> Vec<(&'static str, Verdict)> {
 
 #[tokio::test]
 async fn a_receipt_proves_offline_what_was_agreed_and_recorded() {
-    let (answer, policy) = receipt().await;
+    let (answer, _, policy) = receipts().await;
     assert_eq!(answer.status, 200, "{}", answer.text);
     let receipt = Receipt::from_bytes(answer.text.as_bytes()).unwrap();
     let checked = verify(&receipt, Some(&policy));
@@ -83,10 +90,9 @@ async fn a_receipt_proves_offline_what_was_agreed_and_recorded() {
 
 #[tokio::test]
 async fn no_byte_of_a_receipt_can_be_changed_unnoticed() {
-    let (answer, policy) = receipt().await;
-    let good = answer.text.into_bytes();
-    assert!(good.len() < 16_384, "{} bytes", good.len());
-    for at in (0..good.len()).step_by(7) {
+    let (answer, _, policy) = receipts().await;
+    let good = answer.bytes;
+    for at in 0..good.len() {
         let mut bad = good.clone();
         bad[at] ^= 1;
         let Ok(receipt) = Receipt::from_bytes(&bad) else {
@@ -104,5 +110,94 @@ async fn no_byte_of_a_receipt_can_be_changed_unnoticed() {
     swapped.envelopes.swap(0, 1);
     for bad in [unsigned, fewer, swapped] {
         assert_eq!(verify(&bad, Some(&policy)).paid, None);
+    }
+}
+
+/// The README's interaction, in a log as long as a million records would make its proof.
+#[tokio::test]
+async fn a_receipt_is_small() {
+    let (answer, compact, _) = receipts().await;
+    assert!(answer.bytes.len() <= 8_000, "{}", answer.bytes.len());
+    assert!(compact.bytes.len() <= 2_000, "{}", compact.bytes.len());
+    let mut whole = Receipt::from_bytes(&answer.bytes).unwrap();
+    whole.hashes = vec![Hash::ZERO; 20];
+    assert!(
+        whole.to_bytes().len() <= 8_000,
+        "{}",
+        whole.to_bytes().len()
+    );
+}
+
+#[tokio::test]
+async fn rfc_9942_a_compact_receipt_proves_the_confirmation_alone() {
+    let (answer, compact, policy) = receipts().await;
+    assert_eq!(compact.status, 200, "{}", compact.text);
+    let content_type = &compact.headers["content-type"];
+    assert_eq!(content_type, "application/cose; cose-type=\"cose-sign1\"");
+    let receipt = CompactReceipt::from_bytes(&compact.bytes).unwrap();
+    let checked = verify_compact(&receipt, Some(&policy));
+    let expected = [
+        ("checkpoint", Verdict::Proven),
+        ("issuer", Verdict::NotChecked),
+        ("record", Verdict::Proven),
+        ("messages", Verdict::NotChecked),
+        ("transfers", Verdict::Asserted),
+        ("sequence", Verdict::Asserted),
+        ("transfer", Verdict::NotChecked),
+        ("reversal", Verdict::NotChecked),
+    ];
+    assert_eq!(verdicts(&checked), expected, "{checked:?}");
+    let paid = checked.paid.unwrap();
+    let whole = Receipt::from_bytes(&answer.bytes).unwrap();
+    let whole_paid = verify(&whole, Some(&policy)).paid.unwrap();
+    assert_eq!(
+        (paid.interaction, paid.ledger),
+        (whole_paid.interaction, whole_paid.ledger)
+    );
+    assert_eq!(paid.record_hash, whole_paid.record_hash);
+    assert_eq!((paid.amount(), paid.terms), (whole_paid.amount(), None));
+
+    // Both forms have one proof of one record.
+    let proof = tlog_proof(&whole).unwrap();
+    assert_eq!(proof.extra.as_deref(), Some(&*receipt.statement.leaf));
+    assert_eq!(proof.index, receipt.statement.receipt.proof.position);
+
+    let alone = verify_compact(&receipt, None);
+    assert_eq!(verdicts(&alone)[0], ("checkpoint", Verdict::NotChecked));
+    let other = Policy::of_log(NoteKey::new("another.example", [9; 32]).unwrap());
+    let other = verify_compact(&receipt, Some(&other));
+    assert_eq!(verdicts(&other), [("checkpoint", Verdict::Broken)]);
+    let witnessed = format!(
+        "log {}\nwitness w witness.example.com/w1+e8498172+BD1AF8PoQ4lakrcKp00bfrycmCzPLsSWjMDNVfEq9GYM\nquorum w\n",
+        policy.logs()[0].to_vkey()
+    );
+    let witnessed = verify_compact(&receipt, Some(&witnessed.parse().unwrap()));
+    let last = witnessed.steps.last().unwrap();
+    assert!(last.sentence.contains("witnesses"), "{last:?}");
+}
+
+#[tokio::test]
+async fn no_byte_of_a_compact_receipt_changes_what_it_says() {
+    let (_, compact, policy) = receipts().await;
+    let good = compact.bytes;
+    let receipt = CompactReceipt::from_bytes(&good).unwrap();
+    for at in 0..good.len() {
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        let Ok(mut read) = CompactReceipt::from_bytes(&bad) else {
+            continue;
+        };
+        if verify_compact(&read, Some(&policy)).paid.is_some() {
+            // No signature covers the size of the tree, and several have a way of the same turns.
+            read.statement.receipt.proof.size = receipt.statement.receipt.proof.size;
+            assert_eq!(read, receipt, "byte {at}");
+        }
+    }
+    let mut moved = receipt.clone();
+    moved.statement.receipt.proof.position -= 1;
+    let mut renamed = receipt.clone();
+    renamed.statement.subject = receipt.statement.issuer["did:x811:".len()..].to_owned();
+    for bad in [moved, renamed] {
+        assert_eq!(verify_compact(&bad, Some(&policy)).paid, None);
     }
 }

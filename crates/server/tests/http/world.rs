@@ -65,6 +65,8 @@ pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) headers: reqwest::header::HeaderMap,
     pub(crate) text: String,
+    /// The body as it came.
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Reply {
@@ -212,10 +214,12 @@ pub(crate) async fn run(
 pub(crate) async fn reply(request: reqwest::RequestBuilder) -> Reply {
     let response = request.send().await.unwrap();
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let bytes = response.bytes().await.unwrap().to_vec();
     Reply {
         status,
         headers,
-        text: response.text().await.unwrap(),
+        text: String::from_utf8_lossy(&bytes).into_owned(),
+        bytes,
     }
 }
 

@@ -1,12 +1,15 @@
 //! What a receipt proves to somebody who has nothing but the file, and a key that he trusts.
 
+mod compact;
 mod messages;
 mod paid;
 mod transfers;
 
+pub use compact::verify_compact;
 pub use paid::{Paid, PaidTransfer, Terms};
 
 use super::Receipt;
+use crate::keyring::Keyring;
 use messages::Messages;
 use serde::Serialize;
 use transfers::paid_transfers;
@@ -122,6 +125,24 @@ fn opened(receipt: &Receipt) -> Result<LedgerOpened, Broken> {
     let Event::LedgerOpened(opened) = event(&record, about)? else {
         return Err(broken(about, "the record in `ledger` is no ledger_opened"));
     };
+    in_force(receipt, opened)
+}
+
+/// The same ledger with the keys that are in force after all that were replaced.
+fn in_force(receipt: &Receipt, mut opened: LedgerOpened) -> Result<LedgerOpened, Broken> {
+    let about = "issuer";
+    let mut keyring = Keyring::opened(opened.keys);
+    for rotation in &receipt.rotations {
+        let event = Event::from_value(&rotation.event);
+        let event = event.map_err(|error| broken(about, error))?;
+        let Event::LedgerKeyRotated(rotated) = event else {
+            return Err(broken(about, "a record in `rotations` replaces no key"));
+        };
+        let position = rotation.place.position;
+        let next = keyring.rotated(opened.did, &rotated, position);
+        keyring = next.map_err(|why| broken(about, format!("a key was not replaced: {why}")))?;
+    }
+    opened.keys = *keyring.in_force();
     Ok(opened)
 }
 
@@ -173,7 +194,7 @@ fn confirmed(receipt: &Receipt) -> Result<(Record, Confirmed), Broken> {
     Ok((record, confirmed))
 }
 
-/// Whether the three records are under the checkpoint; gives the parameters among them.
+/// Whether its records are under the checkpoint; gives the parameters among them.
 fn under_one_root(
     receipt: &Receipt,
     confirmed: &Record,
@@ -203,8 +224,13 @@ fn issuer(receipt: &Receipt, opened: &LedgerOpened, steps: &mut Steps) -> Result
         return Err(broken(about, sentence));
     }
     let sentence = format!(
-        "signed by {}, the receipt key of {} as position 0 has it",
-        opened.keys.receipt, opened.did
+        "signed by {}, the receipt key of {} as {}",
+        opened.keys.receipt,
+        opened.did,
+        match receipt.rotations.last() {
+            None => "position 0 has it".to_owned(),
+            Some(last) => format!("position {} leaves it", last.place.position),
+        }
     );
     steps.proven(about, sentence);
     Ok(())

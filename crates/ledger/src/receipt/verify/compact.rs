@@ -1,0 +1,112 @@
+//! What a compact receipt proves.
+
+use super::transfers::{claimed, sentence};
+use super::{Broken, Checked, Paid, Steps, Verdict, broken, event, verifies};
+use crate::receipt::{CompactReceipt, ask};
+use crate::stream::Stream;
+use x811_eventlog::{Policy, Record};
+use x811_protocol::event::{Confirmed, Event};
+use x811_protocol::id::InteractionId;
+use x811_protocol::key::PublicKey;
+use x811_protocol::time::TimestampMs;
+
+/// Verifies a compact receipt offline. Without `trust` it is only found to hold together, and whose
+/// ledger it is stays open.
+#[must_use]
+pub fn verify_compact(receipt: &CompactReceipt, trust: Option<&Policy>) -> Checked {
+    let mut steps = Steps(Vec::new());
+    let paid = check(receipt, trust, &mut steps);
+    steps.checked(paid)
+}
+
+fn check(
+    receipt: &CompactReceipt,
+    trust: Option<&Policy>,
+    steps: &mut Steps,
+) -> Result<Paid, Broken> {
+    let (record, confirmed, interaction) = confirmed(receipt)?;
+    root(receipt, &record, trust, steps)?;
+    let statement = &receipt.statement;
+    statement
+        .verify(&verifies)
+        .map_err(|error| broken("issuer", error))?;
+    let key = PublicKey::from_bytes(&statement.public_key);
+    let key = key.map_err(|error| broken("issuer", error))?;
+    let ledger = statement.issuer.parse();
+    let ledger = ledger.map_err(|error| broken("issuer", format!("{error}")))?;
+    let sentence_of_issuer = format!(
+        "signed by {key} for {ledger}; that this is the ledger's receipt key stands at position 0, \
+         which a compact receipt has not"
+    );
+    steps.add("issuer", Verdict::NotChecked, sentence_of_issuer);
+    let recorded_at_ms = TimestampMs::new(record.recorded_at_ms());
+    let sentence_of_record = format!(
+        "the confirmation is record {} of the log, of {}",
+        record.position(),
+        recorded_at_ms.to_rfc3339()
+    );
+    steps.proven("record", sentence_of_record);
+    let without = "price, payee and consent: a compact receipt has no messages";
+    steps.add("messages", Verdict::NotChecked, without);
+    let transfers = claimed(&confirmed)?;
+    steps.asserted("transfers", sentence(&transfers));
+    let paid = Paid::new(interaction, &record, &confirmed, transfers).by(ledger);
+    steps.left(&paid, &ask(interaction));
+    Ok(paid)
+}
+
+fn confirmed(receipt: &CompactReceipt) -> Result<(Record, Confirmed, InteractionId), Broken> {
+    let about = "record";
+    let statement = &receipt.statement;
+    let record = Record::parse(statement.leaf.clone());
+    let record = record.map_err(|error| broken(about, error))?;
+    let Event::Confirmed(confirmed) = event(&record, about)? else {
+        return Err(broken(about, "the record is no confirmation"));
+    };
+    let interaction = statement.subject.parse::<InteractionId>();
+    let interaction = interaction.map_err(|error| broken(about, format!("{error}")))?;
+    if record.stream() != Stream::Interaction(interaction).to_string() {
+        return Err(broken(about, "the confirmation is of another interaction"));
+    }
+    Ok((record, confirmed, interaction))
+}
+
+/// Whether the log signed the root that the record leads to.
+fn root(
+    receipt: &CompactReceipt,
+    record: &Record,
+    trust: Option<&Policy>,
+    steps: &mut Steps,
+) -> Result<(), Broken> {
+    let about = "checkpoint";
+    let log = &receipt.statement.receipt;
+    if log.proof.position != record.position() {
+        return Err(broken("record", "the proof is of another position"));
+    }
+    let root = log.verify(record.hash(), &verifies);
+    let root = root.map_err(|error| broken(about, error))?;
+    let Some(trust) = trust else {
+        let sentence = format!(
+            "the log {} signed the root {root} that the record leads to; whether that is the log \
+             you mean is yours to say: give its key with --key",
+            log.origin
+        );
+        steps.add(about, Verdict::NotChecked, sentence);
+        return Ok(());
+    };
+    let is_log = |key: &x811_eventlog::note::NoteKey| {
+        key.name() == log.origin && *key.public_key() == log.public_key
+    };
+    if !trust.logs().iter().any(is_log) {
+        let sentence = "signed by a log that you do not trust: compare the key";
+        return Err(broken(about, sentence));
+    }
+    if trust.asks_for_witnesses() {
+        let sentence = "the policy asks for witnesses, whose signatures a compact receipt cannot \
+                        have: take the receipt in JSON";
+        return Err(broken(about, sentence));
+    }
+    let sentence = format!("the key you trust signed the root {root} that the record leads to");
+    steps.proven(about, sentence);
+    Ok(())
+}
