@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Block {
-    /// Height.
-    pub number: u64,
     /// Block hash.
     pub hash: BlockHash,
+    /// Height.
+    pub number: u64,
     /// The block's own timestamp, whole seconds since the Unix epoch.
     pub timestamp_s: u64,
 }
@@ -25,12 +25,12 @@ pub struct Block {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkHead {
+    /// Block hash.
+    pub hash: BlockHash,
     /// The network's name.
     pub network: String,
     /// Height.
     pub number: u64,
-    /// Block hash.
-    pub hash: BlockHash,
     /// The block's own timestamp, whole seconds since the Unix epoch.
     pub timestamp_s: u64,
 }
@@ -51,15 +51,15 @@ impl NetworkHead {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
+    /// How much; values above [`MicroUsdc`]'s range are held at its maximum.
+    pub amount: MicroUsdc,
+    /// Who paid, as the token's log says.
+    pub from: EvmAddress,
     /// Place among *all* Transfer logs of the token in its transaction, from 0. Unlike the log
     /// index it survives a reorg.
     pub ordinal: u64,
-    /// Who paid, as the token's log says.
-    pub from: EvmAddress,
     /// Who was paid.
     pub to: EvmAddress,
-    /// How much; values above [`MicroUsdc`]'s range are held at its maximum.
-    pub amount: MicroUsdc,
 }
 
 /// What is known of one transaction at one head.

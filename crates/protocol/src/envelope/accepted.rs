@@ -20,19 +20,10 @@ use crate::time::TimestampMs;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AcceptedHeader {
-    /// Id of the envelope.
-    pub id: EnvelopeId,
-    /// What the payload is.
-    #[serde(rename = "type")]
-    pub message_type: MessageType,
-    /// Semantic version of the protocol.
-    pub version: String,
-    /// The sender.
-    pub from: Did,
-    /// The recipient.
-    pub to: Did,
     /// When the sender made it, floored to milliseconds.
     pub created_ms: TimestampMs,
+    /// SHA-256 of the body.
+    pub digest: Digest,
     /// From when on the sender wanted it discarded; left out when absent, never `null`.
     #[serde(
         default,
@@ -40,18 +31,27 @@ pub struct AcceptedHeader {
         deserialize_with = "never_null"
     )]
     pub expires_ms: Option<TimestampMs>,
+    /// The sender.
+    pub from: Did,
+    /// Id of the envelope.
+    pub id: EnvelopeId,
     /// The sender's key that made the signature.
     pub key: KeyId,
-    /// What that key signs.
-    pub profile: Profile,
-    /// SHA-256 of the body.
-    pub digest: Digest,
-    /// The signature.
-    pub signature: Signature,
     /// [`nonce_tag`] of sender and nonce.
     pub nonce_tag: Digest,
+    /// What that key signs.
+    pub profile: Profile,
+    /// The signature.
+    pub signature: Signature,
     /// Bytes of the body.
     pub size: u64,
+    /// The recipient.
+    pub to: Did,
+    /// What the payload is.
+    #[serde(rename = "type")]
+    pub message_type: MessageType,
+    /// Semantic version of the protocol.
+    pub version: String,
 }
 
 impl AcceptedHeader {

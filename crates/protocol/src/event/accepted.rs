@@ -12,12 +12,12 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Stored")]
 pub struct EnvelopeAccepted {
+    /// What the decision used that is neither fact nor recomputable.
+    pub derived: Derived,
     /// Who, when, with which key; enough to check the signature alone (profile `digest`).
     pub envelope: AcceptedHeader,
     /// A pure function of the body.
     pub facts: Facts,
-    /// What the decision used that is neither fact nor recomputable.
-    pub derived: Derived,
 }
 
 /// What a decision used besides the facts; absent members do not apply to the message.
@@ -27,15 +27,15 @@ pub struct Derived {
     /// End of the window that this message opens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_at_ms: Option<TimestampMs>,
+    /// ACCEPT: last known heads; absent when none is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heads: Option<Vec<NetworkHead>>,
     /// REQUEST: position of the parameters the interaction is opened under.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<u64>,
     /// OFFER: who will have to be paid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payee: Option<EvmAddress>,
-    /// ACCEPT: last known heads; absent when none is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heads: Option<Vec<NetworkHead>>,
     /// PAYMENT: how the payer is bound to the initiator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payer_binding: Option<PayerBinding>,

@@ -20,18 +20,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Aftermath {
-    /// Name of the network.
-    pub network: String,
     /// Every transaction ever declared, in order of declaration.
     pub declared: Vec<Declared>,
-    /// The transfers that paid; empty when none did.
-    pub paid: Vec<PaidTransfer>,
     /// The transfers that were bound to the interaction when it was over.
     pub late: Vec<Claim>,
-    /// The last moment at which anything is still recorded.
-    pub until: TimestampMs,
+    /// Name of the network.
+    pub network: String,
+    /// The transfers that paid; empty when none did.
+    pub paid: Vec<PaidTransfer>,
     /// Since when that moment recedes, because the network is blind.
     pub paused_since: Option<TimestampMs>,
+    /// The last moment at which anything is still recorded.
+    pub until: TimestampMs,
 }
 
 /// A transfer that paid.
@@ -48,10 +48,10 @@ pub struct PaidTransfer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unpaid {
-    /// What had been agreed.
-    pub deal: Deal,
     /// What is still watched.
     pub aftermath: Aftermath,
+    /// What had been agreed.
+    pub deal: Deal,
 }
 
 impl Aftermath {

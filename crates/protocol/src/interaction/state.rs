@@ -1,4 +1,7 @@
 //! What is known of an interaction: one variant per state, each with just its own data.
+//!
+//! Members stand in the order of their names: a state is hashed in that order after every record, and
+//! so nothing has to be put in order then.
 
 use super::aftermath::{Aftermath, Unpaid};
 use crate::code::Code;
@@ -100,10 +103,10 @@ impl std::fmt::Display for StateName {
 pub struct RecordRef {
     /// The envelope.
     pub envelope: EnvelopeId,
-    /// Place in the log.
-    pub position: u64,
     /// Record hash.
     pub hash: Digest,
+    /// Place in the log.
+    pub position: u64,
 }
 
 /// What the REQUEST fixed.
@@ -114,14 +117,14 @@ pub struct Opening {
     pub id: InteractionId,
     /// Consumer and payer.
     pub initiator: Did,
-    /// Worker and payee.
-    pub provider: Did,
     /// The most the initiator will pay, fee included.
     pub max_budget: MicroUsdc,
     /// The parameters it keeps to its end. Not in the stored form: see
     /// [`State::with_parameters`].
     #[serde(skip, default = "super::stored::not_restored")]
     pub parameters: Arc<Parameters>,
+    /// Worker and payee.
+    pub provider: Did,
     /// The REQUEST.
     pub record: RecordRef,
 }
@@ -132,16 +135,16 @@ pub struct Opening {
 pub struct Offer {
     /// Hash that the ACCEPT must repeat.
     pub offer_hash: Digest,
+    /// Whom to pay, fixed when the OFFER was recorded.
+    pub payee: EvmAddress,
     /// For the provider.
     pub price: MicroUsdc,
     /// For the treasury.
     pub protocol_fee: MicroUsdc,
-    /// Both.
-    pub total: MicroUsdc,
-    /// Whom to pay, fixed when the OFFER was recorded.
-    pub payee: EvmAddress,
     /// The OFFER.
     pub record: RecordRef,
+    /// Both.
+    pub total: MicroUsdc,
 }
 
 /// When an OFFER ends: the part the ledger counts moves with downtime, the signed part never does.
@@ -177,22 +180,22 @@ pub struct Acceptance {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Delivery {
-    /// Hash that the VERIFY must repeat.
-    pub result_hash: Digest,
     /// The RESULT.
     pub record: RecordRef,
+    /// Hash that the VERIFY must repeat.
+    pub result_hash: Digest,
 }
 
 /// Everything agreed once the ACCEPT is in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Deal {
-    /// From the REQUEST.
-    pub opening: Opening,
-    /// From the OFFER.
-    pub offer: Offer,
     /// From the ACCEPT.
     pub acceptance: Acceptance,
+    /// From the OFFER.
+    pub offer: Offer,
+    /// From the REQUEST.
+    pub opening: Opening,
 }
 
 /// A PAYMENT of the interaction.
@@ -202,16 +205,16 @@ pub type PaymentRecord = RecordRef;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Declared {
-    /// Which transaction.
-    pub tx_hash: TxHash,
-    /// The account it pays from, as the PAYMENT that declared it says.
-    pub payer: EvmAddress,
     /// How that account is bound to the initiator.
     pub binding: PayerBinding,
+    /// The account it pays from, as the PAYMENT that declared it says.
+    pub payer: EvmAddress,
     /// Position of that PAYMENT.
     pub payment: u64,
     /// How it stands.
     pub standing: Standing,
+    /// Which transaction.
+    pub tx_hash: TxHash,
 }
 
 /// How a declared transaction stands.
@@ -250,22 +253,22 @@ pub enum Schedule {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settlement {
-    /// Name of the network.
-    pub network: String,
-    /// When the first PAYMENT was recorded (T0).
-    pub started_at: TimestampMs,
-    /// Every PAYMENT, in order.
-    pub payments: Vec<PaymentRecord>,
     /// Every transaction ever declared, in order of declaration.
     pub declared: Vec<Declared>,
-    /// The schedule.
-    pub schedule: Schedule,
-    /// Since when its clock stands still, because the network is blind.
-    pub paused_since: Option<TimestampMs>,
     /// Negative looks plus refutations; at four the interaction is disputed.
     pub failures: u64,
     /// Code of the last failure.
     pub last_failure: Option<Code>,
+    /// Name of the network.
+    pub network: String,
+    /// Since when its clock stands still, because the network is blind.
+    pub paused_since: Option<TimestampMs>,
+    /// Every PAYMENT, in order.
+    pub payments: Vec<PaymentRecord>,
+    /// The schedule.
+    pub schedule: Schedule,
+    /// When the first PAYMENT was recorded (T0).
+    pub started_at: TimestampMs,
 }
 
 /// Inside `verified`: before or after the first PAYMENT.
@@ -287,12 +290,12 @@ pub enum Stage {
 pub struct Completion {
     /// The transfers that paid.
     pub claims: Vec<Claim>,
-    /// The `confirmed` record's place.
-    pub position: u64,
     /// Its record hash.
     pub hash: Digest,
     /// None of the transfers can be reorganised away any more.
     pub is_final: bool,
+    /// The `confirmed` record's place.
+    pub position: u64,
     /// Transactions that paid and have disappeared, in order of their disappearance.
     pub reversed: Vec<TxHash>,
 }
@@ -311,12 +314,12 @@ pub struct Dispute {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Closing {
-    /// From the REQUEST.
-    pub opening: Opening,
-    /// The last message that opened a window, named by notices.
-    pub opener: EnvelopeId,
     /// Why, where a code says it.
     pub code: Option<Code>,
+    /// The last message that opened a window, named by notices.
+    pub opener: EnvelopeId,
+    /// From the REQUEST.
+    pub opening: Opening,
 }
 
 /// The state of an interaction.
@@ -325,35 +328,35 @@ pub struct Closing {
 pub enum State {
     /// REQUEST recorded.
     Pending {
-        /// From the REQUEST.
-        opening: Opening,
         /// End of the OFFER window.
         deadline: TimestampMs,
+        /// From the REQUEST.
+        opening: Opening,
     },
     /// OFFER recorded.
     Offered {
-        /// From the REQUEST.
-        opening: Opening,
-        /// From the OFFER.
-        offer: Offer,
         /// When it ends.
         deadline: OfferDeadline,
+        /// From the OFFER.
+        offer: Offer,
+        /// From the REQUEST.
+        opening: Opening,
     },
     /// ACCEPT recorded.
     Accepted {
-        /// What was agreed.
-        deal: Deal,
         /// End of the RESULT window.
         deadline: TimestampMs,
+        /// What was agreed.
+        deal: Deal,
     },
     /// RESULT recorded.
     Delivered {
+        /// End of the VERIFY window.
+        deadline: TimestampMs,
         /// What was agreed.
         deal: Deal,
         /// What was delivered.
         delivery: Delivery,
-        /// End of the VERIFY window.
-        deadline: TimestampMs,
     },
     /// VERIFY said yes.
     Verified {
@@ -361,21 +364,21 @@ pub enum State {
         deal: Deal,
         /// What was delivered.
         delivery: Delivery,
-        /// The VERIFY.
-        verification: RecordRef,
         /// The payment.
         settlement: Stage,
+        /// The VERIFY.
+        verification: RecordRef,
     },
     /// Paid.
     Completed {
+        /// What is still watched; absent once there is nothing more to see.
+        aftermath: Option<Aftermath>,
+        /// How it was paid.
+        completion: Completion,
         /// What was agreed.
         deal: Deal,
         /// The last PAYMENT.
         opener: EnvelopeId,
-        /// How it was paid.
-        completion: Completion,
-        /// What is still watched; absent once there is nothing more to see.
-        aftermath: Option<Aftermath>,
     },
     /// A window passed before delivery.
     Expired(Closing),
