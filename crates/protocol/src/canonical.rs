@@ -87,7 +87,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::json::{Limits, parse_strict};
+    use crate::json::{Limits, parse_strict, parse_with_form};
 
     fn canonical_of(text: &str) -> String {
         let value = parse_strict(text.as_bytes(), &Limits::default()).unwrap();
@@ -209,6 +209,28 @@ mod tests {
     }
 
     #[test]
+    fn ax_022_canonical_form_shows_while_reading() {
+        let form = |text: &str| {
+            parse_with_form(text.as_bytes(), &Limits::default())
+                .unwrap()
+                .1
+        };
+        assert!(form(r#"{"a":{"b":[1,null,true,"é"],"c":""},"b":0}"#));
+        for text in [
+            r#"{"b":0,"a":0}"#,
+            r#"{"a": 0}"#,
+            r#"{"a":0} "#,
+            r#"{"a":1e0}"#,
+            r#"{"a":-0}"#,
+            r#"{"a":1.0}"#,
+            r#"{"a":"\u0061"}"#,
+            r#"{"é":0}"#,
+        ] {
+            assert!(!form(text), "{text}");
+        }
+    }
+
+    #[test]
     fn ax_021_null_is_written_and_absent_is_not() {
         assert_eq!(canonical_of(r#"{"b":null,"a":[]}"#), r#"{"a":[],"b":null}"#);
     }
@@ -240,6 +262,19 @@ mod tests {
     }
 
     proptest::proptest! {
+        #[test]
+        fn ax_022_what_reads_as_canonical_is(value in any_value(), blank in proptest::bool::ANY) {
+            let mut text = to_canonical(&value);
+            if blank {
+                text.push(b' ');
+            }
+            for text in [text, value.to_string().into_bytes()] {
+                if let Ok((read, true)) = parse_with_form(&text, &Limits::default()) {
+                    proptest::prop_assert_eq!(to_canonical(&read), text);
+                }
+            }
+        }
+
         #[test]
         fn ax_022_one_pass_writes_the_same_bytes(value in any_value()) {
             let mut members = serde_json::Map::new();

@@ -58,15 +58,35 @@ impl fmt::Debug for Digest {
     }
 }
 
+/// What each byte says as a lower-case hex digit; more than 15 for those that are none.
+const DIGITS: [u8; 256] = {
+    let mut digits = [0xff; 256];
+    let mut value = 0;
+    while value < 16 {
+        digits[b"0123456789abcdef"[value] as usize] = value as u8;
+        value += 1;
+    }
+    digits
+};
+
 impl FromStr for Digest {
     type Err = DigestError;
 
     fn from_str(text: &str) -> Result<Digest, DigestError> {
-        if text.len() != 64 || text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        if text.len() != 64 {
             return Err(DigestError);
         }
         let mut bytes = [0; 32];
-        hex::decode_to_slice(text, &mut bytes).map_err(|_| DigestError)?;
+        let (pairs, _) = text.as_bytes().as_chunks();
+        let mut all = 0;
+        for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+            let (high, low) = (DIGITS[usize::from(*high)], DIGITS[usize::from(*low)]);
+            all |= high | low;
+            *byte = high << 4 | low;
+        }
+        if all > 0x0f {
+            return Err(DigestError);
+        }
         Ok(Digest(bytes))
     }
 }

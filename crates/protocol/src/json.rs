@@ -51,6 +51,12 @@ impl Default for Limits {
 /// The text is over a limit, not UTF-8, not RFC 8259 JSON, or ambiguous in one of the ways the
 /// module documentation names.
 pub fn parse_strict(bytes: &[u8], limits: &Limits) -> Result<Value, JsonError> {
+    parse_with_form(bytes, limits).map(|(value, _)| value)
+}
+
+/// The same, and whether the text is plainly the RFC 8785 form of its value; where it is not, it may
+/// be all the same.
+pub(crate) fn parse_with_form(bytes: &[u8], limits: &Limits) -> Result<(Value, bool), JsonError> {
     if bytes.len() > limits.max_bytes {
         return Err(JsonError::TooLarge {
             size: bytes.len(),
@@ -64,13 +70,14 @@ pub fn parse_strict(bytes: &[u8], limits: &Limits) -> Result<Value, JsonError> {
         text,
         at: 0,
         depth_left: limits.max_depth,
+        is_canonical: true,
     };
     let value = reader.value()?;
     reader.skip_blanks();
     if reader.at < text.len() {
         Err(reader.syntax())
     } else {
-        Ok(value)
+        Ok((value, reader.is_canonical))
     }
 }
 
@@ -79,6 +86,8 @@ struct Reader<'a> {
     /// Byte offset of what is read next; always on a character boundary.
     at: usize,
     depth_left: usize,
+    /// No blank, no escape, no key out of order, and no number but whole ones so far.
+    is_canonical: bool,
 }
 
 impl Reader<'_> {
@@ -128,6 +137,7 @@ impl Reader<'_> {
             self.skip_blanks();
             self.expect(b':')?;
             let value = self.value()?;
+            self.is_canonical &= key.is_ascii() && is_behind_all(&key, &members);
             if members.insert(key, value).is_some() {
                 return Err(JsonError::DuplicateKey { offset });
             }
@@ -181,6 +191,7 @@ impl Reader<'_> {
 
     /// Reads an escape sequence from its backslash.
     fn escape(&mut self) -> Result<char, JsonError> {
+        self.is_canonical = false;
         let offset = self.at;
         self.at += 1;
         let simple = match self.peek() {
@@ -246,7 +257,9 @@ impl Reader<'_> {
             }
             self.digits()?;
         }
-        canonical_number(&self.text[offset..self.at]).ok_or(JsonError::NumberOutOfRange { offset })
+        let token = &self.text[offset..self.at];
+        self.is_canonical &= token.bytes().all(|byte| byte.is_ascii_digit());
+        canonical_number(token).ok_or(JsonError::NumberOutOfRange { offset })
     }
 
     /// Skips at least one digit and says how many.
@@ -273,7 +286,9 @@ impl Reader<'_> {
             .rest()
             .bytes()
             .take_while(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'));
-        self.at += blanks.count();
+        let count = blanks.count();
+        self.is_canonical &= count == 0;
+        self.at += count;
     }
 
     fn expect(&mut self, byte: u8) -> Result<(), JsonError> {
@@ -301,6 +316,11 @@ impl Reader<'_> {
     fn syntax(&self) -> JsonError {
         JsonError::Syntax { offset: self.at }
     }
+}
+
+fn is_behind_all(key: &str, members: &Map<String, Value>) -> bool {
+    let last = members.keys().next_back();
+    last.is_none_or(|last| last.as_str() < key)
 }
 
 /// The number a token spells, whole numbers as integers; `None` beyond ±(2^53 - 1).

@@ -9,7 +9,7 @@ use super::seal::SIGNATURE_MEMBER_LEN;
 use crate::canonical::members_to_canonical;
 use crate::code::Code;
 use crate::digest::Digest;
-use crate::json::{JsonError, Limits, parse_strict};
+use crate::json::{JsonError, Limits, parse_strict, parse_with_form};
 use crate::refusal::{Kind, Refusal};
 use crate::signature::Signature;
 
@@ -88,9 +88,10 @@ impl ParsedEnvelope {
     /// The body is not what [`ParsedEnvelope::parse`] made of a good envelope: it is malformed,
     /// it is not its own canonical form, or it holds a `signature`.
     pub fn from_body(body: &[u8], signature: Signature) -> Result<ParsedEnvelope, Refusal> {
-        let value = parse_strict(body, &Limits::bytes(usize::MAX)).map_err(unreadable)?;
+        let limits = Limits::bytes(usize::MAX);
+        let (value, is_canonical) = parse_with_form(body, &limits).map_err(unreadable)?;
         let members = object(value)?;
-        if members_to_canonical(&members) != body {
+        if !is_canonical && members_to_canonical(&members) != body {
             return Err(Refusal::shape(
                 "the body is not in canonical form: it was altered, fetch it again",
             ));

@@ -6,6 +6,7 @@
 mod accepted;
 mod agent;
 mod ledger;
+mod named;
 mod settlement;
 
 pub use accepted::{Derived, EnvelopeAccepted, PayerBinding};
@@ -131,6 +132,15 @@ impl Event {
     /// Those of [`Event::from_value`], and text that is no JSON.
     pub fn from_json(text: &[u8]) -> Result<Event, serde_json::Error> {
         serde_json::from_slice(text)
+    }
+
+    /// The same from its JSON text, of which it is known that the member `type` is `type_name`: that
+    /// takes half the time.
+    ///
+    /// # Errors
+    /// Those of [`Event::from_json`].
+    pub fn from_named_json(type_name: &[u8], text: &[u8]) -> Result<Event, serde_json::Error> {
+        named::read(type_name, text).map_or_else(|| Event::from_json(text), Ok)
     }
 
     /// The transfers that the event binds to its interaction.

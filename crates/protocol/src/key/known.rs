@@ -8,7 +8,7 @@ use ed25519_dalek::VerifyingKey;
 use super::MULTIBASE_LEN;
 
 /// Places for keys; two keys of one place push each other out.
-const PLACES: usize = 1_024;
+const PLACES: usize = 4_096;
 
 /// A key's multibase form, in ASCII.
 pub(super) type Text = [u8; MULTIBASE_LEN];
