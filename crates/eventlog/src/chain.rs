@@ -1,6 +1,7 @@
 //! The hash chain: where a log ends, and whether its records follow one another.
 
 mod gaps;
+mod links;
 mod verifier;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::hash::Hash;
 use crate::record::Record;
 
+pub use links::{LinkVerifier, Linked};
 pub use verifier::{Break, Cause, ChainVerifier};
 
 /// Where a log ends. Knowing it is enough to go on writing or checking.

@@ -92,6 +92,17 @@ pub enum HashError {
     },
 }
 
+/// What each byte says as a lower-case hex digit; more than 15 for those that are none.
+const DIGITS: [u8; 256] = {
+    let mut digits = [0xff; 256];
+    let mut value = 0;
+    while value < 16 {
+        digits[b"0123456789abcdef"[value] as usize] = value as u8;
+        value += 1;
+    }
+    digits
+};
+
 impl FromStr for Hash {
     type Err = HashError;
 
@@ -99,13 +110,19 @@ impl FromStr for Hash {
         if text.len() != HASH_BYTES * 2 {
             return Err(HashError::Length { found: text.len() });
         }
-        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        if let Some(at) = text.bytes().position(|byte| !is_digit(byte)) {
+        let mut bytes = [0; HASH_BYTES];
+        let (pairs, _) = text.as_bytes().as_chunks();
+        let mut all = 0;
+        for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+            let (high, low) = (DIGITS[usize::from(*high)], DIGITS[usize::from(*low)]);
+            all |= high | low;
+            *byte = high << 4 | low;
+        }
+        if all > 0x0f {
+            let odd = |byte: u8| DIGITS[usize::from(byte)] > 0x0f;
+            let at = text.bytes().position(odd).unwrap_or_default();
             return Err(HashError::Digit { at });
         }
-        let mut bytes = [0; HASH_BYTES];
-        hex::decode_to_slice(text, &mut bytes)
-            .map_err(|_| HashError::Length { found: text.len() })?;
         Ok(Self(bytes))
     }
 }

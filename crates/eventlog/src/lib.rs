@@ -33,7 +33,7 @@ pub mod subtree;
 pub mod tile;
 pub mod tlog_proof;
 
-pub use chain::{Break, Cause, ChainVerifier, Head};
+pub use chain::{Break, Cause, ChainVerifier, Head, LinkVerifier, Linked};
 pub use checkpoint::{Checkpoint, CheckpointError};
 pub use consistency::{ConsistencyError, ConsistencyProof};
 pub use cose::{CoseError, CoseReceipt, CoseStatement};
