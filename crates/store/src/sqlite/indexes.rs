@@ -1,7 +1,6 @@
 //! Reading what is committed beside the records.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use sqlx::Row as _;
 use sqlx::sqlite::{SqlitePool, SqliteRow};
@@ -14,6 +13,18 @@ use x811_protocol::time::TimestampMs;
 
 use super::error::StoreError;
 use super::insert::{MAX_IN, select_in};
+use super::packed::{Packed, blob, places};
+
+/// Bodies of some positions.
+const BODIES: &str = concat!(
+    "SELECT ",
+    places!("bytes"),
+    ", ",
+    blob!("bytes"),
+    ", ",
+    blob!("digest"),
+    " FROM bodies WHERE position",
+);
 
 pub(super) async fn bodies(
     readers: &SqlitePool,
@@ -21,29 +32,30 @@ pub(super) async fn bodies(
 ) -> Result<HashMap<u64, Body>, StoreError> {
     let mut bodies = HashMap::with_capacity(positions.len());
     for chunk in positions.chunks(MAX_IN) {
-        let mut select = select_in(
-            "SELECT position, digest, bytes FROM bodies WHERE position",
-            chunk,
-            |list, position| {
-                list.push_bind(position.cast_signed());
-            },
-        );
-        for row in select.build().fetch_all(readers).await? {
-            let position = unsigned(&row, 0);
-            let digest = Digest::from_bytes(fixed(&row, 1, "bodies")?);
-            let bytes: Arc<[u8]> = row.get::<Vec<u8>, _>(2).into();
+        let mut select = select_in(BODIES, chunk, |list, position| {
+            list.push_bind(position.cast_signed());
+        });
+        let row = select.build().fetch_one(readers).await?;
+        let packed = Packed::read(&row, "bodies")?;
+        let digests: Option<&[u8]> = row.get(2);
+        let (digests, odd) = digests.unwrap_or_default().as_chunks();
+        if digests.len() != packed.len() || !odd.is_empty() {
+            return Err(StoreError::BadValue {
+                table: "bodies",
+                what: "digests that are not 32 bytes long".to_owned(),
+            });
+        }
+        for ((position, bytes), digest) in packed.iter().zip(digests) {
             // Zeros are what erasing leaves; a body is JSON.
             if bytes.iter().all(|byte| *byte == 0) {
                 continue;
             }
-            bodies.insert(
+            let body = Body {
                 position,
-                Body {
-                    position,
-                    digest,
-                    bytes,
-                },
-            );
+                digest: Digest::from_bytes(*digest),
+                bytes: bytes.into(),
+            };
+            bodies.insert(position, body);
         }
     }
     Ok(bodies)

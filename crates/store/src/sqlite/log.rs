@@ -16,6 +16,7 @@ use super::connect::Database;
 use super::data_dir::DataDir;
 use super::error::{OpenError, StoreError};
 use super::insert::{MAX_IN, select_in};
+use super::packed::{Packed, blob, places};
 use super::turn::{Turn, Writer};
 use super::wal;
 
@@ -23,6 +24,15 @@ static MIGRATOR: Migrator = sqlx::migrate!("../../migrations/sqlite/ledger");
 
 /// Most records in one page, whatever limit is asked for: 64 MiB of the largest leaves.
 const MAX_PAGE_RECORDS: usize = 1_024;
+
+/// A page of records.
+const PAGE: &str = concat!(
+    "SELECT ",
+    places!("leaf"),
+    ", ",
+    blob!("leaf"),
+    " FROM (SELECT position, leaf FROM records WHERE position >= ? ORDER BY position LIMIT ?)",
+);
 
 /// The records of a ledger in `ledger.db`.
 ///
@@ -184,18 +194,16 @@ impl EventLog for SqliteLog {
         let Ok(first) = i64::try_from(from) else {
             return Ok(Vec::new());
         };
-        let rows = sqlx::query(
-            "SELECT position, leaf FROM records WHERE position >= ? ORDER BY position LIMIT ?",
-        )
-        .bind(first)
-        .bind(limit.min(MAX_PAGE_RECORDS) as i64)
-        .fetch_all(&self.readers)
-        .await
-        .map_err(StoreError::from)?;
-        let mut records = Vec::with_capacity(rows.len());
-        for (due, row) in (from..).zip(rows) {
-            let (position, leaf) = (row.get::<i64, _>(0).cast_unsigned(), row.get(1));
-            records.push(record_at(due, position, leaf)?);
+        let page = sqlx::query(PAGE)
+            .bind(first)
+            .bind(limit.min(MAX_PAGE_RECORDS) as i64)
+            .fetch_one(&self.readers)
+            .await
+            .map_err(StoreError::from)?;
+        let page = Packed::read(&page, "records")?;
+        let mut records = Vec::with_capacity(page.len());
+        for (due, (position, leaf)) in (from..).zip(page.iter()) {
+            records.push(record_at(due, position, leaf.to_vec())?);
         }
         Ok(records)
     }

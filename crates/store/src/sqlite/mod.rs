@@ -9,6 +9,7 @@ mod error;
 mod indexes;
 mod insert;
 mod log;
+mod packed;
 mod read_model;
 mod store;
 mod turn;

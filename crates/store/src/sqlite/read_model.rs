@@ -221,18 +221,17 @@ impl ReadModel for SqliteReadModel {
         let Ok(from_position) = i64::try_from(from_position) else {
             return Ok(Vec::new());
         };
-        let rows = sqlx::query(rows::SELECT_DELIVERIES)
+        let row = sqlx::query(rows::SELECT_DELIVERIES)
             .bind(recipient.uuid().as_bytes().as_slice())
             .bind(from_position)
             .bind(limit.min(MAX_ROWS) as i64)
-            .fetch_all(&self.readers)
+            .fetch_one(&self.readers)
             .await
             .map_err(StoreError::from)?;
-        let rows: Result<_, StoreError> = rows
-            .iter()
-            .map(|row| rows::read_delivery(recipient, row))
-            .collect();
-        Ok(rows?)
+        let mut deliveries = rows::read_deliveries(recipient, &row)?;
+        // Which order rows are packed in is SQLite's own affair.
+        deliveries.sort_unstable_by_key(|delivery| delivery.position);
+        Ok(deliveries)
     }
 
     async fn stretches(

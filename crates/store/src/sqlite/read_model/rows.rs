@@ -12,6 +12,7 @@ use x811_protocol::time::TimestampMs;
 
 use crate::sqlite::error::{StoreError, UniqueKey};
 use crate::sqlite::insert::{Row, Statements, Table};
+use crate::sqlite::packed::{Packed, blob, places};
 
 /// The place of a record in its stream.
 #[derive(Debug)]
@@ -60,8 +61,15 @@ pub(super) const SELECT_INTERACTION: &str = "SELECT id, initiator, provider, sta
 pub(super) const SELECT_INTERACTIONS: &str = "SELECT id, initiator, provider, state, total_micro_usdc, deadline_at_ms, opened_at_ms, \
      updated_at_ms, last_position, detail FROM interactions WHERE id > ? ORDER BY id LIMIT ?";
 
-pub(super) const SELECT_DELIVERIES: &str = "SELECT position, envelope_id FROM deliveries \
-     WHERE recipient = ? AND position >= ? ORDER BY position LIMIT ?";
+/// Packed: a row costs more than what it says.
+pub(super) const SELECT_DELIVERIES: &str = concat!(
+    "SELECT ",
+    places!("envelope_id"),
+    ", ",
+    blob!("envelope_id"),
+    " FROM (SELECT position, envelope_id FROM deliveries \
+     WHERE recipient = ? AND position >= ? ORDER BY position LIMIT ?)",
+);
 
 pub(super) const SELECT_STREAM_POSITIONS: &str = "SELECT position FROM stream_records \
      WHERE stream = ? AND stream_seq >= ? ORDER BY stream_seq LIMIT ?";
@@ -139,13 +147,21 @@ pub(super) fn read_interaction(row: &SqliteRow) -> Result<InteractionRow, StoreE
     })
 }
 
-pub(super) fn read_delivery(recipient: Did, row: &SqliteRow) -> Result<DeliveryRow, StoreError> {
-    Ok(DeliveryRow {
-        recipient,
-        position: row.get::<i64, _>(0).cast_unsigned(),
-        envelope_id: envelope_id(row, 1)
-            .ok_or_else(|| bad_value("deliveries", "an envelope id that is none"))?,
-    })
+/// Deliveries to `recipient` that lie in one row.
+pub(super) fn read_deliveries(
+    recipient: Did,
+    row: &SqliteRow,
+) -> Result<Vec<DeliveryRow>, StoreError> {
+    let packed = Packed::read(row, "deliveries")?;
+    let delivery = |(position, id)| {
+        Ok(DeliveryRow {
+            recipient,
+            position,
+            envelope_id: id_of(id)
+                .ok_or_else(|| bad_value("deliveries", "an envelope id that is none"))?,
+        })
+    };
+    packed.iter().map(delivery).collect()
 }
 
 pub(super) fn read_stretch(row: &SqliteRow) -> Result<Stretch, StoreError> {
@@ -161,8 +177,11 @@ pub(super) fn read_stretch(row: &SqliteRow) -> Result<Stretch, StoreError> {
 }
 
 fn envelope_id(row: &SqliteRow, column: usize) -> Option<EnvelopeId> {
-    let uuid = Uuid::from_slice(row.get(column)).ok()?;
-    EnvelopeId::from_uuid(uuid).ok()
+    id_of(row.get(column))
+}
+
+fn id_of(bytes: &[u8]) -> Option<EnvelopeId> {
+    EnvelopeId::from_uuid(Uuid::from_slice(bytes).ok()?).ok()
 }
 
 fn did(row: &SqliteRow, column: usize) -> Option<Did> {
