@@ -9,7 +9,8 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use x811_eventlog::ReadError;
+use tokio::sync::oneshot;
+use x811_eventlog::{BackendError, ReadError};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::id::InteractionId;
@@ -52,18 +53,25 @@ pub(super) async fn read_model<R: ReadModel>(
         },
     };
     comparison.rows_are_behind();
-    let mut after = None;
-    loop {
-        let page = rows.interactions(after, PAGE).await?;
-        let Some(last) = page.last() else {
-            break;
-        };
-        after = Some(last.id);
+    let mut page = rows.interactions(None, PAGE).await?;
+    while let Some(last) = page.last() {
+        let after = last.id;
+        let (done, digested) = oneshot::channel();
+        rayon::spawn(move || {
+            let digests: Vec<Digests> = page.par_iter().map(|row| digests(&row.detail)).collect();
+            // Nobody waits for it where reading failed.
+            let _ = done.send((page, digests));
+        });
+        let next = rows.interactions(Some(after), PAGE).await?;
         comparison.is_ahead = rows.applied_size().await? > size;
-        let digests: Vec<Digests> = page.par_iter().map(|row| digests(&row.detail)).collect();
-        for (row, digests) in page.iter().zip(digests) {
+        let (found, digests) = digested.await.map_err(|lost| {
+            let lost: BackendError = Box::new(lost);
+            ReadError::Backend(lost)
+        })?;
+        for (row, digests) in found.iter().zip(digests) {
             comparison.row(row, &digests);
         }
+        page = next;
     }
     comparison.missing_rows();
     // What lost records left in these rows cannot be told from what was put there.

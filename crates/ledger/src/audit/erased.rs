@@ -1,8 +1,7 @@
 //! Bodies that are not there: which of them a record erased, and whether it might.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
-use foldhash::fast::RandomState;
 use x811_eventlog::Record;
 use x811_protocol::event::BodiesErased;
 use x811_protocol::id::InteractionId;
@@ -20,10 +19,12 @@ const MAX_LISTED: usize = 1_000;
 /// What is known of the bodies so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Erased {
-    /// REQUESTs and RESULTs, by position.
-    erasable: HashMap<u64, Erasable, RandomState>,
+    /// REQUESTs and RESULTs, in order of position.
+    erasable: Vec<(u64, Erasable)>,
     /// Envelopes whose bodies are not there and that no record has erased so far.
     missing: BTreeSet<u64>,
+    /// By position, those that a record has, and the position of the first.
+    erased_by: BTreeMap<u64, u64>,
     /// How many a record has.
     erased: u64,
     listed: Vec<Erasure>,
@@ -35,13 +36,16 @@ struct Erasable {
     interaction: InteractionId,
     profile: Profile,
     is_there: bool,
-    /// Position of the record that erased it.
-    erased_by: Option<u64>,
 }
 
-/// A body that a record says was erased; empty for one of no REQUEST or RESULT.
+/// A body that a record says was erased.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Named(Option<Erasable>);
+pub(super) struct Named {
+    /// Absent for one of no REQUEST or RESULT.
+    erasable: Option<Erasable>,
+    /// Position of the record that erased it before.
+    erased_by: Option<u64>,
+}
 
 impl Erased {
     /// Notes whether the body of the record is there.
@@ -57,10 +61,29 @@ impl Erased {
                 interaction,
                 profile,
                 is_there,
-                erased_by: None,
             };
-            self.erasable.insert(position, erasable);
+            self.hold(position, erasable);
         }
+    }
+
+    /// Positions come in order, but in a damaged log.
+    fn hold(&mut self, position: u64, erasable: Erasable) {
+        if self
+            .erasable
+            .last()
+            .is_none_or(|(last, _)| *last < position)
+        {
+            self.erasable.push((position, erasable));
+            return;
+        }
+        match self.place(position) {
+            Ok(known) => self.erasable[known].1 = erasable,
+            Err(place) => self.erasable.insert(place, (position, erasable)),
+        }
+    }
+
+    fn place(&self, position: u64) -> Result<usize, usize> {
+        self.erasable.binary_search_by_key(&position, |(at, _)| *at)
     }
 
     /// Takes the record for the reason why bodies are not there, and gives them by position.
@@ -77,13 +100,16 @@ impl Erased {
         }
         let named = erased.positions.iter().map(|position| {
             self.erased += u64::from(self.missing.remove(position));
-            let erasable = self.erasable.get_mut(position);
-            let named = erasable.map(|erasable| {
-                let before = *erasable;
-                erasable.erased_by.get_or_insert(record.position());
-                before
-            });
-            (*position, Named(named))
+            let known = self.place(*position).ok();
+            let named = Named {
+                erasable: known.map(|known| self.erasable[known].1),
+                erased_by: self.erased_by.get(position).copied(),
+            };
+            if named.erasable.is_some() {
+                let by = self.erased_by.entry(*position);
+                by.or_insert(record.position());
+            }
+            (*position, named)
         });
         named.collect()
     }
@@ -109,7 +135,7 @@ impl Named {
         may: impl Fn(InteractionId) -> bool,
         findings: &mut Findings,
     ) {
-        let Some(erasable) = self.0 else {
+        let Some(erasable) = self.erasable else {
             let sentence = format!(
                 "the record at position {position} is no REQUEST or RESULT, and no other body is \
                  erased"
@@ -132,7 +158,7 @@ impl Named {
             );
             findings.add(spot, "positions", Cause::ReDecisionDiffers, sentence);
         }
-        if let Some(by) = erasable.erased_by {
+        if let Some(by) = self.erased_by {
             let sentence = format!(
                 "the body of the record at position {position} was erased before, by the record at \
                  position {by}"

@@ -132,7 +132,8 @@ impl Examined {
 
 /// The event of a record; an error tells of the value, not of the place in the text.
 fn event(record: &Record) -> Result<Event, serde_json::Error> {
-    Event::from_json(record.event_json()).or_else(|_| Event::from_value(&record.event()))
+    Event::from_named_json(record.event_type(), record.event_json())
+        .or_else(|_| Event::from_value(&record.event()))
 }
 
 impl Whole {

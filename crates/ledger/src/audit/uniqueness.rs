@@ -1,7 +1,7 @@
 //! What may be used once in the whole log: envelope ids, idempotency keys, transfers; and nonces,
 //! once within their window (ledger-contract.md section 3).
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 use x811_protocol::digest::Digest;
@@ -21,9 +21,22 @@ pub(super) struct Used {
     envelopes: HashMap<EnvelopeId, u64, RandomState>,
     idempotency: HashMap<Digest, u64, RandomState>,
     claims: BTreeMap<Claim, u64>,
-    nonces: HashMap<Digest, (TimestampMs, u64), RandomState>,
-    nonces_by_time: VecDeque<(TimestampMs, Digest)>,
+    nonces: Nonces,
 }
+
+/// Nonces spent lately, in two generations: when the younger is a window old, all of the older lie
+/// outside of it.
+#[derive(Debug, Clone, Default)]
+struct Nonces {
+    younger: Spent,
+    older: Spent,
+    /// When the younger generation began.
+    since: TimestampMs,
+}
+
+/// When and at which position, by the first half of the tag: two that share it take 2^64 attempts
+/// to find, and would be a false alarm, never a miss.
+type Spent = HashMap<[u8; 16], (TimestampMs, u64), RandomState>;
 
 impl Used {
     /// Position of the envelope of that id.
@@ -93,20 +106,39 @@ impl Used {
         findings: &mut Findings,
     ) {
         let window_ms = nonce_window_ms.max(NONCE_WINDOW_MS);
-        while let Some((spent_at, old)) = self.nonces_by_time.front()
-            && at.since(*spent_at) > window_ms
-        {
-            self.nonces.remove(old);
-            self.nonces_by_time.pop_front();
-        }
-        if let Some((_, first)) = self.nonces.get(&tag)
-            && *first != spot.position
-        {
+        if let Some(first) = self.nonces.spend(tag, at, spot.position, window_ms) {
             let sentence = format!("the same sender spent this nonce at position {first}");
             findings.add(spot, "envelope.nonce_tag", Cause::NonceUsedTwice, sentence);
-            return;
         }
-        self.nonces.insert(tag, (at, spot.position));
-        self.nonces_by_time.push_back((at, tag));
     }
+}
+
+impl Nonces {
+    /// Spends one, and gives the position where it was spent before within the window.
+    fn spend(
+        &mut self,
+        tag: Digest,
+        at: TimestampMs,
+        position: u64,
+        window_ms: u64,
+    ) -> Option<u64> {
+        if at.since(self.since) > window_ms {
+            self.older = std::mem::take(&mut self.younger);
+            self.since = at;
+        }
+        let half = first_half(tag);
+        let known = self.younger.get(&half).or_else(|| self.older.get(&half));
+        let first = known
+            .filter(|(spent_at, first)| at.since(*spent_at) <= window_ms && *first != position)
+            .map(|(_, first)| *first);
+        if first.is_none() {
+            self.younger.insert(half, (at, position));
+        }
+        first
+    }
+}
+
+fn first_half(tag: Digest) -> [u8; 16] {
+    let (halves, _) = tag.as_bytes().as_chunks();
+    halves[0]
 }

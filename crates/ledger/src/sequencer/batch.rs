@@ -210,9 +210,9 @@ async fn first_requests<S: LedgerStore>(
     let mut requests = HashMap::new();
     for (tag, position) in store.idempotency(tags).await? {
         let records = store.log().read(position, 1).await?;
-        let event = records
-            .first()
-            .and_then(|record| Event::from_json(record.event_json()).ok());
+        let event = records.first().and_then(|record| {
+            Event::from_named_json(record.event_type(), record.event_json()).ok()
+        });
         if let Some(Event::EnvelopeAccepted(accepted)) = event
             && let Facts::Request(request) = accepted.facts
         {

@@ -232,7 +232,8 @@ where
             .await
             .map_err(|_| failed())?;
         let record = page.into_iter().next().ok_or_else(failed)?;
-        let event = Event::from_json(record.event_json()).map_err(|_| failed())?;
+        let event = Event::from_named_json(record.event_type(), record.event_json())
+            .map_err(|_| failed())?;
         Accepted::from_record(&record, &event).ok_or_else(failed)
     }
 }

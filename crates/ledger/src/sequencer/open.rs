@@ -278,9 +278,11 @@ where
 /// # Errors
 /// [`Fault::Unreadable`] for an unknown type or member.
 pub(crate) fn read_event(record: &x811_eventlog::Record) -> Result<Event, Fault> {
-    Event::from_json(record.event_json()).map_err(|source| Fault::Unreadable {
-        position: record.position(),
-        source,
+    Event::from_named_json(record.event_type(), record.event_json()).map_err(|source| {
+        Fault::Unreadable {
+            position: record.position(),
+            source,
+        }
     })
 }
 

@@ -67,7 +67,7 @@ impl<S: LedgerStore, R, C> Ledger<S, R, C> {
         let position = self.world.borrow().recent_envelope(&sent.id)?;
         let page = self.store.log().read(position, 1).await.ok()?;
         let record = page.into_iter().next()?;
-        let event = Event::from_json(record.event_json()).ok()?;
+        let event = Event::from_named_json(record.event_type(), record.event_json()).ok()?;
         let envelope = event.envelope()?;
         if (envelope.digest, envelope.signature) != (sent.digest, sent.signature) {
             return None;
