@@ -83,14 +83,46 @@ fn http_reports() {
 fn audit_reports() {
     let report = measured(
         "audit --records 170",
-        &["/records/per_second", "/signatures/per_second"],
+        &[
+            "/records/per_second",
+            "/signatures/per_second",
+            "/records_ratio",
+            "/signatures_ratio",
+            "/hash_only/ratio",
+        ],
     );
-    // 30 conversations: 150 messages and 20 that were completed; two records begin a log.
-    assert_eq!(report["signatures"]["count"], 150 + 4);
-    assert_eq!(report["records"]["count"], 170 + 4 + 2);
-    assert_eq!(report["target_ratio"], 0.7);
+    // 24 conversations: 120 messages, and 16 payments seen, confirmed and final; two records begin a
+    // log.
+    assert_eq!(report["signatures"]["count"], 120 + 4);
+    assert_eq!(report["records"]["count"], 120 + 3 * 16 + 4 + 2);
+    assert_eq!(report["target_ratio"], 0.8);
+    assert_eq!(report["hash_only"]["records"], 174);
     #[cfg(target_os = "linux")]
     assert!(report["peak_rss_bytes"].is_u64(), "{report}");
+}
+
+#[test]
+fn audit_keeps_the_log_where_it_is_told_to() {
+    let kept = TempDir::new().unwrap();
+    let line = format!("audit --records 50 --keep {}", kept.path().display());
+    let records = || measured(&line, &[])["records"]["count"].clone();
+    let first = records();
+    let made = kept.path().join("ledger.db").metadata().unwrap();
+    assert_eq!(records(), first);
+    let found = kept.path().join("ledger.db").metadata().unwrap();
+    assert_eq!(made.modified().unwrap(), found.modified().unwrap());
+}
+
+#[test]
+fn append_reports() {
+    let text = bench("append --records 400 --at-once 4", &["--json"]);
+    let report: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["benchmark"], "append");
+    assert_eq!(report["pairs"], 50);
+    assert_eq!(report["target_ratio"], 0.95);
+    let ratio = |name: &str| report[name].as_f64().unwrap();
+    assert!(ratio("lower_quartile") <= ratio("ratio"), "{report}");
+    assert!(ratio("ratio") <= ratio("upper_quartile"), "{report}");
 }
 
 #[test]

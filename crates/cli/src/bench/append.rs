@@ -17,8 +17,12 @@ use super::{Common, broken};
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
 
-/// How often each of the two is measured, one after the other.
-const TURNS: u64 = 10;
+/// Pairs of turns, each with the tree and without; which comes first alternates. The median of the
+/// pairs counts: a disk that writes out in between falls on one of them.
+const PAIRS: u64 = 50;
+
+/// What it should reach.
+const TARGET_RATIO: f64 = 0.95;
 
 /// Rows of so many records are written together, as a ledger under load does.
 const ROWS_AT_ONCE: usize = 4_096;
@@ -42,26 +46,35 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
     let directory = args.common.directory()?;
     let at_once = args.at_once.max(1);
-    let commits = (args.records / at_once / TURNS).max(1);
+    let commits = (args.records / at_once / PAIRS).max(1);
     let mut with = Place::open(&directory.path().join("with")).await?;
     let mut without = Place::open(&directory.path().join("without")).await?;
     // What is first is not measured: it makes files and prepares statements.
-    with.append(1, at_once, true).await?;
-    without.append(1, at_once, false).await?;
-    let (mut with_time, mut without_time) = (Duration::ZERO, Duration::ZERO);
-    for _ in 0..TURNS {
-        without_time += without.append(commits, at_once, false).await?;
-        with_time += with.append(commits, at_once, true).await?;
+    with.append(commits, at_once, true).await?;
+    without.append(commits, at_once, false).await?;
+    let mut pairs = Vec::new();
+    for number in 0..PAIRS {
+        let with_first = number % 2 == 0;
+        let mut pair = Pair::default();
+        for with_tree in [with_first, !with_first] {
+            let place = if with_tree { &mut with } else { &mut without };
+            let took = place.append(commits, at_once, with_tree).await?;
+            match with_tree {
+                true => pair.with = took,
+                false => pair.without = took,
+            }
+        }
+        pairs.push(pair);
     }
-    let appended = (TURNS * commits * at_once) as f64;
-    out.report(&Measured {
-        benchmark: "append",
-        with_tree_per_second: appended / with_time.as_secs_f64(),
-        without_tree_per_second: appended / without_time.as_secs_f64(),
-        ratio: without_time.as_secs_f64() / with_time.as_secs_f64(),
-        at_once,
-    });
+    out.report(&Measured::of(&pairs, commits * at_once, at_once));
     Ok(())
+}
+
+/// How long the same number of records took.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pair {
+    with: Duration,
+    without: Duration,
 }
 
 /// A log with its rows.
@@ -158,16 +171,67 @@ struct Measured {
     benchmark: &'static str,
     with_tree_per_second: f64,
     without_tree_per_second: f64,
+    /// Time without the tree for time with it: the median of all pairs.
     ratio: f64,
+    /// A quarter of the pairs are below.
+    lower_quartile: f64,
+    /// A quarter of the pairs are above.
+    upper_quartile: f64,
+    target_ratio: f64,
+    pairs: usize,
     /// Records of one commit.
     at_once: u64,
+}
+
+impl Measured {
+    fn of(pairs: &[Pair], records: u64, at_once: u64) -> Measured {
+        let all = |figure: fn(&Pair) -> f64| Quartiles::of(pairs.iter().map(figure));
+        let ratio = all(|pair| pair.without.as_secs_f64() / pair.with.as_secs_f64());
+        let per_second = |seconds: Quartiles| records as f64 / seconds.median;
+        Measured {
+            benchmark: "append",
+            with_tree_per_second: per_second(all(|pair| pair.with.as_secs_f64())),
+            without_tree_per_second: per_second(all(|pair| pair.without.as_secs_f64())),
+            ratio: ratio.median,
+            lower_quartile: ratio.lower,
+            upper_quartile: ratio.upper,
+            target_ratio: TARGET_RATIO,
+            pairs: pairs.len(),
+            at_once,
+        }
+    }
+}
+
+/// The middle of many figures, and of the lower and the upper half of them.
+#[derive(Debug, Clone, Copy)]
+struct Quartiles {
+    lower: f64,
+    median: f64,
+    upper: f64,
+}
+
+impl Quartiles {
+    fn of(figures: impl Iterator<Item = f64>) -> Quartiles {
+        let mut figures: Vec<f64> = figures.collect();
+        figures.sort_unstable_by(f64::total_cmp);
+        let at = |quarter: usize| figures.get(figures.len() * quarter / 4).copied();
+        let [lower, median, upper] = [1, 2, 3].map(|quarter| at(quarter).unwrap_or(f64::NAN));
+        Quartiles {
+            lower,
+            median,
+            upper,
+        }
+    }
 }
 
 impl Report for Measured {
     fn print(&self, out: &mut Out) {
         out.heading(
             Tone::Plain,
-            format_args!("append with the tree: {:.2} of append without", self.ratio),
+            format_args!(
+                "append with the tree: {:.2} of append without (target {:.2})",
+                self.ratio, self.target_ratio
+            ),
         );
         out.fields(&[
             (
@@ -185,7 +249,17 @@ impl Report for Measured {
                 "commits",
                 format!("of {} records, durable, with their rows", self.at_once),
             ),
+            (
+                "ratio",
+                format!(
+                    "the median of {} pairs of turns; half of them lie from {:.2} to {:.2}",
+                    self.pairs, self.lower_quartile, self.upper_quartile
+                ),
+            ),
         ]);
-        out.line("bounded by SQLite; the tree adds one node hash and 32 bytes a record");
+        out.line(
+            "bounded by SQLite and the disk; for the running state and for the tiles the tree adds a \
+             node hash each, and 32 bytes a record",
+        );
     }
 }

@@ -13,6 +13,7 @@ use x811_client::clock::Clock;
 use x811_ledger::clock::{Clock as _, ManualClock};
 use x811_protocol::time::TimestampMs;
 
+use super::chain::Chain;
 use super::ledger::BenchLedger;
 use super::traffic::Agents;
 use crate::failure::Failure;
@@ -41,9 +42,10 @@ impl PastClock {
         self.0.clone()
     }
 
-    /// Goes on until no interaction is open: one that is paid completes when its time has come.
+    /// Goes on until no interaction is open and no payment is waited for: one that is free of charge
+    /// completes when its time has come.
     async fn let_end(&self, ledger: &BenchLedger<ManualClock>) {
-        while ledger.held().interactions > 0 {
+        while ledger.held().interactions > 0 || !ledger.watched().is_empty() {
             self.0.advance_ms(1);
             tokio::time::sleep(STEP).await;
         }
@@ -79,12 +81,14 @@ impl History {
         agents: &Agents,
         clock: &PastClock,
     ) -> Result<(), Failure> {
+        let mut chain = Chain::paying(agents.total());
         let parts = self.conversations.div_ceil(PART);
         for part in 0..parts {
             let done = part * PART;
             let count = PART.min(self.conversations - done);
             let conversations = agents.conversations_at(self.first + done, count, clock)?;
             ledger.converse(conversations, AT_ONCE).await?;
+            chain.settle(ledger, clock.0.wall()).await;
             clock.let_end(ledger).await;
             ledger.rows_caught_up().await?;
             clock.0.advance_ms(self.span_ms / parts as u64);

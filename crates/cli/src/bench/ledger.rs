@@ -13,7 +13,8 @@ use x811_ledger::snapshot::Snapshots;
 use x811_ledger::world::Sizes;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
-use x811_protocol::evm::EvmAddress;
+use x811_protocol::evm::{EvmAddress, TxHash};
+use x811_protocol::observation::Observation;
 use x811_protocol::parameters::PayerBindingRule;
 use x811_server::entropy::SystemEntropy;
 use x811_server::keys::Identity;
@@ -148,6 +149,19 @@ impl<C: Clock> BenchLedger<C> {
     /// How long it took to start.
     pub(super) fn start_times(&self) -> StartTimes {
         self.start
+    }
+
+    /// Tells it what a watcher would.
+    pub(super) async fn observe(&self, observation: Observation) {
+        self.ledger.observe(observation).await;
+    }
+
+    /// Transactions that it waits for, on the network there is.
+    pub(super) fn watched(&self) -> Vec<TxHash> {
+        let watched = self.ledger.watched(NETWORK);
+        watched.map_or_else(Vec::new, |watched| {
+            watched.borrow().iter().copied().collect()
+        })
     }
 
     /// Has every message accepted, all at once.

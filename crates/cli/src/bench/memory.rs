@@ -1,26 +1,19 @@
-//! Memory of this process, as Linux counts it.
+//! Memory of a process, as Linux counts it.
 
 use std::fs;
 
-/// Forgets the most that was ever used, so that [`peak_rss_bytes`] counts from now on. Where the
-/// kernel does not allow it the peak is that of the whole run.
-pub(super) fn forget_peak() {
-    // 5 stands for the peak (proc_pid_clear_refs(5)).
-    let _ = fs::write("/proc/self/clear_refs", "5");
+/// The most that was resident at a time in a process that runs.
+pub(super) fn peak_rss_bytes_of(pid: u32) -> Option<u64> {
+    status_bytes(pid, "VmHWM:")
 }
 
-/// The most that was resident at a time.
-pub(super) fn peak_rss_bytes() -> Option<u64> {
-    status_bytes("VmHWM:")
-}
-
-/// What is resident now.
+/// What is resident in this process now.
 pub(super) fn rss_bytes() -> Option<u64> {
-    status_bytes("VmRSS:")
+    status_bytes(std::process::id(), "VmRSS:")
 }
 
-fn status_bytes(name: &str) -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
+fn status_bytes(pid: u32, name: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with(name))?;
     let kib: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;
     Some(kib * 1_024)
@@ -40,7 +33,7 @@ mod tests {
 
     #[test]
     fn what_is_resident_is_no_more_than_the_peak() {
-        if let (Some(now), Some(peak)) = (rss_bytes(), peak_rss_bytes()) {
+        if let (Some(now), Some(peak)) = (rss_bytes(), peak_rss_bytes_of(std::process::id())) {
             assert!(now > 0 && peak > 0, "{now} {peak}");
             assert_eq!(text(Some(3 << 20)), "3 MiB");
         }

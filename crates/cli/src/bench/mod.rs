@@ -8,13 +8,14 @@
 //! | file | what it is |
 //! |---|---|
 //! | `ingest`, `http`, `append`, `audit`, `growth`, `restart`, `settlement` | one benchmark each |
-//! | `traffic`, `history` | what is sent, and what a ledger holds before |
+//! | `traffic`, `history`, `chain` | what is sent, what a ledger holds before, and what paid for it |
 //! | `ledger`, `clients` | a ledger in this process, and who talks to one |
 //! | `limit`, `turns` | the limit, and turns of it with something else |
 //! | `cpu`, `memory`, `figures` | what is read off, and how it is printed |
 
 mod append;
 mod audit;
+mod chain;
 mod clients;
 mod cpu;
 mod figures;

@@ -1,8 +1,9 @@
 //! What is sent: conversations between many agents, signed before the clock starts.
 //!
 //! Two conversations of three are carried to the end, REQUEST, OFFER, ACCEPT, RESULT, VERIFY and
-//! PAYMENT; they are free of charge, so that they complete without a chain. The third ends with a
-//! REJECT. Each message is a record; that an interaction has completed is another one.
+//! PAYMENT; they are free of charge, so that they complete without a chain, or paid on one that is
+//! made up ([`super::chain`]). The third ends with a REJECT. Each message is a record; that an
+//! interaction has completed is another one, and two more say that a payment was seen and is final.
 
 use std::sync::Arc;
 
@@ -33,6 +34,16 @@ const TASK: &str = "translation";
 /// What every REQUEST brings along: half a kilobyte, as in the specification's examples.
 const TEXT: &str = "The quick brown fox jumps over the lazy dog, and the dog, who has seen foxes \
     before, thinks nothing of it and goes back to sleep under the old pear tree in the yard.";
+
+/// Who pays on a chain, and who is paid.
+pub(super) const PAYER: EvmAddress = EvmAddress::from_bytes([0x22; 20]);
+pub(super) const PAYEE: EvmAddress = EvmAddress::from_bytes([0x11; 20]);
+
+/// What a provider asks for that asks for anything.
+const PRICE_MICRO_USDC: u64 = 100_000;
+
+/// The same with the ledger's fee, 250 basis points.
+const TOTAL_MICRO_USDC: u64 = 102_500;
 
 /// A signed envelope, and what its signature is checked with.
 #[derive(Debug, Clone)]
@@ -69,9 +80,14 @@ pub(super) type Conversation = Vec<Message>;
 /// Messages of an average conversation.
 pub(super) const MESSAGES_EACH: usize = 5;
 
-/// How many conversations make about so many records: three of them make 17.
+/// How many conversations make about so many records: three of them make 17 where they are free.
 pub(super) fn conversations_of_records(records: usize) -> usize {
     records * 3 / 17
+}
+
+/// The same where they are paid: three of them make 21.
+pub(super) fn paid_conversations_of_records(records: usize) -> usize {
+    records * 3 / 21
 }
 
 /// Agents that do business with each other.
@@ -79,6 +95,8 @@ pub(super) fn conversations_of_records(records: usize) -> usize {
 pub(super) struct Agents {
     identities: Vec<Identity>,
     network: String,
+    price: MicroUsdc,
+    total: MicroUsdc,
 }
 
 impl Agents {
@@ -93,7 +111,24 @@ impl Agents {
         Ok(Agents {
             identities,
             network: network.to_owned(),
+            price: MicroUsdc::default(),
+            total: MicroUsdc::default(),
         })
+    }
+
+    /// The same agents, paid for what they do.
+    pub(super) fn paid(self) -> Agents {
+        let amount = |micro_usdc| MicroUsdc::from_micro_usdc(micro_usdc).unwrap_or_default();
+        Agents {
+            price: amount(PRICE_MICRO_USDC),
+            total: amount(TOTAL_MICRO_USDC),
+            ..self
+        }
+    }
+
+    /// What is paid for each interaction.
+    pub(super) fn total(&self) -> MicroUsdc {
+        self.total
     }
 
     /// Their registrations with `ledger`.
@@ -151,7 +186,7 @@ impl Agents {
         };
         let request = pair.ask(&request(number))?;
         let interaction = InteractionId::from(request.header.id);
-        let offered = offer(interaction)?;
+        let offered = offer(interaction, self.price);
         let hash = offer_hash(&offered.members()?);
         let offer = pair.reply(&offered)?;
         let offer_id = offer.header.id;
@@ -178,7 +213,7 @@ impl Agents {
             judgement: Judgement::Verified,
         };
         let result = delivery(interaction, offer_id, content);
-        let payment = payment(interaction, offer_id, number, &self.network);
+        let payment = payment(interaction, offer_id, number, self);
         conversation.push(pair.ask(&accept)?.into());
         conversation.push(pair.reply(&result)?.into());
         conversation.push(pair.ask(&verify)?.into());
@@ -228,16 +263,16 @@ fn request(number: usize) -> Request {
     }
 }
 
-fn offer(interaction: InteractionId) -> Result<Offer, ComposeError> {
-    Ok(Offer {
+fn offer(interaction: InteractionId, price: MicroUsdc) -> Offer {
+    Offer {
         interaction,
-        price: MicroUsdc::default(),
+        price,
         estimated_time_s: 10,
         deliverables: vec!["the text in German".to_owned()],
         expiry_s: 300,
         terms: None,
-        payment_address: Some(EvmAddress::from_bytes([0x11; 20])),
-    })
+        payment_address: Some(PAYEE),
+    }
 }
 
 fn delivery(
@@ -260,7 +295,7 @@ fn payment(
     interaction: InteractionId,
     offer_id: x811_protocol::id::EnvelopeId,
     number: usize,
-    network: &str,
+    agents: &Agents,
 ) -> Payment {
     let digest = Digest::of(&number.to_be_bytes());
     Payment {
@@ -269,9 +304,9 @@ fn payment(
         tx_hash: TxHash::from_bytes(*digest.as_bytes()),
         fee_tx_hash: None,
         authorization_nonce: None,
-        amount: MicroUsdc::default(),
-        network: network.to_owned(),
-        payer: EvmAddress::from_bytes([0x22; 20]),
-        payee: EvmAddress::from_bytes([0x11; 20]),
+        amount: agents.total,
+        network: agents.network.clone(),
+        payer: PAYER,
+        payee: PAYEE,
     }
 }
