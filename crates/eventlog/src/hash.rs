@@ -44,7 +44,10 @@ impl Hash {
     /// `SHA-256(0x01 ‖ left ‖ right)`: an inner node of the tree, RFC 6962 section 2.1.
     #[must_use]
     pub fn of_node(left: &Self, right: &Self) -> Self {
-        Self::of_parts(&[&[0x01], &left.0, &right.0])
+        let mut node = [0x01; 1 + 2 * HASH_BYTES];
+        node[1..=HASH_BYTES].copy_from_slice(&left.0);
+        node[1 + HASH_BYTES..].copy_from_slice(&right.0);
+        Self(Sha256::digest(node).into())
     }
 
     /// SHA-256 over nothing: the root of the empty tree, RFC 6962 section 2.1.
