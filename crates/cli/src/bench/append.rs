@@ -2,11 +2,13 @@
 //! tiles, against the same records without any tree.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
-use x811_eventlog::{Draft, Frontier, Head, Record};
+use tokio::task::JoinSet;
+use x811_eventlog::{AppendError, Draft, Frontier, Head, Record};
 use x811_ledger::port::{Commit, LedgerStore as _, ReadModel as _};
 use x811_ledger::row::RowChange;
 use x811_store::{SqliteReadModel, SqliteStore};
@@ -25,7 +27,7 @@ const PAIRS: u64 = 50;
 const TARGET_RATIO: f64 = 0.95;
 
 /// Rows of so many records are written together, as a ledger under load does.
-const ROWS_AT_ONCE: usize = 4_096;
+const ROWS_AT_ONCE: u64 = 1_024;
 
 /// Makes a leaf about 700 bytes long, as an OFFER's is.
 const PADDING_BYTES: usize = 560;
@@ -77,19 +79,23 @@ struct Pair {
     without: Duration,
 }
 
-/// A log with its rows.
+/// A log with its rows, which follow it beside the commits as a ledger's do.
 struct Place {
     store: SqliteStore,
-    rows: SqliteReadModel,
+    rows: Arc<SqliteReadModel>,
+    /// Rows on their way.
+    writing: JoinSet<Result<(), AppendError>>,
     head: Head,
     frontier: Frontier,
 }
 
 impl Place {
     async fn open(directory: &Path) -> Result<Place, Failure> {
+        let rows = SqliteReadModel::open(directory).await.map_err(broken)?;
         Ok(Place {
             store: SqliteStore::open(directory).await.map_err(broken)?,
-            rows: SqliteReadModel::open(directory).await.map_err(broken)?,
+            rows: Arc::new(rows),
+            writing: JoinSet::new(),
             head: Head::EMPTY,
             frontier: Frontier::new(),
         })
@@ -124,14 +130,29 @@ impl Place {
                 ..Commit::default()
             };
             self.store.commit(commit).await.map_err(broken)?;
-            if changes.len() >= ROWS_AT_ONCE || number == commits {
-                let gathered = std::mem::take(&mut changes);
-                let rows = self.rows.apply(applied, self.head.size, gathered).await;
-                rows.map_err(broken)?;
+            if self.head.size - applied >= ROWS_AT_ONCE || number == commits {
+                self.write(applied, std::mem::take(&mut changes)).await?;
                 applied = self.head.size;
             }
         }
+        self.written().await?;
         Ok(started.elapsed())
+    }
+
+    /// Writes the rows of what follows `old_size`, once those before are written.
+    async fn write(&mut self, old_size: u64, changes: Vec<RowChange>) -> Result<(), Failure> {
+        self.written().await?;
+        let (rows, new_size) = (self.rows.clone(), self.head.size);
+        self.writing
+            .spawn(async move { rows.apply(old_size, new_size, changes).await });
+        Ok(())
+    }
+
+    async fn written(&mut self) -> Result<(), Failure> {
+        while let Some(written) = self.writing.join_next().await {
+            written.map_err(broken)?.map_err(broken)?;
+        }
+        Ok(())
     }
 
     fn seal(&mut self, count: u64) -> Result<Vec<Record>, Failure> {
