@@ -25,6 +25,8 @@ pub enum Verifier {
     Aics,
     /// The reader of bundles in `tests/verifiers`, which was written from `FORMAT.md`.
     Reader,
+    /// PyPI `scitt-cose`, for COSE statements alone.
+    ScittCose,
 }
 
 /// What is to be verified: a kind of file, the files and the keys.
@@ -64,6 +66,12 @@ impl Job {
     #[must_use]
     pub fn export(file: &Path) -> Job {
         Job(["export", in_words(file)].join("\t"))
+    }
+
+    /// A compact receipt by the keys of `log` and `issuer`, in hex.
+    #[must_use]
+    pub fn statement(file: &Path, log: &str, issuer: &str) -> Job {
+        Job(["statement", in_words(file), log, issuer].join("\t"))
     }
 
     /// Bare proofs, one a line: the kind, two numbers, two hashes, the path.
@@ -125,6 +133,7 @@ impl Verifier {
         match self {
             Self::Go => Command::new(go_program()),
             Self::Aics => python("aics.py"),
+            Self::ScittCose => python("cose.py"),
             Self::Reader => python("export.py"),
         }
     }
