@@ -3,6 +3,10 @@
 //! What was signed is held against the key that was in force where it stands: a checkpoint over so
 //! many records against the one after them.
 
+mod reading;
+
+pub use reading::{find, read};
+
 use serde::{Deserialize, Serialize};
 use x811_protocol::did::Did;
 use x811_protocol::event::{LedgerKeyRotated, LedgerKeys, LedgerRole};

@@ -20,7 +20,7 @@ use x811_eventlog::FORMAT_VERSION;
 use x811_ledger::entropy::Entropy;
 use x811_protocol::did::{Did, DidError};
 use x811_protocol::event::{LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerRole};
-use x811_protocol::key::SecretKey;
+use x811_protocol::key::{PublicKey, SecretKey};
 use x811_protocol::time::TimestampMs;
 use zeroize::Zeroizing;
 
@@ -83,6 +83,21 @@ impl Identity {
             expected: "did, log_id and origin as JSON",
         })?;
         Identity::assemble(&folder, names).map(Some)
+    }
+
+    /// The secret half of a key, if its file is there: of one that signs, or of one that waits for
+    /// the start that replaces it.
+    pub fn secret(&self, role: LedgerRole, key: PublicKey) -> Option<&SecretKey> {
+        let present = match role {
+            LedgerRole::Envelope => &self.envelope_key,
+            LedgerRole::Checkpoint => &self.checkpoint_key,
+            LedgerRole::Receipt => &self.receipt_key,
+        };
+        let mut replaced = self.replaced.iter();
+        let replaced = replaced.find(|replaced| replaced.role == role);
+        let replaced = replaced.map(|replaced| &replaced.key);
+        let mut secrets = [Some(present), replaced].into_iter().flatten();
+        secrets.find(|secret| secret.public() == key)
     }
 
     /// Makes an identity in `data_dir`, which must exist and have none.

@@ -43,6 +43,18 @@ impl Place {
         log.matches("\"type\":\"ledger_key_rotated\"").count()
     }
 
+    /// What is signed is by the keys in force, and so found good.
+    fn assert_exported(&self, role: &str, interaction: &str) {
+        let (tiles, bundle) = (format!("{role}.tiles"), format!("{role}.bundle"));
+        let exported = self.over(&["export", "--tiles"], &[&tiles, "ledger"]);
+        let exported = exported.ok().json();
+        assert!(exported["vkey"].is_string(), "{exported}");
+        let export = ["export", "--interaction", interaction, "-o"];
+        let _ = self.over(&export, &[&bundle, "ledger"]).ok();
+        let report = self.over(&["audit"], &[&bundle]).ok().json();
+        assert_eq!(report["clean"], true, "{report}");
+    }
+
     fn assert_well(&self) {
         let report = self.over(&["audit"], &["ledger"]).ok().json();
         assert_eq!(report["clean"], true, "{report}");
@@ -105,6 +117,7 @@ async fn rec_2_every_key_of_a_ledger_is_replaced() {
         place.request(&server);
         checkpoint(&place, &server).await;
         place.assert_well();
+        place.assert_exported(role, &interaction);
     }
     let history = place.x811(&server, &["--agent", "ada", "history", &interaction]);
     assert_eq!(history["state"], "pending", "{history}");

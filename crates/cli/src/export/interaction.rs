@@ -59,6 +59,8 @@ pub(super) async fn write(
     out: &mut Out,
 ) -> Result<(), Failure> {
     use x811_ledger::export::InteractionBundle;
+    use x811_ledger::keyring;
+    use x811_protocol::event::LedgerRole;
     use x811_server::keys::Identity;
     use x811_store::{SqliteReadModel, SqliteStore};
 
@@ -79,9 +81,18 @@ pub(super) async fn write(
         })?;
     let bundle = InteractionBundle::open(&store, &rows, interaction, note).await;
     let mut bundle = bundle.map_err(|error| unbundled(&error))?;
+    let unread = |error: String| Failure::local("log", error);
+    let keyring = keyring::find(&store, &rows, bundle.checkpoint().size).await;
+    let keyring = keyring.map_err(|error| unread(error.to_string()))?;
+    let keys = keyring.ok_or_else(|| unread("position 0 is no `ledger_opened`".to_owned()))?;
+    let key = keys.in_force().receipt;
+    let key = identity.secret(LedgerRole::Receipt, key).ok_or_else(|| {
+        let message = format!("keys/receipt.seed is not {key}, the key in force");
+        Failure::local("keys", message).hint("put the file with that key back")
+    })?;
     let mut sink = Sink::open(target).map_err(|error| unwritten(&error))?;
     while let Some(piece) = bundle
-        .next_piece(&store, &rows, &identity.receipt_key)
+        .next_piece(&store, &rows, key)
         .await
         .map_err(|error| unbundled(&error))?
     {

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::policy::Trusted;
-use x811_eventlog::{EventLog as _, Hash, Policy};
+use x811_eventlog::{Checkpoint, EventLog as _, Hash, Policy};
 use x811_ledger::checkpoint::CheckpointStore as _;
 use x811_ledger::export::{TilesError, write_tiles};
+use x811_ledger::keyring;
 use x811_ledger::port::LedgerStore as _;
 use x811_protocol::event::{Event, LedgerOpened};
 use x811_protocol::key::PublicKey;
@@ -33,10 +34,7 @@ pub(super) async fn run(
         let message = format!("{} exists", target.display());
         return Err(Failure::local("file", message).hint("name a folder that does not exist yet"));
     }
-    let opened = opened(store).await?;
-    let key = NoteKey::new(&*opened.origin, *opened.keys.checkpoint.as_bytes())
-        .map_err(|error| Failure::local("log", error.to_string()))?;
-    let (note, trusted) = last_signed(checkpoint_dir, key.clone()).await?;
+    let (note, trusted, key) = last_signed(checkpoint_dir, store).await?;
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let part = target.with_file_name(name);
@@ -80,22 +78,40 @@ async fn opened(store: &SqliteStore) -> Result<LedgerOpened, Failure> {
     }
 }
 
-/// The checkpoint as it is stored, once it is found to be this log's.
-async fn last_signed(directory: &Path, key: NoteKey) -> Result<(String, Trusted), Failure> {
-    let store = FileCheckpointStore::at(directory);
-    let file = store.file();
-    let note = store.load().await;
+/// The checkpoint as it is stored, once it is found to be by the key that was in force there.
+async fn last_signed(
+    directory: &Path,
+    store: &SqliteStore,
+) -> Result<(String, Trusted, NoteKey), Failure> {
+    let kept = FileCheckpointStore::at(directory);
+    let file = kept.file();
+    let note = kept.load().await;
     let note = note.map_err(|error| Failure::local("checkpoint", error.to_string()))?;
     let note = note.ok_or_else(|| super::no_checkpoint(&file))?;
+    let foreign = |error: String| {
+        let message = format!("{} is not this log's: {error}", file.display());
+        Failure::local("checkpoint", message)
+    };
+    let claimed = Checkpoint::claimed(&note).map_err(|error| foreign(error.to_string()))?;
+    let key = key_after(store, claimed.size).await?;
     let verify = |key: &[u8; 32], message: &[u8], signature: &[u8; 64]| {
         PublicKey::from_bytes(key)
             .is_ok_and(|key| key.verify(message, &Signature::from_bytes(*signature)))
     };
-    let trusted = Policy::of_log(key).check(&note, verify).map_err(|error| {
-        let message = format!("{} is not this log's: {error}", file.display());
-        Failure::local("checkpoint", message)
-    })?;
-    Ok((note, trusted))
+    let trusted = Policy::of_log(key.clone()).check(&note, verify);
+    let trusted = trusted.map_err(|error| foreign(error.to_string()))?;
+    Ok((note, trusted, key))
+}
+
+/// The key that signs checkpoints over the first `size` records.
+async fn key_after(store: &SqliteStore, size: u64) -> Result<NoteKey, Failure> {
+    let unread = |error: String| Failure::local("log", error);
+    let opened = opened(store).await?;
+    let keyring = keyring::read(store.log(), size).await;
+    let keyring = keyring.map_err(|error| unread(error.to_string()))?;
+    let keys = keyring.map_or(opened.keys, |keyring| *keyring.in_force());
+    NoteKey::new(&*opened.origin, *keys.checkpoint.as_bytes())
+        .map_err(|error| unread(error.to_string()))
 }
 
 async fn write(store: &SqliteStore, folder: &Path, note: &str, size: u64) -> Result<Hash, Failure> {

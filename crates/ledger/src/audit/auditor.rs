@@ -343,8 +343,15 @@ impl Auditor {
     }
 
     /// Who the ledger says it is, with the keys in force; `said` where position 0 was not replayed.
-    pub(super) fn opened<'a>(&'a self, said: Option<&'a LedgerOpened>) -> Option<&'a LedgerOpened> {
-        self.world().identity().map(|opened| &**opened).or(said)
+    pub(super) fn opened(&self, said: Option<&LedgerOpened>) -> Option<LedgerOpened> {
+        let world = self.world();
+        let (Some(opened), Some(keyring)) = (world.identity(), world.keyring()) else {
+            return said.cloned();
+        };
+        Some(LedgerOpened {
+            keys: *keyring.in_force(),
+            ..(**opened).clone()
+        })
     }
 
     fn ledger(&self) -> Option<Did> {
@@ -486,7 +493,7 @@ impl Auditor {
     /// Nothing follows. `noted` is the hash that a head kept elsewhere names for the last record:
     /// when it differs, it was the last record that changed.
     pub(super) fn close(&mut self, noted: Option<Hash>, said: Option<&LedgerOpened>) {
-        let ledger = self.opened(said).cloned();
+        let ledger = self.opened(said);
         if let Some(extract) = &self.extract {
             let world = self.replay.world();
             let covered = extract.close(ledger.as_ref(), world, &mut self.findings);

@@ -36,7 +36,7 @@ impl Auditor {
             ..self.end()
         };
         let opened = match self.opened(said) {
-            Some(opened) => checkpoint::open(&line.note, opened),
+            Some(opened) => checkpoint::open(&line.note, &opened),
             // Without position 0 nobody's key is known, which was named there.
             None => Checkpoint::claimed(&line.note),
         };

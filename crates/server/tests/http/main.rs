@@ -29,6 +29,7 @@ mod reads;
 mod receipt;
 mod registry;
 mod repeats;
+mod rotated_keys;
 mod settlement;
 mod signing;
 mod standing;

@@ -15,7 +15,7 @@ const TX: &str = "0xabababababababababababababababababababababababababababababab
 /// 10.25 USDC, what a [`Deal`] costs.
 const TOTAL_MICRO_USDC: u64 = 10_250_000;
 
-async fn policy(world: &World) -> Policy {
+pub(crate) async fn policy(world: &World) -> Policy {
     let shown = world.get("/.well-known/x811.json").await.expect(200);
     let vkey = shown["checkpoint_vkey"].as_str().unwrap();
     Policy::of_log(NoteKey::from_vkey(vkey).unwrap())

@@ -131,6 +131,10 @@ fn opened(receipt: &Receipt) -> Result<LedgerOpened, Broken> {
 /// The same ledger with the keys that are in force after all that were replaced.
 fn in_force(receipt: &Receipt, mut opened: LedgerOpened) -> Result<LedgerOpened, Broken> {
     let about = "issuer";
+    let positions = receipt.rotations.iter().map(|leaf| leaf.place.position);
+    if !positions.is_sorted_by(|one, next| one < next) {
+        return Err(broken(about, "the records in `rotations` are not in order"));
+    }
     let mut keyring = Keyring::opened(opened.keys);
     for rotation in &receipt.rotations {
         let event = Event::from_value(&rotation.event);
