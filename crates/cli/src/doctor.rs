@@ -1,6 +1,8 @@
 //! `x811 doctor`: whether everything a ledger keeps beside its log is what the log says, and what
 //! to do when it is not.
 
+mod checkpoint;
+
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -8,6 +10,8 @@ use x811_ledger::doctor::{DoctorError, Examined, Finding, examine};
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::snapshot::{self, SnapshotStore as _};
 use x811_store::{FileSnapshots, OpenError, RowDifference, SqliteReadModel, SqliteStore};
+
+use checkpoint::{Found, Signed};
 
 use crate::audit::unopened;
 use crate::exit::Exit;
@@ -21,6 +25,9 @@ const SHOWN_FINDINGS: usize = 20;
 pub(crate) struct Args {
     /// The ledger's data directory; the ledger may be running
     data_dir: PathBuf,
+    /// Where the ledger keeps its last signed checkpoint (the data directory's path and -checkpoint)
+    #[arg(long, value_name = "DIR")]
+    checkpoint_dir: Option<PathBuf>,
     /// Put the rows that were rebuilt in place of wrong ones; the ledger must be stopped
     #[arg(long)]
     repair: bool,
@@ -28,6 +35,7 @@ pub(crate) struct Args {
 
 /// Examines; [`Exit::Findings`] when anything is wrong and stays so.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
+    let found_checkpoint = Found::look(&args.data_dir, args.checkpoint_dir).await;
     let store = SqliteStore::open_read_only(&args.data_dir)
         .await
         .map_err(unopened)?;
@@ -42,9 +50,16 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let rebuilt = SqliteReadModel::open(&due).await.map_err(unopened)?;
     let snapshots = FileSnapshots::of(&args.data_dir);
     let sizes = snapshots.sizes().map_err(unlisted)?;
-    let mut examined = examine(&store, &rebuilt, rows_size.unwrap_or(0), &sizes)
+    let mut stops = sizes.clone();
+    stops.extend(found_checkpoint.as_ref().and_then(Found::size));
+    let mut examined = examine(&store, &rebuilt, rows_size.unwrap_or(0), &stops)
         .await
         .map_err(unexamined)?;
+    let is_read = !examined.findings.kept.iter().any(|one| one.part == "log");
+    let mut checkpoint_findings = Vec::new();
+    let signed = found_checkpoint
+        .filter(|_| is_read)
+        .map(|found| found.compare(&examined, &mut checkpoint_findings));
     let snapshots_checked = sizes.len();
     for size in sizes {
         let faults = snapshot_faults(&snapshots, size, &examined);
@@ -62,11 +77,13 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         records: examined.size,
         rows_reflect: rows_size,
         snapshots_checked,
+        checkpoint: signed,
         findings: examined.findings.kept,
         findings_left_out: examined.findings.left_out,
         rows_repaired: false,
     };
     let is_log_sound = diagnosis.findings.iter().all(|one| one.part == "snapshots");
+    diagnosis.findings.extend(checkpoint_findings);
     diagnosis.add_permissions();
     if rows_size.is_some() {
         let differences = SqliteReadModel::differences(&found, &due).await;
@@ -160,6 +177,9 @@ struct Diagnosis {
     #[serde(skip_serializing_if = "Option::is_none")]
     rows_reflect: Option<u64>,
     snapshots_checked: usize,
+    /// Absent where the log could not be read, or there is no place to look.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<Signed>,
     findings: Vec<Finding>,
     findings_left_out: u64,
     rows_repaired: bool,
@@ -193,6 +213,10 @@ fn what_to_do(part: &str) -> &'static str {
             "stop the ledger, then run `x811 doctor --repair`: it puts the rebuilt rows in place"
         }
         "snapshots" => "delete the files named: a start without them replays more of the log",
+        "checkpoint" => {
+            "until that is settled the ledger does not start, or it would sign a fork of what it \
+             signed before"
+        }
         "permissions" => "run `chmod -R go-rwx` on the data directory",
         "log" | "tree" => {
             "run `x811 audit` on the directory to see what is damaged, then `x811 restore` a backup"
@@ -209,7 +233,7 @@ impl Report for Diagnosis {
             Some(size) => format!("reflect {size} records; rebuilt beside them and compared"),
             None => "none; the next start writes them".to_owned(),
         };
-        out.fields(&[
+        let mut fields = vec![
             ("log", format!("{} records, replayed", self.records)),
             (
                 "indexes",
@@ -220,7 +244,11 @@ impl Report for Diagnosis {
                 "snapshots",
                 format!("{} compared with the replay", self.snapshots_checked),
             ),
-        ]);
+        ];
+        if let Some(signed) = &self.checkpoint {
+            fields.push(("checkpoint", signed.sentence().to_owned()));
+        }
+        out.fields(&fields);
         out.gap();
         if self.rows_repaired {
             out.heading(Tone::Good, "repaired: the rows are the rebuilt ones now");

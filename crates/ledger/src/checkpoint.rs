@@ -54,9 +54,10 @@ pub enum Misfit {
     /// Records are missing at the end.
     #[error(
         "the log ends after {log} records, but {signed} were acknowledged and signed: the data \
-         directory was restored from an older copy, or its disk lost writes. Restore a copy with at \
-         least {signed} records. Only if there is none: move the stored checkpoint away, and tell \
-         your agents that what came after record {log} is lost"
+         directory was restored from an older copy, its disk lost writes, or another process goes \
+         on with a newer copy, which then must end. Restore a copy with at least {signed} records. \
+         Only if there is none: move the stored checkpoint away, and tell your agents that what \
+         came after record {log} is lost"
     )]
     Behind {
         /// Records there are.

@@ -147,6 +147,16 @@ impl Place {
         report
     }
 
+    /// What `x811 doctor` says of the checkpoint: exit code, report, and what a person is told.
+    pub(crate) fn doctor(&self) -> (Option<i32>, Value, String) {
+        let directories = [&self.data_dir, &self.checkpoint_dir];
+        let [data_dir, checkpoint_dir] = directories.map(|path| path.to_str().unwrap());
+        let words = ["doctor", data_dir, "--checkpoint-dir", checkpoint_dir];
+        let told = run(&words).stdout;
+        let ended = run(&[&["--json"], &words[..]].concat());
+        (ended.code, ended.json(), told)
+    }
+
     /// Copies the data directory to `to`; nobody may be writing.
     pub(crate) fn copy_data(&self, to: &Path) {
         let _ = std::fs::remove_dir_all(to);

@@ -17,6 +17,7 @@ mod client;
 mod dice;
 mod disk;
 mod flood;
+mod forks;
 mod incidents;
 mod instances;
 mod kills;

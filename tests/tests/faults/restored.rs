@@ -5,7 +5,7 @@ use crate::client::{Acknowledged, Agent, Told, ledger_did, post};
 use crate::ledger::Place;
 
 /// A run with a few messages, ended in order: its last record is signed.
-async fn run(place: &Place) -> Acknowledged {
+pub(crate) async fn run(place: &Place) -> Acknowledged {
     let ledger = place.start();
     let did = ledger_did(&ledger.url).await.unwrap();
     let mut agent = Agent::new("anna");
@@ -24,7 +24,7 @@ async fn run(place: &Place) -> Acknowledged {
 }
 
 /// Puts a copy of the data directory in its place.
-fn restore(place: &Place, copy: &std::path::Path) {
+pub(crate) fn restore(place: &Place, copy: &std::path::Path) {
     std::fs::remove_dir_all(&place.data_dir).unwrap();
     let copied = std::process::Command::new("cp")
         .arg("-a")

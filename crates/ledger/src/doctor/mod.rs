@@ -5,6 +5,9 @@
 //! the old ones, by the code that writes them always, and the two are compared as a whole.
 
 mod indexes;
+mod signed;
+
+pub use signed::{SignedFault, check_signed};
 
 use crate::port::{LedgerStore, ReadModel};
 use crate::projection;
@@ -57,6 +60,8 @@ pub struct Examined {
     pub size: u64,
     /// What is wrong.
     pub findings: Findings,
+    /// The world after them.
+    pub world: World,
     /// The world at each size that was asked for and reached.
     pub worlds: BTreeMap<u64, World>,
 }
@@ -119,6 +124,7 @@ pub async fn examine<S: LedgerStore, R: ReadModel>(
     let Examination {
         mut expected,
         mut findings,
+        world,
         worlds,
         ..
     } = examination;
@@ -127,6 +133,7 @@ pub async fn examine<S: LedgerStore, R: ReadModel>(
     Ok(Examined {
         size: reached,
         findings,
+        world,
         worlds,
     })
 }
