@@ -267,3 +267,18 @@ fn has_ledger(folder: &Path) -> bool {
     let mut paths = entries.map(|entry| entry.path());
     paths.any(|path| path.ends_with("ledger.db") || has_ledger(&path))
 }
+
+#[test]
+fn receipt_reports() {
+    let report = measured(
+        "receipt --records 60 --receipts 5",
+        &[
+            "/build/p99_us",
+            "/verify/p99_us",
+            "/receipts",
+            "/records",
+            "/bytes_p50",
+        ],
+    );
+    assert!(report["receipts"].as_u64().unwrap() <= 5, "{report}");
+}

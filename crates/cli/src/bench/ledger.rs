@@ -136,6 +136,11 @@ impl<C: Clock> BenchLedger<C> {
         self.did
     }
 
+    /// The ledger itself.
+    pub(super) fn running(&self) -> &Ledger<SqliteStore, SqliteReadModel, C> {
+        &self.ledger
+    }
+
     /// Records stored.
     pub(super) fn size(&self) -> u64 {
         self.ledger.world().head().size

@@ -7,7 +7,7 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `ingest`, `http`, `append`, `audit`, `growth`, `restart`, `settlement` | one benchmark each |
+//! | `ingest`, `http`, `append`, `audit`, `growth`, `restart`, `receipt`, `settlement` | one benchmark each |
 //! | `traffic`, `history`, `chain` | what is sent, what a ledger holds before, and what paid for it |
 //! | `ledger`, `clients` | a ledger in this process, and who talks to one |
 //! | `limit`, `turns` | the limit, and turns of it with something else |
@@ -26,6 +26,7 @@ mod ingest;
 mod ledger;
 mod limit;
 mod memory;
+mod receipt;
 mod restart;
 mod settlement;
 mod traffic;
@@ -63,6 +64,8 @@ pub(crate) enum Verb {
     Growth(growth::Args),
     /// The start of a ledger, with a snapshot and without
     Restart(restart::Args),
+    /// A receipt made and verified
+    Receipt(receipt::Args),
     /// Payments confirmed by following a chain, against one receipt for each
     Settlement(settlement::Args),
 }
@@ -85,6 +88,7 @@ impl Verb {
             Verb::Audit(args) => audit::run(args, out).await,
             Verb::Growth(args) => growth::run(args, out).await,
             Verb::Restart(args) => restart::run(args, out).await,
+            Verb::Receipt(args) => receipt::run(args, out).await,
             Verb::Settlement(args) => settlement::run(args, out).await,
         }
     }

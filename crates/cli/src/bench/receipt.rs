@@ -1,0 +1,256 @@
+//! `x811 bench receipt`: how long one receipt takes to be made from a ledger's store, and to be
+//! verified by whoever gets it, one after the other on one core.
+//!
+//! Verifying is held against the signatures in the file, checked raw.
+
+use serde::Serialize;
+use std::time::Duration;
+use x811_eventlog::note::NoteKey;
+use x811_eventlog::{Checkpoint, CoseReceipt, Policy};
+use x811_ledger::checkpoint::Signed;
+use x811_ledger::port::ReadModel as _;
+use x811_ledger::receipt::{Issuer, Receipt, ReceiptError, build, verify};
+use x811_protocol::id::InteractionId;
+use x811_server::keys::Identity;
+
+use super::cpu::now;
+use super::figures::{Latency, thousands};
+use super::history::{History, PastClock, register};
+use super::ledger::{BenchLedger, NETWORK, StartFrom};
+use super::limit::Limit;
+use super::traffic::{Agents, Message, conversations_of_records};
+use super::{Common, broken, wall_clock};
+use crate::failure::Failure;
+use crate::output::{Out, Report, Tone};
+use x811_ledger::clock::ManualClock;
+
+/// What they should take at most, 99 of 100.
+const BUILD_TARGET_US: u32 = 1_000;
+const VERIFY_TARGET_US: u32 = 2_000;
+
+/// Signatures of a receipt besides those of its messages: the checkpoint's, held against the key
+/// that is trusted and against the one in the file, and the issuer's.
+const OTHER_SIGNATURES: usize = 3;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    common: Common,
+    /// About how many records the log has
+    #[arg(long, value_name = "COUNT", default_value_t = 20_000)]
+    records: usize,
+    /// How many receipts are made, at most
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000)]
+    receipts: usize,
+}
+
+/// Measures and reports.
+pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
+    let directory = args.common.directory()?;
+    let agents = Agents::generate(args.common.agents(), NETWORK)?;
+    let clock = PastClock::at(wall_clock());
+    let ledger =
+        BenchLedger::open_at(directory.path(), clock.of_ledger(), StartFrom::Snapshots).await?;
+    register(&ledger, &agents, &clock).await?;
+    let conversations = conversations_of_records(args.records);
+    let history = History {
+        first: 0,
+        conversations,
+        span_ms: 0,
+    };
+    history.make(&ledger, &agents, &clock).await?;
+    let sample = agents.conversations(conversations, 200)?;
+    let sample: Vec<&Message> = sample.iter().flatten().collect();
+    let identity = Identity::load(directory.path()).map_err(broken)?;
+    let identity = identity.ok_or_else(|| broken("the ledger has no keys"))?;
+    let mut limit = Limit::default();
+    limit.measure(&sample)?;
+    let times = measure(&ledger, &identity, args.receipts, &sample).await?;
+    limit.measure(&sample)?;
+    let records = ledger.size();
+    ledger.close().await?;
+    out.report(&Measured::of(times, records, limit.per_second())?);
+    Ok(())
+}
+
+/// What each took.
+#[derive(Default)]
+struct Times {
+    build_us: Vec<u32>,
+    verify_us: Vec<u32>,
+    bytes: Vec<u32>,
+    /// Checking as many signatures as the receipts have, raw.
+    raw: Duration,
+    verifying: Duration,
+}
+
+async fn measure(
+    ledger: &BenchLedger<ManualClock>,
+    identity: &Identity,
+    count: usize,
+    sample: &[&Message],
+) -> Result<Times, Failure> {
+    let running = ledger.running();
+    let world = running.world();
+    let signed = signed(identity, world.head().size, world.frontier().root())?;
+    let issuer = Issuer {
+        ledger: identity.opened.did,
+        keyring: world.keyring().ok_or_else(|| broken("no keys"))?,
+        key: &identity.receipt_key,
+    };
+    let key = NoteKey::new(
+        &*identity.opened.origin,
+        *identity.checkpoint_key.public().as_bytes(),
+    );
+    let trust = Policy::of_log(key.map_err(broken)?);
+    let mut messages = sample.iter().cycle();
+    let mut times = Times::default();
+    for interaction in interactions(ledger, count).await? {
+        let (store, rows) = (running.store(), running.read_model());
+        let begin = now();
+        let receipt = match build(store, rows, interaction, &signed, issuer).await {
+            Ok(receipt) => receipt,
+            Err(ReceiptError::NotConfirmed) => continue,
+            Err(error) => return Err(broken(error)),
+        };
+        let bytes = receipt.to_bytes();
+        times.build_us.push(micros(begin.elapsed()));
+        times
+            .bytes
+            .push(u32::try_from(bytes.len()).map_err(broken)?);
+        let begin = now();
+        let read = Receipt::from_bytes(&bytes).map_err(broken)?;
+        if verify(&read, Some(&trust)).paid.is_none() {
+            return Err(broken("a receipt of its own does not hold"));
+        }
+        let took = begin.elapsed();
+        times.verify_us.push(micros(took));
+        times.verifying += took;
+        let begin = now();
+        let signatures = read.envelopes.len() + OTHER_SIGNATURES;
+        if !messages
+            .by_ref()
+            .take(signatures)
+            .all(|it| it.is_authentic())
+        {
+            return Err(broken("a signature of its own does not verify"));
+        }
+        times.raw += begin.elapsed();
+    }
+    Ok(times)
+}
+
+async fn interactions(
+    ledger: &BenchLedger<ManualClock>,
+    count: usize,
+) -> Result<Vec<InteractionId>, Failure> {
+    let (mut found, mut after) = (Vec::new(), None);
+    while found.len() < count {
+        let page = ledger.running().read_model().interactions(after, 500).await;
+        let page: Vec<InteractionId> = page.map_err(broken)?.iter().map(|row| row.id).collect();
+        after = page.last().copied();
+        if page.is_empty() {
+            break;
+        }
+        found.extend(page);
+    }
+    found.truncate(count);
+    Ok(found)
+}
+
+fn signed(identity: &Identity, size: u64, root: x811_eventlog::Hash) -> Result<Signed, Failure> {
+    let origin = identity.opened.origin.clone();
+    let public = *identity.checkpoint_key.public().as_bytes();
+    let sign = |message: &[u8]| *identity.checkpoint_key.sign(message).as_bytes();
+    let cose_signature = sign(&CoseReceipt::signed_bytes(&origin, public, root));
+    let checkpoint = Checkpoint { origin, size, root };
+    Ok(Signed {
+        note: checkpoint.sign(public, sign).map_err(broken)?,
+        checkpoint,
+        cose_signature,
+        monotonic_ms: 0,
+    })
+}
+
+fn micros(time: Duration) -> u32 {
+    u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
+}
+
+#[derive(Debug, Serialize)]
+struct Measured {
+    benchmark: &'static str,
+    cores: usize,
+    limit_per_second: f64,
+    /// Of the time that verifying took, the part that raw checking of the signatures would.
+    ratio: f64,
+    receipts: usize,
+    records: u64,
+    /// Of half of the receipts at most.
+    bytes_p50: u32,
+    build: Latency,
+    build_target_us: u32,
+    verify: Latency,
+    verify_target_us: u32,
+}
+
+impl Measured {
+    fn of(mut times: Times, records: u64, limit_per_second: f64) -> Result<Measured, Failure> {
+        times.bytes.sort_unstable();
+        let bytes_p50 = times.bytes.get(times.bytes.len() / 2).copied();
+        Ok(Measured {
+            benchmark: "receipt",
+            cores: rayon::current_num_threads(),
+            limit_per_second,
+            ratio: times.raw.as_secs_f64() / times.verifying.as_secs_f64(),
+            receipts: times.bytes.len(),
+            records,
+            bytes_p50: bytes_p50.ok_or_else(|| broken("no interaction was paid: make more"))?,
+            build: Latency::of(times.build_us),
+            build_target_us: BUILD_TARGET_US,
+            verify: Latency::of(times.verify_us),
+            verify_target_us: VERIFY_TARGET_US,
+        })
+    }
+}
+
+impl Report for Measured {
+    fn print(&self, out: &mut Out) {
+        out.heading(
+            Tone::Plain,
+            format_args!(
+                "receipt: built in {} at p99 (target {}), verified in {} (target {})",
+                ms(self.build.p99_us),
+                ms(self.build_target_us),
+                ms(self.verify.p99_us),
+                ms(self.verify_target_us)
+            ),
+        );
+        let times = |latency: Latency| {
+            let (half, most) = (ms(latency.p50_us), ms(latency.p99_us));
+            format!("p50 {half}, p99 {most}")
+        };
+        out.fields(&[
+            ("built", times(self.build)),
+            ("verified", times(self.verify)),
+            (
+                "receipts",
+                format!(
+                    "{} of {} bytes, from a log of {} records",
+                    self.receipts,
+                    thousands(f64::from(self.bytes_p50)),
+                    thousands(self.records as f64)
+                ),
+            ),
+            ("limit", super::limit::text(self.limit_per_second)),
+        ]);
+        out.line(format_args!(
+            "building is bound by its five reads of the store; raw checking of a receipt's \
+             signatures would take {:.2} of the time that verifying it takes",
+            self.ratio
+        ));
+    }
+}
+
+fn ms(us: u32) -> String {
+    format!("{:.2} ms", f64::from(us) / 1_000.0)
+}
