@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use x811_eventlog::{BackendError, Break, EventLog, ReadError, Record};
 use x811_protocol::payload::PayloadRules;
 
@@ -106,26 +106,43 @@ impl StoreAudit {
         mut self,
         source: &mut Source<'_, S>,
     ) -> Result<Auditor, ReadError> {
-        let mut page = source.page().await?;
-        let mut examined = Vec::new();
-        while !page.is_empty() || !examined.is_empty() {
-            let rules = self.auditor.rules();
-            let (done, overlapped) = oneshot::channel();
-            rayon::spawn(move || {
-                let examine = |item| ExaminedItem::of(item, rules);
-                let next = pages::overlapped(page, examined, examine, |item| self.settle(item));
-                // Nobody waits for it where reading failed.
-                let _ = done.send((self, next));
-            });
-            page = source.page().await?;
-            (self, examined) = overlapped.await.map_err(|lost| {
-                let lost: BackendError = Box::new(lost);
-                ReadError::Backend(lost)
-            })?;
-            self.options.tell(self.auditor.size(), source.size);
+        let size = source.size;
+        let (pages, read) = mpsc::channel(1);
+        let (done, audited) = oneshot::channel();
+        rayon::spawn(move || {
+            self.take_all(read, size);
+            // Nobody waits for it where reading failed.
+            let _ = done.send(self);
+        });
+        loop {
+            let page = source.page().await?;
+            // Nobody takes it where the audit died, which shows below.
+            if page.is_empty() || pages.send(page).await.is_err() {
+                break;
+            }
         }
-        self.tree_is_no_longer();
-        Ok(self.auditor)
+        drop(pages);
+        let mut audit = audited.await.map_err(|lost| {
+            let lost: BackendError = Box::new(lost);
+            ReadError::Backend(lost)
+        })?;
+        audit.tree_is_no_longer();
+        Ok(audit.auditor)
+    }
+
+    /// Takes the pages of a log of that size as they are read, on a thread that may wait for them.
+    fn take_all(&mut self, mut read: mpsc::Receiver<Vec<StoreItem>>, size: u64) {
+        let mut examined = Vec::new();
+        loop {
+            let page = read.blocking_recv().unwrap_or_default();
+            if page.is_empty() && examined.is_empty() {
+                return;
+            }
+            let rules = self.auditor.rules();
+            let examine = |item| ExaminedItem::of(item, rules);
+            examined = pages::overlapped(page, examined, examine, |item| self.settle(item));
+            self.options.tell(self.auditor.size(), size);
+        }
     }
 
     fn settle(&mut self, item: ExaminedItem) {

@@ -1,5 +1,5 @@
 //! Pages of a log on their way: while one is settled in order, the next is examined on all other
-//! cores, and the source reads the one behind it. Three pages are in memory, never more.
+//! cores, and the source reads those behind it. Four pages are in memory, never more.
 
 use rayon::prelude::*;
 
