@@ -13,6 +13,8 @@
 #[expect(dead_code, reason = "the ledger's own tests use the rest")]
 #[path = "../../../crates/ledger/tests/sequencer/base.rs"]
 mod base;
+#[path = "../../../crates/ledger/tests/sequencer/bundles.rs"]
+mod bundles;
 mod chain;
 #[expect(dead_code, reason = "the ledger's own tests use the rest")]
 #[path = "../../../crates/ledger/tests/sequencer/deal.rs"]

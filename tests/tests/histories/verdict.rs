@@ -12,6 +12,7 @@ use x811_protocol::observation::Transfer;
 use x811_protocol::time::TimestampMs;
 use x811_watcher::Receipt;
 
+use crate::bundles;
 use crate::chain::Chain;
 use crate::deal::TOTAL_MICRO_USDC;
 use crate::story::Story;
@@ -220,6 +221,7 @@ impl Story {
             panic!("{wrong}\nthe log:\n{}", self.transcript(&events));
         }
         self.ledgerbox.assert_log_adds_up().await;
+        bundles::all_clean(&self.ledgerbox).await;
         booked.tally
     }
 

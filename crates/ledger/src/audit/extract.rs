@@ -349,7 +349,10 @@ impl Extract {
         });
         match opening.filter(|_| self.interaction.is_some()) {
             Some(streams) => expected.extend(streams),
-            None => expected.extend(self.streams.keys().cloned()),
+            None => {
+                let ends = self.ends.iter().map(|line| &line.signed.end.stream);
+                expected.extend(self.streams.keys().chain(ends).cloned());
+            }
         }
         expected.sort_unstable();
         expected.dedup();

@@ -8,7 +8,6 @@
     reason = "a test that panics has failed"
 )]
 
-mod bundles;
 mod clean;
 mod erasures;
 mod flips;
@@ -21,10 +20,13 @@ mod rehashed;
 mod roots;
 mod rotations;
 mod scene;
+mod tampered;
 mod unproven;
 
 #[path = "../sequencer/base.rs"]
 mod base;
+#[path = "../sequencer/bundles.rs"]
+mod bundles;
 #[path = "../sequencer/deal.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod deal;

@@ -13,6 +13,7 @@ mod aftermath;
 mod authentication;
 mod base;
 mod blindness;
+mod bundles;
 mod checkpoint;
 mod clock;
 mod contract_wallets;

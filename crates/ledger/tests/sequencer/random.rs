@@ -2,6 +2,7 @@
 //! live state is what the log adds up to, and what was acknowledged is in the log for ever.
 
 use crate::base::{BASE, Base, tx};
+use crate::bundles::{all_clean, bundle, interactions};
 use crate::deal::{Deal, TOTAL_MICRO_USDC};
 use crate::ledgerbox::Ledgerbox;
 use crate::party::Account;
@@ -11,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use x811_eventlog::EventLog;
 use x811_ledger::answer::{Accepted, Answer};
+use x811_ledger::audit::audit_export;
 use x811_ledger::memory::{CommitFault, MemoryReadModel};
 use x811_ledger::port::LedgerStore;
 use x811_protocol::envelope::SealedEnvelope;
@@ -470,6 +472,45 @@ proptest! {
             let story = live_through(before, &acts).await;
             story.ledgerbox.settle().await;
             assert_every_cut_holds(&story.ledgerbox).await;
+        });
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 48,
+        failure_persistence: None,
+        max_shrink_iters: 100,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn lc_7_every_bundle_of_any_history_is_clean_and_no_bit_of_it_can_be_turned(
+        before in prop_oneof![
+            Just(Before::Nothing),
+            Just(Before::Rivals),
+            Just(Before::Blindness),
+            Just(Before::Crashes),
+        ],
+        acts in acts(),
+        flips in proptest::collection::vec((any::<prop::sample::Index>(), 0..8_u8), 8),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let story = live_through(before, &acts).await;
+            story.ledgerbox.settle().await;
+            all_clean(&story.ledgerbox).await;
+            for id in interactions(&story.ledgerbox).await {
+                let good = bundle(&story.ledgerbox, id).await;
+                for (at, bit) in &flips {
+                    let mut bad = good.clone();
+                    bad[at.index(good.len())] ^= 1 << bit;
+                    let report = audit_export(&bad[..], None).unwrap();
+                    assert!(!report.is_clean(), "byte {}, bit {bit}", at.index(good.len()));
+                }
+            }
         });
     }
 }
