@@ -46,8 +46,13 @@ pub(crate) async fn settled_and_disputed() -> Ledgerbox {
 
 /// The log as an export.
 pub(crate) async fn exported(ledgerbox: &Ledgerbox) -> Vec<u8> {
+    exported_under(ledgerbox, None).await
+}
+
+/// The log as an export, with that checkpoint.
+pub(crate) async fn exported_under(ledgerbox: &Ledgerbox, note: Option<&str>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    export::write(&*ledgerbox.store, None, &mut bytes)
+    export::write(&*ledgerbox.store, note, &mut bytes)
         .await
         .unwrap();
     bytes

@@ -80,7 +80,7 @@ impl Bundle {
         let request = records.iter().find(|kept| kept.draft.stream == stream);
         let envelope = &request.unwrap().draft.event["envelope"];
         let agent = |member: &str| format!("agent:{}", envelope[member].as_str().unwrap());
-        let mut streams = vec![
+        let mut streams = [
             stream,
             "ledger".to_owned(),
             agent("from"),
@@ -100,7 +100,7 @@ impl Bundle {
             .collect();
         let end = |stream: &String| {
             let of_it = pieces.iter().map(Piece::record);
-            let last = of_it.filter(|record| record.stream() == stream).last();
+            let last = of_it.rev().find(|record| record.stream() == stream);
             StreamEnd {
                 stream: stream.clone(),
                 last: last.map(|record| LastRecord {
@@ -208,9 +208,11 @@ async fn promise_4_a_record_dropped_from_a_bundle_is_named() {
             Some(next) => (next.position(), "stream_seq", Cause::StreamGap),
             None => {
                 let before = bundle.records[..index].iter().map(Piece::record);
-                let before = before.filter(|record| record.stream() == dropped.stream());
+                let before = before
+                    .rev()
+                    .find(|record| record.stream() == dropped.stream());
                 let end = bundle.records.last().unwrap().record().position();
-                let at = before.last().map_or(end, |record| record.position());
+                let at = before.map_or(end, |record| record.position());
                 (at, "end.last_seq", Cause::Missing)
             }
         };
