@@ -152,7 +152,9 @@ impl From<BundleError> for ApiError {
     fn from(error: BundleError) -> ApiError {
         match error {
             BundleError::NoInteraction { .. } => ApiError::not_found(error.to_string()),
-            BundleError::RowsBehind { .. } => ApiError::unavailable(error.to_string()),
+            BundleError::RowsBehind { .. } | BundleError::OtherKey { .. } => {
+                ApiError::unavailable(error.to_string())
+            }
             BundleError::Proof(error) => error.into(),
             BundleError::Read(error) => error.into(),
             BundleError::Checkpoint(_)

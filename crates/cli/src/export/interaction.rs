@@ -117,6 +117,7 @@ fn unbundled(error: &x811_ledger::export::BundleError) -> Failure {
     let code = match error {
         BundleError::NoInteraction { .. } => "no_interaction",
         BundleError::Checkpoint(_) => "checkpoint",
+        BundleError::OtherKey { .. } => "keys",
         BundleError::Json(_) => "file",
         BundleError::RowsBehind { .. }
         | BundleError::Damaged { .. }

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use x811_eventlog::{Checkpoint, CheckpointError, EventLog as _, Hash, ReadError, Record};
 use x811_protocol::canonical::to_canonical;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, LedgerRole};
 use x811_protocol::id::InteractionId;
-use x811_protocol::key::SecretKey;
+use x811_protocol::key::{PublicKey, SecretKey};
 
 use super::opening::Opening;
 use super::{Header, LastRecord, Scope, SignedEnd, StreamEnd, Trailer};
@@ -63,6 +63,15 @@ pub enum BundleError {
         /// Position of its record.
         position: u64,
     },
+    /// Another key than the log names.
+    #[error(
+        "the receipt key at hand is not the one in force after {size} records: it was replaced just \
+         now, ask again in a second"
+    )]
+    OtherKey {
+        /// Records that the checkpoint covers.
+        size: u64,
+    },
     /// Not provable.
     #[error(transparent)]
     Proof(#[from] ProofError),
@@ -81,6 +90,8 @@ pub struct InteractionBundle {
     header: Header,
     checkpoint: Checkpoint,
     note: String,
+    /// The receipt key in force after the records written so far.
+    receipt_key: PublicKey,
     /// In order of name.
     streams: Vec<Cursor>,
     stage: Stage,
@@ -141,6 +152,7 @@ impl InteractionBundle {
         streams.sort_unstable();
         streams.dedup();
         Ok(InteractionBundle {
+            receipt_key: opened.keys.receipt,
             header: Header::new(opened, Scope::Interaction(interaction)),
             checkpoint,
             note,
@@ -232,6 +244,9 @@ impl InteractionBundle {
         if record.stream() != cursor.stream {
             return Err(damaged(position, "record of the stream it is listed in"));
         }
+        if let Some(key) = new_receipt_key(&record)? {
+            self.receipt_key = key;
+        }
         cursor.last = Some(LastRecord {
             seq: record.stream_seq(),
             hash: record.hash(),
@@ -252,6 +267,10 @@ impl InteractionBundle {
 
     /// Writes where each stream ends, and the trailer.
     fn close(&self, piece: &mut Vec<u8>, key: &SecretKey) -> Result<(), BundleError> {
+        if key.public() != self.receipt_key {
+            let size = self.checkpoint.size;
+            return Err(BundleError::OtherKey { size });
+        }
         for cursor in &self.streams {
             put_line(
                 piece,
@@ -315,6 +334,17 @@ async fn beside<S: LedgerStore>(store: &S, first: u64) -> Result<Vec<String>, Bu
         return Err(damaged(position, "parameters_set"));
     };
     Ok(opening.streams(&parameters))
+}
+
+/// The receipt key that a record of the ledger's stream brings.
+fn new_receipt_key(record: &Record) -> Result<Option<PublicKey>, BundleError> {
+    if record.event_type() != b"ledger_key_rotated" {
+        return Ok(None);
+    }
+    let Event::LedgerKeyRotated(rotated) = event(record)? else {
+        return Ok(None);
+    };
+    Ok(Some(rotated.new_key).filter(|_| rotated.role == LedgerRole::Receipt))
 }
 
 async fn record_at<S: LedgerStore>(store: &S, position: u64) -> Result<Record, BundleError> {

@@ -2,12 +2,14 @@
 
 use serde_json::{Value, json};
 use x811_ledger::audit::{Cause, Report};
+use x811_ledger::export::{BundleError, InteractionBundle};
 use x811_protocol::event::{Event, LedgerKeyRotated, LedgerRole};
 use x811_protocol::key::SecretKey;
 
+use crate::bundles::{all_clean, bundle, signed};
 use crate::deal::{Deal, Until};
 use crate::ledgerbox::Ledgerbox;
-use crate::scene::{Parts, audit, exported, found};
+use crate::scene::{Parts, audit, exported, exported_under, found};
 
 /// A log with a rotated envelope key and notices by the old and the new one.
 async fn rotated() -> (Ledgerbox, Parts) {
@@ -92,4 +94,52 @@ async fn rec_2_a_rotation_that_was_left_out_is_found() {
     let report = audit(&parts.rehashed());
     let causes: Vec<Cause> = report.findings.iter().map(|one| one.cause).collect();
     assert_eq!(causes, [Cause::KeyNotTheSenders; 2], "{:?}", found(&report));
+}
+
+/// What a bundle's checkpoint and ends are signed with is what was in force where it ends.
+#[tokio::test]
+async fn rec_2_a_bundle_is_held_against_the_keys_of_its_time() {
+    let mut ledgerbox = Ledgerbox::open().await;
+    let deal = Deal::opened(&ledgerbox, Until::Verified).await;
+    let before = bundle(&ledgerbox, deal.id()).await;
+    assert_eq!(found(&audit(&before)), []);
+    let old = (
+        ledgerbox.checkpoint_key.clone(),
+        ledgerbox.receipt_key.clone(),
+    );
+    ledgerbox.rotate(LedgerRole::Checkpoint, 91);
+    ledgerbox.rotate(LedgerRole::Receipt, 92);
+    ledgerbox.restart().await;
+    all_clean(&ledgerbox).await;
+    let size = ledgerbox.records().await.len();
+    let note = signed(&ledgerbox, size).await;
+    let whole = exported_under(&ledgerbox, Some(&note)).await;
+    assert_eq!(audit(&whole).checkpoints.len(), 1);
+
+    let new_checkpoint_key = std::mem::replace(&mut ledgerbox.checkpoint_key, old.0);
+    let by_old = bundle(&ledgerbox, deal.id()).await;
+    let report = audit(&by_old);
+    let (last, cause) = (size as u64 - 1, Cause::CheckpointInvalid);
+    assert_eq!(found(&report), [(last, "checkpoint", cause)]);
+    let note = signed(&ledgerbox, size).await;
+    let report = audit(&exported_under(&ledgerbox, Some(&note)).await);
+    assert_eq!(found(&report), [(last, "checkpoint", cause)]);
+
+    // Ends by a key that is in force no more are not made.
+    ledgerbox.checkpoint_key = new_checkpoint_key;
+    let (store, rows) = (&*ledgerbox.store, &*ledgerbox.rows);
+    let note = signed(&ledgerbox, size).await;
+    let mut bundle = InteractionBundle::open(store, rows, deal.id(), note)
+        .await
+        .unwrap();
+    let ended = loop {
+        match bundle.next_piece(store, rows, &old.1).await {
+            Ok(Some(_)) => {}
+            ended => break ended,
+        }
+    };
+    assert!(
+        matches!(ended, Err(BundleError::OtherKey { .. })),
+        "{ended:?}"
+    );
 }

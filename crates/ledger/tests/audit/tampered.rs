@@ -10,10 +10,28 @@ use x811_ledger::stream::Stream;
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::event::LedgerOpened;
 use x811_protocol::id::InteractionId;
+use x811_protocol::key::SecretKey;
+use x811_protocol::time::TimestampMs;
 
-use crate::bundles::{bundle, checkpoint_key, interactions, note, receipt_key};
+use crate::bundles::{bundle, interactions, note};
 use crate::ledgerbox::Ledgerbox;
+use crate::party::{Party, SeededEntropy};
 use crate::scene::{Kept, Parts, audit, causes_at, exported, found, settled_and_disputed};
+
+/// The ledger's checkpoint key.
+fn checkpoint_key() -> SecretKey {
+    server_key(1)
+}
+
+/// The ledger's receipt key.
+fn receipt_key() -> SecretKey {
+    server_key(2)
+}
+
+/// As the ledger in the box has it.
+fn server_key(seed: u64) -> SecretKey {
+    Party::new(&SeededEntropy::new(seed), TimestampMs::new(0)).key
+}
 
 /// A bundle taken apart.
 #[derive(Debug, Clone)]

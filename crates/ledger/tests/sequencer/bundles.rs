@@ -6,25 +6,8 @@ use x811_ledger::export::InteractionBundle;
 use x811_ledger::port::ReadModel as _;
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
-use x811_protocol::time::TimestampMs;
 
 use crate::ledgerbox::Ledgerbox;
-use crate::party::{Party, SeededEntropy};
-
-/// The ledger's checkpoint key.
-pub(crate) fn checkpoint_key() -> SecretKey {
-    server_key(1)
-}
-
-/// The ledger's receipt key.
-pub(crate) fn receipt_key() -> SecretKey {
-    server_key(2)
-}
-
-/// As `Ledgerbox::opened` names them.
-fn server_key(seed: u64) -> SecretKey {
-    Party::new(&SeededEntropy::new(seed), TimestampMs::new(0)).key
-}
 
 /// A checkpoint over the first `size` records.
 pub(crate) async fn signed(ledgerbox: &Ledgerbox, size: usize) -> String {
@@ -35,7 +18,7 @@ pub(crate) async fn signed(ledgerbox: &Ledgerbox, size: usize) -> String {
         size: size as u64,
         root: root_of(&leaves[..size]),
     };
-    note(&checkpoint, &checkpoint_key())
+    note(&checkpoint, &ledgerbox.checkpoint_key)
 }
 
 /// `checkpoint` as `key` signs it.
@@ -52,8 +35,8 @@ pub(crate) async fn bundle(ledgerbox: &Ledgerbox, id: InteractionId) -> Vec<u8> 
     let mut bundle = InteractionBundle::open(store, rows, id, note)
         .await
         .unwrap();
-    let (mut bytes, key) = (Vec::new(), receipt_key());
-    while let Some(piece) = bundle.next_piece(store, rows, &key).await.unwrap() {
+    let (mut bytes, key) = (Vec::new(), &ledgerbox.receipt_key);
+    while let Some(piece) = bundle.next_piece(store, rows, key).await.unwrap() {
         bytes.extend(piece);
     }
     bytes
