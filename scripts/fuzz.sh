@@ -11,7 +11,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds="${1:-600}"
 shift $(($# > 0 ? 1 : 0))
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(envelope payload registry signed_read record export document)
+[ ${#targets[@]} -gt 0 ] || targets=(envelope payload registry signed_read record export document
+  note policy tile tlog_proof receipt)
 
 # libFuzzer's coverage flags are unstable; the code itself is built by the stable compiler.
 export RUSTC_BOOTSTRAP=1

@@ -13,14 +13,24 @@ mod document;
 mod envelope;
 #[path = "../../fuzz/properties/export.rs"]
 mod export;
+#[path = "../../fuzz/properties/note.rs"]
+mod note;
 #[path = "../../fuzz/properties/payload.rs"]
 mod payload;
+#[path = "../../fuzz/properties/policy.rs"]
+mod policy;
+#[path = "../../fuzz/properties/receipt.rs"]
+mod receipt;
 #[path = "../../fuzz/properties/record.rs"]
 mod record;
 #[path = "../../fuzz/properties/registry.rs"]
 mod registry;
 #[path = "../../fuzz/properties/signed_read.rs"]
 mod signed_read;
+#[path = "../../fuzz/properties/tile.rs"]
+mod tile;
+#[path = "../../fuzz/properties/tlog_proof.rs"]
+mod tlog_proof;
 
 use std::fs;
 use std::panic::catch_unwind;
@@ -75,6 +85,31 @@ fn ax_044_signed_reads() {
     replay("signed_read", signed_read::holds);
 }
 
+#[test]
+fn c2sp_signed_notes() {
+    replay("note", note::holds);
+}
+
+#[test]
+fn c2sp_policies() {
+    replay("policy", policy::holds);
+}
+
+#[test]
+fn c2sp_tiles() {
+    replay("tile", tile::holds);
+}
+
+#[test]
+fn c2sp_proof_files() {
+    replay("tlog_proof", tlog_proof::holds);
+}
+
+#[test]
+fn promise_5_receipts() {
+    replay("receipt", receipt::holds);
+}
+
 /// A target that is not replayed, or a folder that nobody fuzzes, would be forgotten.
 #[test]
 fn every_target_has_a_corpus_and_a_replay() {
@@ -93,10 +128,15 @@ fn every_target_has_a_corpus_and_a_replay() {
         "document",
         "envelope",
         "export",
+        "note",
         "payload",
+        "policy",
+        "receipt",
         "record",
         "registry",
         "signed_read",
+        "tile",
+        "tlog_proof",
     ];
     assert_eq!(names("fuzz/fuzz_targets"), replayed);
     assert_eq!(names("fuzz/properties"), replayed);
