@@ -74,7 +74,14 @@ fn audit_lists(source: &Path, done: &Value, operator: &str) {
     });
     assert_eq!(report["absent_bodies"], absent, "{report}");
     assert_eq!(report["signatures_valid"], report["envelopes"], "{report}");
-    let told = run(&["audit", source.to_str().unwrap()]).ok().stdout;
+    let page = source.with_extension("html");
+    let audit = ["audit", source.to_str().unwrap(), "--html"];
+    let told = run(&[&audit[..], &[page.to_str().unwrap()]].concat());
+    let told = told.ok().stdout;
+    let shown = std::fs::read_to_string(page).unwrap();
+    for part in ["2 bodies in all", operator, "gdpr_request"] {
+        assert!(shown.contains(part), "no {part} in {shown}");
+    }
     assert!(told.contains("asserted only"), "{told}");
 }
 

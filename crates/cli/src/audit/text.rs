@@ -55,7 +55,7 @@ impl Audited {
         }
         for erasure in &report.absent_bodies.erasures {
             let text = format!(
-                "the bodies of {}, by the record at {} ({}, {})",
+                "the bodies of {}, by the record at {} ({}, {}): asserted only",
                 ranges(&erasure.positions),
                 erasure.position,
                 erasure.operator,

@@ -112,16 +112,12 @@ impl Display for Erasures<'_> {
         if absent.erasures.is_empty() {
             return f.write_str("<p>No record erased the body of a message.</p>\n</section>\n");
         }
-        let (records, bodies) = (
-            absent.erasures.len() as u64 + absent.erasures_left_out,
-            absent.erased,
-        );
+        let bodies = absent.erased;
         write!(
             f,
-            "<table>\n<caption>Bodies of messages that records erased: {bodies} bodies by \
-             {records} records. Their records stand, and what they say of those messages is \
-             asserted.</caption>\n<thead><tr><th scope=\"col\">Record</th><th scope=\"col\">\
-             Bodies of</th><th scope=\"col\">By</th><th scope=\"col\">Reason</th></tr></thead>\n\
+            "<table>\n<caption>What records erased, {bodies} bodies in all. The records of those \
+             messages stand, and what they say of them is asserted.</caption>\n\
+             <thead><tr><th scope=\"col\">Record</th><th scope=\"col\">Bodies of</th><th scope=\"col\">By</th><th scope=\"col\">Reason</th></tr></thead>\n\
              <tbody>\n"
         )?;
         for erasure in &absent.erasures {
