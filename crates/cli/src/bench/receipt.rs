@@ -244,8 +244,8 @@ impl Report for Measured {
             ("limit", super::limit::text(self.limit_per_second)),
         ]);
         out.line(format_args!(
-            "building is bound by its five reads of the store; raw checking of a receipt's \
-             signatures would take {:.2} of the time that verifying it takes",
+            "building one asks the store five times; raw checking of its signatures would take {:.2} \
+             of the time that verifying it takes",
             self.ratio
         ));
     }
