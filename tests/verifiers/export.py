@@ -94,7 +94,8 @@ class Log:
         self.scope = header.pop("scope", "log")
         self.header, self.keys = header, dict(header["keys"])
         self.records, self.hashes, self.streams = [], [], {}
-        self.checkpoint, self.body_due, self.path_due, self.ends = None, None, False, []
+        self.checkpoint, self.note_parts, self.ends = None, None, []
+        self.body_due, self.path_due = None, False
 
     def is_bundle(self):
         return self.scope != "log"
@@ -127,7 +128,7 @@ class Log:
             hold(opened.pop("type") == "ledger_opened", "position 0")
             hold(opened == self.header, "header and position 0")
         if event["type"] == "ledger_key_rotated":
-            self.keys[event["role"]] = event["new_key"]
+            self.rotated(event)
         if envelope := event.get("envelope"):
             did, key = envelope["key"].split("#")
             hold(did == envelope["from"], "the key of somebody else")
@@ -135,6 +136,14 @@ class Log:
             if envelope["profile"] == "digest":
                 digest, signature = bytes.fromhex(envelope["digest"]), unpadded(envelope["signature"])
                 verify(public_key(key), signature, digest, f"record {record['position']}")
+
+    def rotated(self, event):
+        role, old, new = event["role"], event["old_key"], event["new_key"]
+        hold(self.keys[role] == old, "a rotation of another key")
+        lines = ["x811 ledger key v1", self.header["did"], role, old, new]
+        proof = unpadded(event["proof"])
+        verify(public_key(old), proof, "\n".join(lines).encode(), "a rotation")
+        self.keys[role] = new
 
     def body(self, body):
         envelope, self.body_due = self.body_due, None
@@ -151,6 +160,17 @@ class Log:
         text, empty, lines = read_json(line).rpartition("\n\n")
         origin, size, root = text.split("\n")
         hold(origin == self.header["origin"] and empty, "the checkpoint's origin")
+        hold(str(int(size)) == size, "the checkpoint's size")
+        size, root = int(size), b64decode(root, validate=True)
+        if self.is_bundle():
+            hold(not self.records and not self.checkpoint, "the place of the checkpoint")
+        else:
+            hold(size == len(self.records) and root == root_of(self.hashes), "a checkpoint")
+            self.signed(origin, text, lines)
+        self.checkpoint, self.note_parts = (size, root), (origin, text, lines)
+
+    def signed(self, origin, text, lines):
+        """Whether the checkpoint is by the key in force after all the records it covers."""
         key = public_key(self.keys["checkpoint"])
         key_id = sha256(origin.encode() + b"\n\x01" + key).digest()[:4]
         names = [line.split(" ") for line in lines.removesuffix("\n").split("\n")]
@@ -159,13 +179,6 @@ class Log:
         hold(signed, "a checkpoint that the ledger did not sign")
         for signature in signed:
             verify(key, signature, f"{text}\n".encode(), "a checkpoint")
-        hold(str(int(size)) == size, "the checkpoint's size")
-        size, root = int(size), b64decode(root, validate=True)
-        if self.is_bundle():
-            hold(not self.records and not self.checkpoint, "the place of the checkpoint")
-        else:
-            hold(size == len(self.records) and root == root_of(self.hashes), "a checkpoint")
-        self.checkpoint = (size, root)
 
     def path(self, line):
         hold(self.path_due and self.checkpoint, "a path that belongs to no record")
@@ -203,6 +216,7 @@ class Log:
         size, root = len(self.records), root_of(self.hashes) if not self.is_bundle() else None
         due = {"head": self.hashes[-1].hex()}
         if self.is_bundle():
+            self.signed(*self.note_parts)
             hold(self.ends == sorted(self.streams_due()), "the streams and their ends")
             due["records"], (size, root) = size, self.checkpoint
         hold(trailer == due | {"size": size, "root": root.hex()}, "the trailer")

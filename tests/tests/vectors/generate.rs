@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::{bundle, checkpoint, consistency, folder, keys, proof, table, tiles};
+use crate::{bundle, checkpoint, consistency, folder, keys, proof, receipt, table, tiles};
 
 /// Files by their path in the corpus.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
@@ -23,16 +23,13 @@ pub(crate) fn is_to_be_written() -> bool {
 /// Without it they have to be there, byte for byte.
 #[test]
 fn generate() {
-    let policies = table::rows("policy", 2)
-        .into_iter()
-        .map(|row| row[0].clone());
-    table::assert_complete("policy", policies);
     let mut files = keys::policies();
     files.extend(checkpoint::files());
     files.extend(proof::files());
     files.extend(consistency::files());
     files.extend(tiles::files());
     files.extend(bundle::files());
+    files.extend(receipt::files());
     let is_written = is_to_be_written();
     let mut changed = Vec::new();
     for (name, bytes) in files {
@@ -44,6 +41,10 @@ fn generate() {
             changed.push(name);
         }
     }
+    let policies = table::rows("policy", 2)
+        .into_iter()
+        .map(|row| row[0].clone());
+    table::assert_complete("policy", policies);
     assert!(
         changed.is_empty(),
         "what is written has changed; formats are frozen: {changed:#?}"

@@ -29,6 +29,23 @@ pub(crate) fn witness() -> SecretKey {
     SecretKey::from_seed([3; 32])
 }
 
+/// Under which the ledger of bundles and receipts signs.
+const LEDGER_ORIGIN: &str = "ledger.example/x811";
+
+/// Its checkpoint key.
+pub(crate) fn checkpoint_key() -> SecretKey {
+    of_seed("c15c0289ec2d0a9167ec8e65a18debbe5e5532fbeea293f80bc942ee9086c171")
+}
+
+/// Its receipt key.
+pub(crate) fn receipt_key() -> SecretKey {
+    of_seed("ce56971cde355897421efc0b1046c8bf2f537eddbfbc7b9864f6e7ff7a82f2c3")
+}
+
+fn of_seed(digits: &str) -> SecretKey {
+    SecretKey::from_seed(hex::decode(digits).unwrap().try_into().unwrap())
+}
+
 /// How `key` signs notes as `name`.
 pub(crate) fn named(name: &str, key: &SecretKey) -> NoteKey {
     NoteKey::new(name, *key.public().as_bytes()).unwrap()
@@ -54,6 +71,7 @@ pub(crate) fn signed(text: &str, key: &SecretKey) -> String {
 pub(crate) fn policies() -> Files {
     let log = named(ORIGIN, &log()).to_vkey();
     let cosigner = cosigner().to_vkey();
+    let ledger = named(LEDGER_ORIGIN, &checkpoint_key()).to_vkey();
     let weak = |key| NoteKey::new(ORIGIN, key).unwrap().to_vkey();
     let policies = [
         ("log", format!("log {log}\nquorum none\n")),
@@ -61,6 +79,7 @@ pub(crate) fn policies() -> Files {
             "witness",
             format!("log {log}\nwitness w {cosigner}\nquorum w\n"),
         ),
+        ("ledger", format!("log {ledger}\nquorum none\n")),
         (
             "small-order-key",
             format!("log {}\nquorum none\n", weak(strict::IDENTITY)),

@@ -14,6 +14,7 @@ mod generate;
 mod keys;
 mod log;
 mod proof;
+mod receipt;
 mod strict;
 mod table;
 mod tiles;

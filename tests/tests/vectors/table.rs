@@ -39,6 +39,7 @@ pub(crate) fn verifiers(cell: &str) -> Vec<Verifier> {
         .map(|name| match name {
             "Go" => Verifier::Go,
             "aics-tlog" => Verifier::Aics,
+            "scitt-cose" => Verifier::ScittCose,
             "export.py" => Verifier::Reader,
             _ => panic!("no verifier is called {name}"),
         })

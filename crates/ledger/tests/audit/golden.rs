@@ -1,4 +1,4 @@
-//! The good files of `tests/vectors/bundle`: what a ledger with fixed keys, times and chance writes.
+//! The good bundles and receipts of `tests/vectors`: what a ledger with fixed keys, times and chance writes.
 //! They stay as they are, byte for byte, for whoever reads this format in years to come.
 
 use std::collections::BTreeMap;
@@ -6,8 +6,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use x811_eventlog::{Checkpoint, CoseReceipt};
+use x811_ledger::checkpoint::Signed;
 use x811_ledger::erasure::ErasureRequest;
 use x811_ledger::export;
+use x811_ledger::receipt::{self, Issuer};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::document::DidDocument;
 use x811_protocol::envelope::SealedEnvelope;
@@ -25,7 +28,7 @@ use crate::scene::{impatient, pay};
 const VARIABLE: &str = "X811_VECTORS";
 
 fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors/bundle")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors")
 }
 
 #[expect(
@@ -164,17 +167,53 @@ async fn interactions() -> BTreeMap<&'static str, Vec<u8>> {
     bundles
 }
 
+/// The receipt of a paid interaction, in both forms.
+async fn receipts() -> [(&'static str, Vec<u8>); 2] {
+    let mut ledgerbox = impatient().await;
+    let deal = Deal::opened(&ledgerbox, Until::Verified).await;
+    settled(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC, "completed").await;
+    let note = signed(&ledgerbox, ledgerbox.records().await.len()).await;
+    let checkpoint = Checkpoint::claimed(&note).unwrap();
+    let key = &ledgerbox.checkpoint_key;
+    let public_key = *key.public().as_bytes();
+    let root = CoseReceipt::signed_bytes(&checkpoint.origin, public_key, checkpoint.root);
+    let signed = Signed {
+        checkpoint,
+        note,
+        cose_signature: *key.sign(&root).as_bytes(),
+        monotonic_ms: 0,
+    };
+    let world = ledgerbox.ledger().world();
+    let issuer = Issuer {
+        ledger: ledgerbox.identity.did,
+        keyring: world.keyring().unwrap(),
+        key: &ledgerbox.receipt_key,
+    };
+    let (store, rows) = (&*ledgerbox.store, &*ledgerbox.rows);
+    let whole = receipt::build(store, rows, deal.id(), &signed, issuer).await;
+    let compact = receipt::build_compact(store, rows, deal.id(), &signed, issuer).await;
+    [
+        ("receipt/paid.json", whole.unwrap().to_bytes()),
+        ("receipt/paid.cose", compact.unwrap().to_bytes()),
+    ]
+}
+
 /// `X811_VECTORS=write cargo nextest run -p x811-ledger --test audit golden` writes them anew.
 #[tokio::test]
-async fn golden_logs_and_bundles_are_what_is_written() {
+async fn golden_bundles_and_receipts_are_what_is_written() {
     let mut files = interactions().await;
     files.extend(rejected_and_open().await);
     files.extend(whole_logs().await);
+    let bundles = files.into_iter();
+    let bundles = bundles.map(|(name, bytes)| (format!("bundle/{name}.x811"), bytes));
+    let receipts = receipts()
+        .await
+        .map(|(name, bytes)| (name.to_owned(), bytes));
     let mut changed = Vec::new();
-    for (name, bytes) in files {
-        let path = folder().join(name).with_extension("x811");
+    for (name, bytes) in bundles.chain(receipts) {
+        let path = folder().join(&name);
         if is_to_be_written() {
-            fs::create_dir_all(folder()).unwrap();
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, bytes).unwrap();
         } else if fs::read(path).ok() != Some(bytes) {
             changed.push(name);

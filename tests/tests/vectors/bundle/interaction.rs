@@ -3,8 +3,9 @@
 use x811_eventlog::Hash;
 use x811_protocol::key::SecretKey;
 
-use super::lines::{Lines, checkpoint, checkpoint_key, receipt_key, resigned};
+use super::lines::{Lines, checkpoint, resigned};
 use super::whole_log::Changed;
+use crate::keys::{checkpoint_key, receipt_key};
 
 /// Positions of its OFFER and its REJECT.
 const OFFER: u64 = 6;
@@ -111,7 +112,7 @@ fn paths(good: &Lines) -> Changed {
             "one-checkpoint-of-another-key",
             good.with(|file| {
                 let key = SecretKey::from_seed([2; 32]);
-                file.0[1] = checkpoint(&key, SIZE, file.covered_root());
+                file.0[1] = checkpoint(&key, SIZE, file.covered().1);
             }),
         ),
         (

@@ -9,24 +9,7 @@ use x811_protocol::canonical::to_canonical;
 use x811_protocol::key::SecretKey;
 
 use crate::folder;
-
-/// Seeds of the keys that the bundles' ledger signs checkpoints and receipts with.
-const CHECKPOINT_SEED: &str = "c15c0289ec2d0a9167ec8e65a18debbe5e5532fbeea293f80bc942ee9086c171";
-const RECEIPT_SEED: &str = "ce56971cde355897421efc0b1046c8bf2f537eddbfbc7b9864f6e7ff7a82f2c3";
-
-fn key(seed: &str) -> SecretKey {
-    SecretKey::from_seed(hex::decode(seed).unwrap().try_into().unwrap())
-}
-
-/// The ledger's checkpoint key.
-pub(super) fn checkpoint_key() -> SecretKey {
-    key(CHECKPOINT_SEED)
-}
-
-/// The ledger's receipt key.
-pub(super) fn receipt_key() -> SecretKey {
-    key(RECEIPT_SEED)
-}
+use crate::keys::checkpoint_key;
 
 /// Lines without their ends.
 #[derive(Clone)]
@@ -112,10 +95,11 @@ impl Lines {
         line.replace_range(place..=place, other);
     }
 
-    /// The root in the file's checkpoint.
-    pub(super) fn covered_root(&self) -> Hash {
+    /// Size and root in the file's checkpoint.
+    pub(super) fn covered(&self) -> (u64, Hash) {
         let note: String = serde_json::from_str(&self.0[self.find("c ")][2..]).unwrap();
-        Checkpoint::claimed(&note).unwrap().root
+        let checkpoint = Checkpoint::claimed(&note).unwrap();
+        (checkpoint.size, checkpoint.root)
     }
 
     /// One line of JSON behind its letter, with other members.

@@ -4,7 +4,8 @@ use serde_json::Value;
 use x811_eventlog::Hash;
 use x811_protocol::key::SecretKey;
 
-use super::lines::{Lines, checkpoint, checkpoint_key};
+use super::lines::{Lines, checkpoint};
+use crate::keys::checkpoint_key;
 
 /// Name and bytes.
 pub(super) type Changed = Vec<(&'static str, Vec<u8>)>;
@@ -186,7 +187,7 @@ fn ends(good: &Lines) -> Changed {
         ),
         (
             "checkpoint-of-another-key",
-            signed(&SecretKey::from_seed([2; 32]), good.covered_root()),
+            signed(&SecretKey::from_seed([2; 32]), good.covered().1),
         ),
         (
             "checkpoint-over-other-records",

@@ -1,0 +1,250 @@
+//! `receipt/`: receipts in JSON and in CBOR. The good ones are written by the tests of
+//! `x811-ledger`; what somebody with the ledger's receipt key could make of them is signed anew.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use x811_eventlog::note::NoteKey;
+use x811_protocol::canonical::to_canonical;
+use x811_protocol::key::SecretKey;
+use x811_tests::binary::run;
+use x811_tests::verifiers::{Job, Verifier};
+
+use crate::generate::Files;
+use crate::{Case, folder, hold_to, keys, table};
+
+type Named = Vec<(&'static str, Vec<u8>)>;
+
+pub(crate) fn files() -> Files {
+    let read = |name| fs::read(folder().join("receipt").join(name)).unwrap();
+    let (json, cose) = (read("paid.json"), read("paid.cose"));
+    let receipt: Value = serde_json::from_slice(&json).unwrap();
+    let mut whole = changed(&receipt);
+    whole.extend(resigned(&receipt));
+    whole.extend(forms(&json));
+    let mut files = Files::new();
+    for (name, bytes) in whole {
+        files.insert(format!("receipt/{name}.json"), bytes);
+    }
+    for (name, bytes) in compact(&cose) {
+        files.insert(format!("receipt/{name}.cose"), bytes);
+    }
+    files
+}
+
+fn to_bytes(receipt: &Value) -> Vec<u8> {
+    [to_canonical(receipt), b"\n".to_vec()].concat()
+}
+
+/// As it is, but for one thing.
+fn changed(good: &Value) -> Named {
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut bad = good.clone();
+        change(&mut bad);
+        to_bytes(&bad)
+    };
+    vec![
+        (
+            "price-changed",
+            with(&|bad| bad["envelopes"][0]["body"]["payload"]["price"] = json!("0.9")),
+        ),
+        ("ask-changed", with(&|bad| bad["ask"] = json!("/elsewhere"))),
+        (
+            "signature-changed",
+            with(&|bad| bad["signature"] = bad["envelopes"][0]["signature"].clone()),
+        ),
+        ("version-2", with(&|bad| bad["x811_receipt"] = json!(2))),
+        ("unknown-member", with(&|bad| bad["note"] = json!("paid"))),
+    ]
+}
+
+/// Signed anew by the ledger's receipt key, so that the rest has to show it.
+fn resigned(good: &Value) -> Named {
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut bad = good.clone();
+        change(&mut bad);
+        sign(&mut bad, &keys::receipt_key());
+        to_bytes(&bad)
+    };
+    let note = good["checkpoint"].as_str().unwrap();
+    let (text, _) = note.rsplit_once("\n\n").unwrap();
+    let other = keys::other();
+    let name = text.lines().next().unwrap();
+    let by_other = other.sign(format!("{text}\n").as_bytes());
+    let line = keys::line(name, keys::named(name, &other).id(), by_other.as_bytes());
+    let by_other = format!("{text}\n\n{line}");
+    let root = text.lines().nth(2).unwrap();
+    let other_root = note.replace(&root[..4], "AAAA");
+    vec![
+        (
+            "resigned-price-changed",
+            with(&|bad| bad["envelopes"][0]["body"]["payload"]["price"] = json!("0.9")),
+        ),
+        (
+            "resigned-message-signature-changed",
+            with(&|bad| {
+                bad["envelopes"][0]["signature"] = bad["envelopes"][1]["signature"].clone()
+            }),
+        ),
+        (
+            "resigned-verify-dropped",
+            with(&|bad| drop(bad["envelopes"].as_array_mut().unwrap().remove(2))),
+        ),
+        (
+            "resigned-payment-repeated",
+            with(&|bad| {
+                let payment = bad["envelopes"][3].clone();
+                bad["envelopes"].as_array_mut().unwrap().push(payment);
+            }),
+        ),
+        (
+            "resigned-messages-swapped",
+            with(&|bad| bad["envelopes"].as_array_mut().unwrap().swap(0, 1)),
+        ),
+        (
+            "resigned-confirmation-changed",
+            with(&|bad| bad["confirmed"]["recorded_at_ms"] = json!(1_767_312_004_001_u64)),
+        ),
+        (
+            "resigned-token-changed",
+            with(&|bad| {
+                bad["parameters"]["event"]["networks"][0]["token"] =
+                    json!("0xf6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6");
+            }),
+        ),
+        (
+            "resigned-hash-changed",
+            with(&|bad| bad["hashes"][0] = bad["hashes"][1].clone()),
+        ),
+        (
+            "resigned-hash-dropped",
+            with(&|bad| drop(bad["hashes"].as_array_mut().unwrap().pop())),
+        ),
+        (
+            "resigned-checkpoint-of-another-key",
+            with(&|bad| bad["checkpoint"] = json!(by_other)),
+        ),
+        (
+            "resigned-checkpoint-root-changed",
+            with(&|bad| bad["checkpoint"] = json!(other_root)),
+        ),
+        ("resigned-by-another-key", {
+            let mut bad = good.clone();
+            bad["ledger"]["event"]["keys"]["receipt"] = json!(other.public().to_string());
+            sign(&mut bad, &other);
+            to_bytes(&bad)
+        }),
+    ]
+}
+
+fn sign(receipt: &mut Value, key: &SecretKey) {
+    receipt.as_object_mut().unwrap().remove("signature");
+    let signed = [&b"x811 receipt v1\n"[..], &to_canonical(receipt)].concat();
+    receipt["signature"] = json!(key.sign(&signed).to_string());
+}
+
+fn forms(good: &[u8]) -> Named {
+    let text = str::from_utf8(good).unwrap();
+    vec![
+        ("not-canonical", text.replacen(':', ": ", 1).into_bytes()),
+        ("no-last-line-end", text.trim_end().as_bytes().to_vec()),
+        ("cut", good[..good.len() / 2].to_vec()),
+        ("empty", Vec::new()),
+    ]
+}
+
+/// From the place of the leaf in the message: the receipt with its 64 bytes of signature stands
+/// before it, and before that the path.
+fn compact(good: &[u8]) -> Named {
+    let start = b"{\"event\":";
+    let leaf = good.windows(start.len()).position(|bytes| bytes == start);
+    // The length of the leaf is in three bytes.
+    let signature = leaf.unwrap() - 3 - 64;
+    // `f6 58 40` stands between path and signature.
+    let path = signature - 3 - 32;
+    let proof = good
+        .windows(3)
+        .position(|bytes| bytes == b"\x83\x0c\x0b")
+        .unwrap();
+    let with = |at: usize, byte: u8| {
+        let mut bad = good.to_vec();
+        bad[at] ^= byte;
+        bad
+    };
+    vec![
+        ("signature-changed", with(good.len() - 40, 1)),
+        ("leaf-changed", with(leaf.unwrap() + 40, 1)),
+        ("inner-signature-changed", with(signature + 20, 1)),
+        ("path-changed", with(path, 1)),
+        ("position-changed", with(proof + 2, 1)),
+        ("size-changed", with(proof + 1, 1)),
+        ("tag-missing", good[1..].to_vec()),
+        ("byte-added", [good, b"\0"].concat()),
+        ("cut", good[..good.len() - 1].to_vec()),
+    ]
+}
+
+/// | file | policy | what it is | verdict | taken by |
+fn cases() -> Vec<(String, String, Case)> {
+    let issuer = hex::encode(keys::receipt_key().public().as_bytes());
+    let rows = table::rows("receipt", 5).into_iter();
+    rows.map(|row| {
+        let [file, policy, what, verdict, taken_by] = row.try_into().unwrap();
+        let path = folder().join("receipt").join(&file);
+        let text = fs::read_to_string(folder().join("policy").join(&policy)).unwrap();
+        let case = Case {
+            job: Job::statement(&path, &log_of(&text), &issuer),
+            what: format!("{file}: {what}"),
+            verdict,
+            taken_by: table::verifiers(&taken_by),
+        };
+        (file, policy, case)
+    })
+    .collect()
+}
+
+/// The key of the log that a policy trusts, in hex.
+fn log_of(policy: &str) -> String {
+    let key = NoteKey::from_vkey(&keys::vkeys(policy).0).unwrap();
+    hex::encode(key.public_key())
+}
+
+/// What `x811 receipt verify` finds broken, in its word for it.
+fn verdict(file: &str, policy: &str) -> String {
+    let [file, policy] = [("receipt", file), ("policy", policy)]
+        .map(|(place, name)| folder().join(place).join(name).display().to_string());
+    let verified = run(&["receipt", "verify", &file, "--policy", &policy, "--json"]);
+    let said: Value = serde_json::from_str(&verified.stdout).unwrap_or_default();
+    let Some(steps) = said["steps"].as_array() else {
+        assert_ne!(verified.code, Some(0), "{verified:?}");
+        return "form".to_owned();
+    };
+    let broken = steps.iter().find(|step| step["verdict"] == "broken");
+    assert_eq!(verified.code == Some(0), broken.is_none(), "{verified:?}");
+    let about = broken.map_or("good", |step| step["about"].as_str().unwrap());
+    about.to_owned()
+}
+
+#[test]
+fn receipts_are_verified_as_the_table_says() {
+    let cases = cases();
+    table::assert_complete("receipt", cases.iter().map(|(file, ..)| file.clone()));
+    let mut faults = Vec::new();
+    for (file, policy, case) in &cases {
+        let verdict = verdict(file, policy);
+        if verdict != case.verdict {
+            faults.push(format!("{}: {verdict}", case.what));
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn receipts_in_cbor_are_verified_by_others_as_the_table_says() {
+    let cases = cases()
+        .into_iter()
+        .filter(|(file, ..)| file.ends_with(".cose"));
+    let cases: Vec<Case> = cases.map(|(.., case)| case).collect();
+    assert!(cases.len() > 9, "{}", cases.len());
+    hold_to(&[Verifier::ScittCose], &cases);
+}
