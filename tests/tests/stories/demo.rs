@@ -26,5 +26,6 @@ fn the_demo_ends_as_it_says_and_leaves_nothing_behind() {
         .collect();
     assert_eq!(states, ["completed", "disputed", "disputed"], "{demo}");
     assert_eq!(demo["audit_is_clean"], true);
-    assert!(!data_dir.exists(), "the data directory is removed");
+    let left = std::fs::read_dir(folder.path()).unwrap();
+    assert_eq!(left.count(), 0, "data directory and checkpoint are removed");
 }

@@ -29,6 +29,7 @@ use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::StateName;
 use x811_protocol::money::MicroUsdc;
 use x811_server::{NetworkConfig, RpcUrl, Running, ServerConfig};
+use x811_store::FileCheckpointStore;
 
 /// The confirmation window of the demo; AEEP's is 30 s.
 const CONFIRMATION_MS: u64 = 6_000;
@@ -85,10 +86,11 @@ impl Report for Summary {
 /// Runs the demo; Ctrl-C ends it at any time, and everything it started with it.
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let data_dir = data_dir(&args, context)?;
+    let checkpoint_dir = checkpoint_dir(&data_dir)?;
     let mut interrupts = Interrupts::listen()?;
     let story = Story::new(out, context.json);
     let chain = Chain::start(&args.anvil).await?;
-    let config = config(&data_dir, &chain);
+    let config = config(&data_dir, &checkpoint_dir, &chain);
     let mut server = x811_server::start(config.clone()).await?;
     let told = tokio::select! {
         told = tell(&story, &chain, &config, &server) => told.map(Some),
@@ -107,7 +109,9 @@ pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
     server.wait().await.map_err(DemoError::Ended)?;
     chain.stop().await;
     if !args.keep {
-        std::fs::remove_dir_all(&data_dir).map_err(DemoError::Directory)?;
+        for directory in [&data_dir, &checkpoint_dir] {
+            std::fs::remove_dir_all(directory).map_err(DemoError::Directory)?;
+        }
     }
     let Some(summary) = told? else {
         out.heading(Tone::Waiting, "Stopped; nothing is left running.");
@@ -122,13 +126,23 @@ fn data_dir(args: &Args, context: &Context) -> Result<PathBuf, Failure> {
     let data_dir = args.data_dir.clone().unwrap_or_else(|| {
         std::env::temp_dir().join(format!("x811-demo-{}", context.now().as_ms()))
     });
-    if data_dir.exists() {
+    new(data_dir)
+}
+
+/// Where a ledger in that directory keeps its checkpoint, so that every other verb finds it.
+fn checkpoint_dir(data_dir: &Path) -> Result<PathBuf, Failure> {
+    let beside = FileCheckpointStore::beside(data_dir);
+    new(beside.ok_or_else(|| Failure::usage("name a directory by its name"))?)
+}
+
+fn new(directory: PathBuf) -> Result<PathBuf, Failure> {
+    if directory.exists() {
+        let message = format!("{} exists already", directory.display());
         return Err(
-            Failure::local("data_dir", format!("{} exists already", data_dir.display()))
-                .hint("name a directory that does not exist yet"),
+            Failure::local("data_dir", message).hint("name a directory that does not exist yet")
         );
     }
-    Ok(data_dir)
+    Ok(directory)
 }
 
 /// From two strangers to the audited log.
@@ -162,12 +176,11 @@ async fn tell(
     })
 }
 
-fn config(data_dir: &Path, chain: &Chain) -> ServerConfig {
+fn config(data_dir: &Path, checkpoint_dir: &Path, chain: &Chain) -> ServerConfig {
     let network = NetworkConfig::local(RpcUrl::new(chain.rpc_url()), chain.token());
     let mut config = ServerConfig::new(data_dir, network);
     config.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    // All of the demonstration is removed with one directory.
-    config.checkpoint_dir = Some(data_dir.join("checkpoint"));
+    config.checkpoint_dir = Some(checkpoint_dir.to_owned());
     config.windows.confirmation_ms = CONFIRMATION_MS;
     config.looks_ms = LOOKS_MS;
     config.limits.pending_look_ms = LOOKS_MS[0];
