@@ -115,10 +115,10 @@ async fn reliability_of_two_that_sign_in_one_place_the_second_is_stopped() {
     // From here on both sign in the place of the first.
     fs::rename(&private, second.folder.path().join("away")).unwrap();
     std::os::unix::fs::symlink(&first.checkpoint_dir, &private).unwrap();
-    let did = ledger_did(&two.url).await.unwrap();
-    let Told::Accepted(_) = post(&two.url, &Agent::new("bert").registration(did)).await else {
-        panic!("it is still up");
-    };
+    // It may be stopped by what it signs of its start, before anybody says a word.
+    if let Some(did) = ledger_did(&two.url).await {
+        let _ = post(&two.url, &Agent::new("bert").registration(did)).await;
+    }
     let ended = two.ended();
     assert_eq!(ended.status.code(), Some(4), "{}", ended.said);
     assert!(
@@ -130,6 +130,7 @@ async fn reliability_of_two_that_sign_in_one_place_the_second_is_stopped() {
     );
 
     // The first goes on, and the second finds no way back.
+    let did = ledger_did(&one.url).await.unwrap();
     let Told::Accepted(_) = post(&one.url, &Agent::new("anna").registration(did)).await else {
         panic!("the first is unharmed");
     };

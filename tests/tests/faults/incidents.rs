@@ -218,10 +218,7 @@ async fn grow(place: &Place, count: u64) {
             stream_seq: seq,
             event: serde_json::json!({ "type": "ledger_resumed", "gap_ms": 0 }),
         };
-        let draft = match root_of_another_schema(tree.size(), recorded_at_ms) {
-            Some(root) if tree.size() < 1_000 => root,
-            Some(_) | None => resumed,
-        };
+        let draft = root_of_another_schema(tree.size(), recorded_at_ms).unwrap_or(resumed);
         let is_ledgers = draft.stream == "ledger";
         let record = Record::seal(tree.size(), prev, draft).unwrap();
         sqlx::query("INSERT INTO records (position, leaf) VALUES (?, ?)")
@@ -243,12 +240,12 @@ async fn grow(place: &Place, count: u64) {
     connection.close().await.unwrap();
 }
 
-/// The first root of all states, in a form that nobody computes again: none is due behind it.
+/// A root of all states where one is due, in a form that nobody computes again.
 fn root_of_another_schema(position: u64, recorded_at_ms: u64) -> Option<Draft> {
     (position + 1).is_multiple_of(1_000).then(|| Draft {
         recorded_at_ms,
         stream: "roots".to_owned(),
-        stream_seq: 0,
+        stream_seq: position / 1_000,
         event: serde_json::json!({
             "type": "state_root",
             "position": position - 1,
