@@ -75,8 +75,9 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
         extract.tree_size.unwrap_or_default()
     )];
     let not_checked = extract.not_checked.iter();
-    notes
-        .extend(not_checked.map(|(what, count)| format!("not checked: {count} {}", what.as_str())));
+    notes.extend(
+        not_checked.map(|(what, count)| format!("not checked: {} ({count})", what.as_str())),
+    );
     notes
 }
 

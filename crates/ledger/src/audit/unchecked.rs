@@ -35,7 +35,7 @@ pub enum Unchecked {
 }
 
 impl Unchecked {
-    /// In words, to be put behind a number.
+    /// In words, for however many there are.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
