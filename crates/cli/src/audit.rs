@@ -8,10 +8,12 @@ mod network;
 mod page;
 mod summary;
 mod text;
+mod trust;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 use x811_client::clock::{Clock as _, SystemClock};
@@ -20,14 +22,16 @@ use x811_ledger::audit::{self, Options, audit_export, audit_store};
 use x811_store::{OpenError, SqliteReadModel, SqliteStore};
 
 use crate::exit::Exit;
+use crate::export;
 use crate::failure::Failure;
 use crate::output::Out;
+use crate::trust::TrustArgs;
 use bar::Bar;
 use draft::Draft;
 use network::{Hearing, Witnesses};
 use page::Page;
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
     /// A ledger's data directory (running or not), an export of it or of one interaction, or `-`
     /// for standard input
@@ -35,6 +39,12 @@ pub(crate) struct Args {
     /// A head you noted earlier: the log must hold the record of this hash
     #[arg(long, value_name = "HASH")]
     expect_head: Option<Hash>,
+    #[command(flatten)]
+    trust: TrustArgs,
+    /// Where the ledger of a data directory keeps its last signed checkpoint (the data directory's
+    /// path and -checkpoint)
+    #[arg(long, env = "X811_CHECKPOINT_DIR", value_name = "DIR")]
+    checkpoint_dir: Option<PathBuf>,
     /// Also write the report as one HTML page that needs nothing else, whole or not at all
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -58,10 +68,18 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let witnesses = Witnesses::call(&args.rpc).await?;
     let options = Options {
         expected_head: args.expect_head,
+        trust: args.trust.read()?.map(Arc::new),
         keeps_evidence: !args.rpc.is_empty(),
         ..Options::default()
     };
     let mut report = if args.source.is_dir() {
+        let named = args.checkpoint_dir.as_deref();
+        // First: what was signed is in the log that is read then.
+        let checkpoint = export::last_signed(&args.source, named).await?;
+        let options = Options {
+            checkpoint,
+            ..options
+        };
         of_directory(&args.source, bar.over_records(options)).await?
     } else {
         of_export(&args.source, &bar, options)?

@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
+pub(crate) use log::last_signed;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -86,7 +87,7 @@ pub(crate) async fn run(
         (Some(data_dir), None) => {
             let named = args.checkpoint_dir.as_deref();
             // First: what was signed is in the log that is read then.
-            let note = log::last_signed(data_dir, named).await?;
+            let note = last_signed(data_dir, named).await?;
             let store = open(data_dir).await?;
             log::run(&store, note, target, out).await?;
         }
@@ -104,7 +105,7 @@ async fn of_directory(
     out: &mut Out,
 ) -> Result<(), Failure> {
     let directory = checkpoint_dir(args, data_dir)?;
-    let note = log::last_signed(data_dir, Some(&directory)).await?;
+    let note = last_signed(data_dir, Some(&directory)).await?;
     let note = note.ok_or_else(|| no_checkpoint(&directory))?;
     interaction::write(interaction, data_dir, note, target, out).await
 }

@@ -38,6 +38,7 @@ mod send;
 mod serve;
 mod status;
 mod terminal;
+mod trust;
 mod witness;
 
 use std::process::ExitCode;

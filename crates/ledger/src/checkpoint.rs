@@ -166,6 +166,12 @@ struct Made {
     cose_signature: [u8; 64],
 }
 
+/// Whether `key` signed the message: for policies, which name keys by their bytes.
+pub(crate) fn verifies(key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
+    let key = PublicKey::from_bytes(key);
+    key.is_ok_and(|key| key.verify(message, &Signature::from_bytes(*signature)))
+}
+
 fn verifier(key: PublicKey) -> impl Fn(&[u8], &[u8; 64]) -> bool {
     move |message, signature| key.verify(message, &Signature::from_bytes(*signature))
 }

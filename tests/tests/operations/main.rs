@@ -8,3 +8,4 @@ mod secrets;
 mod settings;
 mod status;
 mod traces;
+mod trust;

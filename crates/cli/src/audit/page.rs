@@ -15,6 +15,7 @@ use x811_protocol::time::TimestampMs;
 
 use super::network::Hearing;
 use super::summary::{finding_count, interactions, notes, reservations, usdc};
+use super::trust;
 use escaped::Escaped;
 use findings::Findings;
 use tables::{Checks, Erasures, Payments};
@@ -114,6 +115,9 @@ impl Page<'_> {
             let ledger = Escaped(ledger);
             writeln!(f, "<dt>Ledger</dt><dd><code>{ledger}</code></dd>")?;
         }
+        if let Some(key) = trust::key(report) {
+            writeln!(f, "<dt>Key</dt><dd><code>{}</code></dd>", Escaped(key))?;
+        }
         let (source, states) = (Escaped(self.source), interactions(report));
         writeln!(f, "<dt>Read from</dt><dd><bdi>{source}</bdi></dd>")?;
         writeln!(f, "<dt>Records</dt><dd>{}</dd>", report.records)?;
@@ -149,12 +153,17 @@ impl Page<'_> {
     fn repeat(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (source, head) = (Escaped(quoted(self.source)), self.report.head);
         let asking = self.network.map_or("", |_| " --rpc URL");
+        let trusting = if self.report.trust.by_policy {
+            " --policy FILE"
+        } else {
+            ""
+        };
         write!(
             f,
             "<section aria-labelledby=\"repeat\">\n<h2 id=\"repeat\">Repeat this audit</h2>\n\
              <p>Take the program from a source you trust, the file from whom you like, and the \
              head from this page. Exit code 0 means that everything holds.</p>\n\
-             <pre><code>x811 audit {source} --expect-head {head}{asking}</code></pre>\n\
+             <pre><code>x811 audit {source} --expect-head {head}{trusting}{asking}</code></pre>\n\
              <p>With <code>--rpc URL</code> it also asks an endpoint of your choice for the \
              transfers.</p>\n</section>\n"
         )

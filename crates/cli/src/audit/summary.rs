@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use x811_ledger::audit::{Cause, FactCounts, Finding, Report};
 
-use super::extract;
+use super::{extract, trust};
 
 /// How far one kind of thing holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +84,7 @@ pub(super) fn checks(report: &Report) -> Vec<Check> {
     ];
     checks.extend(extract::checks(report));
     checks.extend(rows(report));
+    checks.push(trust::check(report));
     checks
 }
 
@@ -194,12 +195,15 @@ pub(super) fn verdict(report: &Report) -> String {
 
 /// How much of it has to be believed, and how much nobody looked at: also when it is nothing.
 pub(super) fn reservations(report: &Report) -> String {
-    let checks = checks(report);
+    let mut checks = checks(report);
+    // Said in words: every record of the log, most often, would hide the rest.
+    checks.retain(|check| check.about != trust::ABOUT);
     let asserted: u64 = checks.iter().map(|check| check.asserted).sum();
     let not_checked: u64 = checks.iter().map(|check| check.not_checked).sum();
     format!(
-        "asserted, the ledger's word alone: {asserted}; not checked: {not_checked}, of it not \
-         re-decided: {}",
+        "whose log this is: {}; asserted, the ledger's word alone: {asserted}; not checked: \
+         {not_checked}, of it not re-decided: {}",
+        trust::word(report),
         report.not_re_decided
     )
 }
@@ -255,6 +259,7 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
         notes.push(format!("the rows lag by {} records", check.lag_records));
     }
     notes.extend(extract::notes(report));
+    notes.push(trust::note(report));
     notes.push(end(report));
     notes
 }

@@ -87,9 +87,7 @@ async fn audit(source: &Path, expect_head: Option<Hash>) -> (Exit, Value) {
     let args = Args {
         source,
         expect_head,
-        html: None,
-        rpc: Vec::new(),
-        quiet: false,
+        ..Args::default()
     };
     let exit = run(args, &mut out).await.unwrap();
     (exit, serde_json::from_str(&text.text()).unwrap())
@@ -162,10 +160,7 @@ async fn promise_4_a_changed_export_is_named_and_exits_with_20() {
     let (mut out, text, _) = kept(false);
     let args = Args {
         source: file,
-        expect_head: None,
-        html: None,
-        rpc: Vec::new(),
-        quiet: false,
+        ..Args::default()
     };
     run(args, &mut out).await.unwrap();
     let text = text.text();
@@ -188,10 +183,8 @@ async fn the_page_is_written_whole_or_not_at_all() {
         let (mut out, text, _) = kept(true);
         let args = Args {
             source: source.to_owned(),
-            expect_head: None,
             html: Some(page),
-            rpc: Vec::new(),
-            quiet: false,
+            ..Args::default()
         };
         run(args, &mut out).await.map(|_| text.text())
     };
@@ -306,10 +299,7 @@ async fn what_is_not_there_is_a_failure_and_no_finding() {
         let (mut out, _, _) = kept(false);
         let args = Args {
             source,
-            expect_head: None,
-            html: None,
-            rpc: Vec::new(),
-            quiet: false,
+            ..Args::default()
         };
         let failure = run(args, &mut out).await.unwrap_err();
         assert_eq!(failure.exit, Exit::Local, "{failure:?}");

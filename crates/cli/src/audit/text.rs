@@ -7,6 +7,7 @@ use super::network::Hearing;
 use super::summary::{
     Check, checks, finding_count, interactions, notes, ranges, reservations, usdc, verdict,
 };
+use super::trust;
 use crate::output::{Out, Report, Tone};
 
 /// Most findings that are shown; `--json` and `--html` list them all.
@@ -45,6 +46,7 @@ impl Audited {
         let report = &self.report;
         let mut figures = Vec::new();
         figures.extend(report.ledger.clone().map(|did| ("ledger", did)));
+        figures.extend(trust::key(report).map(|key| ("key", key)));
         figures.push(("records", report.records.to_string()));
         figures.push(("interactions", interactions(report)));
         for (network, paid) in &report.paid {

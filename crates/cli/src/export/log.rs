@@ -34,7 +34,7 @@ pub(super) async fn run(
 
 /// The last signed checkpoint; none where the ledger's place for it is not known, unless that was
 /// named.
-pub(super) async fn last_signed(
+pub(crate) async fn last_signed(
     data_dir: &Path,
     named: Option<&Path>,
 ) -> Result<Option<String>, Failure> {

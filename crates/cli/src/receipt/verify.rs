@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use x811_eventlog::Policy;
-use x811_eventlog::note::NoteKey;
 use x811_ledger::receipt::{Checked, Paid, Verdict};
 
 use super::either::AnyReceipt;
@@ -12,17 +10,14 @@ use super::{file, network};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
+use crate::trust::TrustArgs;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The receipt
     file: PathBuf,
-    /// The ledger's checkpoint key, from a source you trust: NAME+ID+KEY
-    #[arg(long, value_name = "VKEY", conflicts_with = "policy")]
-    key: Option<String>,
-    /// A file that says which logs and witnesses you trust (C2SP tlog-policy)
-    #[arg(long, value_name = "FILE")]
-    policy: Option<PathBuf>,
+    #[command(flatten)]
+    trust: TrustArgs,
     /// Also ask an endpoint that you chose for the transfers themselves
     #[arg(long, value_name = "URL")]
     rpc: Option<String>,
@@ -31,18 +26,7 @@ pub(crate) struct Args {
 /// Verifies; [`Exit::Findings`] when anything does not hold.
 pub(super) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let bytes = file::read(&args.file)?;
-    let policy = match (&args.key, &args.policy) {
-        (Some(vkey), _) => Some(Policy::of_log(
-            NoteKey::from_vkey(vkey).map_err(|error| Failure::usage(&error.to_string()))?,
-        )),
-        (None, Some(policy)) => {
-            let not_text = |_| Failure::local("policy", "the policy is not UTF-8".to_owned());
-            let text = String::from_utf8(file::read(policy)?).map_err(not_text)?;
-            let policy = text.parse::<Policy>();
-            Some(policy.map_err(|error| Failure::local("policy", error.to_string()))?)
-        }
-        (None, None) => None,
-    };
+    let policy = args.trust.read()?;
     let receipt =
         AnyReceipt::from_bytes(&bytes).map_err(|error| Failure::local("receipt", error))?;
     let mut checked = receipt.verify(policy.as_ref());

@@ -23,6 +23,7 @@ use super::replay::Replay;
 use super::report::{FactCounts, Paid, Report, TransferCounts, Verdict};
 use super::rows::Rows;
 use super::signature;
+use super::trust::Trusting;
 use super::unchecked::Unchecked;
 use super::uniqueness::Used;
 use crate::agent::Agent;
@@ -51,6 +52,8 @@ pub struct Auditor {
     extract: Option<Extract>,
     /// Checkpoints that hold.
     pub(super) checkpoints: Vec<Covered>,
+    /// Whose they have to be.
+    pub(super) trusting: Trusting,
     pub(super) findings: Findings,
     envelopes: u64,
     signatures_valid: u64,
@@ -91,6 +94,7 @@ impl Auditor {
             erased: Erased::default(),
             extract: None,
             checkpoints: Vec::new(),
+            trusting: Trusting::default(),
             findings: Findings::default(),
             envelopes: 0,
             signatures_valid: 0,
@@ -135,6 +139,7 @@ impl Auditor {
     pub(super) fn with(options: &Options) -> Auditor {
         Auditor {
             evidence: options.keeps_evidence.then(Kept::default),
+            trusting: Trusting::by(options.trust.clone()),
             ..Auditor::new().expecting(options.expected_head)
         }
     }
@@ -496,9 +501,11 @@ impl Auditor {
         let ledger = self.opened(said);
         if let Some(extract) = &self.extract {
             let world = self.replay.world();
-            let covered = extract.close(ledger.as_ref(), world, &mut self.findings);
+            let (trusting, findings) = (&mut self.trusting, &mut self.findings);
+            let covered = extract.close(ledger.as_ref(), world, trusting, findings);
             self.checkpoints.extend(covered);
         }
+        self.check_trust();
         let differs = noted.is_some_and(|noted| noted != self.last_hash);
         self.links.finish(differs, &mut self.findings);
         self.states = self.rows.states(self.world(), |id| self.knows(id));
@@ -523,12 +530,13 @@ impl Auditor {
     /// only against a head from elsewhere: see [`Auditor::expecting`] and the sources.
     pub fn finish(mut self) -> Report {
         self.close(None, None);
-        self.report()
+        self.report(None)
     }
 
-    pub(super) fn report(mut self) -> Report {
+    pub(super) fn report(mut self, said: Option<&LedgerOpened>) -> Report {
         let records = self.frontier.size();
         let unchecked = self.findings.take_unchecked();
+        let trust = self.trust(self.opened(said).as_ref());
         let claimed = self.extract.as_ref().and_then(Extract::claimed);
         let root = claimed.map_or_else(|| self.frontier.root(), |checkpoint| checkpoint.root);
         let extract = self
@@ -567,6 +575,7 @@ impl Auditor {
             head: self.last_hash,
             root,
             checkpoints: self.checkpoints,
+            trust,
             extract,
             expected_head_position: self.expected_head_position,
             read_model: None,

@@ -7,7 +7,6 @@ use x811_protocol::event::LedgerOpened;
 use super::auditor::Auditor;
 use super::finding::{Cause, Spot};
 use crate::checkpoint;
-use crate::export::CheckpointLine;
 
 /// A checkpoint that holds: by the ledger's key, over the records that are here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -28,46 +27,62 @@ impl Covered {
 }
 
 impl Auditor {
-    /// Holds a checkpoint against the ledger's key and the records so far; `said` is whose log the
-    /// file says it is.
-    pub(super) fn checkpoint(&mut self, line: &CheckpointLine, said: Option<&LedgerOpened>) {
-        let spot = Spot {
-            line: Some(line.line),
-            ..self.end()
-        };
-        let opened = match self.opened(said) {
-            Some(opened) => checkpoint::open(&line.note, &opened),
+    /// Holds a checkpoint against the ledger's key, the auditor's policy and the records so far;
+    /// `line` is its place in an export, and `said` is whose log the file says it is.
+    pub(super) fn checkpoint(
+        &mut self,
+        note: &str,
+        line: Option<u64>,
+        said: Option<&LedgerOpened>,
+    ) {
+        let spot = Spot { line, ..self.end() };
+        let ledger = self.opened(said);
+        let opened = match &ledger {
+            Some(ledger) => checkpoint::open(note, ledger),
             // Without position 0 nobody's key is known, which was named there.
-            None => Checkpoint::claimed(&line.note),
+            None => Checkpoint::claimed(note),
         };
         let found = match opened {
             Ok(checkpoint) => checkpoint,
             Err(error) => {
                 let (cause, sentence) = (Cause::CheckpointInvalid, error.to_string());
                 self.findings.add(&spot, "checkpoint", cause, sentence);
+                self.trusting.refuse();
                 return;
             }
         };
-        let cause = Cause::CheckpointDiffers;
         let here = Covered {
             size: self.size(),
             root: self.frontier().root(),
         };
-        if found.size != here.size {
-            let sentence = format!(
-                "a checkpoint over {} records stands behind {}",
-                found.size, here.size
-            );
-            self.findings.add(&spot, "checkpoint.size", cause, sentence);
-        } else if found.root != here.root {
-            let sentence = format!(
-                "the checkpoint was signed over the root {}, these {} records have {}: some were \
-                 changed since, or it is of a fork of this log",
-                found.root, here.size, here.root
-            );
-            self.findings.add(&spot, "checkpoint.root", cause, sentence);
-        } else {
-            self.checkpoints.push(here);
+        if let Some((field, sentence)) = difference(&found, here) {
+            let cause = Cause::CheckpointDiffers;
+            self.findings.add(&spot, field, cause, sentence);
+            self.trusting.refuse();
+            return;
         }
+        let (trusting, findings) = (&mut self.trusting, &mut self.findings);
+        trusting.judge(note, here.size, ledger.as_ref(), &spot, findings);
+        self.checkpoints.push(here);
     }
+}
+
+/// In which member a checkpoint is not of the records that are here.
+fn difference(found: &Checkpoint, here: Covered) -> Option<(&'static str, String)> {
+    if found.size != here.size {
+        let sentence = format!(
+            "a checkpoint over {} records stands behind {}",
+            found.size, here.size
+        );
+        return Some(("checkpoint.size", sentence));
+    }
+    if found.root != here.root {
+        let sentence = format!(
+            "the checkpoint was signed over the root {}, these {} records have {}: some were \
+             changed since, or it is of a fork of this log",
+            found.root, here.size, here.root
+        );
+        return Some(("checkpoint.root", sentence));
+    }
+    None
 }

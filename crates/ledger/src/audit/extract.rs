@@ -10,6 +10,7 @@ use x811_protocol::id::InteractionId;
 
 use super::checkpoints::Covered;
 use super::finding::{Cause, Findings, Spot};
+use super::trust::Trusting;
 use super::unchecked::{Counts, Unchecked};
 use crate::checkpoint;
 use crate::export::{CheckpointLine, EndLine, Opening, PathLine, SignedEnd};
@@ -277,9 +278,10 @@ impl Extract {
         &self,
         ledger: Option<&LedgerOpened>,
         world: &World,
+        trusting: &mut Trusting,
         findings: &mut Findings,
     ) -> Option<Covered> {
-        let covered = self.check_checkpoint(ledger, findings);
+        let covered = self.check_checkpoint(ledger, trusting, findings);
         let expected = self.expected(world);
         let mut closed: BTreeMap<&str, u64> = BTreeMap::new();
         for line in &self.ends {
@@ -312,6 +314,7 @@ impl Extract {
     fn check_checkpoint(
         &self,
         ledger: Option<&LedgerOpened>,
+        trusting: &mut Trusting,
         findings: &mut Findings,
     ) -> Option<Covered> {
         let Some(line) = &self.checkpoint else {
@@ -322,13 +325,18 @@ impl Extract {
             return None;
         };
         let claimed = self.claimed.as_ref()?;
+        let spot = Spot {
+            position: claimed.size.saturating_sub(1),
+            ..self.end(Some(line.line))
+        };
         match checkpoint::open(&line.note, ledger?) {
-            Ok(checkpoint) => Some(Covered::of(&checkpoint)),
+            Ok(checkpoint) => {
+                let size = checkpoint.size;
+                trusting.judge(&line.note, size, ledger, &spot, findings);
+                Some(Covered::of(&checkpoint))
+            }
             Err(error) => {
-                let spot = Spot {
-                    position: claimed.size.saturating_sub(1),
-                    ..self.end(Some(line.line))
-                };
+                trusting.refuse();
                 let cause = Cause::CheckpointInvalid;
                 findings.add(&spot, "checkpoint", cause, error.to_string());
                 None

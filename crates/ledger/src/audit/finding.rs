@@ -70,6 +70,8 @@ pub enum Cause {
     CheckpointInvalid,
     /// A checkpoint was signed over other records.
     CheckpointDiffers,
+    /// The auditor's policy does not hold a checkpoint for good.
+    CheckpointNotTrusted,
     /// A record is not under the checkpoint by its path.
     NotIncluded,
     /// The ledger signed another end of a stream, or did not sign it.
@@ -113,6 +115,7 @@ impl Cause {
             Cause::TrailerDiffers => "trailer differs",
             Cause::CheckpointInvalid => "checkpoint invalid",
             Cause::CheckpointDiffers => "checkpoint differs",
+            Cause::CheckpointNotTrusted => "checkpoint not trusted",
             Cause::NotIncluded => "not included",
             Cause::StreamEndDiffers => "stream end differs",
             Cause::Foreign => "foreign record",

@@ -213,7 +213,8 @@ impl ExportAudit {
             extract.cover(line, findings);
         } else {
             let said = self.header.as_ref().map(|header| &header.opened);
-            self.auditor.checkpoint(&line, said);
+            let (note, line) = (&line.note, Some(line.line));
+            self.auditor.checkpoint(note, line, said);
         }
     }
 
@@ -270,7 +271,8 @@ impl ExportAudit {
         if let Some((line, trailer)) = self.trailer {
             self.compare_end(line, trailer);
         }
-        self.auditor.report()
+        let said = self.header.as_ref().map(|header| &header.opened);
+        self.auditor.report(said)
     }
 
     /// The trailer names the end that the records have.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use tokio::sync::{mpsc, oneshot};
-use x811_eventlog::{BackendError, Break, EventLog, ReadError, Record};
+use x811_eventlog::{BackendError, Break, Checkpoint, EventLog, ReadError, Record};
 use x811_protocol::payload::PayloadRules;
 
 use super::auditor::Auditor;
@@ -47,6 +47,7 @@ pub async fn audit_store<S: LedgerStore, R: ReadModel>(
     let audit = StoreAudit {
         auditor: Auditor::with(&options),
         tree,
+        checkpoint: options.checkpoint.clone().map(with_size),
         options,
     };
     let mut auditor = audit.of_all(&mut source).await?;
@@ -55,7 +56,7 @@ pub async fn audit_store<S: LedgerStore, R: ReadModel>(
     if let Some(rows) = read_model {
         check = Some(compare::read_model(&mut auditor, rows, applied_size, size).await?);
     }
-    let mut report = auditor.report();
+    let mut report = auditor.report(None);
     report.read_model = check;
     Ok(report)
 }
@@ -68,6 +69,12 @@ async fn size_to_read<S: LedgerStore>(store: &S) -> Result<u64, ReadError> {
         Err(ReadError::Damaged(broken)) => Ok(broken.position.saturating_add(1)),
         Err(error) => Err(error),
     }
+}
+
+/// What is no checkpoint shows in the end.
+fn with_size(note: String) -> (u64, String) {
+    let size = Checkpoint::claimed(&note).map_or(u64::MAX, |checkpoint| checkpoint.size);
+    (size, note)
 }
 
 /// What a store holds, in order.
@@ -97,6 +104,9 @@ struct StoreAudit {
     auditor: Auditor,
     /// The stored tree, until it has been compared.
     tree: Option<(u64, Vec<u8>)>,
+    /// The last signed checkpoint and how many records it says it covers, until it has been
+    /// compared.
+    checkpoint: Option<(u64, String)>,
     options: Options,
 }
 
@@ -127,6 +137,7 @@ impl StoreAudit {
             ReadError::Backend(lost)
         })?;
         audit.tree_is_no_longer();
+        audit.checkpoint_is_no_longer();
         Ok(audit.auditor)
     }
 
@@ -150,6 +161,7 @@ impl StoreAudit {
             ExaminedItem::Entry(examined) => {
                 self.auditor.settle(examined, None);
                 self.compare_tree();
+                self.compare_checkpoint();
             }
             ExaminedItem::Damaged(position, why) => {
                 let spot = Spot {
@@ -186,6 +198,21 @@ impl StoreAudit {
                 self.auditor.size()
             );
             self.differs(sentence);
+        }
+    }
+
+    /// Once as many records are read as it covers.
+    fn compare_checkpoint(&mut self) {
+        let here = self.auditor.size();
+        if let Some((_, note)) = self.checkpoint.take_if(|(size, _)| *size == here) {
+            self.auditor.checkpoint(&note, None, None);
+        }
+    }
+
+    /// At the end, one that is still there covers more records than the log has, or is none.
+    fn checkpoint_is_no_longer(&mut self) {
+        if let Some((_, note)) = self.checkpoint.take() {
+            self.auditor.checkpoint(&note, None, None);
         }
     }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | form, hash chain, order; which record a broken link speaks against | `links` |
 //! | signed checkpoints | `checkpoints` |
+//! | whether they are by somebody the auditor trusts | `trust` |
 //! | signature; whether the key was the sender's at that position | `signature` |
 //! | body against digest, envelope members, facts; wallet proofs | `body` |
 //! | envelope ids, nonces, idempotency keys and transfers used once | `uniqueness` |
@@ -28,7 +29,8 @@
 //! takes the rest of the log is counted as [`Unchecked`].
 //!
 //! What no audit of one file can show: a log that was cut off, or written anew from some point on
-//! by whoever has the ledger's keys. Note a head (`expected_head`), or compare with somebody else's.
+//! by whoever has the ledger's keys. Note a head (`expected_head`), compare with somebody else's, or
+//! name witnesses who must have seen it (`trust`).
 
 mod aftermath;
 mod auditor;
@@ -52,6 +54,7 @@ mod report;
 mod rows;
 mod settlement;
 mod signature;
+mod trust;
 mod unchecked;
 mod uniqueness;
 
@@ -67,4 +70,5 @@ pub use options::{OnProgress, Options};
 pub use report::{
     AbsentBodies, Erasure, FactCounts, Paid, ReadModelCheck, Report, TransferCounts, Verdict,
 };
+pub use trust::{Cosigned, Trust};
 pub use unchecked::Unchecked;

@@ -9,6 +9,7 @@ use super::checkpoints::Covered;
 use super::extract::ExtractReport;
 use super::finding::{Cause, Finding, MAX_FINDINGS};
 use super::on_chain::RecordedEvidence;
+use super::trust::Trust;
 
 /// How well a fact is known (record.md section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -170,6 +171,8 @@ pub struct Report {
     pub root: Hash,
     /// Signed checkpoints that hold, in order.
     pub checkpoints: Vec<Covered>,
+    /// How well it is known whose log this is.
+    pub trust: Trust,
     /// What is said of a bundle of one interaction; absent for a whole log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extract: Option<ExtractReport>,

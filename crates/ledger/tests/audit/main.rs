@@ -21,6 +21,7 @@ mod roots;
 mod rotations;
 mod scene;
 mod tampered;
+mod trust;
 mod unproven;
 
 #[path = "../sequencer/base.rs"]

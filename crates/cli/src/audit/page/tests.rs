@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use x811_ledger::audit::{
-    Auditor, Cause, Erasure, FactCounts, Finding, Paid, Report, TransferCounts,
+    Auditor, Cause, Cosigned, Erasure, FactCounts, Finding, Paid, Report, TransferCounts, Verdict,
 };
 
 use super::*;
@@ -19,6 +19,12 @@ fn planted() -> Report {
     let mut report = Auditor::new().finish();
     report.clean = false;
     report.ledger = Some(PLANT.to_owned());
+    report.trust.verdict = Verdict::Proven;
+    report.trust.checkpoint_vkey = Some(PLANT.to_owned());
+    report.trust.cosigned.push(Cosigned {
+        witness: PLANT.to_owned(),
+        timestamp_s: 1,
+    });
     report.interactions.insert(PLANT.to_owned(), 1);
     report.paid.insert(PLANT.to_owned(), Paid::default());
     report.absent_bodies.erasures.push(Erasure {
@@ -59,6 +65,7 @@ fn texts(value: &Value, found: &mut Vec<String>) {
                 "head",
                 "root",
                 "cause",
+                "verdict",
                 "total_micro_usdc",
                 "fee_micro_usdc",
             ];
@@ -77,7 +84,7 @@ fn nothing_that_a_hostile_file_carries_comes_through_raw() {
     let mut found = Vec::new();
     texts(&serde_json::to_value(&report).unwrap(), &mut found);
     assert!(
-        found.len() == 6 && found.iter().all(|text| text == PLANT),
+        found.len() == 8 && found.iter().all(|text| text == PLANT),
         "plant it in each: {found:?}"
     );
     let page = page(PLANT, &report);
@@ -87,8 +94,8 @@ fn nothing_that_a_hostile_file_carries_comes_through_raw() {
     let hidden = |c: char| (c.is_control() && c != '\n') || ('\u{200b}'..='\u{2069}').contains(&c);
     let hidden: Vec<char> = page.chars().filter(|c| hidden(*c) && *c != '–').collect();
     assert_eq!(hidden, Vec::<char>::new());
-    // Source and network twice; ledger, state, operator, reason, stream, field, sentence.
-    assert_eq!(page.matches("&lt;script&gt;").count(), 11, "{page}");
+    // Source and network twice; ledger, key, witness, state, operator, reason, stream, field, sentence.
+    assert_eq!(page.matches("&lt;script&gt;").count(), 13, "{page}");
 }
 
 #[test]

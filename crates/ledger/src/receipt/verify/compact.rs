@@ -1,7 +1,8 @@
 //! What a compact receipt proves.
 
 use super::transfers::{claimed, sentence};
-use super::{Broken, Checked, Paid, Steps, Verdict, broken, event, verifies};
+use super::{Broken, Checked, Paid, Steps, Verdict, broken, event};
+use crate::checkpoint::verifies;
 use crate::receipt::{CompactReceipt, ask};
 use crate::stream::Stream;
 use x811_eventlog::{Policy, Record};

@@ -9,6 +9,7 @@ pub use compact::verify_compact;
 pub use paid::{Paid, PaidTransfer, Terms};
 
 use super::Receipt;
+use crate::checkpoint::verifies;
 use crate::keyring::Keyring;
 use messages::Messages;
 use serde::Serialize;
@@ -16,9 +17,7 @@ use transfers::paid_transfers;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Checkpoint, Policy, Record, TlogProof};
 use x811_protocol::event::{Confirmed, Event, LedgerOpened};
-use x811_protocol::key::PublicKey;
 use x811_protocol::parameters::Parameters;
-use x811_protocol::signature::Signature;
 use x811_protocol::time::TimestampMs;
 
 /// How far a claim of the receipt holds.
@@ -302,9 +301,4 @@ impl Steps {
 
 fn event(record: &Record, about: &'static str) -> Result<Event, Broken> {
     Event::from_json(record.event_json()).map_err(|error| broken(about, error))
-}
-
-fn verifies(key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
-    let key = PublicKey::from_bytes(key);
-    key.is_ok_and(|key| key.verify(message, &Signature::from_bytes(*signature)))
 }

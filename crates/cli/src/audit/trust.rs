@@ -1,0 +1,88 @@
+//! What an audit says of whose log it was.
+
+use x811_ledger::audit::{Cosigned, Report, Verdict};
+use x811_protocol::time::TimestampMs;
+
+use super::summary::Check;
+
+/// Its line in the table.
+pub(super) const ABOUT: &str = "whose log";
+
+/// For the table: every record, by how well it is known whose log it is in.
+pub(super) fn check(report: &Report) -> Check {
+    let trust = &report.trust;
+    let is_broken = trust.verdict == Verdict::Broken;
+    let not_proven = |is_it| if is_it { trust.records_asserted } else { 0 };
+    Check {
+        about: ABOUT,
+        how: match (trust.by_policy, trust.verdict) {
+            (false, _) => {
+                "Asserted: the ledger's key was taken from the file itself. Only a key or a policy \
+                 from elsewhere (--key, --policy) proves whose log this is."
+            }
+            (true, Verdict::Proven | Verdict::Asserted) => {
+                "Every checkpoint is signed and cosigned as your policy wants. Asserted: records \
+                 behind the last one."
+            }
+            (true, Verdict::Broken) => "Your policy does not hold this log for good.",
+        },
+        proven: trust.records_proven,
+        asserted: not_proven(!is_broken),
+        broken: not_proven(is_broken),
+        not_checked: 0,
+    }
+}
+
+/// In a word, before the other reservations.
+pub(super) fn word(report: &Report) -> &'static str {
+    match report.trust.verdict {
+        Verdict::Proven => "proven, by your policy",
+        Verdict::Asserted => "asserted, by the file alone",
+        Verdict::Broken => "BROKEN",
+    }
+}
+
+/// What the figures do not say.
+pub(super) fn note(report: &Report) -> String {
+    let trust = &report.trust;
+    match (trust.verdict, trust.by_policy) {
+        (Verdict::Asserted, _) | (Verdict::Broken, false) => {
+            "asserted: whose log this is, for the ledger's key was taken from the file itself: \
+             compare it with the one you have from elsewhere, and give that with --key or --policy"
+                .to_owned()
+        }
+        (Verdict::Broken, true) => "your policy does not hold this log for good".to_owned(),
+        (Verdict::Proven, _) => {
+            let mut note = format!(
+                "proven by your policy: whose log this is, for {} of {} records",
+                trust.records_proven, report.records
+            );
+            if trust.records_asserted > 0 {
+                let behind = trust.records_asserted;
+                note.push_str(&format!(
+                    "; {behind} came after the last checkpoint, and whose they are is asserted"
+                ));
+            }
+            let seen: Vec<String> = trust.cosigned.iter().map(seen).collect();
+            if !seen.is_empty() {
+                note.push_str(&format!("; seen by {}", seen.join(", ")));
+            }
+            note
+        }
+    }
+}
+
+fn seen(by: &Cosigned) -> String {
+    let at = TimestampMs::new(by.timestamp_s.saturating_mul(1_000));
+    format!("{} ({})", by.witness, at.to_rfc3339())
+}
+
+/// The ledger's key, and where it is from.
+pub(super) fn key(report: &Report) -> Option<String> {
+    let trust = &report.trust;
+    let vkey = trust.checkpoint_vkey.as_ref()?;
+    Some(match (trust.by_policy, trust.verdict) {
+        (true, Verdict::Proven) => format!("{vkey} (as your policy has it)"),
+        (_, _) => format!("{vkey} (taken from the file)"),
+    })
+}

@@ -1,0 +1,156 @@
+//! Whose log this is: proven by keys and witnesses that the auditor named, or the file's own word.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use x811_eventlog::Policy;
+use x811_eventlog::note::NoteKey;
+use x811_eventlog::policy::Cosignature;
+use x811_protocol::event::LedgerOpened;
+
+use super::auditor::Auditor;
+use super::finding::{Cause, Findings, Spot};
+use super::report::Verdict;
+use crate::checkpoint;
+
+/// How well it is known whose log this is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Trust {
+    /// Proven: every checkpoint is one that the policy holds for good. Asserted: there was no
+    /// policy, and the key is the one that the file names.
+    pub verdict: Verdict,
+    /// Whether there was a policy.
+    pub by_policy: bool,
+    /// The checkpoint key in force at the end, as the file names it: `name+id+key`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint_vkey: Option<String>,
+    /// Records under a checkpoint that the policy holds for good.
+    pub records_proven: u64,
+    /// Records under none, of which the file alone says whose they are.
+    pub records_asserted: u64,
+    /// Witnesses of the policy that cosigned the last of those checkpoints.
+    pub cosigned: Vec<Cosigned>,
+}
+
+/// That a witness has seen a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Cosigned {
+    /// The policy's name for it.
+    pub witness: String,
+    /// When, in seconds since the Unix epoch.
+    pub timestamp_s: u64,
+}
+
+impl From<Cosignature> for Cosigned {
+    fn from(seen: Cosignature) -> Cosigned {
+        Cosigned {
+            witness: seen.witness,
+            timestamp_s: seen.timestamp_s,
+        }
+    }
+}
+
+/// What the auditor trusts, and what of the log so far rests on it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Trusting {
+    policy: Option<Arc<Policy>>,
+    /// Checkpoints that there were.
+    checkpoints: u64,
+    /// Some checkpoint did not hold.
+    is_broken: bool,
+    /// Records under one that does.
+    records: u64,
+    cosigned: Vec<Cosigned>,
+}
+
+impl Trusting {
+    pub(super) fn by(policy: Option<Arc<Policy>>) -> Trusting {
+        Trusting {
+            policy,
+            ..Trusting::default()
+        }
+    }
+
+    /// A checkpoint that is not what it should be, whoever is trusted.
+    pub(super) fn refuse(&mut self) {
+        self.checkpoints += 1;
+        self.is_broken = true;
+    }
+
+    /// Asks the policy about a checkpoint over so many records, which `ledger` signed by its own
+    /// words.
+    pub(super) fn judge(
+        &mut self,
+        note: &str,
+        records: u64,
+        ledger: Option<&LedgerOpened>,
+        spot: &Spot,
+        findings: &mut Findings,
+    ) {
+        self.checkpoints += 1;
+        let Some(policy) = &self.policy else {
+            return;
+        };
+        match policy.check(note, checkpoint::verifies) {
+            Ok(trusted) => {
+                self.records = records;
+                self.cosigned = trusted.cosignatures.into_iter().map(Into::into).collect();
+            }
+            Err(why) => {
+                self.is_broken = true;
+                let own = ledger.and_then(vkey);
+                let own = own.map_or_else(String::new, |vkey| {
+                    format!("; the key that the file names for it is {vkey}")
+                });
+                let sentence =
+                    format!("your policy does not hold this checkpoint for good: {why}{own}");
+                findings.add(spot, "checkpoint", Cause::CheckpointNotTrusted, sentence);
+            }
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        match &self.policy {
+            _ if self.is_broken => Verdict::Broken,
+            Some(_) if self.checkpoints == 0 => Verdict::Broken,
+            Some(_) => Verdict::Proven,
+            None => Verdict::Asserted,
+        }
+    }
+}
+
+impl Auditor {
+    /// Nothing follows: whoever trusts somebody needs a checkpoint of theirs. Of a bundle, which
+    /// has to have one anyway, a missing one has been named.
+    pub(super) fn check_trust(&mut self) {
+        let is_bundle = self.extract().is_some();
+        if self.trusting.policy.is_some() && self.trusting.checkpoints == 0 && !is_bundle {
+            let sentence = "there is no checkpoint, and without one your policy has nothing to say \
+                            of these records: name the directory that the ledger keeps it in \
+                            (--checkpoint-dir)";
+            let spot = self.end();
+            self.findings
+                .add(&spot, "checkpoint", Cause::Missing, sentence);
+        }
+    }
+
+    /// For the report; `ledger` is who the file says it is, with the keys in force at the end.
+    pub(super) fn trust(&self, ledger: Option<&LedgerOpened>) -> Trust {
+        let (trusting, records) = (&self.trusting, self.size());
+        let records_proven = trusting.records.min(records);
+        Trust {
+            verdict: trusting.verdict(),
+            by_policy: trusting.policy.is_some(),
+            checkpoint_vkey: ledger.and_then(vkey),
+            records_proven,
+            records_asserted: records - records_proven,
+            cosigned: trusting.cosigned.clone(),
+        }
+    }
+}
+
+/// The ledger's checkpoint key as a text; none where its origin is no name for one.
+fn vkey(ledger: &LedgerOpened) -> Option<String> {
+    let key = NoteKey::new(&*ledger.origin, *ledger.keys.checkpoint.as_bytes());
+    Some(key.ok()?.to_vkey())
+}
