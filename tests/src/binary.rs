@@ -118,11 +118,28 @@ impl Server {
     }
 
     fn spawn(data_dir: &Path, more: &[&str], stderr: Stdio) -> Result<Server, Finished> {
-        let mut process = Command::new(x811())
+        let mut command = Command::new(x811());
+        command
             .args(["serve", "--listen", "127.0.0.1:0"])
             .arg("--data-dir")
             .arg(data_dir)
-            .args(more)
+            .args(more);
+        Server::of(&mut command, stderr)
+    }
+
+    /// The same by a command of the caller's, which must listen on 127.0.0.1.
+    ///
+    /// # Errors
+    /// How it ended, when it did not start.
+    ///
+    /// # Panics
+    /// When the binary cannot be run at all.
+    pub fn start_by(command: &mut Command) -> Result<Server, Finished> {
+        Server::of(command, Stdio::piped())
+    }
+
+    fn of(command: &mut Command, stderr: Stdio) -> Result<Server, Finished> {
+        let mut process = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(stderr)
