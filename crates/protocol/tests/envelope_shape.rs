@@ -237,6 +237,23 @@ fn ae_074_and_ax_026_created_is_a_moment_with_its_offset() {
 }
 
 #[test]
+fn ae_069_the_version_is_there_and_a_semantic_one() {
+    let with = |version: Value| {
+        let mut value = envelope();
+        value["version"] = version;
+        parse(&value)
+    };
+    assert_eq!(with(json!("0.1.0")).unwrap().header, header());
+    for version in ["0.1", "0.1.0.0", "v0.1.0", "", "1.0.0"] {
+        let refusal = with(json!(version)).unwrap_err();
+        assert_eq!(answer(&refusal), ("X811-9003", 400), "{version}");
+    }
+    let mut without = envelope();
+    without.as_object_mut().unwrap().remove("version");
+    assert_eq!(answer(&parse(&without).unwrap_err()), ("X811-4001", 400));
+}
+
+#[test]
 fn ax_028_the_version_is_judged_before_the_rest() {
     let refusal = parse(&json!({"version": "1.0.0", "id": "?"})).unwrap_err();
     assert_eq!(answer(&refusal), ("X811-9003", 400));

@@ -95,36 +95,84 @@ fn rows() -> [Row; 6] {
 #[test]
 fn ae_098_the_six_windows_lead_where_the_specification_says() {
     for row in rows() {
-        let mut world = (row.reached)();
-        let (state, opener) = (world.state(0).clone(), world.state(0).opener());
-        let label = format!("{}: {:?}", row.requirement, row.window);
-        let deadline = world.now.saturating_add_ms(row.length_ms);
-        assert_eq!(Interaction::deadline(&state), Some(deadline), "{label}");
-        assert_eq!(state.open_window(), Some(row.window), "{label}");
+        assert_leads(&row);
+    }
+}
 
-        world.now = deadline;
-        let outcome = world.tick(0);
-        assert_eq!(outcome.events, [], "AX-34, {label}: at the limit");
-        assert_eq!(*world.state(0), state, "AX-34, {label}: at the limit");
+#[test]
+fn ae_018_a_request_without_an_offer_for_sixty_seconds_expires() {
+    assert_leads(&row(Window::Offer));
+}
 
-        world.advance_ms(1);
-        let outcome = world.tick(0);
-        let lapsed = Event::Lapsed(Lapsed {
-            window: row.window,
-            code: row.code,
-        });
-        assert_eq!(outcome.events, [lapsed], "AE-99, AE-101, {label}");
-        assert_eq!(outcome.execution.lapses, [row.code], "AE-102, {label}");
-        assert_eq!(world.name(0), row.to, "AE-101, {label}");
-        assert_eq!(
-            world.state(0).opener(),
-            opener,
-            "AX-32, {label}: notices name the opener"
-        );
-        if row.to.is_terminal() {
-            assert_eq!(world.closing_code(0), Some(row.code), "AE-102, {label}");
+#[test]
+fn ae_019_an_offer_without_an_answer_for_five_minutes_expires() {
+    assert_leads(&row(Window::Accept));
+}
+
+#[test]
+fn ae_020_an_acceptance_without_a_result_for_an_hour_expires() {
+    assert_leads(&row(Window::Result));
+}
+
+#[test]
+fn ae_021_a_result_without_a_verdict_for_thirty_seconds_fails() {
+    assert_leads(&row(Window::Verify));
+}
+
+#[test]
+fn ae_022_a_verdict_without_a_payment_for_sixty_seconds_is_disputed() {
+    assert_leads(&row(Window::Payment));
+}
+
+fn row(window: Window) -> Row {
+    let mut rows = rows().into_iter();
+    rows.find(|row| row.window == window).unwrap()
+}
+
+fn assert_leads(row: &Row) {
+    let mut world = (row.reached)();
+    let (state, opener) = (world.state(0).clone(), world.state(0).opener());
+    let label = format!("{}: {:?}", row.requirement, row.window);
+    let deadline = world.now.saturating_add_ms(row.length_ms);
+    assert_eq!(Interaction::deadline(&state), Some(deadline), "{label}");
+    assert_eq!(state.open_window(), Some(row.window), "{label}");
+
+    world.now = deadline;
+    let outcome = world.tick(0);
+    assert_eq!(outcome.events, [], "AX-34, {label}: at the limit");
+    assert_eq!(*world.state(0), state, "AX-34, {label}: at the limit");
+
+    world.advance_ms(1);
+    let outcome = world.tick(0);
+    let lapsed = Event::Lapsed(Lapsed {
+        window: row.window,
+        code: row.code,
+    });
+    assert_eq!(outcome.events, [lapsed], "AE-99, AE-101, {label}");
+    assert_eq!(outcome.execution.lapses, [row.code], "AE-102, {label}");
+    assert_eq!(world.name(0), row.to, "AE-101, {label}");
+    assert_eq!(
+        world.state(0).opener(),
+        opener,
+        "AX-32, {label}: notices name the opener"
+    );
+    if row.to.is_terminal() {
+        assert_eq!(world.closing_code(0), Some(row.code), "AE-102, {label}");
+    }
+    assert_eq!(world.tick(0).events, [], "{label}: lapses once");
+}
+
+#[test]
+fn ae_103_nothing_is_accepted_after_the_end() {
+    for row in rows().into_iter().take(5) {
+        for kind in crate::messages::MOVES {
+            let mut world = (row.reached)();
+            world.advance_ms(row.length_ms + 1);
+            assert_eq!(world.tick(0).types(), ["lapsed"], "{:?}", row.window);
+            let message = world.draft(0, kind);
+            let label = format!("AE-103, {:?}: {kind}", row.window);
+            crate::cells::assert_refused(&mut world, &message, &label);
         }
-        assert_eq!(world.tick(0).events, [], "{label}: lapses once");
     }
 }
 

@@ -1,0 +1,64 @@
+//! What `scripts/requirements.sh` takes for a test of a requirement, in a checkout made for it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+use x811_tests::anvil::checkout;
+
+/// The requirement that is named in one way only.
+const SEVEN: &str = "AE-7 is named by no test";
+
+/// Runs the script where every requirement but AE-7 and the excused one has a test, and this.
+fn run(more: &str) -> Output {
+    let made = TempDir::new().unwrap();
+    for folder in ["scripts", "crates/a/tests", "crates/a/src", "tests/tests"] {
+        fs::create_dir_all(made.path().join(folder)).unwrap();
+    }
+    let script = "scripts/requirements.sh";
+    fs::copy(checkout().join(script), made.path().join(script)).unwrap();
+    let mut tests = String::new();
+    for requirement in (1..=108).filter(|requirement| ![7, 90].contains(requirement)) {
+        write!(tests, "#[test]\nfn ae_{requirement:03}_holds() {{}}\n").unwrap();
+    }
+    fs::write(made.path().join("crates/a/tests/all.rs"), tests).unwrap();
+    fs::write(made.path().join("tests/tests/more.rs"), more).unwrap();
+    Command::new(made.path().join(script)).output().unwrap()
+}
+
+#[test]
+fn a_requirement_is_named_by_the_name_of_a_test() {
+    for more in [
+        "#[test]\nfn ae_007_holds() {}\n",
+        "#[tokio::test]\nasync fn ae_006_and_ae_007_hold() {}\n",
+        "    /// It holds.\n    #[tokio::test(flavor = \"multi_thread\")]\n    #[cfg(unix)]\n    // Here.\n    \
+         async fn lc_1_and_ae_007_hold() {}\n",
+    ] {
+        let said = run(more);
+        let said_text = String::from_utf8_lossy(&said.stdout);
+        assert!(said.status.success(), "{more}: {said_text}");
+    }
+}
+
+#[test]
+fn a_requirement_is_not_named_by_what_does_not_run() {
+    for more in [
+        "",
+        "// AE-7\n",
+        "//! AE-7\n",
+        "const ROWS: [&str; 1] = [\"AE-7\"];\n",
+        "fn ae_007_holds() {}\n",
+        "#[test]\nfn it_holds() {}\nfn ae_007_holds() {}\n",
+        "// #[test]\nfn ae_007_holds() {}\n",
+        "#[test]\nfn it_holds() { let ae_007 = 1; }\n",
+    ] {
+        let said = run(more);
+        let said_text = String::from_utf8_lossy(&said.stdout);
+        assert!(
+            !said.status.success() && said_text.contains(SEVEN),
+            "{more}: {said_text}"
+        );
+    }
+}
