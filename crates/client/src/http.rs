@@ -11,6 +11,7 @@ mod error;
 mod exchange;
 mod inbox;
 mod key_history;
+mod known_keys;
 mod retry;
 mod sender;
 mod signed_get;
@@ -24,7 +25,6 @@ pub use error::{ClientError, Refused};
 pub use inbox::{Cursor, InboxPage, InboxRequest, Incoming, Unverified};
 pub use retry::RetryPolicy;
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::entropy::{Entropy, SystemEntropy};
 use answer::History;
 use exchange::Reply;
-use sender::CachedKeys;
+use known_keys::KnownKeys;
 use signed_get::Reader;
 
 /// How many records of a history are asked for at a time.
@@ -51,7 +51,7 @@ pub struct LedgerClient {
     retry: RetryPolicy,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
-    keys: Mutex<HashMap<Did, CachedKeys>>,
+    keys: Mutex<KnownKeys>,
     reader: Option<Reader>,
 }
 
@@ -103,7 +103,7 @@ impl LedgerClient {
             retry,
             clock,
             entropy,
-            keys: Mutex::new(HashMap::new()),
+            keys: Mutex::default(),
             reader: None,
         })
     }

@@ -7,43 +7,13 @@ use serde_json::Value;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::document::DidDocument;
-use x811_protocol::envelope::{EnvelopeRules, ParsedEnvelope, VerifiedEnvelope, verify};
+use x811_protocol::envelope::{EnvelopeRules, ParsedEnvelope, VerifiedEnvelope};
 use x811_protocol::key::{AgentKey, Profile};
-use x811_protocol::time::TimestampMs;
 
 use super::LedgerClient;
 use super::answer::AgentStatus;
 use super::error::ClientError;
-use super::key_history::KeyHistory;
-
-/// How long a document may be used without asking again (AE-93).
-const CACHED_MS: u64 = 300_000;
-
-/// What is known of an agent's keys as of a moment.
-#[derive(Debug, Clone)]
-pub(super) struct CachedKeys {
-    present: Vec<AgentKey>,
-    resolved_at: TimestampMs,
-    /// Read only once a message is by none of the present keys.
-    history: Option<CachedHistory>,
-}
-
-#[derive(Debug, Clone)]
-struct CachedHistory {
-    history: Arc<KeyHistory>,
-    read_at: TimestampMs,
-}
-
-impl CachedKeys {
-    /// The envelope, if one of the present keys signed it, or one that the sender had when the
-    /// ledger took it at `position`.
-    fn verify(&self, parsed: &ParsedEnvelope, position: u64) -> Option<VerifiedEnvelope> {
-        let history = self.history.as_ref().map(|cached| &*cached.history);
-        let then = history.map_or(&[][..], |history| history.keys_at(position));
-        let mut sets = [&self.present[..], then].into_iter();
-        sets.find_map(|keys| verify(parsed.clone(), keys).ok())
-    }
-}
+use super::known_keys::{CachedHistory, CachedKeys, is_fresh};
 
 impl LedgerClient {
     /// Reads an envelope that the ledger relays and took at `position`, and checks its signature by
@@ -82,12 +52,7 @@ impl LedgerClient {
     }
 
     fn cached_keys(&self, did: Did) -> Option<CachedKeys> {
-        let cached = self.keys.lock().ok()?.get(&did)?.clone();
-        self.is_fresh(cached.resolved_at).then_some(cached)
-    }
-
-    fn is_fresh(&self, read_at: TimestampMs) -> bool {
-        self.clock.now().since(read_at) <= CACHED_MS
+        self.keys.lock().ok()?.get(did, self.clock.now())
     }
 
     /// The present keys. While they are the same, a history read before still leads to them.
@@ -102,12 +67,13 @@ impl LedgerClient {
             }
             keys => keys?,
         };
+        let now = self.clock.now();
         let before = before.and_then(|before| before.history);
         let history = before
-            .filter(|cached| self.is_fresh(cached.read_at) && cached.history.leads_to(&present));
+            .filter(|cached| is_fresh(cached.read_at, now) && cached.history.leads_to(&present));
         let resolved = CachedKeys {
             present,
-            resolved_at: self.clock.now(),
+            resolved_at: now,
             history,
         };
         self.cache(did, &resolved);
@@ -144,7 +110,7 @@ impl LedgerClient {
 
     fn cache(&self, did: Did, keys: &CachedKeys) {
         if let Ok(mut all) = self.keys.lock() {
-            all.insert(did, keys.clone());
+            all.insert(did, keys.clone(), self.clock.now());
         }
     }
 
