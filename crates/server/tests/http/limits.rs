@@ -54,6 +54,63 @@ async fn lc_3_requests_per_second_and_address() {
     }
 }
 
+/// What reads bodies rests on it: each route knows whose request it answers, and refuses who asks
+/// for too much.
+#[tokio::test]
+async fn lc_3_every_route_is_behind_the_limits() {
+    let world = limited(|limits| {
+        limits.requests_per_second_per_address = 1;
+        limits.burst_per_address = 1;
+    })
+    .await;
+    let description = world.get("/openapi.json").await.expect(200);
+    let described = description["paths"].as_object().unwrap().iter();
+    let mut routes: Vec<(String, String)> = described
+        .flat_map(|(path, operations)| {
+            let methods = operations.as_object().unwrap().keys();
+            methods.map(|method| (method.to_uppercase(), filled(path)))
+        })
+        .collect();
+    assert!(routes.len() >= 20, "{routes:?}");
+    for (method, path) in [
+        ("GET", "/openapi.json"),
+        ("GET", "/docs/"),
+        ("GET", "/docs"),
+        ("GET", "/nowhere"),
+        ("POST", "/nowhere"),
+        ("DELETE", "/api/v1/messages"),
+        ("HEAD", "/health"),
+    ] {
+        routes.push((method.to_owned(), path.to_owned()));
+    }
+    let http = reqwest::Client::builder().no_proxy();
+    let http = http.redirect(reqwest::redirect::Policy::none()).build();
+    let http = http.unwrap();
+    for (number, (method, path)) in routes.iter().enumerate() {
+        let address = format!("198.51.100.{number}");
+        let ask = async || {
+            let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
+            let request = http.request(method, format!("{}{path}", world.base));
+            let request = request.header("x-forwarded-for", &address).body("{}");
+            request.send().await.unwrap().status().as_u16()
+        };
+        let (first, second) = (ask().await, ask().await);
+        assert!(first < 500 && first != 429, "{method} {path}: {first}");
+        assert_eq!(second, 429, "{method} {path}");
+    }
+}
+
+/// A path with something in the place of each of its parameters.
+fn filled(path: &str) -> String {
+    let uuid = "019c8c61-8129-7511-9f31-aa5142e65448";
+    let parts = path.split('/').map(|part| match part {
+        "{level}" | "{index}" | "{position}" => "0",
+        part if part.starts_with('{') => uuid,
+        part => part,
+    });
+    Vec::from_iter(parts).join("/")
+}
+
 #[tokio::test]
 async fn lc_3_this_machine_is_limited_when_it_shall_be() {
     let world = limited(|limits| {
