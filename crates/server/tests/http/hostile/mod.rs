@@ -6,6 +6,7 @@ mod members;
 mod money;
 mod races;
 mod replays;
+mod settling;
 mod terminal;
 mod text;
 mod times;

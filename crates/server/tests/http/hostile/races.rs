@@ -15,7 +15,7 @@ const WINDOWS: [(usize, u64, &str, &str); 5] = [
     (5, 60_000, "X811-4024", "disputed"),
 ];
 
-const TX: &str = "0x00000000000000000000000000000000000000000000000000000000000000aa";
+pub(super) const TX: &str = "0x00000000000000000000000000000000000000000000000000000000000000aa";
 
 /// Says the first `said` messages; gives the next one to be made.
 async fn until(deal: &Deal<'_>, said: usize) -> SealedEnvelope {
@@ -44,7 +44,7 @@ fn awaited(deal: &Deal<'_>, said: usize, offer: &SealedEnvelope) -> SealedEnvelo
     }
 }
 
-async fn shown(deal: &Deal<'_>) -> Value {
+pub(super) async fn shown(deal: &Deal<'_>) -> Value {
     let ready = deal.world.get("/ready").await.expect(200);
     let last = ready["size"].as_u64().unwrap() - 1;
     let path = format!("/api/v1/interactions/{}?min_position={last}", deal.id());
@@ -52,7 +52,7 @@ async fn shown(deal: &Deal<'_>) -> Value {
 }
 
 /// Types of the interaction's events, in order.
-async fn events(deal: &Deal<'_>) -> Vec<Value> {
+pub(super) async fn events(deal: &Deal<'_>) -> Vec<Value> {
     let path = format!("/api/v1/interactions/{}/history", deal.id());
     let history = deal.world.get(&path).await.expect(200);
     let records = history["records"].as_array().unwrap();
