@@ -30,11 +30,10 @@ pub(crate) async fn log<C: Clock>(
         http.response.status_code = tracing::field::Empty,
     );
     let mut response = next.run(request).instrument(span.clone()).await;
-    span.record("http.response.status_code", response.status().as_u16());
-    let (status, ms) = (
-        response.status().as_u16(),
-        app.clock.monotonic_ms().saturating_sub(begun_ms),
-    );
+    let status = response.status().as_u16();
+    // Unsigned, it would be sent as a text.
+    span.record("http.response.status_code", i64::from(status));
+    let ms = app.clock.monotonic_ms().saturating_sub(begun_ms);
     app.http.answered(&method, path, status, ms);
     tracing::info!(%method, path, status, ms, "answered");
     // Texts of agents leave inside JSON; no browser shall take them for anything else.
