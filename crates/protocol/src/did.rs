@@ -6,17 +6,16 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde_with::{DeserializeFromStr, SerializeDisplay};
+use serde_with::DeserializeFromStr;
 use uuid::Uuid;
 
 use crate::id::parse_canonical_uuid;
+use crate::spelled::{Spelled, written_as_spelled};
 
 const PREFIX: &str = "did:x811:";
 
 /// The DID of an agent or of a ledger.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, DeserializeFromStr)]
 pub struct Did(Uuid);
 
 impl Did {
@@ -36,13 +35,15 @@ impl Did {
     pub const fn uuid(&self) -> Uuid {
         self.0
     }
-}
 
-impl fmt::Display for Did {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{PREFIX}{}", self.0.as_hyphenated())
+    fn spelled(&self) -> Spelled<45> {
+        Spelled::behind(PREFIX, |uuid| {
+            self.0.as_hyphenated().encode_lower(uuid);
+        })
     }
 }
+
+written_as_spelled!(Did);
 
 impl fmt::Debug for Did {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,13 +6,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde_with::{DeserializeFromStr, SerializeDisplay};
+use serde_with::DeserializeFromStr;
 use sha2::{Digest as _, Sha256};
 
+use crate::spelled::{Spelled, written_as_spelled};
+
 /// A SHA-256 digest.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, DeserializeFromStr)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
@@ -42,15 +42,13 @@ impl Digest {
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
-}
 
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut digits = [0; 64];
-        hex::encode_to_slice(self.0, &mut digits).map_err(|_| fmt::Error)?;
-        f.write_str(str::from_utf8(&digits).map_err(|_| fmt::Error)?)
+    fn spelled(&self) -> Spelled<64> {
+        Spelled::hex("", &self.0)
     }
 }
+
+written_as_spelled!(Digest);
 
 impl fmt::Debug for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,8 +7,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
 use sha3::{Digest as _, Keccak256};
+
+use crate::spelled::{Spelled, from_text, read_hex, written_as_spelled};
 
 /// An account on an EVM chain: 20 bytes.
 ///
@@ -85,24 +87,17 @@ impl EvmAddress {
         });
         "0x".chars().chain(cased).collect()
     }
-}
 
-impl fmt::Display for EvmAddress {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "0x{}", hex::encode(self.0))
+    fn spelled(&self) -> Spelled<42> {
+        Spelled::hex("0x", &self.0)
     }
 }
 
-impl Serialize for EvmAddress {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+written_as_spelled!(EvmAddress);
 
 impl<'de> Deserialize<'de> for EvmAddress {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse_lower(&text).map_err(serde::de::Error::custom)
+        from_text(deserializer, Self::parse_lower)
     }
 }
 
@@ -170,6 +165,10 @@ macro_rules! chain_hash {
                 }
                 Ok(hash)
             }
+
+            fn spelled(&self) -> Spelled<66> {
+                Spelled::hex("0x", &self.0)
+            }
         }
 
         /// Reads the wire form: `0x` and 64 hex digits of any case.
@@ -181,22 +180,11 @@ macro_rules! chain_hash {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(formatter, "0x{}", hex::encode(self.0))
-            }
-        }
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
+        written_as_spelled!($name);
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
-                Self::parse_lower(&text).map_err(serde::de::Error::custom)
+                from_text(deserializer, Self::parse_lower)
             }
         }
     };
@@ -231,9 +219,7 @@ impl fmt::Display for ChainId {
 }
 
 fn decode_prefixed<const BYTES: usize>(text: &str) -> Option<[u8; BYTES]> {
-    let mut bytes = [0; BYTES];
-    hex::decode_to_slice(text.strip_prefix("0x")?, &mut bytes).ok()?;
-    Some(bytes)
+    read_hex(text.strip_prefix("0x")?)
 }
 
 fn has_upper_case(text: &str) -> bool {

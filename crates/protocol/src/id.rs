@@ -7,13 +7,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde_with::{DeserializeFromStr, SerializeDisplay};
+use serde_with::DeserializeFromStr;
 use uuid::{Builder, Uuid, Variant};
 
+use crate::spelled::{Spelled, written_as_spelled};
+
 /// The id of one envelope, unique for ever (AE-70, ledger-contract.md section 3).
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, DeserializeFromStr)]
 pub struct EnvelopeId(Uuid);
 
 impl EnvelopeId {
@@ -77,9 +77,7 @@ impl FromStr for EnvelopeId {
 }
 
 /// The id of an interaction: the envelope id of its REQUEST (AX-1).
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, DeserializeFromStr)]
 pub struct InteractionId(EnvelopeId);
 
 impl InteractionId {
@@ -110,9 +108,7 @@ impl FromStr for InteractionId {
 }
 
 /// A nonce, unique per sender within the nonce window (AE-76, AE-86).
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, DeserializeFromStr)]
 pub struct Nonce(Uuid);
 
 impl Nonce {
@@ -175,13 +171,17 @@ fn is_rfc_9562(uuid: Uuid) -> bool {
 }
 
 macro_rules! lower_case_text {
-    ($type:ty, $inner:ident => $text:expr) => {
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    ($type:ty, $inner:ident => $uuid:expr) => {
+        impl $type {
+            fn spelled(&self) -> Spelled<36> {
                 let $inner = &self.0;
-                fmt::Display::fmt(&$text, f)
+                Spelled::behind("", |text| {
+                    $uuid.as_hyphenated().encode_lower(text);
+                })
             }
         }
+
+        written_as_spelled!($type);
 
         impl fmt::Debug for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -197,9 +197,9 @@ macro_rules! lower_case_text {
     };
 }
 
-lower_case_text!(EnvelopeId, uuid => uuid.as_hyphenated());
-lower_case_text!(InteractionId, request_id => request_id);
-lower_case_text!(Nonce, uuid => uuid.as_hyphenated());
+lower_case_text!(EnvelopeId, uuid => uuid);
+lower_case_text!(InteractionId, request_id => request_id.0);
+lower_case_text!(Nonce, uuid => uuid);
 
 #[cfg(test)]
 mod tests {

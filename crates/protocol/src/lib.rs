@@ -39,5 +39,6 @@ pub mod refusal;
 pub mod settlement_view;
 pub mod signature;
 pub mod signed_read;
+mod spelled;
 pub mod time;
 pub mod wallet;
