@@ -105,8 +105,15 @@ pub(super) fn write_string(out: &mut Vec<u8>, text: &str) {
 
 /// Whether a string of these bytes is written as it is.
 fn needs_no_escape(text: &[u8]) -> bool {
-    let is_plain = |byte: &u8| *byte >= 0x20 && *byte != b'"' && *byte != b'\\';
-    text.iter().all(is_plain)
+    let is_odd = |byte: &u8| (*byte < 0x20) | (*byte == b'"') | (*byte == b'\\');
+    holds_none(text, is_odd)
+}
+
+/// Whether no byte is `odd`; sixteen at a time, without a branch between them.
+fn holds_none(text: &[u8], odd: impl Fn(&u8) -> bool) -> bool {
+    let (chunks, rest) = text.as_chunks::<16>();
+    let is_any = |bytes: &[u8]| bytes.iter().fold(false, |any, byte| any | odd(byte));
+    !chunks.iter().any(|chunk| is_any(chunk)) && !is_any(rest)
 }
 
 /// Writes an integer.
@@ -213,10 +220,10 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Ends the object that begins at `start`, whose members are those from `first` on.
-    fn end_object(&mut self, start: usize, first: usize) -> Result<(), Refused> {
-        let members = &self.members[first..];
-        if !self.is_in_order(members)? {
+    /// Ends the object that begins at `start`, whose members are those from `first` on; `in_order`
+    /// where that is known of them.
+    fn end_object(&mut self, start: usize, first: usize, in_order: bool) -> Result<(), Refused> {
+        if !in_order && !self.is_in_order(&self.members[first..])? {
             self.put_in_order(start, first)?;
         }
         self.out.push(b'}');
@@ -292,11 +299,20 @@ fn twice() -> Refused {
     ser::Error::custom("a member is written twice")
 }
 
+/// Whether a key, as it is written, has the same order in bytes as in what it says.
+fn is_plain(key: &[u8]) -> bool {
+    holds_none(key, |byte| !byte.is_ascii() | (*byte == b'\\'))
+}
+
+/// Compares two plain keys, with their quotes.
+fn compare_plain(a: &[u8], b: &[u8]) -> Ordering {
+    a[..a.len() - 1].cmp(&b[..b.len() - 1])
+}
+
 /// Compares two keys as they are written by the UTF-16 code units of what they say.
 fn compare(a: &[u8], b: &[u8]) -> Result<Ordering, Refused> {
-    let is_plain = |key: &[u8]| key.iter().all(|byte| byte.is_ascii() && *byte != b'\\');
     if is_plain(a) && is_plain(b) {
-        return Ok(a[..a.len() - 1].cmp(&b[..b.len() - 1]));
+        return Ok(compare_plain(a, b));
     }
     let read = |key: &[u8]| serde_json::from_slice::<String>(key).map_err(ser::Error::custom);
     let (a, b) = (read(a)?, read(b)?);
@@ -312,6 +328,8 @@ pub(super) struct Compound<'w, 'a> {
     first: usize,
     /// Items written so far.
     items: usize,
+    /// Its keys so far are plain and stand in their order.
+    in_order: bool,
     /// Whether an object with one member stands around it: a variant that holds something.
     is_variant: bool,
 }
@@ -324,6 +342,7 @@ impl<'w, 'a> Compound<'w, 'a> {
             first: writer.members.len(),
             start,
             items: 0,
+            in_order: true,
             is_variant: false,
             writer,
         })
@@ -371,6 +390,7 @@ impl<'w, 'a> Compound<'w, 'a> {
     /// Writes the value of the member whose key begins at `start` and is written.
     fn value_of(&mut self, start: usize, value: &(impl Serialize + ?Sized)) -> Result<(), Refused> {
         let key_end = self.writer.out.len();
+        self.in_order = self.in_order && self.is_next(start, key_end);
         self.writer.out.push(b':');
         value.serialize(&mut *self.writer)?;
         let end = self.writer.out.len();
@@ -382,6 +402,14 @@ impl<'w, 'a> Compound<'w, 'a> {
         Ok(())
     }
 
+    /// Whether the key that stands there is plain and comes behind the one before it.
+    fn is_next(&self, start: usize, end: usize) -> bool {
+        let key = &self.writer.out[start..end];
+        let last = self.writer.members[self.first..].last();
+        let is_behind = |last: &Member| compare_plain(self.writer.key(*last), key).is_lt();
+        is_plain(key) && last.is_none_or(is_behind)
+    }
+
     fn close_array(self) -> Result<(), Refused> {
         self.writer.out.push(b']');
         self.writer.depth -= 1;
@@ -390,7 +418,8 @@ impl<'w, 'a> Compound<'w, 'a> {
     }
 
     fn close_object(self) -> Result<(), Refused> {
-        self.writer.end_object(self.start, self.first)?;
+        self.writer
+            .end_object(self.start, self.first, self.in_order)?;
         Self::close_variant(self.writer, self.is_variant);
         Ok(())
     }
