@@ -90,7 +90,7 @@ struct Reader<'a> {
     is_canonical: bool,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     /// Reads a value and the blanks before it.
     fn value(&mut self) -> Result<Value, JsonError> {
         self.skip_blanks();
@@ -122,10 +122,10 @@ impl Reader<'_> {
 
     /// Reads the rest of an object, behind its brace.
     fn object(&mut self) -> Result<Value, JsonError> {
-        let mut members = Map::new();
+        let mut members = Members::default();
         self.skip_blanks();
         if self.take(b'}') {
-            return Ok(Value::Object(members));
+            return Ok(Value::Object(Map::new()));
         }
         loop {
             self.skip_blanks();
@@ -137,13 +137,13 @@ impl Reader<'_> {
             self.skip_blanks();
             self.expect(b':')?;
             let value = self.value()?;
-            self.is_canonical &= key.is_ascii() && is_behind_all(&key, &members);
-            if members.insert(key, value).is_some() {
+            self.is_canonical &= key.is_ascii() && members.are_before(&key);
+            if !members.add(key, value) {
                 return Err(JsonError::DuplicateKey { offset });
             }
             self.skip_blanks();
             if self.take(b'}') {
-                return Ok(Value::Object(members));
+                return Ok(Value::Object(members.into_map()));
             }
             self.expect(b',')?;
         }
@@ -169,15 +169,12 @@ impl Reader<'_> {
     /// Reads a string from its opening quote.
     fn string(&mut self) -> Result<String, JsonError> {
         self.at += 1;
-        let mut out = String::new();
+        let plain = self.plain();
+        if self.take(b'"') {
+            return Ok(plain.to_owned());
+        }
+        let mut out = plain.to_owned();
         loop {
-            let plain = self
-                .rest()
-                .bytes()
-                .take_while(|b| !matches!(b, 0..0x20 | b'"' | b'\\'));
-            let end = self.at + plain.count();
-            out.push_str(&self.text[self.at..end]);
-            self.at = end;
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
@@ -186,7 +183,21 @@ impl Reader<'_> {
                 Some(b'\\') => out.push(self.escape()?),
                 _ => return Err(self.syntax()),
             }
+            out.push_str(self.plain());
         }
+    }
+
+    /// Skips what stands for itself in a string, and gives it.
+    fn plain(&mut self) -> &'a str {
+        let rest = &self.text.as_bytes()[self.at..];
+        let is_odd = |byte: &u8| (*byte < 0x20) | (*byte == b'"') | (*byte == b'\\');
+        let (chunks, _) = rest.as_chunks::<16>();
+        let is_plain = |chunk: &&[u8; 16]| !chunk.iter().fold(false, |any, b| any | is_odd(b));
+        let start = self.at;
+        let length = 16 * chunks.iter().take_while(is_plain).count();
+        let length = length + rest[length..].iter().take_while(|b| !is_odd(b)).count();
+        self.at += length;
+        &self.text[start..self.at]
     }
 
     /// Reads an escape sequence from its backslash.
@@ -282,6 +293,9 @@ impl Reader<'_> {
     }
 
     fn skip_blanks(&mut self) {
+        if self.peek().is_some_and(|byte| byte > b' ') {
+            return;
+        }
         let blanks = self
             .rest()
             .bytes()
@@ -318,13 +332,52 @@ impl Reader<'_> {
     }
 }
 
-fn is_behind_all(key: &str, members: &Map<String, Value>) -> bool {
-    let last = members.keys().next_back();
-    last.is_none_or(|last| last.as_str() < key)
+/// Members of an object as they are read: a list while they come in order, for that is quicker to
+/// make a map of than one by one.
+#[derive(Default)]
+struct Members {
+    in_order: Vec<(String, Value)>,
+    /// All of them, once one was out of order.
+    scattered: Option<Map<String, Value>>,
+}
+
+impl Members {
+    /// Whether all of them come before `key`, as far as that shows.
+    fn are_before(&self, key: &str) -> bool {
+        self.scattered.is_none()
+            && self
+                .in_order
+                .last()
+                .is_none_or(|(last, _)| last.as_str() < key)
+    }
+
+    /// Adds one; `false` when there is one of that name.
+    fn add(&mut self, key: String, value: Value) -> bool {
+        if self.are_before(&key) {
+            self.in_order.push((key, value));
+            return true;
+        }
+        let in_order = &mut self.in_order;
+        let all = self
+            .scattered
+            .get_or_insert_with(|| in_order.drain(..).collect());
+        all.insert(key, value).is_none()
+    }
+
+    fn into_map(self) -> Map<String, Value> {
+        self.scattered
+            .unwrap_or_else(|| self.in_order.into_iter().collect())
+    }
 }
 
 /// The number a token spells, whole numbers as integers; `None` beyond ±(2^53 - 1).
 fn canonical_number(token: &str) -> Option<Number> {
+    // Fifteen digits are never too many.
+    if token.len() <= 15 && token.bytes().all(|byte| byte.is_ascii_digit()) {
+        let digits = token.bytes().map(|digit| u64::from(digit - b'0'));
+        let integer = digits.fold(0, |number, digit| number * 10 + digit);
+        return Some(Number::from(integer));
+    }
     if is_beyond_safe_integers(token) {
         return None;
     }
