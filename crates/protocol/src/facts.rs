@@ -8,7 +8,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::Error as _;
+use serde::de::{DeserializeSeed, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
@@ -70,23 +70,41 @@ impl Facts {
     /// X811-4001 for a missing, unknown or malformed member or one over its cap; the code of the
     /// broken rule where members contradict each other, such as a wrong fee.
     pub fn from_value(message_type: &MessageType, value: &Value) -> Result<Self, Refusal> {
-        let facts = match message_type {
-            MessageType::Core(CoreType::Request) => read(value).map(Self::Request),
-            MessageType::Core(CoreType::Offer) => read(value).map(Self::Offer),
-            MessageType::Core(CoreType::Accept) => read(value).map(Self::Accept),
-            MessageType::Core(CoreType::Reject) => read(value).map(Self::Reject),
-            MessageType::Core(CoreType::Result) => read(value).map(Self::Result),
-            MessageType::Core(CoreType::Verify) => read(value).map(Self::Verify),
-            MessageType::Core(CoreType::Payment) => read(value).map(Self::Payment),
-            MessageType::Core(CoreType::Error) => read(value).map(Self::Error),
-            MessageType::Custom(_) => read(value).map(Self::Custom),
-        }
-        .map_err(|fault| {
+        let facts = Facts::read(message_type, value).map_err(|fault| {
             Refusal::shape(format!(
                 "the recorded facts of {message_type} cannot be read: {fault}"
             ))
         })?;
         facts.consistent()
+    }
+
+    fn read<'de, D: Deserializer<'de>>(
+        message_type: &MessageType,
+        reader: D,
+    ) -> Result<Self, D::Error> {
+        match message_type {
+            MessageType::Core(CoreType::Request) => {
+                Deserialize::deserialize(reader).map(Self::Request)
+            }
+            MessageType::Core(CoreType::Offer) => Deserialize::deserialize(reader).map(Self::Offer),
+            MessageType::Core(CoreType::Accept) => {
+                Deserialize::deserialize(reader).map(Self::Accept)
+            }
+            MessageType::Core(CoreType::Reject) => {
+                Deserialize::deserialize(reader).map(Self::Reject)
+            }
+            MessageType::Core(CoreType::Result) => {
+                Deserialize::deserialize(reader).map(Self::Result)
+            }
+            MessageType::Core(CoreType::Verify) => {
+                Deserialize::deserialize(reader).map(Self::Verify)
+            }
+            MessageType::Core(CoreType::Payment) => {
+                Deserialize::deserialize(reader).map(Self::Payment)
+            }
+            MessageType::Core(CoreType::Error) => Deserialize::deserialize(reader).map(Self::Error),
+            MessageType::Custom(_) => Deserialize::deserialize(reader).map(Self::Custom),
+        }
     }
 
     /// The facts, if their members agree with each other.
@@ -106,8 +124,16 @@ impl Facts {
     }
 }
 
-fn read<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, serde_json::Error> {
-    T::deserialize(value)
+/// Reads the facts of a message of this type where they stand.
+pub(crate) struct FactsOf<'a>(pub(crate) &'a MessageType);
+
+impl<'de> DeserializeSeed<'de> for FactsOf<'_> {
+    type Value = Facts;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Facts, D::Error> {
+        let facts = Facts::read(self.0, reader)?;
+        facts.consistent().map_err(D::Error::custom)
+    }
 }
 
 /// Facts of a REQUEST (AE-40 to AE-48).

@@ -2,11 +2,13 @@
 
 use crate::envelope::AcceptedHeader;
 use crate::evm::EvmAddress;
-use crate::facts::Facts;
+use crate::facts::{Facts, FactsOf};
 use crate::observation::NetworkHead;
 use crate::time::TimestampMs;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::fmt;
 
 /// An accepted envelope.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,5 +74,57 @@ impl TryFrom<Stored> for EnvelopeAccepted {
             facts,
             derived: stored.derived,
         })
+    }
+}
+
+/// An accepted envelope whose members stand in their order, so that its type is known where its
+/// facts begin. Whatever else it may be is left to the derived reader.
+pub(super) struct InOrder(pub(super) EnvelopeAccepted);
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum Member {
+    Derived,
+    Envelope,
+    Facts,
+}
+
+impl<'de> Deserialize<'de> for InOrder {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<InOrder, D::Error> {
+        reader.deserialize_map(InOrderVisitor)
+    }
+}
+
+struct InOrderVisitor;
+
+impl<'de> Visitor<'de> for InOrderVisitor {
+    type Value = InOrder;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an accepted envelope")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<InOrder, A::Error> {
+        let other = || de::Error::custom("another member is due");
+        let Some(Member::Derived) = members.next_key()? else {
+            return Err(other());
+        };
+        let derived = members.next_value()?;
+        let Some(Member::Envelope) = members.next_key()? else {
+            return Err(other());
+        };
+        let envelope: AcceptedHeader = members.next_value()?;
+        let Some(Member::Facts) = members.next_key()? else {
+            return Err(other());
+        };
+        let facts = members.next_value_seed(FactsOf(&envelope.message_type))?;
+        if members.next_key::<Member>()?.is_some() {
+            return Err(other());
+        }
+        Ok(InOrder(EnvelopeAccepted {
+            derived,
+            envelope,
+            facts,
+        }))
     }
 }

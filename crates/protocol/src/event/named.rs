@@ -9,6 +9,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer as _, MapA
 use std::fmt;
 
 use super::Event;
+use super::accepted::InOrder;
 
 /// The member that names the type.
 const TAG: &str = "type";
@@ -18,7 +19,9 @@ const TAG: &str = "type";
 pub(super) fn read(type_name: &[u8], text: &[u8]) -> Option<Event> {
     let name = str::from_utf8(type_name).ok()?;
     match name {
-        "envelope_accepted" => members(name, text).map(Event::EnvelopeAccepted),
+        "envelope_accepted" => {
+            members(name, text).map(|InOrder(accepted)| Event::EnvelopeAccepted(accepted))
+        }
         "seen" => members(name, text).map(Event::Seen),
         "confirmed" => members(name, text).map(Event::Confirmed),
         "final" => members(name, text).map(Event::Final),
@@ -165,6 +168,49 @@ mod tests {
             text.replace(r#","type":"final""#, "")
                 .replacen('{', r#"{"type":"final","#, 1);
         assert_eq!(read(b"final", tag_first.as_bytes()), event, "{tag_first}");
+    }
+
+    fn accepted_event() -> Value {
+        let digest = "ab".repeat(32);
+        let did = |last: u8| format!("did:x811:019c8c61-8129-7511-9f31-aa5142e6544{last}");
+        let key = "z6MktwupdmLXVVqTzCw4i46r4uGyosGXRnR3XjN4Zq7oMMsw";
+        let id = "0190a1b2-c3d4-7e5f-8901-234567890abc";
+        json!({
+            "derived": { "deadline_at_ms": 9 },
+            "envelope": {
+                "created_ms": 1, "digest": digest, "from": did(1), "id": id,
+                "key": format!("{}#{key}", did(1)), "nonce_tag": digest, "profile": "digest",
+                "signature": "A".repeat(86), "size": 2, "to": did(2), "type": "x811/accept",
+                "version": "0.1.0",
+            },
+            "facts": { "offer_hash": digest, "offer_id": id },
+            "type": "envelope_accepted",
+        })
+    }
+
+    #[test]
+    fn rec_3_an_accepted_envelope_is_read_in_the_order_of_the_record() {
+        let event = accepted_event();
+        let text = event.to_string();
+        let read_so = read(b"envelope_accepted", text.as_bytes());
+        assert!(matches!(read_so, Some(Event::EnvelopeAccepted(_))));
+        assert_eq!(read_so, Event::from_value(&event).ok());
+
+        let facts = event["facts"].to_string();
+        let (before, behind) = text.split_once(&format!(r#""facts":{facts},"#)).unwrap();
+        let other_order = format!(r#"{{"facts":{facts},{}{behind}"#, &before[1..]);
+        assert_eq!(read(b"envelope_accepted", other_order.as_bytes()), None);
+        assert_eq!(Event::from_json(other_order.as_bytes()).ok(), read_so);
+
+        let mut other_facts = event.clone();
+        other_facts["facts"]["price"] = json!("1");
+        let mut no_facts = event;
+        no_facts.as_object_mut().unwrap().remove("facts");
+        for event in [other_facts, no_facts] {
+            let text = event.to_string();
+            assert_eq!(read(b"envelope_accepted", text.as_bytes()), None, "{text}");
+            assert!(Event::from_value(&event).is_err(), "{text}");
+        }
     }
 
     #[test]
