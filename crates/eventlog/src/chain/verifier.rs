@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use thiserror::Error;
 
 use super::Head;
@@ -104,7 +105,7 @@ pub struct ChainVerifier {
     /// The hash of bytes that were no record, each since the last record.
     unreadable: Vec<Hash>,
     gaps: Gaps,
-    next_seq: HashMap<String, u64>,
+    next_seq: HashMap<Box<str>, u64, RandomState>,
     /// From the first record on, so a stream not seen yet begins at 0.
     from_the_start: bool,
 }
@@ -132,7 +133,7 @@ impl ChainVerifier {
             recorded_at_ms: head.recorded_at_ms,
             unreadable: Vec::new(),
             gaps: Gaps::default(),
-            next_seq: HashMap::new(),
+            next_seq: HashMap::default(),
             from_the_start: head.size == 0,
         }
     }
@@ -140,7 +141,7 @@ impl ChainVerifier {
     /// Says that the next record of `stream` is to have `next_seq`.
     #[must_use]
     pub fn with_stream(mut self, stream: impl Into<String>, next_seq: u64) -> Self {
-        self.next_seq.insert(stream.into(), next_seq);
+        self.next_seq.insert(stream.into().into(), next_seq);
         self
     }
 
@@ -288,7 +289,7 @@ impl ChainVerifier {
                 breaks.push(stream_gap(record, 0));
             }
             self.next_seq
-                .insert(record.stream().to_owned(), found_seq.saturating_add(1));
+                .insert(record.stream().into(), found_seq.saturating_add(1));
             return;
         };
         // A late record was already missed when its stream went past it.
