@@ -416,7 +416,7 @@ fn view(world: &World, provider: Did, now: TimestampMs) -> ProviderView {
         .agent(provider)
         .map_or_else(ProviderView::default, |agent| ProviderView {
             active: agent.standing(now) == Standing::Active,
-            capabilities: agent.capabilities.to_vec(),
+            capabilities: agent.capabilities.clone(),
             wallet: agent.wallets.first().map(|wallet| wallet.address),
             receipts: agent.receipts,
             last_receipt: agent.last_receipt,

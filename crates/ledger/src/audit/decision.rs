@@ -7,8 +7,7 @@ use x811_protocol::event::{
 };
 use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::{Context, Input, Interaction};
-use x811_protocol::kernel::Machine;
+use x811_protocol::interaction::{Context, derived};
 use x811_protocol::payload::registry::Verb;
 use x811_protocol::time::TimestampMs;
 
@@ -218,28 +217,21 @@ impl Decided<'_> {
         ) else {
             return;
         };
-        let heads = accepted.derived.heads.clone().unwrap_or_default();
+        let heads = accepted.derived.heads.as_deref().unwrap_or_default();
         let context = Context {
             // Heads are what a watcher saw: the record's word, not the log's sum.
-            heads: &heads,
+            heads,
             ..surroundings.context()
         };
-        let input = Input::Message {
-            envelope,
-            facts: &accepted.facts,
-        };
         let state = live.map(|live| &live.state);
-        match Interaction::decide(state, &input, &context, self.at) {
+        match derived(state, envelope, &accepted.facts, &context, self.at) {
             Err(refusal) => {
                 let sentence = format!("the rules refuse this message here: {refusal}");
                 self.differs("event", sentence, findings);
             }
-            Ok(events) => {
-                if let [Event::EnvelopeAccepted(again)] = events.as_slice() {
-                    let cause = Cause::ReDecisionDiffers;
-                    let (found, expected) = (&accepted.derived, &again.derived);
-                    agree(self.spot, "derived", cause, found, expected, findings);
-                }
+            Ok(again) => {
+                let (cause, found) = (Cause::ReDecisionDiffers, &accepted.derived);
+                agree(self.spot, "derived", cause, found, &again, findings);
             }
         }
     }

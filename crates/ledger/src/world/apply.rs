@@ -31,6 +31,8 @@ pub enum Touched {
 pub(super) struct Applying<'a> {
     pub(super) event: &'a Event,
     pub(super) stream: &'a Stream,
+    /// Of the stream.
+    pub(super) name: &'a str,
     pub(super) position: u64,
     pub(super) hash: Digest,
     pub(super) at: TimestampMs,
@@ -41,7 +43,7 @@ impl Applying<'_> {
         Fault::Misplaced {
             position: self.position,
             event: self.event.type_name(),
-            stream: self.stream.to_string(),
+            stream: self.name.to_owned(),
             why,
         }
     }
@@ -77,6 +79,7 @@ impl World {
         let step = Applying {
             event,
             stream,
+            name: record.stream(),
             position,
             hash: Digest::from_bytes(*record.hash().as_bytes()),
             at: TimestampMs::new(record.recorded_at_ms()),

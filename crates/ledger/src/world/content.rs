@@ -185,7 +185,7 @@ impl World {
         for envelope in &live.envelopes {
             self.routes.insert(*envelope, id);
         }
-        self.index(id, &live);
+        self.reindex(id, None, Some(&live.state));
         let is_over = live.state.name().is_terminal() && live.notices_owed == 0;
         let held = if is_over {
             &mut self.aftermath

@@ -3,6 +3,7 @@
 use super::apply::Applying;
 use super::{Fault, Live, OwedNotice, World};
 use crate::stream::Stream;
+use imbl::OrdSet;
 use std::sync::Arc;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
@@ -36,7 +37,12 @@ impl World {
         let mut live = match &before {
             Some(live) => Live {
                 state,
-                ..(**live).clone()
+                next_seq: live.next_seq,
+                envelopes: live.envelopes.clone(),
+                notices_owed: live.notices_owed,
+                opened_at: live.opened_at,
+                updated_at: live.updated_at,
+                last_position: live.last_position,
             },
             None => Live {
                 state,
@@ -79,15 +85,12 @@ impl World {
 
     /// A settlement that begins while its network is blind begins with its clock stopped.
     fn pause_if_blind(&self, step: &Applying<'_>, live: &mut Live) {
-        let Some(network) = live.state.watched().map(|(network, _)| network.to_owned()) else {
-            return;
+        let is_blind = |(network, _): &(&str, _)| {
+            let sight = self.networks.get(*network);
+            sight.is_some_and(|sight| sight.blind_since.is_some())
         };
-        if self
-            .networks
-            .get(&network)
-            .is_some_and(|sight| sight.blind_since.is_some())
-        {
-            live.state = live.state.clone().blinded(&network, step.at);
+        if let Some((network, _)) = live.state.watched().filter(is_blind) {
+            live.state = live.state.clone().blinded(network, step.at);
         }
     }
 
@@ -147,37 +150,39 @@ impl World {
         before: Option<&Arc<Live>>,
         live: Live,
     ) {
-        if let Some(before) = before {
-            self.unindex(id, before);
-        } else {
+        if before.is_none() {
             self.count_open(&live, |open| open + 1);
         }
         let was_terminal = before.is_some_and(|before| before.state.name().is_terminal());
         if live.state.name().is_terminal() && !was_terminal {
             self.count_open(&live, |open| open - 1);
         }
+        let before = before.map(|before| &before.state);
         if live.state.name().is_terminal() && live.notices_owed == 0 {
-            self.close(id, live);
+            self.close(id, before, live);
             return;
         }
-        self.aftermath.remove(&id);
-        self.index(id, &live);
+        if was_terminal {
+            self.aftermath.remove(&id);
+        }
+        self.reindex(id, before, Some(&live.state));
         self.interactions.insert(id, Arc::new(live));
     }
 
     /// Nobody can send anything about it or is owed anything: it is held only while its
     /// transactions are watched.
-    fn close(&mut self, id: InteractionId, mut live: Live) {
+    fn close(&mut self, id: InteractionId, before: Option<&State>, mut live: Live) {
         for envelope in live.envelopes.drain(..) {
             self.routes.remove(&envelope);
         }
         self.interactions.remove(&id);
         if live.state.aftermath().is_none() {
             self.aftermath.remove(&id);
+            self.reindex(id, before, None);
             self.ended = Some((id, Arc::new(live)));
             return;
         }
-        self.index(id, &live);
+        self.reindex(id, before, Some(&live.state));
         self.aftermath.insert(id, Arc::new(live));
     }
 
@@ -190,7 +195,7 @@ impl World {
                 // A notice about it is owed first.
                 return;
             };
-            self.unindex(id, &live);
+            self.reindex(id, Some(&live.state), None);
             if *step.stream == Stream::Interaction(id) {
                 self.ended = Some((id, live));
             }
@@ -224,24 +229,38 @@ impl World {
         };
     }
 
-    pub(super) fn index(&mut self, id: InteractionId, live: &Live) {
-        if let Some(deadline) = live.state.deadline() {
-            self.deadlines.insert((deadline, id));
-        }
-        if let Some(until) = watched_until(&live.state) {
-            self.retiring.insert((until, id));
-        }
-        self.watch(id, &live.state);
+    /// Looks the interaction up by what it is `after` a record, and no longer by what it was
+    /// `before`.
+    pub(super) fn reindex(
+        &mut self,
+        id: InteractionId,
+        before: Option<&State>,
+        after: Option<&State>,
+    ) {
+        let (deadlines, retiring) = (&mut self.deadlines, &mut self.retiring);
+        let of = |moment: fn(&State) -> Option<TimestampMs>| {
+            [before, after].map(|state| state.and_then(moment).into_iter())
+        };
+        put_in_place(deadlines, id, of(State::deadline));
+        put_in_place(retiring, id, of(watched_until));
+        self.rewatch(id, before, after);
     }
+}
 
-    fn unindex(&mut self, id: InteractionId, live: &Live) {
-        if let Some(deadline) = live.state.deadline() {
-            self.deadlines.remove(&(deadline, id));
-        }
-        if let Some(until) = watched_until(&live.state) {
-            self.retiring.remove(&(until, id));
-        }
-        self.unwatch(id, &live.state);
+/// Puts the entries of an interaction `after` a record in the place of those `before` it.
+pub(super) fn put_in_place<K: Ord + Clone>(
+    index: &mut OrdSet<(K, InteractionId)>,
+    id: InteractionId,
+    [before, after]: [impl Iterator<Item = K> + Clone; 2],
+) {
+    if before.clone().eq(after.clone()) {
+        return;
+    }
+    for entry in before {
+        index.remove(&(entry, id));
+    }
+    for entry in after {
+        index.insert((entry, id));
     }
 }
 

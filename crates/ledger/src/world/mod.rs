@@ -12,6 +12,7 @@ mod fault;
 mod interactions;
 mod roots;
 mod watches;
+mod written;
 
 pub use apply::Touched;
 pub(crate) use content::{Content, Sighted, StoredLive};

@@ -9,6 +9,7 @@
 //! is recorded, in a stream of its own that is no part of it (record.md section 4).
 
 use super::apply::Applying;
+use super::written::write_state;
 use super::{Fault, World};
 use crate::agent::Agent;
 use crate::stream::Stream;
@@ -116,10 +117,14 @@ impl World {
             return Ok(());
         };
         let mut bytes = Vec::with_capacity(2_048);
-        write_canonical(&mut bytes, &state)?;
+        if let StateOf::Interaction(state) = state {
+            write_state(&mut bytes, state)?;
+        } else {
+            write_canonical(&mut bytes, &state)?;
+        }
         let state = Digest::of(&bytes);
-        let stream = step.stream.to_string();
-        let parts: [&[u8]; 3] = [running.as_bytes(), stream.as_bytes(), state.as_bytes()];
+        let name = step.name.as_bytes();
+        let parts: [&[u8]; 3] = [running.as_bytes(), name, state.as_bytes()];
         self.roots.running = Some(Digest::of_parts(&parts));
         Ok(())
     }

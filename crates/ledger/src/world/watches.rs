@@ -2,6 +2,7 @@
 //! costs depends on what may come of it, not on how many interactions are alive.
 
 use super::World;
+use super::interactions::put_in_place;
 use imbl::{OrdMap, OrdSet};
 use std::collections::BTreeSet;
 use x811_protocol::evm::{EvmAddress, TxHash};
@@ -98,20 +99,29 @@ impl World {
         declarers.into_iter().flatten()
     }
 
-    /// Watches what `state` declares.
-    pub(super) fn watch(&mut self, id: InteractionId, state: &State) {
-        if let Some((network, declared)) = state.watched() {
-            let watches = self.watches.entry(network.to_owned()).or_default();
-            watches.add(id, state, declared);
+    /// Watches what the interaction declares `after` a record, and no longer what it did `before`.
+    pub(super) fn rewatch(
+        &mut self,
+        id: InteractionId,
+        before: Option<&State>,
+        after: Option<&State>,
+    ) {
+        let (from, to) = (before.and_then(network), after.and_then(network));
+        if from == to {
+            self.change_watches(to, |watches| watches.replace(id, [before, after]));
+        } else {
+            self.change_watches(from, |watches| watches.replace(id, [before, None]));
+            self.change_watches(to, |watches| watches.replace(id, [None, after]));
         }
     }
 
-    /// Watches it no longer; `state` is the one it was watched for.
-    pub(super) fn unwatch(&mut self, id: InteractionId, state: &State) {
-        if let Some((network, declared)) = state.watched()
-            && let Some(watches) = self.watches.get_mut(network)
-        {
-            watches.remove(id, state, declared);
+    fn change_watches(&mut self, network: Option<&str>, change: impl FnOnce(&mut Watches)) {
+        let Some(network) = network else {
+            return;
+        };
+        match self.watches.get_mut(network) {
+            Some(watches) => change(watches),
+            None => change(self.watches.entry(network.to_owned()).or_default()),
         }
     }
 }
@@ -122,58 +132,53 @@ impl Watches {
         self.hashes.len()
     }
 
-    fn add(&mut self, id: InteractionId, state: &State, declared: &[Declared]) {
-        for Declared {
-            tx_hash, payment, ..
-        } in declared
-        {
-            self.hashes.insert(*tx_hash);
-            let declarers = self.declarers.entry(*tx_hash).or_default();
-            declarers.insert((*payment, id));
+    /// Puts what is watched of the second state in the place of what is of the first.
+    fn replace(&mut self, id: InteractionId, states: [Option<&State>; 2]) {
+        let [before, after] = states.map(declared);
+        if !before.clone().eq(after.clone()) {
+            before.for_each(|(tx_hash, payment)| self.forget(tx_hash, (payment, id)));
+            after.for_each(|(tx_hash, payment)| self.expect(tx_hash, (payment, id)));
         }
-        for tx_hash in undecided(state) {
-            self.undecided.insert((tx_hash, id));
-        }
-        for tx_hash in gone(state) {
-            self.gone.insert((tx_hash, id));
-        }
-        if let Some(due) = look_due(state) {
-            self.looks.insert((due, id));
-        }
+        put_in_place(&mut self.undecided, id, states.map(undecided));
+        put_in_place(&mut self.gone, id, states.map(gone));
+        put_in_place(&mut self.looks, id, states.map(look_due));
     }
 
-    fn remove(&mut self, id: InteractionId, state: &State, declared: &[Declared]) {
-        for Declared {
-            tx_hash, payment, ..
-        } in declared
-        {
-            let Some(declarers) = self.declarers.get_mut(tx_hash) else {
-                continue;
-            };
-            declarers.remove(&(*payment, id));
-            if declarers.is_empty() {
-                self.declarers.remove(tx_hash);
-                self.hashes.remove(tx_hash);
-            }
-        }
-        for tx_hash in undecided(state) {
-            self.undecided.remove(&(tx_hash, id));
-        }
-        for tx_hash in gone(state) {
-            self.gone.remove(&(tx_hash, id));
-        }
-        if let Some(due) = look_due(state) {
-            self.looks.remove(&(due, id));
+    fn expect(&mut self, tx_hash: TxHash, declarer: (u64, InteractionId)) {
+        self.hashes.insert(tx_hash);
+        self.declarers.entry(tx_hash).or_default().insert(declarer);
+    }
+
+    fn forget(&mut self, tx_hash: TxHash, declarer: (u64, InteractionId)) {
+        let Some(declarers) = self.declarers.get_mut(&tx_hash) else {
+            return;
+        };
+        declarers.remove(&declarer);
+        if declarers.is_empty() {
+            self.declarers.remove(&tx_hash);
+            self.hashes.remove(&tx_hash);
         }
     }
+}
+
+/// The network that anything of the state is watched on.
+fn network(state: &State) -> Option<&str> {
+    state.watched().map(|(network, _)| network)
 }
 
 fn hashes(declared: &[Declared]) -> impl Iterator<Item = TxHash> {
     declared.iter().map(|declared| declared.tx_hash)
 }
 
-fn undecided(state: &State) -> impl Iterator<Item = TxHash> {
-    state.settlement().into_iter().flat_map(|settlement| {
+/// Declared transactions, each with the position of the PAYMENT that declared it.
+fn declared(state: Option<&State>) -> impl Iterator<Item = (TxHash, u64)> + Clone {
+    let watched = state.and_then(State::watched).into_iter();
+    watched.flat_map(|(_, declared)| declared.iter().map(|d| (d.tx_hash, d.payment)))
+}
+
+fn undecided(state: Option<&State>) -> impl Iterator<Item = TxHash> + Clone {
+    let settlement = state.and_then(State::settlement).into_iter();
+    settlement.flat_map(|settlement| {
         let is_recent = matches!(settlement.schedule, Schedule::Confirmation { .. });
         let declared = settlement.declared.iter();
         declared
@@ -182,16 +187,18 @@ fn undecided(state: &State) -> impl Iterator<Item = TxHash> {
     })
 }
 
-fn gone(state: &State) -> impl Iterator<Item = TxHash> {
-    let aftermath = state.aftermath().into_iter();
+fn gone(state: Option<&State>) -> impl Iterator<Item = TxHash> + Clone {
+    let aftermath = state.and_then(State::aftermath).into_iter();
     aftermath.flat_map(|(_, aftermath)| aftermath.gone())
 }
 
 /// When the next look is due, while the settlement's clock runs.
-fn look_due(state: &State) -> Option<TimestampMs> {
-    let settlement = state.settlement().filter(|s| s.paused_since.is_none())?;
-    match settlement.schedule {
+fn look_due(state: Option<&State>) -> impl Iterator<Item = TimestampMs> + Clone {
+    let settlement = state.and_then(State::settlement);
+    let running = settlement.filter(|settlement| settlement.paused_since.is_none());
+    let due = running.and_then(|settlement| match settlement.schedule {
         Schedule::Look { due, .. } => Some(due),
         Schedule::Confirmation { .. } => None,
-    }
+    });
+    due.into_iter()
 }

@@ -15,6 +15,7 @@ use crate::evm::TxHash;
 use crate::observation::{Block, MinedTransaction, Sweep, TransactionStatus, Transfer};
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// What is still watched of an interaction that is over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,7 +52,7 @@ pub struct Unpaid {
     /// What is still watched.
     pub aftermath: Aftermath,
     /// What had been agreed.
-    pub deal: Deal,
+    pub deal: Arc<Deal>,
 }
 
 impl Aftermath {
@@ -63,7 +64,7 @@ impl Aftermath {
     }
 
     /// Transactions that paid and are in no block, or in one where they do not pay any more.
-    pub fn gone(&self) -> impl Iterator<Item = TxHash> {
+    pub fn gone(&self) -> impl Iterator<Item = TxHash> + Clone {
         self.declared
             .iter()
             .filter(|declared| matches!(declared.standing, Standing::Gone(_)))

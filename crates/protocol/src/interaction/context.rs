@@ -9,6 +9,7 @@ use crate::facts::Facts;
 use crate::observation::{NetworkHead, Sweep};
 use crate::parameters::Parameters;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What happens to an interaction from outside.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +31,7 @@ pub struct ProviderView {
     /// Whether the DID is registered and active.
     pub active: bool,
     /// Task types it offers.
-    pub capabilities: Vec<String>,
+    pub capabilities: Arc<[String]>,
     /// The account it is paid to when an OFFER names none.
     pub wallet: Option<EvmAddress>,
     /// Receipts it has been given so far.

@@ -7,7 +7,7 @@ use super::settlement::FAILURES_TO_DISPUTE;
 use super::table;
 use super::{
     Acceptance, Closing, Completion, Deal, Declared, Delivery, Dispute, Offer, Opening, RecordRef,
-    Schedule, Settlement, Stage, Standing, State, StateName,
+    Schedule, Settlement, Stage, Standing, State, StateName, WrittenOnce,
 };
 use crate::code::Code;
 use crate::event::{Confirmed, EnvelopeAccepted, Event, Lapsed, Looked, Refuted, Seen};
@@ -16,6 +16,7 @@ use crate::facts::{Facts, OfferFacts, PaymentFacts, RequestFacts};
 use crate::id::InteractionId;
 use crate::kernel::{Illegal, Recorded};
 use crate::time::TimestampMs;
+use std::sync::Arc;
 
 /// The state after `recorded`.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the one refusing wildcard")]
@@ -47,7 +48,7 @@ pub(super) fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<St
 
 /// A `verified` interaction with a payment being watched, taken apart.
 struct Watched {
-    deal: Deal,
+    deal: Arc<Deal>,
     delivery: Delivery,
     verification: RecordRef,
     settlement: Settlement,
@@ -161,7 +162,7 @@ impl Step<'_> {
             }
             (State::Offered { opening, offer, .. }, Facts::Accept(_)) => Ok(State::Accepted {
                 deadline: self.deadline(accepted)?,
-                deal: Deal {
+                deal: Arc::new(Deal {
                     opening,
                     offer,
                     acceptance: Acceptance {
@@ -169,7 +170,8 @@ impl Step<'_> {
                         heads: accepted.derived.heads.clone().unwrap_or_default(),
                         record,
                     },
-                },
+                    written: WrittenOnce::default(),
+                }),
             }),
             (state @ State::Offered { .. }, Facts::Reject(_)) => {
                 Ok(State::Rejected(closing(&state, None)))

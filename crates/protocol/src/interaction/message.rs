@@ -25,7 +25,25 @@ pub(super) fn decide(
     context: &Context<'_>,
     now: TimestampMs,
 ) -> Result<Event, Refusal> {
-    let derived = match (state, facts) {
+    Ok(Event::EnvelopeAccepted(EnvelopeAccepted {
+        derived: derived(state, envelope, facts, context, now)?,
+        envelope: envelope.clone(),
+        facts: facts.clone(),
+    }))
+}
+
+/// What accepting `envelope` rests on besides its facts.
+///
+/// # Errors
+/// Why it is refused.
+pub fn derived(
+    state: Option<&State>,
+    envelope: &AcceptedHeader,
+    facts: &Facts,
+    context: &Context<'_>,
+    now: TimestampMs,
+) -> Result<Derived, Refusal> {
+    Ok(match (state, facts) {
         (None, Facts::Request(request)) => open(request, context, now)?,
         (Some(_), Facts::Request(_)) => {
             return Err(Refusal::state(
@@ -45,12 +63,7 @@ pub(super) fn decide(
             ));
         }
         (Some(state), facts) => advance(state, envelope, facts, context, now)?,
-    };
-    Ok(Event::EnvelopeAccepted(EnvelopeAccepted {
-        envelope: envelope.clone(),
-        facts: facts.clone(),
-        derived,
-    }))
+    })
 }
 
 /// REQUEST: the provider must exist, be active and offer the task (AE-40, AX-30).
@@ -425,14 +438,13 @@ fn bind_payer(
     context: &Context<'_>,
 ) -> Result<PayerBinding, Refusal> {
     let unusable = |why: String| Refusal::new(Code::InvalidPaymentAddress, Kind::Guard, why);
-    let nonce = payment_nonce(context.ledger, deal.opening.id, deal.offer.offer_hash);
-    if payment
-        .authorization_nonce
-        .is_some_and(|given| given != nonce)
-    {
-        return Err(unusable(format!(
-            "authorization_nonce is not this interaction's: authorize the transfer with {nonce}"
-        )));
+    if let Some(given) = payment.authorization_nonce {
+        let nonce = payment_nonce(context.ledger, deal.opening.id, deal.offer.offer_hash);
+        if given != nonce {
+            return Err(unusable(format!(
+                "authorization_nonce is not this interaction's: authorize the transfer with {nonce}"
+            )));
+        }
     }
     let is_bound = context.initiator_wallets.contains(&payment.payer_address);
     match rule {

@@ -12,6 +12,7 @@
 //! | [`claim`] | which transfers pay |
 //! | `evolve` | what a record makes of the state |
 //! | `stored` | the state outside of memory |
+//! | `written` | what is written once, for all states that it is in |
 //!
 //! Sources: AE-9…37, AE-98…105, AX-1…20, design.md section 7, ledger-contract.md section 5.
 
@@ -27,16 +28,18 @@ mod state;
 mod stored;
 pub mod table;
 mod view;
+mod written;
 
 pub use aftermath::{Aftermath, PaidTransfer, Unpaid, late_of};
 pub use context::{Context, Input, ProviderView};
-pub use message::{repeated_payment, state_after};
+pub use message::{derived, repeated_payment, state_after};
 pub use outline::Outline;
 pub use settlement::FAILURES_TO_DISPUTE;
 pub use state::{
     Acceptance, Closing, Completion, Deal, Declared, Delivery, Dispute, Offer, OfferDeadline,
     Opening, PaymentRecord, RecordRef, Schedule, Settlement, Stage, Standing, State, StateName,
 };
+pub use written::WrittenOnce;
 
 use crate::event::{Event, Lapsed};
 use crate::kernel::{Illegal, Machine, Recorded};

@@ -4,6 +4,7 @@
 //! so nothing has to be put in order then.
 
 use super::aftermath::{Aftermath, Unpaid};
+use super::written::WrittenOnce;
 use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
@@ -186,7 +187,8 @@ pub struct Delivery {
     pub result_hash: Digest,
 }
 
-/// Everything agreed once the ACCEPT is in.
+/// Everything agreed once the ACCEPT is in, and never changed again: the states that follow share
+/// it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Deal {
@@ -196,6 +198,9 @@ pub struct Deal {
     pub offer: Offer,
     /// From the REQUEST.
     pub opening: Opening,
+    /// What it is hashed as, once that has been written.
+    #[serde(skip)]
+    pub written: WrittenOnce,
 }
 
 /// A PAYMENT of the interaction.
@@ -347,21 +352,21 @@ pub enum State {
         /// End of the RESULT window.
         deadline: TimestampMs,
         /// What was agreed.
-        deal: Deal,
+        deal: Arc<Deal>,
     },
     /// RESULT recorded.
     Delivered {
         /// End of the VERIFY window.
         deadline: TimestampMs,
         /// What was agreed.
-        deal: Deal,
+        deal: Arc<Deal>,
         /// What was delivered.
         delivery: Delivery,
     },
     /// VERIFY said yes.
     Verified {
         /// What was agreed.
-        deal: Deal,
+        deal: Arc<Deal>,
         /// What was delivered.
         delivery: Delivery,
         /// The payment.
@@ -376,7 +381,7 @@ pub enum State {
         /// How it was paid.
         completion: Completion,
         /// What was agreed.
-        deal: Deal,
+        deal: Arc<Deal>,
         /// The last PAYMENT.
         opener: EnvelopeId,
     },
@@ -482,11 +487,11 @@ impl State {
         match self {
             State::Completed {
                 deal, aftermath, ..
-            } => aftermath.as_ref().map(|aftermath| (deal, aftermath)),
+            } => aftermath.as_ref().map(|aftermath| (&**deal, aftermath)),
             State::Disputed(dispute) => dispute
                 .unpaid
                 .as_ref()
-                .map(|unpaid| (&unpaid.deal, &unpaid.aftermath)),
+                .map(|unpaid| (&*unpaid.deal, &unpaid.aftermath)),
             State::Pending { .. }
             | State::Offered { .. }
             | State::Accepted { .. }

@@ -3,7 +3,7 @@
 //! Interactions share the parameters they were opened under; the stored form leaves them out, and
 //! whoever reads it puts the shared ones back.
 
-use super::{Deal, Opening, State};
+use super::{Opening, State};
 use crate::parameters::{Limits, Parameters, PayerBindingRule, Windows};
 use std::sync::{Arc, LazyLock};
 
@@ -30,7 +30,7 @@ impl State {
         if let State::Disputed(dispute) = &mut self
             && let Some(unpaid) = &mut dispute.unpaid
         {
-            unpaid.deal.opening.parameters = parameters.clone();
+            Arc::make_mut(&mut unpaid.deal).opening.parameters = parameters.clone();
         }
         self.opening_mut().parameters = parameters;
         self
@@ -39,22 +39,10 @@ impl State {
     fn opening_mut(&mut self) -> &mut Opening {
         match self {
             State::Pending { opening, .. } | State::Offered { opening, .. } => opening,
-            State::Accepted {
-                deal: Deal { opening, .. },
-                ..
-            }
-            | State::Delivered {
-                deal: Deal { opening, .. },
-                ..
-            }
-            | State::Verified {
-                deal: Deal { opening, .. },
-                ..
-            }
-            | State::Completed {
-                deal: Deal { opening, .. },
-                ..
-            } => opening,
+            State::Accepted { deal, .. }
+            | State::Delivered { deal, .. }
+            | State::Verified { deal, .. }
+            | State::Completed { deal, .. } => &mut Arc::make_mut(deal).opening,
             State::Disputed(dispute) => &mut dispute.closing.opening,
             State::Expired(closing) | State::Rejected(closing) | State::Failed(closing) => {
                 &mut closing.opening

@@ -211,7 +211,7 @@ fn ae_012_and_ae_091_an_accept_repeats_the_offer_s_hash() {
 fn ae_030_a_provider_that_went_away_does_not_stop_a_running_interaction() {
     let mut world = World::at(StateName::Pending);
     world.registry.provider.active = false;
-    world.registry.provider.capabilities.clear();
+    world.registry.provider.capabilities = [].into();
     world.verify(0);
     assert_eq!(
         world.name(0),

@@ -503,7 +503,7 @@ pub(crate) fn parameters_with_safe_above(limit: MicroUsdc) -> Parameters {
 fn provider() -> ProviderView {
     ProviderView {
         active: true,
-        capabilities: vec![TASK.to_owned()],
+        capabilities: [TASK.to_owned()].into(),
         wallet: Some(PAYEE),
         receipts: 0,
         last_receipt: None,
