@@ -1,15 +1,17 @@
 //! From a record to the rows that readers see: a pure function of the record and the world after
 //! it. A rebuild runs the same function over the same log.
 
+mod detail;
+
+pub(crate) use detail::Detail;
+
 use crate::row::{DeliveryRow, InteractionRow, RowChange};
 use crate::world::{Live, Touched, World};
-use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
 use x811_eventlog::Record;
 use x811_protocol::event::Event;
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::{Offer, Schedule, Settlement, Standing, State};
 
 /// The changes of a batch. Of an interaction only what it is at the end is kept, and its row is
 /// made only when it is written.
@@ -145,89 +147,6 @@ pub fn interaction_row(id: InteractionId, live: &Live) -> InteractionRow {
         opened_at_ms: live.opened_at,
         updated_at_ms: live.updated_at,
         last_position: live.last_position,
-        detail: Value::Object(detail(&live.state)),
+        detail: Detail::of(&live.state).to_value(),
     }
-}
-
-fn detail(state: &State) -> Map<String, Value> {
-    let mut detail = Map::new();
-    if let Some(offer) = state.offer() {
-        detail.insert("offer".to_owned(), offer_detail(offer));
-    }
-    if let Some(settlement) = state.settlement() {
-        detail.insert("settlement".to_owned(), settlement_detail(settlement));
-    }
-    if let Some((_, aftermath)) = state.aftermath()
-        && !aftermath.late.is_empty()
-    {
-        detail.insert("late".to_owned(), json!(aftermath.late));
-    }
-    match state {
-        State::Completed { completion, .. } => {
-            detail.insert(
-                "confirmed".to_owned(),
-                json!({
-                    "position": completion.position,
-                    "record_hash": completion.hash,
-                    "claims": completion.claims,
-                    "final": completion.is_final,
-                    "reversed": completion.reversed,
-                }),
-            );
-        }
-        State::Expired(_) | State::Rejected(_) | State::Disputed(_) | State::Failed(_) => {
-            if let Some(code) = state.closing_code() {
-                detail.insert("code".to_owned(), json!(code));
-            }
-        }
-        State::Pending { .. }
-        | State::Offered { .. }
-        | State::Accepted { .. }
-        | State::Delivered { .. }
-        | State::Verified { .. } => {}
-    }
-    detail
-}
-
-fn offer_detail(offer: &Offer) -> Value {
-    json!({
-        "id": offer.record.envelope,
-        "offer_hash": offer.offer_hash,
-        "price": offer.price,
-        "protocol_fee": offer.protocol_fee,
-        "total": offer.total,
-        "payee": offer.payee.to_checksum(),
-    })
-}
-
-fn settlement_detail(settlement: &Settlement) -> Value {
-    let schedule = match settlement.schedule {
-        Schedule::Confirmation { deadline } => {
-            json!({"stage": "confirmation", "deadline_at_ms": deadline})
-        }
-        Schedule::Look { number, due } => {
-            json!({"stage": "look", "look": number, "due_at_ms": due})
-        }
-    };
-    let declared: Vec<Value> = settlement
-        .declared
-        .iter()
-        .map(|declared| {
-            let (standing, block) = match declared.standing {
-                Standing::Unseen => ("unseen", None),
-                Standing::Seen(block) => ("seen", Some(block.number)),
-                Standing::Refuted(block) => ("refuted", Some(block.number)),
-                Standing::Gone(block) => ("gone", Some(block.number)),
-            };
-            json!({"tx_hash": declared.tx_hash, "standing": standing, "block_number": block})
-        })
-        .collect();
-    json!({
-        "network": settlement.network,
-        "started_at_ms": settlement.started_at,
-        "schedule": schedule,
-        "clock_stopped_since_ms": settlement.paused_since,
-        "failures": settlement.failures,
-        "declared": declared,
-    })
 }

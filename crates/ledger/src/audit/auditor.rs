@@ -263,7 +263,7 @@ impl Auditor {
         let (spot, record, event) = (&whole.spot, &whole.record, &whole.event);
         self.used
             .take(spot, at, nonce_window_ms, event, &mut self.findings);
-        self.rows.note(record, event);
+        self.rows.note(record, whole.stream.as_ref(), event);
         match replayed {
             Replayed::Applied(touched) => {
                 let position = record.position();

@@ -27,8 +27,28 @@ use crate::stream::Stream;
 /// Rows read at a time.
 const PAGE: usize = 1_000;
 
-/// Positions by stream.
-type Positions = HashMap<Box<str>, Vec<u64>, RandomState>;
+/// Positions by stream: of those of interactions, and of all others.
+struct Positions {
+    interactions: HashMap<InteractionId, Vec<u64>, RandomState>,
+    others: HashMap<Box<str>, Vec<u64>, RandomState>,
+}
+
+impl Positions {
+    fn remove(&mut self, stream: &str) -> Option<Vec<u64>> {
+        match stream.parse() {
+            Ok(Stream::Interaction(id)) => self.interactions.remove(&id),
+            Ok(_) | Err(_) => self.others.remove(stream),
+        }
+    }
+
+    /// Names of all.
+    fn streams(&self) -> Vec<String> {
+        let of_interactions = self.interactions.keys();
+        let of_interactions = of_interactions.map(|id| Stream::Interaction(*id).to_string());
+        let others = self.others.keys().map(|name| name.to_string());
+        of_interactions.chain(others).collect()
+    }
+}
 
 /// Compares every row. `applied_size` was read before the log, `size` is how far it was read.
 ///
@@ -44,7 +64,7 @@ pub(super) async fn read_model<R: ReadModel>(
         applied_size,
         size,
         is_ahead: false,
-        expected: auditor.rows.interactions(auditor.replay.world()),
+        expected: auditor.rows.rows(auditor.replay.world()),
         auditor,
         check: ReadModelCheck {
             applied_size,
@@ -229,7 +249,10 @@ impl Comparison<'_> {
     }
 
     async fn streams<R: ReadModel>(&mut self, rows: &R) -> Result<(), ReadError> {
-        let mut due = std::mem::take(&mut self.auditor.rows.streams);
+        let mut due = Positions {
+            interactions: std::mem::take(&mut self.auditor.rows.interactions),
+            others: std::mem::take(&mut self.auditor.rows.others),
+        };
         let mut different = BTreeMap::new();
         let mut listed: Option<Stretch> = None;
         loop {
@@ -249,9 +272,9 @@ impl Comparison<'_> {
         if let Some(whole) = listed {
             self.stream(whole, &mut due, &mut different);
         }
-        for stream in due.keys().cloned().collect::<Vec<_>>() {
+        for stream in due.streams() {
             let none = Stretch {
-                stream: stream.into(),
+                stream,
                 last_seq: 0,
                 positions: Vec::new(),
             };

@@ -1,8 +1,10 @@
 //! What readers should see, folded from the log as the projection does it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
+use serde::Serialize;
 use serde_json::Value;
 use x811_protocol::canonical::{members_to_canonical, to_canonical};
 use x811_protocol::did::Did;
@@ -13,9 +15,10 @@ use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
 
 use crate::erasure::is_disputed;
-use crate::projection::{delivery, interaction_row};
+use crate::projection::{Detail, delivery};
+use crate::stream::Stream;
 use crate::world::{Live, Touched, World};
-use x811_eventlog::Record;
+use x811_eventlog::{Record, write_canonical};
 use x811_protocol::event::Event;
 
 /// A row as it should be. Its `detail` is kept as digests, one for each member.
@@ -38,24 +41,56 @@ pub(super) struct Expected {
 }
 
 /// Names of members and their digests, in order of name.
-pub(super) type Digests = Box<[(Box<str>, Digest)]>;
+pub(super) type Digests = Box<[(Cow<'static, str>, Digest)]>;
 
 impl Expected {
-    fn of(id: InteractionId, live: &Live) -> Expected {
-        let row = interaction_row(id, live);
+    fn of(live: &Live) -> Expected {
+        let (state, opening) = (&live.state, live.state.opening());
         Expected {
-            initiator: row.initiator,
-            provider: row.provider,
-            state: live.state.name(),
-            is_disputed: is_disputed(&live.state),
-            total: row.total,
-            deadline_at_ms: row.deadline_at_ms,
-            opened_at_ms: row.opened_at_ms,
-            updated_at_ms: row.updated_at_ms,
-            last_position: row.last_position,
-            opened_position: live.state.opening().record.position,
-            detail: digests(&row.detail),
+            initiator: opening.initiator,
+            provider: opening.provider,
+            state: state.name(),
+            is_disputed: is_disputed(state),
+            total: state.offer().map(|offer| offer.total),
+            deadline_at_ms: state.deadline(),
+            opened_at_ms: live.opened_at,
+            updated_at_ms: live.updated_at,
+            last_position: live.last_position,
+            opened_position: opening.record.position,
+            detail: expected_digests(&Detail::of(state)),
         }
+    }
+}
+
+/// Digest of each member of a detail as it should be.
+fn expected_digests(detail: &Detail<'_>) -> Digests {
+    let late = Some(detail.late).filter(|late| !late.is_empty());
+    let members = [
+        detail.code.as_ref().map(|code| ("code", digest(code))),
+        detail
+            .confirmed
+            .as_ref()
+            .map(|paid| ("confirmed", digest(paid))),
+        late.map(|late| ("late", digest(&late))),
+        detail.offer.as_ref().map(|offer| ("offer", digest(offer))),
+        detail
+            .settlement
+            .as_ref()
+            .map(|watched| ("settlement", digest(watched))),
+    ];
+    let members = members.into_iter().flatten();
+    members
+        .map(|(name, digest)| (name.into(), digest))
+        .collect()
+}
+
+/// Of the RFC 8785 form.
+fn digest(member: &impl Serialize) -> Digest {
+    let mut bytes = Vec::with_capacity(512);
+    match write_canonical(&mut bytes, member) {
+        Ok(()) => Digest::of(&bytes),
+        // A number too large for a leaf, which no record brought.
+        Err(_) => Digest::of(&to_canonical(member)),
     }
 }
 
@@ -69,7 +104,7 @@ pub(super) fn digests(detail: &Value) -> Digests {
         }
     };
     members
-        .map(|(name, value)| (name.as_str().into(), digest(value)))
+        .map(|(name, value)| (name.clone().into(), digest(value)))
         .collect()
 }
 
@@ -80,26 +115,27 @@ pub(super) struct Rows {
     ended: HashMap<InteractionId, Expected, RandomState>,
     /// Positions delivered, by recipient.
     pub(super) deliveries: BTreeMap<Did, Vec<u64>>,
-    /// Positions by stream.
-    pub(super) streams: HashMap<Box<str>, Vec<u64>, RandomState>,
+    /// Positions by stream, of those of interactions.
+    pub(super) interactions: HashMap<InteractionId, Vec<u64>, RandomState>,
+    /// Of all others.
+    pub(super) others: HashMap<Box<str>, Vec<u64>, RandomState>,
     /// Position of the last record that moved the clocks of all.
     pub(super) last_every_clock: Option<u64>,
 }
 
 impl Rows {
     /// Folds what every record leaves, also one that was not applied.
-    pub(super) fn note(&mut self, record: &Record, event: &Event) {
+    pub(super) fn note(&mut self, record: &Record, stream: Option<&Stream>, event: &Event) {
         let position = record.position();
         if let Some(delivery) = delivery(record, event) {
             let positions = self.deliveries.entry(delivery.recipient).or_default();
             positions.push(position);
         }
-        match self.streams.get_mut(record.stream()) {
-            Some(positions) => positions.push(position),
-            None => {
-                self.streams.insert(record.stream().into(), vec![position]);
-            }
-        }
+        let positions = match stream {
+            Some(Stream::Interaction(id)) => self.interactions.entry(*id).or_default(),
+            Some(_) | None => self.others.entry(record.stream().into()).or_default(),
+        };
+        positions.push(position);
     }
 
     /// Folds a record that was applied; `world` is the state after it. Rows of live interactions
@@ -112,13 +148,13 @@ impl Rows {
             && world.interaction(*id).is_none()
             && let Some(live) = world.latest(*id)
         {
-            self.ended.insert(*id, Expected::of(*id, live));
+            self.ended.insert(*id, Expected::of(live));
         }
     }
 
     /// Whether a record of that position was noted.
     pub(super) fn holds(&self, position: u64) -> bool {
-        let mut streams = self.streams.values();
+        let mut streams = self.interactions.values().chain(self.others.values());
         streams.any(|positions| positions.contains(&position))
     }
 
@@ -153,15 +189,12 @@ impl Rows {
 
     /// Every interaction's row, which are gone from here then; `world` is the state after all
     /// records.
-    pub(super) fn interactions(
-        &mut self,
-        world: &World,
-    ) -> HashMap<InteractionId, Expected, RandomState> {
+    pub(super) fn rows(&mut self, world: &World) -> HashMap<InteractionId, Expected, RandomState> {
         let mut rows = std::mem::take(&mut self.ended);
         rows.extend(
             world
                 .interactions()
-                .map(|(id, live)| (*id, Expected::of(*id, live))),
+                .map(|(id, live)| (*id, Expected::of(live))),
         );
         rows
     }
