@@ -11,7 +11,7 @@ use super::body::agree;
 use super::examine::{Entry, Examined, Leaf};
 use super::finding::{Cause, Finding, Spot};
 use super::options::Options;
-use super::pages;
+use super::pages::{self, Next};
 use super::report::Report;
 use crate::export::{
     CheckpointLine, EndLine, Fault, FaultKind, Header, Item, PathLine, Reader, RecordLine, Scope,
@@ -44,22 +44,14 @@ pub fn audit_export_in_pages(
 ) -> Result<Report, std::io::Error> {
     let mut audit = ExportAudit::new(options);
     let mut reader = Reader::new(input);
-    let mut page = read_page(&mut reader, page_items)?;
-    let mut examined = Vec::new();
-    while !page.is_empty() || !examined.is_empty() {
-        let (items, before) = (page, examined);
-        let rules = audit.auditor.rules();
-        let mut overlapped = Vec::new();
-        page = rayon::in_place_scope(|scope| {
-            let (audit, overlapped) = (&mut audit, &mut overlapped);
-            scope.spawn(move |_| {
-                let examine = |item| ExaminedItem::of(item, rules);
-                *overlapped = pages::overlapped(items, before, examine, |item| audit.settle(item));
-            });
-            read_page(&mut reader, page_items)
-        })?;
-        examined = overlapped;
-    }
+    pages::run(&mut audit, |_| {
+        let page = read_page(&mut reader, page_items)?;
+        Ok::<_, std::io::Error>(if page.is_empty() {
+            Next::End
+        } else {
+            Next::Page(page)
+        })
+    })?;
     Ok(audit.finish())
 }
 
@@ -95,7 +87,7 @@ fn size(item: &Result<Item, Fault>) -> usize {
 }
 
 /// What the reader made out, and what was found of it alone.
-enum ExaminedItem {
+pub(super) enum ExaminedItem {
     Header(Box<Header>),
     Record(Examined, Option<PathLine>),
     Checkpoint(CheckpointLine),
@@ -127,6 +119,46 @@ fn entry(record: RecordLine) -> Entry {
         body: record.body.map(|body| body.bytes.into()),
         line: Some(record.line),
         body_line,
+    }
+}
+
+impl pages::Audit for ExportAudit {
+    type Item = Result<Item, Fault>;
+    type Examined = ExaminedItem;
+
+    fn rules(&self) -> Option<PayloadRules> {
+        self.auditor.rules()
+    }
+
+    fn examine(page: Vec<Self::Item>, rules: Option<PayloadRules>) -> Vec<ExaminedItem> {
+        let items = page.into_iter();
+        items.map(|item| ExaminedItem::of(item, rules)).collect()
+    }
+
+    fn settle(&mut self, item: ExaminedItem) {
+        match item {
+            ExaminedItem::Header(header) => {
+                if let Scope::Interaction(interaction) = header.scope {
+                    self.extract(Some(interaction));
+                }
+                self.header = Some(*header);
+            }
+            ExaminedItem::Record(examined, path) => {
+                self.auditor.settle(examined, path.as_ref());
+                if !self.identified {
+                    self.identified = true;
+                    self.identify();
+                }
+            }
+            ExaminedItem::Checkpoint(line) => self.checkpoint(line),
+            ExaminedItem::End(line) => {
+                if let Some((extract, _)) = self.auditor.extract() {
+                    extract.end_of(line);
+                }
+            }
+            ExaminedItem::Trailer(line, trailer) => self.trailer = Some((line, trailer)),
+            ExaminedItem::Fault(fault) => self.fault(&fault),
+        }
     }
 }
 
@@ -168,34 +200,9 @@ impl ExportAudit {
         {
             return Err(error);
         }
-        self.settle(ExaminedItem::of(item, self.auditor.rules()));
+        let examined = ExaminedItem::of(item, self.auditor.rules());
+        pages::Audit::settle(self, examined);
         Ok(())
-    }
-
-    fn settle(&mut self, item: ExaminedItem) {
-        match item {
-            ExaminedItem::Header(header) => {
-                if let Scope::Interaction(interaction) = header.scope {
-                    self.extract(Some(interaction));
-                }
-                self.header = Some(*header);
-            }
-            ExaminedItem::Record(examined, path) => {
-                self.auditor.settle(examined, path.as_ref());
-                if !self.identified {
-                    self.identified = true;
-                    self.identify();
-                }
-            }
-            ExaminedItem::Checkpoint(line) => self.checkpoint(line),
-            ExaminedItem::End(line) => {
-                if let Some((extract, _)) = self.auditor.extract() {
-                    extract.end_of(line);
-                }
-            }
-            ExaminedItem::Trailer(line, trailer) => self.trailer = Some((line, trailer)),
-            ExaminedItem::Fault(fault) => self.fault(&fault),
-        }
     }
 
     /// From here on this is the audit of a bundle.

@@ -1,7 +1,9 @@
 //! The audit of a ledger's store, also while the ledger runs.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 use x811_eventlog::{BackendError, Break, Checkpoint, EventLog, ReadError, Record};
 use x811_protocol::payload::PayloadRules;
@@ -11,12 +13,15 @@ use super::compare;
 use super::examine::{Entry, Examined, Leaf};
 use super::finding::{Cause, Spot};
 use super::options::Options;
-use super::pages;
+use super::pages::{self, Next};
 use super::report::Report;
 use crate::port::{LedgerStore, ReadModel};
 
 /// Most damaged records that are stepped over one by one.
 const MAX_DAMAGED: u64 = 10_000;
+
+/// Pages that are read and that nobody has begun to examine.
+const PAGES_AHEAD: usize = 2;
 
 /// Audits what `store` holds now, and compares `read_model`, if there is one, with what the log
 /// says. Records that are appended meanwhile are left out, and rows that follow them are not held
@@ -48,6 +53,7 @@ pub async fn audit_store<S: LedgerStore, R: ReadModel>(
         auditor: Auditor::with(&options),
         tree,
         checkpoint: options.checkpoint.clone().map(with_size),
+        size,
         options,
     };
     let mut auditor = audit.of_all(&mut source).await?;
@@ -107,6 +113,8 @@ struct StoreAudit {
     /// The last signed checkpoint and how many records it says it covers, until it has been
     /// compared.
     checkpoint: Option<(u64, String)>,
+    /// How many records there are.
+    size: u64,
     options: Options,
 }
 
@@ -116,11 +124,10 @@ impl StoreAudit {
         mut self,
         source: &mut Source<'_, S>,
     ) -> Result<Auditor, ReadError> {
-        let size = source.size;
-        let (pages, read) = mpsc::channel(1);
+        let (pages, read) = mpsc::channel(PAGES_AHEAD);
         let (done, audited) = oneshot::channel();
         rayon::spawn(move || {
-            self.take_all(read, size);
+            self.take_all(read);
             // Nobody waits for it where reading failed.
             let _ = done.send(self);
         });
@@ -141,19 +148,34 @@ impl StoreAudit {
         Ok(audit.auditor)
     }
 
-    /// Takes the pages of a log of that size as they are read, on a thread that may wait for them.
-    fn take_all(&mut self, mut read: mpsc::Receiver<Vec<StoreItem>>, size: u64) {
-        let mut examined = Vec::new();
-        loop {
-            let page = read.blocking_recv().unwrap_or_default();
-            if page.is_empty() && examined.is_empty() {
-                return;
-            }
-            let rules = self.auditor.rules();
-            let examine = |item| ExaminedItem::of(item, rules);
-            examined = pages::overlapped(page, examined, examine, |item| self.settle(item));
-            self.options.tell(self.auditor.size(), size);
-        }
+    /// Takes the pages of a log as they are read, on a thread that may wait for them.
+    fn take_all(&mut self, mut read: mpsc::Receiver<Vec<StoreItem>>) {
+        let Ok(()) = pages::run(self, |may_wait| {
+            let page = if may_wait {
+                read.blocking_recv().ok_or(TryRecvError::Disconnected)
+            } else {
+                read.try_recv()
+            };
+            Ok::<_, Infallible>(match page {
+                Ok(page) => Next::Page(page),
+                Err(TryRecvError::Empty) => Next::Later,
+                Err(TryRecvError::Disconnected) => Next::End,
+            })
+        });
+    }
+}
+
+impl pages::Audit for StoreAudit {
+    type Item = StoreItem;
+    type Examined = ExaminedItem;
+
+    fn rules(&self) -> Option<PayloadRules> {
+        self.auditor.rules()
+    }
+
+    fn examine(page: Vec<StoreItem>, rules: Option<PayloadRules>) -> Vec<ExaminedItem> {
+        let items = page.into_iter();
+        items.map(|item| ExaminedItem::of(item, rules)).collect()
     }
 
     fn settle(&mut self, item: ExaminedItem) {
@@ -175,6 +197,12 @@ impl StoreAudit {
         }
     }
 
+    fn page_settled(&mut self) {
+        self.options.tell(self.auditor.size(), self.size);
+    }
+}
+
+impl StoreAudit {
     /// Once as many records are read as the stored tree is over.
     fn compare_tree(&mut self) {
         let here = self.auditor.size();

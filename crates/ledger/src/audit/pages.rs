@@ -1,31 +1,105 @@
-//! Pages of a log on their way: while one is settled in order, the next is examined on all other
-//! cores, and the source reads those behind it. Four pages are in memory, never more.
+//! Pages of a log on their way: each is examined on one core, several at the same time, and they are
+//! settled in their order on the thread that runs the audit, which examines too while it waits. No
+//! core waits for the end of a page that another one works at.
+//!
+//! In memory are a page for each core and two more, and what the source has read ahead.
 
-use rayon::prelude::*;
+use std::collections::VecDeque;
+use std::sync::mpsc;
+
+use x811_protocol::payload::PayloadRules;
 
 /// Most items of a page.
-pub(super) const ITEMS: usize = 512;
+pub(super) const ITEMS: usize = 1_024;
 
 /// Bytes at which a page is full, so that large bodies do not add up.
 pub(super) const BYTES: usize = 4 << 20;
 
-/// Items that one core takes at a time: few, or the others wait for it at the end of a page.
-const AT_A_TIME: usize = 8;
+/// Pages examined, or waiting for that or to be settled, besides one for each core.
+const MORE_THAN_CORES: usize = 2;
 
-/// Examines the items of a page, in any order, while `settle` takes those of the page before, in
-/// their order.
-pub(super) fn overlapped<I: Send, E: Send>(
-    page: Vec<I>,
-    before: Vec<E>,
-    examine: impl Fn(I) -> E + Sync + Send,
-    settle: impl FnMut(E) + Send,
-) -> Vec<E> {
-    let (examined, ()) = rayon::join(
-        || {
-            let items = page.into_par_iter().with_max_len(AT_A_TIME);
-            items.map(examine).collect()
-        },
-        || before.into_iter().for_each(settle),
-    );
+/// What audits a log item by item.
+pub(super) trait Audit {
+    /// As the source has it.
+    type Item: Send + 'static;
+    /// With what was found of it alone.
+    type Examined: Send + 'static;
+
+    /// Rules that are likely to be in force for what comes next.
+    fn rules(&self) -> Option<PayloadRules>;
+
+    /// Examines a page, on any thread.
+    fn examine(page: Vec<Self::Item>, rules: Option<PayloadRules>) -> Vec<Self::Examined>;
+
+    /// Takes the next item.
+    fn settle(&mut self, item: Self::Examined);
+
+    /// Everything of a page has been taken.
+    fn page_settled(&mut self) {}
+}
+
+/// What a source has.
+pub(super) enum Next<I> {
+    /// The next page.
+    Page(Vec<I>),
+    /// It has not been read yet.
+    Later,
+    /// There is nothing more.
+    End,
+}
+
+/// Audits everything that `next` gives, which may wait where it is told so.
+pub(super) fn run<A: Audit, E>(
+    audit: &mut A,
+    mut next: impl FnMut(bool) -> Result<Next<A::Item>, E>,
+) -> Result<(), E> {
+    let most = rayon::current_num_threads() + MORE_THAN_CORES;
+    let (mut on_their_way, mut is_over) = (VecDeque::new(), false);
+    loop {
+        while !is_over && on_their_way.len() < most {
+            match next(on_their_way.is_empty())? {
+                Next::Page(page) => on_their_way.push_back(begin::<A>(page, audit.rules())),
+                Next::Later => break,
+                Next::End => is_over = true,
+            }
+        }
+        match on_their_way.pop_front() {
+            Some(first) => {
+                let page = finished(&first);
+                page.into_iter().for_each(|item| audit.settle(item));
+                audit.page_settled();
+            }
+            None if is_over => return Ok(()),
+            None => {}
+        }
+    }
+}
+
+/// Has a page examined, the oldest before the others.
+fn begin<A: Audit>(
+    page: Vec<A::Item>,
+    rules: Option<PayloadRules>,
+) -> mpsc::Receiver<Vec<A::Examined>> {
+    let (done, examined) = mpsc::sync_channel(1);
+    rayon::spawn_fifo(move || {
+        // Nobody waits for it where reading failed.
+        let _ = done.send(A::examine(page, rules));
+    });
     examined
+}
+
+/// A page once it is examined; what else waits for a core is done meanwhile.
+fn finished<E>(examined: &mpsc::Receiver<Vec<E>>) -> Vec<E> {
+    loop {
+        if let Ok(page) = examined.try_recv() {
+            return page;
+        }
+        if rayon::yield_now() != Some(rayon::Yield::Executed) {
+            #[expect(
+                clippy::expect_used,
+                reason = "a defect, which must not pass for a page"
+            )]
+            return examined.recv().expect("a page is only lost by a panic");
+        }
+    }
 }
