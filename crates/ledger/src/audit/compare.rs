@@ -17,7 +17,7 @@ use x811_protocol::id::InteractionId;
 
 use super::auditor::Auditor;
 use super::body::shown;
-use super::finding::{Cause, Spot};
+use super::finding::{Cause, Findings, Spot};
 use super::report::ReadModelCheck;
 use super::rows::{Digests, Expected, digests};
 use crate::port::{ReadModel, Stretch};
@@ -60,59 +60,96 @@ pub(super) async fn read_model<R: ReadModel>(
     applied_size: u64,
     size: u64,
 ) -> Result<ReadModelCheck, ReadError> {
-    let mut comparison = Comparison {
-        applied_size,
-        size,
-        is_ahead: false,
-        expected: auditor.rows.rows(auditor.replay.world()),
-        auditor,
-        check: ReadModelCheck {
-            applied_size,
-            lag_records: size.saturating_sub(applied_size),
-            ..ReadModelCheck::default()
-        },
+    let expected = auditor.rows.rows(auditor.replay.world());
+    let delivered = std::mem::take(&mut auditor.rows.deliveries);
+    let positions = Positions {
+        interactions: std::mem::take(&mut auditor.rows.interactions),
+        others: std::mem::take(&mut auditor.rows.others),
     };
-    comparison.rows_are_behind();
-    let mut page = rows.interactions(None, PAGE).await?;
-    while let Some(last) = page.last() {
-        let after = last.id;
-        let (done, digested) = oneshot::channel();
-        rayon::spawn(move || {
-            let digests: Vec<Digests> = page.par_iter().map(|row| digests(&row.detail)).collect();
-            // Nobody waits for it where reading failed.
-            let _ = done.send((page, digests));
-        });
-        let next = rows.interactions(Some(after), PAGE).await?;
-        comparison.is_ahead = rows.applied_size().await? > size;
-        let (found, digests) = digested.await.map_err(|lost| {
-            let lost: BackendError = Box::new(lost);
-            ReadError::Backend(lost)
-        })?;
-        for (row, digests) in found.iter().zip(digests) {
-            comparison.row(row, &digests);
-        }
-        page = next;
-    }
-    comparison.missing_rows();
     // What lost records left in these rows cannot be told from what was put there.
-    if comparison.auditor.replay.not_replayed() == 0 {
-        comparison.deliveries(rows).await?;
-        comparison.streams(rows).await?;
+    let is_whole = auditor.replay.not_replayed() == 0;
+    let begin = || Comparison::new(auditor, applied_size, size);
+    let (mut interactions, mut deliveries, mut streams) = (begin(), begin(), begin());
+    interactions.rows_are_behind();
+    interactions.expected = expected;
+    tokio::try_join!(
+        interactions.interactions(rows),
+        async {
+            if is_whole {
+                deliveries.deliveries(rows, delivered).await?;
+            }
+            Ok(())
+        },
+        async {
+            if is_whole {
+                streams.streams(rows, positions).await?;
+            }
+            Ok(())
+        },
+    )?;
+    let check = ReadModelCheck {
+        applied_size,
+        lag_records: size.saturating_sub(applied_size),
+        deliveries: deliveries.check.deliveries,
+        ..interactions.check
+    };
+    for findings in [interactions.findings, deliveries.findings, streams.findings] {
+        auditor.findings.extend(findings);
     }
-    Ok(comparison.check)
+    Ok(check)
 }
 
+/// Rows of one kind against the log; several kinds are read at the same time.
 struct Comparison<'a> {
     applied_size: u64,
     size: u64,
     /// The rows reflect records that were not read.
     is_ahead: bool,
     expected: HashMap<InteractionId, Expected, RandomState>,
-    auditor: &'a mut Auditor,
+    auditor: &'a Auditor,
+    findings: Findings,
     check: ReadModelCheck,
 }
 
-impl Comparison<'_> {
+impl<'a> Comparison<'a> {
+    fn new(auditor: &'a Auditor, applied_size: u64, size: u64) -> Comparison<'a> {
+        Comparison {
+            applied_size,
+            size,
+            is_ahead: false,
+            expected: HashMap::default(),
+            auditor,
+            findings: Findings::default(),
+            check: ReadModelCheck::default(),
+        }
+    }
+
+    async fn interactions<R: ReadModel>(&mut self, rows: &R) -> Result<(), ReadError> {
+        let mut page = rows.interactions(None, PAGE).await?;
+        while let Some(last) = page.last() {
+            let after = last.id;
+            let (done, digested) = oneshot::channel();
+            rayon::spawn(move || {
+                let digests: Vec<Digests> =
+                    page.par_iter().map(|row| digests(&row.detail)).collect();
+                // Nobody waits for it where reading failed.
+                let _ = done.send((page, digests));
+            });
+            let next = rows.interactions(Some(after), PAGE).await?;
+            self.is_ahead = rows.applied_size().await? > self.size;
+            let (found, digests) = digested.await.map_err(|lost| {
+                let lost: BackendError = Box::new(lost);
+                ReadError::Backend(lost)
+            })?;
+            for (row, digests) in found.iter().zip(digests) {
+                self.row(row, &digests);
+            }
+            page = next;
+        }
+        self.missing_rows();
+        Ok(())
+    }
+
     /// Rows follow the log: what they had reflected before the log was read must be in it.
     fn rows_are_behind(&mut self) {
         if self.applied_size <= self.size {
@@ -128,7 +165,7 @@ impl Comparison<'_> {
             "the rows reflect {applied_size} records and the log has {size}: it was cut off, or \
              restored from an older copy"
         );
-        let findings = &mut self.auditor.findings;
+        let findings = &mut self.findings;
         findings.add(&spot, "read_model.applied_size", Cause::Missing, sentence);
     }
 
@@ -205,9 +242,13 @@ impl Comparison<'_> {
         }
     }
 
-    async fn deliveries<R: ReadModel>(&mut self, rows: &R) -> Result<(), ReadError> {
+    async fn deliveries<R: ReadModel>(
+        &mut self,
+        rows: &R,
+        delivered: BTreeMap<Did, Vec<u64>>,
+    ) -> Result<(), ReadError> {
         let until = self.applied_size.min(self.size);
-        for (recipient, positions) in std::mem::take(&mut self.auditor.rows.deliveries) {
+        for (recipient, positions) in delivered {
             let due = positions.into_iter().filter(|position| *position < until);
             let due: Vec<u64> = due.collect();
             let mut found = Vec::new();
@@ -248,11 +289,11 @@ impl Comparison<'_> {
         }
     }
 
-    async fn streams<R: ReadModel>(&mut self, rows: &R) -> Result<(), ReadError> {
-        let mut due = Positions {
-            interactions: std::mem::take(&mut self.auditor.rows.interactions),
-            others: std::mem::take(&mut self.auditor.rows.others),
-        };
+    async fn streams<R: ReadModel>(
+        &mut self,
+        rows: &R,
+        mut due: Positions,
+    ) -> Result<(), ReadError> {
         let mut different = BTreeMap::new();
         let mut listed: Option<Stretch> = None;
         loop {
@@ -318,7 +359,7 @@ impl Comparison<'_> {
             stream,
         };
         let field = format!("read_model.{field}");
-        let findings = &mut self.auditor.findings;
+        let findings = &mut self.findings;
         findings.add(&spot, field, Cause::ReadModelDiffers, sentence);
     }
 }
