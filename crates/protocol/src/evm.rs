@@ -40,8 +40,8 @@ impl EvmAddress {
     /// [`AddressError::Form`] or [`AddressError::Checksum`].
     pub fn parse_checksummed(text: &str) -> Result<Self, AddressError> {
         let address = Self::parse_lenient(text)?;
-        let expected = address.to_checksum();
-        if expected != text {
+        if address.checksummed().as_str() != text {
+            let expected = address.to_checksum();
             return Err(AddressError::Checksum { expected });
         }
         Ok(address)
@@ -70,22 +70,24 @@ impl EvmAddress {
     /// The EIP-55 form: a letter is upper case where the Keccak-256 hash of the lower-case hex has
     /// a nibble of 8 or more.
     pub fn to_checksum(self) -> String {
-        let lower = hex::encode(self.0);
-        let hash = Keccak256::digest(lower.as_bytes());
-        let cased = lower.chars().enumerate().map(|(place, digit)| {
-            let byte = hash[place / 2];
-            let nibble = if place % 2 == 0 {
-                byte >> 4
-            } else {
-                byte & 0x0f
-            };
-            if nibble >= 8 {
-                digit.to_ascii_uppercase()
-            } else {
-                digit
+        self.checksummed().as_str().to_owned()
+    }
+
+    fn checksummed(self) -> Spelled<42> {
+        let lower = Spelled::<40>::hex("", &self.0);
+        let hash = Keccak256::digest(lower.as_str());
+        Spelled::behind("0x", |digits| {
+            digits.copy_from_slice(lower.as_str().as_bytes());
+            let (pairs, _) = digits.as_chunks_mut();
+            for ([high, low], byte) in pairs.iter_mut().zip(hash) {
+                if byte & 0x80 != 0 {
+                    high.make_ascii_uppercase();
+                }
+                if byte & 0x08 != 0 {
+                    low.make_ascii_uppercase();
+                }
             }
-        });
-        "0x".chars().chain(cased).collect()
+        })
     }
 
     fn spelled(&self) -> Spelled<42> {

@@ -145,6 +145,9 @@ fn version(members: &Map<String, Value>) -> Result<String, Refusal> {
 
 /// Whether this is a semantic version (semver.org 2.0.0) of major 0.
 fn is_supported_version(version: &str) -> bool {
+    if version == PROTOCOL_VERSION {
+        return true;
+    }
     let (rest, build) = match version.split_once('+') {
         Some((rest, build)) => (rest, Some(build)),
         None => (version, None),

@@ -31,7 +31,7 @@ pub(super) fn read(type_name: &[u8], text: &[u8]) -> Option<Event> {
 }
 
 fn members<'a, T: Deserialize<'a>>(name: &str, text: &'a [u8]) -> Option<T> {
-    let mut reader = serde_json::Deserializer::from_slice(text);
+    let mut reader = serde_json::Deserializer::from_str(str::from_utf8(text).ok()?);
     let tagged = Tagged {
         name,
         inner: &mut reader,
