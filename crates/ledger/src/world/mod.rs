@@ -22,7 +22,7 @@ pub(crate) use roots::{EVERY_RECORDS as STATE_ROOT_EVERY, Roots};
 use crate::agent::Agent;
 use crate::keyring::Keyring;
 use crate::recent::{Recent, Scattered, Tally};
-use imbl::{HashMap, OrdMap, OrdSet};
+use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use watches::Watches;
@@ -109,7 +109,7 @@ pub struct World {
     parameters: OrdMap<u64, Arc<Parameters>>,
     ledger_seq: u64,
     networks: OrdMap<String, Sight>,
-    agents: HashMap<Did, Arc<Agent>>,
+    agents: Scattered<Did, Arc<Agent>>,
     /// Ids are ordered by time, so what a batch touches lies together, and little is copied for it.
     interactions: OrdMap<InteractionId, Arc<Live>>,
     /// Interactions that are over and whose transactions are still watched, without their
@@ -120,7 +120,7 @@ pub struct World {
     /// The interaction that the last record ended, which is held no longer.
     ended: Option<(InteractionId, Arc<Live>)>,
     /// Open interactions by initiator and provider; never zero.
-    open_pairs: HashMap<(Did, Did), u64>,
+    open_pairs: Scattered<(Did, Did), u64>,
     routes: OrdMap<EnvelopeId, InteractionId>,
     deadlines: OrdSet<(TimestampMs, InteractionId)>,
     /// By network.
@@ -144,12 +144,12 @@ impl World {
             parameters: OrdMap::new(),
             ledger_seq: 0,
             networks: OrdMap::new(),
-            agents: HashMap::new(),
+            agents: Scattered::default(),
             interactions: OrdMap::new(),
             aftermath: OrdMap::new(),
             retiring: OrdSet::new(),
             ended: None,
-            open_pairs: HashMap::new(),
+            open_pairs: Scattered::default(),
             routes: OrdMap::new(),
             deadlines: OrdSet::new(),
             watches: OrdMap::new(),
