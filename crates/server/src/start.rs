@@ -105,65 +105,48 @@ pub async fn start_with<C: Clock, E: Entropy>(
 ) -> Result<Running, StartError> {
     config.validate()?;
     advice::give(&config);
-    let (sources, contracts) = sources(&config.network)?;
-    let new_heads = lookout::new_heads(&config.network, &*entropy)?;
-    let store = Arc::new(SqliteStore::open(&config.data_dir).await?);
-    let stored = Stored::load(&config).await?;
-    let identity = identity(&config, &store, &stored, &*clock, &*entropy).await?;
-    let signers = Signers::of(&identity);
-    let starts_blind = check_endpoints(&sources, &config.network).await?;
-    let (listener, local_addr) = bind(config.listen).await?;
-    let (metrics_listener, metrics_addr) = bind_metrics(config.metrics_listen).await?;
-    let lookout = Lookout::new(sources, new_heads, &config, &*entropy).await;
-    let parameters = config.parameters();
+    let ground = Ground::prepare(&config, &*clock, &*entropy).await?;
+    let signers = Signers::of(&ground.identity);
+    let opening = ground.opening(&config, &signers).await?;
+    let (identity, store) = (ground.identity, ground.store);
     let read_model = Arc::new(SqliteReadModel::open(&config.data_dir).await?);
-    let opening = Opening {
-        identity: identity.opened.clone(),
-        rotations: rotations(&identity.replaced),
-        parameters: parameters.clone(),
-        envelope_key: identity.envelope_key,
-        snapshots: Some(snapshots(&config)),
-        checkpoint: stored.checked(&signers, store.log().head().await?.size)?,
-    };
     let (log, rows) = (store.clone(), read_model.clone());
     let opened = sequencer::open(log, rows, clock.clone(), entropy, opening);
     let (sequencer, ledger) = opened.await?;
-    let mut checkpoints = stored.follow(clock.clone(), signers);
+    let mut checkpoints = ground.stored.follow(clock.clone(), signers);
     let world = ledger.world();
     end_rotations(&config, &identity.replaced, &mut checkpoints, &world).await?;
     let (worlds, (stop, stopping)) = (ledger.follow(), watch::channel(false));
+    let (listener, local_addr) = ground.public;
+    let (metrics_listener, metrics_addr) = ground.metrics;
     let signed_reads = signed_reads(&config, local_addr, ledger.now());
-    let (watching, watcher) = lookout.watch(&ledger, stopping.clone());
+    let (watching, watcher) = ground.lookout.watch(&ledger, stopping.clone());
     let blindness = blindness::watch_over(&config.network, &ledger, &clock, &stopping);
     let app = Arc::new(App {
+        parameters: config.parameters(),
         ledger,
         clock,
         data_dir: config.data_dir,
         http: HttpFigures::default(),
         identity: identity.opened.clone(),
-        parameters,
         receipt_key: identity.receipt_key,
         open_reads: config.open_reads,
         log_readers: config.log_readers,
         blindness,
         body_read_ms: config.connections.body_read_ms,
         limiter: Limiter::new(config.rate_limits),
-        contracts,
+        contracts: ground.contracts,
         signed_reads,
         signed: checkpoints.signed(),
         watching,
         stopping: stopping.clone(),
     });
+    let limits = config.connections;
+    let http = serve_all(listener, metrics_listener, app, limits, stopping);
     let parts = Parts {
         checkpoints: tokio::spawn(checkpoints.run(worlds)),
         sequencer: tokio::spawn(sequencer.run()),
-        http: tokio::spawn(serve_all(
-            listener,
-            metrics_listener,
-            app,
-            config.connections,
-            stopping,
-        )),
+        http: tokio::spawn(http),
         watcher,
         store,
         read_model,
@@ -172,10 +155,67 @@ pub async fn start_with<C: Clock, E: Entropy>(
         local_addr,
         metrics_addr,
         identity: identity.opened,
-        starts_blind,
+        starts_blind: ground.starts_blind,
         ended: tokio::spawn(supervise(parts, stop.clone())),
         stop,
     })
+}
+
+/// What a ledger stands on: all that can refuse to start before the log says that it is back.
+struct Ground {
+    store: Arc<SqliteStore>,
+    stored: Stored,
+    identity: Identity,
+    contracts: AskedContracts,
+    lookout: Lookout,
+    starts_blind: Option<String>,
+    public: (TcpListener, SocketAddr),
+    metrics: (Option<TcpListener>, Option<SocketAddr>),
+}
+
+impl Ground {
+    async fn prepare<C: Clock, E: Entropy>(
+        config: &ServerConfig,
+        clock: &C,
+        entropy: &E,
+    ) -> Result<Ground, StartError> {
+        let (sources, contracts) = sources(&config.network)?;
+        let new_heads = lookout::new_heads(&config.network, entropy)?;
+        let store = Arc::new(SqliteStore::open(&config.data_dir).await?);
+        let stored = Stored::load(config).await?;
+        let identity = identity(config, &store, &stored, clock, entropy).await?;
+        let starts_blind = check_endpoints(&sources, &config.network).await?;
+        let public = bind(config.listen).await?;
+        let metrics = bind_metrics(config.metrics_listen).await?;
+        let lookout = Lookout::new(sources, new_heads, config, entropy).await;
+        Ok(Ground {
+            store,
+            stored,
+            identity,
+            contracts,
+            lookout,
+            starts_blind,
+            public,
+            metrics,
+        })
+    }
+
+    /// What the log is opened by.
+    async fn opening(
+        &self,
+        config: &ServerConfig,
+        signers: &Signers,
+    ) -> Result<Opening, StartError> {
+        let size = self.store.log().head().await?.size;
+        Ok(Opening {
+            identity: self.identity.opened.clone(),
+            rotations: rotations(&self.identity.replaced),
+            parameters: config.parameters(),
+            envelope_key: self.identity.envelope_key.clone(),
+            snapshots: Some(snapshots(config)),
+            checkpoint: self.stored.checked(signers, size)?,
+        })
+    }
 }
 
 /// Who may read what, by its signature.
