@@ -60,23 +60,14 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let signed = found_checkpoint
         .filter(|_| is_read)
         .map(|found| found.compare(&examined, &mut checkpoint_findings));
-    let snapshots_checked = sizes.len();
-    for size in sizes {
-        let faults = snapshot_faults(&snapshots, size, &examined);
-        examined
-            .findings
-            .kept
-            .extend(faults.into_iter().map(|sentence| Finding {
-                part: "snapshots",
-                sentence: format!("snapshots/{size}.x811: {sentence}"),
-            }));
-    }
+    let snapshot_findings = snapshot_findings(&snapshots, &sizes, &examined);
+    examined.findings.kept.extend(snapshot_findings);
     rebuilt.close().await;
     let mut diagnosis = Diagnosis {
         data_dir: args.data_dir.clone(),
         records: examined.size,
         rows_reflect: rows_size,
-        snapshots_checked,
+        snapshots_checked: sizes.len(),
         checkpoint: signed,
         findings: examined.findings.kept,
         findings_left_out: examined.findings.left_out,
@@ -86,16 +77,8 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     diagnosis.findings.extend(checkpoint_findings);
     diagnosis.add_permissions();
     if rows_size.is_some() {
-        let differences = SqliteReadModel::differences(&found, &due).await;
-        let differences = differences.map_err(|error| Failure::local("rows", error.to_string()))?;
-        if args.repair && is_log_sound && !differences.is_empty() {
-            SqliteReadModel::replace(&args.data_dir, &due).map_err(unopened)?;
-            diagnosis.rows_repaired = true;
-        } else {
-            diagnosis
-                .findings
-                .extend(differences.iter().map(row_finding));
-        }
+        let may_repair = args.repair && is_log_sound;
+        diagnosis.compare_rows(&found, &due, may_repair).await?;
     }
     let is_well = diagnosis.findings.is_empty();
     out.report(&diagnosis);
@@ -126,6 +109,22 @@ fn unlisted(error: std::io::Error) -> Failure {
         "snapshots",
         format!("the snapshots cannot be listed: {error}"),
     )
+}
+
+/// What is wrong with the snapshots.
+fn snapshot_findings(
+    snapshots: &FileSnapshots,
+    sizes: &[u64],
+    examined: &Examined,
+) -> Vec<Finding> {
+    let faults = sizes.iter().filter_map(|size| {
+        let sentence = snapshot_faults(snapshots, *size, examined)?;
+        Some(Finding {
+            part: "snapshots",
+            sentence: format!("snapshots/{size}.x811: {sentence}"),
+        })
+    });
+    faults.collect()
 }
 
 /// What is wrong with the snapshot of `size`, against the world that the log adds up to there.
@@ -186,6 +185,25 @@ struct Diagnosis {
 }
 
 impl Diagnosis {
+    /// Compares the rows that were found with those that are due, and puts these in their place
+    /// where they differ and that may be.
+    async fn compare_rows(
+        &mut self,
+        found: &Path,
+        due: &Path,
+        may_repair: bool,
+    ) -> Result<(), Failure> {
+        let differences = SqliteReadModel::differences(found, due).await;
+        let differences = differences.map_err(|error| Failure::local("rows", error.to_string()))?;
+        if may_repair && !differences.is_empty() {
+            SqliteReadModel::replace(&self.data_dir, due).map_err(unopened)?;
+            self.rows_repaired = true;
+        } else {
+            self.findings.extend(differences.iter().map(row_finding));
+        }
+        Ok(())
+    }
+
     /// Nothing of a ledger is for others on the machine.
     fn add_permissions(&mut self) {
         #[cfg(unix)]

@@ -1,7 +1,10 @@
 //! What a record or message says, in one line a newcomer understands.
 
 use x811_protocol::envelope::MessageType;
-use x811_protocol::event::{EnvelopeAccepted, Event, Evidence, FindingStatus, Looked, Window};
+use x811_protocol::event::{
+    BodiesErased, Confirmed, EnvelopeAccepted, Event, Evidence, FindingStatus, Lapsed, Looked,
+    NoticeIssued, Refuted, Window,
+};
 use x811_protocol::facts::{Facts, Location, OfferFacts, PaymentFacts, RequestFacts, ResultFacts};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
@@ -93,12 +96,7 @@ fn payment(facts: &PaymentFacts) -> String {
 pub(crate) fn event(event: &Event) -> String {
     match event {
         Event::EnvelopeAccepted(accepted) => accepted_message(accepted),
-        Event::Lapsed(lapsed) => format!(
-            "the {} passed: {} {}",
-            window(lapsed.window),
-            lapsed.code,
-            lapsed.code.name()
-        ),
+        Event::Lapsed(lapsed) => lapse(lapsed),
         Event::Looked(looked) => look(looked),
         Event::Seen(seen) => format!("{} is in block {}", seen.tx_hash, seen.block.number),
         Event::Unseen(named) => {
@@ -107,17 +105,8 @@ pub(crate) fn event(event: &Event) -> String {
                 named.tx_hash
             )
         }
-        Event::Refuted(refuted) => {
-            format!(
-                "{} does not pay: {}",
-                refuted.tx_hash,
-                refuted.cause.explanation(refuted.reason)
-            )
-        }
-        Event::Confirmed(confirmed) => match confirmed.evidence.as_slice() {
-            [] => "paid: nothing was due".to_owned(),
-            evidence => format!("paid: {}", evidence_list(evidence)),
-        },
+        Event::Refuted(refuted) => refutation(refuted),
+        Event::Confirmed(confirmed) => confirmation(confirmed),
         Event::Final(done) => format!(
             "final: no reorganisation can take the payment away, block {} is finalized",
             done.head.number
@@ -135,12 +124,7 @@ pub(crate) fn event(event: &Event) -> String {
                 evidence_list(&late.evidence)
             )
         }
-        Event::NoticeIssued(notice) => {
-            let code = notice
-                .code
-                .map(|code| format!(" of {code} {}", code.name()));
-            format!("notice{} to {}", code.unwrap_or_default(), notice.to)
-        }
+        Event::NoticeIssued(issued) => notice(issued),
         Event::LedgerOpened(opened) => format!("the ledger {} was opened", opened.did),
         Event::ParametersSet(_) => "the ledger's parameters were set".to_owned(),
         Event::RulesChanged(_) => "the decision rules changed".to_owned(),
@@ -150,11 +134,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::LedgerResumed(resumed) => {
             format!("the ledger is back after {} ms", resumed.gap_ms)
         }
-        Event::BodiesErased(erased) => format!(
-            "the bodies of {} records of a finished interaction were erased ({})",
-            erased.positions.len(),
-            erased.reason_code
-        ),
+        Event::BodiesErased(erased) => erasure(erased),
         Event::NetworkBlind(blind) => {
             format!("the network is out of sight: {}", blind.cause.explanation())
         }
@@ -179,6 +159,15 @@ fn accepted_message(accepted: &EnvelopeAccepted) -> String {
         MessageType::Custom(custom) => custom.as_str().to_owned(),
         MessageType::Core(_) => message(&accepted.facts),
     }
+}
+
+fn lapse(lapsed: &Lapsed) -> String {
+    format!(
+        "the {} passed: {} {}",
+        window(lapsed.window),
+        lapsed.code,
+        lapsed.code.name()
+    )
 }
 
 /// The window's name in a sentence.
@@ -213,6 +202,36 @@ fn look(looked: &Looked) -> String {
         looked.look,
         looked.head.number,
         findings.join(", ")
+    )
+}
+
+fn refutation(refuted: &Refuted) -> String {
+    format!(
+        "{} does not pay: {}",
+        refuted.tx_hash,
+        refuted.cause.explanation(refuted.reason)
+    )
+}
+
+fn confirmation(confirmed: &Confirmed) -> String {
+    match confirmed.evidence.as_slice() {
+        [] => "paid: nothing was due".to_owned(),
+        evidence => format!("paid: {}", evidence_list(evidence)),
+    }
+}
+
+fn notice(issued: &NoticeIssued) -> String {
+    let code = issued
+        .code
+        .map(|code| format!(" of {code} {}", code.name()));
+    format!("notice{} to {}", code.unwrap_or_default(), issued.to)
+}
+
+fn erasure(erased: &BodiesErased) -> String {
+    format!(
+        "the bodies of {} records of a finished interaction were erased ({})",
+        erased.positions.len(),
+        erased.reason_code
     )
 }
 

@@ -77,51 +77,15 @@ impl TryFrom<Settings> for Effective {
 impl Effective {
     /// As a file would have to say it, but for the endpoint's address.
     pub(super) fn shown(&self) -> Settings {
-        let (server, network) = (&self.server, &self.server.network);
-        let label = |place: usize| Some(network.endpoints.get(place)?.label.clone());
-        let announced = |place: usize| {
-            let endpoint = network.endpoints.get(place)?;
-            endpoint.ws_url.as_ref().map(|_| hidden())
-        };
+        let server = &self.server;
         Settings {
-            server: settings::Server {
-                listen: Some(server.listen),
-                open_reads: Some(server.open_reads),
-                header_read_ms: Some(server.connections.header_read_ms),
-                body_read_ms: Some(server.connections.body_read_ms),
-                write_stall_ms: Some(server.connections.write_stall_ms),
-                max_connections: Some(server.connections.max_connections),
-                public_authority: server.public_authority.clone(),
-                auditors: Some(server.auditors.clone()),
-                operators: Some(server.operators.clone()),
-            },
+            server: shown_server(server),
             data: settings::Data {
                 dir: Some(server.data_dir.clone()),
                 snapshot_every_records: Some(server.snapshot_every_records),
                 checkpoint_dir: server.checkpoint_directory(),
             },
-            network: settings::Network {
-                preset: preset_of(network),
-                rpc_url: Some(hidden()),
-                rpc_url_file: None,
-                ws_url: announced(0),
-                ws_url_file: None,
-                name: Some(network.name.clone()),
-                chain_id: Some(network.chain_id.as_u64()),
-                token: Some(Address(network.token)),
-                treasury: network.treasury.map(Address),
-                confirmed_depth: Some(network.confirmed_depth),
-                safe_above_usdc: network.safe_above.map(Usdc),
-                poll_ms: Some(network.poll_ms),
-                block_ms: Some(network.block_ms),
-                blind_page_after_ms: Some(network.blind_page_after_ms),
-                endpoint_label: label(0),
-                second_rpc_url: label(1).map(|_| hidden()),
-                second_rpc_url_file: None,
-                second_ws_url: announced(1),
-                second_ws_url_file: None,
-                second_endpoint_label: label(1),
-            },
+            network: shown_network(&server.network),
             windows: shown_windows(server),
             rules: settings::Rules {
                 payer_binding: Some(match server.payer_binding {
@@ -259,6 +223,50 @@ fn limits(server: &mut ServerConfig, given: &settings::Limits) {
     put(&mut limits.open_per_pair, given.open_per_pair);
     put(&mut limits.body_bytes_per_day, given.body_bytes_per_day);
     put(&mut limits.refusals_per_window, given.refusals_per_window);
+}
+
+fn shown_server(server: &ServerConfig) -> settings::Server {
+    settings::Server {
+        listen: Some(server.listen),
+        open_reads: Some(server.open_reads),
+        header_read_ms: Some(server.connections.header_read_ms),
+        body_read_ms: Some(server.connections.body_read_ms),
+        write_stall_ms: Some(server.connections.write_stall_ms),
+        max_connections: Some(server.connections.max_connections),
+        public_authority: server.public_authority.clone(),
+        auditors: Some(server.auditors.clone()),
+        operators: Some(server.operators.clone()),
+    }
+}
+
+fn shown_network(network: &NetworkConfig) -> settings::Network {
+    let label = |place: usize| Some(network.endpoints.get(place)?.label.clone());
+    let announced = |place: usize| {
+        let endpoint = network.endpoints.get(place)?;
+        endpoint.ws_url.as_ref().map(|_| hidden())
+    };
+    settings::Network {
+        preset: preset_of(network),
+        rpc_url: Some(hidden()),
+        rpc_url_file: None,
+        ws_url: announced(0),
+        ws_url_file: None,
+        name: Some(network.name.clone()),
+        chain_id: Some(network.chain_id.as_u64()),
+        token: Some(Address(network.token)),
+        treasury: network.treasury.map(Address),
+        confirmed_depth: Some(network.confirmed_depth),
+        safe_above_usdc: network.safe_above.map(Usdc),
+        poll_ms: Some(network.poll_ms),
+        block_ms: Some(network.block_ms),
+        blind_page_after_ms: Some(network.blind_page_after_ms),
+        endpoint_label: label(0),
+        second_rpc_url: label(1).map(|_| hidden()),
+        second_rpc_url_file: None,
+        second_ws_url: announced(1),
+        second_ws_url_file: None,
+        second_endpoint_label: label(1),
+    }
 }
 
 fn shown_windows(server: &ServerConfig) -> settings::Windows {
