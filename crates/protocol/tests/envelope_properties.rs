@@ -140,6 +140,32 @@ proptest! {
         prop_assert_eq!(wire, to_canonical(&members));
     }
 
+    /// The body is the canonical form of all members but the signature, however they were sent.
+    #[test]
+    fn ax_021_the_body_is_canonical_however_it_is_sent(
+        sealed in sealed(),
+        unknown in object(value()),
+        is_spaced in any::<bool>(),
+    ) {
+        let limits = Limits::default();
+        let Ok(Value::Object(mut members)) = parse_strict(&sealed.body, &limits) else {
+            panic!("a body is an object");
+        };
+        for (name, value) in unknown {
+            members.entry(name).or_insert(value);
+        }
+        members.remove("signature");
+        let body = to_canonical(&members);
+        let mut wire = wire_json(&body, &sealed.signature);
+        if is_spaced {
+            wire.insert(1, b' ');
+        }
+        // Numbers that are none of ours, and keys twice, are refused before.
+        if let Ok(parsed) = ParsedEnvelope::parse(&wire, &EnvelopeRules::default()) {
+            prop_assert_eq!(&*parsed.body, body);
+        }
+    }
+
     /// Promise 4, on the wire. A flip can leave the meaning alone (the letter case of an escape or
     /// of an exponent); then the canonical body is the signed one to the byte.
     #[test]

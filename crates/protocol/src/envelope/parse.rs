@@ -9,9 +9,12 @@ use super::seal::SIGNATURE_MEMBER_LEN;
 use crate::canonical::members_to_canonical;
 use crate::code::Code;
 use crate::digest::Digest;
-use crate::json::{JsonError, Limits, parse_strict, parse_with_form};
+use crate::json::{JsonError, Limits, parse_with_form, parse_without};
 use crate::refusal::{Kind, Refusal};
 use crate::signature::Signature;
+
+/// The one member that is not signed.
+const SIGNATURE: &str = "signature";
 
 /// What a deployment takes for an envelope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,14 +58,19 @@ impl ParsedEnvelope {
     /// `from` or a bad nonce, X811-2002 a time that cannot be read, X811-2003 a signature that
     /// does not decode, X811-4001 any other fault of shape (AX-46).
     pub fn parse(bytes: &[u8], rules: &EnvelopeRules) -> Result<ParsedEnvelope, Refusal> {
-        let value = parse_strict(bytes, &Limits::bytes(rules.max_bytes)).map_err(unreadable)?;
+        let limits = Limits::bytes(rules.max_bytes);
+        let (value, rest) = parse_without(bytes, &limits, SIGNATURE).map_err(unreadable)?;
         let mut members = unwrapped(value)?;
-        let signature = members.remove("signature");
+        let signature = members.remove(SIGNATURE);
         let header = Header::read(&members, rules.lenient_ids)?;
         let related = |refusal: Refusal| refusal.related_to(header.id);
 
         let signature = decoded(signature).map_err(related)?;
-        let body = members_to_canonical(&members);
+        // As nearly all are sent, what is left without the signature is the canonical form.
+        let body = match rest {
+            Some(rest) => rest.concat().into_bytes(),
+            None => members_to_canonical(&members),
+        };
         let size = body.len() + SIGNATURE_MEMBER_LEN;
         if size > rules.max_bytes {
             // Canonical numbers can be longer than the ones received: 1e15 has 16 digits.
@@ -96,7 +104,7 @@ impl ParsedEnvelope {
                 "the body is not in canonical form: it was altered, fetch it again",
             ));
         }
-        if members.contains_key("signature") {
+        if members.contains_key(SIGNATURE) {
             return Err(Refusal::shape(
                 "the body holds a `signature`: store it beside the body",
             ));
