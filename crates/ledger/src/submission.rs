@@ -28,16 +28,11 @@ pub(crate) enum Content {
 /// An authentic message, waiting for its turn.
 #[derive(Debug, Clone)]
 pub(crate) struct Submission {
-    pub(crate) envelope: VerifiedEnvelope,
     pub(crate) header: AcceptedHeader,
+    /// The canonical signable bytes.
+    pub(crate) body: Arc<[u8]>,
     /// A message whose content is refused still spends its nonce.
     pub(crate) content: Result<Content, Refusal>,
-}
-
-impl Submission {
-    pub(crate) fn body(&self) -> &Arc<[u8]> {
-        self.envelope.body()
-    }
 }
 
 /// Parses `bytes`, checks version, members, times and signature, and reads the content.
@@ -81,10 +76,11 @@ fn authenticate(
     Ok(submission(envelope, content))
 }
 
+/// What is not needed at the message's turn goes here, where it was made.
 fn submission(envelope: VerifiedEnvelope, content: Result<Content, Refusal>) -> Submission {
     Submission {
         header: envelope.accepted_header(),
-        envelope,
+        body: envelope.into_parsed().body,
         content,
     }
 }

@@ -17,7 +17,6 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
-use x811_protocol::envelope::check_times;
 use x811_protocol::event::{Claim, Derived, EnvelopeAccepted, Event};
 use x811_protocol::evm::{EvmAddress, TxHash};
 use x811_protocol::facts::Facts;
@@ -111,7 +110,7 @@ fn authentic_still(world: &World, message: &Submission, now: TimestampMs) -> Res
     let tolerance_ms = world
         .parameters()
         .map_or(0, |(_, parameters)| parameters.limits.clock_tolerance_ms);
-    check_times(message.envelope.header(), now, tolerance_ms)?;
+    message.header.check_times(now, tolerance_ms)?;
     let from = message.header.from;
     let agent = match Verb::of(&message.header.message_type)? {
         // Signed by a key of the DID it is a replay, or refused at its turn like any message;
@@ -137,10 +136,9 @@ fn authentic_still(world: &World, message: &Submission, now: TimestampMs) -> Res
 
 /// Whether the key that signed `message` is the agent's now.
 fn has_key(agent: &Agent, message: &Submission) -> bool {
-    let key = message.envelope.key();
     agent
-        .key(&key.key)
-        .is_some_and(|known| known.profile == key.profile)
+        .key(&message.header.key.key)
+        .is_some_and(|known| known.profile == message.header.profile)
 }
 
 /// Envelope ids are unique for ever.
@@ -245,7 +243,7 @@ fn converse(
         envelope: &message.header,
         facts,
     };
-    let mut journal = InteractionJournal::open(draft, id, Some(message.body()), now);
+    let mut journal = InteractionJournal::open(draft, id, Some(&message.body), now);
     let execution = execute::<Interaction>(&mut journal, &input, &surroundings.context(), now)?;
     if let Some(fault) = journal.fault {
         return Err(fault);
@@ -314,7 +312,7 @@ fn mail(
         derived: Derived::default(),
     });
     let stream = Stream::Mail(message.header.to);
-    let appended = draft.append(&stream, event, Some(message.body()), now)?;
+    let appended = draft.append(&stream, event, Some(&message.body), now)?;
     Ok(Verdict::Recorded(appended.position))
 }
 
@@ -334,7 +332,7 @@ fn ask_registry(
         Ok(event) => event,
         Err(refusal) => return Ok(Verdict::Refused(refusal)),
     };
-    let appended = draft.append(&Stream::Agent(from), event, Some(message.body()), now)?;
+    let appended = draft.append(&Stream::Agent(from), event, Some(&message.body), now)?;
     Ok(Verdict::Recorded(appended.position))
 }
 

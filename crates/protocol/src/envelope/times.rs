@@ -1,7 +1,9 @@
 //! Whether an envelope is of now (AE-89, AE-75).
 
+use super::accepted::AcceptedHeader;
 use super::header::Header;
 use crate::code::Code;
+use crate::id::EnvelopeId;
 use crate::refusal::{Kind, Refusal};
 use crate::time::TimestampMs;
 
@@ -13,27 +15,54 @@ use crate::time::TimestampMs;
 /// X811-2002 when `created` is more than `tolerance_ms` before or after `now` (exactly that much
 /// passes), or when `expires` is not after `now` or lies before `created` (AX-21).
 pub fn check_times(header: &Header, now: TimestampMs, tolerance_ms: u64) -> Result<(), Refusal> {
-    let refused = |message: String| {
-        Err(
-            Refusal::new(Code::TimestampInvalid, Kind::Authentication, message)
-                .related_to(header.id),
-        )
+    let times = Times {
+        created: header.created_ms,
+        expires: header.expires_ms,
     };
-    let (created, now_text) = (header.created_ms, now.to_rfc3339());
-    if created.as_ms().abs_diff(now.as_ms()) > tolerance_ms {
-        return refused(format!(
-            "`created` is more than {} s from the ledger's clock, which shows {now_text}: set your \
-             clock and sign again",
-            tolerance_ms / 1_000
-        ));
+    times.check(header.id, now, tolerance_ms)
+}
+
+impl AcceptedHeader {
+    /// [`check_times`], once the message is authentic.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn check_times(&self, now: TimestampMs, tolerance_ms: u64) -> Result<(), Refusal> {
+        let times = Times {
+            created: self.created_ms,
+            expires: self.expires_ms,
+        };
+        times.check(self.id, now, tolerance_ms)
     }
-    match header.expires_ms {
-        Some(expires) if expires <= now => refused(format!(
-            "the envelope expired before {now_text}, the ledger's clock: sign a new one"
-        )),
-        Some(expires) if expires < created => {
-            refused("`expires` is before `created`: set it later and sign again".to_owned())
+}
+
+struct Times {
+    created: TimestampMs,
+    expires: Option<TimestampMs>,
+}
+
+impl Times {
+    fn check(&self, id: EnvelopeId, now: TimestampMs, tolerance_ms: u64) -> Result<(), Refusal> {
+        let refused = |message: String| {
+            Err(Refusal::new(Code::TimestampInvalid, Kind::Authentication, message).related_to(id))
+        };
+        if self.created.as_ms().abs_diff(now.as_ms()) > tolerance_ms {
+            return refused(format!(
+                "`created` is more than {} s from the ledger's clock, which shows {}: set your \
+                 clock and sign again",
+                tolerance_ms / 1_000,
+                now.to_rfc3339()
+            ));
         }
-        _ => Ok(()),
+        match self.expires {
+            Some(expires) if expires <= now => refused(format!(
+                "the envelope expired before {}, the ledger's clock: sign a new one",
+                now.to_rfc3339()
+            )),
+            Some(expires) if expires < self.created => {
+                refused("`expires` is before `created`: set it later and sign again".to_owned())
+            }
+            _ => Ok(()),
+        }
     }
 }
