@@ -3,6 +3,7 @@
 use super::Item;
 use super::admission::{Admission, Admitted};
 use super::batch::busy;
+use super::check::{self, Checked, Refused};
 use super::repeat::Sent;
 use crate::SPANS;
 use crate::answer::Answer;
@@ -10,7 +11,7 @@ use crate::clock::{Clock, LedgerClock};
 use crate::contract_wallets;
 use crate::figures::Figures;
 use crate::port::{ContractWallets, LedgerStore, NoContracts};
-use crate::submission::{self, Submission};
+use crate::submission::Submission;
 use crate::world::World;
 use imbl::OrdSet;
 use std::collections::BTreeMap;
@@ -23,6 +24,10 @@ use x811_protocol::evm::TxHash;
 use x811_protocol::observation::Observation;
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::time::TimestampMs;
+
+/// Up to here an envelope takes little longer to check than its signature does, and handing it over
+/// to another thread would cost a tenth of that.
+const CHECKED_HERE_BYTES: usize = 16 * 1_024;
 
 /// Whether the ledger takes messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,29 +115,11 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
         contracts: &impl ContractWallets,
     ) -> Result<Answer, Refusal> {
         let admitted = self.admission.admit(bytes.as_ref().len())?;
-        let (world, newest) = (self.world(), self.world.clone());
         let now = self.clock.now();
-        let (checked, result) = oneshot::channel();
-        let check = tracing::debug_span!(target: SPANS, "check");
-        rayon::spawn(move || {
-            let _check = check.entered();
-            let mut received = submission::receive(bytes.as_ref(), &world, now);
-            let mut sent = None;
-            if submission::deserves_fresh_look(&received) {
-                let newest = newest.borrow().clone();
-                if newest.head() != world.head() {
-                    received = submission::receive(bytes.as_ref(), &newest, now);
-                }
-                sent = Sent::unverified(bytes.as_ref(), &newest);
-            }
-            let checks = received.map(|message| (message, admitted));
-            // The submitter may be gone; then nobody waits for the verdict.
-            let _ = checked.send(checks.map_err(|refusal| (sent, refusal)));
-        });
-        let (message, admitted) = match result.await.map_err(|_| gone())? {
-            Ok(checked) => checked,
-            Err((Some(sent), refusal)) => return Err(self.unless_repeated(sent, refusal).await),
-            Err((None, refusal)) => return Err(refusal),
+        let (checked, admitted) = self.checked(bytes, admitted, now).await?;
+        let message = match checked {
+            Ok(message) => message,
+            Err(refused) => return Err(self.refusal(*refused).await),
         };
         let sent = Sent::of(&message.header);
         let id = message.header.id;
@@ -147,6 +134,36 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
         match answer {
             Ok(answer) => Ok(answer),
             Err(refusal) => Err(self.unless_repeated(sent, refusal).await.related_to(id)),
+        }
+    }
+
+    /// Checks what needs no order, on this thread or, if that may take long, on the CPU pool.
+    async fn checked(
+        &self,
+        bytes: impl AsRef<[u8]> + Send + 'static,
+        admitted: Admitted,
+        now: TimestampMs,
+    ) -> Result<(Checked, Admitted), Refusal> {
+        let span = tracing::debug_span!(target: SPANS, "check");
+        let (world, newest) = (self.world(), self.world.clone());
+        let is_small = bytes.as_ref().len() <= CHECKED_HERE_BYTES;
+        let check = move || {
+            let checked = span.in_scope(|| check::check(bytes.as_ref(), &world, &newest, now));
+            (checked, admitted)
+        };
+        if is_small {
+            return Ok(check());
+        }
+        let (checked, result) = oneshot::channel();
+        // The submitter may be gone; then nobody waits for the verdict.
+        rayon::spawn(move || drop(checked.send(check())));
+        result.await.map_err(|_| gone())
+    }
+
+    async fn refusal(&self, Refused { refusal, sent }: Refused) -> Refusal {
+        match sent {
+            Some(sent) => self.unless_repeated(sent, refusal).await,
+            None => refusal,
         }
     }
 

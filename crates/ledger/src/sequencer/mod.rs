@@ -7,6 +7,7 @@
 
 mod admission;
 mod batch;
+mod check;
 mod commit;
 mod erasure;
 mod handle;

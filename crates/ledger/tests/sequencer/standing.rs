@@ -162,14 +162,13 @@ async fn ax_029_one_fresh_look_when_the_keys_changed_meanwhile() {
     let rotation = ledgerbox
         .submit_later(&rotate(&ledgerbox, &party, &renewed))
         .await;
-    // The verifying thread is busy, so the message is looked at in the world of its arrival only
-    // after the rotation is durable.
+    // The verifying thread, which checks what is large, is busy, so the message is looked at in the
+    // world of its arrival only after the rotation is durable.
     let (unplug, plugged) = std::sync::mpsc::channel::<()>();
     rayon::spawn(move || plugged.recv().unwrap());
-    let (ledger, message) = (
-        ledgerbox.ledger().clone(),
-        greeting(&ledgerbox, &renewed, &other),
-    );
+    let large = json!({ "text": "x".repeat(20_000) });
+    let message = ledgerbox.seal(&renewed, "x811.ext/greeting", &other, large);
+    let ledger = ledgerbox.ledger().clone();
     let waiting = tokio::spawn(async move { ledger.submit(message.json.clone()).await });
     for _ in 0..24 {
         tokio::task::yield_now().await;
