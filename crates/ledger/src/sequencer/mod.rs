@@ -73,8 +73,11 @@ const GATHERED_ITEMS: usize = 64;
 /// The longest they are gathered: a batch that takes long to write makes nobody miss their turn.
 const GATHER_MS: u64 = 100;
 
-/// How often the ledger notes that it is up.
+/// How often the ledger notes that it is up, unless a record says so.
 const TICK_MS: u64 = 1_000;
+
+/// How often the journal of nonces is purged.
+const PURGE_MS: u64 = 60_000;
 
 /// The longest a message waits for its turn (ledger-contract.md section 1.2).
 const PATIENCE_MS: u64 = 250;
@@ -121,6 +124,7 @@ pub struct Sequencer<S, C, E> {
     readiness: channel::Sender<Readiness>,
     figures: Arc<Figures>,
     last_tick_ms: u64,
+    last_purge_ms: u64,
     /// Since when, as recorded, messages could not be taken: the clock was not believed, or nothing
     /// could be written. Kept until the gap is durable.
     away_since: Option<TimestampMs>,
@@ -357,15 +361,20 @@ where
             return;
         }
         let now = self.clock.now();
+        let is_recorded = self.world.head().recorded_at_ms.saturating_add(TICK_MS) > now.as_ms();
         // A process that dies before its time away is durable was away since that began.
         if self.away_since.is_none()
+            && !is_recorded
             && let Err(error) = self.store.tick(now).await
         {
             tracing::warn!(%error, "the tick could not be written");
         }
-        let before = now.saturating_sub_ms(self.world.nonces_held_ms());
-        if let Err(error) = self.store.purge_nonces(before).await {
-            tracing::warn!(%error, "old nonces could not be purged");
+        if monotonic_ms >= self.last_purge_ms.saturating_add(PURGE_MS) {
+            self.last_purge_ms = monotonic_ms;
+            let before = now.saturating_sub_ms(self.world.nonces_held_ms());
+            if let Err(error) = self.store.purge_nonces(before).await {
+                tracing::warn!(%error, "old nonces could not be purged");
+            }
         }
         self.world.forget_old(now);
         if std::mem::take(&mut self.notices_lost) {

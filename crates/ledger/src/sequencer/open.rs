@@ -240,6 +240,7 @@ where
         figures: figures.clone(),
         store: store.clone(),
         last_tick_ms: ledger_clock.monotonic_ms(),
+        last_purge_ms: ledger_clock.monotonic_ms(),
         clock: ledger_clock.clone(),
         entropy,
         notary: Arc::new(notary),
