@@ -4,6 +4,7 @@
 use crate::app::App;
 use crate::error::ApiError;
 use crate::limits::Client;
+use axum::body::Bytes;
 use axum::extract::Request;
 use futures_util::StreamExt as _;
 use x811_ledger::clock::Clock;
@@ -17,15 +18,15 @@ const STEP_BYTES: usize = 65_536;
 
 /// The whole body.
 #[expect(clippy::expect_used, reason = "the guard runs before every route")]
-pub(crate) async fn read<C: Clock>(request: Request, app: &App<C>) -> Result<Vec<u8>, ApiError> {
+pub(crate) async fn read<C: Clock>(request: Request, app: &App<C>) -> Result<Bytes, ApiError> {
     let client = request.extensions().get::<Client>().copied();
-    let client = client.expect("limits::guard notes whose every request is");
+    let client = client.expect("the request log has every request's client noted");
     let envelope_bytes = usize::try_from(app.parameters.limits.envelope_bytes);
     let most = envelope_bytes
         .unwrap_or(usize::MAX)
         .saturating_add(SLACK_BYTES);
     let mut pieces = request.into_body().into_data_stream();
-    let mut bytes = Vec::new();
+    let mut bytes = Whole::default();
     let mut room = Vec::new();
     while let Some(piece) = pieces.next().await {
         let piece = piece.map_err(|_| {
@@ -37,7 +38,38 @@ pub(crate) async fn read<C: Clock>(request: Request, app: &App<C>) -> Result<Vec
         while bytes.len() + piece.len() > room.len() * STEP_BYTES {
             room.push(app.limiter.body_room(client, STEP_BYTES)?);
         }
-        bytes.extend_from_slice(&piece);
+        bytes.push(piece);
     }
-    Ok(bytes)
+    Ok(bytes.into_bytes())
+}
+
+/// A body as far as it has arrived; most arrive in one piece, which is not copied.
+#[derive(Default)]
+struct Whole {
+    first: Bytes,
+    all: Vec<u8>,
+}
+
+impl Whole {
+    fn len(&self) -> usize {
+        self.first.len().max(self.all.len())
+    }
+
+    fn push(&mut self, piece: Bytes) {
+        if self.len() == 0 {
+            self.first = piece;
+            return;
+        }
+        if self.all.is_empty() {
+            self.all.extend_from_slice(&std::mem::take(&mut self.first));
+        }
+        self.all.extend_from_slice(&piece);
+    }
+
+    fn into_bytes(self) -> Bytes {
+        if self.all.is_empty() {
+            return self.first;
+        }
+        self.all.into()
+    }
 }

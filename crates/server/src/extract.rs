@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::body;
 use crate::error::ApiError;
+use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_ENCODING;
@@ -16,7 +17,7 @@ use x811_ledger::clock::Clock;
 use x811_protocol::did::Did;
 
 /// A request's body, whole, as it is, and within the time that it may take to arrive.
-pub(crate) struct WholeBody(pub(crate) Vec<u8>);
+pub(crate) struct WholeBody(pub(crate) Bytes);
 
 impl<C: Clock> FromRequest<Arc<App<C>>> for WholeBody {
     type Rejection = ApiError;
@@ -24,6 +25,8 @@ impl<C: Clock> FromRequest<Arc<App<C>>> for WholeBody {
     async fn from_request(request: Request, app: &Arc<App<C>>) -> Result<Self, ApiError> {
         refuse_encoded(request.headers())?;
         tokio::select! {
+            // A body that is there needs no timer.
+            biased;
             body = body::read(request, app) => body.map(WholeBody),
             () = app.clock.sleep_ms(app.body_read_ms) => Err(ApiError::too_slow()),
         }

@@ -2,20 +2,24 @@
 //! ids in a path.
 
 use crate::app::App;
-use axum::extract::{MatchedPath, Request, State};
+use crate::limits;
+use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::HeaderValue;
 use axum::http::header::X_CONTENT_TYPE_OPTIONS;
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use tracing::Instrument as _;
 use x811_ledger::SPANS;
 use x811_ledger::clock::Clock;
 
-/// Logs a request once it is answered.
+/// Has a request counted for its address, and logs it once it is answered. One layer for both: each
+/// costs as much as reading a request's head does.
 pub(crate) async fn log<C: Clock>(
     State(app): State<Arc<App<C>>>,
-    request: Request,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let begun_ms = app.clock.monotonic_ms();
@@ -29,7 +33,10 @@ pub(crate) async fn log<C: Clock>(
         otel.name = %format_args!("{method} {path}"),
         http.response.status_code = tracing::field::Empty,
     );
-    let mut response = next.run(request).instrument(span.clone()).await;
+    let mut response = match limits::guard(&app, peer, &mut request) {
+        Ok(()) => next.run(request).instrument(span.clone()).await,
+        Err(refusal) => refusal.into_response(),
+    };
     let status = response.status().as_u16();
     // Unsigned, it would be sent as a text.
     span.record("http.response.status_code", i64::from(status));

@@ -15,13 +15,10 @@ pub use address::{AddressBlock, NoAddressBlock};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::loopback;
-use axum::extract::{ConnectInfo, Request, State};
-use axum::middleware::Next;
-use axum::response::Response;
+use axum::extract::Request;
 use buckets::{Buckets, Rate};
 use slots::{Slot, Slots};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
@@ -209,16 +206,18 @@ impl Limiter {
 }
 
 /// Counts a request for its address, and notes whose it is.
-pub(crate) async fn guard<C: Clock>(
-    State(app): State<Arc<App<C>>>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    mut request: Request,
-    next: Next,
-) -> Result<Response, ApiError> {
-    let client = app.limiter.client(peer.ip(), &request);
+///
+/// # Errors
+/// 429 X811-9001 when the address has used up what it may ask.
+pub(crate) fn guard<C: Clock>(
+    app: &App<C>,
+    peer: SocketAddr,
+    request: &mut Request,
+) -> Result<(), ApiError> {
+    let client = app.limiter.client(peer.ip(), request);
     app.limiter.request(client, app.clock.monotonic_ms())?;
     request.extensions_mut().insert(client);
-    Ok(next.run(request).await)
+    Ok(())
 }
 
 fn exceeded(why: &str, retry_after_ms: u64) -> Refusal {

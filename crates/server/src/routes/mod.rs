@@ -51,7 +51,7 @@ pub(crate) use ready::{sight_word, unready};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::openapi::Routes;
-use crate::{limits, request_log};
+use crate::request_log;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
@@ -84,7 +84,6 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .described()
         .fallback(nothing_here)
         .method_not_allowed_fallback(other_method)
-        .layer(from_fn_with_state(app.clone(), limits::guard::<C>))
         .layer(from_fn_with_state(app.clone(), request_log::log::<C>))
         .with_state(app.clone())
 }
