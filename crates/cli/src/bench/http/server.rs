@@ -44,12 +44,6 @@ struct Started {
     did: Did,
 }
 
-/// What `/ready` says of the rows for readers.
-#[derive(Deserialize)]
-struct Ready {
-    rows_lag: u64,
-}
-
 impl Server {
     /// Starts one whose data lies under `directory`, for so many connections.
     pub(super) async fn start(directory: &Path, connections: usize) -> Result<Server, Failure> {
@@ -82,17 +76,21 @@ impl Server {
         self.did
     }
 
-    /// Waits until the rows for readers reflect everything.
+    /// Waits until the rows for readers reflect everything, as a reader does: rows that nobody asks
+    /// for are written some time later.
     pub(super) async fn rows_caught_up(&self) -> Result<(), Failure> {
         let mut connection = Connection::open(self.address).await?;
-        let request = Request::get(self.address, "/ready");
+        let path = format!("/api/v1/agents/{}/keys", self.did.uuid());
+        let request = Request::get(self.address, &path);
         loop {
-            let (_, body) = connection.exchange(&request).await?;
-            let ready: Ready = serde_json::from_slice(body).map_err(broken)?;
-            if ready.rows_lag == 0 {
-                return Ok(());
+            match connection.exchange(&request).await? {
+                (200, _) => return Ok(()),
+                (429 | 503, _) => tokio::time::sleep(LOOK_EVERY).await,
+                (status, body) => {
+                    let body = String::from_utf8_lossy(body);
+                    return Err(broken(format_args!("the server answered {status}: {body}")));
+                }
             }
-            tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 
