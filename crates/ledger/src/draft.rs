@@ -133,6 +133,15 @@ impl Draft {
         &mut self.world
     }
 
+    /// Makes room for that many more records, so that it is not made piece by piece.
+    pub(crate) fn make_room(&mut self, records: usize) {
+        self.commit.records.reserve(records);
+        self.commit.bodies.reserve(records);
+        self.commit.envelope_ids.reserve(records);
+        self.answers.reserve(records);
+        self.changes.make_room(records);
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.record_bytes >= BATCH_BYTES_GOAL
     }

@@ -13,6 +13,9 @@ use x811_eventlog::Record;
 use x811_protocol::event::Event;
 use x811_protocol::id::InteractionId;
 
+/// Most places of a record: in its stream, in the tree, in an inbox.
+const PLACES_EACH: usize = 3;
+
 /// The changes of a batch. Of an interaction only what it is at the end is kept, and its row is
 /// made only when it is written.
 #[derive(Debug, Default)]
@@ -22,6 +25,11 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
+    /// Makes room for those of that many records.
+    pub(crate) fn make_room(&mut self, records: usize) {
+        self.places.reserve(PLACES_EACH * records);
+    }
+
     /// Notes the changes that `record` causes; `world` is the state after it.
     pub(crate) fn note(
         &mut self,

@@ -262,6 +262,8 @@ where
                 return;
             }
         };
+        draft.make_room(self.waiting.len());
+        replies.reserve(self.waiting.len());
         while !draft.is_full()
             && let Some(item) = self.waiting.pop_front()
         {
