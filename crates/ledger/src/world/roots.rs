@@ -151,6 +151,7 @@ mod tests {
     use x811_eventlog::Record;
 
     const FORMAT: &str = include_str!("../../../eventlog/FORMAT.md");
+    const STATES: &str = include_str!("../../../eventlog/STATES.md");
 
     /// The first line of every fenced block under the heading `title`.
     fn blocks(title: &str) -> Vec<&'static str> {
@@ -172,6 +173,31 @@ mod tests {
         }
         let published = blocks("Root of all states after both")[0];
         assert_eq!(world.roots.running.unwrap().to_string(), published);
+    }
+
+    /// The same over whole logs; `tests/verifiers` has a second replay, written from the text.
+    #[test]
+    fn rec_4_the_roots_over_golden_logs_are_the_published_ones() {
+        let (_, table) = STATES.split_once("\n## Golden roots\n").unwrap();
+        let rows = table.lines().filter(|line| line.starts_with("| `"));
+        let rows: Vec<Vec<&str>> = rows.map(|row| row.split('`').collect()).collect();
+        assert!(rows.len() >= 3, "{rows:?}");
+        for row in rows {
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/bundle");
+            let log = std::fs::read_to_string(format!("{folder}/{}.x811", row[1])).unwrap();
+            let mut world = World::empty();
+            for leaf in log.lines().filter_map(|line| line.strip_prefix("r ")) {
+                let record = Record::parse(leaf.as_bytes().to_vec()).unwrap();
+                let event = Event::from_json(record.event_json()).unwrap();
+                world.apply(&record, &event).unwrap();
+            }
+            assert_eq!(
+                world.roots.running.unwrap().to_string(),
+                row[3],
+                "{}",
+                row[1]
+            );
+        }
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::scene::{impatient, pay};
 /// Set to `write`, the files are written anew.
 const VARIABLE: &str = "X811_VECTORS";
 
-fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors")
 }
 
@@ -35,7 +35,7 @@ fn folder() -> PathBuf {
     clippy::disallowed_methods,
     reason = "a test has no command line of its own"
 )]
-fn is_to_be_written() -> bool {
+pub(crate) fn is_to_be_written() -> bool {
     std::env::var(VARIABLE).is_ok_and(|value| value == "write")
 }
 
@@ -68,7 +68,7 @@ fn in_version_1(second: &[u8]) -> Vec<u8> {
 }
 
 /// The next interaction of the same two.
-fn again(ledgerbox: &Ledgerbox, deal: &Deal) -> Deal {
+pub(crate) fn again(ledgerbox: &Ledgerbox, deal: &Deal) -> Deal {
     Deal::between(
         ledgerbox,
         &deal.initiator,
@@ -84,7 +84,7 @@ async fn settled(ledgerbox: &mut Ledgerbox, deal: &Deal, number: u16, paid: u64,
 }
 
 /// By which the provider has another key from here on.
-fn rotation(ledgerbox: &Ledgerbox, party: &Party, renewed: &Party) -> SealedEnvelope {
+pub(crate) fn rotation(ledgerbox: &Ledgerbox, party: &Party, renewed: &Party) -> SealedEnvelope {
     let (old_key, key) = (party.key.public(), renewed.key.public());
     let text = rotation_message(party.did, ledgerbox.identity.did, old_key, key);
     let agent_key = AgentKey {

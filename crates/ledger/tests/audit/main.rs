@@ -12,6 +12,7 @@ mod clean;
 mod erasures;
 mod flips;
 mod golden;
+mod golden_log;
 mod order;
 mod pages;
 mod read_model;

@@ -1,0 +1,218 @@
+//! Which members, tags and words the code knows, asked of serde: the deserializers that it derives
+//! say what they look for.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer, Visitor};
+use serde::forward_to_deserialize_any;
+use x811_ledger::agent::{Agent, Status};
+use x811_protocol::envelope::AcceptedHeader;
+use x811_protocol::event::{
+    AgentRegistered, AgentStatusChanged, AgentUpdated, BodiesErased, Claim, Confirmed, Derived,
+    EnvelopeAccepted, Evidence, Final, Finding, FindingStatus, KeyRotated, Lapsed, Late,
+    LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole, Level, Looked,
+    NetworkBlind, NetworkSighted, NoticeIssued, PayerBinding, Refuted, RefutedCause, Reversed,
+    RevertReason, RulesChanged, Seen, SettlementRecords, StateRoot, TransactionNamed, Window,
+};
+use x811_protocol::facts::{
+    AcceptFacts, AcceptancePolicy, CustomFacts, DisputeCode, ErrorFacts, Location, OfferFacts,
+    PaymentFacts, RejectCode, RejectFacts, RequestFacts, ResultFacts, VerifyFacts,
+};
+use x811_protocol::interaction::{
+    Acceptance, Aftermath, Closing, Completion, Deal, Declared, Delivery, Dispute, Offer,
+    OfferDeadline, Opening, PaidTransfer, RecordRef, Schedule, Settlement, Stage, Standing, State,
+    Unpaid,
+};
+use x811_protocol::key::{AgentKey, Profile};
+use x811_protocol::observation::{BlindCause, Block, NetworkHead, Transfer};
+use x811_protocol::parameters::{Leniency, Limits, Network, Parameters, PayerBindingRule, Windows};
+use x811_protocol::wallet::{Wallet, WalletKind};
+
+type Names = Vec<&'static str>;
+
+/// The members of every object that is a type of its own.
+pub(crate) fn members() -> Vec<(&'static str, Names)> {
+    let mut all = of_events();
+    all.extend(of_parts());
+    all.extend(of_states());
+    all
+}
+
+fn of_events() -> Vec<(&'static str, Names)> {
+    vec![
+        ("ledger_opened", asked::<LedgerOpened>()),
+        ("parameters_set", asked::<Parameters>()),
+        ("rules_changed", asked::<RulesChanged>()),
+        ("ledger_key_rotated", asked::<LedgerKeyRotated>()),
+        ("ledger_resumed", asked::<LedgerResumed>()),
+        ("bodies_erased", asked::<BodiesErased>()),
+        ("network_blind", asked::<NetworkBlind>()),
+        ("network_sighted", asked::<NetworkSighted>()),
+        ("agent_registered", asked::<AgentRegistered>()),
+        ("agent_updated", asked::<AgentUpdated>()),
+        ("key_rotated", asked::<KeyRotated>()),
+        ("agent_deactivated", asked::<AgentStatusChanged>()),
+        ("agent_reactivated", asked::<AgentStatusChanged>()),
+        ("agent_revoked", asked::<AgentStatusChanged>()),
+        ("envelope_accepted", asked::<EnvelopeAccepted>()),
+        ("lapsed", asked::<Lapsed>()),
+        ("looked", asked::<Looked>()),
+        ("seen", asked::<Seen>()),
+        ("unseen", asked::<TransactionNamed>()),
+        ("refuted", asked::<Refuted>()),
+        ("confirmed", asked::<Confirmed>()),
+        ("final", asked::<Final>()),
+        ("reversed", asked::<Reversed>()),
+        ("returned", asked::<TransactionNamed>()),
+        ("late", asked::<Late>()),
+        ("notice_issued", asked::<NoticeIssued>()),
+        ("state_root", asked::<StateRoot>()),
+    ]
+}
+
+fn of_parts() -> Vec<(&'static str, Names)> {
+    vec![
+        ("ledger_keys", asked::<LedgerKeys>()),
+        ("windows", asked::<Windows>()),
+        ("network", asked::<Network>()),
+        ("limits", asked::<Limits>()),
+        ("block", asked::<Block>()),
+        ("network_head", asked::<NetworkHead>()),
+        ("agent_key", asked::<AgentKey>()),
+        ("wallet", asked::<Wallet>()),
+        ("envelope", asked::<AcceptedHeader>()),
+        ("derived", asked::<Derived>()),
+        ("request_facts", asked::<RequestFacts>()),
+        ("offer_facts", asked::<OfferFacts>()),
+        ("accept_facts", asked::<AcceptFacts>()),
+        ("reject_facts", asked::<RejectFacts>()),
+        ("result_facts", asked::<ResultFacts>()),
+        ("verify_facts", asked::<VerifyFacts>()),
+        ("payment_facts", asked::<PaymentFacts>()),
+        ("error_facts", asked::<ErrorFacts>()),
+        ("custom_facts", asked::<CustomFacts>()),
+        ("finding", asked::<Finding>()),
+        ("transfer", asked::<Transfer>()),
+        ("evidence", asked::<Evidence>()),
+        ("claim", asked::<Claim>()),
+        ("settlement_records", asked::<SettlementRecords>()),
+    ]
+}
+
+fn of_states() -> Vec<(&'static str, Names)> {
+    vec![
+        ("agent", asked::<Agent>()),
+        ("closing", asked::<Closing>()),
+        ("dispute", asked::<Dispute>()),
+        ("unpaid", asked::<Unpaid>()),
+        ("record_ref", asked::<RecordRef>()),
+        ("opening", asked::<Opening>()),
+        ("offer_deadline", asked::<OfferDeadline>()),
+        ("offer", asked::<Offer>()),
+        ("deal", asked::<Deal>()),
+        ("acceptance", asked::<Acceptance>()),
+        ("delivery", asked::<Delivery>()),
+        ("settlement", asked::<Settlement>()),
+        ("declared", asked::<Declared>()),
+        ("completion", asked::<Completion>()),
+        ("aftermath", asked::<Aftermath>()),
+        ("paid_transfer", asked::<PaidTransfer>()),
+    ]
+}
+
+/// The tags of every choice.
+pub(crate) fn tags() -> Vec<(&'static str, Names)> {
+    vec![
+        ("interaction", asked::<State>()),
+        ("stage", asked::<Stage>()),
+        ("standing", asked::<Standing>()),
+        ("schedule", asked::<Schedule>()),
+    ]
+}
+
+/// Every set of words.
+pub(crate) fn words() -> Vec<(&'static str, Names)> {
+    vec![
+        ("role", asked::<LedgerRole>()),
+        ("payer_binding_rule", asked::<PayerBindingRule>()),
+        ("payer_binding", asked::<PayerBinding>()),
+        ("leniency", asked::<Leniency>()),
+        ("blind_cause", asked::<BlindCause>()),
+        ("profile", asked::<Profile>()),
+        ("wallet_kind", asked::<WalletKind>()),
+        ("window", asked::<Window>()),
+        ("finding_status", asked::<FindingStatus>()),
+        ("level", asked::<Level>()),
+        ("refuted_cause", asked::<RefutedCause>()),
+        ("revert_reason", asked::<RevertReason>()),
+        ("acceptance_policy", asked::<AcceptancePolicy>()),
+        ("reject_code", asked::<RejectCode>()),
+        ("dispute_code", asked::<DisputeCode>()),
+        ("location", asked::<Location>()),
+        ("status", asked::<Status>()),
+    ]
+}
+
+/// What a type asks its reader for.
+fn asked<'de, T: Deserialize<'de>>() -> Names {
+    match T::deserialize(Question) {
+        Err(Asked::Names(names)) => names.to_vec(),
+        Err(Asked::Otherwise(what)) => panic!("it asks for something else: {what}"),
+        Ok(_) => panic!("nothing was there to read"),
+    }
+}
+
+/// Has no value: what it is asked for is its answer.
+struct Question;
+
+#[derive(Debug)]
+enum Asked {
+    Names(&'static [&'static str]),
+    Otherwise(String),
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl std::error::Error for Asked {}
+
+impl de::Error for Asked {
+    fn custom<T: fmt::Display>(message: T) -> Asked {
+        Asked::Otherwise(message.to_string())
+    }
+}
+
+impl<'de> Deserializer<'de> for Question {
+    type Error = Asked;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Asked> {
+        Err(Asked::Otherwise("any value".to_owned()))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Asked> {
+        Err(Asked::Names(fields))
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Asked> {
+        Err(Asked::Names(variants))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit
+        unit_struct newtype_struct seq tuple tuple_struct map identifier ignored_any
+    }
+}
