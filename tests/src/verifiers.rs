@@ -23,7 +23,8 @@ pub enum Verifier {
     Go,
     /// PyPI `aics-tlog`.
     Aics,
-    /// The reader of bundles in `tests/verifiers`, which was written from `FORMAT.md`.
+    /// The reader of bundles and receipts in `tests/verifiers`, which was written from the texts
+    /// beside `FORMAT.md`.
     Reader,
     /// PyPI `scitt-cose`, for COSE statements alone.
     ScittCose,
@@ -66,6 +67,12 @@ impl Job {
     #[must_use]
     pub fn export(file: &Path) -> Job {
         Job(["export", in_words(file)].join("\t"))
+    }
+
+    /// A receipt in JSON, to be judged by [`Verifier::Reader`] for one who trusts the log `vkey`.
+    #[must_use]
+    pub fn receipt(file: &Path, vkey: &str) -> Job {
+        Job(["receipt", in_words(file), vkey].join("\t"))
     }
 
     /// A compact receipt by the keys of `log` and `issuer`, in hex.

@@ -1,88 +1,30 @@
-"""A second reader of exports and bundles, written from FORMAT.md and not from our code.
+"""A second reader of exports, bundles and receipts, written from FORMAT.md, EVENTS.md and STATES.md
+and not from our code.
 
 It checks what needs no rules of trade: bytes, hash chain, tree, paths, checkpoints, ends of streams,
-bodies and signatures. Jobs are lines `export FILE`, answered as by tlog/main.go.
+bodies and signatures, that every fact is what its message says, and the roots of all states of a
+whole log. Jobs are lines `export FILE` and `receipt FILE VKEY`, answered as by tlog/main.go.
 """
 
-import json
 import sys
-from base64 import b64decode, urlsafe_b64decode
-from hashlib import sha256
 from pathlib import Path
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-
-
-def hold(it_does, why):
-    if not it_does:
-        raise ValueError(why)
-
-
-def canonical(value):
-    """RFC 8785, for values without fractions and with member names in ASCII."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return text.encode()
-
-
-def read_json(line):
-    value = json.loads(line)
-    hold(canonical(value) == line, "a line that is not in RFC 8785 form")
-    return value
-
-
-def unpadded(text):
-    decoded = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    hold("=" not in text, "padding")
-    return decoded
-
-
-def public_key(multibase):
-    """`z`, and base58btc of ed 01 and the 32 bytes."""
-    hold(multibase[:1] == "z", "a key that is not multibase")
-    number = 0
-    for letter in multibase[1:]:
-        number = number * 58 + BASE58.index(letter)
-    encoded = number.to_bytes(34, "big")
-    hold(encoded[:2] == b"\xed\x01", "a key that is not Ed25519")
-    return encoded[2:]
-
-
-def verify(key, signature, message, what):
-    try:
-        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
-    except InvalidSignature:
-        raise ValueError(f"signature of {what}") from None
-
-
-def node(left, right):
-    return sha256(b"\x01" + left + right).digest()
-
-
-def root_of(hashes):
-    if len(hashes) < 2:
-        return hashes[0] if hashes else sha256().digest()
-    middle = 1 << ((len(hashes) - 1).bit_length() - 1)
-    return node(root_of(hashes[:middle]), root_of(hashes[middle:]))
-
-
-def root_by_path(leaf, position, size, path):
-    """RFC 9162 section 2.1.3.2."""
-    hold(position < size, "a record behind the checkpoint")
-    at, last, root = position, size - 1, leaf
-    for sibling in path:
-        hold(last > 0, "a path that is too long")
-        if at % 2 or at == last:
-            root = node(sibling, root)
-            while at % 2 == 0:
-                at, last = at >> 1, last >> 1
-        else:
-            root = node(root, sibling)
-        at, last = at >> 1, last >> 1
-    hold(last == 0, "a path that is too short")
-    return root
+from canonical import canonical, read_json
+from messages import REGISTRY, envelope_of, facts_of, of_registry
+from receipt import receipt
+from signed import (
+    checkpoint_parts,
+    hold,
+    leaf_hash,
+    public_key,
+    root_by_path,
+    root_of,
+    rotate,
+    unpadded,
+    verify,
+    verify_checkpoint,
+)
+from states import States
 
 
 class Log:
@@ -96,6 +38,7 @@ class Log:
         self.records, self.hashes, self.streams = [], [], {}
         self.checkpoint, self.note_parts, self.ends = None, None, []
         self.body_due, self.path_due = None, False
+        self.states = None if self.is_bundle() else States()
 
     def is_bundle(self):
         return self.scope != "log"
@@ -112,13 +55,15 @@ class Log:
         hold(position == len(self.records) or (self.is_bundle() and last), "a gap")
         hold(not last or position > last["position"], "the order of positions")
         hold(not last or record["recorded_at_ms"] >= last["recorded_at_ms"], "time")
-        stream, leaf_hash = record["stream"], sha256(b"\0" + leaf).digest()
+        stream, record_hash = record["stream"], leaf_hash(leaf)
         seq, _ = self.streams.get(stream, (-1, None))
         hold(record["stream_seq"] == seq + 1, f"a gap in {stream}")
-        self.streams[stream] = (seq + 1, leaf_hash.hex())
+        self.streams[stream] = (seq + 1, record_hash.hex())
         self.records.append(record)
-        self.hashes.append(leaf_hash)
+        self.hashes.append(record_hash)
         self.event(record)
+        if self.states:
+            self.states.after(record, record_hash.hex())
         self.path_due = self.is_bundle()
 
     def event(self, record):
@@ -128,57 +73,55 @@ class Log:
             hold(opened.pop("type") == "ledger_opened", "position 0")
             hold(opened == self.header, "header and position 0")
         if event["type"] == "ledger_key_rotated":
-            self.rotated(event)
+            self.keys = rotate(self.keys, self.header["did"], event)
         if envelope := event.get("envelope"):
             did, key = envelope["key"].split("#")
             hold(did == envelope["from"], "the key of somebody else")
-            self.body_due = envelope
+            self.body_due = record
             if envelope["profile"] == "digest":
                 digest, signature = bytes.fromhex(envelope["digest"]), unpadded(envelope["signature"])
                 verify(public_key(key), signature, digest, f"record {record['position']}")
 
-    def rotated(self, event):
-        role, old, new = event["role"], event["old_key"], event["new_key"]
-        hold(self.keys[role] == old, "a rotation of another key")
-        lines = ["x811 ledger key v1", self.header["did"], role, old, new]
-        proof = unpadded(event["proof"])
-        verify(public_key(old), proof, "\n".join(lines).encode(), "a rotation")
-        self.keys[role] = new
-
     def body(self, body):
-        envelope, self.body_due = self.body_due, None
-        hold(envelope, "a body that belongs to no record")
+        record, self.body_due = self.body_due, None
+        hold(record, "a body that belongs to no record")
         hold(self.path_due == self.is_bundle(), "a body behind the path")
-        hold(sha256(body).hexdigest() == envelope["digest"], "a body that was not signed")
-        hold(len(body) == envelope["size"], "the size of a body")
-        if envelope["profile"] == "direct":
-            key = public_key(envelope["key"].split("#")[1])
-            verify(key, unpadded(envelope["signature"]), body, "a body")
+        event, message = record["event"], read_json(body)
+        said, (_, key) = event["envelope"], event["envelope"]["key"].split("#")
+        due = envelope_of(body, message, key, said["profile"], said["signature"])
+        hold(said == due, f"the envelope at {record['position']}")
+        self.message(record, event, message)
+
+    def message(self, record, event, message):
+        """What else the record says of the message."""
+        kind, said = event["type"], event
+        if kind == "envelope_accepted":
+            said, due = event["facts"], facts_of(message)
+        elif kind == "notice_issued":
+            due = {"cause": message["payload"]["cause_position"], "to": message["to"]}
+            due["code"] = message["payload"]["code"]
+        else:
+            hold(message["type"].startswith(REGISTRY), f"the message at {record['position']}")
+            due = of_registry(message)
+            if kind == "key_rotated":
+                due["old_key"] = event["envelope"]["key"].split("#")[1]
+        said = {name: said[name] for name in said if name not in ("envelope", "type")}
+        hold(said == due, f"the facts at {record['position']}")
 
     def note(self, line):
         hold(self.version == 2, "a checkpoint in version 1")
-        text, empty, lines = read_json(line).rpartition("\n\n")
-        origin, size, root = text.split("\n")
-        hold(origin == self.header["origin"] and empty, "the checkpoint's origin")
-        hold(str(int(size)) == size, "the checkpoint's size")
-        size, root = int(size), b64decode(root, validate=True)
+        origin, size, root, signed = checkpoint_parts(read_json(line))
+        hold(origin == self.header["origin"], "the checkpoint's origin")
         if self.is_bundle():
             hold(not self.records and not self.checkpoint, "the place of the checkpoint")
         else:
             hold(size == len(self.records) and root == root_of(self.hashes), "a checkpoint")
-            self.signed(origin, text, lines)
-        self.checkpoint, self.note_parts = (size, root), (origin, text, lines)
+            self.signed(origin, signed)
+        self.checkpoint, self.note_parts = (size, root), (origin, signed)
 
-    def signed(self, origin, text, lines):
+    def signed(self, origin, signed):
         """Whether the checkpoint is by the key in force after all the records it covers."""
-        key = public_key(self.keys["checkpoint"])
-        key_id = sha256(origin.encode() + b"\n\x01" + key).digest()[:4]
-        names = [line.split(" ") for line in lines.removesuffix("\n").split("\n")]
-        signed = [b64decode(encoded, validate=True) for _, name, encoded in names if name == origin]
-        signed = [signature[4:] for signature in signed if signature[:4] == key_id]
-        hold(signed, "a checkpoint that the ledger did not sign")
-        for signature in signed:
-            verify(key, signature, f"{text}\n".encode(), "a checkpoint")
+        verify_checkpoint(origin, signed, public_key(self.keys["checkpoint"]))
 
     def path(self, line):
         hold(self.path_due and self.checkpoint, "a path that belongs to no record")
@@ -232,13 +175,16 @@ def export(file):
         hold(line[:2] in kinds, "a line of no known kind")
         kinds[line[:2]](line[2:])
     log.trailer(trailer)
-    return f"{len(log.records)} records"
+    root = f", root of all states {log.states.root.hex()}" if log.states else ""
+    return f"{len(log.records)} records{root}"
 
 
-def judged(job, *words):
-    hold(job == "export", job)
+JOBS = {"export": export, "receipt": receipt}
+
+
+def judged(kind, *words):
     try:
-        return f"ok\t{export(*words)}"
+        return f"ok\t{JOBS[kind](*words)}"
     except (ValueError, LookupError, TypeError, AttributeError, StopIteration) as refusal:
         return "refused\t" + " ".join(f"{refusal!r}".split())
 

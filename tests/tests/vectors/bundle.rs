@@ -8,6 +8,7 @@ mod whole_log;
 use std::fs;
 
 use serde_json::{Value, json};
+use x811_tests::anvil::checkout;
 use x811_tests::binary::run;
 use x811_tests::verifiers::{Job, Verifier};
 
@@ -104,4 +105,20 @@ fn rec_1_the_audit_finds_in_every_bundle_what_is_expected() {
 fn rec_1_a_second_reader_says_of_every_bundle_what_the_table_says() {
     let cases: Vec<Case> = cases().into_iter().map(|(_, case)| case).collect();
     hold_to(&[Verifier::Reader], &cases);
+}
+
+/// The roots of all states that STATES.md gives, which our own replay is held to as well.
+#[test]
+fn rec_4_a_second_reader_computes_the_golden_roots() {
+    let text = fs::read_to_string(checkout().join("crates/eventlog/STATES.md")).unwrap();
+    let (_, table) = text.split_once("\n## Golden roots\n").unwrap();
+    let rows = table.lines().filter(|line| line.starts_with("| `"));
+    let rows: Vec<Vec<&str>> = rows.map(|row| row.split('`').collect()).collect();
+    assert!(rows.len() >= 3, "{rows:?}");
+    for row in rows {
+        let file = folder().join("bundle").join(row[1]).with_extension("x811");
+        let said = Verifier::Reader.judge(Job::export(&file)).unwrap();
+        let root = said.split_once("root of all states ").unwrap().1;
+        assert_eq!(root, row[3], "{}", row[1]);
+    }
 }

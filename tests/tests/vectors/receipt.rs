@@ -193,7 +193,11 @@ fn cases() -> Vec<(String, String, Case)> {
         let path = folder().join("receipt").join(&file);
         let text = fs::read_to_string(folder().join("policy").join(&policy)).unwrap();
         let case = Case {
-            job: Job::statement(&path, &log_of(&text), &issuer),
+            job: if file.ends_with(".json") {
+                Job::receipt(&path, &keys::vkeys(&text).0)
+            } else {
+                Job::statement(&path, &log_of(&text), &issuer)
+            },
             what: format!("{file}: {what}"),
             verdict,
             taken_by: table::verifiers(&taken_by),
@@ -247,4 +251,14 @@ fn receipts_in_cbor_are_verified_by_others_as_the_table_says() {
     let cases: Vec<Case> = cases.map(|(.., case)| case).collect();
     assert!(cases.len() > 9, "{}", cases.len());
     hold_to(&[Verifier::ScittCose], &cases);
+}
+
+#[test]
+fn receipts_are_verified_by_a_second_reader_as_the_table_says() {
+    let cases = cases()
+        .into_iter()
+        .filter(|(file, ..)| file.ends_with(".json"));
+    let cases: Vec<Case> = cases.map(|(.., case)| case).collect();
+    assert!(cases.len() > 19, "{}", cases.len());
+    hold_to(&[Verifier::Reader], &cases);
 }
