@@ -5,11 +5,12 @@ use std::path::Path;
 
 use sqlx::QueryBuilder;
 use sqlx::migrate::Migrator;
-use sqlx::sqlite::{SqlitePool, SqliteSynchronous};
+use sqlx::sqlite::SqliteSynchronous;
 
 use super::connect::Database;
 use super::data_dir::DataDir;
 use super::error::{OpenError, StoreError};
+use super::readers::Readers;
 use super::turn::{Turn, Writer};
 
 static MIGRATOR: Migrator = sqlx::migrate!("../../migrations/sqlite/chain");
@@ -38,7 +39,7 @@ pub struct ChainBlock {
 /// Blocks in `chain.db` of a data directory. Whoever owns the ledger of the directory writes it.
 #[derive(Debug)]
 pub struct SqliteChain {
-    readers: SqlitePool,
+    readers: Readers,
     writer: Writer,
 }
 
@@ -81,7 +82,7 @@ impl SqliteChain {
              ORDER BY number",
         )
         .bind(network)
-        .fetch_all(&self.readers)
+        .fetch_all(&mut *self.readers.get().await?)
         .await?;
         let blocks = rows
             .into_iter()

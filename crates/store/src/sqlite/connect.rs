@@ -4,16 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migrator};
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
-    SqliteSynchronous,
-};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
 
 use super::error::{OpenError, StoreError};
-
-/// Readers at once; more than the cores of a small machine gain nothing.
-const READERS: u32 = 4;
+use super::readers::Readers;
 
 /// Rows that a reader's thread may be ahead of who asked: a page, or the two take turns row by row.
 const ROWS_AHEAD: usize = 1_024;
@@ -92,15 +87,12 @@ impl Database {
     }
 
     /// Connections that read, opened when they are needed.
-    pub(super) fn readers(&self) -> SqlitePool {
-        SqlitePoolOptions::new()
-            .max_connections(READERS)
-            .test_before_acquire(false)
-            .connect_lazy_with(self.read.clone())
+    pub(super) fn readers(&self) -> Readers {
+        Readers::new(self.read.clone())
     }
 
     /// Connections that read, if the tables are those this program knows.
-    pub(super) async fn checked_readers(&self, directory: &Path) -> Result<SqlitePool, OpenError> {
+    pub(super) async fn checked_readers(&self, directory: &Path) -> Result<Readers, OpenError> {
         let no_ledger = || OpenError::NoLedger {
             directory: directory.to_owned(),
         };
@@ -108,10 +100,11 @@ impl Database {
             return Err(no_ledger());
         }
         let readers = self.readers();
+        let mut reader = readers.get().await.map_err(|error| self.failed(error))?;
         let is_migrated: bool = sqlx::query_scalar(
             "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_sqlx_migrations')",
         )
-        .fetch_one(&readers)
+        .fetch_one(&mut *reader)
         .await
         .map_err(|error| self.failed(error.into()))?;
         if !is_migrated {
@@ -119,7 +112,7 @@ impl Database {
         }
         let found: i64 =
             sqlx::query_scalar("SELECT coalesce(max(version), 0) FROM _sqlx_migrations")
-                .fetch_one(&readers)
+                .fetch_one(&mut *reader)
                 .await
                 .map_err(|error| self.failed(error.into()))?;
         let expected = self
@@ -135,6 +128,7 @@ impl Database {
                 expected,
             });
         }
+        drop(reader);
         Ok(readers)
     }
 

@@ -4,13 +4,12 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-use sqlx::sqlite::SqlitePool;
-
 use super::error::{OpenError, StoreError};
+use super::readers::Readers;
 
 /// Copies the database behind `readers`, as of one commit, into `target`, which must not exist.
 /// The copy has mode 0600, no WAL, and is durable when this returns.
-pub(super) async fn copy(readers: &SqlitePool, target: &Path) -> Result<(), OpenError> {
+pub(super) async fn copy(readers: &Readers, target: &Path) -> Result<(), OpenError> {
     let unusable = |source: io::Error| OpenError::File {
         path: target.to_owned(),
         source,
@@ -22,15 +21,21 @@ pub(super) async fn copy(readers: &SqlitePool, target: &Path) -> Result<(), Open
             "SQLite takes only UTF-8 file names",
         ))
     })?;
-    sqlx::query("VACUUM INTO ?")
-        .bind(name)
-        .execute(readers)
+    vacuum_into(readers, name)
         .await
-        .map_err(|error| OpenError::Database {
+        .map_err(|source| OpenError::Database {
             file: target.to_owned(),
-            source: StoreError::from(error),
+            source,
         })?;
     sync(target).map_err(unusable)
+}
+
+async fn vacuum_into(readers: &Readers, target: &str) -> Result<(), StoreError> {
+    sqlx::query("VACUUM INTO ?")
+        .bind(target)
+        .execute(&mut *readers.get().await?)
+        .await?;
+    Ok(())
 }
 
 fn create_new(path: &Path) -> io::Result<File> {

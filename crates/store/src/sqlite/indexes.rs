@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use sqlx::Row as _;
-use sqlx::sqlite::{SqlitePool, SqliteRow};
+use sqlx::sqlite::SqliteRow;
 use x811_ledger::port::{Body, IndexCounts, NonceOutcome, SpentNonce};
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Claim;
@@ -14,6 +14,7 @@ use x811_protocol::time::TimestampMs;
 use super::error::StoreError;
 use super::insert::{MAX_IN, select_in};
 use super::packed::{Packed, blob, places};
+use super::readers::Readers;
 
 /// Bodies of some positions.
 const BODIES: &str = concat!(
@@ -27,7 +28,7 @@ const BODIES: &str = concat!(
 );
 
 pub(super) async fn bodies(
-    readers: &SqlitePool,
+    readers: &Readers,
     positions: &[u64],
 ) -> Result<HashMap<u64, Body>, StoreError> {
     let mut bodies = HashMap::with_capacity(positions.len());
@@ -35,7 +36,7 @@ pub(super) async fn bodies(
         let mut select = select_in(BODIES, chunk, |list, position| {
             list.push_bind(position.cast_signed());
         });
-        let row = select.build().fetch_one(readers).await?;
+        let row = select.build().fetch_one(&mut *readers.get().await?).await?;
         let packed = Packed::read(&row, "bodies")?;
         let digests: Option<&[u8]> = row.get(2);
         let (digests, odd) = digests.unwrap_or_default().as_chunks();
@@ -62,7 +63,7 @@ pub(super) async fn bodies(
 }
 
 pub(super) async fn erased(
-    readers: &SqlitePool,
+    readers: &Readers,
     positions: &[u64],
 ) -> Result<HashMap<u64, u64>, StoreError> {
     let mut erased = HashMap::new();
@@ -74,7 +75,7 @@ pub(super) async fn erased(
                 list.push_bind(position.cast_signed());
             },
         );
-        for row in select.build().fetch_all(readers).await? {
+        for row in select.build().fetch_all(&mut *readers.get().await?).await? {
             erased.insert(unsigned(&row, 0), unsigned(&row, 1));
         }
     }
@@ -82,7 +83,7 @@ pub(super) async fn erased(
 }
 
 pub(super) async fn idempotency(
-    readers: &SqlitePool,
+    readers: &Readers,
     tags: &[Digest],
 ) -> Result<HashMap<Digest, u64>, StoreError> {
     let mut positions = HashMap::with_capacity(tags.len());
@@ -94,7 +95,7 @@ pub(super) async fn idempotency(
                 list.push_bind(tag.as_bytes().as_slice());
             },
         );
-        for row in select.build().fetch_all(readers).await? {
+        for row in select.build().fetch_all(&mut *readers.get().await?).await? {
             let tag = Digest::from_bytes(fixed(&row, 0, "idempotency")?);
             positions.insert(tag, unsigned(&row, 1));
         }
@@ -103,7 +104,7 @@ pub(super) async fn idempotency(
 }
 
 pub(super) async fn envelope_positions(
-    readers: &SqlitePool,
+    readers: &Readers,
     ids: &[EnvelopeId],
 ) -> Result<HashMap<EnvelopeId, u64>, StoreError> {
     let mut positions = HashMap::with_capacity(ids.len());
@@ -119,7 +120,7 @@ pub(super) async fn envelope_positions(
                 list.push_bind(id.uuid().as_bytes().as_slice());
             },
         );
-        for row in select.build().fetch_all(readers).await? {
+        for row in select.build().fetch_all(&mut *readers.get().await?).await? {
             if let Some(id) = asked.get(&fixed(&row, 0, "envelope_ids")?) {
                 positions.insert(*id, unsigned(&row, 1));
             }
@@ -129,7 +130,7 @@ pub(super) async fn envelope_positions(
 }
 
 pub(super) async fn claims(
-    readers: &SqlitePool,
+    readers: &Readers,
     chain_id: ChainId,
     tx_hashes: &[TxHash],
 ) -> Result<Vec<(Claim, u64)>, StoreError> {
@@ -146,7 +147,7 @@ pub(super) async fn claims(
             .push(" AND chain_id = ")
             .push_bind(chain_id.as_u64().cast_signed())
             .push(" ORDER BY tx_hash, ordinal");
-        for row in select.build().fetch_all(readers).await? {
+        for row in select.build().fetch_all(&mut *readers.get().await?).await? {
             let claim = Claim {
                 chain_id,
                 tx_hash: TxHash::from_bytes(fixed(&row, 0, "claims")?),
@@ -158,7 +159,7 @@ pub(super) async fn claims(
     Ok(claims)
 }
 
-pub(super) async fn counts(readers: &SqlitePool, size: u64) -> Result<IndexCounts, StoreError> {
+pub(super) async fn counts(readers: &Readers, size: u64) -> Result<IndexCounts, StoreError> {
     let size = size.cast_signed();
     let row = sqlx::query(
         "SELECT (SELECT count(*) FROM bodies WHERE position < ?1),
@@ -167,7 +168,7 @@ pub(super) async fn counts(readers: &SqlitePool, size: u64) -> Result<IndexCount
                 (SELECT count(*) FROM claims WHERE position < ?1)",
     )
     .bind(size)
-    .fetch_one(readers)
+    .fetch_one(&mut *readers.get().await?)
     .await?;
     Ok(IndexCounts {
         bodies: unsigned(&row, 0),
@@ -178,7 +179,7 @@ pub(super) async fn counts(readers: &SqlitePool, size: u64) -> Result<IndexCount
 }
 
 pub(super) async fn spent_nonces(
-    readers: &SqlitePool,
+    readers: &Readers,
     since: TimestampMs,
 ) -> Result<Vec<SpentNonce>, StoreError> {
     let rows = sqlx::query(
@@ -186,7 +187,7 @@ pub(super) async fn spent_nonces(
          WHERE at_ms >= ? ORDER BY seq",
     )
     .bind(since.as_ms().cast_signed())
-    .fetch_all(readers)
+    .fetch_all(&mut *readers.get().await?)
     .await?;
     rows.iter().map(spent_nonce).collect()
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::Path;
 
 use sqlx::migrate::Migrator;
-use sqlx::sqlite::{SqliteConnection, SqliteExecutor, SqlitePool, SqliteSynchronous};
+use sqlx::sqlite::{SqliteConnection, SqliteExecutor, SqliteSynchronous};
 use sqlx::{Connection as _, Row};
 use tokio::sync::watch;
 use x811_eventlog::{AppendError, Break, Cause, EventLog, Head, ReadError, Record};
@@ -17,6 +17,7 @@ use super::data_dir::DataDir;
 use super::error::{OpenError, StoreError};
 use super::insert::{MAX_IN, select_in};
 use super::packed::{Packed, blob, places};
+use super::readers::Readers;
 use super::turn::{Turn, Writer};
 use super::wal;
 
@@ -43,7 +44,7 @@ const PAGE: &str = concat!(
 /// read-only log learns only when it is asked for its head.
 #[derive(Debug)]
 pub struct SqliteLog {
-    readers: SqlitePool,
+    readers: Readers,
     /// Absent when the directory was opened read-only.
     owner: Option<Owner>,
     /// Records known to be stored.
@@ -90,7 +91,7 @@ impl SqliteLog {
         let data_dir = DataDir::at(data_dir);
         let database = database(&data_dir);
         let readers = database.checked_readers(data_dir.path()).await?;
-        let size = stored_size(&readers)
+        let size = size_read(&readers)
             .await
             .map_err(|error| database.failed(error))?;
         Ok(Self {
@@ -108,7 +109,7 @@ impl SqliteLog {
         }
     }
 
-    pub(super) fn readers(&self) -> &SqlitePool {
+    pub(super) fn readers(&self) -> &Readers {
         &self.readers
     }
 
@@ -159,7 +160,8 @@ impl SqliteLog {
                     list.push_bind(position.cast_signed());
                 },
             );
-            let rows = select.build().fetch_all(&self.readers).await;
+            let mut reader = self.readers.get().await?;
+            let rows = select.build().fetch_all(&mut *reader).await;
             for row in rows.map_err(StoreError::from)? {
                 let position = row.get::<i64, _>(0).cast_unsigned();
                 found.insert(position, record_at(position, position, row.get(1))?);
@@ -197,7 +199,7 @@ impl EventLog for SqliteLog {
         let page = sqlx::query(PAGE)
             .bind(first)
             .bind(limit.min(MAX_PAGE_RECORDS) as i64)
-            .fetch_one(&self.readers)
+            .fetch_one(&mut *self.readers.get().await?)
             .await
             .map_err(StoreError::from)?;
         let page = Packed::read(&page, "records")?;
@@ -209,7 +211,7 @@ impl EventLog for SqliteLog {
     }
 
     async fn head(&self) -> Result<Head, ReadError> {
-        let head = stored_head(&self.readers).await?;
+        let head = stored_head(&mut *self.readers.get().await?).await?;
         self.note_size(head.size);
         Ok(head)
     }
@@ -260,6 +262,10 @@ fn record_at(due: u64, position: u64, leaf: Vec<u8>) -> Result<Record, ReadError
 
 fn damaged(position: u64, cause: Cause) -> ReadError {
     ReadError::Damaged(Break { position, cause })
+}
+
+async fn size_read(readers: &Readers) -> Result<u64, StoreError> {
+    stored_size(&mut *readers.get().await?).await
 }
 
 async fn stored_size(executor: impl SqliteExecutor<'_>) -> Result<u64, StoreError> {

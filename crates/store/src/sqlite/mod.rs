@@ -1,4 +1,4 @@
-//! SQLite through sqlx: one writer connection, a small pool of readers, one file per purpose.
+//! SQLite through sqlx: one writer connection, a few that read, one file per purpose.
 
 mod chain;
 mod commit;
@@ -11,6 +11,7 @@ mod insert;
 mod log;
 mod packed;
 mod read_model;
+mod readers;
 mod store;
 mod turn;
 mod wal;

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sqlx::migrate::Migrator;
-use sqlx::sqlite::{SqliteConnection, SqlitePool, SqliteSynchronous};
+use sqlx::sqlite::{SqliteConnection, SqliteSynchronous};
 use x811_eventlog::{AppendError, HashTile, ReadError, TileEdge};
 use x811_ledger::port::{ReadModel, Stretch};
 use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange};
@@ -23,6 +23,7 @@ use super::copy;
 use super::data_dir::DataDir;
 use super::error::{OpenError, StoreError};
 use super::insert::insert;
+use super::readers::Readers;
 use super::turn::Writer;
 
 static MIGRATOR: Migrator = sqlx::migrate!("../../migrations/sqlite/read");
@@ -39,7 +40,7 @@ const MAX_ROWS: usize = 10_000;
 /// refuses changes that do not follow what the rows reflect, so that two writers cannot mix.
 #[derive(Debug)]
 pub struct SqliteReadModel {
-    readers: SqlitePool,
+    readers: Readers,
     /// Absent when opened read-only.
     writer: Option<Writer>,
     /// Where the tree ended after the last batch of this process.
@@ -152,7 +153,7 @@ impl SqliteReadModel {
 impl ReadModel for SqliteReadModel {
     async fn applied_size(&self) -> Result<u64, ReadError> {
         let size: i64 = sqlx::query_scalar("SELECT size FROM applied")
-            .fetch_one(&self.readers)
+            .fetch_one(&mut *self.readers.get().await?)
             .await
             .map_err(StoreError::from)?;
         Ok(size.cast_unsigned())
@@ -190,7 +191,7 @@ impl ReadModel for SqliteReadModel {
     async fn interaction(&self, id: InteractionId) -> Result<Option<InteractionRow>, ReadError> {
         let row = sqlx::query(rows::SELECT_INTERACTION)
             .bind(rows::interaction_key(id))
-            .fetch_optional(&self.readers)
+            .fetch_optional(&mut *self.readers.get().await?)
             .await
             .map_err(StoreError::from)?;
         Ok(row.as_ref().map(rows::read_interaction).transpose()?)
@@ -205,7 +206,7 @@ impl ReadModel for SqliteReadModel {
         let rows = sqlx::query(rows::SELECT_INTERACTIONS)
             .bind(after.map(rows::interaction_key).unwrap_or_default())
             .bind(limit.min(MAX_ROWS) as i64)
-            .fetch_all(&self.readers)
+            .fetch_all(&mut *self.readers.get().await?)
             .await
             .map_err(StoreError::from)?;
         let rows: Result<_, StoreError> = rows.iter().map(rows::read_interaction).collect();
@@ -225,7 +226,7 @@ impl ReadModel for SqliteReadModel {
             .bind(recipient.uuid().as_bytes().as_slice())
             .bind(from_position)
             .bind(limit.min(MAX_ROWS) as i64)
-            .fetch_one(&self.readers)
+            .fetch_one(&mut *self.readers.get().await?)
             .await
             .map_err(StoreError::from)?;
         let mut deliveries = rows::read_deliveries(recipient, &row)?;
@@ -248,7 +249,7 @@ impl ReadModel for SqliteReadModel {
             .bind(stream)
             .bind(seq)
             .bind(limit.min(MAX_ROWS) as i64)
-            .fetch_all(&self.readers)
+            .fetch_all(&mut *self.readers.get().await?)
             .await
             .map_err(StoreError::from)?;
         let rows: Result<_, StoreError> = rows.iter().map(rows::read_stretch).collect();
@@ -256,7 +257,7 @@ impl ReadModel for SqliteReadModel {
     }
 
     async fn hash_tile(&self, level: u8, index: u64) -> Result<Option<HashTile>, ReadError> {
-        Ok(tiles::read(&self.readers, level, index).await?)
+        Ok(tiles::read(&mut *self.readers.get().await?, level, index).await?)
     }
 
     async fn hash_tiles(&self, wanted: &[(u8, u64)]) -> Result<Vec<HashTile>, ReadError> {
@@ -276,7 +277,7 @@ impl ReadModel for SqliteReadModel {
             .bind(stream)
             .bind(from_seq)
             .bind(limit.min(MAX_ROWS) as i64)
-            .fetch_all(&self.readers)
+            .fetch_all(&mut *self.readers.get().await?)
             .await
             .map_err(StoreError::from)?;
         Ok(positions.into_iter().map(i64::cast_unsigned).collect())

@@ -86,7 +86,7 @@ impl LedgerStore for SqliteStore {
 
     async fn frontier(&self) -> Result<Option<(u64, Vec<u8>)>, ReadError> {
         let tree: Option<(i64, Vec<u8>)> = sqlx::query_as("SELECT size, frontier FROM tree")
-            .fetch_optional(self.log.readers())
+            .fetch_optional(&mut *self.log.readers().get().await?)
             .await
             .map_err(StoreError::from)?;
         Ok(tree.map(|(size, frontier)| (size.cast_unsigned(), frontier)))
@@ -140,7 +140,7 @@ impl LedgerStore for SqliteStore {
 
     async fn last_tick(&self) -> Result<Option<TimestampMs>, ReadError> {
         let at_ms: Option<i64> = sqlx::query_scalar("SELECT at_ms FROM tick")
-            .fetch_optional(self.log.readers())
+            .fetch_optional(&mut *self.log.readers().get().await?)
             .await
             .map_err(StoreError::from)?;
         Ok(at_ms.map(|at_ms| TimestampMs::new(at_ms.cast_unsigned())))

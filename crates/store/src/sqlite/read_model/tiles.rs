@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use sqlx::query_builder::QueryBuilder;
-use sqlx::sqlite::{SqliteConnection, SqliteExecutor, SqlitePool};
+use sqlx::sqlite::SqliteConnection;
 use sqlx::{Row as _, Sqlite};
 use x811_eventlog::tile::{Content, EdgeError, TILE_WIDTH};
 use x811_eventlog::{Hash, HashTile, Tile, TileEdge};
 
 use crate::sqlite::error::{StoreError, UniqueKey};
 use crate::sqlite::insert::{MAX_IN, Row, Statements, Table, insert};
+use crate::sqlite::readers::Readers;
 
 const HASH_BYTES: usize = 32;
 
@@ -64,7 +65,7 @@ pub(super) async fn append(
 
 /// The tile at `index` of `level`, as far as it goes by now.
 pub(super) async fn read(
-    executor: impl SqliteExecutor<'_>,
+    connection: &mut SqliteConnection,
     level: u8,
     index: u64,
 ) -> Result<Option<HashTile>, StoreError> {
@@ -75,7 +76,7 @@ pub(super) async fn read(
         sqlx::query_scalar("SELECT hashes FROM tiles WHERE level = ? AND tile = ?")
             .bind(level)
             .bind(index)
-            .fetch_optional(executor)
+            .fetch_optional(connection)
             .await?;
     hashes
         .map(|hashes| stored(level, index, &hashes))
@@ -84,7 +85,7 @@ pub(super) async fn read(
 
 /// Those of `wanted`, by level and index, that there are.
 pub(super) async fn read_all(
-    readers: &SqlitePool,
+    readers: &Readers,
     wanted: &[(u8, u64)],
 ) -> Result<Vec<HashTile>, StoreError> {
     let mut tiles = Vec::with_capacity(wanted.len());
@@ -96,7 +97,7 @@ pub(super) async fn read_all(
             row.push_bind(*level).push_bind(index.cast_signed());
         });
         select.push(")");
-        for row in select.build().fetch_all(readers).await? {
+        for row in select.build().fetch_all(&mut *readers.get().await?).await? {
             let hashes: Vec<u8> = row.get(2);
             tiles.push(stored(row.get(0), row.get(1), &hashes)?);
         }
