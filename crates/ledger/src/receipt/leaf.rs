@@ -2,7 +2,8 @@
 //! message.
 
 use crate::stream::Stream;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct as _;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use x811_eventlog::{Draft, Hash, Record, RecordError};
 use x811_protocol::canonical::to_canonical;
@@ -109,7 +110,7 @@ impl Opened {
 }
 
 /// A message, and of the record it stands in what does not follow from it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Enclosed {
     /// The message that was signed.
     pub body: Value,
@@ -118,7 +119,7 @@ pub struct Enclosed {
     /// The sender's key that made it.
     pub key: PublicKey,
     /// What that key signs; left out for [`Profile::Digest`].
-    #[serde(default, skip_serializing_if = "is_digest")]
+    #[serde(default)]
     pub profile: Profile,
     /// What the ledger's decision used besides.
     pub derived: Derived,
@@ -127,10 +128,31 @@ pub struct Enclosed {
     pub place: Place,
 }
 
+/// In the order of RFC 8785, which puts the members of the place between the others.
+impl Serialize for Enclosed {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let has_profile = self.profile != Profile::Digest;
+        let mut members = serializer.serialize_struct("Enclosed", 8 + usize::from(has_profile))?;
+        members.serialize_field("body", &self.body)?;
+        members.serialize_field("derived", &self.derived)?;
+        members.serialize_field("key", &self.key)?;
+        members.serialize_field("position", &self.place.position)?;
+        members.serialize_field("prev", &self.place.prev)?;
+        if has_profile {
+            members.serialize_field("profile", &self.profile)?;
+        }
+        members.serialize_field("recorded_at_ms", &self.place.recorded_at_ms)?;
+        members.serialize_field("signature", &self.signature)?;
+        members.serialize_field("stream_seq", &self.place.stream_seq)?;
+        members.end()
+    }
+}
+
 impl Enclosed {
     /// Of `record`, which is about the message `body`; `None` when either is something else.
     pub fn of(record: &Record, body: &[u8]) -> Option<Enclosed> {
-        let Ok(Event::EnvelopeAccepted(accepted)) = Event::from_json(record.event_json()) else {
+        let event = Event::from_named_json(record.event_type(), record.event_json());
+        let Ok(Event::EnvelopeAccepted(accepted)) = event else {
             return None;
         };
         Some(Enclosed {
@@ -179,12 +201,4 @@ impl Enclosed {
             derived: self.derived.clone(),
         })
     }
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde calls it with a reference"
-)]
-fn is_digest(profile: &Profile) -> bool {
-    *profile == Profile::Digest
 }

@@ -36,34 +36,35 @@ const SIGNED_AS: &[u8] = b"x811 receipt v1\n";
 /// Most bytes of a receipt: eleven messages and records of the largest kind.
 const MAX_BYTES: usize = 16 << 20;
 
-/// A receipt as it is written. Nothing is verified by reading it.
+/// A receipt as it is written. Nothing is verified by reading it. Its members stand in the order of
+/// RFC 8785, so that they are written in one pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// [`RECEIPT_VERSION`].
-    #[serde(rename = "x811_receipt")]
-    pub version: u64,
-    /// Which interaction was paid.
-    pub interaction: InteractionId,
-    /// OFFER, ACCEPT, VERIFY and every PAYMENT.
-    pub envelopes: Vec<Enclosed>,
-    /// The record at position 0: the ledger and its keys.
-    pub ledger: Opened,
-    /// Every `ledger_key_rotated` under the checkpoint: the keys in force are those after them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rotations: Vec<Leaf>,
-    /// The parameters that the interaction was opened under: the networks and their tokens.
-    pub parameters: Leaf,
+    /// Path at the ledger that says how the payment stands now.
+    pub ask: String,
+    /// The checkpoint as it was signed, with all its signature lines.
+    pub checkpoint: String,
     /// The record `confirmed`.
     pub confirmed: Leaf,
+    /// OFFER, ACCEPT, VERIFY and every PAYMENT.
+    pub envelopes: Vec<Enclosed>,
     /// Multiproof of these records under the checkpoint.
     #[serde(with = "in_base64")]
     pub hashes: Vec<Hash>,
-    /// The checkpoint as it was signed, with all its signature lines.
-    pub checkpoint: String,
-    /// Path at the ledger that says how the payment stands now.
-    pub ask: String,
+    /// Which interaction was paid.
+    pub interaction: InteractionId,
+    /// The record at position 0: the ledger and its keys.
+    pub ledger: Opened,
+    /// The parameters that the interaction was opened under: the networks and their tokens.
+    pub parameters: Leaf,
+    /// Every `ledger_key_rotated` under the checkpoint: the keys in force are those after them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rotations: Vec<Leaf>,
     /// By the ledger's receipt key.
     pub signature: Signature,
+    /// [`RECEIPT_VERSION`].
+    #[serde(rename = "x811_receipt")]
+    pub version: u64,
 }
 
 impl Receipt {
@@ -74,13 +75,18 @@ impl Receipt {
         self
     }
 
-    /// What the signature is over.
+    /// What the signature is over: the file without its member `signature` and without its line end.
     fn signed_bytes(&self) -> Vec<u8> {
-        let mut members = serde_json::to_value(self).unwrap_or_default();
-        if let Some(members) = members.as_object_mut() {
-            members.remove("signature");
+        let mut bytes = to_canonical(self);
+        let member = format!("\"signature\":\"{}\",", self.signature);
+        // The last there is: behind it stands the version alone, which is a number.
+        let place = bytes
+            .windows(member.len())
+            .rposition(|found| found == member.as_bytes());
+        if let Some(from) = place {
+            bytes.drain(from..from + member.len());
         }
-        [SIGNED_AS, &to_canonical(&members)].concat()
+        [SIGNED_AS, &bytes].concat()
     }
 
     /// The file.
