@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use x811_eventlog::tile::Content;
 use x811_eventlog::{
-    AppendError, EventLog, Hash, HashTile, Head, MemoryLog, ReadError, Record, Tile, check_batch,
-    root_of,
+    AppendError, EventLog, Hash, HashTile, Head, MemoryLog, Node, ReadError, Record, Tile,
+    check_batch, root_of,
 };
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
@@ -475,12 +475,14 @@ impl ReadModel for MemoryReadModel {
         Ok(lock(&self.rows).hash_tile(level, index))
     }
 
-    async fn hash_tiles(&self, tiles: &[(u8, u64)]) -> Result<Vec<HashTile>, ReadError> {
+    async fn nodes(&self, nodes: &[Node]) -> Result<HashMap<Node, Hash>, ReadError> {
         let rows = lock(&self.rows);
-        let tiles = tiles.iter();
-        Ok(tiles
-            .filter_map(|(level, index)| rows.hash_tile(*level, *index))
-            .collect())
+        let found = nodes.iter().filter_map(|node| {
+            let from = usize::try_from(node.index() << node.level()).ok()?;
+            let leaves = rows.leaves.get(from..from + (1 << node.level()))?;
+            Some((*node, root_of(leaves)))
+        });
+        Ok(found.collect())
     }
 
     async fn stream_positions(

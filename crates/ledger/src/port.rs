@@ -8,7 +8,7 @@ use crate::row::{DeliveryRow, InteractionRow, RowChange};
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
-use x811_eventlog::{AppendError, EventLog, HashTile, Head, ReadError, Record};
+use x811_eventlog::{AppendError, EventLog, Hash, HashTile, Head, Node, ReadError, Record};
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
@@ -306,11 +306,12 @@ pub trait ReadModel: Send + Sync + 'static {
         index: u64,
     ) -> impl Future<Output = Result<Option<HashTile>, ReadError>> + Send;
 
-    /// Those of these tiles, by level and index, that there are, in any order.
-    fn hash_tiles(
+    /// The hashes of those of these perfect subtrees that the tree over the records that the rows
+    /// reflect has.
+    fn nodes(
         &self,
-        tiles: &[(u8, u64)],
-    ) -> impl Future<Output = Result<Vec<HashTile>, ReadError>> + Send;
+        nodes: &[Node],
+    ) -> impl Future<Output = Result<HashMap<Node, Hash>, ReadError>> + Send;
 
     /// Positions of a stream's records from `from_seq` on, in order.
     fn stream_positions(

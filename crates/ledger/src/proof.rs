@@ -1,13 +1,12 @@
 //! Proofs about the running ledger's log, from the tiles that the rows for readers keep.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashMap;
 
 use crate::port::ReadModel;
 use x811_eventlog::inclusion::InclusionError;
-use x811_eventlog::tile::Content;
 use x811_eventlog::{
-    Checkpoint, Hash, HashTile, InclusionProof, Multiproof, MultiproofError, Node, ProvenLeaf,
-    ReadError, Record, Subtree, Tile,
+    Checkpoint, Hash, InclusionProof, Multiproof, MultiproofError, Node, ProvenLeaf, ReadError,
+    Record, Subtree, Tile,
 };
 
 /// Why a record was not proven.
@@ -53,8 +52,8 @@ pub async fn inclusion<R: ReadModel>(
     let not_covered = || ProofError::NotCovered { position, size };
     let beside = InclusionProof::subtrees(position, size).ok_or_else(not_covered)?;
     let nodes = beside.iter().flat_map(Subtree::nodes);
-    let tiles = Tiles::read(rows, nodes, size).await?;
-    let proof = InclusionProof::build(position, size, |node| tiles.hash(node))?;
+    let nodes = Nodes::read(rows, nodes, size).await?;
+    let proof = InclusionProof::build(position, size, |node| nodes.hash(node))?;
     let proof = proof.ok_or_else(not_covered)?;
     proof.verify(record.hash(), checkpoint.root)?;
     Ok(proof)
@@ -82,51 +81,38 @@ pub async fn together<R: ReadModel>(
     };
     let beside = Multiproof::subtrees(&positions, size).ok_or_else(not_covered)?;
     let nodes = beside.iter().flat_map(Subtree::nodes);
-    let tiles = Tiles::read(rows, nodes, size).await?;
-    let proof = Multiproof::build(&positions, size, |node| tiles.hash(node))?;
+    let nodes = Nodes::read(rows, nodes, size).await?;
+    let proof = Multiproof::build(&positions, size, |node| nodes.hash(node))?;
     let proof = proof.ok_or_else(not_covered)?;
     proof.verify(&leaves, checkpoint.root)?;
     Ok(proof)
 }
 
-/// The tiles that some nodes are read from.
-struct Tiles {
+/// The nodes that proofs are made of.
+struct Nodes {
     size: u64,
-    /// By level and index.
-    tiles: BTreeMap<(u8, u64), HashTile>,
+    hashes: HashMap<Node, Hash>,
 }
 
-impl Tiles {
+impl Nodes {
     async fn read<R: ReadModel>(
         rows: &R,
         nodes: impl Iterator<Item = Node>,
         size: u64,
-    ) -> Result<Tiles, ReadError> {
-        let wanted: BTreeSet<Tile> = nodes
-            .filter_map(|node| Tile::with_node(node, size))
-            .collect();
-        let names = wanted.iter().filter_map(|tile| match tile.content {
-            Content::Hashes(level) => Some((level, tile.index)),
-            Content::Entries => None,
-        });
-        let stored = rows.hash_tiles(&names.collect::<Vec<_>>()).await?;
-        let stored = stored
-            .into_iter()
-            .map(|tile| ((tile.level(), tile.index()), tile));
-        let tiles = stored.collect();
-        Ok(Tiles { size, tiles })
+    ) -> Result<Nodes, ReadError> {
+        let wanted: Vec<Node> = nodes.collect();
+        let hashes = rows.nodes(&wanted).await?;
+        Ok(Nodes { size, hashes })
     }
 
     fn hash(&self, node: Node) -> Result<Hash, ProofError> {
-        let tile = Tile::with_node(node, self.size).ok_or(ProofError::NotCovered {
-            position: node.index() << node.level(),
-            size: self.size,
-        })?;
-        let Content::Hashes(level) = tile.content else {
-            return Err(ProofError::NoTile(tile));
-        };
-        let stored = self.tiles.get(&(level, tile.index));
-        let hash = stored.and_then(|stored| stored.node(node));
-        hash.ok_or(ProofError::NoTile(tile))
+        let hash = self.hashes.get(&node).copied();
+        hash.ok_or_else(|| match Tile::with_node(node, self.size) {
+            Some(tile) => ProofError::NoTile(tile),
+            None => ProofError::NotCovered {
+                position: node.index() << node.level(),
+                size: self.size,
+            },
+        })
     }
 }

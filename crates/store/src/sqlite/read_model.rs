@@ -1,23 +1,25 @@
 //! Rows for reading, in a file of their own that may be thrown away.
 
 mod compare;
+mod known;
 mod rows;
 mod tiles;
 
 pub use compare::RowDifference;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnection, SqliteSynchronous};
-use x811_eventlog::{AppendError, HashTile, ReadError, TileEdge};
+use x811_eventlog::{AppendError, Hash, HashTile, Node, ReadError, TileEdge};
 use x811_ledger::port::{ReadModel, Stretch};
 use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange};
 use x811_protocol::did::Did;
 use x811_protocol::id::InteractionId;
 
+use self::known::KnownNodes;
 use super::connect::Database;
 use super::copy;
 use super::data_dir::DataDir;
@@ -45,6 +47,8 @@ pub struct SqliteReadModel {
     writer: Option<Writer>,
     /// Where the tree ended after the last batch of this process.
     edge: Mutex<Option<TileEdge>>,
+    /// What was read of the tree before.
+    known: Mutex<KnownNodes>,
 }
 
 impl SqliteReadModel {
@@ -63,6 +67,7 @@ impl SqliteReadModel {
             readers: database.readers(),
             writer: Some(Writer::new(database, connection)),
             edge: Mutex::default(),
+            known: Mutex::default(),
         })
     }
 
@@ -79,6 +84,7 @@ impl SqliteReadModel {
             readers,
             writer: None,
             edge: Mutex::default(),
+            known: Mutex::default(),
         })
     }
 
@@ -139,6 +145,11 @@ impl SqliteReadModel {
     fn edge(&self) -> MutexGuard<'_, Option<TileEdge>> {
         // It is taken and put back whole.
         self.edge.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known(&self) -> MutexGuard<'_, KnownNodes> {
+        // Whatever is in it is right.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Closes the database in order; [`SqliteReadModel::remove`] is safe after it.
@@ -260,8 +271,16 @@ impl ReadModel for SqliteReadModel {
         Ok(tiles::read(&mut *self.readers.get().await?, level, index).await?)
     }
 
-    async fn hash_tiles(&self, wanted: &[(u8, u64)]) -> Result<Vec<HashTile>, ReadError> {
-        Ok(tiles::read_all(&self.readers, wanted).await?)
+    async fn nodes(&self, nodes: &[Node]) -> Result<HashMap<Node, Hash>, ReadError> {
+        let mut found = self.known().find(nodes);
+        let is_new = |node: &&Node| !found.contains_key(node);
+        let new: Vec<Node> = nodes.iter().filter(is_new).copied().collect();
+        if !new.is_empty() {
+            let read = tiles::read_nodes(&self.readers, &new).await?;
+            self.known().keep(&read);
+            found.extend(read);
+        }
+        Ok(found)
     }
 
     async fn stream_positions(

@@ -1,12 +1,12 @@
 //! The tree over the log, in tiles: how it grows, and how a tile is read back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use sqlx::query_builder::QueryBuilder;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Row as _, Sqlite};
 use x811_eventlog::tile::{Content, EdgeError, TILE_WIDTH};
-use x811_eventlog::{Hash, HashTile, Tile, TileEdge};
+use x811_eventlog::{Hash, HashTile, Node, Tile, TileEdge};
 
 use crate::sqlite::error::{StoreError, UniqueKey};
 use crate::sqlite::insert::{MAX_IN, Row, Statements, Table, insert};
@@ -83,26 +83,46 @@ pub(super) async fn read(
         .transpose()
 }
 
-/// Those of `wanted`, by level and index, that there are.
-pub(super) async fn read_all(
+/// Those of `nodes` that the tiles have.
+pub(super) async fn read_nodes(
     readers: &Readers,
-    wanted: &[(u8, u64)],
-) -> Result<Vec<HashTile>, StoreError> {
-    let mut tiles = Vec::with_capacity(wanted.len());
-    for chunk in wanted.chunks(MAX_IN) {
-        let mut select = QueryBuilder::<Sqlite>::new(
-            "SELECT level, tile, hashes FROM tiles WHERE (level, tile) IN (",
-        );
-        select.push_values(chunk, |mut row, (level, index)| {
-            row.push_bind(*level).push_bind(index.cast_signed());
-        });
-        select.push(")");
-        for row in select.build().fetch_all(&mut *readers.get().await?).await? {
-            let hashes: Vec<u8> = row.get(2);
-            tiles.push(stored(row.get(0), row.get(1), &hashes)?);
+    nodes: &[Node],
+) -> Result<HashMap<Node, Hash>, StoreError> {
+    let mut wanted: BTreeMap<(u8, u64), Vec<Node>> = BTreeMap::new();
+    for node in nodes {
+        if let Some(tile) = Tile::with_node(*node, u64::MAX)
+            && let Content::Hashes(level) = tile.content
+        {
+            wanted.entry((level, tile.index)).or_default().push(*node);
         }
     }
-    Ok(tiles)
+    let names: Vec<(u8, u64)> = wanted.keys().copied().collect();
+    let mut found = HashMap::with_capacity(nodes.len());
+    for chunk in names.chunks(MAX_IN) {
+        for tile in read_all(readers, chunk).await? {
+            let within = wanted.get(&(tile.level(), tile.index()));
+            let within = within.into_iter().flatten();
+            found.extend(within.filter_map(|node| Some((*node, tile.node(*node)?))));
+        }
+    }
+    Ok(found)
+}
+
+/// Those of `wanted`, by level and index, that there are.
+async fn read_all(readers: &Readers, wanted: &[(u8, u64)]) -> Result<Vec<HashTile>, StoreError> {
+    let mut select = QueryBuilder::<Sqlite>::new(
+        "SELECT level, tile, hashes FROM tiles WHERE (level, tile) IN (",
+    );
+    select.push_values(wanted, |mut row, (level, index)| {
+        row.push_bind(*level).push_bind(index.cast_signed());
+    });
+    select.push(")");
+    let rows = select.build().fetch_all(&mut *readers.get().await?).await?;
+    let tiles = rows.iter().map(|row| {
+        let hashes: &[u8] = row.get(2);
+        stored(row.get(0), row.get(1), hashes)
+    });
+    tiles.collect()
 }
 
 /// The tile that these bytes are.

@@ -2,7 +2,7 @@
 
 use tempfile::TempDir;
 use x811_eventlog::tile::{Content, TILE_WIDTH};
-use x811_eventlog::{Hash, Tile, root_of};
+use x811_eventlog::{Hash, InclusionProof, Node, Subtree, Tile, root_of};
 use x811_ledger::port::ReadModel;
 use x811_ledger::row::RowChange;
 
@@ -41,14 +41,32 @@ async fn every_tile_of_every_size_is_there() {
             let due = leaves[from..].chunks(each).map(root_of);
             let due: Vec<Hash> = due.take(usize::from(tile.width)).collect();
             assert_eq!(stored.hashes(), due, "{tile} of {size}");
-            let wanted = [(0, u64::MAX), (level, tile.index), (63, 0)];
-            let found = read_model.hash_tiles(&wanted).await.unwrap();
-            assert_eq!(found, [stored], "{tile} of {size}");
         }
+        every_node_is_there(&read_model, &leaves[..size as usize]).await;
         let behind = size.div_ceil(u64::from(TILE_WIDTH));
         for (level, index) in [(0, behind), (3, 0), (63, 0), (0, u64::MAX)] {
             assert_eq!(read_model.hash_tile(level, index).await.unwrap(), None);
         }
+    }
+}
+
+/// Twice, so that those that are remembered are asked for too.
+async fn every_node_is_there(read_model: &SqliteReadModel, leaves: &[Hash]) {
+    let size = leaves.len() as u64;
+    let last = InclusionProof::subtrees(size - 1, size).unwrap();
+    let first = InclusionProof::subtrees(0, size).unwrap();
+    let mut wanted: Vec<Node> = last.iter().flat_map(Subtree::nodes).collect();
+    wanted.extend(first.iter().flat_map(Subtree::nodes));
+    wanted.extend(Subtree::whole(size).nodes());
+    let due = |node: &Node| {
+        let from = (node.index() << node.level()) as usize;
+        (*node, root_of(&leaves[from..from + (1 << node.level())]))
+    };
+    let due = wanted.iter().map(due).collect();
+    let behind = Subtree::whole(2 * size + 1).nodes();
+    wanted.extend(behind.filter(|node| (node.index() + 1) << node.level() > size));
+    for _ in 0..2 {
+        assert_eq!(read_model.nodes(&wanted).await.unwrap(), due, "{size}");
     }
 }
 
