@@ -194,6 +194,20 @@ pub trait LedgerStore: Send + Sync + 'static {
         positions: &[u64],
     ) -> impl Future<Output = Result<HashMap<u64, Body>, ReadError>> + Send;
 
+    /// The records and the bodies at these positions, as [`LedgerStore::records`] and
+    /// [`LedgerStore::bodies`] give them.
+    fn records_with_bodies(
+        &self,
+        positions: &[u64],
+    ) -> impl Future<Output = Result<(Vec<Record>, HashMap<u64, Body>), ReadError>> + Send {
+        async move {
+            Ok((
+                self.records(positions).await?,
+                self.bodies(positions).await?,
+            ))
+        }
+    }
+
     /// The bodies at these positions that were erased: position to that of the record that says so.
     fn erased(
         &self,

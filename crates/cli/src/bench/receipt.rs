@@ -97,6 +97,7 @@ async fn measure(
         ledger: identity.opened.did,
         keyring: world.keyring().ok_or_else(|| broken("no keys"))?,
         key: &identity.receipt_key,
+        parameters: world.parameters().map(|(position, _)| position),
     };
     let key = NoteKey::new(
         &*identity.opened.origin,

@@ -3,9 +3,10 @@
 use super::{CompactReceipt, Enclosed, Leaf, Opened, RECEIPT_VERSION, Receipt, ask};
 use crate::checkpoint::Signed;
 use crate::keyring::Keyring;
-use crate::port::{LedgerStore, ReadModel};
+use crate::port::{Body, LedgerStore, ReadModel};
 use crate::proof::{self, ProofError};
 use crate::stream::Stream;
+use std::collections::HashMap;
 use x811_eventlog::{CoseReceipt, Hash, ReadError, Record};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
@@ -49,6 +50,9 @@ pub struct Issuer<'a> {
     pub keyring: &'a Keyring,
     /// The receipt key in force.
     pub key: &'a SecretKey,
+    /// Position of the parameters in force: most interactions were opened under them, so they are
+    /// read at once.
+    pub parameters: Option<u64>,
 }
 
 /// Makes the receipt of `interaction` under `signed`, once its payment is confirmed there. The rows
@@ -63,12 +67,22 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
     signed: &Signed,
     issuer: Issuer<'_>,
 ) -> Result<Receipt, ReceiptError> {
-    let settled = settled(store, rows, interaction).await?;
+    let stream = positions(rows, interaction).await?;
     let replaced = issuer.keyring.replaced().iter();
     let replaced = replaced.map(|replaced| replaced.position);
-    let replaced = replaced.filter(|position| *position < signed.checkpoint.size);
+    let replaced: Vec<u64> = replaced
+        .filter(|position| *position < signed.checkpoint.size)
+        .collect();
+    // Of the ledger's own stream: none of them is in the interaction's.
+    let own = [0].into_iter().chain(issuer.parameters);
+    let own: Vec<u64> = own.chain(replaced.iter().copied()).collect();
+    let (mut records, bodies) = store
+        .records_with_bodies(&[&*stream, &*own].concat())
+        .await?;
+    let own = records.split_off(records.partition_point(|it| stream.contains(&it.position())));
+    let settled = Settled::of(records)?;
     let [opened, parameters, rotations @ ..] =
-        &*configuration(store, &settled.records, replaced).await?
+        &*configuration(store, &settled.records, own, &replaced).await?
     else {
         return Err(ReceiptError::Missing { what: "record" });
     };
@@ -77,17 +91,17 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
     proven.sort_unstable_by_key(|record| record.position());
     let proof = proof::together(rows, &proven, &signed.checkpoint).await?;
     let receipt = Receipt {
-        version: RECEIPT_VERSION,
-        interaction,
-        envelopes: envelopes(store, &settled).await?,
-        ledger: Opened::of(opened),
-        rotations: rotations.iter().map(Leaf::of).collect(),
-        parameters: Leaf::of(parameters),
-        confirmed: Leaf::of(&settled.record),
-        hashes: proof.hashes,
-        checkpoint: signed.note.clone(),
         ask: ask(interaction),
+        checkpoint: signed.note.clone(),
+        confirmed: Leaf::of(&settled.record),
+        envelopes: envelopes(&settled, &bodies)?,
+        hashes: proof.hashes,
+        interaction,
+        ledger: Opened::of(opened),
+        parameters: Leaf::of(parameters),
+        rotations: rotations.iter().map(Leaf::of).collect(),
         signature: Signature::from_bytes([0; 64]),
+        version: RECEIPT_VERSION,
     };
     Ok(receipt.sign(issuer.key))
 }
@@ -103,7 +117,8 @@ pub async fn build_compact<S: LedgerStore, R: ReadModel>(
     signed: &Signed,
     issuer: Issuer<'_>,
 ) -> Result<CompactReceipt, ReceiptError> {
-    let settled = settled(store, rows, interaction).await?;
+    let records = store.records(&positions(rows, interaction).await?).await?;
+    let settled = Settled::of(records)?;
     let proof = proof::inclusion(rows, &settled.record, &signed.checkpoint).await?;
     let keys = issuer.keyring.after(signed.checkpoint.size);
     let receipt = CoseReceipt {
@@ -130,45 +145,52 @@ struct Settled {
     confirmed: Confirmed,
 }
 
-async fn settled<S: LedgerStore, R: ReadModel>(
-    store: &S,
+async fn positions<R: ReadModel>(
     rows: &R,
     interaction: InteractionId,
-) -> Result<Settled, ReceiptError> {
+) -> Result<Vec<u64>, ReadError> {
     let stream = Stream::Interaction(interaction).to_string();
-    let positions = rows.stream_positions(&stream, 0, MAX_RECORDS).await?;
-    let records = store.records(&positions).await?;
-    let is_confirmed = |record: &&Record| record.event_type() == b"confirmed";
-    let record = records.iter().find(is_confirmed).cloned();
-    let record = record.ok_or(ReceiptError::NotConfirmed)?;
-    let Ok(Event::Confirmed(confirmed)) = Event::from_json(record.event_json()) else {
-        return Err(ReceiptError::NotConfirmed);
-    };
-    Ok(Settled {
-        records,
-        record,
-        confirmed,
-    })
+    rows.stream_positions(&stream, 0, MAX_RECORDS).await
+}
+
+impl Settled {
+    fn of(records: Vec<Record>) -> Result<Settled, ReceiptError> {
+        let is_confirmed = |record: &&Record| record.event_type() == b"confirmed";
+        let record = records.iter().find(is_confirmed).cloned();
+        let record = record.ok_or(ReceiptError::NotConfirmed)?;
+        let Ok(Event::Confirmed(confirmed)) = event(&record) else {
+            return Err(ReceiptError::NotConfirmed);
+        };
+        Ok(Settled {
+            records,
+            record,
+            confirmed,
+        })
+    }
 }
 
 /// Position 0, the parameters that the interaction was opened under, and the records at `replaced`.
+/// Those that are not among `known` are read.
 async fn configuration<S: LedgerStore>(
     store: &S,
     records: &[Record],
-    replaced: impl Iterator<Item = u64>,
+    known: Vec<Record>,
+    replaced: &[u64],
 ) -> Result<Vec<Record>, ReceiptError> {
-    let request = records
-        .first()
-        .map(|first| Event::from_json(first.event_json()));
-    let Some(Ok(Event::EnvelopeAccepted(request))) = request else {
+    let Some(Ok(Event::EnvelopeAccepted(request))) = records.first().map(event) else {
         return Err(ReceiptError::Missing { what: "REQUEST" });
     };
     let missing = ReceiptError::Missing { what: "record" };
     let parameters = request.derived.parameters.ok_or(missing)?;
-    let mut positions = vec![0, parameters];
-    positions.extend(replaced);
-    let found = store.records(&positions).await?;
-    if found.len() == positions.len() {
+    let wanted = [0, parameters].into_iter().chain(replaced.iter().copied());
+    let find = |position| known.iter().find(|record| record.position() == position);
+    let found: Vec<Record> = wanted.clone().filter_map(find).cloned().collect();
+    let wanted: Vec<u64> = wanted.collect();
+    let found = match found.len() == wanted.len() {
+        true => found,
+        false => store.records(&wanted).await?,
+    };
+    if found.len() == wanted.len() {
         Ok(found)
     } else {
         Err(ReceiptError::Missing { what: "record" })
@@ -176,9 +198,9 @@ async fn configuration<S: LedgerStore>(
 }
 
 /// The messages that show price, payee, consent and payment.
-async fn envelopes<S: LedgerStore>(
-    store: &S,
+fn envelopes(
     settled: &Settled,
+    bodies: &HashMap<u64, Body>,
 ) -> Result<Vec<Enclosed>, ReceiptError> {
     let named = &settled.confirmed.records;
     let mut wanted = vec![named.offer, named.accept, named.verify];
@@ -189,9 +211,11 @@ async fn envelopes<S: LedgerStore>(
     };
     let found: Option<Vec<&Record>> = wanted.into_iter().map(find).collect();
     let found = found.ok_or(ReceiptError::Missing { what: "envelope" })?;
-    let positions: Vec<u64> = found.iter().map(|record| record.position()).collect();
-    let bodies = store.bodies(&positions).await?;
     let enclosed = |record: &Record| Enclosed::of(record, &bodies.get(&record.position())?.bytes);
     let enclosed: Option<Vec<Enclosed>> = found.into_iter().map(enclosed).collect();
     enclosed.ok_or(ReceiptError::Missing { what: "message" })
+}
+
+fn event(record: &Record) -> Result<Event, serde_json::Error> {
+    Event::from_named_json(record.event_type(), record.event_json())
 }

@@ -188,6 +188,7 @@ async fn receipts() -> [(&'static str, Vec<u8>); 2] {
         ledger: ledgerbox.identity.did,
         keyring: world.keyring().unwrap(),
         key: &ledgerbox.receipt_key,
+        parameters: world.parameters().map(|(position, _)| position),
     };
     let (store, rows) = (&*ledgerbox.store, &*ledgerbox.rows);
     let whole = receipt::build(store, rows, deal.id(), &signed, issuer).await;

@@ -37,29 +37,39 @@ pub(super) async fn bodies(
             list.push_bind(position.cast_signed());
         });
         let row = select.build().fetch_one(&mut *readers.get().await?).await?;
-        let packed = Packed::read(&row, "bodies")?;
-        let digests: Option<&[u8]> = row.get(2);
-        let (digests, odd) = digests.unwrap_or_default().as_chunks();
-        if digests.len() != packed.len() || !odd.is_empty() {
-            return Err(StoreError::BadValue {
-                table: "bodies",
-                what: "digests that are not 32 bytes long".to_owned(),
-            });
-        }
-        for ((position, bytes), digest) in packed.iter().zip(digests) {
-            // Zeros are what erasing leaves; a body is JSON.
-            if bytes.iter().all(|byte| *byte == 0) {
-                continue;
-            }
-            let body = Body {
-                position,
-                digest: Digest::from_bytes(*digest),
-                bytes: bytes.into(),
-            };
-            bodies.insert(position, body);
-        }
+        read_bodies(&row, 0, &mut bodies)?;
     }
     Ok(bodies)
+}
+
+/// Adds the bodies that `row` has, packed, from its column `first` on: their bytes, then digests.
+pub(super) fn read_bodies(
+    row: &SqliteRow,
+    first: usize,
+    bodies: &mut HashMap<u64, Body>,
+) -> Result<(), StoreError> {
+    let packed = Packed::read(row, first, "bodies")?;
+    let digests: Option<&[u8]> = row.get(first + 2);
+    let (digests, odd) = digests.unwrap_or_default().as_chunks();
+    if digests.len() != packed.len() || !odd.is_empty() {
+        return Err(StoreError::BadValue {
+            table: "bodies",
+            what: "digests that are not 32 bytes long".to_owned(),
+        });
+    }
+    for ((position, bytes), digest) in packed.iter().zip(digests) {
+        // Zeros are what erasing leaves; a body is JSON.
+        if bytes.iter().all(|byte| *byte == 0) {
+            continue;
+        }
+        let body = Body {
+            position,
+            digest: Digest::from_bytes(*digest),
+            bytes: bytes.into(),
+        };
+        bodies.insert(position, body);
+    }
+    Ok(())
 }
 
 pub(super) async fn erased(

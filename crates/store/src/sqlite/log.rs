@@ -5,16 +5,17 @@ use std::fs::File;
 use std::path::Path;
 
 use sqlx::migrate::Migrator;
-use sqlx::sqlite::{SqliteConnection, SqliteExecutor, SqliteSynchronous};
+use sqlx::sqlite::{SqliteConnection, SqliteExecutor, SqliteRow, SqliteSynchronous};
 use sqlx::{Connection as _, Row};
 use tokio::sync::watch;
 use x811_eventlog::{AppendError, Break, Cause, EventLog, Head, ReadError, Record};
-use x811_ledger::port::Commit;
+use x811_ledger::port::{Body, Commit};
 
 use super::commit;
 use super::connect::Database;
 use super::data_dir::DataDir;
 use super::error::{OpenError, StoreError};
+use super::indexes::read_bodies;
 use super::insert::{MAX_IN, select_in};
 use super::packed::{Packed, blob, places};
 use super::readers::Readers;
@@ -33,6 +34,30 @@ const PAGE: &str = concat!(
     ", ",
     blob!("leaf"),
     " FROM (SELECT position, leaf FROM records WHERE position >= ? ORDER BY position LIMIT ?)",
+);
+
+/// Records of some positions.
+const RECORDS: &str = concat!(
+    "SELECT ",
+    places!("leaf"),
+    ", ",
+    blob!("leaf"),
+    " FROM records WHERE position",
+);
+
+/// Records of some positions with their bodies, in one row: each answer wakes who asked.
+const WITH_BODIES: &str = concat!(
+    "SELECT ",
+    places!("leaf"),
+    ", ",
+    blob!("leaf"),
+    ", ",
+    places!("bytes"),
+    ", ",
+    blob!("bytes"),
+    ", ",
+    blob!("digest"),
+    " FROM records LEFT JOIN bodies USING (position) WHERE position",
 );
 
 /// The records of a ledger in `ledger.db`.
@@ -153,24 +178,38 @@ impl SqliteLog {
     pub(super) async fn records(&self, positions: &[u64]) -> Result<Vec<Record>, ReadError> {
         let mut found = HashMap::with_capacity(positions.len());
         for chunk in positions.chunks(MAX_IN) {
-            let mut select = select_in(
-                "SELECT position, leaf FROM records WHERE position",
-                chunk,
-                |list, position| {
-                    list.push_bind(position.cast_signed());
-                },
-            );
-            let mut reader = self.readers.get().await?;
-            let rows = select.build().fetch_all(&mut *reader).await;
-            for row in rows.map_err(StoreError::from)? {
-                let position = row.get::<i64, _>(0).cast_unsigned();
-                found.insert(position, record_at(position, position, row.get(1))?);
-            }
+            let row = self.select(RECORDS, chunk).await?;
+            read_records(&row, &mut found)?;
         }
-        let in_order = positions.iter();
-        Ok(in_order
-            .filter_map(|position| found.get(position).cloned())
-            .collect())
+        Ok(in_order(positions, &found))
+    }
+
+    /// The same with their bodies.
+    pub(super) async fn records_with_bodies(
+        &self,
+        positions: &[u64],
+    ) -> Result<(Vec<Record>, HashMap<u64, Body>), ReadError> {
+        let mut found = HashMap::with_capacity(positions.len());
+        let mut bodies = HashMap::new();
+        for chunk in positions.chunks(MAX_IN) {
+            let row = self.select(WITH_BODIES, chunk).await?;
+            read_records(&row, &mut found)?;
+            read_bodies(&row, 2, &mut bodies)?;
+        }
+        Ok((in_order(positions, &found), bodies))
+    }
+
+    /// The one row of `statement` for these positions.
+    async fn select(
+        &self,
+        statement: &'static str,
+        positions: &[u64],
+    ) -> Result<SqliteRow, StoreError> {
+        let mut select = select_in(statement, positions, |list, position| {
+            list.push_bind(position.cast_signed());
+        });
+        let mut reader = self.readers.get().await?;
+        Ok(select.build().fetch_one(&mut *reader).await?)
     }
 
     fn note_size(&self, size: u64) {
@@ -202,7 +241,7 @@ impl EventLog for SqliteLog {
             .fetch_one(&mut *self.readers.get().await?)
             .await
             .map_err(StoreError::from)?;
-        let page = Packed::read(&page, "records")?;
+        let page = Packed::read(&page, 0, "records")?;
         let mut records = Vec::with_capacity(page.len());
         for (due, (position, leaf)) in (from..).zip(page.iter()) {
             records.push(record_at(due, position, leaf.to_vec())?);
@@ -224,6 +263,21 @@ impl EventLog for SqliteLog {
             Err(_) => Ok(*self.size.borrow()),
         }
     }
+}
+
+/// Adds the records that `row` has, packed, in its first columns.
+fn read_records(row: &SqliteRow, found: &mut HashMap<u64, Record>) -> Result<(), ReadError> {
+    for (position, leaf) in Packed::read(row, 0, "records")?.iter() {
+        found.insert(position, record_at(position, position, leaf.to_vec())?);
+    }
+    Ok(())
+}
+
+fn in_order(positions: &[u64], found: &HashMap<u64, Record>) -> Vec<Record> {
+    let positions = positions.iter();
+    positions
+        .filter_map(|position| found.get(position).cloned())
+        .collect()
 }
 
 /// About how long `commit` makes the write-ahead log: pages are not full, and indexes are written too.

@@ -33,12 +33,16 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    /// From a row that begins with [`places`] and [`blob`] of a column of `table`.
+    /// From a row that has [`places`] and [`blob`] of a column of `table` from its column `first` on.
     ///
     /// # Errors
     /// The two are not of the same rows, which no database of ours can make.
-    pub(super) fn read(row: &SqliteRow, table: &'static str) -> Result<Packed, StoreError> {
-        let (places, bytes): (Option<&str>, Option<Vec<u8>>) = (row.get(0), row.get(1));
+    pub(super) fn read(
+        row: &SqliteRow,
+        first: usize,
+        table: &'static str,
+    ) -> Result<Packed, StoreError> {
+        let (places, bytes): (Option<&str>, Option<Vec<u8>>) = (row.get(first), row.get(first + 1));
         let bad = || StoreError::BadValue {
             table,
             what: "blobs that are not as long as they are".to_owned(),

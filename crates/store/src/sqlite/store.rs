@@ -96,6 +96,13 @@ impl LedgerStore for SqliteStore {
         Ok(indexes::bodies(self.log.readers(), positions).await?)
     }
 
+    async fn records_with_bodies(
+        &self,
+        positions: &[u64],
+    ) -> Result<(Vec<Record>, HashMap<u64, Body>), ReadError> {
+        self.log.records_with_bodies(positions).await
+    }
+
     async fn erased(&self, positions: &[u64]) -> Result<HashMap<u64, u64>, ReadError> {
         Ok(indexes::erased(self.log.readers(), positions).await?)
     }

@@ -152,7 +152,7 @@ pub(super) fn read_deliveries(
     recipient: Did,
     row: &SqliteRow,
 ) -> Result<Vec<DeliveryRow>, StoreError> {
-    let packed = Packed::read(row, "deliveries")?;
+    let packed = Packed::read(row, 0, "deliveries")?;
     let delivery = |(position, id)| {
         Ok(DeliveryRow {
             recipient,
