@@ -9,11 +9,33 @@ use std::str::FromStr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::block_api::compress256;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 /// Bytes in a hash.
 pub const HASH_BYTES: usize = 32;
+
+/// Bytes in a block of SHA-256 (FIPS 180-4 section 5.2.1).
+const BLOCK_BYTES: usize = 64;
+
+/// What follows the message in its last block (FIPS 180-4 section 5.1.1).
+const END_MARK: u8 = 0x80;
+
+/// Bits of the 65 bytes that are hashed for a node; they stand at the end of its last block.
+const NODE_BITS: u16 = 8 * 65;
+
+/// Where SHA-256 begins (FIPS 180-4 section 5.3.3).
+const INITIAL_STATE: [u32; 8] = [
+    0x6a09_e667,
+    0xbb67_ae85,
+    0x3c6e_f372,
+    0xa54f_f53a,
+    0x510e_527f,
+    0x9b05_688c,
+    0x1f83_d9ab,
+    0x5be0_cd19,
+];
 
 /// A SHA-256 value. Written as 64 lower-case hex digits (record.md section 1), but in C2SP formats.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,12 +64,27 @@ impl Hash {
     }
 
     /// `SHA-256(0x01 ‖ left ‖ right)`: an inner node of the tree, RFC 6962 section 2.1.
+    ///
+    /// That is always 65 bytes, so the two blocks of FIPS 180-4 are laid out here: a hasher that
+    /// takes any length needs twice the time, and a tree is nothing but nodes.
     #[must_use]
     pub fn of_node(left: &Self, right: &Self) -> Self {
-        let mut node = [0x01; 1 + 2 * HASH_BYTES];
-        node[1..=HASH_BYTES].copy_from_slice(&left.0);
-        node[1 + HASH_BYTES..].copy_from_slice(&right.0);
-        Self(Sha256::digest(node).into())
+        let mut blocks = [[0; BLOCK_BYTES]; 2];
+        let [first, second] = &mut blocks;
+        let (right, last) = right.0.split_at(HASH_BYTES - 1);
+        first[0] = 0x01;
+        first[1..=HASH_BYTES].copy_from_slice(&left.0);
+        first[1 + HASH_BYTES..].copy_from_slice(right);
+        second[..1].copy_from_slice(last);
+        second[1] = END_MARK;
+        second[BLOCK_BYTES - 2..].copy_from_slice(&NODE_BITS.to_be_bytes());
+        let mut state = INITIAL_STATE;
+        compress256(&mut state, &blocks);
+        let mut hash = [0; HASH_BYTES];
+        for (bytes, word) in hash.as_chunks_mut().0.iter_mut().zip(state) {
+            *bytes = word.to_be_bytes();
+        }
+        Self(hash)
     }
 
     /// SHA-256 over nothing: the root of the empty tree, RFC 6962 section 2.1.
@@ -160,6 +197,8 @@ impl<'de> Deserialize<'de> for Hash {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const DIGITS: &str = "00ff0000000000000000000000000000000000000000000000000000000000ab";
@@ -190,6 +229,18 @@ mod tests {
             assert_eq!(text.parse::<Hash>(), Err(error), "{text}");
         }
         assert!(serde_json::from_str::<Hash>("7").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn rfc6962_a_node_is_the_hash_of_a_byte_and_two_hashes(
+            left: [u8; HASH_BYTES],
+            right: [u8; HASH_BYTES],
+        ) {
+            let node = Hash::of_node(&Hash(left), &Hash(right));
+            let due: [u8; HASH_BYTES] = Sha256::digest([&[0x01][..], &left, &right].concat()).into();
+            prop_assert_eq!(node, Hash(due));
+        }
     }
 
     #[test]
