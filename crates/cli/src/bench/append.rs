@@ -280,7 +280,7 @@ impl Report for Measured {
         ]);
         out.line(
             "bounded by SQLite and the disk; for the running state and for the tiles the tree adds a \
-             node hash each, and 32 bytes a record",
+             node hash each, 32 bytes a record, and a page to each commit",
         );
     }
 }

@@ -9,7 +9,7 @@ use x811_protocol::id::EnvelopeId;
 
 use super::error::{StoreError, UniqueKey};
 use super::insert::{Row, Statements, Table, insert};
-use super::log::stored_head;
+use super::log::{head_behind, last_record};
 
 static RECORDS: Table<Record> = Table {
     insert: "INSERT INTO records (position, leaf) ",
@@ -81,7 +81,7 @@ pub(super) async fn write(
     connection: &mut SqliteConnection,
     commit: &Commit,
 ) -> Result<Head, AppendError> {
-    let head = match stored_head(&mut *connection).await {
+    let head = match stored_head(&mut *connection, commit).await {
         Ok(head) => head,
         Err(ReadError::Backend(source)) => return Err(AppendError::Backend(source)),
         Err(damaged @ ReadError::Damaged(_)) => {
@@ -96,10 +96,32 @@ pub(super) async fn write(
     insert(connection, &IDEMPOTENCY, &commit.idempotency).await?;
     insert(connection, &CLAIMS, &commit.claims).await?;
     insert(connection, &ERASED, &commit.erased).await?;
-    if !commit.frontier.is_empty() {
-        write_tree(connection, head.size, &commit.frontier).await?;
-    }
     Ok(head)
+}
+
+/// The head before `commit`. The tree that it leads to is written on the way: to wait for one more
+/// statement takes longer than to do it, and who does not continue the log is rolled back.
+async fn stored_head(
+    connection: &mut SqliteConnection,
+    commit: &Commit,
+) -> Result<Head, ReadError> {
+    const HEAD: &str = last_record!();
+    const TREE_AND_HEAD: &str = concat!(
+        "INSERT OR REPLACE INTO tree (only_row, size, frontier) VALUES (0, ?, ?); ",
+        last_record!(),
+    );
+    let query = if commit.frontier.is_empty() {
+        sqlx::query(HEAD)
+    } else {
+        let size = commit
+            .expected_size
+            .saturating_add(commit.records.len() as u64);
+        sqlx::query(TREE_AND_HEAD)
+            .bind(size.cast_signed())
+            .bind(&*commit.frontier)
+    };
+    let last = query.fetch_optional(connection).await;
+    head_behind(last.map_err(StoreError::from)?)
 }
 
 fn bind_record(row: &mut Row, record: &Record) {
@@ -144,17 +166,4 @@ fn bind_claim(row: &mut Row, (claim, position): &(Claim, u64)) {
 fn bind_erased(row: &mut Row, erased: &Erased) {
     row.push_bind(erased.position.cast_signed())
         .push_bind(erased.record.cast_signed());
-}
-
-async fn write_tree(
-    connection: &mut SqliteConnection,
-    size: u64,
-    frontier: &[u8],
-) -> Result<(), StoreError> {
-    sqlx::query("INSERT OR REPLACE INTO tree (only_row, size, frontier) VALUES (0, ?, ?)")
-        .bind(size.cast_signed())
-        .bind(frontier)
-        .execute(connection)
-        .await?;
-    Ok(())
 }

@@ -27,6 +27,15 @@ static MIGRATOR: Migrator = sqlx::migrate!("../../migrations/sqlite/ledger");
 /// Most records in one page, whatever limit is asked for: 64 MiB of the largest leaves.
 const MAX_PAGE_RECORDS: usize = 1_024;
 
+/// What reads the last record.
+macro_rules! last_record {
+    () => {
+        "SELECT position, leaf FROM records ORDER BY position DESC LIMIT 1"
+    };
+}
+
+pub(super) use last_record;
+
 /// A page of records.
 const PAGE: &str = concat!(
     "SELECT ",
@@ -288,11 +297,13 @@ fn written_bytes(commit: &Commit) -> u64 {
 }
 
 /// The head, from the last record.
-pub(super) async fn stored_head(executor: impl SqliteExecutor<'_>) -> Result<Head, ReadError> {
-    let last = sqlx::query("SELECT position, leaf FROM records ORDER BY position DESC LIMIT 1")
-        .fetch_optional(executor)
-        .await
-        .map_err(StoreError::from)?;
+async fn stored_head(connection: &mut SqliteConnection) -> Result<Head, ReadError> {
+    let last = sqlx::query(last_record!()).fetch_optional(connection).await;
+    head_behind(last.map_err(StoreError::from)?)
+}
+
+/// The head behind what [`last_record`] reads.
+pub(super) fn head_behind(last: Option<SqliteRow>) -> Result<Head, ReadError> {
     let Some(row) = last else {
         return Ok(Head::EMPTY);
     };
