@@ -1,7 +1,10 @@
 //! `x811 bench receipt`: how long one receipt takes to be made from a ledger's store, and to be
 //! verified by whoever gets it, one after the other on one core.
 //!
-//! Verifying is held against the signatures in the file, checked raw.
+//! Verifying is held against the signatures in the file, checked raw. Building is bounded by its two
+//! or three questions to the store, each of which wakes two threads; half of the rest is the
+//! signature over the file. On a machine that is busy with something else the slowest of a hundred
+//! are those that waited to be woken.
 
 use serde::Serialize;
 use std::time::Duration;
@@ -245,8 +248,9 @@ impl Report for Measured {
             ("limit", super::limit::text(self.limit_per_second)),
         ]);
         out.line(format_args!(
-            "building one asks the store five times; raw checking of its signatures would take {:.2} \
-             of the time that verifying it takes",
+            "building one asks the store twice, and once more for tiles that were not read before: to \
+             wake a thread of the database and to be woken by it takes longer than its answer; raw \
+             checking of its signatures would take {:.2} of the time that verifying it takes",
             self.ratio
         ));
     }
