@@ -4,6 +4,7 @@
 mod bar;
 mod draft;
 mod extract;
+mod hashes;
 mod network;
 mod page;
 mod summary;
@@ -45,6 +46,10 @@ pub(crate) struct Args {
     /// path and -checkpoint)
     #[arg(long, env = "X811_CHECKPOINT_DIR", value_name = "DIR")]
     checkpoint_dir: Option<PathBuf>,
+    /// Check bytes, links, tree and checkpoints alone: no signature, message, rule or payment. Quick,
+    /// and no word on whether the log is sound
+    #[arg(long, conflicts_with_all = ["html", "rpc"])]
+    hash_only: bool,
     /// Also write the report as one HTML page that needs nothing else, whole or not at all
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -65,24 +70,16 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         .map(|page| Draft::of(page, &args.source));
     let draft = draft.transpose()?;
     let bar = Bar::new(out.shows_progress() && !args.quiet);
+    let options = asked(&args).await?;
+    if args.hash_only {
+        return hashes::run(args, options, &bar, out).await;
+    }
     let witnesses = Witnesses::call(&args.rpc).await?;
-    let options = Options {
-        expected_head: args.expect_head,
-        trust: args.trust.read()?.map(Arc::new),
-        keeps_evidence: !args.rpc.is_empty(),
-        ..Options::default()
-    };
     let mut report = if args.source.is_dir() {
-        let named = args.checkpoint_dir.as_deref();
-        // First: what was signed is in the log that is read then.
-        let checkpoint = export::last_signed(&args.source, named).await?;
-        let options = Options {
-            checkpoint,
-            ..options
-        };
         of_directory(&args.source, bar.over_records(options)).await?
     } else {
-        of_export(&args.source, &bar, options)?
+        let report = audit_export(input(&args.source, &bar)?, options);
+        report.map_err(|error| unreadable(&args.source, &error))?
     };
     let network = if args.rpc.is_empty() {
         None
@@ -109,14 +106,30 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     Ok(if is_clean { Exit::Ok } else { Exit::Findings })
 }
 
+/// What is asked of the audit.
+async fn asked(args: &Args) -> Result<Options, Failure> {
+    let named = args.checkpoint_dir.as_deref();
+    let checkpoint = if args.source.is_dir() {
+        // First: what was signed is in the log that is read then.
+        export::last_signed(&args.source, named).await?
+    } else {
+        None
+    };
+    Ok(Options {
+        expected_head: args.expect_head,
+        trust: args.trust.read()?.map(Arc::new),
+        checkpoint,
+        keeps_evidence: !args.rpc.is_empty(),
+        ..Options::default()
+    })
+}
+
 /// Audits a ledger's data directory.
 pub(crate) async fn of_directory(
     directory: &Path,
     options: impl Into<Options>,
 ) -> Result<audit::Report, Failure> {
-    let store = SqliteStore::open_read_only(directory)
-        .await
-        .map_err(unopened)?;
+    let store = open_store(directory).await?;
     let rows = match SqliteReadModel::open_read_only(directory).await {
         Ok(rows) => Some(rows),
         // Rows may be thrown away at any time; the log is what counts.
@@ -128,19 +141,29 @@ pub(crate) async fn of_directory(
         .map_err(|error| Failure::local("log", error.to_string()))
 }
 
-fn of_export(file: &Path, bar: &Bar, options: Options) -> Result<audit::Report, Failure> {
-    let unreadable = |error: io::Error| {
-        let message = format!("{} cannot be read: {error}", file.display());
-        Failure::local("file", message).hint("name a data directory or an export file")
-    };
-    let input: Box<dyn BufRead> = if file == Path::new("-") {
-        Box::new(BufReader::new(bar.over_bytes(io::stdin(), None)))
-    } else {
-        let file = File::open(file).map_err(unreadable)?;
-        let size = file.metadata().map_err(unreadable)?.len();
-        Box::new(BufReader::new(bar.over_bytes(file, Some(size))))
-    };
-    audit_export(input, options).map_err(unreadable)
+async fn open_store(directory: &Path) -> Result<SqliteStore, Failure> {
+    SqliteStore::open_read_only(directory)
+        .await
+        .map_err(unopened)
+}
+
+/// An export to read.
+fn input(file: &Path, bar: &Bar) -> Result<Box<dyn BufRead>, Failure> {
+    if file == Path::new("-") {
+        return Ok(Box::new(BufReader::new(bar.over_bytes(io::stdin(), None))));
+    }
+    let opened = File::open(file).map_err(|error| unreadable(file, &error))?;
+    let metadata = opened
+        .metadata()
+        .map_err(|error| unreadable(file, &error))?;
+    let bytes = bar.over_bytes(opened, Some(metadata.len()));
+    Ok(Box::new(BufReader::new(bytes)))
+}
+
+/// An export that cannot be read.
+fn unreadable(file: &Path, error: &io::Error) -> Failure {
+    let message = format!("{} cannot be read: {error}", file.display());
+    Failure::local("file", message).hint("name a data directory or an export file")
 }
 
 /// A data directory that cannot be opened for reading.

@@ -202,6 +202,13 @@ impl Record {
     }
 }
 
+impl AsRef<[u8]> for Record {
+    /// The leaf bytes.
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
+    }
+}
+
 impl PartialEq for Record {
     fn eq(&self, other: &Self) -> bool {
         self.0.bytes == other.0.bytes

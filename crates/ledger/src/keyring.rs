@@ -5,6 +5,7 @@
 
 mod reading;
 
+pub(crate) use reading::Reading;
 pub use reading::{find, read};
 
 use serde::{Deserialize, Serialize};

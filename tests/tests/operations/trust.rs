@@ -184,3 +184,27 @@ fn copy_files(from: &Path, to: &Path) {
         }
     }
 }
+
+#[test]
+fn hashes_alone_are_asked_for_by_name_and_trust_is_asked_all_the_same() {
+    let (place, interaction, vkey) = stopped();
+    let bundle = place.path("bundle.x811").to_str().unwrap().to_owned();
+    let export = ["export", "--interaction", &interaction, "-o"];
+    let _ = place.over(&export, &["bundle.x811", "ledger"]).ok();
+    let log = place.exported("ledger-checkpoint");
+    let directory = place.data_dir().to_str().unwrap().to_owned();
+    for source in [&log, &bundle, &directory] {
+        let whole = audit(source, &[]).ok().json();
+        let hashes = audit(source, &["--hash-only", "--key", &vkey]).ok().json();
+        for member in ["records", "head", "root", "checkpoints"] {
+            assert_eq!(hashes[member], whole[member], "{member} of {source}");
+        }
+        assert_eq!(hashes["trust"]["verdict"], "proven", "{hashes}");
+        assert_eq!(hashes["not_checked"][0], "signatures", "{hashes}");
+    }
+    let other = NoteKey::new("other.example", *witness().public().as_bytes()).unwrap();
+    let refused = audit(&log, &["--hash-only", "--key", &other.to_vkey()]);
+    assert_eq!(refused.code, Some(20), "{refused:?}");
+    let page = ["--hash-only", "--html", "page.html"];
+    assert_eq!(audit(&log, &page).code, Some(2), "no page of hashes alone");
+}

@@ -115,7 +115,7 @@ impl Page<'_> {
             let ledger = Escaped(ledger);
             writeln!(f, "<dt>Ledger</dt><dd><code>{ledger}</code></dd>")?;
         }
-        if let Some(key) = trust::key(report) {
+        if let Some(key) = trust::key(&report.trust) {
             writeln!(f, "<dt>Key</dt><dd><code>{}</code></dd>", Escaped(key))?;
         }
         let (source, states) = (Escaped(self.source), interactions(report));

@@ -84,7 +84,7 @@ pub(super) fn checks(report: &Report) -> Vec<Check> {
     ];
     checks.extend(extract::checks(report));
     checks.extend(rows(report));
-    checks.push(trust::check(report));
+    checks.push(trust::check(&report.trust));
     checks
 }
 
@@ -100,7 +100,11 @@ fn counted(about: &'static str, how: &'static str, counts: FactCounts) -> Check 
 }
 
 fn chain(report: &Report) -> Check {
-    let broken = places(&report.findings, OF_THE_CHAIN);
+    // What is missing beside the records is counted where it belongs.
+    let beside = ["checkpoint"];
+    let broken = places_of(&report.findings, |finding| {
+        OF_THE_CHAIN.contains(&finding.cause) && !beside.contains(&finding.field.as_str())
+    });
     Check {
         about: "records",
         how: match report.extract {
@@ -174,7 +178,11 @@ fn rows(report: &Report) -> Option<Check> {
 
 /// Positions with a finding of these causes.
 fn places(findings: &[Finding], causes: &[Cause]) -> u64 {
-    let of_these = findings.iter().filter(|f| causes.contains(&f.cause));
+    places_of(findings, |finding| causes.contains(&finding.cause))
+}
+
+fn places_of(findings: &[Finding], is_one: impl Fn(&Finding) -> bool) -> u64 {
+    let of_these = findings.iter().filter(|finding| is_one(finding));
     let positions: BTreeSet<u64> = of_these.map(|finding| finding.position).collect();
     positions.len() as u64
 }
@@ -203,7 +211,7 @@ pub(super) fn reservations(report: &Report) -> String {
     format!(
         "whose log this is: {}; asserted, the ledger's word alone: {asserted}; not checked: \
          {not_checked}, of it not re-decided: {}",
-        trust::word(report),
+        trust::word(&report.trust),
         report.not_re_decided
     )
 }
@@ -259,7 +267,7 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
         notes.push(format!("the rows lag by {} records", check.lag_records));
     }
     notes.extend(extract::notes(report));
-    notes.push(trust::note(report));
+    notes.push(trust::note(&report.trust, report.records));
     notes.push(end(report));
     notes
 }

@@ -311,3 +311,48 @@ async fn what_is_not_there_is_a_failure_and_no_finding() {
         .unwrap_err();
     assert_eq!(failure.exit, Exit::Usage);
 }
+
+#[tokio::test]
+async fn hashes_alone_never_say_that_a_log_is_sound() {
+    let directory = TempDir::new().unwrap();
+    let _ledger = running(directory.path()).await;
+    let file = directory.path().join("log.x811");
+    export(directory.path(), &file).await;
+    let hashed = async |source: &Path, is_json| {
+        let (mut out, text, _) = kept(is_json);
+        let args = Args {
+            source: source.to_owned(),
+            hash_only: true,
+            ..Args::default()
+        };
+        let exit = run(args, &mut out).await.unwrap();
+        (exit, text.text())
+    };
+    for source in [directory.path(), &file] {
+        let (exit, json) = hashed(source, true).await;
+        let json: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!((exit, &json["hashes_hold"]), (Exit::Ok, &true.into()));
+        assert_eq!(json["records_hold"], 2);
+        assert!(json["clean"].is_null(), "{json}");
+        let (_, text) = hashed(source, false).await;
+        for part in [
+            "NOTHING ELSE WAS CHECKED",
+            "leave --hash-only out",
+            "asserted: whose log this is",
+        ] {
+            assert!(text.contains(part), "no `{part}` in {text}");
+        }
+        let row = ["signatures", "0", "0", "0", "2"];
+        let is_row = |line: &str| line.split_whitespace().eq(row);
+        assert!(text.lines().any(is_row), "nothing of the records: {text}");
+        for word in ["clean", "sound", "nothing is wrong"] {
+            assert!(!text.contains(word), "`{word}` in {text}");
+        }
+    }
+    let text = std::fs::read_to_string(&file).unwrap();
+    let changed = text.replace("\"verify_ms\":30000", "\"verify_ms\":30001");
+    std::fs::write(&file, changed).unwrap();
+    let (exit, text) = hashed(&file, false).await;
+    assert_eq!(exit, Exit::Findings);
+    assert!(text.contains("THE HASHES DO NOT HOLD"), "{text}");
+}

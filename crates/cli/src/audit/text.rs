@@ -46,7 +46,7 @@ impl Audited {
         let report = &self.report;
         let mut figures = Vec::new();
         figures.extend(report.ledger.clone().map(|did| ("ledger", did)));
-        figures.extend(trust::key(report).map(|key| ("key", key)));
+        figures.extend(trust::key(&report.trust).map(|key| ("key", key)));
         figures.push(("records", report.records.to_string()));
         figures.push(("interactions", interactions(report)));
         for (network, paid) in &report.paid {
@@ -80,8 +80,7 @@ impl Audited {
             out.line(format_args!("  {}", causes.join(", ")));
         }
         for finding in report.findings.iter().take(SHOWN_FINDINGS) {
-            out.line(format_args!("  {}", headline(finding)));
-            out.line(format_args!("      {}", finding.sentence));
+            found(finding, out);
         }
         let more = finding_count(report).saturating_sub(SHOWN_FINDINGS as u64);
         if more > 0 {
@@ -92,7 +91,8 @@ impl Audited {
     }
 }
 
-fn table(checks: &[Check], out: &mut Out) {
+/// What was checked, and how far it holds.
+pub(super) fn table(checks: &[Check], out: &mut Out) {
     let header = ["", "   proven", "asserted", "  broken", "not checked"];
     let row = |check: &Check| {
         let cells = check.counts().into_iter().zip(&header[1..]);
@@ -103,6 +103,12 @@ fn table(checks: &[Check], out: &mut Out) {
     };
     let rows: Vec<Vec<String>> = checks.iter().map(row).collect();
     out.table(&header, &rows);
+}
+
+/// One thing that is wrong.
+pub(super) fn found(finding: &Finding, out: &mut Out) {
+    out.line(format_args!("  {}", headline(finding)));
+    out.line(format_args!("      {}", finding.sentence));
 }
 
 fn headline(finding: &Finding) -> String {

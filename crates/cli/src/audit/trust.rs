@@ -1,6 +1,6 @@
 //! What an audit says of whose log it was.
 
-use x811_ledger::audit::{Cosigned, Report, Verdict};
+use x811_ledger::audit::{Cosigned, Trust, Verdict};
 use x811_protocol::time::TimestampMs;
 
 use super::summary::Check;
@@ -9,8 +9,7 @@ use super::summary::Check;
 pub(super) const ABOUT: &str = "whose log";
 
 /// For the table: every record, by how well it is known whose log it is in.
-pub(super) fn check(report: &Report) -> Check {
-    let trust = &report.trust;
+pub(super) fn check(trust: &Trust) -> Check {
     let is_broken = trust.verdict == Verdict::Broken;
     let not_proven = |is_it| if is_it { trust.records_asserted } else { 0 };
     Check {
@@ -34,8 +33,8 @@ pub(super) fn check(report: &Report) -> Check {
 }
 
 /// In a word, before the other reservations.
-pub(super) fn word(report: &Report) -> &'static str {
-    match report.trust.verdict {
+pub(super) fn word(trust: &Trust) -> &'static str {
+    match trust.verdict {
         Verdict::Proven => "proven, by your policy",
         Verdict::Asserted => "asserted, by the file alone",
         Verdict::Broken => "BROKEN",
@@ -43,8 +42,7 @@ pub(super) fn word(report: &Report) -> &'static str {
 }
 
 /// What the figures do not say.
-pub(super) fn note(report: &Report) -> String {
-    let trust = &report.trust;
+pub(super) fn note(trust: &Trust, records: u64) -> String {
     match (trust.verdict, trust.by_policy) {
         (Verdict::Asserted, _) | (Verdict::Broken, false) => {
             "asserted: whose log this is, for the ledger's key was taken from the file itself: \
@@ -54,8 +52,8 @@ pub(super) fn note(report: &Report) -> String {
         (Verdict::Broken, true) => "your policy does not hold this log for good".to_owned(),
         (Verdict::Proven, _) => {
             let mut note = format!(
-                "proven by your policy: whose log this is, for {} of {} records",
-                trust.records_proven, report.records
+                "proven by your policy: whose log this is, for {} of {records} records",
+                trust.records_proven
             );
             if trust.records_asserted > 0 {
                 let behind = trust.records_asserted;
@@ -78,8 +76,7 @@ fn seen(by: &Cosigned) -> String {
 }
 
 /// The ledger's key, and where it is from.
-pub(super) fn key(report: &Report) -> Option<String> {
-    let trust = &report.trust;
+pub(super) fn key(trust: &Trust) -> Option<String> {
     let vkey = trust.checkpoint_vkey.as_ref()?;
     Some(match (trust.by_policy, trust.verdict) {
         (true, Verdict::Proven) => format!("{vkey} (as your policy has it)"),

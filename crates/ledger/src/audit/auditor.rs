@@ -505,7 +505,11 @@ impl Auditor {
             let covered = extract.close(ledger.as_ref(), world, trusting, findings);
             self.checkpoints.extend(covered);
         }
-        self.check_trust();
+        if self.extract.is_none() {
+            // Of a bundle, which has to have one anyway, a missing one was named.
+            let end = self.end();
+            self.trusting.check_there_was_one(&end, &mut self.findings);
+        }
         let differs = noted.is_some_and(|noted| noted != self.last_hash);
         self.links.finish(differs, &mut self.findings);
         self.states = self.rows.states(self.world(), |id| self.knows(id));
@@ -536,7 +540,7 @@ impl Auditor {
     pub(super) fn report(mut self, said: Option<&LedgerOpened>) -> Report {
         let records = self.frontier.size();
         let unchecked = self.findings.take_unchecked();
-        let trust = self.trust(self.opened(said).as_ref());
+        let trust = self.trusting.report(records, self.opened(said).as_ref());
         let claimed = self.extract.as_ref().and_then(Extract::claimed);
         let root = claimed.map_or_else(|| self.frontier.root(), |checkpoint| checkpoint.root);
         let extract = self

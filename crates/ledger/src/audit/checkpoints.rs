@@ -5,7 +5,8 @@ use x811_eventlog::{Checkpoint, Hash};
 use x811_protocol::event::LedgerOpened;
 
 use super::auditor::Auditor;
-use super::finding::{Cause, Spot};
+use super::finding::{Cause, Findings, Spot};
+use super::trust::Trusting;
 use crate::checkpoint;
 
 /// A checkpoint that holds: by the ledger's key, over the records that are here.
@@ -37,34 +38,47 @@ impl Auditor {
     ) {
         let spot = Spot { line, ..self.end() };
         let ledger = self.opened(said);
-        let opened = match &ledger {
-            Some(ledger) => checkpoint::open(note, ledger),
-            // Without position 0 nobody's key is known, which was named there.
-            None => Checkpoint::claimed(note),
-        };
-        let found = match opened {
-            Ok(checkpoint) => checkpoint,
-            Err(error) => {
-                let (cause, sentence) = (Cause::CheckpointInvalid, error.to_string());
-                self.findings.add(&spot, "checkpoint", cause, sentence);
-                self.trusting.refuse();
-                return;
-            }
-        };
         let here = Covered {
             size: self.size(),
             root: self.frontier().root(),
         };
-        if let Some((field, sentence)) = difference(&found, here) {
-            let cause = Cause::CheckpointDiffers;
-            self.findings.add(&spot, field, cause, sentence);
-            self.trusting.refuse();
-            return;
-        }
         let (trusting, findings) = (&mut self.trusting, &mut self.findings);
-        trusting.judge(note, here.size, ledger.as_ref(), &spot, findings);
-        self.checkpoints.push(here);
+        let held = hold(note, &spot, ledger.as_ref(), here, trusting, findings);
+        self.checkpoints.extend(held);
     }
+}
+
+/// Holds a checkpoint against the ledger's key in force at this place, the tree that is here, and the
+/// auditor's policy; gives it back where the first two hold.
+pub(super) fn hold(
+    note: &str,
+    spot: &Spot,
+    ledger: Option<&LedgerOpened>,
+    here: Covered,
+    trusting: &mut Trusting,
+    findings: &mut Findings,
+) -> Option<Covered> {
+    let opened = match ledger {
+        Some(ledger) => checkpoint::open(note, ledger),
+        // Without position 0 nobody's key is known, which was named there.
+        None => Checkpoint::claimed(note),
+    };
+    let found = match opened {
+        Ok(checkpoint) => checkpoint,
+        Err(error) => {
+            let (cause, sentence) = (Cause::CheckpointInvalid, error.to_string());
+            findings.add(spot, "checkpoint", cause, sentence);
+            trusting.refuse();
+            return None;
+        }
+    };
+    if let Some((field, sentence)) = difference(&found, here) {
+        findings.add(spot, field, Cause::CheckpointDiffers, sentence);
+        trusting.refuse();
+        return None;
+    }
+    trusting.judge(note, here.size, ledger, spot, findings);
+    Some(here)
 }
 
 /// In which member a checkpoint is not of the records that are here.

@@ -56,7 +56,7 @@ pub fn audit_export_in_pages(
 }
 
 /// The next items, as many as make a page; none at the end.
-fn read_page<R: BufRead>(
+pub(super) fn read_page<R: BufRead>(
     reader: &mut Reader<R>,
     items: usize,
 ) -> Result<Vec<Result<Item, Fault>>, std::io::Error> {

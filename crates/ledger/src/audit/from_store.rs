@@ -68,7 +68,7 @@ pub async fn audit_store<S: LedgerStore, R: ReadModel>(
 }
 
 /// How many records there are to read.
-async fn size_to_read<S: LedgerStore>(store: &S) -> Result<u64, ReadError> {
+pub(super) async fn size_to_read<S: LedgerStore>(store: &S) -> Result<u64, ReadError> {
     match store.log().head().await {
         Ok(head) => Ok(head.size),
         // A damaged last record: read until there is nothing.

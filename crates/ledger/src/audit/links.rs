@@ -100,7 +100,13 @@ impl Links {
     }
 }
 
-fn report(spot: &Spot, position: u64, cause: &x811_eventlog::Cause, findings: &mut Findings) {
+/// Names what was found at `position` while the record at `spot` was taken.
+pub(super) fn report(
+    spot: &Spot,
+    position: u64,
+    cause: &x811_eventlog::Cause,
+    findings: &mut Findings,
+) {
     let here = Spot {
         position,
         line: spot.line,

@@ -24,6 +24,8 @@
 //! A body that is not there makes a fact asserted, whether a record erased it or it was left out; the
 //! report tells the two apart. One that a record erased and that is there all the same is a finding.
 //!
+//! [`hash_export`] and [`hash_store`] look at the hashes alone, and say so: `hashes`.
+//!
 //! A bundle of one interaction is audited as an *extract*: `extract` holds its streams against the
 //! one checkpoint and the signed ends, the replay steps over positions that are not there, and what
 //! takes the rest of the log is counted as [`Unchecked`].
@@ -45,6 +47,7 @@ mod extract;
 mod finding;
 mod from_export;
 mod from_store;
+mod hashes;
 mod links;
 mod on_chain;
 mod options;
@@ -65,6 +68,7 @@ pub use extract::{ExtractReport, StreamReport};
 pub use finding::{Cause, Finding};
 pub use from_export::{ExportAudit, audit_export, audit_export_in_pages};
 pub use from_store::audit_store;
+pub use hashes::{HashAudit, HashReport, PAGE_RECORDS, Piece, hash_export, hash_store};
 pub use on_chain::RecordedEvidence;
 pub use options::{OnProgress, Options};
 pub use report::{

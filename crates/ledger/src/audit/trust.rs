@@ -8,7 +8,6 @@ use x811_eventlog::note::NoteKey;
 use x811_eventlog::policy::Cosignature;
 use x811_protocol::event::LedgerOpened;
 
-use super::auditor::Auditor;
 use super::finding::{Cause, Findings, Spot};
 use super::report::Verdict;
 use crate::checkpoint;
@@ -117,34 +116,28 @@ impl Trusting {
             None => Verdict::Asserted,
         }
     }
-}
 
-impl Auditor {
-    /// Nothing follows: whoever trusts somebody needs a checkpoint of theirs. Of a bundle, which
-    /// has to have one anyway, a missing one has been named.
-    pub(super) fn check_trust(&mut self) {
-        let is_bundle = self.extract().is_some();
-        if self.trusting.policy.is_some() && self.trusting.checkpoints == 0 && !is_bundle {
+    /// Nothing follows: whoever trusts somebody needs a checkpoint of theirs.
+    pub(super) fn check_there_was_one(&self, end: &Spot, findings: &mut Findings) {
+        if self.policy.is_some() && self.checkpoints == 0 {
             let sentence = "there is no checkpoint, and without one your policy has nothing to say \
                             of these records: name the directory that the ledger keeps it in \
                             (--checkpoint-dir)";
-            let spot = self.end();
-            self.findings
-                .add(&spot, "checkpoint", Cause::Missing, sentence);
+            findings.add(end, "checkpoint", Cause::Missing, sentence);
         }
     }
 
-    /// For the report; `ledger` is who the file says it is, with the keys in force at the end.
-    pub(super) fn trust(&self, ledger: Option<&LedgerOpened>) -> Trust {
-        let (trusting, records) = (&self.trusting, self.size());
-        let records_proven = trusting.records.min(records);
+    /// For the report, over so many records; `ledger` is who the file says it is, with the keys in
+    /// force at the end.
+    pub(super) fn report(&self, records: u64, ledger: Option<&LedgerOpened>) -> Trust {
+        let records_proven = self.records.min(records);
         Trust {
-            verdict: trusting.verdict(),
-            by_policy: trusting.policy.is_some(),
+            verdict: self.verdict(),
+            by_policy: self.policy.is_some(),
             checkpoint_vkey: ledger.and_then(vkey),
             records_proven,
             records_asserted: records - records_proven,
-            cosigned: trusting.cosigned.clone(),
+            cosigned: self.cosigned.clone(),
         }
     }
 }

@@ -4,8 +4,7 @@ use super::Keyring;
 use crate::port::{LedgerStore, ReadModel};
 use crate::stream::Stream;
 use x811_eventlog::{EventLog, ReadError, Record};
-use x811_protocol::did::Did;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, LedgerOpened};
 
 /// Records, or positions of them, that are read at a time.
 const PAGE: usize = 1_024;
@@ -16,7 +15,7 @@ const PAGE: usize = 1_024;
 /// # Errors
 /// The log cannot be read.
 pub async fn read<L: EventLog>(log: &L, size: u64) -> Result<Option<Keyring>, ReadError> {
-    let (mut keys, mut next) = (Keys::default(), 0);
+    let (mut keys, mut next) = (Reading::default(), 0);
     while next < size {
         let page = log.read(next, PAGE).await?;
         if page.is_empty() {
@@ -39,7 +38,7 @@ pub async fn find<S: LedgerStore, R: ReadModel>(
     rows: &R,
     size: u64,
 ) -> Result<Option<Keyring>, ReadError> {
-    let (mut keys, mut next) = (Keys::default(), 0);
+    let (mut keys, mut next) = (Reading::default(), 0);
     let stream = Stream::Ledger.to_string();
     loop {
         let positions = rows.stream_positions(&stream, next, PAGE).await?;
@@ -53,13 +52,14 @@ pub async fn find<S: LedgerStore, R: ReadModel>(
     }
 }
 
-#[derive(Default)]
-struct Keys(Option<(Did, Keyring)>);
+/// A log's keys, from the records that it is given in order.
+#[derive(Debug, Default)]
+pub(crate) struct Reading(Option<(LedgerOpened, Keyring)>);
 
-impl Keys {
+impl Reading {
     /// Takes the next record. What replaces no key in force is none of the ledger's: the audit says
     /// more.
-    fn take(&mut self, record: &Record) {
+    pub(crate) fn take(&mut self, record: &Record) {
         let is_about_keys = matches!(
             record.event_type(),
             b"ledger_opened" | b"ledger_key_rotated"
@@ -67,17 +67,32 @@ impl Keys {
         if !is_about_keys {
             return;
         }
-        match (Event::from_json(record.event_json()), &self.0) {
+        match (Event::from_json(record.event_json()), &mut self.0) {
             (Ok(Event::LedgerOpened(opened)), None) => {
-                self.0 = Some((opened.did, Keyring::opened(opened.keys)));
+                let keyring = Keyring::opened(opened.keys);
+                self.0 = Some((opened, keyring));
             }
-            (Ok(Event::LedgerKeyRotated(rotated)), Some((did, keyring))) => {
-                if let Ok(after) = keyring.rotated(*did, &rotated, record.position()) {
-                    self.0 = Some((*did, after));
+            (Ok(Event::LedgerKeyRotated(rotated)), Some((opened, keyring))) => {
+                if let Ok(after) = keyring.rotated(opened.did, &rotated, record.position()) {
+                    *keyring = after;
                 }
             }
             _ => {}
         }
+    }
+
+    /// What position 0 says.
+    pub(crate) fn opened(&self) -> Option<&LedgerOpened> {
+        self.0.as_ref().map(|(opened, _)| opened)
+    }
+
+    /// The same, with the keys in force so far.
+    pub(crate) fn ledger(&self) -> Option<LedgerOpened> {
+        let (opened, keyring) = self.0.as_ref()?;
+        Some(LedgerOpened {
+            keys: *keyring.in_force(),
+            ..opened.clone()
+        })
     }
 
     fn keyring(self) -> Option<Keyring> {

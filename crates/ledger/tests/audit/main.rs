@@ -13,6 +13,7 @@ mod erasures;
 mod flips;
 mod golden;
 mod golden_log;
+mod hashes;
 mod order;
 mod pages;
 mod read_model;

@@ -1,5 +1,5 @@
-//! The hashes alone, against raw SHA-256 over the same leaves on the same cores: links and tree,
-//! without reading what the records say.
+//! The hashes alone, as `x811 audit --hash-only` takes them, against raw SHA-256 over the same leaves
+//! on the same cores: links and tree, without reading what the records say.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use rayon::prelude::*;
 use serde::Serialize;
-use x811_eventlog::{EventLog as _, LinkVerifier, Linked, Record};
+use x811_eventlog::{EventLog as _, Record};
+use x811_ledger::audit::{HashAudit, HashReport, Options, PAGE_RECORDS, Piece};
 use x811_ledger::port::LedgerStore as _;
 use x811_protocol::digest::Digest;
 use x811_store::SqliteStore;
@@ -25,9 +26,6 @@ const SAMPLE: usize = 100_000;
 
 /// Turns of each.
 const TURNS: usize = 10;
-
-/// Records that are hashed while the page before is linked.
-const PAGE: usize = 4_096;
 
 /// Records that one core takes at a time.
 const AT_A_TIME: usize = 64;
@@ -52,9 +50,9 @@ pub(super) async fn measure(directory: &Path) -> Result<Hashes, Failure> {
         hash(&leaves);
         raw += started.elapsed();
         let started = now();
-        let verifier = link(&leaves)?;
+        let report = link(&leaves);
         linked += started.elapsed();
-        if verifier.head().size != leaves.len() as u64 {
+        if !report.hashes_hold || report.records != leaves.len() as u64 {
             return Err(broken("the log is not linked"));
         }
     }
@@ -95,32 +93,18 @@ fn hash(leaves: &[Record]) {
     });
 }
 
-/// Hashes, links and tree: a page is hashed while the one before it is linked.
-fn link(leaves: &[Record]) -> Result<LinkVerifier, Failure> {
-    let mut verifier = LinkVerifier::new();
-    let mut hashed: Vec<Option<Linked>> = Vec::new();
-    let pages = leaves.chunks(PAGE).chain([&leaves[..0]]);
-    for page in pages {
-        let (next, followed) = rayon::join(
-            || {
-                let leaves = page.par_iter().with_max_len(AT_A_TIME);
-                leaves.map(|leaf| Linked::of_leaf(leaf.bytes())).collect()
-            },
-            || follow(&mut verifier, &hashed),
-        );
-        followed?;
-        hashed = next;
+/// What `x811 audit --hash-only` does with the leaves.
+fn link(leaves: &[Record]) -> HashReport {
+    let mut audit = HashAudit::new(&Options::default());
+    for page in leaves.chunks(PAGE_RECORDS) {
+        let leaf = |leaf: &Record| Piece::Leaf {
+            leaf: leaf.clone(),
+            line: None,
+            path: None,
+        };
+        audit.take(page.iter().map(leaf).collect());
     }
-    black_box(verifier.root());
-    Ok(verifier)
-}
-
-fn follow(verifier: &mut LinkVerifier, hashed: &[Option<Linked>]) -> Result<(), Failure> {
-    for leaf in hashed {
-        let leaf = leaf.as_ref().ok_or_else(|| broken("a leaf is no record"))?;
-        verifier.push(leaf).map_err(broken)?;
-    }
-    Ok(())
+    black_box(audit.finish())
 }
 
 impl Hashes {
