@@ -54,6 +54,9 @@ const OF_DECISIONS: &[Cause] = &[
     Cause::KeyNotTheSenders,
 ];
 
+/// The field of a finding about a lapse that time must have caused.
+const LAPSE: &str = "lapse";
+
 /// Everything that was looked at, in the order it builds on each other.
 pub(super) fn checks(report: &Report) -> Vec<Check> {
     let mut checks = vec![
@@ -101,7 +104,7 @@ fn counted(about: &'static str, how: &'static str, counts: FactCounts) -> Check 
 
 fn chain(report: &Report) -> Check {
     // What is missing beside the records is counted where it belongs.
-    let beside = ["checkpoint"];
+    let beside = ["checkpoint", LAPSE];
     let broken = places_of(&report.findings, |finding| {
         OF_THE_CHAIN.contains(&finding.cause) && !beside.contains(&finding.field.as_str())
     });
@@ -119,7 +122,9 @@ fn chain(report: &Report) -> Check {
 }
 
 fn decisions(report: &Report) -> Check {
-    let broken = places(&report.findings, OF_DECISIONS);
+    let broken = places_of(&report.findings, |finding| {
+        OF_DECISIONS.contains(&finding.cause) || finding.field == LAPSE
+    });
     // A record that the rules do not allow is not replayed either.
     let refused = places(&report.findings, &[Cause::StateDiffers]);
     let not_checked = report.not_replayed.saturating_sub(refused) + report.not_re_decided;
@@ -254,6 +259,11 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
         (
             report.notices_owed,
             "notices are still owed to parties; a running ledger issues them",
+        ),
+        (
+            report.looks_overdue,
+            "looks for a payment were due and no record answers them: the network may have shown \
+             no fresh head, which no record says",
         ),
     ];
     for (count, what) in table {

@@ -19,6 +19,7 @@ use super::finding::{Cause, Finding, Findings, Spot};
 use super::links::Links;
 use super::on_chain::{self, Kept};
 use super::options::Options;
+use super::overdue::Turns;
 use super::replay::Replay;
 use super::report::{FactCounts, Paid, Report, TransferCounts, Verdict};
 use super::rows::Rows;
@@ -61,6 +62,10 @@ pub struct Auditor {
     wallets: FactCounts,
     state_roots: FactCounts,
     not_re_decided: u64,
+    /// How late a lapse may be.
+    pub(super) turns: Turns,
+    /// Looks that were due and that nobody answered; at the end.
+    pub(super) looks_overdue: u64,
     paid: BTreeMap<String, Paid>,
     transfers: TransferCounts,
     /// Evidence, where it is asked for.
@@ -102,6 +107,8 @@ impl Auditor {
             wallets: FactCounts::default(),
             state_roots: FactCounts::default(),
             not_re_decided: 0,
+            turns: Turns::default(),
+            looks_overdue: 0,
             paid: BTreeMap::new(),
             transfers: TransferCounts::default(),
             evidence: None,
@@ -264,6 +271,7 @@ impl Auditor {
         self.used
             .take(spot, at, nonce_window_ms, event, &mut self.findings);
         self.rows.note(record, whole.stream.as_ref(), event);
+        self.turns.note(whole.stream.as_ref(), event, at);
         match replayed {
             Replayed::Applied(touched) => {
                 let position = record.position();
@@ -512,6 +520,7 @@ impl Auditor {
         }
         let differs = noted.is_some_and(|noted| noted != self.last_hash);
         self.links.finish(differs, &mut self.findings);
+        self.check_overdue();
         self.states = self.rows.states(self.world(), |id| self.knows(id));
         if let Some(expected) = self.expected_head
             && self.expected_head_position.is_none()
@@ -573,6 +582,7 @@ impl Auditor {
             interactions,
             interactions_unknown,
             notices_owed,
+            looks_overdue: self.looks_overdue,
             paid: self.paid,
             transfers: self.transfers,
             evidence: self.evidence.map(Kept::finish).unwrap_or_default(),

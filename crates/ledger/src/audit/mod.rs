@@ -12,6 +12,7 @@
 //! | the decision again: guards, deadlines, payee, times, notices | `decision` |
 //! | payments from their evidence: depth, claims, surplus, causes | `settlement` |
 //! | what came of them afterwards | `aftermath` |
+//! | what time should have caused and is not there | `overdue` |
 //! | evidence, kept for whoever asks the network | `on_chain` |
 //! | bodies that are not there: erased by a record, and rightly, or missing | `erased` |
 //! | rows for readers | `rows`, `compare` |
@@ -51,6 +52,7 @@ mod hashes;
 mod links;
 mod on_chain;
 mod options;
+mod overdue;
 mod pages;
 mod replay;
 mod report;

@@ -66,7 +66,10 @@ impl Paid {
     }
 }
 
-fn as_text<S: serde::Serializer>(amount: &u128, serializer: S) -> Result<S::Ok, S::Error> {
+fn as_text<S: serde::Serializer>(
+    amount: &u128,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_str(amount)
 }
 
@@ -158,6 +161,9 @@ pub struct Report {
     pub interactions_unknown: u64,
     /// Notices that parties are still owed; a ledger issues them when it is next up.
     pub notices_owed: u64,
+    /// Looks for a payment that were due and that no record answers. Only a fresh head answers one,
+    /// and what was seen of heads in between no record says: nobody can tell whether one is missing.
+    pub looks_overdue: u64,
     /// Payments by network.
     pub paid: BTreeMap<String, Paid>,
     /// The transactions that these and late payments rest on.

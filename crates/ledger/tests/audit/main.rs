@@ -15,6 +15,7 @@ mod golden;
 mod golden_log;
 mod hashes;
 mod order;
+mod overdue;
 mod pages;
 mod read_model;
 mod registry;

@@ -6,6 +6,7 @@ use crate::watches::assert_watches;
 use std::collections::BTreeMap;
 use x811_eventlog::{ChainVerifier, Head, Record};
 use x811_ledger::agent::Agent;
+use x811_ledger::audit::audit_store;
 use x811_ledger::memory::{MemoryReadModel, Rows};
 use x811_ledger::port::{LedgerStore, ReadModel};
 use x811_ledger::projection;
@@ -188,5 +189,7 @@ impl Ledgerbox {
         let frontier = self.store.frontier().await.unwrap();
         let expected = (world.head().size, world.frontier().to_bytes());
         assert_eq!(frontier, Some(expected), "the tree is as long as the log");
+        let report = audit_store(&*self.store, None::<&MemoryReadModel>, None).await;
+        assert_eq!(report.unwrap().findings, [], "no false alarms");
     }
 }
