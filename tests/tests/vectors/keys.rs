@@ -37,9 +37,22 @@ pub(crate) fn checkpoint_key() -> SecretKey {
     of_seed("c15c0289ec2d0a9167ec8e65a18debbe5e5532fbeea293f80bc942ee9086c171")
 }
 
+/// The checkpoint key that it replaces that one by, in some of them.
+fn next_checkpoint_key() -> SecretKey {
+    SecretKey::from_seed([92; 32])
+}
+
 /// Its receipt key.
 pub(crate) fn receipt_key() -> SecretKey {
     of_seed("ce56971cde355897421efc0b1046c8bf2f537eddbfbc7b9864f6e7ff7a82f2c3")
+}
+
+/// The one by which the receipts are signed that the policy of this name is for.
+pub(crate) fn issuer_under(policy: &str) -> SecretKey {
+    match policy {
+        "ledger-replaced" => SecretKey::from_seed([93; 32]),
+        _ => receipt_key(),
+    }
 }
 
 fn of_seed(digits: &str) -> SecretKey {
@@ -72,6 +85,7 @@ pub(crate) fn policies() -> Files {
     let log = named(ORIGIN, &log()).to_vkey();
     let cosigner = cosigner().to_vkey();
     let ledger = named(LEDGER_ORIGIN, &checkpoint_key()).to_vkey();
+    let replaced = named(LEDGER_ORIGIN, &next_checkpoint_key()).to_vkey();
     let weak = |key| NoteKey::new(ORIGIN, key).unwrap().to_vkey();
     let policies = [
         ("log", format!("log {log}\nquorum none\n")),
@@ -80,6 +94,7 @@ pub(crate) fn policies() -> Files {
             format!("log {log}\nwitness w {cosigner}\nquorum w\n"),
         ),
         ("ledger", format!("log {ledger}\nquorum none\n")),
+        ("ledger-replaced", format!("log {replaced}\nquorum none\n")),
         (
             "small-order-key",
             format!("log {}\nquorum none\n", weak(strict::IDENTITY)),

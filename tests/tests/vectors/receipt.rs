@@ -186,10 +186,10 @@ fn compact(good: &[u8]) -> Named {
 
 /// | file | policy | what it is | verdict | taken by |
 fn cases() -> Vec<(String, String, Case)> {
-    let issuer = hex::encode(keys::receipt_key().public().as_bytes());
     let rows = table::rows("receipt", 5).into_iter();
     rows.map(|row| {
         let [file, policy, what, verdict, taken_by] = row.try_into().unwrap();
+        let issuer = hex::encode(keys::issuer_under(&policy).public().as_bytes());
         let path = folder().join("receipt").join(&file);
         let text = fs::read_to_string(folder().join("policy").join(&policy)).unwrap();
         let case = Case {

@@ -14,18 +14,25 @@ use x811_ledger::receipt::{self, Issuer};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::document::DidDocument;
 use x811_protocol::envelope::SealedEnvelope;
+use x811_protocol::event::LedgerRole;
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::payload::registry::rotation_message;
 
-use crate::base::Base;
+use crate::base::{Base, TREASURY, tx};
 use crate::bundles::{bundle, signed};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::Ledgerbox;
 use crate::party::{Account, Party};
-use crate::scene::{impatient, pay};
+use crate::scene::{exported_under, impatient, pay};
 
 /// Set to `write`, the files are written anew.
 const VARIABLE: &str = "X811_VECTORS";
+
+/// Of the total, by the terms of every deal.
+const FEE_MICRO_USDC: u64 = 25_000;
+
+/// Files by their names.
+type Golden = Vec<(String, Vec<u8>)>;
 
 pub(crate) fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors")
@@ -167,12 +174,63 @@ async fn interactions() -> BTreeMap<&'static str, Vec<u8>> {
     bundles
 }
 
-/// The receipt of a paid interaction, in both forms.
-async fn receipts() -> [(&'static str, Vec<u8>); 2] {
+/// What the ledger replaced all its keys by, and the bundle and the receipt of what was paid then.
+async fn replaced_keys() -> Golden {
     let mut ledgerbox = impatient().await;
-    let deal = Deal::opened(&ledgerbox, Until::Verified).await;
-    settled(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC, "completed").await;
-    let note = signed(&ledgerbox, ledgerbox.records().await.len()).await;
+    let first = Deal::opened(&ledgerbox, Until::Verified).await;
+    settled(&mut ledgerbox, &first, 1, TOTAL_MICRO_USDC, "completed").await;
+    for (role, seed) in LedgerRole::ALL.into_iter().zip(91..) {
+        ledgerbox.rotate(role, seed);
+    }
+    ledgerbox.restart().await;
+    let mut second = again(&ledgerbox, &first);
+    second.go(&ledgerbox, Until::Verified).await;
+    settled(&mut ledgerbox, &second, 2, TOTAL_MICRO_USDC, "completed").await;
+    let size = ledgerbox.records().await.len();
+    let note = signed(&ledgerbox, size).await;
+    let whole = exported_under(&ledgerbox, Some(&note)).await;
+    let mut files = receipts_of(&ledgerbox, &second, "replaced-keys").await;
+    let bundle = bundle(&ledgerbox, second.id()).await;
+    files.push(("bundle/replaced-keys.x811".to_owned(), bundle));
+    files.push(("bundle/log-replaced-keys.x811".to_owned(), whole));
+    files
+}
+
+/// Receipts of an ordinary payment, of the same provider's next, and of one whose price and fee came
+/// by a transaction and a PAYMENT each.
+async fn receipts() -> Golden {
+    let mut ledgerbox = impatient().await;
+    let first = Deal::opened(&ledgerbox, Until::Verified).await;
+    settled(&mut ledgerbox, &first, 1, TOTAL_MICRO_USDC, "completed").await;
+    let mut files = receipts_of(&ledgerbox, &first, "paid").await;
+    let mut second = again(&ledgerbox, &first);
+    second.go(&ledgerbox, Until::Verified).await;
+    settled(&mut ledgerbox, &second, 2, TOTAL_MICRO_USDC, "completed").await;
+    files.extend(receipts_of(&ledgerbox, &second, "second").await);
+
+    let mut apart = again(&ledgerbox, &first);
+    apart.go(&ledgerbox, Until::Verified).await;
+    let (block, payer) = (
+        Base::head_number(ledgerbox.now()) + 1,
+        apart.account.address,
+    );
+    let (price, fee) = (TOTAL_MICRO_USDC - FEE_MICRO_USDC, FEE_MICRO_USDC);
+    ledgerbox.base.mine(tx(3), block, payer, &[price]);
+    ledgerbox
+        .base
+        .mine_to(TREASURY, tx(4), block, payer, &[fee]);
+    for number in [3, 4] {
+        ledgerbox.accept(&apart.payment(&ledgerbox, number)).await;
+    }
+    ledgerbox.watch_ms(20_000).await;
+    assert_eq!(ledgerbox.state(apart.id()), "completed");
+    files.extend(receipts_of(&ledgerbox, &apart, "price-and-fee").await);
+    files
+}
+
+/// The receipt of a paid interaction, in both forms.
+async fn receipts_of(ledgerbox: &Ledgerbox, deal: &Deal, name: &str) -> Golden {
+    let note = signed(ledgerbox, ledgerbox.records().await.len()).await;
     let checkpoint = Checkpoint::claimed(&note).unwrap();
     let key = &ledgerbox.checkpoint_key;
     let public_key = *key.public().as_bytes();
@@ -184,18 +242,18 @@ async fn receipts() -> [(&'static str, Vec<u8>); 2] {
         monotonic_ms: 0,
     };
     let world = ledgerbox.ledger().world();
-    let issuer = Issuer {
+    let issuer = || Issuer {
         ledger: ledgerbox.identity.did,
         keyring: world.keyring().unwrap(),
         key: &ledgerbox.receipt_key,
         parameters: world.parameters().map(|(position, _)| position),
     };
     let (store, rows) = (&*ledgerbox.store, &*ledgerbox.rows);
-    let whole = receipt::build(store, rows, deal.id(), &signed, issuer).await;
-    let compact = receipt::build_compact(store, rows, deal.id(), &signed, issuer).await;
-    [
-        ("receipt/paid.json", whole.unwrap().to_bytes()),
-        ("receipt/paid.cose", compact.unwrap().to_bytes()),
+    let whole = receipt::build(store, rows, deal.id(), &signed, issuer()).await;
+    let compact = receipt::build_compact(store, rows, deal.id(), &signed, issuer()).await;
+    vec![
+        (format!("receipt/{name}.json"), whole.unwrap().to_bytes()),
+        (format!("receipt/{name}.cose"), compact.unwrap().to_bytes()),
     ]
 }
 
@@ -207,11 +265,10 @@ async fn golden_bundles_and_receipts_are_what_is_written() {
     files.extend(whole_logs().await);
     let bundles = files.into_iter();
     let bundles = bundles.map(|(name, bytes)| (format!("bundle/{name}.x811"), bytes));
-    let receipts = receipts()
-        .await
-        .map(|(name, bytes)| (name.to_owned(), bytes));
+    let receipts = receipts().await.into_iter();
+    let replaced = replaced_keys().await.into_iter();
     let mut changed = Vec::new();
-    for (name, bytes) in bundles.chain(receipts) {
+    for (name, bytes) in bundles.chain(receipts).chain(replaced) {
         let path = folder().join(&name);
         if is_to_be_written() {
             fs::create_dir_all(path.parent().unwrap()).unwrap();

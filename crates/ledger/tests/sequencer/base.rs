@@ -59,13 +59,25 @@ impl Base {
 
     /// Puts a transaction with one transfer to [`PAYEE`] for each amount into a block.
     pub(crate) fn mine(&mut self, hash: TxHash, block: u64, from: EvmAddress, micro_usdc: &[u64]) {
+        self.mine_to(PAYEE, hash, block, from, micro_usdc);
+    }
+
+    /// The same to somebody else.
+    pub(crate) fn mine_to(
+        &mut self,
+        to: EvmAddress,
+        hash: TxHash,
+        block: u64,
+        from: EvmAddress,
+        micro_usdc: &[u64],
+    ) {
         let transfers = micro_usdc
             .iter()
             .zip(0..)
             .map(|(amount, ordinal)| Transfer {
                 ordinal,
                 from,
-                to: PAYEE,
+                to,
                 amount: MicroUsdc::from_micro_usdc(*amount).unwrap(),
             })
             .collect();
