@@ -89,7 +89,9 @@ pub(crate) async fn run(
             // First: what was signed is in the log that is read then.
             let note = last_signed(data_dir, named).await?;
             let store = open(data_dir).await?;
-            log::run(&store, note, target, out).await?;
+            let looked_for = checkpoint_dir(&args, data_dir).ok();
+            let looked_for = looked_for.map(|place| FileCheckpointStore::at(&place).file());
+            log::run(&store, note, looked_for, target, out).await?;
         }
         (None, None) => return Err(Failure::usage("name a data directory, or --interaction")),
     }

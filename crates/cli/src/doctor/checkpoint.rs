@@ -80,7 +80,10 @@ impl Found {
                 "there is none, though the log has {} records: whether records are missing at its end cannot be known. If you know that the directory is the newest copy there is, start it, and a checkpoint is begun",
                 examined.size
             )),
-            Ok(None) => "none yet; the next start begins one".to_owned(),
+            Ok(None) => format!(
+                "none at {shown}; the next start begins one there. Where the ledger keeps it \
+                 elsewhere, name that directory with --checkpoint-dir"
+            ),
         };
         Signed {
             size: signed.as_ref().map(|signed| signed.size),

@@ -15,6 +15,7 @@ use crate::output::{Out, Report, Tone};
 pub(super) async fn run(
     store: &SqliteStore,
     note: Option<String>,
+    looked_for: Option<PathBuf>,
     target: &Path,
     out: &mut Out,
 ) -> Result<(), Failure> {
@@ -26,6 +27,7 @@ pub(super) async fn run(
         out.report(&Exported {
             file: target.to_owned(),
             has_checkpoint: note.is_some(),
+            looked_for: looked_for.filter(|_| note.is_none()),
             trailer,
         });
     }
@@ -71,6 +73,9 @@ fn unexported(error: &WriteError) -> Failure {
 struct Exported {
     file: PathBuf,
     has_checkpoint: bool,
+    /// Where it was looked for, and not found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    looked_for: Option<PathBuf>,
     #[serde(flatten)]
     trailer: Trailer,
 }
@@ -81,14 +86,18 @@ impl Report for Exported {
             Tone::Good,
             format_args!("exported to {}", self.file.display()),
         );
-        let checkpoint = if self.has_checkpoint {
-            "the last signed one is in it"
-        } else {
-            "none found (--checkpoint-dir DIR)"
+        let checkpoint = match (&self.looked_for, self.has_checkpoint) {
+            (_, true) => "the last signed one is in it".to_owned(),
+            (Some(file), false) => format!(
+                "none: not at {}; where the ledger keeps it elsewhere, name that directory with \
+                 --checkpoint-dir",
+                file.display()
+            ),
+            (None, false) => "none: name its directory with --checkpoint-dir".to_owned(),
         };
         out.fields(&[
             ("records", self.trailer.size.to_string()),
-            ("checkpoint", checkpoint.to_owned()),
+            ("checkpoint", checkpoint),
             ("head", self.trailer.head.to_string()),
             ("root", self.trailer.root.to_string()),
         ]);

@@ -20,6 +20,7 @@ use super::links::Links;
 use super::on_chain::{self, Kept};
 use super::options::Options;
 use super::overdue::Turns;
+use super::payments::Listed;
 use super::replay::Replay;
 use super::report::{FactCounts, Paid, Report, TransferCounts, Verdict};
 use super::rows::Rows;
@@ -67,6 +68,7 @@ pub struct Auditor {
     /// Looks that were due and that nobody answered; at the end.
     pub(super) looks_overdue: u64,
     paid: BTreeMap<String, Paid>,
+    payments: Listed,
     transfers: TransferCounts,
     /// Evidence, where it is asked for.
     evidence: Option<Kept>,
@@ -110,6 +112,7 @@ impl Auditor {
             turns: Turns::default(),
             looks_overdue: 0,
             paid: BTreeMap::new(),
+            payments: Listed::default(),
             transfers: TransferCounts::default(),
             evidence: None,
             unknown: BTreeSet::new(),
@@ -417,6 +420,9 @@ impl Auditor {
                     self.paid.entry(network).or_default().add(&paid);
                 }
                 self.transfers.not_checked += on_chain::shown(event).len() as u64;
+                if let Some(Stream::Interaction(id)) = whole.stream {
+                    self.payments.take(record.position(), id, event);
+                }
                 self.keep_evidence(whole);
                 Replayed::Applied(touched)
             }
@@ -584,6 +590,8 @@ impl Auditor {
             notices_owed,
             looks_overdue: self.looks_overdue,
             paid: self.paid,
+            payments: self.payments.list,
+            payments_left_out: self.payments.left_out,
             transfers: self.transfers,
             evidence: self.evidence.map(Kept::finish).unwrap_or_default(),
             head: self.last_hash,

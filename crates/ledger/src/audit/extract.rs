@@ -397,10 +397,14 @@ impl Extract {
         let next_seq = stretch.map_or(0, |stretch| stretch.next_seq);
         let said = end.last.map_or(0, |last| last.seq.saturating_add(1));
         if said > next_seq {
-            let sentence = format!(
-                "the stream has {said} records, numbers {next_seq} to {} are not here",
-                said - 1
-            );
+            let sentence = match said - 1 {
+                last if last == next_seq => {
+                    format!("the stream has {said} records, number {last} is not here")
+                }
+                last => format!(
+                    "the stream has {said} records, numbers {next_seq} to {last} are not here"
+                ),
+            };
             differs("end.last_seq", Cause::Missing, sentence);
         } else if said < next_seq {
             let sentence = format!("the stream has {said} records, here are {next_seq}");

@@ -54,6 +54,7 @@ mod on_chain;
 mod options;
 mod overdue;
 mod pages;
+mod payments;
 mod replay;
 mod report;
 mod rows;
@@ -73,6 +74,7 @@ pub use from_store::audit_store;
 pub use hashes::{HashAudit, HashReport, PAGE_RECORDS, Piece, hash_export, hash_store};
 pub use on_chain::RecordedEvidence;
 pub use options::{OnProgress, Options};
+pub use payments::Payment;
 pub use report::{
     AbsentBodies, Erasure, FactCounts, Paid, ReadModelCheck, Report, TransferCounts, Verdict,
 };

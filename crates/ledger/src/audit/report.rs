@@ -9,6 +9,7 @@ use super::checkpoints::Covered;
 use super::extract::ExtractReport;
 use super::finding::{Cause, Finding, MAX_FINDINGS};
 use super::on_chain::RecordedEvidence;
+use super::payments::Payment;
 use super::trust::Trust;
 
 /// How well a fact is known (record.md section 3).
@@ -66,7 +67,7 @@ impl Paid {
     }
 }
 
-fn as_text<S: serde::Serializer>(
+pub(super) fn as_text<S: serde::Serializer>(
     amount: &u128,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
@@ -166,6 +167,10 @@ pub struct Report {
     pub looks_overdue: u64,
     /// Payments by network.
     pub paid: BTreeMap<String, Paid>,
+    /// Each transaction of them, the first 200.
+    pub payments: Vec<Payment>,
+    /// Further ones.
+    pub payments_left_out: u64,
     /// The transactions that these and late payments rest on.
     pub transfers: TransferCounts,
     /// Their evidence, where it was asked for; not printed.

@@ -3,6 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use x811_ledger::audit::Report;
+use x811_protocol::event::Level;
 
 use super::super::summary::{Check, checks, ranges, usdc};
 use super::escaped::Escaped;
@@ -98,8 +99,49 @@ impl Display for Payments<'_> {
             }
             f.write_str("</tr>\n")?;
         }
-        f.write_str("</tbody>\n</table>\n</section>\n")
+        f.write_str("</tbody>\n</table>\n")?;
+        listed(report, f)?;
+        f.write_str("</section>\n")
     }
+}
+
+/// Each transaction, as far as they are listed.
+fn listed(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+    let more = report.payments_left_out;
+    let caption = match more {
+        0 => "Each transaction that was paid with.".to_owned(),
+        _ => format!(
+            "The first {} transactions that were paid with; {more} more are in the log.",
+            report.payments.len()
+        ),
+    };
+    write!(
+        f,
+        "<table>\n<caption>{caption}</caption>\n<thead><tr><th scope=\"col\">Interaction</th><th \
+         scope=\"col\">Transaction</th><th scope=\"col\" class=\"number\">USDC</th><th scope=\"col\">\
+         Level</th></tr></thead>\n<tbody>\n"
+    )?;
+    for payment in &report.payments {
+        let (interaction, network) = (Escaped(payment.interaction), Escaped(&payment.network));
+        let tx_hash = Escaped(payment.tx_hash);
+        let amount = usdc(payment.amount_micro_usdc);
+        let level = match (payment.is_reversed, payment.level) {
+            (true, _) => "reversed",
+            (false, Level::Seen) => "seen",
+            (false, Level::Confirmed) => "confirmed",
+            (false, Level::Safe) => "safe",
+            (false, Level::Final) => "final",
+        };
+        writeln!(
+            f,
+            "<tr><th scope=\"row\"><code>{interaction}</code><span class=\"how\">position {}, on \
+             <bdi>{network}</bdi></span></th><td data-label=\"transaction\"><code>{tx_hash}</code>\
+             </td><td class=\"number\" data-label=\"USDC\">{amount}</td><td data-label=\"level\">\
+             {level}</td></tr>",
+            payment.position
+        )?;
+    }
+    f.write_str("</tbody>\n</table>\n")
 }
 
 /// What was erased, by whom and why.

@@ -2,8 +2,13 @@
 
 use serde_json::Value;
 use x811_ledger::audit::{
-    Auditor, Cause, Cosigned, Erasure, FactCounts, Finding, Paid, Report, TransferCounts, Verdict,
+    Auditor, Cause, Cosigned, Erasure, FactCounts, Finding, Paid, Payment, Report, TransferCounts,
+    Verdict,
 };
+
+use x811_protocol::event::Level;
+use x811_protocol::evm::TxHash;
+use x811_protocol::id::EnvelopeId;
 
 use super::*;
 
@@ -27,6 +32,16 @@ fn planted() -> Report {
     });
     report.interactions.insert(PLANT.to_owned(), 1);
     report.paid.insert(PLANT.to_owned(), Paid::default());
+    report.payments.push(Payment {
+        position: 2,
+        interaction: EnvelopeId::from_parts(NOW.as_ms(), &[9; 10]).into(),
+        network: PLANT.to_owned(),
+        tx_hash: TxHash::from_bytes([7; 32]),
+        amount_micro_usdc: 1_500_000,
+        level: Level::Safe,
+        is_reversed: false,
+    });
+    report.payments_left_out = 4_712;
     report.absent_bodies.erasures.push(Erasure {
         position: 1,
         operator: PLANT.to_owned(),
@@ -66,6 +81,10 @@ fn texts(value: &Value, found: &mut Vec<String>) {
                 "root",
                 "cause",
                 "verdict",
+                "interaction",
+                "tx_hash",
+                "amount_micro_usdc",
+                "level",
                 "total_micro_usdc",
                 "fee_micro_usdc",
             ];
@@ -84,7 +103,7 @@ fn nothing_that_a_hostile_file_carries_comes_through_raw() {
     let mut found = Vec::new();
     texts(&serde_json::to_value(&report).unwrap(), &mut found);
     assert!(
-        found.len() == 8 && found.iter().all(|text| text == PLANT),
+        found.len() == 9 && found.iter().all(|text| text == PLANT),
         "plant it in each: {found:?}"
     );
     let page = page(PLANT, &report);
@@ -94,8 +113,8 @@ fn nothing_that_a_hostile_file_carries_comes_through_raw() {
     let hidden = |c: char| (c.is_control() && c != '\n') || ('\u{200b}'..='\u{2069}').contains(&c);
     let hidden: Vec<char> = page.chars().filter(|c| hidden(*c) && *c != '–').collect();
     assert_eq!(hidden, Vec::<char>::new());
-    // Source and network twice; ledger, key, witness, state, operator, reason, stream, field, sentence.
-    assert_eq!(page.matches("&lt;script&gt;").count(), 13, "{page}");
+    // Source twice, network three times; ledger, key, witness, state, operator, reason, stream, field, sentence.
+    assert_eq!(page.matches("&lt;script&gt;").count(), 14, "{page}");
 }
 
 #[test]
