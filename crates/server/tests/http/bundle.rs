@@ -1,7 +1,8 @@
 //! `GET /api/v1/interactions/{id}/bundle`: who gets it, and that it holds offline.
 
 use crate::log::checkpoint;
-use crate::world::{Agent, Deal, World};
+use crate::readers::Readers;
+use crate::world::Deal;
 use x811_ledger::audit::audit_export;
 
 const SOME_ID: &str = "0190a1b2-c3d4-7e5f-8901-234567890abc";
@@ -12,15 +13,13 @@ fn path(id: &str) -> String {
 
 #[tokio::test]
 async fn lc_7_a_bundle_is_for_its_parties_and_auditors_and_holds_offline() {
-    let auditor = Agent::new();
-    let world = World::start_with(|config| {
-        config.open_reads = false;
-        config.auditors = vec![auditor.did];
-    })
-    .await;
-    world.accept(&auditor.registration(&world)).await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
-    let stranger = world.agent().await;
+    let Readers {
+        world,
+        initiator,
+        provider,
+        stranger,
+        auditor,
+    } = Readers::registered().await;
     let deal = Deal::new(&world, &initiator, &provider);
     deal.verified().await;
     let other = Deal::new(&world, &stranger, &provider);

@@ -25,6 +25,7 @@ mod limits;
 mod log;
 mod long_polls;
 mod metrics;
+mod readers;
 mod reads;
 mod receipt;
 mod registry;

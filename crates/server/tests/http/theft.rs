@@ -1,6 +1,7 @@
 //! Promise 7: nobody reads a mailbox that is not theirs. Every attempt is told how it failed and is
 //! shown nothing; the readers whose business it is are served.
 
+use crate::readers::Readers;
 use crate::signing::{Claim, both};
 use crate::world::{Agent, Deal, Reply, World, reply};
 use reqwest::Method;
@@ -27,15 +28,13 @@ struct Scene {
 
 impl Scene {
     async fn set() -> Scene {
-        let auditor = Agent::new();
-        let world = World::start_with(|config| {
-            config.open_reads = false;
-            config.auditors = vec![auditor.did];
-        })
-        .await;
-        world.accept(&auditor.registration(&world)).await;
-        let (initiator, provider) = (world.agent().await, world.agent().await);
-        let stranger = world.agent().await;
+        let Readers {
+            world,
+            initiator,
+            provider,
+            stranger,
+            auditor,
+        } = Readers::registered().await;
         let deal = Deal::new(&world, &initiator, &provider);
         let offer = deal.verified().await.header.id.to_string();
         let interaction = deal.id().to_string();
