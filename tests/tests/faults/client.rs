@@ -16,7 +16,7 @@ use x811_protocol::money::MicroUsdc;
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// What every agent here can do.
-const TASK: &str = "translation";
+pub(crate) const TASK: &str = "translation";
 
 /// What the ledger acknowledged, by envelope id.
 #[derive(Debug, Clone, Default)]
@@ -78,7 +78,7 @@ impl Agent {
         Agent { identity, said: 0 }
     }
 
-    fn seal(&self, to: Did, payload: &dyn Payload) -> SealedEnvelope {
+    pub(crate) fn seal(&self, to: Did, payload: &dyn Payload) -> SealedEnvelope {
         let composer = Composer::new(&self.identity, &SystemEntropy, &SystemClock);
         composer.seal(to, payload).unwrap()
     }

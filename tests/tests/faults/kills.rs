@@ -1,8 +1,9 @@
-//! `kill -9` again and again while clients send.
+//! `kill -9` again and again while clients send: messages, and whole interactions.
 //!
 //! A longer run: `X811_KILLS=300 cargo nextest run -p x811-tests --test faults kill_9`.
 
-use crate::client::{Acknowledged, Agent, Told, ledger_did, post};
+use crate::client::{Acknowledged, Agent, Told, get, ledger_did, post};
+use crate::dealing::Pair;
 use crate::dice::{Dice, number};
 use crate::ledger::Place;
 use std::sync::Arc;
@@ -11,10 +12,17 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use x811_protocol::did::Did;
+use x811_protocol::envelope::SealedEnvelope;
+use x811_protocol::id::InteractionId;
 
 /// Kills in a usual run.
 const KILLS: u64 = 50;
-const CLIENTS: usize = 4;
+
+/// Clients that send messages.
+const TALKERS: usize = 2;
+
+/// Clients that carry interactions to their end.
+const DEALERS: usize = 2;
 
 /// The longest a ledger lives, in milliseconds.
 const LIFE_MS: u64 = 250;
@@ -22,20 +30,60 @@ const LIFE_MS: u64 = 250;
 /// A pause of a client between two messages, so that audits stay short.
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// How often it is asked whether an interaction is completed.
+const LOOKS: u64 = 200;
+
 /// Where the ledger is; `None` while it is down.
 type Whereabouts = watch::Receiver<Option<String>>;
+
+/// Who sends.
+enum Client {
+    Talker {
+        agent: Box<Agent>,
+        is_registered: bool,
+    },
+    Dealer(Box<Pair>),
+}
+
+impl Client {
+    /// The next message, once the one before was acknowledged.
+    fn say(&mut self, ledger: Did) -> SealedEnvelope {
+        match self {
+            Client::Talker {
+                agent,
+                is_registered: true,
+            } => agent.message(ledger, 100),
+            Client::Talker {
+                agent,
+                is_registered,
+            } => {
+                *is_registered = true;
+                agent.registration(ledger)
+            }
+            Client::Dealer(pair) => pair.say(ledger),
+        }
+    }
+}
+
+/// What a client was told.
+#[derive(Default)]
+struct Heard {
+    acknowledged: Acknowledged,
+    /// Interactions whose PAYMENT was acknowledged.
+    paid: Vec<InteractionId>,
+}
 
 /// Sends message after message, each until it is acknowledged, whoever answers and however often
 /// the ledger dies on the way.
 async fn talk(
     counted: Arc<AtomicU64>,
-    mut agent: Agent,
+    mut client: Client,
     ledger: Did,
     mut at: Whereabouts,
     end: watch::Receiver<bool>,
-) -> Acknowledged {
+) -> Heard {
     let mut acknowledged = Acknowledged::default();
-    let mut due = agent.registration(ledger);
+    let mut due = client.say(ledger);
     while !*end.borrow() {
         let Ok(url) = at.wait_for(Option::is_some).await.map(|url| url.clone()) else {
             break;
@@ -44,7 +92,7 @@ async fn talk(
             Told::Accepted(answer) => {
                 acknowledged.note(&answer);
                 counted.fetch_add(1, Ordering::Relaxed);
-                due = agent.message(ledger, 100);
+                due = client.say(ledger);
             }
             Told::Nothing => {}
             Told::Refused(status, body) => {
@@ -54,7 +102,29 @@ async fn talk(
         }
         tokio::time::sleep(PAUSE).await;
     }
-    acknowledged
+    let paid = match client {
+        Client::Talker { .. } => Vec::new(),
+        Client::Dealer(pair) => pair.paid,
+    };
+    Heard { acknowledged, paid }
+}
+
+/// Every interaction that was paid for is completed, or about to be.
+async fn assert_completed(url: &str, paid: &[InteractionId]) {
+    for interaction in paid {
+        let path = format!("/api/v1/interactions/{interaction}");
+        let mut state = String::new();
+        for _ in 0..LOOKS {
+            let (status, shown) = get(url, &path).await.unwrap();
+            assert_eq!(status, 200, "{interaction} is lost: {shown}");
+            state = shown["state"].as_str().unwrap().to_owned();
+            if state == "completed" {
+                break;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        assert_eq!(state, "completed", "{interaction}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -67,15 +137,20 @@ async fn reliability_kill_9_under_load_loses_nothing_that_was_acknowledged() {
     let (whereabouts, at) = watch::channel(Some(first.url.clone()));
     let (ending, end) = watch::channel(false);
     let mut running = first;
-    let mut all = Acknowledged::default();
+    let mut all = Heard::default();
     let mut slowest_start_ms = 0;
     let counted = Arc::new(AtomicU64::new(0));
     let mut clients = JoinSet::new();
-    for client in 0..CLIENTS {
-        let agent = Agent::new(&format!("client-{client}"));
+    let talkers = (0..TALKERS).map(|number| Client::Talker {
+        agent: Box::new(Agent::new(&format!("client-{number}"))),
+        is_registered: false,
+    });
+    let dealers =
+        (0..DEALERS).map(|number| Client::Dealer(Box::new(Pair::new(&format!("pair-{number}")))));
+    for client in talkers.chain(dealers) {
         clients.spawn(talk(
             counted.clone(),
-            agent,
+            client,
             ledger,
             at.clone(),
             end.clone(),
@@ -101,11 +176,19 @@ async fn reliability_kill_9_under_load_loses_nothing_that_was_acknowledged() {
     }
     ending.send_replace(true);
     while let Some(done) = clients.join_next().await {
-        all.extend(done.unwrap());
+        let heard = done.unwrap();
+        all.acknowledged.extend(heard.acknowledged);
+        all.paid.extend(heard.paid);
     }
-    let found = all.assert_found(&running.url, || true).await;
+    let found = all.acknowledged.assert_found(&running.url, || true).await;
+    assert_completed(&running.url, &all.paid).await;
     assert!(running.stop().status.success());
-    place.clean(all.head());
-    println!("{kills} kills, {found} acknowledged, 0 lost, slowest start {slowest_start_ms} ms");
+    place.clean(all.acknowledged.head());
+    println!(
+        "{kills} kills, {found} acknowledged, {} interactions completed, 0 lost, slowest start \
+         {slowest_start_ms} ms",
+        all.paid.len()
+    );
     assert!(found as u64 >= kills, "the ledger was hardly used: {found}");
+    assert!(!all.paid.is_empty(), "no interaction came to its end");
 }

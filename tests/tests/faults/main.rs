@@ -14,6 +14,7 @@
 )]
 
 mod client;
+mod dealing;
 mod dice;
 mod disk;
 mod flood;
