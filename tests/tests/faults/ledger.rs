@@ -21,6 +21,8 @@ pub(crate) struct Place {
     pub(crate) checkpoint_dir: PathBuf,
     /// What the binary is run under, such as strace with its options.
     pub(crate) under: Vec<String>,
+    /// Further options of `serve`.
+    pub(crate) options: Vec<String>,
 }
 
 /// A running ledger. Killed when dropped.
@@ -48,6 +50,7 @@ impl Place {
             data_dir,
             checkpoint_dir,
             under: Vec::new(),
+            options: Vec::new(),
         }
     }
 
@@ -64,6 +67,7 @@ impl Place {
             .arg(&self.data_dir)
             .arg("--checkpoint-dir")
             .arg(&self.checkpoint_dir)
+            .args(&self.options)
             .env("RUST_LOG", "warn")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -159,11 +163,26 @@ impl Place {
 
     /// Copies the data directory to `to`; nobody may be writing.
     pub(crate) fn copy_data(&self, to: &Path) {
-        let _ = std::fs::remove_dir_all(to);
-        let mut copy = Command::new("cp");
-        let copied = copy.arg("-a").arg(&self.data_dir).arg(to).status();
-        assert!(copied.unwrap().success());
+        copy(&self.data_dir, to);
     }
+
+    /// Another place with the same in it.
+    pub(crate) fn copied(&self) -> Place {
+        let place = Place::new();
+        copy(&self.data_dir, &place.data_dir);
+        copy(&self.checkpoint_dir, &place.checkpoint_dir);
+        Place {
+            options: self.options.clone(),
+            ..place
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    let _ = std::fs::remove_dir_all(to);
+    let mut copy = Command::new("cp");
+    let copied = copy.arg("-a").arg(from).arg(to).status();
+    assert!(copied.unwrap().success());
 }
 
 impl Ledger {

@@ -1,10 +1,71 @@
-//! One short life of a ledger, the same each time: start, two registrations, messages, stop.
+//! Two short lives of a ledger, the same each time: start, two registrations, messages, stop. The
+//! first begins with an empty directory. The later one finds what the first left, which is a log,
+//! snapshots and blocks, and a key that waits to be replaced.
 
 use crate::client::{Acknowledged, Agent, Told, ledger_did, post};
 use crate::ledger::{Ended, Place};
+use x811_tests::binary::run;
 
 /// Messages after the registrations.
 const MESSAGES: usize = 6;
+
+/// So many records are snapshotted that a start reads one and a life writes two.
+const SNAPSHOT_EVERY_RECORDS: &str = "4";
+
+/// More records than any of these logs has.
+pub(crate) const MOST_RECORDS: usize = 64;
+
+/// Which of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Script {
+    First,
+    Later,
+}
+
+/// Where such lives begin.
+pub(crate) struct Stage {
+    left: Place,
+    acknowledged: Acknowledged,
+}
+
+impl Stage {
+    /// Lives the first life, for the later ones.
+    pub(crate) async fn set() -> Stage {
+        let left = first();
+        let life = live(&left).await;
+        assert!(life.ended.status.success(), "{life:?}");
+        let data_dir = left.data_dir.to_str().unwrap();
+        let prepared = run(&["ledger", "rotate-key", "receipt", data_dir]);
+        assert_eq!(prepared.code, Some(0), "{prepared:?}");
+        Stage {
+            left,
+            acknowledged: life.acknowledged,
+        }
+    }
+
+    pub(crate) fn place(&self, script: Script) -> Place {
+        match script {
+            Script::First => first(),
+            Script::Later => self.left.copied(),
+        }
+    }
+
+    /// Lives it in that place.
+    pub(crate) async fn live(&self, script: Script, place: &Place) -> Life {
+        let mut life = live(place).await;
+        if script == Script::Later {
+            life.acknowledged.extend(self.acknowledged.clone());
+        }
+        life
+    }
+}
+
+fn first() -> Place {
+    let mut place = Place::new();
+    let option = ["--snapshot-every-records", SNAPSHOT_EVERY_RECORDS];
+    place.options.extend(option.map(str::to_owned));
+    place
+}
 
 /// How such a life went.
 #[derive(Debug)]
@@ -20,7 +81,7 @@ pub(crate) struct Life {
 }
 
 /// Lives it. What is not answered or refused is left; the next message follows.
-pub(crate) async fn live(place: &Place) -> Life {
+async fn live(place: &Place) -> Life {
     let mut acknowledged = Acknowledged::default();
     let mut refusals = Vec::new();
     let mut unanswered = 0;
