@@ -145,7 +145,10 @@ async fn ae_105_a_payment_that_never_comes_ends_in_dispute() {
         4,
         "{history:?}"
     );
-    assert_eq!(stage.audit()["interactions"]["disputed"], 1);
+    let report = stage.audit();
+    assert_eq!(report["interactions"]["disputed"], 1);
+    let observations = &report["observations"];
+    assert_eq!(observations["records"]["looked_not_found"], 4, "{report}");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use x811_ledger::audit::{Finding, RecordedEvidence, Report, TransferCounts};
+use x811_ledger::audit::{Finding, Heard, RecordedEvidence, Report, TransferCounts};
 use x811_protocol::evm::ChainId;
 use x811_protocol::observation::Block;
 use x811_watcher::witness::ASKED_TOGETHER;
@@ -58,11 +58,14 @@ impl Witnesses {
         let mut findings = Findings {
             // What was counted and not kept belongs to no network of the parameters.
             counts: report.transfers,
+            heard: Heard::default(),
             list: Vec::new(),
             hearing: Hearing::default(),
         };
         for (chain_id, recorded) in by_chain(&recorded) {
             let Some(witness) = self.0.get_mut(&chain_id) else {
+                let positions = recorded.iter().map(|recorded| recorded.position);
+                findings.heard.open.extend(positions);
                 findings.not_checked(
                     format!("no endpoint of chain {chain_id} was named"),
                     recorded.len() as u64,
@@ -84,7 +87,7 @@ impl Witnesses {
                 transactions: recorded.len() as u64,
             });
         }
-        report.hold_against_network(findings.counts, findings.list);
+        report.hold_against_network(findings.counts, findings.heard, findings.list);
         Ok(findings.hearing)
     }
 }
@@ -114,6 +117,7 @@ fn transactions(count: u64) -> String {
 /// What is found, transaction by transaction.
 struct Findings {
     counts: TransferCounts,
+    heard: Heard,
     list: Vec<Finding>,
     hearing: Hearing,
 }
@@ -121,6 +125,12 @@ struct Findings {
 impl Findings {
     fn take(&mut self, recorded: &RecordedEvidence, testimony: Testimony) {
         let counts = &mut self.counts;
+        let heard = match &testimony {
+            Testimony::Same => &mut self.heard.same,
+            Testimony::Differs(_) => &mut self.heard.differ,
+            Testimony::Gone | Testimony::Unknown(_) => &mut self.heard.open,
+        };
+        heard.insert(recorded.position);
         match testimony {
             Testimony::Same => counts.checked += 1,
             Testimony::Gone => counts.reversed += 1,

@@ -42,18 +42,6 @@ const OF_THE_CHAIN: &[Cause] = &[
     Cause::Unreadable,
 ];
 
-/// What the rules do not allow, or decide otherwise.
-const OF_DECISIONS: &[Cause] = &[
-    Cause::StateDiffers,
-    Cause::ReDecisionDiffers,
-    Cause::NoEvidence,
-    Cause::TransferUsedTwice,
-    Cause::EnvelopeUsedTwice,
-    Cause::NonceUsedTwice,
-    Cause::IdempotencyKeyUsedTwice,
-    Cause::KeyNotTheSenders,
-];
-
 /// The field of a finding about a lapse that time must have caused.
 const LAPSE: &str = "lapse";
 
@@ -82,6 +70,7 @@ pub(super) fn checks(report: &Report) -> Vec<Check> {
             report.wallets,
         ),
         decisions(report),
+        observations(report),
         state_roots(report),
         transfers(report),
     ];
@@ -123,19 +112,35 @@ fn chain(report: &Report) -> Check {
 
 fn decisions(report: &Report) -> Check {
     let broken = places_of(&report.findings, |finding| {
-        OF_DECISIONS.contains(&finding.cause) || finding.field == LAPSE
+        finding.cause.is_of_a_decision() || finding.field == LAPSE
     });
     // A record that the rules do not allow is not replayed either.
-    let refused = places(&report.findings, &[Cause::StateDiffers]);
+    let refused = places(&report.findings, Cause::StateDiffers);
     let not_checked = report.not_replayed.saturating_sub(refused) + report.not_re_decided;
     Check {
         about: "decisions",
         how: "Made again from the records before: rules, deadlines, amounts, the choice of \
               transfers. Not checked: behind a break, or under rules this version does not know.",
-        proven: report.records.saturating_sub(broken + not_checked),
+        proven: report
+            .records
+            .saturating_sub(broken + not_checked + report.observations.total()),
         asserted: 0,
         broken,
         not_checked,
+    }
+}
+
+fn observations(report: &Report) -> Check {
+    let observations = &report.observations;
+    Check {
+        about: "observations",
+        how: "Records that rest on what the watcher saw: transactions, heads, looks that found \
+              nothing, a network that was silent. The rules fit them; that it was so is asserted, \
+              but for payments that an endpoint you chose has too.",
+        proven: observations.proven,
+        asserted: observations.asserted,
+        broken: observations.broken,
+        not_checked: 0,
     }
 }
 
@@ -181,9 +186,9 @@ fn rows(report: &Report) -> Option<Check> {
     })
 }
 
-/// Positions with a finding of these causes.
-fn places(findings: &[Finding], causes: &[Cause]) -> u64 {
-    places_of(findings, |finding| causes.contains(&finding.cause))
+/// Positions with a finding of this cause.
+fn places(findings: &[Finding], cause: Cause) -> u64 {
+    places_of(findings, |finding| finding.cause == cause)
 }
 
 fn places_of(findings: &[Finding], is_one: impl Fn(&Finding) -> bool) -> u64 {

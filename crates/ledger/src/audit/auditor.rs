@@ -17,6 +17,7 @@ use super::examine::{Content, Entry, Examined, Whole};
 use super::extract::Extract;
 use super::finding::{Cause, Finding, Findings, Spot};
 use super::links::Links;
+use super::observed::Observations;
 use super::on_chain::{self, Kept};
 use super::options::Options;
 use super::overdue::Turns;
@@ -67,6 +68,7 @@ pub struct Auditor {
     pub(super) turns: Turns,
     /// Looks that were due and that nobody answered; at the end.
     pub(super) looks_overdue: u64,
+    observations: Observations,
     paid: BTreeMap<String, Paid>,
     payments: Listed,
     transfers: TransferCounts,
@@ -111,6 +113,7 @@ impl Auditor {
             not_re_decided: 0,
             turns: Turns::default(),
             looks_overdue: 0,
+            observations: Observations::default(),
             paid: BTreeMap::new(),
             payments: Listed::default(),
             transfers: TransferCounts::default(),
@@ -262,6 +265,7 @@ impl Auditor {
     }
 
     fn check(&mut self, mut whole: Whole, has_gap: bool) {
+        let (found, not_re_decided) = (self.findings.list().len(), self.not_re_decided);
         self.check_envelope(&mut whole);
         let at = TimestampMs::new(whole.record.recorded_at_ms());
         let nonce_window_ms = self
@@ -279,6 +283,10 @@ impl Auditor {
             Replayed::Applied(touched) => {
                 let position = record.position();
                 self.rows.fold(self.replay.world(), position, &touched);
+                let is_re_decided = self.not_re_decided == not_re_decided;
+                if is_re_decided && !self.findings.breaks_a_rule(position, found) {
+                    self.observations.count(event);
+                }
             }
             Replayed::Refused(fault) => {
                 self.lose(record);
@@ -585,6 +593,7 @@ impl Auditor {
             state_roots: self.state_roots,
             not_replayed: self.replay.not_replayed(),
             not_re_decided: self.not_re_decided,
+            observations: self.observations,
             interactions,
             interactions_unknown,
             notices_owed,

@@ -83,6 +83,22 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// Whether it says that the rules do not allow a record, or decide otherwise.
+    #[must_use]
+    pub fn is_of_a_decision(self) -> bool {
+        matches!(
+            self,
+            Cause::StateDiffers
+                | Cause::ReDecisionDiffers
+                | Cause::NoEvidence
+                | Cause::TransferUsedTwice
+                | Cause::EnvelopeUsedTwice
+                | Cause::NonceUsedTwice
+                | Cause::IdempotencyKeyUsedTwice
+                | Cause::KeyNotTheSenders
+        )
+    }
+
     /// In words.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -229,6 +245,13 @@ impl Findings {
         } else {
             *self.left_out.entry(finding.cause).or_default() += 1;
         }
+    }
+
+    /// Whether some finding behind the first `before` says that the record at `position` breaks a
+    /// rule.
+    pub(super) fn breaks_a_rule(&self, position: u64, before: usize) -> bool {
+        let mut since = self.list.iter().skip(before);
+        since.any(|finding| finding.position == position && finding.cause.is_of_a_decision())
     }
 
     pub(super) fn list(&self) -> &[Finding] {

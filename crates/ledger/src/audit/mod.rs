@@ -13,6 +13,7 @@
 //! | payments from their evidence: depth, claims, surplus, causes | `settlement` |
 //! | what came of them afterwards | `aftermath` |
 //! | what time should have caused and is not there | `overdue` |
+//! | what rests on the watcher's word | `observed` |
 //! | evidence, kept for whoever asks the network | `on_chain` |
 //! | bodies that are not there: erased by a record, and rightly, or missing | `erased` |
 //! | rows for readers | `rows`, `compare` |
@@ -50,6 +51,7 @@ mod from_export;
 mod from_store;
 mod hashes;
 mod links;
+mod observed;
 mod on_chain;
 mod options;
 mod overdue;
@@ -72,6 +74,7 @@ pub use finding::{Cause, Finding};
 pub use from_export::{ExportAudit, audit_export, audit_export_in_pages};
 pub use from_store::audit_store;
 pub use hashes::{HashAudit, HashReport, PAGE_RECORDS, Piece, hash_export, hash_store};
+pub use observed::{Heard, Observations};
 pub use on_chain::RecordedEvidence;
 pub use options::{OnProgress, Options};
 pub use payments::Payment;

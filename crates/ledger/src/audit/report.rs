@@ -8,6 +8,7 @@ use x811_eventlog::Hash;
 use super::checkpoints::Covered;
 use super::extract::ExtractReport;
 use super::finding::{Cause, Finding, MAX_FINDINGS};
+use super::observed::{Heard, Observations};
 use super::on_chain::RecordedEvidence;
 use super::payments::Payment;
 use super::trust::Trust;
@@ -156,6 +157,8 @@ pub struct Report {
     /// Records under decision rules that this version does not know: checked, but not decided
     /// again.
     pub not_re_decided: u64,
+    /// Records that rest on what the watcher saw: replayed and decided again, as far as rules go.
+    pub observations: Observations,
     /// Interactions by the state they were left in.
     pub interactions: BTreeMap<String, u64>,
     /// Interactions left out of `interactions`, because their stream could not be replayed.
@@ -207,9 +210,19 @@ impl Report {
         self.clean
     }
 
-    /// Adds what the network says of the evidence.
-    pub fn hold_against_network(&mut self, transfers: TransferCounts, findings: Vec<Finding>) {
+    /// Adds what the network says of the evidence; `heard` is the same by record.
+    pub fn hold_against_network(
+        &mut self,
+        transfers: TransferCounts,
+        mut heard: Heard,
+        findings: Vec<Finding>,
+    ) {
         self.transfers = transfers;
+        // What broke a rule is no observation that counts.
+        for finding in &self.findings {
+            heard.leave_out(finding.position);
+        }
+        self.observations.hold_against_network(&heard);
         for finding in findings {
             self.clean = false;
             *self.findings_by_cause.entry(finding.cause).or_default() += 1;

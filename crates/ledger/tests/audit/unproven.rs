@@ -2,7 +2,10 @@
 
 use x811_ledger::audit::Cause;
 
-use crate::scene::{Parts, audit, exported, found, settled_and_disputed};
+use x811_protocol::event::Event;
+
+use crate::deal::{Deal, Until};
+use crate::scene::{Parts, audit, exported, found, impatient, settled_and_disputed};
 
 #[tokio::test]
 async fn rec_3_without_bodies_facts_are_asserted_and_signatures_still_hold() {
@@ -55,4 +58,62 @@ async fn rules_that_are_not_known_are_not_decided_again() {
     assert_eq!(report.not_re_decided, report.records - 1);
     assert_eq!(report.findings.len(), 1, "{:?}", found(&report));
     assert_eq!(report.findings[0].cause, Cause::HeaderDiffers);
+}
+
+/// Whether a look found nothing, or was invented: the log is the same, and no audit can tell.
+#[tokio::test]
+async fn what_the_watcher_did_not_see_is_asserted() {
+    let ledgerbox = impatient().await;
+    let deal = Deal::opened(&ledgerbox, Until::Verified).await;
+    ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
+    ledgerbox.watch_ms(20_000).await;
+    assert_eq!(ledgerbox.state(deal.id()), "disputed");
+
+    let report = audit(&exported(&ledgerbox).await);
+
+    assert!(report.is_clean(), "{:?}", found(&report));
+    let observations = &report.observations;
+    assert_eq!(observations.records["looked_not_found"], 4);
+    assert_eq!((observations.proven, observations.broken), (0, 0));
+    let all: u64 = observations.records.values().sum();
+    assert_eq!((observations.asserted, observations.total()), (all, all));
+}
+
+/// A record that breaks a rule is counted as that, and as no observation.
+#[tokio::test]
+async fn every_record_that_rests_on_the_watcher_is_counted_once() {
+    let ledgerbox = settled_and_disputed().await;
+    let events = ledgerbox.events().await;
+    let watchers = |event: &Event| {
+        let network = ["network_sighted", "network_blind"];
+        let payment = [
+            "seen",
+            "unseen",
+            "looked",
+            "refuted",
+            "confirmed",
+            "late",
+            "final",
+        ];
+        [&network[..], &payment]
+            .concat()
+            .contains(&event.type_name())
+    };
+    let watched = events.iter().filter(|(_, event)| watchers(event)).count() as u64;
+    let parts = Parts::of(&exported(&ledgerbox).await);
+    let observations = audit(&parts.clone().joined()).observations;
+    let accepts = observations.records["envelope_accepted"];
+    assert_eq!(observations.asserted, watched + accepts, "{observations:?}");
+
+    let mut parts = parts;
+    let at = parts
+        .records
+        .iter()
+        .position(|kept| kept.event_type() == "confirmed");
+    let depth = "/evidence/0/depth";
+    *parts.records[at.unwrap()].member(depth) = 0.into();
+    let report = audit(&parts.rehashed());
+    assert_eq!(report.findings[0].cause, Cause::NoEvidence);
+    assert_eq!(report.observations.total(), watched + accepts - 1);
+    assert_eq!(report.observations.records.get("confirmed"), None);
 }

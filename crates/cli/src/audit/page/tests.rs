@@ -146,6 +146,7 @@ fn every_figure_and_every_finding_is_on_the_page() {
         differ: 0,
     };
     report.not_re_decided = 17;
+    report.observations.asserted = 400;
     report.findings_left_out = 9;
     let page = page("it's here.x811", &report);
     for part in [
@@ -155,6 +156,9 @@ fn every_figure_and_every_finding_is_on_the_page() {
         "<td class=\"number is-broken\" data-label=\"broken\">1</td>",
         "<td class=\"number is-proven\" data-label=\"proven\">6</td>",
         "<td class=\"number is-unchecked\" data-label=\"not checked\">17</td>",
+        // Decisions: of 4,711 records without those not decided again, and those observed.
+        "<td class=\"number is-proven\" data-label=\"proven\">4294</td>",
+        "<td class=\"number is-asserted\" data-label=\"asserted\">400</td>",
         "position 3<span class=\"how\">line 4 of the file</span>",
         "<span class=\"cause\">bytes changed</span>",
         "And 9 more that are not listed.",

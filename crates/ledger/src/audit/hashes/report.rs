@@ -11,11 +11,12 @@ use crate::audit::finding::Finding;
 use crate::audit::trust::Trust;
 
 /// What was not looked at in any record.
-const NOT_CHECKED: [&str; 6] = [
+const NOT_CHECKED: [&str; 7] = [
     "signatures",
     "messages",
     "wallets",
     "decisions",
+    "observations",
     "state roots",
     "transfers",
 ];
@@ -26,7 +27,7 @@ pub struct HashReport {
     /// Whether what was checked holds. It does not say that the log is sound.
     pub hashes_hold: bool,
     /// What was not looked at in any record.
-    pub not_checked: [&'static str; 6],
+    pub not_checked: [&'static str; 7],
     /// The ledger's DID, as position 0 says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ledger: Option<String>,
