@@ -25,13 +25,15 @@ pub(crate) enum Exit {
     NotReady,
     /// `audit`: something is wrong.
     Findings,
+    /// `receipt verify`: nobody said which ledger is trusted.
+    Unverified,
     /// Ctrl-C.
     Interrupted,
 }
 
 impl Exit {
     /// Every code and its meaning.
-    const TABLE: [(Exit, u8, &str); 11] = [
+    const TABLE: [(Exit, u8, &str); 12] = [
         (
             Exit::Ok,
             0,
@@ -62,6 +64,11 @@ impl Exit {
         (Exit::NotPaid, 11, "`provider paid`: no"),
         (Exit::NotReady, 12, "`status`: the ledger takes no messages"),
         (Exit::Findings, 20, "`audit`: not clean, something is wrong"),
+        (
+            Exit::Unverified,
+            21,
+            "`receipt verify`: whose it is was not checked, for want of --key or --policy",
+        ),
         (Exit::Interrupted, 130, "ended by Ctrl-C"),
     ];
 
@@ -106,6 +113,7 @@ mod tests {
             (Exit::NotPaid, 11),
             (Exit::NotReady, 12),
             (Exit::Findings, 20),
+            (Exit::Unverified, 21),
             (Exit::Interrupted, 130),
         ];
         let help = Exit::help();

@@ -44,6 +44,9 @@ async fn sw_26_transfers_are_asserted_until_an_endpoint_shows_them() {
     let (stage, file, _) = paid().await;
     let unasked = run(&["--json", "audit", &file]).ok().json();
     assert_eq!(transfers(&unasked), [0, 0, 1, 0]);
+    let unseen = &unasked["observations"];
+    let confirmed = &unseen["records"]["confirmed"];
+    assert_eq!((&unseen["proven"], confirmed), (&0.into(), &1.into()));
     assert!(unasked["network"].is_null(), "{unasked}");
 
     let rpc = stage.anvil.rpc_url();
@@ -54,6 +57,10 @@ async fn sw_26_transfers_are_asserted_until_an_endpoint_shows_them() {
         let chain = &report["network"]["asked"][0];
         assert_eq!(chain["chain_id"], LOCAL_CHAIN_ID, "{report}");
         assert_eq!(chain["transactions"], 1, "{report}");
+        let observations = &report["observations"];
+        let asserted = unseen["asserted"].as_u64().map(|asserted| asserted - 1);
+        assert_eq!(observations["proven"], 1, "{report}");
+        assert_eq!(observations["asserted"].as_u64(), asserted, "{report}");
     }
     let text = run(&["audit", &file, "--rpc", &rpc]).ok().stdout;
     assert!(
@@ -99,6 +106,7 @@ async fn sw_26_a_transfer_that_never_was_is_named_by_position() {
     assert_eq!(refuted.code, Some(20), "{refuted:?}");
     let report = refuted.json();
     assert_eq!(transfers(&report), [0, 0, 0, 1], "{report}");
+    assert_eq!(report["observations"]["broken"], 1, "{report}");
     let [finding] = report["findings"].as_array().unwrap().as_slice() else {
         panic!("{report}");
     };
@@ -145,6 +153,7 @@ async fn sw_24_a_payment_that_a_reorganisation_took_back_is_counted_as_reversed(
     let file = exported(&stage, "reversed.x811");
     let report = asked(&file, &stage.anvil.rpc_url()).ok().json();
     assert_eq!(transfers(&report), [0, 1, 0, 0], "{report}");
+    assert_eq!(report["observations"]["proven"], 0, "{report}");
 }
 
 #[tokio::test]
@@ -166,12 +175,15 @@ async fn a_receipt_is_held_against_the_network_too() {
         step["verdict"].as_str().unwrap().to_owned()
     };
     let rpc = stage.anvil.rpc_url();
-    let there = verified(&rpc).ok();
+    // Whose ledger it is, no chain can say.
+    let there = verified(&rpc);
+    assert_eq!(there.code, Some(21), "{there:?}");
     assert_eq!(verdict(&there, "transfer"), "proven", "{there:?}");
     assert_eq!(verdict(&there, "reversal"), "proven", "{there:?}");
 
     let other = Anvil::start(LOCAL_CHAIN_ID + 1, None);
-    let elsewhere = verified(&other.rpc_url()).ok();
+    let elsewhere = verified(&other.rpc_url());
+    assert_eq!(elsewhere.code, Some(21), "{elsewhere:?}");
     assert_eq!(
         verdict(&elsewhere, "transfer"),
         "not_checked",

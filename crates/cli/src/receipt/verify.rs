@@ -23,7 +23,8 @@ pub(crate) struct Args {
     rpc: Option<String>,
 }
 
-/// Verifies; [`Exit::Findings`] when anything does not hold.
+/// Verifies; [`Exit::Findings`] when anything does not hold, [`Exit::Unverified`] when nobody said
+/// which ledger is trusted.
 pub(super) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let bytes = file::read(&args.file)?;
     let policy = args.trust.read()?;
@@ -33,12 +34,16 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     if let Some(url) = &args.rpc {
         network::ask(url, &mut checked).await?;
     }
-    let holds = checked.paid.is_some();
+    let exit = match &checked.paid {
+        None => Exit::Findings,
+        Some(_) if checked.trusted => Exit::Ok,
+        Some(_) => Exit::Unverified,
+    };
     out.report(&Verified {
         file: args.file,
         checked,
     });
-    Ok(if holds { Exit::Ok } else { Exit::Findings })
+    Ok(exit)
 }
 
 #[derive(Serialize)]
@@ -53,8 +58,17 @@ impl Report for Verified {
         match &self.checked.paid {
             Some(paid) => {
                 let amount = paid.amount().to_usdc_decimal();
-                out.heading(Tone::Good, format_args!("the receipt holds: {amount} USDC"));
+                if self.checked.trusted {
+                    out.heading(Tone::Good, format_args!("the receipt holds: {amount} USDC"));
+                } else {
+                    let heading = "NOT VERIFIED: it holds together, but whose it is nobody checked";
+                    out.heading(Tone::Waiting, heading);
+                }
                 out.fields(&fields(paid));
+                if !self.checked.trusted {
+                    out.gap();
+                    out.line(OPEN);
+                }
             }
             None => out.heading(Tone::Bad, "THE RECEIPT DOES NOT HOLD"),
         }
@@ -70,6 +84,10 @@ impl Report for Verified {
         }
     }
 }
+
+/// What to do without a key.
+const OPEN: &str = "Anybody can open a ledger and sign such a file. Give the key of the ledger you \
+                    mean, from a source you trust: --key KEY, or --policy FILE";
 
 fn fields(paid: &Paid) -> Vec<(&'static str, String)> {
     let mut fields = vec![("interaction", paid.interaction.to_string())];

@@ -38,6 +38,7 @@ async fn ax_032_a_restart_keeps_who_it_is_and_what_it_knows() {
         initiator: &initiator,
         provider: &provider,
         request: offer_later,
+        names_payee: true,
     };
     assert_eq!(world.accept(&deal.offer()).await["state"], "offered");
     drop(deal);

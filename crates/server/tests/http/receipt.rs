@@ -23,11 +23,17 @@ pub(crate) async fn policy(world: &World) -> Policy {
 
 /// A ledger with a deal that is paid, its receipt in both forms, and the policy to verify them by.
 async fn receipts() -> (Reply, Reply, Policy) {
+    receipts_of(true).await
+}
+
+/// The same, where the OFFER says whom to pay or leaves that to the ledger.
+async fn receipts_of(names_payee: bool) -> (Reply, Reply, Policy) {
     let base = Base::serve().await;
     let world = base.watched().await;
     let (initiator, provider) = (world.agent().await, world.agent().await);
     base.watch_ms(&world, 2_000).await;
-    let deal = Deal::new(&world, &initiator, &provider);
+    let mut deal = Deal::new(&world, &initiator, &provider);
+    deal.names_payee = names_payee;
     let offer = deal.verified().await;
     let path = format!("/api/v1/interactions/{}/receipt", deal.id());
     base.watch_ms(&world, 2_000).await;
@@ -60,9 +66,10 @@ async fn a_receipt_proves_offline_what_was_agreed_and_recorded() {
         ("checkpoint", Verdict::Proven),
         ("issuer", Verdict::Proven),
         ("record", Verdict::Proven),
-        ("messages", Verdict::Proven),
         ("keys", Verdict::Asserted),
+        ("messages", Verdict::Proven),
         ("terms", Verdict::Proven),
+        ("payee", Verdict::Proven),
         ("network", Verdict::Asserted),
         ("wallets", Verdict::Asserted),
         ("transfers", Verdict::Asserted),
@@ -81,11 +88,31 @@ async fn a_receipt_proves_offline_what_was_agreed_and_recorded() {
     assert_eq!(paid.provider_seq, 0);
     // Without a key nobody knows whose word it is.
     let alone = verify(&receipt, None);
+    assert!((checked.trusted, alone.trusted) == (true, false));
     assert_eq!(verdicts(&alone)[0], ("checkpoint", Verdict::NotChecked));
-    assert!(alone.paid.is_some());
+    let proven = verdicts(&alone).into_iter();
+    let proven = proven.filter(|(_, verdict)| *verdict == Verdict::Proven);
+    let by_keys_that_nobody_vouches_for = [("messages", Verdict::Proven)];
+    assert_eq!(proven.collect::<Vec<_>>(), by_keys_that_nobody_vouches_for);
     let other = NoteKey::new("another.example", [9; 32]).unwrap();
     let other = verify(&receipt, Some(&Policy::of_log(other)));
     assert_eq!(verdicts(&other), [("checkpoint", Verdict::Broken)]);
+}
+
+/// Whom to pay is the ledger's word where the provider did not sign it.
+#[tokio::test]
+async fn ae_056_a_payee_that_no_offer_names_is_asserted() {
+    for (names_payee, expected) in [(true, Verdict::Proven), (false, Verdict::Asserted)] {
+        let (answer, _, policy) = receipts_of(names_payee).await;
+        let receipt = Receipt::from_bytes(&answer.bytes).unwrap();
+        let checked = verify(&receipt, Some(&policy));
+        assert!(
+            verdicts(&checked).contains(&("payee", expected)),
+            "{checked:?}"
+        );
+        let terms = checked.paid.unwrap().terms.unwrap();
+        assert_eq!(terms.payee_is_signed, names_payee);
+    }
 }
 
 #[tokio::test]
@@ -164,6 +191,9 @@ async fn rfc_9942_a_compact_receipt_proves_the_confirmation_alone() {
 
     let alone = verify_compact(&receipt, None);
     assert_eq!(verdicts(&alone)[0], ("checkpoint", Verdict::NotChecked));
+    let mut steps = alone.steps.iter().map(|step| step.verdict);
+    assert!(steps.all(|verdict| verdict != Verdict::Proven), "{alone:?}");
+    assert!(!alone.trusted);
     let other = Policy::of_log(NoteKey::new("another.example", [9; 32]).unwrap());
     let other = verify_compact(&receipt, Some(&other));
     assert_eq!(verdicts(&other), [("checkpoint", Verdict::Broken)]);

@@ -331,6 +331,8 @@ pub(crate) struct Deal<'a> {
     pub(crate) initiator: &'a Agent,
     pub(crate) provider: &'a Agent,
     pub(crate) request: SealedEnvelope,
+    /// Whether the OFFER says where to pay, as our client's do.
+    pub(crate) names_payee: bool,
 }
 
 /// What the provider delivers.
@@ -344,6 +346,7 @@ impl<'a> Deal<'a> {
             initiator,
             provider,
             request: initiator.say(world, provider.did, "x811/request", payload),
+            names_payee: true,
         }
     }
 
@@ -364,7 +367,7 @@ impl<'a> Deal<'a> {
     }
 
     pub(crate) fn offer(&self) -> SealedEnvelope {
-        let payload = json!({
+        let mut payload = json!({
             "request_id": self.id(),
             "price": "10",
             "protocol_fee": "0.25",
@@ -374,6 +377,9 @@ impl<'a> Deal<'a> {
             "deliverables": ["the text in French"],
             "expiry": 300,
         });
+        if self.names_payee {
+            payload["payment_address"] = json!(self.provider.address().to_checksum());
+        }
         let initiator = self.initiator.did;
         self.provider
             .say(self.world, initiator, "x811/offer", payload)

@@ -11,11 +11,11 @@ use x811_protocol::id::InteractionId;
 use x811_protocol::key::PublicKey;
 use x811_protocol::time::TimestampMs;
 
-/// Verifies a compact receipt offline. Without `trust` it is only found to hold together, and whose
-/// ledger it is stays open.
+/// Verifies a compact receipt offline. Without `trust` it is only found to hold together: whose
+/// ledger it is stays open, and what rests on that is asserted.
 #[must_use]
 pub fn verify_compact(receipt: &CompactReceipt, trust: Option<&Policy>) -> Checked {
-    let mut steps = Steps(Vec::new());
+    let mut steps = Steps::under(trust);
     let paid = check(receipt, trust, &mut steps);
     steps.checked(paid)
 }
@@ -46,7 +46,7 @@ fn check(
         record.position(),
         recorded_at_ms.to_rfc3339()
     );
-    steps.proven("record", sentence_of_record);
+    steps.by_the_log("record", sentence_of_record);
     let without = "price, payee and consent: a compact receipt has no messages";
     steps.add("messages", Verdict::NotChecked, without);
     let transfers = claimed(&confirmed)?;

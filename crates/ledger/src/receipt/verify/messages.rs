@@ -43,15 +43,15 @@ impl Messages {
             read.push(accepted);
         }
         let messages = Messages::sorted(read)?;
-        let sentence = "OFFER, ACCEPT, VERIFY and PAYMENT are signed, and the records that follow \
-                        from them are those that the confirmation names";
-        steps.proven(about, sentence);
         let sentence = format!(
             "{} was the initiator's key and {} the provider's: the ledger's word, which an audit of \
              the whole log proves",
             messages.accept.0.envelope.key.key, messages.offer.0.envelope.key.key
         );
         steps.asserted("keys", sentence);
+        let sentence = "OFFER, ACCEPT, VERIFY and PAYMENT are signed by the keys named above, and \
+                        the records that follow from them are those that the confirmation names";
+        steps.proven(about, sentence);
         Ok(messages)
     }
 
@@ -100,13 +100,22 @@ impl Messages {
         let payee = terms.payment_address.or(offer.derived.payee);
         let payee = payee.ok_or_else(|| broken(about, "the OFFER has no account to pay"))?;
         let sentence = format!(
-            "{} offered it for {} USDC ({} with the fee), {} accepted that and found the result good",
+            "{} offered it for {} USDC ({} with the fee), {} accepted that and found the result \
+             good: signed by the keys named above",
             header.from,
             terms.price.to_usdc_decimal(),
             terms.total_cost.to_usdc_decimal(),
             accept.from
         );
-        steps.proven(about, sentence);
+        steps.by_the_log(about, sentence);
+        let account = payee.to_checksum();
+        match terms.payment_address {
+            Some(_) => steps.by_the_log("payee", format!("{account}, by the signed OFFER")),
+            None => {
+                let sentence = format!("{account}, which the provider had registered");
+                steps.asserted("payee", sentence);
+            }
+        }
         Ok(Terms {
             initiator: accept.from,
             provider: header.from,

@@ -24,9 +24,9 @@ use x811_protocol::time::TimestampMs;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It follows from signatures and hashes in the file.
+    /// It follows from signatures and hashes in the file, and from the key that was trusted.
     Proven,
-    /// The ledger says so, under its signature.
+    /// The ledger says so, under its signature; without a key that was trusted, the file.
     Asserted,
     /// Nobody looked.
     NotChecked,
@@ -50,15 +50,18 @@ pub struct Step {
 pub struct Checked {
     /// Every claim, in the order it was looked at; a broken one is the last.
     pub steps: Vec<Step>,
+    /// Whether the ledger's key came from outside: whose ledger it is follows from nothing in the
+    /// file.
+    pub trusted: bool,
     /// What was paid; absent when a claim is broken.
     pub paid: Option<Paid>,
 }
 
-/// Verifies a receipt offline. Without `trust` it is only found to hold together, and whose ledger
-/// it is stays open.
+/// Verifies a receipt offline. Without `trust` it is only found to hold together: whose ledger it is
+/// stays open, and what rests on that is asserted, for anybody can open a ledger.
 #[must_use]
 pub fn verify(receipt: &Receipt, trust: Option<&Policy>) -> Checked {
-    let mut steps = Steps(Vec::new());
+    let mut steps = Steps::under(trust);
     let paid = check(receipt, trust, &mut steps);
     steps.checked(paid)
 }
@@ -75,7 +78,7 @@ fn check(receipt: &Receipt, trust: Option<&Policy>, steps: &mut Steps) -> Result
         record.position(),
         recorded_at_ms.to_rfc3339()
     );
-    steps.proven("record", sentence);
+    steps.by_the_log("record", sentence);
     let messages = Messages::read(receipt, &confirmed, steps)?;
     let terms = messages.terms(receipt.interaction, steps)?;
     let transfers = paid_transfers(&messages, &terms, &confirmed, &parameters, steps)?;
@@ -91,7 +94,7 @@ fn check(receipt: &Receipt, trust: Option<&Policy>, steps: &mut Steps) -> Result
 /// # Errors
 /// What does not hold in the receipt.
 pub fn tlog_proof(receipt: &Receipt) -> Result<TlogProof, Step> {
-    let checked = check(receipt, None, &mut Steps(Vec::new()));
+    let checked = check(receipt, None, &mut Steps::under(None));
     let proof = checked.and_then(|_| proof_of_confirmed(receipt));
     proof.map_err(|Broken { about, sentence }| Step {
         about,
@@ -103,7 +106,7 @@ pub fn tlog_proof(receipt: &Receipt) -> Result<TlogProof, Step> {
 fn proof_of_confirmed(receipt: &Receipt) -> Result<TlogProof, Broken> {
     let about = "record";
     let opened = opened(receipt)?;
-    let checkpoint = checkpoint(receipt, None, &opened, &mut Steps(Vec::new()))?;
+    let checkpoint = checkpoint(receipt, None, &opened, &mut Steps::under(None))?;
     let (record, _) = confirmed(receipt)?;
     let leaves = receipt.leaves(&record);
     let leaves = leaves.map_err(|error| broken(about, error))?;
@@ -235,7 +238,7 @@ fn issuer(receipt: &Receipt, opened: &LedgerOpened, steps: &mut Steps) -> Result
             Some(last) => format!("position {} leaves it", last.place.position),
         }
     );
-    steps.proven(about, sentence);
+    steps.by_the_log(about, sentence);
     Ok(())
 }
 
@@ -251,12 +254,23 @@ fn broken(about: &'static str, sentence: impl ToString) -> Broken {
 }
 
 /// The claims so far.
-struct Steps(Vec<Step>);
+struct Steps {
+    list: Vec<Step>,
+    is_trusted: bool,
+}
 
 impl Steps {
+    /// None yet.
+    fn under(trust: Option<&Policy>) -> Steps {
+        Steps {
+            list: Vec::new(),
+            is_trusted: trust.is_some(),
+        }
+    }
+
     fn add(&mut self, about: &'static str, verdict: Verdict, sentence: impl ToString) {
         let sentence = sentence.to_string();
-        self.0.push(Step {
+        self.list.push(Step {
             about,
             verdict,
             sentence,
@@ -265,6 +279,15 @@ impl Steps {
 
     fn proven(&mut self, about: &'static str, sentence: impl ToString) {
         self.add(about, Verdict::Proven, sentence);
+    }
+
+    /// What follows from the log that signed its root, and from who named that log.
+    fn by_the_log(&mut self, about: &'static str, sentence: impl ToString) {
+        if self.is_trusted {
+            self.proven(about, sentence);
+        } else {
+            self.asserted(about, sentence);
+        }
     }
 
     fn asserted(&mut self, about: &'static str, sentence: impl ToString) {
@@ -293,7 +316,8 @@ impl Steps {
             self.add(about, Verdict::Broken, sentence);
         });
         Checked {
-            steps: self.0,
+            steps: self.list,
+            trusted: self.is_trusted,
             paid: paid.ok(),
         }
     }

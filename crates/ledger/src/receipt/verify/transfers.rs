@@ -66,7 +66,7 @@ pub(super) fn paid_transfers(
 ) -> Result<Vec<PaidTransfer>, Broken> {
     let mut transfers = claimed(confirmed)?;
     networks(&mut transfers, parameters, steps)?;
-    wallets(&mut transfers, messages, terms, steps)?;
+    wallets(&mut transfers, messages, steps)?;
     covers(&transfers, terms)?;
     steps.asserted("transfers", sentence(&transfers));
     Ok(transfers)
@@ -109,7 +109,6 @@ fn networks(
 fn wallets(
     transfers: &mut [PaidTransfer],
     messages: &Messages,
-    terms: &Terms,
     steps: &mut Steps,
 ) -> Result<(), Broken> {
     let mut said = Vec::new();
@@ -131,16 +130,9 @@ fn wallets(
             said.push(sentence);
         }
     }
-    said.push(format!(
-        "the payee {} is the account that {}",
-        terms.payee.to_checksum(),
-        if terms.payee_is_signed {
-            "the signed OFFER names"
-        } else {
-            "the provider had registered"
-        }
-    ));
-    steps.asserted("wallets", said.join("; "));
+    if !said.is_empty() {
+        steps.asserted("wallets", said.join("; "));
+    }
     Ok(())
 }
 
