@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Builder;
 use x811_protocol::did::Did;
+use x811_protocol::evm::EvmAddress;
 use x811_protocol::key::{AgentKey, Profile, SecretKey};
 use x811_protocol::time::TimestampMs;
 use zeroize::Zeroizing;
@@ -40,6 +41,12 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// The account of its own key.
+    #[must_use]
+    pub fn account(&self) -> Option<EvmAddress> {
+        self.wallet_key.as_ref().map(WalletKey::address)
+    }
+
     /// A new agent: DID of version 7, profile `digest`, a signing key and a wallet key.
     ///
     /// # Errors

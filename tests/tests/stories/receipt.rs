@@ -40,7 +40,14 @@ async fn a_payment_is_proven_to_a_stranger_offline() {
         let step = steps.iter().find(|step| step["about"] == about);
         step.map(|step| step["verdict"].clone())
     };
-    for about in ["checkpoint", "issuer", "record", "messages", "terms"] {
+    for about in [
+        "checkpoint",
+        "issuer",
+        "record",
+        "messages",
+        "terms",
+        "payee",
+    ] {
         assert_eq!(verdict_of(about), Some(Value::from("proven")), "{about}");
     }
     assert_eq!(verdict_of("transfers"), Some(Value::from("asserted")));
@@ -49,6 +56,12 @@ async fn a_payment_is_proven_to_a_stranger_offline() {
         verified["paid"]["transfers"][0]["tx_hash"],
         payment["tx_hash"]
     );
+
+    let alone = run(&["receipt", "verify", file]);
+    assert_eq!(alone.code, Some(21), "{alone:?}");
+    assert!(alone.stdout.contains("NOT VERIFIED"), "{alone:?}");
+    assert!(alone.stdout.contains("asserted    issuer"), "{alone:?}");
+    assert!(!alone.stdout.contains("the receipt holds"), "{alone:?}");
 
     let good = std::fs::read_to_string(file).unwrap();
     let changed = good.replace("\"price\":", "\"pricf\":");

@@ -84,7 +84,7 @@ fn keeps_every_wallet(
     contracts: &[Wallet],
     registered: &Agent,
 ) -> Result<(), Failure> {
-    let own = identity.wallet_key.as_ref().map(|key| key.address());
+    let own = identity.account();
     let is_kept = |wallet: &&BoundWallet| {
         let mut contracts = contracts.iter();
         Some(wallet.address) == own || contracts.any(|kept| kept.address == wallet.address)

@@ -114,7 +114,7 @@ impl Stage<'_, '_> {
             deliverables: vec!["a summary of the week".to_owned()],
             expiry_s: 120,
             terms: None,
-            payment_address: None,
+            payment_address: self.bert.identity.account(),
         };
         let total = offer.total_cost()?;
         let offered = self.bert.send(self.ada.did(), &offer).await?;

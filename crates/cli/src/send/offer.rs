@@ -35,7 +35,8 @@ pub(crate) struct Args {
     /// Further conditions
     #[arg(long)]
     terms: Option<String>,
-    /// Where to be paid; your registered wallet without it
+    /// Where to be paid; the account of your own wallet key without it, and where you have none the
+    /// wallet that the ledger has registered
     #[arg(long, value_name = "ADDRESS", value_parser = account)]
     payment_address: Option<EvmAddress>,
 }
@@ -50,7 +51,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> 
         deliverables: args.deliverables,
         expiry_s: args.expiry,
         terms: args.terms,
-        payment_address: args.payment_address,
+        payment_address: args.payment_address.or_else(|| case.identity.account()),
     };
     let total = narrate::usdc(offer.total_cost()?);
     let fee = args.price.protocol_fee().to_usdc_decimal();

@@ -40,7 +40,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
     let case = Case::open(context, args.interaction, Party::Initiator).await?;
     let network = network_name(&case, args.network).await?;
-    let wallet = case.identity.wallet_key.as_ref().map(|key| key.address());
+    let wallet = case.identity.account();
     let payer = args.payer.or(wallet).ok_or_else(|| {
         Failure::usage("the agent has no wallet").hint("name the account that paid with --payer")
     })?;

@@ -23,7 +23,9 @@ pub struct Offer {
     pub expiry_s: u64,
     /// Further conditions.
     pub terms: Option<String>,
-    /// Where to be paid; without it, the registered wallet.
+    /// Where to be paid. Without it the ledger takes the registered wallet, and that is its word: in
+    /// a receipt the payee is proven only where the OFFER names it. Name
+    /// [`Identity::account`](crate::identity::Identity::account) if in doubt.
     pub payment_address: Option<EvmAddress>,
 }
 
