@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use crate::place::Place;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -123,6 +123,47 @@ async fn rec_2_every_key_of_a_ledger_is_replaced() {
     assert_eq!(history["state"], "pending", "{history}");
     server.kill();
     place.serve().stop();
+    place.assert_well();
+}
+
+/// What the ledger said before its key changed is still believed, and so is what it says after.
+#[tokio::test]
+async fn incident_notices_unverifiable_after_key_change_ccf_3343() {
+    let place = Place::new();
+    let soon = [&crate::place::SERVE[..], &["--offer-ms", "1000"]].concat();
+    let server = Server::start(&place.data_dir(), &soon).unwrap();
+    let interaction = place.fill(&server);
+    let inbox = |server: &Server, more: &[&str]| {
+        let inbox = [&["--agent", "ada", "inbox", "--wait", "30"][..], more].concat();
+        place.x811(server, &inbox)
+    };
+    let told = inbox(&server, &[]);
+    let notice = &told["messages"][0]["envelope"];
+    assert_eq!(notice["type"], "x811/error", "{told}");
+    assert_eq!(told["unverified"], json!([]), "{told}");
+    server.stop();
+    for role in ["checkpoint", "envelope"] {
+        let _ = place.rotate(role).ok();
+    }
+
+    let server = Server::start(&place.data_dir(), &soon).unwrap();
+    let did = get(&server, "/.well-known/did.json").await;
+    let signed_by = notice["from"].as_str().unwrap();
+    assert!(did.contains(signed_by), "{did}");
+    let again = inbox(&server, &[]);
+    assert_eq!(again["unverified"], json!([]), "{again}");
+    assert_eq!(again["messages"][0]["envelope"], *notice, "{again}");
+
+    let next = place.request(&server);
+    assert_ne!(next, interaction);
+    let position = again["messages"][0]["position"].as_u64().unwrap();
+    let after = again["next"].as_str().unwrap_or_default().to_owned();
+    let later = inbox(&server, &["--after", &after]);
+    assert_eq!(later["unverified"], json!([]), "{later}");
+    let news = &later["messages"][0];
+    assert_eq!(news["envelope"]["type"], "x811/error", "{later}");
+    assert!(news["position"].as_u64().unwrap() > position, "{later}");
+    server.stop();
     place.assert_well();
 }
 

@@ -1,14 +1,15 @@
-//! The keys that an agent had, position by position, from its registration to the present ones
-//! (ledger-contract.md section 4).
+//! The keys that an agent or the ledger had, position by position, from its beginning to the present
+//! ones (ledger-contract.md section 4).
 //!
 //! No former key is believed on the ledger's word: each was named by the key that took its place,
 //! in the proof of the rotation, and the last of these are the keys of the agent's DID document. The
-//! ledger's word is left for the positions, which only an audit of the whole log proves.
+//! ledger's word is left for the positions, which only an audit of the whole log proves. Of its own
+//! keys each signed for the one that took its place, and the last is the one that it shows.
 
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
-use x811_protocol::event::{Event, KeyRotated};
-use x811_protocol::key::{AgentKey, Profile};
+use x811_protocol::event::{Event, KeyRotated, LedgerRole};
+use x811_protocol::key::{AgentKey, Profile, PublicKey};
 use x811_protocol::payload::registry::rotation_message;
 
 use super::LedgerClient;
@@ -39,6 +40,22 @@ impl KeyHistory {
                 return Err(record.fault("it is out of order"));
             }
             let span = match (last, record.event()?) {
+                (None, Event::LedgerOpened(opened)) if did == ledger && opened.did == did => Span {
+                    from_position: record.position,
+                    keys: vec![of_the_ledger(opened.keys.envelope)],
+                },
+                (Some(last), Event::LedgerKeyRotated(rotated)) if did == ledger => {
+                    if rotated.role != LedgerRole::Envelope {
+                        continue;
+                    }
+                    if last.keys != [of_the_ledger(rotated.old_key)] || !rotated.is_proven(ledger) {
+                        return Err(record.fault("the key it replaces did not sign for it"));
+                    }
+                    Span {
+                        from_position: record.position + 1,
+                        keys: vec![of_the_ledger(rotated.new_key)],
+                    }
+                }
                 (None, Event::AgentRegistered(registered)) => Span {
                     from_position: record.position,
                     keys: registered.keys,
@@ -71,6 +88,14 @@ impl KeyHistory {
         let begun = |span: &&Span| span.from_position <= position;
         let span = self.0.iter().rev().find(begun);
         span.map_or(&[], |span| &span.keys)
+    }
+}
+
+/// A key that signs notices.
+fn of_the_ledger(key: PublicKey) -> AgentKey {
+    AgentKey {
+        key,
+        profile: Profile::Digest,
     }
 }
 
@@ -113,14 +138,13 @@ fn is_signed(header: &AcceptedHeader) -> bool {
 }
 
 impl LedgerClient {
-    /// Reads how an agent came by its keys.
+    /// Reads how an agent, or the ledger, came by its keys.
     ///
     /// # Errors
     /// X811-1001 for a DID that is not registered; [`ClientError::Untrusted`] when a record or a
     /// rotation does not hold; else as [`ClientError`] says.
     pub(super) async fn key_history(&self, did: Did) -> Result<KeyHistory, ClientError> {
         let uuid = did.uuid().to_string();
-        let stream = format!("agent:{did}");
         let mut records: Vec<HistoryRecord> = Vec::new();
         let mut after: Option<u64> = None;
         for _ in 0..MAX_PAGES {
@@ -131,12 +155,16 @@ impl LedgerClient {
                 .collect();
             let path = ["api", "v1", "agents", &uuid, "keys"];
             let page: AgentKeys = self.get(&path, &query).await?.read()?;
-            for record in page.records {
-                record.check(&stream)?;
-                records.push(record);
-            }
+            records.extend(page.records);
             if page.next.is_none() {
                 let ledger = self.info().await?.did;
+                let stream = match did == ledger {
+                    true => "ledger".to_owned(),
+                    false => format!("agent:{did}"),
+                };
+                for record in &records {
+                    record.check(&stream)?;
+                }
                 return KeyHistory::follow(did, ledger, &records);
             }
             after = page.next;

@@ -80,8 +80,8 @@ impl LedgerClient {
         Ok(resolved)
     }
 
-    /// The same with the keys that led to the present ones; without, where the ledger shows none:
-    /// of itself, and in versions before it did.
+    /// The same with the keys that led to the present ones; without, where the ledger shows none, as
+    /// versions before it did (of itself later than of agents).
     async fn with_history(
         &self,
         did: Did,

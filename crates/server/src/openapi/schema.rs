@@ -199,7 +199,8 @@ pub(crate) struct AgentKeysAnswer {
     /// Its DID.
     #[schema(value_type = DidText)]
     did: String,
-    /// Its `agent_registered` and each `key_rotated`, in order.
+    /// Its `agent_registered` and each `key_rotated`, in order; of the ledger's own DID its
+    /// `ledger_opened` and each `ledger_key_rotated`.
     #[schema(max_items = 200)]
     records: Vec<HistoryRecord>,
     /// The `after_seq` to go on with, while there are more.

@@ -1,6 +1,7 @@
 //! `GET /api/v1/agents/{uuid}/keys`: the records that gave an agent its keys, leaves as they are
 //! stored. Whoever reads an earlier message needs the keys its sender had at that position
-//! (ledger-contract.md section 4), and can check each rotation by its two signatures.
+//! (ledger-contract.md section 4), and can check each rotation by its two signatures. The ledger's
+//! own DID is shown alike: its notices are messages too, and its keys are replaced like anybody's.
 
 use super::stream_page::{Question, StreamPage};
 use crate::app::App;
@@ -29,7 +30,8 @@ pub(super) struct Keys {
 }
 
 /// 200, also for who is deactivated or revoked, or 404 X811-1001. A page may hold no record and
-/// still have a `next`: records of the stream that leave the keys alone are passed over.
+/// still have a `next`: records of the stream that leave the keys alone are passed over. Of the
+/// ledger's own DID its `ledger_opened` and each `ledger_key_rotated`, of all its keys.
 #[utoipa::path(
     get,
     path = "/api/v1/agents/{uuid}/keys",
@@ -45,11 +47,15 @@ pub(super) async fn handle<C: Clock>(
     AgentOf(did): AgentOf,
     Asked(question): Asked<Question>,
 ) -> Result<Json<Keys>, ApiError> {
-    if app.ledger.world().agent(did).is_none() {
-        return Err(ApiError::no_such_agent());
-    }
-    app.rows_current().await?;
-    let page = StreamPage::read(&app, &Stream::Agent(did), &question).await?;
+    let page = if did == app.identity.did {
+        StreamPage::of(&app, own_rotations(&app), &question).await?
+    } else {
+        if app.ledger.world().agent(did).is_none() {
+            return Err(ApiError::no_such_agent());
+        }
+        app.rows_current().await?;
+        StreamPage::read(&app, &Stream::Agent(did), &question).await?
+    };
     let mut records = Vec::new();
     for record in page.records {
         if gives_keys(&stored::event(&record)?) {
@@ -63,6 +69,22 @@ pub(super) async fn handle<C: Clock>(
     }))
 }
 
+/// Where the ledger's own keys were named and replaced.
+fn own_rotations<C: Clock>(app: &App<C>) -> Vec<u64> {
+    let world = app.ledger.world();
+    let replaced = world
+        .keyring()
+        .map_or(&[][..], |keyring| keyring.replaced());
+    let replaced = replaced.iter().map(|replaced| replaced.position);
+    std::iter::once(0).chain(replaced).collect()
+}
+
 fn gives_keys(event: &Event) -> bool {
-    matches!(event, Event::AgentRegistered(_) | Event::KeyRotated(_))
+    matches!(
+        event,
+        Event::AgentRegistered(_)
+            | Event::KeyRotated(_)
+            | Event::LedgerOpened(_)
+            | Event::LedgerKeyRotated(_)
+    )
 }

@@ -27,6 +27,17 @@ pub(super) struct Question {
     limit: Option<Bounded<1, { MAX_RECORDS }>>,
 }
 
+impl Question {
+    fn first_seq(&self) -> u64 {
+        self.after_seq.map_or(0, |seq| seq.0 + 1)
+    }
+
+    fn limit(&self) -> usize {
+        let limit = self.limit.map_or(MAX_RECORDS, |limit| limit.0);
+        usize::try_from(limit).unwrap_or(usize::MAX)
+    }
+}
+
 /// Records in order.
 pub(super) struct StreamPage {
     pub(super) records: Vec<Record>,
@@ -41,9 +52,7 @@ impl StreamPage {
         stream: &Stream,
         question: &Question,
     ) -> Result<StreamPage, ApiError> {
-        let limit = question.limit.map_or(MAX_RECORDS, |limit| limit.0);
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let from_seq = question.after_seq.map_or(0, |seq| seq.0 + 1);
+        let (from_seq, limit) = (question.first_seq(), question.limit());
         let rows = app.ledger.read_model();
         let stream = stream.to_string();
         let mut positions = rows.stream_positions(&stream, from_seq, limit + 1).await?;
@@ -53,10 +62,30 @@ impl StreamPage {
         for position in positions {
             records.push(stored::record(app, position).await?);
         }
+        Ok(StreamPage::with(records, has_more))
+    }
+
+    /// The part that was asked for of the records at these positions, all of one stream and few.
+    pub(super) async fn of<C: Clock>(
+        app: &App<C>,
+        positions: Vec<u64>,
+        question: &Question,
+    ) -> Result<StreamPage, ApiError> {
+        let mut records = Vec::with_capacity(positions.len());
+        for position in positions {
+            records.push(stored::record(app, position).await?);
+        }
+        records.retain(|record| record.stream_seq() >= question.first_seq());
+        let has_more = records.len() > question.limit();
+        records.truncate(question.limit());
+        Ok(StreamPage::with(records, has_more))
+    }
+
+    fn with(records: Vec<Record>, has_more: bool) -> StreamPage {
         let last = records.last().map(Record::stream_seq);
-        Ok(StreamPage {
+        StreamPage {
             records,
             next: last.filter(|_| has_more),
-        })
+        }
     }
 }

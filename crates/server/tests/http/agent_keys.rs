@@ -1,10 +1,13 @@
 //! How an agent came by its keys, over HTTP (ledger-contract.md section 4).
 
 use crate::registry::rotation;
+use crate::rotated_keys::rotated;
 use crate::world::{Agent, World};
 use serde_json::{Value, json};
 use x811_protocol::canonical::to_canonical;
+use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
+use x811_protocol::event::LedgerRole;
 use x811_protocol::key::SecretKey;
 
 /// An agent of two rotations with an update between them; and where they were recorded.
@@ -87,4 +90,41 @@ async fn ax_030_who_left_for_ever_still_has_the_keys_of_its_messages_shown() {
         let path = format!("/api/v1/agents/{}/keys?{question}", agent.uuid());
         assert_eq!(world.get(&path).await.status, 400, "{question}");
     }
+}
+
+/// Who reads a notice needs the key that the ledger had at its position.
+#[tokio::test]
+async fn lc_4_the_ledgers_own_keys_are_shown_alike() {
+    let world = World::start().await;
+    let before = world.get("/.well-known/x811.json").await.expect(200);
+    let roles = [LedgerRole::Receipt, LedgerRole::Envelope];
+    let world = rotated(world, &roles).await;
+    let did: Did = before["did"].as_str().unwrap().parse().unwrap();
+    let path = format!("/api/v1/agents/{}/keys", did.uuid());
+    let shown = world.get(&path).await.expect(200);
+    assert_eq!(shown["did"], before["did"]);
+    let records = shown["records"].as_array().unwrap();
+    let events: Vec<&Value> = records
+        .iter()
+        .map(|record| &record["leaf"]["event"])
+        .collect();
+    let of = |member| {
+        events
+            .iter()
+            .map(|event| &event[member])
+            .collect::<Vec<_>>()
+    };
+    let rotation = "ledger_key_rotated";
+    assert_eq!(of("type"), ["ledger_opened", rotation, rotation]);
+    assert_eq!(of("role")[1..], ["envelope", "receipt"]);
+    let document = world.get("/.well-known/did.json").await.expect(200);
+    let present = events[1]["new_key"].as_str().unwrap();
+    assert!(document.to_string().contains(present), "{document}");
+
+    let page = world.get(&format!("{path}?limit=1")).await.expect(200);
+    assert_eq!(page["records"].as_array().unwrap(), &records[..1]);
+    let rest = format!("{path}?after_seq={}", page["next"]);
+    let rest = world.get(&rest).await.expect(200);
+    assert_eq!(rest["records"].as_array().unwrap(), &records[1..]);
+    assert!(rest.get("next").is_none());
 }

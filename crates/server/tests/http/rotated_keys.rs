@@ -6,7 +6,7 @@ use crate::receipt::policy;
 use crate::world::{Deal, World};
 use serde_json::{Value, json};
 use x811_ledger::audit::audit_export;
-use x811_ledger::receipt::{Receipt, Verdict, verify};
+use x811_ledger::receipt::{CompactReceipt, Receipt, Verdict, verify, verify_compact};
 use x811_protocol::event::{Event, LedgerKeyRotated, LedgerRole};
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
@@ -35,7 +35,7 @@ async fn paid() -> (World, InteractionId) {
 }
 
 /// The same ledger with other keys in these roles.
-async fn rotated(world: World, roles: &[LedgerRole]) -> World {
+pub(crate) async fn rotated(world: World, roles: &[LedgerRole]) -> World {
     let meanwhile = async |data_dir: &std::path::Path| {
         let entropy = SystemEntropy::open().unwrap();
         for role in roles {
@@ -137,4 +137,43 @@ async fn rec_2_a_receipt_by_a_key_that_nobody_handed_over_to_is_broken() {
     forged.rotations.push(leaf);
     let (about, said) = breaks(&forged.sign(&stranger));
     assert_eq!(about, "record", "{said}");
+}
+
+/// Whoever kept a receipt still holds one after every key of the ledger has changed, in both forms,
+/// and gets another that holds by the keys of today.
+#[tokio::test]
+async fn incident_receipts_unverifiable_after_key_change_ccf_3343() {
+    let (world, id) = paid().await;
+    let mut kept = Vec::new();
+    let mut world = world;
+    for _ in 0..3 {
+        kept.push((
+            receipt(&world, id).await,
+            compact(&world, id).await,
+            policy(&world).await,
+        ));
+        world = rotated(world, &LedgerRole::ALL).await;
+    }
+    let mut paid = Vec::new();
+    for (whole, compact, trust) in &kept {
+        let [whole, compact] = [
+            verify(whole, Some(trust)),
+            verify_compact(compact, Some(trust)),
+        ];
+        assert!(whole.trusted && compact.trusted);
+        paid.extend([whole, compact].map(|checked| {
+            let paid = checked.paid.unwrap();
+            (paid.record_hash, paid.amount())
+        }));
+    }
+    assert_eq!(paid.len(), 6);
+    paid.dedup();
+    assert_eq!(paid.len(), 1, "they prove the same payment");
+}
+
+async fn compact(world: &World, id: InteractionId) -> CompactReceipt {
+    let path = format!("/api/v1/interactions/{id}/receipt?format=cose");
+    let answer = covered(world, &path).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    CompactReceipt::from_bytes(&answer.bytes).unwrap()
 }

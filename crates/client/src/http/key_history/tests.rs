@@ -8,6 +8,7 @@ use x811_protocol::canonical::to_canonical;
 use x811_protocol::digest::Digest;
 use x811_protocol::document::DidDocument;
 use x811_protocol::envelope::SealedEnvelope;
+use x811_protocol::event::LedgerKeyRotated;
 use x811_protocol::key::SecretKey;
 use x811_protocol::signature::Signature;
 
@@ -290,6 +291,56 @@ fn assert_refused(fault: &str, records: Vec<HistoryRecord>) {
         matches!(&refused, ClientError::Untrusted { cause } if cause.contains(fault)),
         "{fault}: {refused}"
     );
+}
+
+/// The records of the ledger itself: opened, its receipt key replaced, and its envelope key.
+fn of_the_ledger_itself() -> (Vec<HistoryRecord>, [SecretKey; 2]) {
+    let [envelope, checkpoint, receipt, next] =
+        [1, 2, 3, 4].map(|seed| SecretKey::from_seed([seed; 32]));
+    let opened = json!({
+        "type": "ledger_opened", "log_id": "019b7c01-0400-70d6-935e-9ce40543eb60",
+        "did": ledger_did(), "origin": "ledger.example", "format": 1, "rules_version": 1,
+        "keys": {
+            "envelope": envelope.public(), "checkpoint": checkpoint.public(),
+            "receipt": receipt.public(),
+        },
+    });
+    let rotation = |role, old: &SecretKey, new: u8| {
+        let new_key = SecretKey::from_seed([new; 32]).public();
+        let rotated = LedgerKeyRotated::sign(ledger_did(), role, old, new_key);
+        serde_json::to_value(Event::LedgerKeyRotated(rotated)).unwrap()
+    };
+    let records = vec![
+        record(0, ledger_did(), opened),
+        record(1, ledger_did(), rotation(LedgerRole::Receipt, &receipt, 5)),
+        record(
+            2,
+            ledger_did(),
+            rotation(LedgerRole::Envelope, &envelope, 4),
+        ),
+    ];
+    (records, [envelope, next])
+}
+
+#[test]
+fn lc_4_the_ledgers_own_notices_are_by_the_key_of_their_position() {
+    let (records, keys) = of_the_ledger_itself();
+    let [first, next] = keys.map(|key| of_the_ledger(key.public()));
+    let history = KeyHistory::follow(ledger_did(), ledger_did(), &records).unwrap();
+    assert!(history.leads_to(&[next]) && !history.leads_to(&[first]));
+    for (position, key) in [(10, first), (20, first), (30, first), (31, next)] {
+        assert_eq!(history.keys_at(position), [key], "{position}");
+    }
+    // A key that never signed for the next, and records of the ledger for an agent.
+    let mut forged = records.clone();
+    let mut event = records[2].leaf["event"].clone();
+    event["proof"] = json!(Signature::from_bytes([7; 64]));
+    forged[2] = record(2, ledger_did(), event);
+    let agent = Agent::new().did();
+    for (did, records) in [(ledger_did(), &forged), (agent, &records)] {
+        let refused = KeyHistory::follow(did, ledger_did(), records);
+        assert!(matches!(refused, Err(ClientError::Untrusted { .. })));
+    }
 }
 
 /// Such a signature is over the whole body, which is not here; the new key's proof is.
