@@ -15,7 +15,7 @@ use x811_eventlog::Record;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{BodiesErased, Event};
+use x811_protocol::event::{BodiesErased, ErasureOrder, Event};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Interaction, State, StateName};
@@ -65,6 +65,8 @@ pub struct ErasureRequest {
     pub operator: Did,
     /// Why.
     pub reason_code: ReasonCode,
+    /// What they signed; the record keeps it.
+    pub order: Option<ErasureOrder>,
 }
 
 /// Bodies that may be erased once it is certain that the interaction is over.

@@ -8,11 +8,13 @@
 mod authority;
 mod log_reader;
 mod nonces;
+mod operator;
 
 use crate::app::App;
 use crate::error::ApiError;
 use crate::loopback;
 pub(crate) use log_reader::LogReader;
+pub(crate) use operator::Operator;
 
 use authority::Authorities;
 use axum::extract::FromRequestParts;
@@ -103,7 +105,7 @@ impl Reader {
     }
 
     /// The reader's DID, if it signed and is one of the operators.
-    pub(crate) fn operator<C: Clock>(&self, app: &App<C>) -> Option<Did> {
+    fn operator<C: Clock>(&self, app: &App<C>) -> Option<Did> {
         let Reader::Agent { key_id, .. } = self else {
             return None;
         };

@@ -10,8 +10,8 @@ use x811_ledger::agent::{Agent, Status};
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{
     AgentRegistered, AgentStatusChanged, AgentUpdated, BodiesErased, Claim, Confirmed, Derived,
-    EnvelopeAccepted, Evidence, Final, Finding, FindingStatus, KeyRotated, Lapsed, Late,
-    LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole, Level, Looked,
+    EnvelopeAccepted, ErasureOrder, Evidence, Final, Finding, FindingStatus, KeyRotated, Lapsed,
+    Late, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole, Level, Looked,
     NetworkBlind, NetworkSighted, NoticeIssued, PayerBinding, Refuted, RefutedCause, Reversed,
     RevertReason, RulesChanged, Seen, SettlementRecords, StateRoot, TransactionNamed, Window,
 };
@@ -74,6 +74,7 @@ fn of_events() -> Vec<(&'static str, Names)> {
 fn of_parts() -> Vec<(&'static str, Names)> {
     vec![
         ("ledger_keys", asked::<LedgerKeys>()),
+        ("erasure_order", asked::<ErasureOrder>()),
         ("windows", asked::<Windows>()),
         ("network", asked::<Network>()),
         ("limits", asked::<Limits>()),

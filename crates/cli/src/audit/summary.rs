@@ -74,6 +74,7 @@ pub(super) fn checks(report: &Report) -> Vec<Check> {
         state_roots(report),
         transfers(report),
     ];
+    checks.extend(erasures(report));
     checks.extend(extract::checks(report));
     checks.extend(rows(report));
     checks.push(trust::check(&report.trust));
@@ -89,6 +90,14 @@ fn counted(about: &'static str, how: &'static str, counts: FactCounts) -> Check 
         broken: counts.broken,
         not_checked: 0,
     }
+}
+
+/// Absent where nothing was erased, as in most logs.
+fn erasures(report: &Report) -> Option<Check> {
+    let how = "Operators signed for the bodies that they had erased; asserted where the record of an \
+               older version has no such signature, or their keys are not here.";
+    let check = counted("erasures", how, report.erasures);
+    (check.counts() != [0; 4]).then_some(check)
 }
 
 fn chain(report: &Report) -> Check {

@@ -20,6 +20,7 @@ use super::links::Links;
 use super::observed::Observations;
 use super::on_chain::{self, Kept};
 use super::options::Options;
+use super::ordered;
 use super::overdue::Turns;
 use super::payments::Listed;
 use super::replay::Replay;
@@ -62,6 +63,7 @@ pub struct Auditor {
     signatures_valid: u64,
     facts: FactCounts,
     wallets: FactCounts,
+    erasures: FactCounts,
     state_roots: FactCounts,
     not_re_decided: u64,
     /// How late a lapse may be.
@@ -109,6 +111,7 @@ impl Auditor {
             signatures_valid: 0,
             facts: FactCounts::default(),
             wallets: FactCounts::default(),
+            erasures: FactCounts::default(),
             state_roots: FactCounts::default(),
             not_re_decided: 0,
             turns: Turns::default(),
@@ -350,6 +353,12 @@ impl Auditor {
             let sentence = "whoever had bodies erased was no active agent of the ledger then";
             findings.add(&whole.spot, "operator", Cause::ReDecisionDiffers, sentence);
         }
+        let is_known = self.replay.knows(&Stream::Agent(operator));
+        let operator = self.world().agent(operator).filter(|_| is_known);
+        let operator = operator.map(|agent| &**agent);
+        let verdict = ordered::judge(&whole.spot, erased, operator, &mut findings);
+        self.erasures.count(verdict);
+        let ordered = erased.order.as_ref().map(|order| order.interaction);
         for (position, body) in bodies {
             if self.extract.is_some() && !self.rows.holds(position) {
                 findings.leave(Unchecked::ErasuresElsewhere, 1);
@@ -361,6 +370,7 @@ impl Auditor {
                 None => self.world().is_over(id, at),
             };
             let may = |id| !self.knows(id) || (is_over(id) && !self.rows.is_disputed(id));
+            body.is_of(ordered, position, &whole.spot, &mut findings);
             body.check(position, &whole.spot, may, &mut findings);
         }
         self.findings.extend(findings);
@@ -590,6 +600,7 @@ impl Auditor {
             facts: self.facts,
             absent_bodies: self.erased.report(),
             wallets: self.wallets,
+            erasures: self.erasures,
             state_roots: self.state_roots,
             not_replayed: self.replay.not_replayed(),
             not_re_decided: self.not_re_decided,

@@ -126,6 +126,23 @@ impl Erased {
 }
 
 impl Named {
+    /// Names what is wrong if it is of another interaction than was ordered, where an order is kept.
+    pub(super) fn is_of(
+        self,
+        ordered: Option<InteractionId>,
+        position: u64,
+        spot: &Spot,
+        findings: &mut Findings,
+    ) {
+        let of = self.erasable.map(|erasable| erasable.interaction);
+        if let (Some(ordered), Some(of)) = (ordered, of)
+            && ordered != of
+        {
+            let sentence = format!("position {position} is of {of}, and {ordered} was ordered");
+            findings.add(spot, "positions", Cause::ReDecisionDiffers, sentence);
+        }
+    }
+
     /// Names what is wrong with its erasure, recorded at `spot`; `may` says whether bodies of an
     /// interaction might be erased there.
     pub(super) fn check(

@@ -16,6 +16,7 @@
 //! | what rests on the watcher's word | `observed` |
 //! | evidence, kept for whoever asks the network | `on_chain` |
 //! | bodies that are not there: erased by a record, and rightly, or missing | `erased` |
+//! | whether an operator ordered that | `ordered` |
 //! | rows for readers | `rows`, `compare` |
 //!
 //! An [`Auditor`] takes records from anywhere and goes on after every fault; [`audit_export`] and
@@ -54,6 +55,7 @@ mod links;
 mod observed;
 mod on_chain;
 mod options;
+mod ordered;
 mod overdue;
 mod pages;
 mod payments;

@@ -120,6 +120,7 @@ pub(super) fn record(
         positions: positions.clone(),
         operator: request.operator,
         reason_code: request.reason_code.to_string(),
+        order: request.order.clone(),
     });
     let appended = draft.append(&Stream::Ledger, event, None, now)?;
     Ok(Ok(ErasureAnswer {

@@ -4,12 +4,16 @@
 use serde_json::{Value, json};
 use x811_ledger::audit::{Cause, Report};
 use x811_ledger::erasure::ErasureRequest;
+use x811_protocol::did::Did;
+use x811_protocol::event::ErasureOrder;
 use x811_protocol::id::InteractionId;
+use x811_protocol::key::SecretKey;
+use x811_protocol::signed_read::{ReadProof, Target, sign};
 
 use crate::base::Base;
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::Ledgerbox;
-use crate::party::Account;
+use crate::party::{Account, Party};
 use crate::scene::{Parts, audit, exported, found, impatient, pay};
 
 const DECISION: Cause = Cause::ReDecisionDiffers;
@@ -29,17 +33,44 @@ fn stream(id: InteractionId) -> String {
     format!("interaction:{id}")
 }
 
-async fn erase(ledgerbox: &Ledgerbox, interaction: InteractionId) {
+/// What an operator signs; `by` need not be its key.
+fn order(by: &SecretKey, operator: Did, interaction: InteractionId) -> ErasureOrder {
+    let (path, query) = ErasureOrder::target(interaction, "gdpr_request");
+    let authority = "ledger.example";
+    let target = Target {
+        method: "POST",
+        authority,
+        path: &path,
+        query: Some(&query),
+    };
+    let fields = sign(&target, operator, by, 1_767_225_600, [7; 16]);
+    let (input, signature) = (fields.signature_input, fields.signature);
+    let proof = ReadProof::parse(input.as_bytes(), signature.as_bytes()).unwrap();
+    ErasureOrder {
+        interaction,
+        authority: authority.to_owned(),
+        parameters: proof.parameters().to_owned(),
+        signature: proof.signature(),
+    }
+}
+
+async fn erase(ledgerbox: &Ledgerbox, interaction: InteractionId, order: Option<ErasureOrder>) {
     let request = ErasureRequest {
         interaction,
         operator: ledgerbox.identity.did,
         reason_code: "gdpr_request".parse().unwrap(),
+        order,
     };
     ledgerbox.ledger().erase(request).await.unwrap();
 }
 
 impl Scene {
     async fn set() -> Scene {
+        Scene::ordered(|_, _| None).await
+    }
+
+    /// The same, with what the operator signed.
+    async fn ordered(by: impl Fn(&Party, InteractionId) -> Option<ErasureOrder>) -> Scene {
         let mut ledgerbox = impatient().await;
         let paid = Deal::opened(&ledgerbox, Until::Verified).await;
         pay(&mut ledgerbox, &paid, 1, TOTAL_MICRO_USDC).await;
@@ -54,7 +85,8 @@ impl Scene {
         assert_eq!(ledgerbox.state(disputed.id()), "disputed");
         let mut open = Deal::between(&ledgerbox, &initiator, &provider, Account::new(0x46));
         open.go(&ledgerbox, Until::Offered).await;
-        erase(&ledgerbox, paid.id()).await;
+        let order = by(&ledgerbox.identity, paid.id());
+        erase(&ledgerbox, paid.id(), order).await;
         let parts = Parts::of(&exported(&ledgerbox).await);
         Scene {
             at: parts.find_event("bodies_erased"),
@@ -254,6 +286,86 @@ async fn rec_4_nobody_erases_twice_or_without_a_name() {
     let nobody = "did:x811:019b76da-a800-7000-8000-0000000000d1";
     *parts.records[scene.at].member("/operator") = json!(nobody);
     scene.finds(parts, &[("operator", DECISION, "no active agent")]);
+}
+
+/// Who ordered it follows from what they signed, and from nothing else in the log.
+#[tokio::test]
+async fn rec_4_who_had_bodies_erased_is_proven_by_their_signature() {
+    let signed = Scene::ordered(|operator, id| Some(order(&operator.key, operator.did, id))).await;
+    let unsigned = Scene::set().await;
+    for (scene, proven, asserted) in [(&signed, 1, 0), (&unsigned, 0, 1)] {
+        let erasures = scene.finds(scene.parts.clone(), &[]).erasures;
+        assert_eq!((erasures.proven, erasures.asserted), (proven, asserted));
+        assert_eq!(erasures.broken, 0);
+    }
+
+    let operator = signed.parts.records[signed.at].draft.event["operator"].clone();
+    let operator: Did = operator.as_str().unwrap().parse().unwrap();
+    let interaction: InteractionId = signed.erased.split_once(':').unwrap().1.parse().unwrap();
+    let disputed = signed.disputed.split_once(':').unwrap().1;
+    let key = SecretKey::from_seed([66; 32]);
+    let nobody: Did = "did:x811:019b76da-a800-7000-8000-0000000000d1"
+        .parse()
+        .unwrap();
+    let invalid = Cause::ProofInvalid;
+    let table = [
+        (
+            "/reason_code",
+            json!("spam"),
+            invalid,
+            "did not sign for this interaction",
+        ),
+        (
+            "/order/interaction",
+            json!(disputed),
+            invalid,
+            "did not sign for this interaction",
+        ),
+        (
+            "/order/authority",
+            json!("elsewhere"),
+            invalid,
+            "did not sign for this interaction",
+        ),
+        (
+            "/order/parameters",
+            json!("()"),
+            invalid,
+            "no signed request",
+        ),
+        (
+            "/order",
+            json!(order(&key, nobody, interaction)),
+            invalid,
+            "and not the operator",
+        ),
+        (
+            "/order",
+            json!(order(&key, operator, interaction)),
+            Cause::KeyNotTheSenders,
+            "was no key of the operator then",
+        ),
+    ];
+    for (member, value, cause, words) in table {
+        let mut parts = signed.parts.clone();
+        *parts.records[signed.at].member(member) = value;
+        let report = audit(&parts.rehashed());
+        let first = &report.findings[0];
+        let place = (first.position, first.field.as_str(), first.cause);
+        assert_eq!(place, (signed.at as u64, "order", cause), "{member}");
+        assert!(first.sentence.contains(words), "{}", first.sentence);
+        assert_eq!(report.erasures.broken, 1);
+    }
+
+    // A good order, for other bodies than those that are gone.
+    let named = signed.message(&signed.disputed, "x811/request");
+    let report = audit(&signed.naming(&[named]).rehashed());
+    let others = "was ordered";
+    assert!(
+        report.findings[0].sentence.contains(others),
+        "{:?}",
+        found(&report)
+    );
 }
 
 /// Without the record the bodies are missing, and that is told apart from erased.

@@ -158,6 +158,7 @@ async fn interactions() -> BTreeMap<&'static str, Vec<u8>> {
         interaction: erased.id(),
         operator: ledgerbox.identity.did,
         reason_code: "gdpr_request".parse().unwrap(),
+        order: None,
     };
     ledgerbox.ledger().erase(request).await.unwrap();
     ledgerbox.settle().await;

@@ -223,6 +223,7 @@ async fn every_event() -> (Vec<u8>, BTreeSet<&'static str>) {
         interaction: paid.id(),
         operator: ledgerbox.identity.did,
         reason_code: "gdpr_request".parse().unwrap(),
+        order: None,
     };
     ledgerbox.ledger().erase(request).await.unwrap();
     ledgerbox.settle().await;

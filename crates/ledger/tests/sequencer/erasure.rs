@@ -31,6 +31,7 @@ async fn erase(ledgerbox: &Ledgerbox, id: InteractionId) -> Result<ErasureAnswer
         interaction: id,
         operator: ledgerbox.identity.did,
         reason_code: "gdpr_request".parse().unwrap(),
+        order: None,
     };
     ledgerbox.ledger().erase(request).await
 }
@@ -180,6 +181,7 @@ async fn rec_4_an_operator_that_is_no_active_agent_erases_nothing() {
         interaction: deal.id(),
         operator: ledgerbox.party().did,
         reason_code: "gdpr_request".parse().unwrap(),
+        order: None,
     };
     let records = ledgerbox.records().await.len();
     let refusal = ledgerbox.ledger().erase(request).await.unwrap_err();

@@ -1,5 +1,6 @@
 //! Events of the `ledger`, `network:<name>` and `roots` streams.
 
+use super::ErasureOrder;
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::key::{PublicKey, SecretKey};
@@ -195,6 +196,9 @@ pub struct BodiesErased {
     pub operator: Did,
     /// Why, at most 32 characters.
     pub reason_code: String,
+    /// What the operator signed; absent in records of versions that did not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<ErasureOrder>,
 }
 
 /// `network_blind`.

@@ -5,12 +5,14 @@
 
 mod accepted;
 mod agent;
+mod erasure_order;
 mod ledger;
 mod named;
 mod settlement;
 
 pub use accepted::{Derived, EnvelopeAccepted, PayerBinding};
 pub use agent::{AgentRegistered, AgentStatusChanged, AgentUpdated, KeyRotated};
+pub use erasure_order::{ErasureOrder, NotOrdered};
 pub use ledger::{
     BodiesErased, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole,
     NetworkBlind, NetworkSighted, NotALedgerRole, RulesChanged, StateRoot,

@@ -87,6 +87,15 @@ pub struct SignedFields {
     pub signature: String,
 }
 
+impl SignedFields {
+    fn of(parameters: &str, signature: &Signature) -> SignedFields {
+        SignedFields {
+            signature_input: format!("{LABEL}={parameters}"),
+            signature: format!("{LABEL}=:{}:", STANDARD.encode(signature.as_bytes())),
+        }
+    }
+}
+
 /// Signs a request to read as `did`. The nonce must never be used again.
 pub fn sign(
     target: &Target<'_>,
@@ -106,10 +115,7 @@ pub fn sign(
         URL_SAFE_NO_PAD.encode(nonce),
     );
     let signature = key.sign(target.base(&parameters).as_bytes());
-    SignedFields {
-        signature_input: format!("{LABEL}={parameters}"),
-        signature: format!("{LABEL}=:{}:", STANDARD.encode(signature.as_bytes())),
-    }
+    SignedFields::of(&parameters, &signature)
 }
 
 /// A well-formed signature and what it says of itself; [`ReadProof::verify`] says whether it holds.
@@ -149,6 +155,39 @@ impl ReadProof {
             parameters: canonical(&input),
             signature: signature_of(&signed)?,
         })
+    }
+
+    /// Reads one that was kept: its [`ReadProof::parameters`] and its [`ReadProof::signature`].
+    ///
+    /// # Errors
+    /// Those of [`ReadProof::parse`], and parameters in any other form than the canonical one.
+    pub fn from_parameters(
+        parameters: &str,
+        signature: Signature,
+    ) -> Result<ReadProof, ProofError> {
+        let fields = SignedFields::of(parameters, &signature);
+        let proof = ReadProof::parse(
+            fields.signature_input.as_bytes(),
+            fields.signature.as_bytes(),
+        )?;
+        if proof.parameters != parameters {
+            return Err(ProofError::Syntax {
+                field: SIGNATURE_INPUT,
+            });
+        }
+        Ok(proof)
+    }
+
+    /// What is covered and its parameters, in canonical form: the value of `@signature-params`.
+    #[must_use]
+    pub fn parameters(&self) -> &str {
+        &self.parameters
+    }
+
+    /// The signature itself.
+    #[must_use]
+    pub fn signature(&self) -> Signature {
+        self.signature
     }
 
     /// Whether the key it names signed this request, by strict verification. Whose key it is, the

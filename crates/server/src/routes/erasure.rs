@@ -2,14 +2,14 @@
 //! interaction erased (record.md section 4).
 //!
 //! The request has no body: all it says is in path and query, which the signature covers, as that
-//! of a read does.
+//! of a read does. The record keeps that signature, so that it shows who ordered it.
 
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, Named};
 use crate::openapi::Refused;
 use crate::openapi::schema::{ErasedAnswer, Uuid};
-use crate::signed_read::{ReadRefusal, Reader};
+use crate::signed_read::{Operator, ReadRefusal};
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
@@ -46,18 +46,18 @@ pub(super) struct Order {
     ),
 )]
 pub(super) async fn handle<C: Clock>(
-    reader: Reader,
+    operator: Operator,
     State(app): State<Arc<App<C>>>,
     Named(interaction): Named<InteractionId>,
     Asked(order): Asked<Order>,
 ) -> Result<Json<ErasureAnswer>, ReadRefusal> {
-    let operator = reader.operator(&app);
-    let operator = operator.ok_or_else(ApiError::not_an_operator)?;
     let reason_code: Result<ReasonCode, _> = order.reason_code.parse();
+    let reason_code = reason_code.map_err(|error| ApiError::malformed(error.to_string()))?;
     let request = ErasureRequest {
         interaction,
-        operator,
-        reason_code: reason_code.map_err(|error| ApiError::malformed(error.to_string()))?,
+        operator: operator.did,
+        order: Some(operator.order(interaction, &reason_code.to_string())?),
+        reason_code,
     };
     Ok(Json(app.ledger.erase(request).await?))
 }

@@ -52,6 +52,11 @@ async fn rec_4_an_operator_has_the_bodies_of_a_declined_interaction_erased() {
     let answer = erase(&world, Some(&operator), &unexplained).await;
     answer.refused(400, "X811-4001");
 
+    // The record keeps what was signed, in one spelling.
+    let spelled = path.replace("gdpr", "%67dpr");
+    let answer = erase(&world, Some(&operator), &spelled).await;
+    answer.refused(400, "X811-4001");
+
     let done = erase(&world, Some(&operator), &path).await.expect(200);
     assert_eq!(done["interaction_id"], json!(deal.id()));
     assert_eq!(done["erased"].as_array().unwrap().len(), 1);

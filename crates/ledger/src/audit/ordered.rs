@@ -1,0 +1,42 @@
+//! Who had bodies erased: proven where the record keeps what the operator signed, and the ledger's
+//! word where an older version wrote it.
+
+use x811_protocol::event::BodiesErased;
+
+use super::finding::{Cause, Findings, Spot};
+use super::report::Verdict;
+use crate::agent::Agent;
+
+/// Whether `operator`, the agent that the record names, ordered this at its moment.
+pub(super) fn judge(
+    spot: &Spot,
+    erased: &BodiesErased,
+    operator: Option<&Agent>,
+    findings: &mut Findings,
+) -> Verdict {
+    let Some(order) = &erased.order else {
+        return Verdict::Asserted;
+    };
+    let signer = match order.signer(&erased.reason_code) {
+        Ok(signer) => signer,
+        Err(why) => {
+            findings.add(spot, "order", Cause::ProofInvalid, why.to_string());
+            return Verdict::Broken;
+        }
+    };
+    if signer.did != erased.operator {
+        let sentence = format!("{} signed the order, and not the operator", signer.did);
+        findings.add(spot, "order", Cause::ProofInvalid, sentence);
+        return Verdict::Broken;
+    }
+    // Of one whose records are not here nobody knows the keys.
+    if operator.is_some_and(|operator| operator.key(&signer.key).is_none()) {
+        let sentence = format!("{} was no key of the operator then", signer.key);
+        findings.add(spot, "order", Cause::KeyNotTheSenders, sentence);
+        return Verdict::Broken;
+    }
+    match operator {
+        Some(_) => Verdict::Proven,
+        None => Verdict::Asserted,
+    }
+}

@@ -1,0 +1,138 @@
+//! What an operator signed to have bodies erased: the request itself (RFC 9421), kept in the record, so
+//! that whoever reads the log need not believe the ledger that somebody ordered it.
+
+use crate::id::InteractionId;
+use crate::key::KeyId;
+use crate::signature::Signature;
+use crate::signed_read::{ProofError, ReadProof, Target};
+use serde::{Deserialize, Serialize};
+
+/// How the bodies of an interaction are ordered to be erased.
+const METHOD: &str = "POST";
+
+/// An operator's signed request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ErasureOrder {
+    /// Whose bodies; with the reason it gives path and query.
+    pub interaction: InteractionId,
+    /// Host and port that it was sent to, in lower case, without the port of the scheme.
+    pub authority: String,
+    /// The value of `@signature-params`: what is covered, when it was created, the nonce, the key.
+    pub parameters: String,
+    /// By the key in `keyid`.
+    pub signature: Signature,
+}
+
+/// Why nobody ordered it so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotOrdered {
+    /// No signature of a request.
+    #[error("the order is no signed request: {0}")]
+    Form(#[from] ProofError),
+    /// Signed is something else.
+    #[error("the key that the order names did not sign for this interaction and this reason")]
+    Signature,
+}
+
+impl ErasureOrder {
+    /// The key that signed the order for this reason.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn signer(&self, reason_code: &str) -> Result<KeyId, NotOrdered> {
+        let proof = ReadProof::from_parameters(&self.parameters, self.signature)?;
+        let (path, query) = ErasureOrder::target(self.interaction, reason_code);
+        let target = Target {
+            method: METHOD,
+            authority: &self.authority,
+            path: &path,
+            query: Some(&query),
+        };
+        match proof.verify(&target) {
+            true => Ok(proof.key_id),
+            false => Err(NotOrdered::Signature),
+        }
+    }
+
+    /// Path and query of the request, as they are signed.
+    #[must_use]
+    pub fn target(interaction: InteractionId, reason_code: &str) -> (String, String) {
+        (
+            format!("/api/v1/interactions/{interaction}/erasure"),
+            format!("reason_code={reason_code}"),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::did::Did;
+    use crate::key::SecretKey;
+    use crate::signed_read::sign;
+
+    const INTERACTION: &str = "019b76da-a800-7000-8000-000000000001";
+    const OPERATOR: &str = "did:x811:019b76da-a800-7000-8000-0000000000d2";
+
+    fn order(key: &SecretKey, reason_code: &str) -> ErasureOrder {
+        let interaction = INTERACTION.parse().unwrap();
+        let operator: Did = OPERATOR.parse().unwrap();
+        let (path, query) = ErasureOrder::target(interaction, reason_code);
+        let target = Target {
+            method: "POST",
+            authority: "ledger.example:8811",
+            path: &path,
+            query: Some(&query),
+        };
+        let fields = sign(&target, operator, key, 1_767_225_600, [7; 16]);
+        let (input, signature) = (fields.signature_input, fields.signature);
+        let proof = ReadProof::parse(input.as_bytes(), signature.as_bytes()).unwrap();
+        ErasureOrder {
+            interaction,
+            authority: "ledger.example:8811".to_owned(),
+            parameters: proof.parameters().to_owned(),
+            signature: proof.signature(),
+        }
+    }
+
+    #[test]
+    fn rec_4_an_order_names_its_signer_for_one_interaction_and_one_reason() {
+        let key = SecretKey::from_seed([1; 32]);
+        let good = order(&key, "gdpr_request");
+        let signer = good.signer("gdpr_request").unwrap();
+        assert_eq!(signer.to_string(), format!("{OPERATOR}#{}", key.public()));
+        assert_eq!(good.signer("spam"), Err(NotOrdered::Signature));
+        let read: ErasureOrder =
+            serde_json::from_value(serde_json::to_value(&good).unwrap()).unwrap();
+        assert_eq!(read, good);
+
+        let mut elsewhere = good.clone();
+        elsewhere.authority = "ledger.example".to_owned();
+        let mut another = good.clone();
+        another.interaction = INTERACTION.replace("01", "02").parse().unwrap();
+        let mut unsigned = good.clone();
+        unsigned.signature = Signature::from_bytes([7; 64]);
+        for wrong in [elsewhere, another, unsigned] {
+            assert_eq!(wrong.signer("gdpr_request"), Err(NotOrdered::Signature));
+        }
+    }
+
+    #[test]
+    fn rec_4_the_parameters_of_an_order_have_one_form() {
+        let good = order(&SecretKey::from_seed([1; 32]), "gdpr_request");
+        for parameters in [
+            String::new(),
+            good.parameters.replace(";nonce", "; nonce"),
+            format!("{},sig2={}", good.parameters, good.parameters),
+            good.parameters.replace("\"@query\"", "\"@path\""),
+        ] {
+            let wrong = ErasureOrder {
+                parameters,
+                ..good.clone()
+            };
+            let refused = wrong.signer("gdpr_request");
+            assert!(matches!(refused, Err(NotOrdered::Form(_))), "{wrong:?}");
+        }
+    }
+}

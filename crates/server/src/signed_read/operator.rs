@@ -1,0 +1,72 @@
+//! Who has bodies erased: an operator, and what it signed for that.
+
+use super::{ReadRefusal, Reader, malformed, only};
+use crate::app::App;
+use crate::error::ApiError;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use std::sync::Arc;
+use x811_ledger::clock::Clock;
+use x811_protocol::did::Did;
+use x811_protocol::event::ErasureOrder;
+use x811_protocol::id::InteractionId;
+use x811_protocol::refusal::Refusal;
+use x811_protocol::signed_read::{ReadProof, SIGNATURE, SIGNATURE_INPUT};
+
+/// An operator whose signature holds.
+pub(crate) struct Operator {
+    /// Who.
+    pub(crate) did: Did,
+    proof: ReadProof,
+    authority: String,
+}
+
+impl Operator {
+    /// What it signed, for the record.
+    ///
+    /// # Errors
+    /// 400 where path or query are spelled in another way than the record can say.
+    pub(crate) fn order(
+        self,
+        interaction: InteractionId,
+        reason_code: &str,
+    ) -> Result<ErasureOrder, ApiError> {
+        let order = ErasureOrder {
+            interaction,
+            authority: self.authority,
+            parameters: self.proof.parameters().to_owned(),
+            signature: self.proof.signature(),
+        };
+        let (path, query) = ErasureOrder::target(interaction, reason_code);
+        match order.signer(reason_code) {
+            Ok(_) => Ok(order),
+            Err(_) => Err(ApiError::malformed(format!(
+                "an order is recorded as it is signed, so it has one spelling: sign {path}?{query}"
+            ))),
+        }
+    }
+}
+
+impl<C: Clock> FromRequestParts<Arc<App<C>>> for Operator {
+    type Rejection = ReadRefusal;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        app: &Arc<App<C>>,
+    ) -> Result<Operator, ReadRefusal> {
+        let reader = Reader::from_request_parts(parts, app).await?;
+        let did = reader.operator(app);
+        let did = did.ok_or_else(ApiError::not_an_operator)?;
+        let proof: Result<ReadProof, Refusal> = ReadProof::parse(
+            only(&parts.headers, SIGNATURE_INPUT)?,
+            only(&parts.headers, SIGNATURE)?,
+        )
+        .map_err(malformed);
+        let authority = app.signed_reads.authorities.of(&parts.headers)?;
+        Ok(Operator {
+            did,
+            proof: proof?,
+            authority: authority.to_owned(),
+        })
+    }
+}
