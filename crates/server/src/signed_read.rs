@@ -37,8 +37,11 @@ use x811_protocol::signed_read::{
 };
 use x811_protocol::time::TimestampMs;
 
-/// How far `created` may be from the ledger's clock, before and after, in milliseconds.
+/// How old a signature may be, in milliseconds (ledger-contract.md section 6).
 const WINDOW_MS: u64 = 60_000;
+
+/// How far ahead of the ledger's clock it may be dated, in milliseconds: for clocks that run fast.
+const MAX_AHEAD_MS: u64 = 5_000;
 
 /// Who may do more than the parties.
 #[derive(Debug, Clone, Default)]
@@ -54,7 +57,9 @@ pub(crate) struct SignedReads {
     authorities: Authorities,
     privileges: Privileges,
     /// Nonces spent before are forgotten, so nothing dated to a second before this one is taken.
-    /// What was dated ahead, by a clock that runs fast, or to this very second may be read again.
+    /// What was dated ahead, by a clock that runs fast, or to this very second may be read again in
+    /// the first 5 s: by whoever took the request down, who had its answer then, and reads what the
+    /// same agent may read now. Nothing changes by it: bodies are erased once.
     begun_at: TimestampMs,
     nonces: Mutex<SpentNonces>,
 }
@@ -200,8 +205,10 @@ fn check_times(proof: &ReadProof, now: TimestampMs, begun_at: TimestampMs) -> Re
     let now_ms = now.as_ms();
     let created_ms = proof.created_s.saturating_mul(1_000);
     let expires_ms = proof.expires_s.unwrap_or(u64::MAX).saturating_mul(1_000);
-    let why = if created_ms.abs_diff(now_ms) > WINDOW_MS {
-        "it was not created within 60 s of this ledger's clock: synchronise the clock and sign anew"
+    let is_ahead = created_ms > now_ms.saturating_add(MAX_AHEAD_MS);
+    let why = if is_ahead || created_ms.saturating_add(WINDOW_MS) < now_ms {
+        "it was not created within the last 60 s by this ledger's clock, nor within 5 s ahead of it: \
+         synchronise the clock and sign anew"
     } else if expires_ms < now_ms {
         "it has expired: sign anew"
     } else if proof.created_s < begun_at.as_ms() / 1_000 {

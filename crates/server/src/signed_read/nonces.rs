@@ -1,4 +1,4 @@
-//! Which nonces of signed reads were used. In memory: a signature is good for two minutes at most,
+//! Which nonces of signed reads were used. In memory: a signature is good for some 65 seconds,
 //! and one made before the start is not taken at all.
 
 use std::collections::{HashMap, HashSet};
@@ -11,8 +11,8 @@ use x811_protocol::time::TimestampMs;
 /// How long nonces are taken into one bucket, in milliseconds.
 const BUCKET_MS: u64 = 60_000;
 
-/// Buckets that are kept. A signature made 60 s ahead of the clock is good for 120 s, so what was
-/// spent in the first millisecond of a bucket has to be known for two more.
+/// Buckets that are kept. A signature dated 5 s ahead of the clock is good for 65 s, so what was spent
+/// in the first millisecond of a bucket has to be known for two more.
 const BUCKETS: usize = 3;
 
 /// The most nonces of one agent in a bucket: 100 a second.
