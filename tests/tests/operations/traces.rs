@@ -109,10 +109,10 @@ fn status_code(span: &Span) -> Option<i64> {
     use opentelemetry_proto::tonic::common::v1::any_value::Value;
     let mut attributes = span.attributes.iter();
     let status = attributes.find(|attribute| attribute.key == "http.response.status_code")?;
-    match status.value.as_ref()?.value.as_ref()? {
-        Value::IntValue(code) => Some(*code),
-        _ => None,
-    }
+    let Value::IntValue(code) = status.value.as_ref()?.value.as_ref()? else {
+        return None;
+    };
+    Some(*code)
 }
 
 /// Takes everything, for as long as the test lives.
