@@ -2,8 +2,10 @@
 //!
 //! Verification is strict everywhere, so that two honest verifiers never disagree: small-order and
 //! non-canonical points are refused when a key is read, small-order R and non-canonical S when a
-//! signature is checked (ledger-contract.md section 7).
+//! signature is checked (ledger-contract.md section 7). Many signatures may be verified together
+//! ([`verify_all`]), with that same verdict.
 
+mod batch;
 mod known;
 mod strict;
 
@@ -15,6 +17,8 @@ use std::str::FromStr;
 use ed25519_dalek::{Signer as _, SigningKey, VerifyingKey};
 use serde::{Deserialize, Serialize};
 use serde_with::{DeserializeFromStr, SerializeDisplay};
+
+pub use batch::{Signed, verify_all};
 
 use crate::did::Did;
 use crate::signature::Signature;

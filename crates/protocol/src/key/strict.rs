@@ -10,7 +10,7 @@
 use ed25519_dalek::{Signature, Verifier as _, VerifyingKey};
 
 /// The points of small order as they are encoded ("Taming the many EdDSAs", table 6, 1 to 8).
-const SMALL_ORDER: [[u8; 32]; 8] = [
+pub(super) const SMALL_ORDER: [[u8; 32]; 8] = [
     with_ends(0x01, 0x00, 0x00),
     with_ends(0xec, 0xff, 0x7f),
     with_ends(0x00, 0x00, 0x00),

@@ -1,0 +1,546 @@
+//! Many signatures at once, with the verdict of strict verification.
+//!
+//! A single check asks whether R, byte for byte, is the encoding of E = [S]B - [k]A. For many, one
+//! random combination is asked: with coefficients z of 128 bits, the sum of all z(E - R) is zero.
+//! That holds by chance with a probability of 2^-128 at most, but only for the parts of prime order:
+//! a part of small order, of an R or of a key, shows in that sum in half of all cases at worst.
+//! So each of 64 sums over random halves of all R and keys must have no such part, which one of
+//! them escapes with a probability of 2^-64 at most. What is left is the encoding of R, which is
+//! canonical if it was read and is none of those refused below. So what verifies together verifies
+//! alone, and what does not is for single checks to judge: somebody else's key with a part of small
+//! order makes a batch fail, and the signatures in it may be good.
+//!
+//! The coefficients are hashed from all that is judged, as who made the signatures cannot foresee
+//! them then, and whoever judges the same signatures again has the same answer.
+//!
+//! The halves cost nothing of their own. Bit j of the coefficients chooses the points of sum j; the
+//! combination of all R is the sum of 2^j times sum j over all 128 bits, and 64 of these sums are
+//! the halves. Eight sums at a time come from 256 buckets, with one addition a point.
+
+use std::collections::BTreeMap;
+
+use curve25519_dalek::constants::ED25519_BASEPOINT_POINT;
+use curve25519_dalek::edwards::{CompressedEdwardsY, EdwardsPoint};
+use curve25519_dalek::scalar::Scalar;
+use curve25519_dalek::traits::{Identity as _, IsIdentity as _, VartimeMultiscalarMul as _};
+use sha2::{Digest as _, Sha512};
+
+use super::strict::SMALL_ORDER;
+use super::{PublicKey, is_canonical_y};
+use crate::signature::Signature;
+
+/// Fewer are checked one by one, which is faster: the sums cost as much as some 80 signatures.
+const FEWEST: usize = 96;
+
+/// Sums over random halves that must have no part of small order.
+const HALVES: usize = 64;
+
+/// Keeps the hash apart from all other hashes.
+const DOMAIN: &[u8] = b"x811 signatures in a batch";
+
+/// A signature, and what it is to verify with.
+#[derive(Debug, Clone, Copy)]
+pub struct Signed<'a> {
+    /// Whose signature it is said to be.
+    pub key: &'a PublicKey,
+    /// What it is said to be over.
+    pub message: &'a [u8],
+    /// The signature.
+    pub signature: &'a Signature,
+}
+
+impl Signed<'_> {
+    /// [`PublicKey::verify`].
+    #[must_use]
+    pub fn verify(&self) -> bool {
+        self.key.verify(self.message, self.signature)
+    }
+}
+
+/// Whether all of `signed` verify together, at about a quarter of the cost of one by one.
+///
+/// `true` says that [`PublicKey::verify`] accepts each of them, but for a probability of 2^-64 that
+/// one has an R with a part of small order, and of 2^-128 that one is no signature at all. `false`
+/// says nothing of any one of them: they are to be verified singly. The same signatures always
+/// have the same answer.
+#[must_use]
+pub fn verify_all(signed: &[Signed<'_>]) -> bool {
+    if signed.len() < FEWEST {
+        return signed.iter().all(Signed::verify);
+    }
+    Batch::read(signed).is_some_and(|batch| batch.verify())
+}
+
+/// A coefficient of a point in the combination.
+type Coefficient = [u8; 16];
+
+/// The points of a batch, and what they are multiplied by.
+struct Batch {
+    /// Every R, and then each key once.
+    points: Vec<EdwardsPoint>,
+    /// z of each point; that of a key is only for the halves.
+    coefficients: Vec<Coefficient>,
+    /// The sum of z k of each key.
+    of_keys: Vec<Scalar>,
+    /// The sum of z S.
+    of_base: Scalar,
+}
+
+impl Batch {
+    /// Absent where an R or an S cannot be that of a good signature.
+    fn read(signed: &[Signed<'_>]) -> Option<Batch> {
+        let (mut places, mut keys) = (BTreeMap::new(), Vec::new());
+        let mut points = Vec::with_capacity(signed.len());
+        let mut factors = Vec::with_capacity(signed.len());
+        let mut transcript = Sha512::new().chain_update(DOMAIN);
+        for one in signed {
+            let place = *places.entry(one.key.as_bytes()).or_insert_with(|| {
+                keys.push(one.key.0.to_edwards());
+                keys.len() - 1
+            });
+            let (r, s) = halves(one.signature);
+            let k = challenge(one, &r);
+            points.push(decode(r)?);
+            let s = Option::<Scalar>::from(Scalar::from_canonical_bytes(s))?;
+            for part in [one.key.as_bytes(), &r, s.as_bytes(), k.as_bytes()] {
+                transcript.update(part);
+            }
+            factors.push((place, s, k));
+        }
+        points.append(&mut keys);
+        let coefficients = coefficients(&transcript.finalize().into(), points.len());
+        let mut of_keys = vec![Scalar::ZERO; places.len()];
+        let mut of_base = Scalar::ZERO;
+        for ((place, s, k), z) in factors.into_iter().zip(&coefficients) {
+            let z = scalar(z);
+            of_base += z * s;
+            of_keys[place] += z * k;
+        }
+        Some(Batch {
+            points,
+            coefficients,
+            of_keys,
+            of_base,
+        })
+    }
+
+    fn verify(&self) -> bool {
+        let sums = self.sums();
+        self.is_balanced(&sums) && sums.iter().take(HALVES).all(is_torsion_free)
+    }
+
+    /// For each bit, from the lowest, the sum of the points in whose coefficients it is set.
+    fn sums(&self) -> Vec<EdwardsPoint> {
+        let mut sums = Vec::with_capacity(8 * size_of::<Coefficient>());
+        for byte in 0..size_of::<Coefficient>() {
+            let mut buckets = vec![EdwardsPoint::identity(); 256];
+            for (point, coefficient) in self.points.iter().zip(&self.coefficients) {
+                buckets[usize::from(coefficient[byte])] += point;
+            }
+            sums.extend(by_bit(buckets));
+        }
+        sums
+    }
+
+    /// Whether the sum of z(E - R) is zero, or a point of small order.
+    fn is_balanced(&self, sums: &[EdwardsPoint]) -> bool {
+        let combined = sums
+            .iter()
+            .rev()
+            .fold(EdwardsPoint::identity(), |sum, next| sum + sum + next);
+        let keys = &self.points[self.points.len() - self.of_keys.len()..];
+        // The keys are in the combination, each with a coefficient of its own.
+        let own = &self.coefficients[self.points.len() - self.of_keys.len()..];
+        let of_keys = self
+            .of_keys
+            .iter()
+            .zip(own)
+            .map(|(all, own)| all - scalar(own));
+        let rest = EdwardsPoint::vartime_multiscalar_mul(
+            of_keys.chain([-self.of_base]),
+            keys.iter().chain([&ED25519_BASEPOINT_POINT]),
+        );
+        (combined + rest).is_identity()
+    }
+}
+
+/// R and S.
+fn halves(signature: &Signature) -> ([u8; 32], [u8; 32]) {
+    let signature = ed25519_dalek::Signature::from_bytes(signature.as_bytes());
+    (*signature.r_bytes(), *signature.s_bytes())
+}
+
+/// k of RFC 8032 section 5.1.7.
+fn challenge(signed: &Signed<'_>, r: &[u8; 32]) -> Scalar {
+    let hash = Sha512::new()
+        .chain_update(r)
+        .chain_update(signed.key.as_bytes())
+        .chain_update(signed.message)
+        .finalize();
+    Scalar::from_bytes_mod_order_wide(&hash.into())
+}
+
+/// The point of these bytes, where they are its canonical encoding and it is not of small order.
+fn decode(r: [u8; 32]) -> Option<EdwardsPoint> {
+    // Two of small order have x = 0, which has no sign: with the sign set their encodings are not
+    // canonical, and with y in its range there are no others.
+    let mut unsigned = r;
+    unsigned[31] &= 0x7f;
+    if SMALL_ORDER.contains(&unsigned) || !is_canonical_y(&r) {
+        return None;
+    }
+    CompressedEdwardsY(r).decompress()
+}
+
+/// As many coefficients, from the hash of all that is judged.
+fn coefficients(transcript: &[u8; 64], count: usize) -> Vec<Coefficient> {
+    let mut coefficients = Vec::with_capacity(count + 3);
+    for block in 0_u64.. {
+        if coefficients.len() >= count {
+            break;
+        }
+        let hash = Sha512::new()
+            .chain_update(transcript)
+            .chain_update(block.to_le_bytes())
+            .finalize();
+        let (parts, _) = hash.as_chunks();
+        coefficients.extend_from_slice(parts);
+    }
+    coefficients.truncate(count);
+    coefficients
+}
+
+fn scalar(coefficient: &Coefficient) -> Scalar {
+    u128::from_le_bytes(*coefficient).into()
+}
+
+/// For each bit, from the lowest, the sum of the buckets in whose number it is set.
+fn by_bit(mut buckets: Vec<EdwardsPoint>) -> Vec<EdwardsPoint> {
+    let mut sums = Vec::new();
+    while buckets.len() > 1 {
+        let upper = buckets.split_off(buckets.len() / 2);
+        sums.push(upper.iter().sum());
+        for (lower, upper) in buckets.iter_mut().zip(&upper) {
+            *lower += upper;
+        }
+    }
+    sums.reverse();
+    sums
+}
+
+/// Whether the point has no part of small order: l times it is zero, l being the prime order.
+fn is_torsion_free(point: &EdwardsPoint) -> bool {
+    // Scalars end at l - 1.
+    let all_but_one = -Scalar::ONE;
+    let multiple =
+        EdwardsPoint::vartime_double_scalar_mul_basepoint(&all_but_one, point, &Scalar::ZERO);
+    (multiple + point).is_identity()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::SecretKey;
+    use curve25519_dalek::constants::EIGHT_TORSION;
+    use ed25519_dalek::VerifyingKey;
+    use proptest::prelude::*;
+
+    /// What a test has of a signature.
+    #[derive(Debug, Clone)]
+    struct Made {
+        key: PublicKey,
+        message: Vec<u8>,
+        signature: Signature,
+    }
+
+    impl Made {
+        fn signed(&self) -> Signed<'_> {
+            Signed {
+                key: &self.key,
+                message: &self.message,
+                signature: &self.signature,
+            }
+        }
+
+        /// The verdict of the library.
+        fn is_strictly_good(&self) -> bool {
+            let signature = ed25519_dalek::Signature::from_bytes(self.signature.as_bytes());
+            let key = VerifyingKey::from(self.key);
+            key.verify_strict(&self.message, &signature).is_ok()
+        }
+
+        fn damaged(mut self, byte: usize, bit: u8) -> Made {
+            let mut bytes = *self.signature.as_bytes();
+            bytes[byte] ^= 1 << bit;
+            self.signature = Signature::from_bytes(bytes);
+            self
+        }
+    }
+
+    fn honest(count: u32) -> Vec<Made> {
+        let one = |number: u32| {
+            let secret = SecretKey::from_seed([number.to_le_bytes()[0] % 5; 32]);
+            let message = number.to_le_bytes().to_vec();
+            Made {
+                key: secret.public(),
+                signature: secret.sign(&message),
+                message,
+            }
+        };
+        (0..count).map(one).collect()
+    }
+
+    /// A signature by whoever has the secret scalar, with any R: an encoding, and what of it is
+    /// the multiple of the base point.
+    fn crafted(key: EdwardsPoint, secret: Scalar, r: [u8; 32], nonce: Scalar, message: u8) -> Made {
+        let key = PublicKey::from_bytes(key.compress().as_bytes()).unwrap();
+        let message = vec![message];
+        let mut bytes = [0; 64];
+        bytes[..32].copy_from_slice(&r);
+        let signature = Signature::from_bytes(bytes);
+        let signed = Signed {
+            key: &key,
+            message: &message,
+            signature: &signature,
+        };
+        let s = nonce + challenge(&signed, &r) * secret;
+        bytes[32..].copy_from_slice(s.as_bytes());
+        Made {
+            key,
+            message,
+            signature: Signature::from_bytes(bytes),
+        }
+    }
+
+    /// The same with parts of small order of key and R.
+    fn mixed(key_part: usize, r_part: usize, nonce: u64, message: u8) -> Made {
+        let (secret, nonce) = (Scalar::from(77_u64), Scalar::from(nonce));
+        let key = ED25519_BASEPOINT_POINT * secret + EIGHT_TORSION[key_part];
+        let r = ED25519_BASEPOINT_POINT * nonce + EIGHT_TORSION[r_part];
+        crafted(key, secret, r.compress().to_bytes(), nonce, message)
+    }
+
+    fn read(made: &[Made]) -> Option<Batch> {
+        let signed: Vec<Signed<'_>> = made.iter().map(Made::signed).collect();
+        Batch::read(&signed)
+    }
+
+    /// The verdict of the batch, however few they are.
+    fn together(made: &[Made]) -> bool {
+        read(made).is_some_and(|batch| batch.verify())
+    }
+
+    fn all(made: &[Made]) -> bool {
+        let signed: Vec<Signed<'_>> = made.iter().map(Made::signed).collect();
+        let verdict = verify_all(&signed);
+        assert_eq!(verify_all(&signed), verdict);
+        verdict
+    }
+
+    #[test]
+    fn ae_082_honest_signatures_verify_together_in_any_number() {
+        let made = honest(300);
+        for count in [0, 1, 2, FEWEST - 1, FEWEST, 300] {
+            assert!(all(&made[..count]), "{count}");
+            assert!(together(&made[..count]), "{count}");
+        }
+        let twice = [&made[..], &made[..]].concat();
+        assert!(all(&twice));
+        let same = vec![made[0].clone(); 200];
+        assert!(all(&same));
+    }
+
+    /// Bits of R, of S, and of S beyond its range.
+    #[test]
+    fn ae_082_one_bad_signature_among_many_is_seen() {
+        let made = honest(150);
+        for (place, byte, bit) in [
+            (0, 0, 0),
+            (149, 31, 7),
+            (70, 32, 3),
+            (71, 63, 4),
+            (2, 63, 7),
+        ] {
+            let mut made = made.clone();
+            made[place] = made[place].clone().damaged(byte, bit);
+            assert!(!made[place].is_strictly_good());
+            assert!(!all(&made), "{place}");
+        }
+        let mut swapped = made.clone();
+        (swapped[3].signature, swapped[8].signature) = (made[8].signature, made[3].signature);
+        assert!(!all(&swapped));
+        let mut other_key = made.clone();
+        other_key[9].key = made[10].key;
+        assert!(!all(&other_key));
+        let mut other_message = made;
+        other_message[9].message.push(0);
+        assert!(!all(&other_message));
+    }
+
+    /// Two errors that cancel each other in a sum without coefficients.
+    #[test]
+    fn ae_082_errors_that_cancel_each_other_are_seen() {
+        let mut made = honest(120);
+        for (place, change) in [(5, Scalar::ONE), (6, -Scalar::ONE)] {
+            let mut bytes = *made[place].signature.as_bytes();
+            let s = Scalar::from_canonical_bytes(bytes[32..].try_into().unwrap()).unwrap();
+            bytes[32..].copy_from_slice((s + change).as_bytes());
+            made[place].signature = Signature::from_bytes(bytes);
+        }
+        assert!(!all(&made));
+    }
+
+    /// In a sum of all, the parts of these cancel each other.
+    #[test]
+    fn ae_082_parts_of_small_order_that_cancel_each_other_are_seen() {
+        for part in 1..8 {
+            let mut made = honest(120);
+            made[5] = mixed(0, part, 1_000, 1);
+            made[6] = mixed(0, 8 - part, 2_000, 2);
+            assert!(!made[5].is_strictly_good() && !made[6].is_strictly_good());
+            assert!(!all(&made), "{part}");
+            assert!(!together(&made[5..7]), "{part}");
+        }
+    }
+
+    /// With an R that has a part of order 2, the combination is zero in about half of all cases, and
+    /// so is that part of any one half; all 64 together miss none.
+    #[test]
+    fn ae_082_the_combination_alone_would_miss_parts_of_small_order() {
+        let (mut balanced, mut missed_by_one) = (0, 0);
+        for message in 0..64 {
+            let made = [mixed(0, 4, 1_000, message)];
+            let batch = read(&made).unwrap();
+            let sums = batch.sums();
+            balanced += u32::from(batch.is_balanced(&sums));
+            missed_by_one += u32::from(is_torsion_free(&sums[0]));
+            assert!(!batch.verify());
+            assert!(!made[0].is_strictly_good());
+        }
+        assert!((10..55).contains(&balanced), "{balanced}");
+        assert!((10..55).contains(&missed_by_one), "{missed_by_one}");
+    }
+
+    /// Strictly good, and refused together: for single checks to judge.
+    #[test]
+    fn ae_082_a_key_with_a_part_of_small_order_leaves_it_to_single_checks() {
+        let fitting = (0..64).map(|message| mixed(4, 4, 1_000, message));
+        let good: Vec<Made> = fitting.filter(Made::is_strictly_good).collect();
+        assert!(good.len() > 10);
+        for made in good {
+            assert!(made.signed().verify());
+            assert!(!together(&[made]));
+        }
+    }
+
+    /// Three spellings of zero as R, with the S that fits; strict verification takes none of them.
+    #[test]
+    fn ae_082_an_r_of_small_order_is_refused_in_every_spelling() {
+        let mut sign_of_zero = [0; 32];
+        (sign_of_zero[0], sign_of_zero[31]) = (0x01, 0x80);
+        let mut beyond_the_prime = [0xff; 32];
+        (beyond_the_prime[0], beyond_the_prime[31]) = (0xee, 0x7f);
+        let secret = Scalar::from(77_u64);
+        let key = ED25519_BASEPOINT_POINT * secret;
+        let points = EIGHT_TORSION.map(|point| point.compress().to_bytes());
+        for r in points.into_iter().chain([sign_of_zero, beyond_the_prime]) {
+            let made = crafted(key, secret, r, Scalar::ZERO, 1);
+            assert!(!made.is_strictly_good());
+            assert!(decode(r).is_none(), "{r:?}");
+            assert!(!together(&[made]));
+        }
+    }
+
+    /// What is read as R is encoded as it was spelled.
+    #[test]
+    fn ae_082_an_r_that_is_read_is_in_its_canonical_encoding() {
+        let mut read = 0;
+        for first in 0..=255 {
+            for (middle, last) in [(0x00, 0x00), (0x00, 0x80), (0xff, 0x7f), (0xff, 0xff)] {
+                let mut r = [middle; 32];
+                (r[0], r[31]) = (first, last);
+                if let Some(point) = decode(r) {
+                    read += 1;
+                    assert_eq!(point.compress().to_bytes(), r);
+                }
+            }
+        }
+        assert!(read > 300, "{read}");
+    }
+
+    /// The vectors of "Taming the many EdDSAs" (ed25519-speccheck, cases.json), in their order: key,
+    /// message, signature. Four of the keys are of small order. Of the others, strict verification
+    /// takes one alone, and its key has a part of small order: that is for single checks.
+    #[test]
+    fn ae_082_the_published_edge_cases() {
+        const CASES: &str = include_str!("speccheck.txt");
+        let bytes = |hex_digits: &str| hex::decode(hex_digits).unwrap();
+        let mut verdicts = Vec::new();
+        for line in CASES.lines() {
+            let parts: Vec<&str> = line.split(' ').collect();
+            let Ok(key) = PublicKey::from_bytes(&bytes(parts[0]).try_into().unwrap()) else {
+                verdicts.push(None);
+                continue;
+            };
+            let made = Made {
+                key,
+                message: bytes(parts[1]),
+                signature: Signature::from_bytes(bytes(parts[2]).try_into().unwrap()),
+            };
+            let strictly_good = made.is_strictly_good();
+            assert_eq!(made.signed().verify(), strictly_good, "{line}");
+            verdicts.push(Some(strictly_good));
+            assert!(!together(std::slice::from_ref(&made)), "{line}");
+            let mut among_others = honest(120);
+            among_others[60] = made;
+            assert!(!all(&among_others), "{line}");
+        }
+        let (good, bad, no_key) = (Some(true), Some(false), None);
+        let expected = [
+            no_key, no_key, bad, good, bad, bad, bad, bad, bad, bad, no_key, no_key,
+        ];
+        assert_eq!(verdicts, expected);
+    }
+
+    proptest! {
+        /// A batch is good if each of its signatures is and no key has a part of small order.
+        #[test]
+        fn ae_082_a_batch_has_the_verdict_of_verify_strict(
+            made in prop::collection::vec(made(), 0..6),
+            repeated in prop::option::of(0..6_usize),
+        ) {
+            let mut made = made;
+            if let Some(again) = repeated.and_then(|place| made.get(place).cloned()) {
+                made.push(again);
+            }
+            let keys_are_whole = made.iter().all(|made| made.key.0.to_edwards().is_torsion_free());
+            let strictly_good = made.iter().all(Made::is_strictly_good);
+            prop_assert_eq!(together(&made), keys_are_whole && strictly_good);
+        }
+
+        /// Any R and any S at all.
+        #[test]
+        fn ae_082_noise_in_a_batch_is_refused(r: [u8; 32], s: [u8; 32]) {
+            let mut made = honest(3);
+            let noise = ed25519_dalek::Signature::from_components(r, s).to_bytes();
+            made[1].signature = Signature::from_bytes(noise);
+            prop_assert!(!made[1].is_strictly_good());
+            prop_assert!(!together(&made));
+        }
+    }
+
+    /// Mostly good ones, for a batch of a few is to be good often enough.
+    fn made() -> impl Strategy<Value = Made> {
+        let parts = prop_oneof![9 => Just((0, 0)), 1 => (0..8_usize, 0..8_usize)];
+        let damage = prop_oneof![9 => Just(None), 1 => (0..64_usize, 0..8_u8).prop_map(Some)];
+        (parts, 1..u64::MAX, any::<u8>(), damage).prop_map(
+            |((key_part, r_part), nonce, message, damage)| {
+                let made = mixed(key_part, r_part, nonce, message);
+                match damage {
+                    Some((byte, bit)) => made.damaged(byte, bit),
+                    None => made,
+                }
+            },
+        )
+    }
+}
