@@ -188,7 +188,9 @@ impl Auditor {
 
     /// Takes the next record as it is stored.
     pub fn take(&mut self, entry: Entry) {
-        self.settle(Examined::of(entry, self.rules()), None);
+        let mut examined = Examined::of(entry, self.rules());
+        signature::check_all(examined.whole_mut().into_iter().collect());
+        self.settle(examined, None);
     }
 
     /// The rules in force that decide how payloads are read.

@@ -9,7 +9,6 @@ use x811_protocol::payload::PayloadRules;
 use super::body::{self, Rules};
 use super::finding::{Findings, Spot};
 use super::report::Verdict;
-use super::signature;
 use crate::stream::Stream;
 
 /// A record as a source has it.
@@ -63,7 +62,8 @@ pub(super) struct Whole {
     pub(super) stream: Option<Stream>,
     pub(super) event: Event,
     pub(super) body: Option<Arc<[u8]>>,
-    /// Whether the signature holds; absent for a record without an envelope.
+    /// Whether the signature holds; absent for a record without an envelope, and until all those of
+    /// a page have been checked.
     pub(super) signature_holds: Option<bool>,
     /// What is wrong with the signature.
     pub(super) signature_findings: Findings,
@@ -81,7 +81,8 @@ pub(super) struct Judgement {
 }
 
 impl Examined {
-    /// Examines `entry`; `rules` are those that are likely to be in force at its place.
+    /// Examines `entry`, all but its signature; `rules` are those that are likely to be in force at
+    /// its place.
     pub(super) fn of(entry: Entry, rules: Option<PayloadRules>) -> Examined {
         let line = entry.line;
         let (hash, record) = match entry.leaf {
@@ -117,7 +118,6 @@ impl Examined {
                     signature_findings: Findings::default(),
                     judgement: None,
                 };
-                whole.check_signature();
                 whole.judge(rules);
                 Content::Whole(Box::new(whole))
             }
@@ -130,6 +130,16 @@ impl Examined {
     }
 }
 
+impl Examined {
+    /// The record, where it is readable.
+    pub(super) fn whole_mut(&mut self) -> Option<&mut Whole> {
+        match &mut self.content {
+            Content::Whole(whole) => Some(whole),
+            Content::NoRecord(_) | Content::NoEvent(..) => None,
+        }
+    }
+}
+
 /// The event of a record; an error tells of the value, not of the place in the text.
 fn event(record: &Record) -> Result<Event, serde_json::Error> {
     Event::from_named_json(record.event_type(), record.event_json())
@@ -137,14 +147,6 @@ fn event(record: &Record) -> Result<Event, serde_json::Error> {
 }
 
 impl Whole {
-    fn check_signature(&mut self) {
-        let (body, findings) = (self.body.as_deref(), &mut self.signature_findings);
-        self.signature_holds = self
-            .event
-            .envelope()
-            .map(|envelope| signature::holds(&self.spot, envelope, body, findings));
-    }
-
     /// A message to the registry is judged in order: with the ledger's DID and the sender's keys.
     fn judge(&mut self, rules: Option<PayloadRules>) {
         if body::needs_registry(&self.event) {

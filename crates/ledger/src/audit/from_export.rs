@@ -8,7 +8,7 @@ use x811_protocol::payload::PayloadRules;
 
 use super::auditor::Auditor;
 use super::body::agree;
-use super::examine::{Entry, Examined, Leaf};
+use super::examine::{Entry, Examined, Leaf, Whole};
 use super::finding::{Cause, Finding, Spot};
 use super::options::Options;
 use super::pages::{self, Next};
@@ -112,6 +112,19 @@ impl ExaminedItem {
     }
 }
 
+impl pages::Item for ExaminedItem {
+    fn whole_mut(&mut self) -> Option<&mut Whole> {
+        match self {
+            ExaminedItem::Record(examined, _) => examined.whole_mut(),
+            ExaminedItem::Header(_)
+            | ExaminedItem::Checkpoint(_)
+            | ExaminedItem::End(_)
+            | ExaminedItem::Trailer(..)
+            | ExaminedItem::Fault(_) => None,
+        }
+    }
+}
+
 fn entry(record: RecordLine) -> Entry {
     let body_line = record.body.as_ref().map(|body| body.line);
     Entry {
@@ -200,7 +213,8 @@ impl ExportAudit {
         {
             return Err(error);
         }
-        let examined = ExaminedItem::of(item, self.auditor.rules());
+        let mut examined = ExaminedItem::of(item, self.auditor.rules());
+        pages::check_signatures(std::slice::from_mut(&mut examined));
         pages::Audit::settle(self, examined);
         Ok(())
     }

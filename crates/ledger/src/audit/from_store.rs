@@ -10,7 +10,7 @@ use x811_protocol::payload::PayloadRules;
 
 use super::auditor::Auditor;
 use super::compare;
-use super::examine::{Entry, Examined, Leaf};
+use super::examine::{Entry, Examined, Leaf, Whole};
 use super::finding::{Cause, Spot};
 use super::options::Options;
 use super::pages::{self, Next};
@@ -101,6 +101,15 @@ impl ExaminedItem {
         match item {
             StoreItem::Entry(entry) => ExaminedItem::Entry(Examined::of(entry, rules)),
             StoreItem::Damaged(position, why) => ExaminedItem::Damaged(position, why),
+        }
+    }
+}
+
+impl pages::Item for ExaminedItem {
+    fn whole_mut(&mut self) -> Option<&mut Whole> {
+        match self {
+            ExaminedItem::Entry(examined) => examined.whole_mut(),
+            ExaminedItem::Damaged(..) => None,
         }
     }
 }

@@ -9,7 +9,10 @@ use std::sync::mpsc;
 
 use x811_protocol::payload::PayloadRules;
 
-/// Most items of a page.
+use super::examine::Whole;
+use super::signature;
+
+/// Most items of a page: many, as a signature is cheaper to verify the more there are beside it.
 pub(super) const ITEMS: usize = 1_024;
 
 /// Bytes at which a page is full, so that large bodies do not add up.
@@ -23,12 +26,12 @@ pub(super) trait Audit {
     /// As the source has it.
     type Item: Send + 'static;
     /// With what was found of it alone.
-    type Examined: Send + 'static;
+    type Examined: Item + 'static;
 
     /// Rules that are likely to be in force for what comes next.
     fn rules(&self) -> Option<PayloadRules>;
 
-    /// Examines a page, on any thread.
+    /// Examines a page, all but its signatures, on any thread.
     fn examine(page: Vec<Self::Item>, rules: Option<PayloadRules>) -> Vec<Self::Examined>;
 
     /// Takes the next item.
@@ -36,6 +39,12 @@ pub(super) trait Audit {
 
     /// Everything of a page has been taken.
     fn page_settled(&mut self) {}
+}
+
+/// An item that has been examined.
+pub(super) trait Item: Send {
+    /// The readable record in it, if it is one.
+    fn whole_mut(&mut self) -> Option<&mut Whole>;
 }
 
 /// What a source has.
@@ -82,10 +91,18 @@ fn begin<A: Audit>(
 ) -> mpsc::Receiver<Vec<A::Examined>> {
     let (done, examined) = mpsc::sync_channel(1);
     rayon::spawn_fifo(move || {
+        let mut page = A::examine(page, rules);
+        check_signatures(&mut page);
         // Nobody waits for it where reading failed.
-        let _ = done.send(A::examine(page, rules));
+        let _ = done.send(page);
     });
     examined
+}
+
+/// Checks the signatures of items that have been examined.
+pub(super) fn check_signatures<E: Item>(examined: &mut [E]) {
+    let wholes = examined.iter_mut().filter_map(Item::whole_mut);
+    signature::check_all(wholes.collect());
 }
 
 /// A page once it is examined; what else waits for a core is done meanwhile.

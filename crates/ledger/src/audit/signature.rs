@@ -1,18 +1,63 @@
 //! Who signed: the signature of every envelope, and whether the key was the sender's at that
 //! position.
+//!
+//! The signatures of a page are verified together. Where one does not hold, every one of them is
+//! checked singly, so that what is found wrong of a signature is what strict verification finds of
+//! it alone.
 
+use rayon::prelude::*;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::Event;
-use x811_protocol::key::{AgentKey, Profile, PublicKey};
+use x811_protocol::key::{AgentKey, Profile, PublicKey, Signed, verify_all};
 
+use super::examine::Whole;
 use super::finding::{Cause, Findings, Spot};
 use super::replay::Replay;
 use crate::stream::Stream;
 use crate::world::World;
 
-/// Checks the signature; `true` when it holds.
-pub(super) fn holds(
+/// Checks the signatures of all these records, those that can be together.
+pub(super) fn check_all(wholes: Vec<&mut Whole>) {
+    let (batch, others): (Vec<_>, Vec<_>) = wholes
+        .into_iter()
+        .partition(|whole| of_whole(whole).is_some());
+    others.into_iter().for_each(check_one);
+    let signed: Vec<Signed<'_>> = batch.iter().filter_map(|whole| of_whole(whole)).collect();
+    if verify_all(&signed) {
+        for whole in batch {
+            whole.signature_holds = Some(true);
+        }
+    } else {
+        batch.into_par_iter().for_each(check_one);
+    }
+}
+
+fn check_one(whole: &mut Whole) {
+    let (body, findings) = (whole.body.as_deref(), &mut whole.signature_findings);
+    let envelope = whole.event.envelope();
+    whole.signature_holds = envelope.map(|envelope| holds(&whole.spot, envelope, body, findings));
+}
+
+fn of_whole(whole: &Whole) -> Option<Signed<'_>> {
+    signed(whole.event.envelope()?, whole.body.as_deref())
+}
+
+/// What is signed; absent where the key is not of the sender's DID, or what it signs is not here.
+fn signed<'a>(envelope: &'a AcceptedHeader, body: Option<&'a [u8]>) -> Option<Signed<'a>> {
+    let message = match envelope.profile {
+        Profile::Digest => envelope.digest.as_bytes(),
+        Profile::Direct => body?,
+    };
+    (envelope.key.did == envelope.from).then_some(Signed {
+        key: &envelope.key.key,
+        message,
+        signature: &envelope.signature,
+    })
+}
+
+/// Checks one signature; `true` when it holds.
+fn holds(
     spot: &Spot,
     envelope: &AcceptedHeader,
     body: Option<&[u8]>,
@@ -23,17 +68,14 @@ pub(super) fn holds(
         findings.add(spot, "envelope.key", Cause::SignatureInvalid, sentence);
         return false;
     }
-    let signed = match (envelope.profile, body) {
-        (Profile::Digest, _) => envelope.verify_from_leaf(),
-        (Profile::Direct, Some(body)) => envelope.key.key.verify(body, &envelope.signature),
-        (Profile::Direct, None) => {
-            let sentence = "the key signs whole bodies (profile direct) and the body is not here: \
-                            such bodies are never erased, so it was lost or left out";
-            findings.add(spot, "body", Cause::Missing, sentence);
-            return false;
-        }
+    let Some(signed) = signed(envelope, body) else {
+        let sentence = "the key signs whole bodies (profile direct) and the body is not here: \
+                        such bodies are never erased, so it was lost or left out";
+        findings.add(spot, "body", Cause::Missing, sentence);
+        return false;
     };
-    if !signed {
+    let holds = signed.verify();
+    if !holds {
         let sentence = format!(
             "the signature is not by {} over what the record names: signature, digest or key was \
              changed",
@@ -46,7 +88,7 @@ pub(super) fn holds(
             sentence,
         );
     }
-    signed
+    holds
 }
 
 /// Whether the key is one the sender has, in the world before the record.

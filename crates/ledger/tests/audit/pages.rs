@@ -62,6 +62,15 @@ fn faulty(parts: &Parts) -> Vec<(&'static str, Vec<u8>)> {
         .iter()
         .flat_map(|kept| [kept.clone(), kept.clone()])
         .collect();
+    // A page holds batches of signatures then, with one bad one in each.
+    let mut signatures = parts.clone();
+    signatures.records = (0..40).flat_map(|_| parts.records.clone()).collect();
+    let count = signatures.records.len();
+    for index in [count / 3, count * 2 / 3] {
+        let is_signed = |kept: &&mut Kept| kept.draft.event.get("envelope").is_some();
+        let signed = signatures.records[index..].iter_mut().find(is_signed);
+        *signed.unwrap().member("/envelope/digest") = json!("b".repeat(64));
+    }
     let cut = parts.joined();
     vec![
         ("facts", facts.rehashed()),
@@ -72,6 +81,7 @@ fn faulty(parts: &Parts) -> Vec<(&'static str, Vec<u8>)> {
         ("missing, rehashed", missing.rehashed()),
         ("order", order.joined()),
         ("twice", twice.joined()),
+        ("signatures", signatures.rehashed()),
         ("cut", cut[..cut.len() * 2 / 3].to_vec()),
     ]
 }
