@@ -130,7 +130,7 @@ async fn rec_2_every_key_of_a_ledger_is_replaced() {
 #[tokio::test]
 async fn incident_notices_unverifiable_after_key_change_ccf_3343() {
     let place = Place::new();
-    let soon = [&crate::place::SERVE[..], &["--offer-ms", "1000"]].concat();
+    let soon = [&crate::place::SERVE[..], &["--offer-ms", "2000"]].concat();
     let server = Server::start(&place.data_dir(), &soon).unwrap();
     let interaction = place.fill(&server);
     let inbox = |server: &Server, more: &[&str]| {
