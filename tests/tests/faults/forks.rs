@@ -234,5 +234,11 @@ async fn reliability_a_checkpoint_that_is_not_there_is_explained() {
     place.copy_data(&elsewhere.data_dir);
     let data_dir = elsewhere.data_dir.to_str().unwrap();
     let report = x811_tests::binary::run(&["doctor", data_dir]).ok();
-    assert!(report.stdout.contains("none yet"), "{report:?}");
+    for said in [
+        "none at ",
+        "the next start begins one there",
+        "--checkpoint-dir",
+    ] {
+        assert!(report.stdout.contains(said), "{said}: {report:?}");
+    }
 }
