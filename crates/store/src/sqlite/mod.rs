@@ -15,6 +15,7 @@ mod readers;
 mod store;
 mod turn;
 mod wal;
+mod worker;
 
 pub use chain::{ChainBlock, SqliteChain};
 pub use error::{OpenError, StoreError, UniqueKey};

@@ -4,12 +4,12 @@
 
 use std::ops::{Deref, DerefMut};
 
-use sqlx::ConnectOptions as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, Semaphore, SemaphorePermit};
 
 use super::connect;
 use super::error::StoreError;
+use super::worker::Watched;
 
 /// Readers at once; more than the cores of a small machine gain nothing.
 const READERS: usize = 4;
@@ -20,7 +20,7 @@ pub(super) struct Readers {
     options: SqliteConnectOptions,
     /// As many as there are slots: who holds one finds a slot.
     permits: Semaphore,
-    slots: [Mutex<Option<SqliteConnection>>; READERS],
+    slots: [Mutex<Option<Watched>>; READERS],
 }
 
 /// A connection that is somebody's until it is dropped. A question that is given up on the way
@@ -41,7 +41,7 @@ impl Readers {
         }
     }
 
-    /// Waits until a connection is free.
+    /// Waits until a connection is free. One whose thread has ended is replaced.
     ///
     /// # Errors
     /// The file cannot be opened, or the readers are closed.
@@ -49,10 +49,14 @@ impl Readers {
         let permit = self.permits.acquire().await;
         let permit = permit.map_err(|_| sqlx::Error::PoolClosed)?;
         let mut slot = self.slot().await;
-        if slot.is_none() {
-            *slot = Some(self.options.connect().await?);
+        if slot.as_ref().is_some_and(Watched::has_ended) {
+            tracing::warn!("a thread that read the database ended; another takes its place");
+            *slot = None;
         }
-        let connection = MutexGuard::try_map(slot, Option::as_mut);
+        if slot.is_none() {
+            *slot = Some(Watched::open(&self.options).await?);
+        }
+        let connection = MutexGuard::try_map(slot, |slot| slot.as_mut().map(Watched::connection));
         Ok(Reader {
             connection: connection.map_err(|_| sqlx::Error::PoolClosed)?,
             _permit: permit,
@@ -60,7 +64,7 @@ impl Readers {
     }
 
     /// The first that is free: the pages it read last are those that are asked for most.
-    async fn slot(&self) -> MutexGuard<'_, Option<SqliteConnection>> {
+    async fn slot(&self) -> MutexGuard<'_, Option<Watched>> {
         let [first, ..] = &self.slots;
         let free = self.slots.iter().find_map(|slot| slot.try_lock().ok());
         match free {
@@ -74,8 +78,8 @@ impl Readers {
     pub(super) async fn close(&self) {
         self.permits.close();
         for slot in &self.slots {
-            if let Some(connection) = slot.lock().await.take() {
-                connect::close(connection).await;
+            if let Some(open) = slot.lock().await.take() {
+                connect::close(open.into_connection()).await;
             }
         }
     }

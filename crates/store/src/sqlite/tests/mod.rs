@@ -6,6 +6,7 @@ mod guards;
 mod log;
 mod read_model;
 mod read_only;
+mod readers;
 mod sample;
 mod tiles;
 mod wal;
