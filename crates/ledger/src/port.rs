@@ -334,4 +334,21 @@ pub trait ReadModel: Send + Sync + 'static {
         from_seq: u64,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<u64>, ReadError>> + Send;
+
+    /// The first `limit` records of a stream, in order, then those at `others`, and the bodies of
+    /// all of them, from `store`, whose log these rows follow. As [`ReadModel::stream_positions`]
+    /// and [`LedgerStore::records_with_bodies`] give them, unless both can be asked at once.
+    fn stream_with_bodies<S: LedgerStore>(
+        &self,
+        store: &S,
+        stream: &str,
+        others: &[u64],
+        limit: usize,
+    ) -> impl Future<Output = Result<(Vec<Record>, HashMap<u64, Body>), ReadError>> + Send {
+        async move {
+            let positions = self.stream_positions(stream, 0, limit).await?;
+            let positions = [&*positions, others].concat();
+            store.records_with_bodies(&positions).await
+        }
+    }
 }

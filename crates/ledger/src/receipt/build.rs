@@ -67,7 +67,6 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
     signed: &Signed,
     issuer: Issuer<'_>,
 ) -> Result<Receipt, ReceiptError> {
-    let stream = positions(rows, interaction).await?;
     let replaced = issuer.keyring.replaced().iter();
     let replaced = replaced.map(|replaced| replaced.position);
     let replaced: Vec<u64> = replaced
@@ -76,10 +75,11 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
     // Of the ledger's own stream: none of them is in the interaction's.
     let own = [0].into_iter().chain(issuer.parameters);
     let own: Vec<u64> = own.chain(replaced.iter().copied()).collect();
-    let (mut records, bodies) = store
-        .records_with_bodies(&[&*stream, &*own].concat())
+    let stream = Stream::Interaction(interaction).to_string();
+    let (mut records, bodies) = rows
+        .stream_with_bodies(store, &stream, &own, MAX_RECORDS)
         .await?;
-    let own = records.split_off(records.partition_point(|it| stream.contains(&it.position())));
+    let own = records.split_off(records.partition_point(|it| it.stream() == stream));
     let settled = Settled::of(records)?;
     let [opened, parameters, rotations @ ..] =
         &*configuration(store, &settled.records, own, &replaced).await?
@@ -117,7 +117,9 @@ pub async fn build_compact<S: LedgerStore, R: ReadModel>(
     signed: &Signed,
     issuer: Issuer<'_>,
 ) -> Result<CompactReceipt, ReceiptError> {
-    let records = store.records(&positions(rows, interaction).await?).await?;
+    let stream = Stream::Interaction(interaction).to_string();
+    let records = rows.stream_with_bodies(store, &stream, &[], MAX_RECORDS);
+    let (records, _) = records.await?;
     let settled = Settled::of(records)?;
     let proof = proof::inclusion(rows, &settled.record, &signed.checkpoint).await?;
     let keys = issuer.keyring.after(signed.checkpoint.size);
@@ -143,14 +145,6 @@ struct Settled {
     /// The one that says so.
     record: Record,
     confirmed: Confirmed,
-}
-
-async fn positions<R: ReadModel>(
-    rows: &R,
-    interaction: InteractionId,
-) -> Result<Vec<u64>, ReadError> {
-    let stream = Stream::Interaction(interaction).to_string();
-    rows.stream_positions(&stream, 0, MAX_RECORDS).await
 }
 
 impl Settled {

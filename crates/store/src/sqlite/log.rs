@@ -36,13 +36,14 @@ macro_rules! last_record {
 
 pub(super) use last_record;
 
-/// A page of records.
+/// A page of records. In every question it is `LIMIT +?`: SQLite reads the value of a bare variable
+/// there while it prepares, and so prepares the statement anew whenever it is asked.
 const PAGE: &str = concat!(
     "SELECT ",
     places!("leaf"),
     ", ",
     blob!("leaf"),
-    " FROM (SELECT position, leaf FROM records WHERE position >= ? ORDER BY position LIMIT ?)",
+    " FROM (SELECT position, leaf FROM records WHERE position >= ? ORDER BY position LIMIT +?)",
 );
 
 /// Records of some positions.
@@ -54,18 +55,29 @@ const RECORDS: &str = concat!(
     " FROM records WHERE position",
 );
 
+/// Records and bodies, packed: [`read_records`] takes the first columns, [`read_bodies`] the others.
+macro_rules! with_bodies {
+    () => {
+        concat!(
+            places!("leaf"),
+            ", ",
+            blob!("leaf"),
+            ", ",
+            places!("bytes"),
+            ", ",
+            blob!("bytes"),
+            ", ",
+            blob!("digest"),
+        )
+    };
+}
+
+pub(super) const WITH_BODIES_COLUMNS: &str = with_bodies!();
+
 /// Records of some positions with their bodies, in one row: each answer wakes who asked.
 const WITH_BODIES: &str = concat!(
     "SELECT ",
-    places!("leaf"),
-    ", ",
-    blob!("leaf"),
-    ", ",
-    places!("bytes"),
-    ", ",
-    blob!("bytes"),
-    ", ",
-    blob!("digest"),
+    with_bodies!(),
     " FROM records LEFT JOIN bodies USING (position) WHERE position",
 );
 
@@ -275,7 +287,10 @@ impl EventLog for SqliteLog {
 }
 
 /// Adds the records that `row` has, packed, in its first columns.
-fn read_records(row: &SqliteRow, found: &mut HashMap<u64, Record>) -> Result<(), ReadError> {
+pub(super) fn read_records(
+    row: &SqliteRow,
+    found: &mut HashMap<u64, Record>,
+) -> Result<(), ReadError> {
     for (position, leaf) in Packed::read(row, 0, "records")?.iter() {
         found.insert(position, record_at(position, position, leaf.to_vec())?);
     }

@@ -1,5 +1,6 @@
 //! Rows for reading, in a file of their own that may be thrown away.
 
+mod at_once;
 mod compare;
 mod known;
 mod rows;
@@ -13,13 +14,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnection, SqliteSynchronous};
-use x811_eventlog::{AppendError, Hash, HashTile, Node, ReadError, TileEdge};
-use x811_ledger::port::{ReadModel, Stretch};
+use x811_eventlog::{AppendError, Hash, HashTile, Node, ReadError, Record, TileEdge};
+use x811_ledger::port::{Body, LedgerStore, ReadModel, Stretch};
 use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange};
 use x811_protocol::did::Did;
 use x811_protocol::id::InteractionId;
 
-use self::known::KnownNodes;
+use self::at_once::AtOnce;
+use self::known::KnownTree;
 use super::connect::Database;
 use super::copy;
 use super::data_dir::DataDir;
@@ -43,12 +45,14 @@ const MAX_ROWS: usize = 10_000;
 #[derive(Debug)]
 pub struct SqliteReadModel {
     readers: Readers,
+    /// Of the ledger beside the rows too.
+    at_once: AtOnce,
     /// Absent when opened read-only.
     writer: Option<Writer>,
     /// Where the tree ended after the last batch of this process.
     edge: Mutex<Option<TileEdge>>,
     /// What was read of the tree before.
-    known: Mutex<KnownNodes>,
+    known: Mutex<KnownTree>,
 }
 
 impl SqliteReadModel {
@@ -65,6 +69,7 @@ impl SqliteReadModel {
         let connection = database.migrated_writer().await?;
         Ok(SqliteReadModel {
             readers: database.readers(),
+            at_once: AtOnce::new(&data_dir, &database),
             writer: Some(Writer::new(database, connection)),
             edge: Mutex::default(),
             known: Mutex::default(),
@@ -79,9 +84,11 @@ impl SqliteReadModel {
     /// [`OpenError::NoLedger`], [`OpenError::Schema`] or [`OpenError::Database`].
     pub async fn open_read_only(data_dir: &Path) -> Result<SqliteReadModel, OpenError> {
         let data_dir = DataDir::at(data_dir);
-        let readers = database(&data_dir).checked_readers(data_dir.path()).await?;
+        let database = database(&data_dir);
+        let readers = database.checked_readers(data_dir.path()).await?;
         Ok(SqliteReadModel {
             readers,
+            at_once: AtOnce::new(&data_dir, &database),
             writer: None,
             edge: Mutex::default(),
             known: Mutex::default(),
@@ -147,13 +154,14 @@ impl SqliteReadModel {
         self.edge.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn known(&self) -> MutexGuard<'_, KnownNodes> {
+    fn known(&self) -> MutexGuard<'_, KnownTree> {
         // Whatever is in it is right.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Closes the database in order; [`SqliteReadModel::remove`] is safe after it.
     pub async fn close(self) {
+        self.at_once.close().await;
         self.readers.close().await;
         if let Some(writer) = self.writer {
             writer.close().await;
@@ -300,6 +308,24 @@ impl ReadModel for SqliteReadModel {
             .await
             .map_err(StoreError::from)?;
         Ok(positions.into_iter().map(i64::cast_unsigned).collect())
+    }
+
+    async fn stream_with_bodies<S: LedgerStore>(
+        &self,
+        store: &S,
+        stream: &str,
+        others: &[u64],
+        limit: usize,
+    ) -> Result<(Vec<Record>, HashMap<u64, Body>), ReadError> {
+        if let Some(found) = self.at_once.stream(stream, others, limit).await? {
+            if let Some(tile) = found.tile {
+                self.known().keep_tile(tile);
+            }
+            return Ok((found.records, found.bodies));
+        }
+        let positions = self.stream_positions(stream, 0, limit).await?;
+        let positions = [&*positions, others].concat();
+        store.records_with_bodies(&positions).await
     }
 }
 

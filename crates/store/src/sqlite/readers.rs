@@ -3,6 +3,7 @@
 //! one takes longer than most answers. A connection to a file need not be asked.
 
 use std::ops::{Deref, DerefMut};
+use std::path::PathBuf;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, Semaphore, SemaphorePermit};
@@ -18,6 +19,8 @@ const READERS: usize = 4;
 #[derive(Debug)]
 pub(super) struct Readers {
     options: SqliteConnectOptions,
+    /// A second database that is asked together with the first, and its name in statements.
+    attached: Option<(PathBuf, &'static str)>,
     /// As many as there are slots: who holds one finds a slot.
     permits: Semaphore,
     slots: [Mutex<Option<Watched>>; READERS],
@@ -36,8 +39,17 @@ impl Readers {
     pub(super) fn new(options: SqliteConnectOptions) -> Readers {
         Readers {
             options,
+            attached: None,
             permits: Semaphore::new(READERS),
             slots: Default::default(),
+        }
+    }
+
+    /// The same, with the tables of the database `file` under the name `schema`.
+    pub(super) fn attaching(self, file: PathBuf, schema: &'static str) -> Readers {
+        Readers {
+            attached: Some((file, schema)),
+            ..self
         }
     }
 
@@ -54,13 +66,25 @@ impl Readers {
             *slot = None;
         }
         if slot.is_none() {
-            *slot = Some(Watched::open(&self.options).await?);
+            *slot = Some(self.open().await?);
         }
         let connection = MutexGuard::try_map(slot, |slot| slot.as_mut().map(Watched::connection));
         Ok(Reader {
             connection: connection.map_err(|_| sqlx::Error::PoolClosed)?,
             _permit: permit,
         })
+    }
+
+    async fn open(&self) -> Result<Watched, StoreError> {
+        let mut open = Watched::open(&self.options).await?;
+        if let Some((file, schema)) = &self.attached {
+            sqlx::query("ATTACH ? AS ?")
+                .bind(file.to_str())
+                .bind(*schema)
+                .execute(open.connection())
+                .await?;
+        }
+        Ok(open)
     }
 
     /// The first that is free: the pages it read last are those that are asked for most.

@@ -59,7 +59,7 @@ pub(super) const SELECT_INTERACTION: &str = "SELECT id, initiator, provider, sta
      updated_at_ms, last_position, detail FROM interactions WHERE id = ?";
 
 pub(super) const SELECT_INTERACTIONS: &str = "SELECT id, initiator, provider, state, total_micro_usdc, deadline_at_ms, opened_at_ms, \
-     updated_at_ms, last_position, detail FROM interactions WHERE id > ? ORDER BY id LIMIT ?";
+     updated_at_ms, last_position, detail FROM interactions WHERE id > ? ORDER BY id LIMIT +?";
 
 /// Packed: a row costs more than what it says.
 pub(super) const SELECT_DELIVERIES: &str = concat!(
@@ -68,18 +68,18 @@ pub(super) const SELECT_DELIVERIES: &str = concat!(
     ", ",
     blob!("envelope_id"),
     " FROM (SELECT position, envelope_id FROM deliveries \
-     WHERE recipient = ? AND position >= ? ORDER BY position LIMIT ?)",
+     WHERE recipient = ? AND position >= ? ORDER BY position LIMIT +?)",
 );
 
 pub(super) const SELECT_STREAM_POSITIONS: &str = "SELECT position FROM stream_records \
-     WHERE stream = ? AND stream_seq >= ? ORDER BY stream_seq LIMIT ?";
+     WHERE stream = ? AND stream_seq >= ? ORDER BY stream_seq LIMIT +?";
 
 /// One row for each stream of the page: a row for each record costs more than what it says.
 pub(super) const SELECT_STRETCHES: &str = "SELECT stream, max(stream_seq), \
      group_concat(position, ' ' ORDER BY stream_seq) \
      FROM (SELECT stream, stream_seq, position FROM stream_records \
      WHERE (stream, stream_seq) > (?, ?) AND stream_seq >= 0 \
-     ORDER BY stream, stream_seq LIMIT ?) \
+     ORDER BY stream, stream_seq LIMIT +?) \
      GROUP BY stream ORDER BY stream";
 
 /// The key of an interaction's row: UUID bytes, whose order is the order of ids.

@@ -126,7 +126,7 @@ async fn read_all(readers: &Readers, wanted: &[(u8, u64)]) -> Result<Vec<HashTil
 }
 
 /// The tile that these bytes are.
-fn stored(level: u8, index: i64, hashes: &[u8]) -> Result<HashTile, StoreError> {
+pub(super) fn stored(level: u8, index: i64, hashes: &[u8]) -> Result<HashTile, StoreError> {
     let width = u16::try_from(hashes.len() / HASH_BYTES).unwrap_or(TILE_WIDTH);
     let tile = Tile {
         content: Content::Hashes(level),
