@@ -27,8 +27,8 @@ use program::Audited;
 /// What it should reach: records for each signature that raw checking would do.
 const TARGET_RATIO: f64 = 0.8;
 
-/// The memory it may take.
-const TARGET_RSS_BYTES: u64 = 300 << 20;
+/// The memory it may take: 300 MB, which are 286 MiB.
+const TARGET_RSS_BYTES: u64 = 300_000_000;
 
 /// What it waits for when not all cores are busy.
 const WAITING: &str = "what one core does alone: replaying in order, and reading";
