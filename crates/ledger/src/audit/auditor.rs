@@ -282,7 +282,7 @@ impl Auditor {
         let (spot, record, event) = (&whole.spot, &whole.record, &whole.event);
         self.used
             .take(spot, at, nonce_window_ms, event, &mut self.findings);
-        self.rows.note(record, whole.stream.as_ref(), event);
+        self.rows.note(&whole);
         self.turns.note(whole.stream.as_ref(), event, at);
         match replayed {
             Replayed::Applied(touched) => {
@@ -344,7 +344,7 @@ impl Auditor {
         let Event::BodiesErased(erased) = &whole.event else {
             return;
         };
-        let bodies = self.erased.take(&whole.record, erased);
+        let bodies = self.erased.take(&whole.record, erased, &self.rows);
         let mut findings = Findings::default();
         let operator = erased.operator;
         if self.extract.is_some() {
@@ -547,7 +547,9 @@ impl Auditor {
         let differs = noted.is_some_and(|noted| noted != self.last_hash);
         self.links.finish(differs, &mut self.findings);
         self.check_overdue();
-        self.states = self.rows.states(self.world(), |id| self.knows(id));
+        self.used.forget_nonces();
+        self.rows.close(self.replay.world());
+        self.states = self.rows.states(|id| self.knows(id));
         if let Some(expected) = self.expected_head
             && self.expected_head_position.is_none()
         {

@@ -3,6 +3,7 @@
 //! A running ledger moves under the audit: rows may lag behind the log, or be ahead of what was
 //! read of it. What moved in between is not compared, and counted.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -18,8 +19,10 @@ use x811_protocol::id::InteractionId;
 use super::auditor::Auditor;
 use super::body::shown;
 use super::finding::{Cause, Findings, Spot};
+use super::numbered::Number;
+use super::places::Lists;
 use super::report::ReadModelCheck;
-use super::rows::{Digests, Expected, digests};
+use super::rows::{Digests, Expected, Rows, digests};
 use crate::port::{ReadModel, Stretch};
 use crate::row::InteractionRow;
 use crate::stream::Stream;
@@ -27,26 +30,55 @@ use crate::stream::Stream;
 /// Rows read at a time.
 const PAGE: usize = 1_000;
 
-/// Positions by stream: of those of interactions, and of all others.
-struct Positions {
-    interactions: HashMap<InteractionId, Vec<u64>, RandomState>,
+/// Positions by stream, which are due.
+struct Positions<'a> {
+    rows: &'a Rows,
+    /// Of interactions.
+    lists: Lists,
+    /// Of all others, until they were taken.
     others: HashMap<Box<str>, Vec<u64>, RandomState>,
+    /// Interactions that were taken.
+    taken: Taken,
 }
 
-impl Positions {
-    fn remove(&mut self, stream: &str) -> Option<Vec<u64>> {
-        match stream.parse() {
-            Ok(Stream::Interaction(id)) => self.interactions.remove(&id),
-            Ok(_) | Err(_) => self.others.remove(stream),
+impl Positions<'_> {
+    /// Takes what is due of a stream, which can be done once; `None` for one not in the log.
+    fn take(&mut self, stream: &str) -> Option<Cow<'_, [u64]>> {
+        if let Ok(Stream::Interaction(id)) = stream.parse() {
+            let number = self.rows.number(id)?;
+            let is_first = self.taken.take(number);
+            return is_first.then(|| self.lists.of(number).into());
         }
+        self.others.remove(stream).map(Cow::from)
     }
 
-    /// Names of all.
-    fn streams(&self) -> Vec<String> {
-        let of_interactions = self.interactions.keys();
-        let of_interactions = of_interactions.map(|id| Stream::Interaction(*id).to_string());
+    /// Names of those that were not taken.
+    fn left(&self) -> Vec<String> {
+        let interactions = self.taken.left(self.rows);
+        let interactions = interactions.map(|(_, id)| Stream::Interaction(id).to_string());
         let others = self.others.keys().map(|name| name.to_string());
-        of_interactions.chain(others).collect()
+        interactions.chain(others).collect()
+    }
+}
+
+/// Which interactions were met.
+#[derive(Default)]
+struct Taken(Vec<bool>);
+
+impl Taken {
+    /// Whether it is the first time.
+    fn take(&mut self, number: Number) -> bool {
+        let index = number.index();
+        if self.0.len() <= index {
+            self.0.resize(index + 1, false);
+        }
+        !std::mem::replace(&mut self.0[index], true)
+    }
+
+    /// Interactions that were not met.
+    fn left(&self, rows: &Rows) -> impl Iterator<Item = (Number, InteractionId)> {
+        let was_met = |number: Number| self.0.get(number.index()).copied().unwrap_or(false);
+        rows.ids().filter(move |(number, _)| !was_met(*number))
     }
 }
 
@@ -60,29 +92,23 @@ pub(super) async fn read_model<R: ReadModel>(
     applied_size: u64,
     size: u64,
 ) -> Result<ReadModelCheck, ReadError> {
-    let expected = auditor.rows.rows(auditor.replay.world());
-    let delivered = std::mem::take(&mut auditor.rows.deliveries);
-    let positions = Positions {
-        interactions: std::mem::take(&mut auditor.rows.interactions),
-        others: std::mem::take(&mut auditor.rows.others),
-    };
+    let others = std::mem::take(&mut auditor.rows.others);
     // What lost records left in these rows cannot be told from what was put there.
     let is_whole = auditor.replay.not_replayed() == 0;
     let begin = || Comparison::new(auditor, applied_size, size);
     let (mut interactions, mut deliveries, mut streams) = (begin(), begin(), begin());
     interactions.rows_are_behind();
-    interactions.expected = expected;
     tokio::try_join!(
         interactions.interactions(rows),
         async {
             if is_whole {
-                deliveries.deliveries(rows, delivered).await?;
+                deliveries.deliveries(rows).await?;
             }
             Ok(())
         },
         async {
             if is_whole {
-                streams.streams(rows, positions).await?;
+                streams.streams(rows, others).await?;
             }
             Ok(())
         },
@@ -105,8 +131,9 @@ struct Comparison<'a> {
     size: u64,
     /// The rows reflect records that were not read.
     is_ahead: bool,
-    expected: HashMap<InteractionId, Expected, RandomState>,
     auditor: &'a Auditor,
+    /// Interactions that have a row.
+    listed: Taken,
     findings: Findings,
     check: ReadModelCheck,
 }
@@ -117,8 +144,8 @@ impl<'a> Comparison<'a> {
             applied_size,
             size,
             is_ahead: false,
-            expected: HashMap::default(),
             auditor,
+            listed: Taken::default(),
             findings: Findings::default(),
             check: ReadModelCheck::default(),
         }
@@ -175,7 +202,7 @@ impl<'a> Comparison<'a> {
     }
 
     fn row(&mut self, row: &InteractionRow, digests: &Digests) {
-        let expected = self.expected.remove(&row.id);
+        let expected = self.expected(row.id);
         if !self.auditor.knows(row.id) || (self.is_ahead && self.moved(row.last_position)) {
             self.check.not_compared += 1;
             return;
@@ -185,7 +212,7 @@ impl<'a> Comparison<'a> {
             self.differs(row.id, row.last_position, "row", sentence.to_owned());
             return;
         };
-        if self.moved(expected.last_position) {
+        if self.moved(expected.kept.last_position) {
             self.check.not_compared += 1;
             return;
         }
@@ -193,11 +220,19 @@ impl<'a> Comparison<'a> {
         self.fields(row, digests, &expected);
     }
 
-    fn fields(&mut self, row: &InteractionRow, found: &Digests, expected: &Expected) {
-        if is_as_expected(row, expected) && *found == expected.detail {
+    /// What the row of an interaction should be, the first time it is asked for.
+    fn expected(&mut self, id: InteractionId) -> Option<Expected<'a>> {
+        let rows = &self.auditor.rows;
+        let number = rows.number(id).filter(|number| self.listed.take(*number))?;
+        rows.expected(number)
+    }
+
+    fn fields(&mut self, row: &InteractionRow, found: &Digests, expected: &Expected<'_>) {
+        let (found, due) = (by_name(found), due_by_name(expected));
+        if is_as_expected(row, expected) && found == due {
             return;
         }
-        let position = expected.last_position;
+        let position = expected.kept.last_position;
         // Clocks of all may have moved in records between rows and log.
         let clocks_moved = self.is_ahead
             || self
@@ -205,8 +240,8 @@ impl<'a> Comparison<'a> {
                 .rows
                 .last_every_clock
                 .is_some_and(|at| at >= self.applied_size);
-        let (listed, due) = (members(row), expected_members(expected));
-        for ((name, listed), (_, due)) in listed.iter().zip(&due) {
+        let (listed, expected) = (members(row), expected_members(expected));
+        for ((name, listed), (_, due)) in listed.iter().zip(&expected) {
             if listed == due || (clocks_moved && *name == "deadline_at_ms") {
                 continue;
             }
@@ -214,7 +249,6 @@ impl<'a> Comparison<'a> {
             let sentence = format!("the row says {listed}, the log says {due}");
             self.differs(row.id, position, name, sentence);
         }
-        let (found, due) = (by_name(found), by_name(&expected.detail));
         let mut names: Vec<&str> = found.keys().chain(due.keys()).copied().collect();
         names.sort_unstable();
         names.dedup();
@@ -230,7 +264,11 @@ impl<'a> Comparison<'a> {
 
     /// Interactions that the rows should know.
     fn missing_rows(&mut self) {
-        let mut missing: Vec<_> = std::mem::take(&mut self.expected).into_iter().collect();
+        let rows = &self.auditor.rows;
+        let missing = self.listed.left(rows);
+        let mut missing: Vec<_> = missing
+            .filter_map(|(number, id)| Some((id, rows.expected(number)?.kept)))
+            .collect();
         missing.sort_unstable_by_key(|(id, _)| *id);
         for (id, expected) in missing {
             if !self.auditor.knows(id) || expected.opened_position >= self.applied_size {
@@ -242,15 +280,11 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    async fn deliveries<R: ReadModel>(
-        &mut self,
-        rows: &R,
-        delivered: BTreeMap<Did, Vec<u64>>,
-    ) -> Result<(), ReadError> {
+    async fn deliveries<R: ReadModel>(&mut self, rows: &R) -> Result<(), ReadError> {
         let until = self.applied_size.min(self.size);
-        for (recipient, positions) in delivered {
-            let due = positions.into_iter().filter(|position| *position < until);
-            let due: Vec<u64> = due.collect();
+        let delivered = self.auditor.rows.deliveries(until);
+        for (recipient, number) in self.auditor.rows.recipients() {
+            let due = delivered.of(number);
             let mut found = Vec::new();
             let mut from = 0;
             loop {
@@ -265,7 +299,7 @@ impl<'a> Comparison<'a> {
                 }
             }
             self.check.deliveries += due.len() as u64;
-            if let Some(position) = first_difference(&due, &found) {
+            if let Some(position) = first_difference(due, &found) {
                 let sentence = format!(
                     "{} deliveries to {recipient} in the rows, {} in the log; the first that \
                      differs is at position {position}",
@@ -292,8 +326,19 @@ impl<'a> Comparison<'a> {
     async fn streams<R: ReadModel>(
         &mut self,
         rows: &R,
-        mut due: Positions,
+        mut others: HashMap<Box<str>, Vec<u64>, RandomState>,
     ) -> Result<(), ReadError> {
+        let until = self.applied_size.min(self.size);
+        for positions in others.values_mut() {
+            positions.retain(|at| *at < until);
+        }
+        let rows_due = &self.auditor.rows;
+        let mut due = Positions {
+            rows: rows_due,
+            lists: rows_due.positions(until),
+            others,
+            taken: Taken::default(),
+        };
         let mut different = BTreeMap::new();
         let mut listed: Option<Stretch> = None;
         loop {
@@ -313,7 +358,7 @@ impl<'a> Comparison<'a> {
         if let Some(whole) = listed {
             self.stream(whole, &mut due, &mut different);
         }
-        for stream in due.streams() {
+        for stream in due.left() {
             let none = Stretch {
                 stream,
                 last_seq: 0,
@@ -333,13 +378,17 @@ impl<'a> Comparison<'a> {
 
     /// Compares what the rows list of a stream with what is due; a stream that is not in the log is
     /// nobody's.
-    fn stream(&self, listed: Stretch, due: &mut Positions, different: &mut BTreeMap<String, u64>) {
+    fn stream(
+        &self,
+        listed: Stretch,
+        due: &mut Positions<'_>,
+        different: &mut BTreeMap<String, u64>,
+    ) {
         let until = self.applied_size.min(self.size);
-        let Some(mut due) = due.remove(listed.stream.as_str()) else {
+        let Some(due) = due.take(listed.stream.as_str()) else {
             return;
         };
         let mut found = listed.positions;
-        due.retain(|at| *at < until);
         found.retain(|at| *at < until);
         if let Some(position) = first_difference(&due, &found) {
             different.insert(listed.stream, position);
@@ -379,29 +428,38 @@ fn members(row: &InteractionRow) -> [(&'static str, Value); 8] {
 }
 
 /// The same of what the log says.
-fn expected_members(expected: &Expected) -> [(&'static str, Value); 8] {
+fn expected_members(expected: &Expected<'_>) -> [(&'static str, Value); 8] {
+    let kept = expected.kept;
     [
         ("initiator", json!(expected.initiator)),
         ("provider", json!(expected.provider)),
-        ("state", json!(expected.state.as_str())),
-        ("total", json!(expected.total)),
-        ("deadline_at_ms", json!(expected.deadline_at_ms)),
-        ("opened_at_ms", json!(expected.opened_at_ms)),
-        ("updated_at_ms", json!(expected.updated_at_ms)),
-        ("last_position", json!(expected.last_position)),
+        ("state", json!(kept.state.as_str())),
+        ("total", json!(kept.total)),
+        ("deadline_at_ms", json!(kept.deadline_at_ms)),
+        ("opened_at_ms", json!(kept.opened_at_ms)),
+        ("updated_at_ms", json!(kept.updated_at_ms)),
+        ("last_position", json!(kept.last_position)),
     ]
 }
 
 /// Whether all of these members are as they should be.
-fn is_as_expected(row: &InteractionRow, expected: &Expected) -> bool {
+fn is_as_expected(row: &InteractionRow, expected: &Expected<'_>) -> bool {
+    let kept = expected.kept;
     row.initiator == expected.initiator
         && row.provider == expected.provider
-        && row.state == expected.state.as_str()
-        && row.total == expected.total
-        && row.deadline_at_ms == expected.deadline_at_ms
-        && row.opened_at_ms == expected.opened_at_ms
-        && row.updated_at_ms == expected.updated_at_ms
-        && row.last_position == expected.last_position
+        && row.state == kept.state.as_str()
+        && row.total == kept.total
+        && row.deadline_at_ms == kept.deadline_at_ms
+        && row.opened_at_ms == kept.opened_at_ms
+        && row.updated_at_ms == kept.updated_at_ms
+        && row.last_position == kept.last_position
+}
+
+fn due_by_name<'a>(expected: &Expected<'a>) -> BTreeMap<&'a str, Digest> {
+    let members = expected.kept.detail.iter();
+    members
+        .map(|(member, digest)| (member.as_str(), *digest))
+        .collect()
 }
 
 fn by_name(digests: &Digests) -> BTreeMap<&str, Digest> {

@@ -9,9 +9,9 @@ use x811_protocol::key::Profile;
 
 use super::examine::Whole;
 use super::finding::{Cause, Findings, Spot};
+use super::places::Body;
 use super::report::{AbsentBodies, Erasure};
-use crate::erasure::erasable_profile;
-use crate::stream::Stream;
+use super::rows::Rows;
 
 /// Most erasures that are listed.
 const MAX_LISTED: usize = 1_000;
@@ -19,8 +19,6 @@ const MAX_LISTED: usize = 1_000;
 /// What is known of the bodies so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Erased {
-    /// REQUESTs and RESULTs, in order of position.
-    erasable: Vec<(u64, Erasable)>,
     /// Envelopes whose bodies are not there and that no record has erased so far.
     missing: BTreeSet<u64>,
     /// By position, those that a record has, and the position of the first.
@@ -31,11 +29,11 @@ pub(super) struct Erased {
     left_out: u64,
 }
 
+/// A REQUEST or RESULT.
 #[derive(Debug, Clone, Copy)]
-struct Erasable {
-    interaction: InteractionId,
-    profile: Profile,
-    is_there: bool,
+pub(super) struct Erasable {
+    pub(super) interaction: InteractionId,
+    pub(super) body: Body,
 }
 
 /// A body that a record says was erased.
@@ -50,44 +48,19 @@ pub(super) struct Named {
 impl Erased {
     /// Notes whether the body of the record is there.
     pub(super) fn note(&mut self, whole: &Whole) {
-        let (position, is_there) = (whole.record.position(), whole.body.is_some());
-        if whole.event.envelope().is_some() && !is_there {
-            self.missing.insert(position);
-        }
-        if let Some(Stream::Interaction(interaction)) = whole.stream
-            && let Some(profile) = erasable_profile(&whole.event)
-        {
-            let erasable = Erasable {
-                interaction,
-                profile,
-                is_there,
-            };
-            self.hold(position, erasable);
+        if whole.event.envelope().is_some() && whole.body.is_none() {
+            self.missing.insert(whole.record.position());
         }
     }
 
-    /// Positions come in order, but in a damaged log.
-    fn hold(&mut self, position: u64, erasable: Erasable) {
-        if self
-            .erasable
-            .last()
-            .is_none_or(|(last, _)| *last < position)
-        {
-            self.erasable.push((position, erasable));
-            return;
-        }
-        match self.place(position) {
-            Ok(known) => self.erasable[known].1 = erasable,
-            Err(place) => self.erasable.insert(place, (position, erasable)),
-        }
-    }
-
-    fn place(&self, position: u64) -> Result<usize, usize> {
-        self.erasable.binary_search_by_key(&position, |(at, _)| *at)
-    }
-
-    /// Takes the record for the reason why bodies are not there, and gives them by position.
-    pub(super) fn take(&mut self, record: &Record, erased: &BodiesErased) -> Vec<(u64, Named)> {
+    /// Takes the record for the reason why bodies are not there, and gives them by position;
+    /// `rows` is what was noted before it.
+    pub(super) fn take(
+        &mut self,
+        record: &Record,
+        erased: &BodiesErased,
+        rows: &Rows,
+    ) -> Vec<(u64, Named)> {
         if self.listed.len() < MAX_LISTED {
             self.listed.push(Erasure {
                 position: record.position(),
@@ -100,9 +73,8 @@ impl Erased {
         }
         let named = erased.positions.iter().map(|position| {
             self.erased += u64::from(self.missing.remove(position));
-            let known = self.place(*position).ok();
             let named = Named {
-                erasable: known.map(|known| self.erasable[known].1),
+                erasable: rows.erasable(*position),
                 erased_by: self.erased_by.get(position).copied(),
             };
             if named.erasable.is_some() {
@@ -161,7 +133,7 @@ impl Named {
             return;
         };
         let interaction = erasable.interaction;
-        if erasable.profile == Profile::Direct {
+        if erasable.body.profile == Profile::Direct {
             let sentence = format!(
                 "the signature of the record at position {position} holds with its body alone \
                  (profile direct), and such bodies are not erased"
@@ -182,7 +154,7 @@ impl Named {
             );
             findings.add(spot, "positions", Cause::ReDecisionDiffers, sentence);
         }
-        if erasable.is_there {
+        if erasable.body.is_there {
             let sentence = format!(
                 "the body of the record at position {position} is still here: erase it from this \
                  copy, or throw the copy away"

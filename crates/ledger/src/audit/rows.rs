@@ -1,6 +1,5 @@
 //! What readers should see, folded from the log as the projection does it.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
@@ -14,21 +13,32 @@ use x811_protocol::interaction::StateName;
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
 
-use crate::erasure::is_disputed;
+use super::erased::Erasable;
+use super::examine::Whole;
+use super::numbered::{Keyed, Number, Numbered};
+use super::places::{Body, Lists, Place, Places};
+use crate::erasure::{erasable_profile, is_disputed};
 use crate::projection::{Detail, delivery};
 use crate::stream::Stream;
 use crate::world::{Live, Touched, World};
-use x811_eventlog::{Record, write_canonical};
-use x811_protocol::event::Event;
+use x811_eventlog::write_canonical;
 
 /// A row as it should be. Its `detail` is kept as digests, one for each member.
-#[derive(Debug, Clone)]
-pub(super) struct Expected {
+#[derive(Debug)]
+pub(super) struct Expected<'a> {
     pub(super) initiator: Did,
     pub(super) provider: Did,
+    pub(super) kept: &'a Kept,
+}
+
+/// The same in memory, its parties by their numbers.
+#[derive(Debug, Clone)]
+pub(super) struct Kept {
+    initiator: Number,
+    provider: Number,
     pub(super) state: StateName,
     /// In dispute, or paid by what disappeared.
-    pub(super) is_disputed: bool,
+    is_disputed: bool,
     pub(super) total: Option<MicroUsdc>,
     pub(super) deadline_at_ms: Option<TimestampMs>,
     pub(super) opened_at_ms: TimestampMs,
@@ -36,19 +46,38 @@ pub(super) struct Expected {
     pub(super) last_position: u64,
     /// Position of its REQUEST.
     pub(super) opened_position: u64,
-    /// The members of the detail.
-    pub(super) detail: Digests,
+    /// The members of the detail that are there, in order of name.
+    pub(super) detail: Box<[(Member, Digest)]>,
 }
 
-/// Names of members and their digests, in order of name.
-pub(super) type Digests = Box<[(Cow<'static, str>, Digest)]>;
+/// A member of a detail.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Member {
+    Code,
+    Confirmed,
+    Late,
+    Offer,
+    Settlement,
+}
 
-impl Expected {
-    fn of(live: &Live) -> Expected {
+impl Member {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Member::Code => "code",
+            Member::Confirmed => "confirmed",
+            Member::Late => "late",
+            Member::Offer => "offer",
+            Member::Settlement => "settlement",
+        }
+    }
+}
+
+impl Kept {
+    fn of(live: &Live, dids: &mut Numbered<Did>) -> Kept {
         let (state, opening) = (&live.state, live.state.opening());
-        Expected {
-            initiator: opening.initiator,
-            provider: opening.provider,
+        Kept {
+            initiator: dids.enter(opening.initiator).number,
+            provider: dids.enter(opening.provider).number,
             state: state.name(),
             is_disputed: is_disputed(state),
             total: state.offer().map(|offer| offer.total),
@@ -63,25 +92,18 @@ impl Expected {
 }
 
 /// Digest of each member of a detail as it should be.
-fn expected_digests(detail: &Detail<'_>) -> Digests {
+fn expected_digests(detail: &Detail<'_>) -> Box<[(Member, Digest)]> {
     let late = Some(detail.late).filter(|late| !late.is_empty());
+    let (code, confirmed) = (detail.code.as_ref(), detail.confirmed.as_ref());
+    let (offer, settlement) = (detail.offer.as_ref(), detail.settlement.as_ref());
     let members = [
-        detail.code.as_ref().map(|code| ("code", digest(code))),
-        detail
-            .confirmed
-            .as_ref()
-            .map(|paid| ("confirmed", digest(paid))),
-        late.map(|late| ("late", digest(&late))),
-        detail.offer.as_ref().map(|offer| ("offer", digest(offer))),
-        detail
-            .settlement
-            .as_ref()
-            .map(|watched| ("settlement", digest(watched))),
+        code.map(|code| (Member::Code, digest(code))),
+        confirmed.map(|paid| (Member::Confirmed, digest(paid))),
+        late.map(|late| (Member::Late, digest(&late))),
+        offer.map(|offer| (Member::Offer, digest(offer))),
+        settlement.map(|watched| (Member::Settlement, digest(watched))),
     ];
-    let members = members.into_iter().flatten();
-    members
-        .map(|(name, digest)| (name.into(), digest))
-        .collect()
+    members.into_iter().flatten().collect()
 }
 
 /// Of the RFC 8785 form.
@@ -93,6 +115,9 @@ fn digest(member: &impl Serialize) -> Digest {
         Err(_) => Digest::of(&to_canonical(member)),
     }
 }
+
+/// Names of members and their digests, in order of name.
+pub(super) type Digests = Box<[(Box<str>, Digest)]>;
 
 /// Digest of each member of a detail.
 pub(super) fn digests(detail: &Value) -> Digests {
@@ -111,31 +136,68 @@ pub(super) fn digests(detail: &Value) -> Digests {
 /// Everything that rows should hold after the records so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rows {
-    /// Interactions that the world holds no longer.
-    ended: HashMap<InteractionId, Expected, RandomState>,
-    /// Positions delivered, by recipient.
-    pub(super) deliveries: BTreeMap<Did, Vec<u64>>,
-    /// Positions by stream, of those of interactions.
-    pub(super) interactions: HashMap<InteractionId, Vec<u64>, RandomState>,
-    /// Of all others.
+    interactions: Numbered<Interaction>,
+    dids: Numbered<Did>,
+    /// Positions delivered, and those in streams of interactions.
+    places: Places,
+    /// Positions in all other streams.
     pub(super) others: HashMap<Box<str>, Vec<u64>, RandomState>,
     /// Position of the last record that moved the clocks of all.
     pub(super) last_every_clock: Option<u64>,
 }
 
+/// One that has a stream.
+#[derive(Debug, Clone)]
+struct Interaction {
+    id: InteractionId,
+    /// Its row, from when the world held it no longer.
+    row: Option<Kept>,
+}
+
+impl Keyed for Interaction {
+    type Key = InteractionId;
+
+    fn key(&self) -> &InteractionId {
+        &self.id
+    }
+}
+
+impl Keyed for Did {
+    type Key = Did;
+
+    fn key(&self) -> &Did {
+        self
+    }
+}
+
 impl Rows {
     /// Folds what every record leaves, also one that was not applied.
-    pub(super) fn note(&mut self, record: &Record, stream: Option<&Stream>, event: &Event) {
+    pub(super) fn note(&mut self, whole: &Whole) {
+        let (record, event) = (&whole.record, &whole.event);
         let position = record.position();
-        if let Some(delivery) = delivery(record, event) {
-            let positions = self.deliveries.entry(delivery.recipient).or_default();
+        let mut place = Place {
+            is_held: true,
+            ..Place::default()
+        };
+        if let Some(Stream::Interaction(id)) = whole.stream {
+            place.interaction = Some(self.enter(id));
+            place.body = erasable_profile(event).map(|profile| Body {
+                profile,
+                is_there: whole.body.is_some(),
+            });
+        } else {
+            let positions = self.others.entry(record.stream().into()).or_default();
             positions.push(position);
         }
-        let positions = match stream {
-            Some(Stream::Interaction(id)) => self.interactions.entry(*id).or_default(),
-            Some(_) | None => self.others.entry(record.stream().into()).or_default(),
-        };
-        positions.push(position);
+        if let Some(delivery) = delivery(record, event) {
+            place.recipient = Some(self.dids.enter(delivery.recipient).number);
+        }
+        self.places.note(position, place);
+    }
+
+    fn enter(&mut self, id: InteractionId) -> Number {
+        let interaction = Interaction { id, row: None };
+        self.interactions.enter(interaction).number
     }
 
     /// Folds a record that was applied; `world` is the state after it. Rows of live interactions
@@ -148,36 +210,57 @@ impl Rows {
             && world.interaction(*id).is_none()
             && let Some(live) = world.latest(*id)
         {
-            self.ended.insert(*id, Expected::of(live));
+            self.keep(*id, live);
+        }
+    }
+
+    fn keep(&mut self, id: InteractionId, live: &Live) {
+        let (number, row) = (self.enter(id), Kept::of(live, &mut self.dids));
+        self.interactions[number].row = Some(row);
+    }
+
+    /// Nothing follows: folds the rows of live interactions; `world` is the state after all
+    /// records.
+    pub(super) fn close(&mut self, world: &World) {
+        for (id, live) in world.interactions() {
+            self.keep(*id, live);
         }
     }
 
     /// Whether a record of that position was noted.
     pub(super) fn holds(&self, position: u64) -> bool {
-        let mut streams = self.interactions.values().chain(self.others.values());
-        streams.any(|positions| positions.contains(&position))
+        self.places.at(position).is_held
+    }
+
+    /// The REQUEST or RESULT at that position, as far as its body goes.
+    pub(super) fn erasable(&self, position: u64) -> Option<Erasable> {
+        let place = self.places.at(position);
+        let (interaction, body) = (place.interaction?, place.body?);
+        Some(Erasable {
+            interaction: self.interactions[interaction].id,
+            body,
+        })
     }
 
     /// Whether an interaction that is over is in dispute.
     pub(super) fn is_disputed(&self, id: InteractionId) -> bool {
-        self.ended.get(&id).is_some_and(|ended| ended.is_disputed)
+        let row = self.interactions.get(&id).and_then(|of| of.row.as_ref());
+        row.is_some_and(|row| row.is_disputed)
     }
 
-    /// How many interactions are in each state, without those that `is_known` does not know, and
-    /// how many it does not know.
+    /// How many interactions are in each state once all is folded, without those that `is_known`
+    /// does not know, and how many it does not know.
     pub(super) fn states(
         &self,
-        world: &World,
         is_known: impl Fn(InteractionId) -> bool,
     ) -> (BTreeMap<String, u64>, u64) {
-        let live = world
-            .interactions()
-            .map(|(id, live)| (*id, live.state.name()));
-        let ended = self.ended.iter().map(|(id, row)| (*id, row.state));
         let (mut states, mut unknown) = (BTreeMap::<&str, u64>::new(), 0);
-        for (id, state) in live.chain(ended) {
-            if is_known(id) {
-                *states.entry(state.as_str()).or_default() += 1;
+        for (_, Interaction { id, row }) in self.interactions.iter() {
+            let Some(row) = row else {
+                continue;
+            };
+            if is_known(*id) {
+                *states.entry(row.state.as_str()).or_default() += 1;
             } else {
                 unknown += 1;
             }
@@ -187,15 +270,42 @@ impl Rows {
         (states.collect(), unknown)
     }
 
-    /// Every interaction's row, which are gone from here then; `world` is the state after all
-    /// records.
-    pub(super) fn rows(&mut self, world: &World) -> HashMap<InteractionId, Expected, RandomState> {
-        let mut rows = std::mem::take(&mut self.ended);
-        rows.extend(
-            world
-                .interactions()
-                .map(|(id, live)| (*id, Expected::of(live))),
-        );
-        rows
+    /// The number of an interaction.
+    pub(super) fn number(&self, id: InteractionId) -> Option<Number> {
+        self.interactions.number(&id)
+    }
+
+    /// All interactions.
+    pub(super) fn ids(&self) -> impl Iterator<Item = (Number, InteractionId)> {
+        let interactions = self.interactions.iter();
+        interactions.map(|(number, interaction)| (number, interaction.id))
+    }
+
+    /// The row of an interaction, where the world knew it.
+    pub(super) fn expected(&self, number: Number) -> Option<Expected<'_>> {
+        let kept = self.interactions[number].row.as_ref()?;
+        Some(Expected {
+            initiator: self.dids[kept.initiator],
+            provider: self.dids[kept.provider],
+            kept,
+        })
+    }
+
+    /// Positions before `until` in the streams of interactions.
+    pub(super) fn positions(&self, until: u64) -> Lists {
+        let (places, count) = (&self.places, self.interactions.len());
+        places.lists(until, count, |place| place.interaction)
+    }
+
+    /// To whom there was a delivery, among others.
+    pub(super) fn recipients(&self) -> BTreeMap<Did, Number> {
+        let dids = self.dids.iter();
+        dids.map(|(number, did)| (*did, number)).collect()
+    }
+
+    /// Positions before `until` that were delivered, by recipient.
+    pub(super) fn deliveries(&self, until: u64) -> Lists {
+        let (places, count) = (&self.places, self.dids.len());
+        places.lists(until, count, |place| place.recipient)
     }
 }

@@ -1,9 +1,8 @@
 //! What may be used once in the whole log: envelope ids, idempotency keys, transfers; and nonces,
 //! once within their window (ledger-contract.md section 3).
 
-use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 
-use foldhash::fast::RandomState;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Claim, Event};
 use x811_protocol::facts::Facts;
@@ -11,6 +10,7 @@ use x811_protocol::id::EnvelopeId;
 use x811_protocol::time::TimestampMs;
 
 use super::finding::{Cause, Findings, Spot};
+use super::numbered::{Entered, Keyed, Numbered};
 
 /// How long a nonce stays spent at least (AX-27).
 const NONCE_WINDOW_MS: u64 = 15 * 60_000;
@@ -18,35 +18,68 @@ const NONCE_WINDOW_MS: u64 = 15 * 60_000;
 /// Everything used so far, with its position.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Used {
-    envelopes: HashMap<EnvelopeId, u64, RandomState>,
-    idempotency: HashMap<Digest, u64, RandomState>,
-    claims: BTreeMap<Claim, u64>,
+    envelopes: Numbered<UsedAt<EnvelopeId>>,
+    idempotency: Numbered<UsedAt<Digest>>,
+    claims: Numbered<UsedAt<Claim>>,
     nonces: Nonces,
+}
+
+/// What was used, and where first.
+#[derive(Debug, Clone)]
+struct UsedAt<K> {
+    what: K,
+    position: u64,
+}
+
+impl<K: Eq + Hash> Keyed for UsedAt<K> {
+    type Key = K;
+
+    fn key(&self) -> &K {
+        &self.what
+    }
 }
 
 /// Nonces spent lately, in two generations: when the younger is a window old, all of the older lie
 /// outside of it.
 #[derive(Debug, Clone, Default)]
 struct Nonces {
-    younger: Spent,
-    older: Spent,
+    younger: Numbered<Spent>,
+    older: Numbered<Spent>,
     /// When the younger generation began.
     since: TimestampMs,
 }
 
 /// When and at which position, by the first half of the tag: two that share it take 2^64 attempts
 /// to find, and would be a false alarm, never a miss.
-type Spent = HashMap<[u8; 16], (TimestampMs, u64), RandomState>;
+#[derive(Debug, Clone)]
+struct Spent {
+    half: [u8; 16],
+    at: TimestampMs,
+    position: u64,
+}
+
+impl Keyed for Spent {
+    type Key = [u8; 16];
+
+    fn key(&self) -> &[u8; 16] {
+        &self.half
+    }
+}
 
 impl Used {
     /// Position of the envelope of that id.
     pub(super) fn envelope(&self, id: EnvelopeId) -> Option<u64> {
-        self.envelopes.get(&id).copied()
+        self.envelopes.get(&id).map(|used| used.position)
     }
 
     /// Whether the transfer pays an interaction already.
     pub(super) fn claimed(&self, claim: &Claim) -> Option<u64> {
-        self.claims.get(claim).copied()
+        self.claims.get(claim).map(|used| used.position)
+    }
+
+    /// Nothing follows that could spend a nonce.
+    pub(super) fn forget_nonces(&mut self) {
+        self.nonces = Nonces::default();
     }
 
     /// Notes what the event uses, and names what was used before.
@@ -60,7 +93,7 @@ impl Used {
     ) {
         let position = spot.position;
         if let Some(envelope) = event.envelope() {
-            let first = *self.envelopes.entry(envelope.id).or_insert(position);
+            let first = self.envelopes.first(envelope.id, position);
             if first != position {
                 let id = envelope.id.uuid();
                 let sentence = format!("envelope {id} was accepted at position {first} already");
@@ -72,7 +105,7 @@ impl Used {
             && let Facts::Request(request) = &accepted.facts
         {
             let tag = request.idempotency_tag;
-            let first = *self.idempotency.entry(tag).or_insert(position);
+            let first = self.idempotency.first(tag, position);
             if first != position {
                 let sentence =
                     format!("the same idempotency key opened an interaction at position {first}");
@@ -86,8 +119,13 @@ impl Used {
     }
 
     fn claim(&mut self, spot: &Spot, index: usize, claim: &Claim, findings: &mut Findings) {
-        if let Some(first) = self.claims.insert(*claim, spot.position) {
-            self.claims.insert(*claim, first);
+        let claimed = UsedAt {
+            what: *claim,
+            position: spot.position,
+        };
+        let Entered { number, is_new } = self.claims.enter(claimed);
+        if !is_new {
+            let first = self.claims[number].position;
             let sentence = format!(
                 "transfer {} of transaction {} paid at position {first} already",
                 claim.ordinal, claim.tx_hash
@@ -113,6 +151,14 @@ impl Used {
     }
 }
 
+impl<K: Eq + Hash> Numbered<UsedAt<K>> {
+    /// Where it was used first: at `position`, if nowhere before.
+    fn first(&mut self, what: K, position: u64) -> u64 {
+        let number = self.enter(UsedAt { what, position }).number;
+        self[number].position
+    }
+}
+
 impl Nonces {
     /// Spends one, and gives the position where it was spent before within the window.
     fn spend(
@@ -129,10 +175,10 @@ impl Nonces {
         let half = first_half(tag);
         let known = self.younger.get(&half).or_else(|| self.older.get(&half));
         let first = known
-            .filter(|(spent_at, first)| at.since(*spent_at) <= window_ms && *first != position)
-            .map(|(_, first)| *first);
+            .filter(|spent| at.since(spent.at) <= window_ms && spent.position != position)
+            .map(|spent| spent.position);
         if first.is_none() {
-            self.younger.insert(half, (at, position));
+            self.younger.put(Spent { half, at, position });
         }
         first
     }
