@@ -4,8 +4,7 @@
 use x811_eventlog::note::Note;
 use x811_eventlog::policy::Trusted;
 use x811_eventlog::{Checkpoint, Policy};
-use x811_protocol::key::PublicKey;
-use x811_protocol::signature::Signature;
+use x811_ledger::checkpoint::verifies;
 
 /// Fails when one of the properties does not hold for `bytes`.
 pub fn holds(bytes: &[u8]) {
@@ -56,9 +55,4 @@ fn covers(trusted: &Trusted, note: &str) {
         trusted.cosignatures.len() < lines * 64,
         "a line counts once for each witness"
     );
-}
-
-fn verifies(key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
-    let key = PublicKey::from_bytes(key);
-    key.is_ok_and(|key| key.verify(message, &Signature::from_bytes(*signature)))
 }

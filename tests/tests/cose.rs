@@ -10,8 +10,8 @@ use std::convert::Infallible;
 use std::fs;
 use tempfile::TempDir;
 use x811_eventlog::{CoseReceipt, CoseStatement, Hash, InclusionProof, Node, root_of};
-use x811_protocol::key::{PublicKey, SecretKey};
-use x811_protocol::signature::Signature;
+use x811_ledger::checkpoint::verifies;
+use x811_protocol::key::SecretKey;
 use x811_tests::verifiers::{Job, Verdict, Verifier};
 
 const ISSUER: &str = "did:x811:019b76da-a800-7000-8000-0000000000d1";
@@ -53,11 +53,6 @@ fn statement(position: u64, size: u64) -> CoseStatement {
     };
     statement.signature = *issuer().sign(&statement.signed_bytes()).as_bytes();
     statement
-}
-
-fn verifies(key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
-    let key = PublicKey::from_bytes(key);
-    key.is_ok_and(|key| key.verify(message, &Signature::from_bytes(*signature)))
 }
 
 /// Whether we take it, of this log and by this issuer.

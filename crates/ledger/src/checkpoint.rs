@@ -167,9 +167,9 @@ struct Made {
 }
 
 /// Whether `key` signed the message: for policies, which name keys by their bytes.
-pub(crate) fn verifies(key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
-    let key = PublicKey::from_bytes(key);
-    key.is_ok_and(|key| key.verify(message, &Signature::from_bytes(*signature)))
+#[must_use]
+pub fn verifies(key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
+    PublicKey::from_bytes(key).is_ok_and(|key| verifier(key)(message, signature))
 }
 
 fn verifier(key: PublicKey) -> impl Fn(&[u8], &[u8; 64]) -> bool {

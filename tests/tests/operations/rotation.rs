@@ -10,8 +10,7 @@ use std::path::PathBuf;
 use x811_eventlog::Policy;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::policy::Trusted;
-use x811_protocol::key::PublicKey;
-use x811_protocol::signature::Signature;
+use x811_ledger::checkpoint::verifies;
 use x811_tests::binary::{Finished, Server};
 
 const ROLES: [&str; 3] = ["envelope", "checkpoint", "receipt"];
@@ -75,11 +74,7 @@ async fn checkpoint(place: &Place, server: &Server) -> Trusted {
     let vkey = about["checkpoint_vkey"].as_str().unwrap();
     let policy = Policy::of_log(NoteKey::from_vkey(vkey).unwrap());
     let note = fs::read_to_string(place.note()).unwrap();
-    let verify = |key: &[u8; 32], message: &[u8], signature: &[u8; 64]| {
-        let key = PublicKey::from_bytes(key).unwrap();
-        key.verify(message, &Signature::from_bytes(*signature))
-    };
-    policy.check(&note, verify).unwrap()
+    policy.check(&note, verifies).unwrap()
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use x811_eventlog::Policy;
 use x811_eventlog::note::{CosignerKey, NoteKey};
 use x811_eventlog::policy::{Distrust, Trusted};
-use x811_protocol::key::{PublicKey, SecretKey};
-use x811_protocol::signature::Signature;
+use x811_ledger::checkpoint::verifies;
+use x811_protocol::key::SecretKey;
 
 use crate::generate::Files;
 use crate::strict;
@@ -124,11 +124,7 @@ pub(crate) fn vkeys(policy: &str) -> (String, Vec<String>) {
 pub(crate) fn check(note: &[u8], policy: &str) -> Result<Trusted, String> {
     let note = std::str::from_utf8(note).map_err(|_| "utf-8".to_owned())?;
     let policy: Policy = policy.parse().unwrap();
-    let verify = |key: &[u8; 32], message: &[u8], signature: &[u8; 64]| {
-        PublicKey::from_bytes(key)
-            .is_ok_and(|key| key.verify(message, &Signature::from_bytes(*signature)))
-    };
-    policy.check(note, verify).map_err(|why| cause(&why))
+    policy.check(note, verifies).map_err(|why| cause(&why))
 }
 
 fn cause(why: &Distrust) -> String {

@@ -8,13 +8,11 @@ use serde::Serialize;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::policy::Trusted;
 use x811_eventlog::{Checkpoint, EventLog as _, Hash, Policy};
-use x811_ledger::checkpoint::CheckpointStore as _;
+use x811_ledger::checkpoint::{CheckpointStore as _, verifies};
 use x811_ledger::export::{TilesError, write_tiles};
 use x811_ledger::keyring;
 use x811_ledger::port::LedgerStore as _;
 use x811_protocol::event::{Event, LedgerOpened};
-use x811_protocol::key::PublicKey;
-use x811_protocol::signature::Signature;
 use x811_store::{FileCheckpointStore, SqliteStore};
 
 use crate::failure::Failure;
@@ -94,11 +92,7 @@ async fn last_signed(
     };
     let claimed = Checkpoint::claimed(&note).map_err(|error| foreign(error.to_string()))?;
     let key = key_after(store, claimed.size).await?;
-    let verify = |key: &[u8; 32], message: &[u8], signature: &[u8; 64]| {
-        PublicKey::from_bytes(key)
-            .is_ok_and(|key| key.verify(message, &Signature::from_bytes(*signature)))
-    };
-    let trusted = Policy::of_log(key.clone()).check(&note, verify);
+    let trusted = Policy::of_log(key.clone()).check(&note, verifies);
     let trusted = trusted.map_err(|error| foreign(error.to_string()))?;
     Ok((note, trusted, key))
 }

@@ -8,8 +8,7 @@ use serde_json::Value;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::tile::{Content, TILE_WIDTH, read_entries};
 use x811_eventlog::{Checkpoint, Hash, HashTile, Policy, Tile, TlogProof, root_of};
-use x811_protocol::key::PublicKey;
-use x811_protocol::signature::Signature;
+use x811_ledger::checkpoint::verifies;
 use x811_server::LogReaders;
 
 const FOR_EVERYBODY: &str = "public, max-age=31536000, immutable";
@@ -42,11 +41,6 @@ async fn fetch(world: &World, path: &str, reader: Option<&Agent>) -> Fetched {
         cached: field(CACHE_CONTROL),
         bytes: answer.bytes().await.unwrap().to_vec(),
     }
-}
-
-fn verifies(key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
-    let key = PublicKey::from_bytes(key).unwrap();
-    key.verify(message, &Signature::from_bytes(*signature))
 }
 
 /// What a verifier needs, from the ledger's own page.
