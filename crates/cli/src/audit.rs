@@ -14,7 +14,6 @@ mod trust;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde::Serialize;
 use x811_client::clock::{Clock as _, SystemClock};
@@ -108,16 +107,15 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
 
 /// What is asked of the audit.
 async fn asked(args: &Args) -> Result<Options, Failure> {
-    let named = args.checkpoint_dir.as_deref();
     let checkpoint = if args.source.is_dir() {
         // First: what was signed is in the log that is read then.
-        export::last_signed(&args.source, named).await?
+        export::last_signed(&args.source, args.checkpoint_dir.as_deref()).await?
     } else {
         None
     };
     Ok(Options {
         expected_head: args.expect_head,
-        trust: args.trust.read()?.map(Arc::new),
+        trust: args.trust.read()?,
         checkpoint,
         keeps_evidence: !args.rpc.is_empty(),
         ..Options::default()

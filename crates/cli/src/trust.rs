@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use x811_eventlog::Policy;
 use x811_eventlog::note::NoteKey;
+use x811_ledger::audit::TrustedBy;
 
 use crate::failure::Failure;
 
@@ -19,13 +20,28 @@ pub(crate) struct TrustArgs {
 }
 
 impl TrustArgs {
-    /// What was named; `None` where nothing was.
-    pub(crate) fn read(&self) -> Result<Option<Policy>, Failure> {
-        if let Some(vkey) = &self.key {
-            let key = NoteKey::from_vkey(vkey);
-            let key = key.map_err(|error| Failure::usage(&error.to_string()))?;
-            return Ok(Some(Policy::of_log(key)));
-        }
+    /// What was named, for an audit; `None` where nothing was.
+    pub(crate) fn read(&self) -> Result<Option<TrustedBy>, Failure> {
+        Ok(match self.key()? {
+            Some(key) => Some(key.into()),
+            None => self.named_policy()?.map(TrustedBy::from),
+        })
+    }
+
+    /// What was named, as a policy; `None` where nothing was.
+    pub(crate) fn policy(&self) -> Result<Option<Policy>, Failure> {
+        Ok(match self.key()? {
+            Some(key) => Some(Policy::of_log(key)),
+            None => self.named_policy()?,
+        })
+    }
+
+    fn key(&self) -> Result<Option<NoteKey>, Failure> {
+        let key = self.key.as_deref().map(NoteKey::from_vkey).transpose();
+        key.map_err(|error| Failure::usage(&error.to_string()))
+    }
+
+    fn named_policy(&self) -> Result<Option<Policy>, Failure> {
         let Some(file) = &self.policy else {
             return Ok(None);
         };

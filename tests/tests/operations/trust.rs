@@ -104,12 +104,18 @@ fn an_audit_asserts_whose_log_it_is_until_somebody_is_trusted() {
     ] {
         assert!(text.contains(part), "no `{part}` in {text}");
     }
-    let text = run(&["audit", &log, "--key", &vkey]).ok().stdout;
-    for part in [
-        "whose log this is: proven, by your policy",
-        &format!("{vkey} (as your policy has it)"),
+    for (named, given, held) in [
+        (["--key", &vkey], "key", "as you gave it"),
+        (["--policy", &policy], "policy", "as your policy has it"),
     ] {
-        assert!(text.contains(part), "no `{part}` in {text}");
+        let text = run(&[&["audit", &log], &named[..]].concat()).ok().stdout;
+        for part in [
+            &format!("whose log this is: proven, by your {given}"),
+            &format!("{vkey} ({held})"),
+            &format!("proven by your {given}: whose log this is"),
+        ] {
+            assert!(text.contains(part), "no `{part}` in {text}");
+        }
     }
 }
 

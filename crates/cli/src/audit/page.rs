@@ -10,7 +10,7 @@ mod tables;
 
 use std::fmt::{self, Display, Formatter};
 
-use x811_ledger::audit::Report;
+use x811_ledger::audit::{Given, Report};
 use x811_protocol::time::TimestampMs;
 
 use super::network::Hearing;
@@ -153,10 +153,10 @@ impl Page<'_> {
     fn repeat(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (source, head) = (Escaped(quoted(self.source)), self.report.head);
         let asking = self.network.map_or("", |_| " --rpc URL");
-        let trusting = if self.report.trust.by_policy {
-            " --policy FILE"
-        } else {
-            ""
+        let trusting = match self.report.trust.given {
+            Some(Given::Key) => " --key VKEY",
+            Some(Given::Policy) => " --policy FILE",
+            None => "",
         };
         write!(
             f,

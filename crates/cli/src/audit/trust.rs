@@ -1,6 +1,6 @@
 //! What an audit says of whose log it was.
 
-use x811_ledger::audit::{Cosigned, Trust, Verdict};
+use x811_ledger::audit::{Cosigned, Given, Trust, Verdict};
 use x811_protocol::time::TimestampMs;
 
 use super::summary::Check;
@@ -14,16 +14,22 @@ pub(super) fn check(trust: &Trust) -> Check {
     let not_proven = |is_it| if is_it { trust.records_asserted } else { 0 };
     Check {
         about: ABOUT,
-        how: match (trust.by_policy, trust.verdict) {
-            (false, _) => {
+        how: match (trust.given, trust.verdict) {
+            (None, _) => {
                 "Asserted: the ledger's key was taken from the file itself. Only a key or a policy \
                  from elsewhere (--key, --policy) proves whose log this is."
             }
-            (true, Verdict::Proven | Verdict::Asserted) => {
+            (Some(Given::Key), Verdict::Proven | Verdict::Asserted) => {
+                "Every checkpoint is signed by your key. Asserted: records behind the last one."
+            }
+            (Some(Given::Policy), Verdict::Proven | Verdict::Asserted) => {
                 "Every checkpoint is signed and cosigned as your policy wants. Asserted: records \
                  behind the last one."
             }
-            (true, Verdict::Broken) => "Your policy does not hold this log for good.",
+            (Some(Given::Key), Verdict::Broken) => "Your key does not hold this log for good.",
+            (Some(Given::Policy), Verdict::Broken) => {
+                "Your policy does not hold this log for good."
+            }
         },
         proven: trust.records_proven,
         asserted: not_proven(!is_broken),
@@ -34,25 +40,26 @@ pub(super) fn check(trust: &Trust) -> Check {
 
 /// In a word, before the other reservations.
 pub(super) fn word(trust: &Trust) -> &'static str {
-    match trust.verdict {
-        Verdict::Proven => "proven, by your policy",
-        Verdict::Asserted => "asserted, by the file alone",
-        Verdict::Broken => "BROKEN",
+    match (trust.verdict, trust.given) {
+        (Verdict::Proven, Some(Given::Key)) => "proven, by your key",
+        (Verdict::Proven, Some(Given::Policy)) => "proven, by your policy",
+        (Verdict::Proven, None) | (Verdict::Asserted, _) => "asserted, by the file alone",
+        (Verdict::Broken, _) => "BROKEN",
     }
 }
 
 /// What the figures do not say.
 pub(super) fn note(trust: &Trust, records: u64) -> String {
-    match (trust.verdict, trust.by_policy) {
-        (Verdict::Asserted, _) | (Verdict::Broken, false) => {
+    match (trust.verdict, trust.given) {
+        (Verdict::Asserted, _) | (_, None) => {
             "asserted: whose log this is, for the ledger's key was taken from the file itself: \
              compare it with the one you have from elsewhere, and give that with --key or --policy"
                 .to_owned()
         }
-        (Verdict::Broken, true) => "your policy does not hold this log for good".to_owned(),
-        (Verdict::Proven, _) => {
+        (Verdict::Broken, Some(given)) => format!("your {given} does not hold this log for good"),
+        (Verdict::Proven, Some(given)) => {
             let mut note = format!(
-                "proven by your policy: whose log this is, for {} of {records} records",
+                "proven by your {given}: whose log this is, for {} of {records} records",
                 trust.records_proven
             );
             if trust.records_asserted > 0 {
@@ -78,8 +85,9 @@ fn seen(by: &Cosigned) -> String {
 /// The ledger's key, and where it is from.
 pub(super) fn key(trust: &Trust) -> Option<String> {
     let vkey = trust.checkpoint_vkey.as_ref()?;
-    Some(match (trust.by_policy, trust.verdict) {
-        (true, Verdict::Proven) => format!("{vkey} (as your policy has it)"),
+    Some(match (trust.given, trust.verdict) {
+        (Some(Given::Key), Verdict::Proven) => format!("{vkey} (as you gave it)"),
+        (Some(Given::Policy), Verdict::Proven) => format!("{vkey} (as your policy has it)"),
         (_, _) => format!("{vkey} (taken from the file)"),
     })
 }

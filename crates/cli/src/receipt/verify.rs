@@ -27,7 +27,7 @@ pub(crate) struct Args {
 /// which ledger is trusted.
 pub(super) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let bytes = file::read(&args.file)?;
-    let policy = args.trust.read()?;
+    let policy = args.trust.policy()?;
     let receipt =
         AnyReceipt::from_bytes(&bytes).map_err(|error| Failure::local("receipt", error))?;
     let mut checked = receipt.verify(policy.as_ref());

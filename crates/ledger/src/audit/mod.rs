@@ -80,7 +80,7 @@ pub use from_store::audit_store;
 pub use hashes::{HashAudit, HashReport, PAGE_RECORDS, Piece, hash_export, hash_store};
 pub use observed::{Heard, Observations};
 pub use on_chain::RecordedEvidence;
-pub use options::{OnProgress, Options};
+pub use options::{Given, OnProgress, Options, TrustedBy};
 pub use payments::Payment;
 pub use report::{
     AbsentBodies, Erasure, FactCounts, Paid, ReadModelCheck, Report, TransferCounts, Verdict,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::Serialize;
+use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Hash, Policy};
 
 /// Told how many records were audited, and of how many.
@@ -15,7 +17,7 @@ pub struct Options {
     pub expected_head: Option<Hash>,
     /// Whose checkpoints are trusted, by a source outside the file: every one must satisfy it, and
     /// there must be one. Without it the ledger's key is the one that the file names.
-    pub trust: Option<Arc<Policy>>,
+    pub trust: Option<TrustedBy>,
     /// The last signed checkpoint of a store, which lies elsewhere; an export brings its own.
     pub checkpoint: Option<String>,
     /// Whether the report keeps the evidence of every payment, to be held against the network: some
@@ -24,6 +26,51 @@ pub struct Options {
     /// Called now and then by the audit of a store, from any thread; whoever audits a file sees how
     /// far it is read.
     pub on_progress: Option<OnProgress>,
+}
+
+/// Whose checkpoints an auditor trusts.
+#[derive(Debug, Clone)]
+pub struct TrustedBy {
+    pub(super) policy: Arc<Policy>,
+    pub(super) given: Given,
+}
+
+/// What an auditor gave, to say whom they trust.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Given {
+    /// The key of one log.
+    Key,
+    /// A policy: the keys of logs, and of witnesses.
+    Policy,
+}
+
+impl From<NoteKey> for TrustedBy {
+    fn from(key: NoteKey) -> Self {
+        Self {
+            policy: Arc::new(Policy::of_log(key)),
+            given: Given::Key,
+        }
+    }
+}
+
+impl From<Policy> for TrustedBy {
+    fn from(policy: Policy) -> Self {
+        Self {
+            policy: Arc::new(policy),
+            given: Given::Policy,
+        }
+    }
+}
+
+/// The word for it.
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Given::Key => "key",
+            Given::Policy => "policy",
+        })
+    }
 }
 
 impl Options {

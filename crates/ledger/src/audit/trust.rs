@@ -1,29 +1,28 @@
 //! Whose log this is: proven by keys and witnesses that the auditor named, or the file's own word.
 
-use std::sync::Arc;
-
 use serde::Serialize;
-use x811_eventlog::Policy;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::policy::Cosignature;
 use x811_protocol::event::LedgerOpened;
 
 use super::finding::{Cause, Findings, Spot};
+use super::options::{Given, TrustedBy};
 use super::report::Verdict;
 use crate::checkpoint;
 
 /// How well it is known whose log this is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Trust {
-    /// Proven: every checkpoint is one that the policy holds for good. Asserted: there was no
-    /// policy, and the key is the one that the file names.
+    /// Proven: every checkpoint is one that the key or the policy holds for good. Asserted: neither
+    /// was given, and the key is the one that the file names.
     pub verdict: Verdict,
-    /// Whether there was a policy.
-    pub by_policy: bool,
+    /// What the auditor gave, to say whom they trust; absent where it was nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given: Option<Given>,
     /// The checkpoint key in force at the end, as the file names it: `name+id+key`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_vkey: Option<String>,
-    /// Records under a checkpoint that the policy holds for good.
+    /// Records under a checkpoint that is held for good.
     pub records_proven: u64,
     /// Records under none, of which the file alone says whose they are.
     pub records_asserted: u64,
@@ -52,7 +51,7 @@ impl From<Cosignature> for Cosigned {
 /// What the auditor trusts, and what of the log so far rests on it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Trusting {
-    policy: Option<Arc<Policy>>,
+    by: Option<TrustedBy>,
     /// Checkpoints that there were.
     checkpoints: u64,
     /// Some checkpoint did not hold.
@@ -63,9 +62,9 @@ pub(super) struct Trusting {
 }
 
 impl Trusting {
-    pub(super) fn by(policy: Option<Arc<Policy>>) -> Trusting {
+    pub(super) fn by(by: Option<TrustedBy>) -> Trusting {
         Trusting {
-            policy,
+            by,
             ..Trusting::default()
         }
     }
@@ -87,7 +86,7 @@ impl Trusting {
         findings: &mut Findings,
     ) {
         self.checkpoints += 1;
-        let Some(policy) = &self.policy else {
+        let Some(TrustedBy { policy, given }) = &self.by else {
             return;
         };
         match policy.check(note, checkpoint::verifies) {
@@ -102,14 +101,14 @@ impl Trusting {
                     format!("; the key that the file names for it is {vkey}")
                 });
                 let sentence =
-                    format!("your policy does not hold this checkpoint for good: {why}{own}");
+                    format!("your {given} does not hold this checkpoint for good: {why}{own}");
                 findings.add(spot, "checkpoint", Cause::CheckpointNotTrusted, sentence);
             }
         }
     }
 
     fn verdict(&self) -> Verdict {
-        match &self.policy {
+        match &self.by {
             _ if self.is_broken => Verdict::Broken,
             Some(_) if self.checkpoints == 0 => Verdict::Broken,
             Some(_) => Verdict::Proven,
@@ -119,10 +118,13 @@ impl Trusting {
 
     /// Nothing follows: whoever trusts somebody needs a checkpoint of theirs.
     pub(super) fn check_there_was_one(&self, end: &Spot, findings: &mut Findings) {
-        if self.policy.is_some() && self.checkpoints == 0 {
-            let sentence = "there is no checkpoint, and without one your policy has nothing to say \
-                            of these records: name the directory that the ledger keeps it in \
-                            (--checkpoint-dir)";
+        if let Some(TrustedBy { given, .. }) = &self.by
+            && self.checkpoints == 0
+        {
+            let sentence = format!(
+                "there is no checkpoint, and without one your {given} has nothing to say of these \
+                 records: name the directory that the ledger keeps it in (--checkpoint-dir)"
+            );
             findings.add(end, "checkpoint", Cause::Missing, sentence);
         }
     }
@@ -133,7 +135,7 @@ impl Trusting {
         let records_proven = self.records.min(records);
         Trust {
             verdict: self.verdict(),
-            by_policy: self.policy.is_some(),
+            given: self.by.as_ref().map(|by| by.given),
             checkpoint_vkey: ledger.and_then(vkey),
             records_proven,
             records_asserted: records - records_proven,

@@ -1,10 +1,8 @@
 //! The hashes alone: what they show is found, and what they do not show is said not to be checked
 //! (record.md section 1).
 
-use std::sync::Arc;
-
-use x811_eventlog::Hash;
 use x811_eventlog::note::NoteKey;
+use x811_eventlog::{Hash, Policy};
 use x811_ledger::audit::{
     Cause, HashReport, Options, Verdict, audit_export, hash_export, hash_store,
 };
@@ -154,7 +152,7 @@ async fn rec_2_a_checkpoint_is_by_the_key_in_force() {
         bundle(&ledgerbox, deal.id()).await,
     ] {
         let options = Options {
-            trust: Some(Arc::new(policy.parse().unwrap())),
+            trust: Some(policy.parse::<Policy>().unwrap().into()),
             ..Options::default()
         };
         let report = hash_export(&bytes[..], options).unwrap();
@@ -164,7 +162,7 @@ async fn rec_2_a_checkpoint_is_by_the_key_in_force() {
         let stranger = x811_protocol::key::SecretKey::from_seed([93; 32]);
         let stranger = NoteKey::new("other.example", *stranger.public().as_bytes()).unwrap();
         let options = Options {
-            trust: Some(Arc::new(x811_eventlog::Policy::of_log(stranger))),
+            trust: Some(stranger.into()),
             ..Options::default()
         };
         let report = hash_export(&bytes[..], options).unwrap();

@@ -1,10 +1,8 @@
 //! Whose log it is: what a policy from outside the file proves, and what the file alone asserts
 //! (C2SP tlog-policy, design.md section 1: "I trusted nobody").
 
-use std::sync::Arc;
-
 use x811_eventlog::note::{CosignerKey, Note, NoteKey};
-use x811_eventlog::{Checkpoint, Hash};
+use x811_eventlog::{Checkpoint, Hash, Policy};
 use x811_ledger::audit::{Cause, Options, Report, Verdict, audit_export, audit_store};
 use x811_protocol::event::LedgerRole;
 use x811_protocol::key::SecretKey;
@@ -58,7 +56,7 @@ fn witnessed(vkey: &str) -> String {
 
 fn trusting(policy: &str) -> Options {
     Options {
-        trust: Some(Arc::new(policy.parse().unwrap())),
+        trust: Some(policy.parse::<Policy>().unwrap().into()),
         ..Options::default()
     }
 }
@@ -93,7 +91,7 @@ async fn without_a_policy_whose_log_it_is_is_only_asserted() {
         let report = audit_export(&bytes[..], None).unwrap();
         assert!(report.is_clean());
         assert_eq!(trust(&report), (Verdict::Asserted, 0, report.records));
-        assert!(!report.trust.by_policy);
+        assert_eq!(report.trust.given, None);
         assert_eq!(report.trust.checkpoint_vkey, Some(vkey(&ledgerbox)));
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use x811_ledger::audit::{
-    Auditor, Cause, Cosigned, Erasure, FactCounts, Finding, Paid, Payment, Report, TransferCounts,
-    Verdict,
+    Auditor, Cause, Cosigned, Erasure, FactCounts, Finding, Given, Paid, Payment, Report,
+    TransferCounts, Verdict,
 };
 
 use x811_protocol::event::Level;
@@ -25,6 +25,7 @@ fn planted() -> Report {
     report.clean = false;
     report.ledger = Some(PLANT.to_owned());
     report.trust.verdict = Verdict::Proven;
+    report.trust.given = Some(Given::Policy);
     report.trust.checkpoint_vkey = Some(PLANT.to_owned());
     report.trust.cosigned.push(Cosigned {
         witness: PLANT.to_owned(),
@@ -81,6 +82,7 @@ fn texts(value: &Value, found: &mut Vec<String>) {
                 "root",
                 "cause",
                 "verdict",
+                "given",
                 "interaction",
                 "tx_hash",
                 "amount_micro_usdc",
