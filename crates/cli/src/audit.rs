@@ -2,6 +2,7 @@
 //! trusts nobody.
 
 mod bar;
+mod checkpoint_dir;
 mod draft;
 mod extract;
 mod hashes;
@@ -27,6 +28,7 @@ use crate::failure::Failure;
 use crate::output::Out;
 use crate::trust::TrustArgs;
 use bar::Bar;
+use checkpoint_dir::CheckpointDir;
 use draft::Draft;
 use network::{Hearing, Witnesses};
 use page::Page;
@@ -41,10 +43,8 @@ pub(crate) struct Args {
     expect_head: Option<Hash>,
     #[command(flatten)]
     trust: TrustArgs,
-    /// Where the ledger of a data directory keeps its last signed checkpoint (the data directory's
-    /// path and -checkpoint)
-    #[arg(long, env = "X811_CHECKPOINT_DIR", value_name = "DIR")]
-    checkpoint_dir: Option<PathBuf>,
+    #[command(flatten)]
+    checkpoint_dir: CheckpointDir,
     /// Check bytes, links, tree and checkpoints alone: no signature, message, rule or payment. Quick,
     /// and no word on whether the log is sound
     #[arg(long, conflicts_with_all = ["html", "rpc"])]
@@ -109,8 +109,9 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
 async fn asked(args: &Args) -> Result<Options, Failure> {
     let checkpoint = if args.source.is_dir() {
         // First: what was signed is in the log that is read then.
-        export::last_signed(&args.source, args.checkpoint_dir.as_deref()).await?
+        export::last_signed(&args.source, args.checkpoint_dir.get()).await?
     } else {
+        args.checkpoint_dir.check_unnamed()?;
         None
     };
     Ok(Options {

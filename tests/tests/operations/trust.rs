@@ -4,11 +4,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 use x811_eventlog::note::{CosignerKey, Note, NoteKey};
 use x811_protocol::key::SecretKey;
-use x811_tests::binary::{Finished, run};
+use x811_tests::binary::{Finished, run, x811};
 
 use crate::place::Place;
 
@@ -178,6 +179,28 @@ fn an_audit_asks_for_the_witnesses_of_its_policy() {
     let report = audit(copy.to_str().unwrap(), &named);
     assert_eq!(report.code, Some(20), "{report:?}");
     assert_eq!(causes(&report.json()), ["missing"]);
+}
+
+#[test]
+fn an_audit_of_a_file_takes_no_directory_for_its_checkpoint() {
+    let (place, _, vkey) = stopped();
+    let log = place.exported("ledger-checkpoint");
+    let elsewhere = place.path("ledger-checkpoint");
+    let elsewhere = elsewhere.to_str().unwrap();
+    for hashes in [&[][..], &["--hash-only"]] {
+        let words = [&["--checkpoint-dir", elsewhere], hashes].concat();
+        let refused = audit(&log, &words);
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        let message = refused.json()["error"]["message"].to_string();
+        assert!(message.contains("goes with a data directory"), "{message}");
+    }
+    // What is set for every command is not meant for this file.
+    let audited = Command::new(x811())
+        .args(["--json", "audit", &log, "--key", &vkey])
+        .env("X811_CHECKPOINT_DIR", elsewhere)
+        .output();
+    let report = Finished::from(audited.unwrap()).ok().json();
+    assert_eq!(report["trust"]["verdict"], "proven", "{report}");
 }
 
 /// Those of a directory, without what is in folders.
