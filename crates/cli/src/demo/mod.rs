@@ -25,6 +25,8 @@ use std::path::{Path, PathBuf};
 use story::Story;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use x811_client::home::Home;
+use x811_eventlog::note::NoteKey;
+use x811_protocol::event::LedgerOpened;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::StateName;
 use x811_protocol::money::MicroUsdc;
@@ -63,6 +65,8 @@ struct Summary {
     interactions: Vec<Played>,
     records: u64,
     audit_is_clean: bool,
+    /// By which the audit knew whose log it was.
+    checkpoint_vkey: String,
 }
 
 /// One interaction that was played.
@@ -165,7 +169,9 @@ async fn tell(
     };
     keep_keys(&config.data_dir, [&ada, &bert])?;
     let interactions = play_all(&stage).await?;
-    let report = audit::tell(story, &config.data_dir).await?;
+    let key = checkpoint_key(server)?;
+    let checkpoint_vkey = key.to_vkey();
+    let report = audit::tell(story, config, key).await?;
     Ok(Summary {
         ledger: server.identity.did.to_string(),
         ledger_url,
@@ -173,7 +179,15 @@ async fn tell(
         interactions,
         records: report.records,
         audit_is_clean: report.is_clean(),
+        checkpoint_vkey,
     })
+}
+
+/// The key by which the ledger signs checkpoints, from the ledger itself.
+fn checkpoint_key(server: &Running) -> Result<NoteKey, DemoError> {
+    let LedgerOpened { origin, keys, .. } = &server.identity;
+    let key = NoteKey::new(&**origin, *keys.checkpoint.as_bytes());
+    key.map_err(|_| DemoError::Setup("a name for the ledger's key"))
 }
 
 fn config(data_dir: &Path, checkpoint_dir: &Path, chain: &Chain) -> ServerConfig {
@@ -294,7 +308,11 @@ fn what_next(story: &Story<'_>, config: &ServerConfig, chain: &Chain, summary: &
     if let Some(first) = summary.interactions.first() {
         story.line(&format!("  {x811} --agent ada history {}", first.id));
     }
-    story.line(&format!("  x811 audit {}", config.data_dir.display()));
+    story.line(&format!(
+        "  x811 audit {} --key {}",
+        config.data_dir.display(),
+        summary.checkpoint_vkey
+    ));
     story.line(&format!(
         "  x811 export {} -o demo.x811",
         config.data_dir.display()
