@@ -167,6 +167,17 @@ pub(crate) fn check_operator(
     ))
 }
 
+/// Refuses an order that was signed for another time than the one at which it is carried out.
+///
+/// # Errors
+/// X811-2002, or what is wrong with its form.
+pub(crate) fn check_order(order: &ErasureOrder, now: TimestampMs) -> Result<(), Refusal> {
+    order.check_fresh(now).map_err(|why| {
+        let message = format!("nothing is erased at {}: {why}", now.to_rfc3339());
+        Refusal::new(Code::TimestampInvalid, Kind::Authentication, message)
+    })
+}
+
 /// Refuses an interaction about which something may still be recorded.
 ///
 /// # Errors

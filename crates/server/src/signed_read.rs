@@ -37,12 +37,6 @@ use x811_protocol::signed_read::{
 };
 use x811_protocol::time::TimestampMs;
 
-/// How old a signature may be, in milliseconds (ledger-contract.md section 6).
-const WINDOW_MS: u64 = 60_000;
-
-/// How far ahead of the ledger's clock it may be dated, in milliseconds: for clocks that run fast.
-const MAX_AHEAD_MS: u64 = 5_000;
-
 /// Who may do more than the parties.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Privileges {
@@ -202,23 +196,18 @@ fn unsigned(message: String) -> Refusal {
 
 /// X811-2002, with the ledger's own time: the reader's clock may be the one that is wrong.
 fn check_times(proof: &ReadProof, now: TimestampMs, begun_at: TimestampMs) -> Result<(), Refusal> {
-    let now_ms = now.as_ms();
-    let created_ms = proof.created_s.saturating_mul(1_000);
-    let expires_ms = proof.expires_s.unwrap_or(u64::MAX).saturating_mul(1_000);
-    let is_ahead = created_ms > now_ms.saturating_add(MAX_AHEAD_MS);
-    let why = if is_ahead || created_ms.saturating_add(WINDOW_MS) < now_ms {
-        "it was not created within the last 60 s by this ledger's clock, nor within 5 s ahead of it: \
-         synchronise the clock and sign anew"
-    } else if expires_ms < now_ms {
-        "it has expired: sign anew"
-    } else if proof.created_s < begun_at.as_ms() / 1_000 {
-        "it was created before this ledger was started, so it cannot know whether it was used: \
-         sign anew"
-    } else {
-        return Ok(());
+    let why = match proof.check_fresh(now) {
+        Err(why) => why.to_string(),
+        Ok(()) if proof.created_s < begun_at.as_ms() / 1_000 => {
+            "it was created before this ledger was started, so it cannot know whether it was used: \
+             sign anew"
+                .to_owned()
+        }
+        Ok(()) => return Ok(()),
     };
     let message = format!("the signature is not taken at {}: {why}", now.to_rfc3339());
     let refusal = Refusal::new(Code::TimestampInvalid, Kind::Authentication, message);
+    let (created_ms, now_ms) = (proof.created().as_ms(), now.as_ms());
     Err(refusal.with_details(json!({ "created_ms": created_ms, "now_ms": now_ms })))
 }
 

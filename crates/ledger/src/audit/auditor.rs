@@ -358,7 +358,7 @@ impl Auditor {
         let is_known = self.replay.knows(&Stream::Agent(operator));
         let operator = self.world().agent(operator).filter(|_| is_known);
         let operator = operator.map(|agent| &**agent);
-        let verdict = ordered::judge(&whole.spot, erased, operator, &mut findings);
+        let verdict = ordered::judge(&whole.spot, erased, operator, at, &mut findings);
         self.erasures.count(verdict);
         let ordered = erased.order.as_ref().map(|order| order.interaction);
         for (position, body) in bodies {

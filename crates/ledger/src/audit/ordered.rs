@@ -2,16 +2,18 @@
 //! word where an older version wrote it.
 
 use x811_protocol::event::BodiesErased;
+use x811_protocol::time::TimestampMs;
 
 use super::finding::{Cause, Findings, Spot};
 use super::report::Verdict;
 use crate::agent::Agent;
 
-/// Whether `operator`, the agent that the record names, ordered this at its moment.
+/// Whether `operator`, the agent that the record names, ordered this, and for its moment `at`.
 pub(super) fn judge(
     spot: &Spot,
     erased: &BodiesErased,
     operator: Option<&Agent>,
+    at: TimestampMs,
     findings: &mut Findings,
 ) -> Verdict {
     let Some(order) = &erased.order else {
@@ -27,6 +29,10 @@ pub(super) fn judge(
     if signer.did != erased.operator {
         let sentence = format!("{} signed the order, and not the operator", signer.did);
         findings.add(spot, "order", Cause::ProofInvalid, sentence);
+        return Verdict::Broken;
+    }
+    if let Err(why) = order.check_fresh(at) {
+        findings.add(spot, "order", Cause::ReDecisionDiffers, why.to_string());
         return Verdict::Broken;
     }
     // Of one whose records are not here nobody knows the keys.

@@ -100,7 +100,9 @@ pub(super) fn record(
 ) -> Result<Result<ErasureAnswer, Refusal>, Fault> {
     let request = &erasure.request;
     let world = draft.world();
+    let order = request.order.as_ref();
     let may = erasure::check_operator(world, request.operator, now)
+        .and_then(|()| order.map_or(Ok(()), |order| erasure::check_order(order, now)))
         .and_then(|()| erasure::check_over(world, request.interaction, now));
     if let Err(refusal) = may {
         return Ok(Err(refusal));

@@ -1,6 +1,8 @@
 //! Records that erase what may not be erased: somebody with the database writes them, and every
 //! hash behind them anew (record.md sections 3 and 4).
 
+use std::cell::OnceCell;
+
 use serde_json::{Value, json};
 use x811_ledger::audit::{Cause, Report};
 use x811_ledger::erasure::ErasureRequest;
@@ -8,7 +10,6 @@ use x811_protocol::did::Did;
 use x811_protocol::event::ErasureOrder;
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
-use x811_protocol::signed_read::{ReadProof, Target, sign};
 
 use crate::base::Base;
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
@@ -33,27 +34,6 @@ fn stream(id: InteractionId) -> String {
     format!("interaction:{id}")
 }
 
-/// What an operator signs; `by` need not be its key.
-fn order(by: &SecretKey, operator: Did, interaction: InteractionId) -> ErasureOrder {
-    let (path, query) = ErasureOrder::target(interaction, "gdpr_request");
-    let authority = "ledger.example";
-    let target = Target {
-        method: "POST",
-        authority,
-        path: &path,
-        query: Some(&query),
-    };
-    let fields = sign(&target, operator, by, 1_767_225_600, [7; 16]);
-    let (input, signature) = (fields.signature_input, fields.signature);
-    let proof = ReadProof::parse(input.as_bytes(), signature.as_bytes()).unwrap();
-    ErasureOrder {
-        interaction,
-        authority: authority.to_owned(),
-        parameters: proof.parameters().to_owned(),
-        signature: proof.signature(),
-    }
-}
-
 async fn erase(ledgerbox: &Ledgerbox, interaction: InteractionId, order: Option<ErasureOrder>) {
     let request = ErasureRequest {
         interaction,
@@ -66,11 +46,11 @@ async fn erase(ledgerbox: &Ledgerbox, interaction: InteractionId, order: Option<
 
 impl Scene {
     async fn set() -> Scene {
-        Scene::ordered(|_, _| None).await
+        Scene::ordered(|_, _, _| None).await
     }
 
     /// The same, with what the operator signed.
-    async fn ordered(by: impl Fn(&Party, InteractionId) -> Option<ErasureOrder>) -> Scene {
+    async fn ordered(by: impl Fn(&Party, InteractionId, u64) -> Option<ErasureOrder>) -> Scene {
         let mut ledgerbox = impatient().await;
         let paid = Deal::opened(&ledgerbox, Until::Verified).await;
         pay(&mut ledgerbox, &paid, 1, TOTAL_MICRO_USDC).await;
@@ -85,7 +65,8 @@ impl Scene {
         assert_eq!(ledgerbox.state(disputed.id()), "disputed");
         let mut open = Deal::between(&ledgerbox, &initiator, &provider, Account::new(0x46));
         open.go(&ledgerbox, Until::Offered).await;
-        let order = by(&ledgerbox.identity, paid.id());
+        let now_s = ledgerbox.now().as_ms() / 1_000;
+        let order = by(&ledgerbox.identity, paid.id(), now_s);
         erase(&ledgerbox, paid.id(), order).await;
         let parts = Parts::of(&exported(&ledgerbox).await);
         Scene {
@@ -291,7 +272,8 @@ async fn rec_4_nobody_erases_twice_or_without_a_name() {
 /// Who ordered it follows from what they signed, and from nothing else in the log.
 #[tokio::test]
 async fn rec_4_who_had_bodies_erased_is_proven_by_their_signature() {
-    let signed = Scene::ordered(|operator, id| Some(order(&operator.key, operator.did, id))).await;
+    let signed = |operator: &Party, id, now_s| Some(operator.order_erasure(id, now_s));
+    let signed = Scene::ordered(signed).await;
     let unsigned = Scene::set().await;
     for (scene, proven, asserted) in [(&signed, 1, 0), (&unsigned, 0, 1)] {
         let erasures = scene.finds(scene.parts.clone(), &[]).erasures;
@@ -304,9 +286,13 @@ async fn rec_4_who_had_bodies_erased_is_proven_by_their_signature() {
     let interaction: InteractionId = signed.erased.split_once(':').unwrap().1.parse().unwrap();
     let disputed = signed.disputed.split_once(':').unwrap().1;
     let key = SecretKey::from_seed([66; 32]);
-    let nobody: Did = "did:x811:019b76da-a800-7000-8000-0000000000d1"
-        .parse()
-        .unwrap();
+    let nobody = "did:x811:019b76da-a800-7000-8000-0000000000d1";
+    let nobody = Party {
+        did: nobody.parse().unwrap(),
+        key: key.clone(),
+    };
+    let unknown = Party { did: operator, key };
+    let now_s = signed.parts.records[signed.at].draft.recorded_at_ms / 1_000;
     let invalid = Cause::ProofInvalid;
     let table = [
         (
@@ -335,13 +321,13 @@ async fn rec_4_who_had_bodies_erased_is_proven_by_their_signature() {
         ),
         (
             "/order",
-            json!(order(&key, nobody, interaction)),
+            json!(nobody.order_erasure(interaction, now_s)),
             invalid,
             "and not the operator",
         ),
         (
             "/order",
-            json!(order(&key, operator, interaction)),
+            json!(unknown.order_erasure(interaction, now_s)),
             Cause::KeyNotTheSenders,
             "was no key of the operator then",
         ),
@@ -366,6 +352,37 @@ async fn rec_4_who_had_bodies_erased_is_proven_by_their_signature() {
         "{:?}",
         found(&report)
     );
+}
+
+/// What the ledger refuses: an order from before, or for later.
+#[tokio::test]
+async fn rec_4_an_order_for_another_time_is_found() {
+    let operator = OnceCell::new();
+    let scene = Scene::ordered(|party, id, now_s| {
+        operator.set(party.clone()).unwrap();
+        Some(party.order_erasure(id, now_s))
+    });
+    let scene = scene.await;
+    let operator = operator.get().unwrap();
+    let interaction = scene.erased.split_once(':').unwrap().1.parse().unwrap();
+    let at_ms = scene.parts.records[scene.at].draft.recorded_at_ms;
+    let (oldest_s, newest_s) = ((at_ms - 60_000).div_ceil(1_000), (at_ms + 5_000) / 1_000);
+    for (created_s, is_in_time) in [
+        (oldest_s, true),
+        (newest_s, true),
+        (oldest_s - 1, false),
+        (newest_s + 1, false),
+        (0, false),
+    ] {
+        let mut parts = scene.parts.clone();
+        let order = operator.order_erasure(interaction, created_s);
+        *parts.records[scene.at].member("/order") = json!(order);
+        let expected = ("order", DECISION, "was not taken then");
+        let expected = if is_in_time { &[][..] } else { &[expected] };
+        let erasures = scene.finds(parts, expected).erasures;
+        let (proven, broken) = (u64::from(is_in_time), u64::from(!is_in_time));
+        assert_eq!((erasures.proven, erasures.broken), (proven, broken));
+    }
 }
 
 /// Without the record the bodies are missing, and that is told apart from erased.

@@ -34,6 +34,8 @@ mod bundles;
 #[path = "../sequencer/deal.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod deal;
+#[path = "../sequencer/erasure_order.rs"]
+mod erasure_order;
 #[path = "../sequencer/ledgerbox.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod ledgerbox;

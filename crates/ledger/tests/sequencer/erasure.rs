@@ -190,6 +190,28 @@ async fn rec_4_an_operator_that_is_no_active_agent_erases_nothing() {
 }
 
 #[tokio::test]
+async fn rec_4_an_order_is_carried_out_at_its_time() {
+    let mut ledgerbox = Ledgerbox::open().await;
+    let deal = finished(&mut ledgerbox).await;
+    let now_s = ledgerbox.now().as_ms() / 1_000;
+    let records = ledgerbox.records().await.len();
+    let order = |created_s| ErasureRequest {
+        interaction: deal.id(),
+        operator: ledgerbox.identity.did,
+        reason_code: "gdpr_request".parse().unwrap(),
+        order: Some(ledgerbox.identity.order_erasure(deal.id(), created_s)),
+    };
+    for created_s in [now_s - 61, now_s + 6] {
+        let refusal = ledgerbox.ledger().erase(order(created_s)).await;
+        let refusal = refusal.unwrap_err();
+        assert_eq!(refusal.code, Code::TimestampInvalid, "{refusal}");
+        assert_eq!(ledgerbox.records().await.len(), records);
+    }
+    let done = ledgerbox.ledger().erase(order(now_s)).await;
+    assert_eq!(done.unwrap().position, records as u64);
+}
+
+#[tokio::test]
 async fn rec_4_an_unknown_interaction_is_named() {
     let ledgerbox = Ledgerbox::open().await;
     let deal = Deal::opened(&ledgerbox, Until::Offered).await;

@@ -23,6 +23,7 @@ mod doctor;
 mod downtime;
 mod downtime_jumps;
 mod erasure;
+mod erasure_order;
 mod flood;
 mod grouping;
 mod idempotency;

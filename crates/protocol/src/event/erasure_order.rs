@@ -4,7 +4,8 @@
 use crate::id::InteractionId;
 use crate::key::KeyId;
 use crate::signature::Signature;
-use crate::signed_read::{ProofError, ReadProof, Target};
+use crate::signed_read::{NotFresh, ProofError, ReadProof, Target};
+use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
 
 /// How the bodies of an interaction are ordered to be erased.
@@ -33,6 +34,9 @@ pub enum NotOrdered {
     /// Signed is something else.
     #[error("the key that the order names did not sign for this interaction and this reason")]
     Signature,
+    /// Signed for another time.
+    #[error("the order was not taken then: {0}")]
+    Time(#[from] NotFresh),
 }
 
 impl ErasureOrder {
@@ -53,6 +57,15 @@ impl ErasureOrder {
             true => Ok(proof.key_id),
             false => Err(NotOrdered::Signature),
         }
+    }
+
+    /// Whether the order is taken at `at`, by the ledger's clock, as any signed request is.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub fn check_fresh(&self, at: TimestampMs) -> Result<(), NotOrdered> {
+        let proof = ReadProof::from_parameters(&self.parameters, self.signature)?;
+        Ok(proof.check_fresh(at)?)
     }
 
     /// Path and query of the request, as they are signed.
@@ -116,6 +129,32 @@ mod tests {
         for wrong in [elsewhere, another, unsigned] {
             assert_eq!(wrong.signer("gdpr_request"), Err(NotOrdered::Signature));
         }
+    }
+
+    #[test]
+    fn rec_4_an_order_is_for_its_time() {
+        let order = order(&SecretKey::from_seed([1; 32]), "gdpr_request");
+        let created_ms = 1_767_225_600_000_u64;
+        for (at_ms, expected) in [
+            (created_ms, Ok(())),
+            (created_ms + 60_000, Ok(())),
+            (created_ms - 5_000, Ok(())),
+            (created_ms + 60_001, Err(NotFresh::Created.into())),
+            (created_ms - 5_001, Err(NotFresh::Created.into())),
+            (0, Err(NotFresh::Created.into())),
+            (u64::MAX, Err(NotFresh::Created.into())),
+        ] {
+            assert_eq!(order.check_fresh(TimestampMs::new(at_ms)), expected);
+        }
+        let expires = order.parameters.clone() + ";expires=1767225610";
+        let expiring = ErasureOrder {
+            parameters: expires,
+            ..order
+        };
+        let at = |after_ms| TimestampMs::new(created_ms + after_ms);
+        assert_eq!(expiring.check_fresh(at(10_000)), Ok(()));
+        let expired = Err(NotFresh::Expired.into());
+        assert_eq!(expiring.check_fresh(at(10_001)), expired);
     }
 
     #[test]

@@ -4,10 +4,11 @@
 //! Exactly one signature, by Ed25519, over exactly `@method`, `@authority`, `@path` and `@query`, in
 //! this order. Its parameters are `created`, `nonce` and `keyid` (the DID URL of the key), and
 //! optionally `expires` and `alg`; no others, none twice. Both sides use this module, so they cannot
-//! disagree about what is covered. Whether a proof is fresh and whose the key is, the ledger decides.
+//! disagree about what is covered. Whose the key is, the ledger decides.
 
 mod base;
 mod fields;
+mod fresh;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -19,6 +20,8 @@ use crate::key::{KeyError, KeyId, SecretKey};
 use crate::signature::Signature;
 use base::signature_base;
 use fields::{Element, Member, Value, members};
+
+pub use fresh::NotFresh;
 
 /// The field that says what is signed.
 pub const SIGNATURE_INPUT: &str = "signature-input";
