@@ -321,4 +321,41 @@ proptest! {
         let leaf: Value = serde_json::from_slice(sealed.bytes()).unwrap();
         prop_assert_eq!(sealed.bytes(), serde_jcs::to_vec(&leaf).unwrap());
     }
+    /// The same whatever the order is in which members are handed over, with the type before all
+    /// others, as variants have it, and behind them; a member twice is refused.
+    #[test]
+    fn rec_1_members_in_any_order_have_the_same_bytes(
+        members in prop::collection::vec(("[a-z_]{1,2}|\\PC{1,2}", any::<String>()), 0..5),
+        sorted in any::<bool>(),
+        at_end in any::<bool>(),
+    ) {
+        let mut members = members;
+        if sorted {
+            members.sort();
+        }
+        let place = if at_end { members.len() } else { 0 };
+        members.insert(place, ("type".to_owned(), "any".to_owned()));
+        let keys: std::collections::BTreeSet<_> = members.iter().map(|(key, _)| key).collect();
+        let is_twice = keys.len() < members.len();
+        let event = InThisOrder(members.clone());
+        let draft = Draft { event, recorded_at_ms: 1, stream: "s".to_owned(), stream_seq: 0 };
+        let sealed = Record::seal(0, Hash::ZERO, draft);
+        prop_assert_eq!(sealed.is_err(), is_twice);
+        if let Ok(sealed) = sealed {
+            let leaf: Value = serde_json::from_slice(sealed.bytes()).unwrap();
+            prop_assert_eq!(sealed.bytes(), serde_jcs::to_vec(&leaf).unwrap());
+            prop_assert_eq!(sealed.event_type(), b"any");
+            for (key, value) in &members {
+                prop_assert_eq!(&sealed.event()[key], value);
+            }
+        }
+    }
+}
+
+struct InThisOrder(Vec<(String, String)>);
+
+impl Serialize for InThisOrder {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
 }

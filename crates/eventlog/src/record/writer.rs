@@ -17,6 +17,9 @@ use super::{MAX_DEPTH, MAX_INTEGER, RecordError};
 /// Objects and arrays around the value of the member `event`: the leaf.
 const OUTER_DEPTH: usize = 1;
 
+/// Members of the objects that are open at one time, in most events.
+const TYPICAL_MEMBERS: usize = 32;
+
 /// Writes into bytes that others have begun.
 pub(super) struct Writer<'a> {
     out: &'a mut Vec<u8>,
@@ -46,7 +49,7 @@ pub(super) fn write_event(
 ) -> Result<Range<usize>, RecordError> {
     let mut writer = Writer {
         out,
-        members: Vec::new(),
+        members: Vec::with_capacity(TYPICAL_MEMBERS),
         scratch: Vec::new(),
         depth: OUTER_DEPTH,
         type_name: None,
@@ -62,7 +65,7 @@ pub(super) fn write_event(
 pub(super) fn write_value(out: &mut Vec<u8>, value: &impl Serialize) -> Result<(), RecordError> {
     let mut writer = Writer {
         out,
-        members: Vec::new(),
+        members: Vec::with_capacity(TYPICAL_MEMBERS),
         scratch: Vec::new(),
         depth: 0,
         type_name: None,
@@ -109,11 +112,20 @@ fn needs_no_escape(text: &[u8]) -> bool {
     holds_none(text, is_odd)
 }
 
-/// Whether no byte is `odd`; sixteen at a time, without a branch between them.
+/// Whether no byte is `odd`; many at a time, without a branch between them. What is left over is
+/// looked at together with bytes before it, which costs less than one by one.
 fn holds_none(text: &[u8], odd: impl Fn(&u8) -> bool) -> bool {
-    let (chunks, rest) = text.as_chunks::<16>();
     let is_any = |bytes: &[u8]| bytes.iter().fold(false, |any, byte| any | odd(byte));
-    !chunks.iter().any(|chunk| is_any(chunk)) && !is_any(rest)
+    let (chunks, rest) = text.as_chunks::<16>();
+    if let Some(end) = text.last_chunk::<16>() {
+        !chunks.iter().any(|chunk| is_any(chunk)) && !is_any(end)
+    } else if let (Some(begin), Some(end)) = (text.first_chunk::<8>(), text.last_chunk::<8>()) {
+        !is_any(begin) && !is_any(end)
+    } else if let (Some(begin), Some(end)) = (text.first_chunk::<4>(), text.last_chunk::<4>()) {
+        !is_any(begin) && !is_any(end)
+    } else {
+        !is_any(rest)
+    }
 }
 
 /// Writes an integer.
@@ -220,11 +232,14 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Ends the object that begins at `start`, whose members are those from `first` on; `in_order`
-    /// where that is known of them.
-    fn end_object(&mut self, start: usize, first: usize, in_order: bool) -> Result<(), Refused> {
-        if !in_order && !self.is_in_order(&self.members[first..])? {
-            self.put_in_order(start, first)?;
+    /// Ends the object that begins at `start`, whose members are those from `first` on, in that
+    /// `order`.
+    fn end_object(&mut self, start: usize, first: usize, order: Order) -> Result<(), Refused> {
+        match order {
+            Order::Due => {}
+            Order::DueButFirst => self.move_first(first)?,
+            Order::Unknown if self.is_in_order(&self.members[first..])? => {}
+            Order::Unknown => self.put_in_order(start, first)?,
         }
         self.out.push(b'}');
         if self.depth == OUTER_DEPTH + 1 {
@@ -250,6 +265,36 @@ impl Writer<'_> {
     /// With its quotes.
     fn key(&self, member: Member) -> &[u8] {
         &self.out[member.start..member.key_end]
+    }
+
+    /// Puts the member at `first` behind those that come before it; their keys are plain.
+    fn move_first(&mut self, first: usize) -> Result<(), Refused> {
+        let moved = self.members[first];
+        let mut passed = first;
+        for member in &self.members[first + 1..] {
+            match compare_plain(self.key(*member), self.key(moved)) {
+                Ordering::Less => passed += 1,
+                Ordering::Equal => return Err(twice()),
+                Ordering::Greater => break,
+            }
+        }
+        let end = self.members[passed].end;
+        // With its comma, which comes to stand before it.
+        let width = moved.end - moved.start + 1;
+        self.out[moved.start..end].rotate_left(width);
+        self.out[end - width..end].rotate_right(1);
+        for member in &mut self.members[first + 1..=passed] {
+            member.start -= width;
+            member.key_end -= width;
+            member.end -= width;
+        }
+        self.members[first] = Member {
+            start: end - width + 1,
+            key_end: end - (moved.end - moved.key_end),
+            end,
+        };
+        self.members[first..=passed].rotate_left(1);
+        Ok(())
     }
 
     fn put_in_order(&mut self, start: usize, first: usize) -> Result<(), Refused> {
@@ -319,6 +364,17 @@ fn compare(a: &[u8], b: &[u8]) -> Result<Ordering, Refused> {
     Ok(a.encode_utf16().cmp(b.encode_utf16()))
 }
 
+/// What is known of the order of an object's members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// Their keys are plain and stand as they must.
+    Due,
+    /// The same of all but the first, whose key is plain: the name of a variant comes first.
+    DueButFirst,
+    /// Nothing.
+    Unknown,
+}
+
 /// An array or an object that is open.
 pub(super) struct Compound<'w, 'a> {
     writer: &'w mut Writer<'a>,
@@ -328,8 +384,8 @@ pub(super) struct Compound<'w, 'a> {
     first: usize,
     /// Items written so far.
     items: usize,
-    /// Its keys so far are plain and stand in their order.
-    in_order: bool,
+    /// Of its members so far.
+    order: Order,
     /// Whether an object with one member stands around it: a variant that holds something.
     is_variant: bool,
 }
@@ -342,7 +398,7 @@ impl<'w, 'a> Compound<'w, 'a> {
             first: writer.members.len(),
             start,
             items: 0,
-            in_order: true,
+            order: Order::Due,
             is_variant: false,
             writer,
         })
@@ -390,7 +446,7 @@ impl<'w, 'a> Compound<'w, 'a> {
     /// Writes the value of the member whose key begins at `start` and is written.
     fn value_of(&mut self, start: usize, value: &(impl Serialize + ?Sized)) -> Result<(), Refused> {
         let key_end = self.writer.out.len();
-        self.in_order = self.in_order && self.is_next(start, key_end);
+        self.order = self.order_with(start, key_end);
         self.writer.out.push(b':');
         value.serialize(&mut *self.writer)?;
         let end = self.writer.out.len();
@@ -402,12 +458,20 @@ impl<'w, 'a> Compound<'w, 'a> {
         Ok(())
     }
 
-    /// Whether the key that stands there is plain and comes behind the one before it.
-    fn is_next(&self, start: usize, end: usize) -> bool {
+    /// The order of the members with the one whose key stands there.
+    fn order_with(&self, start: usize, end: usize) -> Order {
         let key = &self.writer.out[start..end];
-        let last = self.writer.members[self.first..].last();
+        if self.order == Order::Unknown || !is_plain(key) {
+            return Order::Unknown;
+        }
+        let members = &self.writer.members[self.first..];
         let is_behind = |last: &Member| compare_plain(self.writer.key(*last), key).is_lt();
-        is_plain(key) && last.is_none_or(is_behind)
+        match members {
+            [] => Order::Due,
+            [.., last] if is_behind(last) => self.order,
+            [_] => Order::DueButFirst,
+            [_, _, ..] => Order::Unknown,
+        }
     }
 
     fn close_array(self) -> Result<(), Refused> {
@@ -418,8 +482,7 @@ impl<'w, 'a> Compound<'w, 'a> {
     }
 
     fn close_object(self) -> Result<(), Refused> {
-        self.writer
-            .end_object(self.start, self.first, self.in_order)?;
+        self.writer.end_object(self.start, self.first, self.order)?;
         Self::close_variant(self.writer, self.is_variant);
         Ok(())
     }
