@@ -51,6 +51,7 @@ pub mod row;
 pub mod sequencer;
 pub mod settlement_view;
 pub mod snapshot;
+mod spent;
 pub mod stream;
 pub mod submission;
 mod turn;

@@ -17,55 +17,11 @@ const NEVER: u64 = u64::MAX;
 pub(crate) type Scattered<K, V> =
     GenericHashMap<K, V, foldhash::fast::RandomState, DefaultSharedPtr>;
 
-/// What holds the keys: a map that shares what a change leaves alone. Of a map in order of key, a
-/// batch of keys that follow each other copies a few nodes; of a scattered one, some for each key.
-pub(crate) trait Held<K, V>: Clone + Default {
-    fn get(&self, key: &K) -> Option<&V>;
-    fn insert(&mut self, key: K, value: V);
-    fn remove(&mut self, key: &K);
-    fn len(&self) -> usize;
-}
-
-impl<K: Hash + Eq + Clone, V: Clone> Held<K, V> for Scattered<K, V> {
-    fn get(&self, key: &K) -> Option<&V> {
-        Scattered::get(self, key)
-    }
-
-    fn insert(&mut self, key: K, value: V) {
-        Scattered::insert(self, key, value);
-    }
-
-    fn remove(&mut self, key: &K) {
-        Scattered::remove(self, key);
-    }
-
-    fn len(&self) -> usize {
-        Scattered::len(self)
-    }
-}
-
-impl<K: Ord + Clone, V: Clone> Held<K, V> for OrdMap<K, V> {
-    fn get(&self, key: &K) -> Option<&V> {
-        OrdMap::get(self, key)
-    }
-
-    fn insert(&mut self, key: K, value: V) {
-        OrdMap::insert(self, key, value);
-    }
-
-    fn remove(&mut self, key: &K) {
-        OrdMap::remove(self, key);
-    }
-
-    fn len(&self) -> usize {
-        OrdMap::len(self)
-    }
-}
-
-/// Keys seen within a window, each with what it led to. Cloning shares everything.
+/// Keys seen within a window, each with what it led to. Keys that follow each other come together, so
+/// that a batch of them copies little. Cloning shares everything.
 #[derive(Debug, Clone)]
-pub(crate) struct Recent<K: Hash + Eq + Clone, V: Clone, M: Held<K, V>> {
-    values: M,
+pub(crate) struct Recent<K: Ord, V> {
+    values: OrdMap<K, V>,
     buckets: OrdMap<u64, Vector<K>>,
     /// What a snapshot knew; dropped whole once its last bucket is forgotten.
     restored: Option<Arc<Restored<K, V>>>,
@@ -80,10 +36,10 @@ struct Restored<K, V> {
     counts: BTreeMap<u64, usize>,
 }
 
-impl<K: Hash + Eq + Clone, V: Clone, M: Held<K, V>> Recent<K, V, M> {
+impl<K: Hash + Ord + Clone, V: Clone> Recent<K, V> {
     pub(crate) fn new() -> Self {
         Recent {
-            values: M::default(),
+            values: OrdMap::new(),
             buckets: OrdMap::new(),
             restored: None,
             kept_from: 0,
@@ -229,7 +185,7 @@ mod tests {
 
     #[test]
     fn never_is_never() {
-        let mut recent = Recent::<_, _, OrdMap<_, _>>::never();
+        let mut recent = Recent::never();
         recent.insert("a", 1, TimestampMs::new(u64::MAX));
         recent.forget(TimestampMs::new(0));
         recent.insert("b", 2, TimestampMs::new(0));
@@ -241,7 +197,7 @@ mod tests {
 
     #[test]
     fn forgets_whole_buckets_only() {
-        let mut recent = Recent::<_, _, OrdMap<_, _>>::new();
+        let mut recent = Recent::new();
         recent.insert("a", 1, TimestampMs::new(59_999));
         recent.insert("b", 2, TimestampMs::new(60_000));
         recent.forget(TimestampMs::new(60_000));
@@ -270,8 +226,7 @@ mod tests {
 
     #[test]
     fn what_was_restored_is_forgotten_like_the_rest() {
-        let mut recent =
-            Recent::<_, _, Scattered<_, _>>::from_entries(vec![("a", 1, 0), ("b", 2, 1)]);
+        let mut recent = Recent::from_entries(vec![("a", 1, 0), ("b", 2, 1)]);
         recent.insert("c", 3, TimestampMs::new(60_000));
         assert_eq!((recent.get(&"a"), recent.len()), (Some(&1), 3));
         recent.forget(TimestampMs::new(60_000));

@@ -8,6 +8,7 @@ use super::{FirstAnswer, Live, OwedNotice, Roots, Sight, World};
 use crate::agent::Agent;
 use crate::keyring::Keyring;
 use crate::recent::Recent;
+use crate::spent::Spent;
 use std::collections::HashMap;
 use std::sync::Arc;
 use x811_eventlog::{Frontier, Head};
@@ -121,7 +122,7 @@ impl World {
                 .iter()
                 .map(|((cause, to), notice)| (*cause, *to, *notice))
                 .collect(),
-            nonces: nonces.entries().map(|(k, v, b)| (*k, *v, b)).collect(),
+            nonces: nonces.entries(),
             envelope_ids: envelope_ids
                 .entries()
                 .map(|(k, v, b)| (*k, *v, b))
@@ -139,7 +140,7 @@ impl World {
         }
         let (nonces, envelope_ids) = (content.nonces, content.envelope_ids);
         let (nonces, envelope_ids) = rayon::join(
-            || Recent::from_entries(nonces),
+            || Spent::from_entries(nonces),
             || Recent::from_entries(envelope_ids),
         );
         let mut world = World {

@@ -22,6 +22,7 @@ pub(crate) use roots::{EVERY_RECORDS as STATE_ROOT_EVERY, Roots};
 use crate::agent::Agent;
 use crate::keyring::Keyring;
 use crate::recent::{Recent, Scattered, Tally};
+use crate::spent::Spent;
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -126,9 +127,9 @@ pub struct World {
     /// By network.
     watches: OrdMap<String, Watches>,
     owed: OrdMap<(u64, Did), OwedNotice>,
-    nonces: Recent<Digest, FirstAnswer, Scattered<Digest, FirstAnswer>>,
+    nonces: Spent,
     refusals: Tally<Did>,
-    envelope_ids: Recent<EnvelopeId, u64, OrdMap<EnvelopeId, u64>>,
+    envelope_ids: Recent<EnvelopeId, u64>,
 }
 
 impl World {
@@ -154,7 +155,7 @@ impl World {
             deadlines: OrdSet::new(),
             watches: OrdMap::new(),
             owed: OrdMap::new(),
-            nonces: Recent::new(),
+            nonces: Spent::default(),
             refusals: Tally::new(),
             envelope_ids: Recent::new(),
         }
@@ -164,7 +165,7 @@ impl World {
     /// tell a running ledger what it was sent before. Nothing that was accepted rests on them.
     pub(crate) fn without_repeats() -> World {
         World {
-            nonces: Recent::never(),
+            nonces: Spent::never(),
             envelope_ids: Recent::never(),
             ..World::empty()
         }
@@ -306,7 +307,7 @@ impl World {
 
     /// How the first message with this nonce was answered, if it is still held.
     pub fn first_answer(&self, nonce_tag: &Digest) -> Option<FirstAnswer> {
-        self.nonces.get(nonce_tag).copied()
+        self.nonces.get(nonce_tag)
     }
 
     /// Position of the envelope of that id, if it was accepted lately.
