@@ -11,16 +11,20 @@ use sqlx::{Arguments as _, Type, query_with};
 
 use super::error::{StoreError, UniqueKey};
 
-/// Rows of one statement. There are few lengths, so that each statement is written and prepared
-/// once and found again: SQLite takes as long to prepare a row as to write it.
-const CHUNK_ROWS: [usize; 5] = [256, 64, 16, 4, 1];
+/// Most rows of one statement.
+const MAX_ROWS: usize = 512;
+
+/// Lengths of statements, powers of two: each is written and prepared once and found again, for
+/// SQLite takes as long to prepare a row as to write it. Rows that are missing are left out by the
+/// statement: to leave out a hundred costs less than to wait for one more statement.
+const LENGTHS: usize = MAX_ROWS.ilog2() as usize + 1;
 
 /// A table to insert into, and how an item becomes a row of it.
 #[derive(Debug)]
 pub(super) struct Table<T> {
     /// `INSERT INTO table (column, …) `
     pub(super) insert: &'static str,
-    /// How many columns those are.
+    /// How many columns those are. The first is never null.
     pub(super) columns: usize,
     /// What follows the rows: a conflict clause, or nothing.
     pub(super) on_conflict: &'static str,
@@ -31,21 +35,28 @@ pub(super) struct Table<T> {
     pub(super) statements: Statements,
 }
 
-/// One statement for each of [`CHUNK_ROWS`], once they are needed.
-pub(super) type Statements = OnceLock<[String; CHUNK_ROWS.len()]>;
+/// One statement for each length, once they are needed.
+pub(super) type Statements = OnceLock<[String; LENGTHS]>;
 
 impl<T> Table<T> {
-    /// The statement for that number of rows, which is one of [`CHUNK_ROWS`].
+    /// The shortest statement that takes so many rows, at most [`MAX_ROWS`].
     fn statement(&'static self, rows: usize) -> &'static str {
-        let statements = self.statements.get_or_init(|| {
-            CHUNK_ROWS.map(|rows| {
-                let row = format!("({})", vec!["?"; self.columns].join(", "));
-                let rows = vec![row; rows].join(", ");
-                format!("{}VALUES {rows}{}", self.insert, self.on_conflict)
-            })
-        });
-        let known = CHUNK_ROWS.iter().position(|known| *known == rows);
-        known.map_or("", |index| &statements[index])
+        let statements = self
+            .statements
+            .get_or_init(|| std::array::from_fn(|length| self.write_statement(1 << length)));
+        &statements[rows.next_power_of_two().ilog2() as usize]
+    }
+
+    fn write_statement(&self, rows: usize) -> String {
+        let columns: Vec<String> = (1..=self.columns).map(|n| format!("column{n}")).collect();
+        let row = format!("({})", vec!["?"; self.columns].join(", "));
+        format!(
+            "{}SELECT {} FROM (VALUES {}) WHERE column1 IS NOT NULL{}",
+            self.insert,
+            columns.join(", "),
+            vec![row; rows].join(", "),
+            self.on_conflict,
+        )
     }
 }
 
@@ -75,9 +86,7 @@ pub(super) async fn insert<T: Sync>(
     table: &'static Table<T>,
     items: &[T],
 ) -> Result<(), StoreError> {
-    let mut rest = items;
-    while let Some((chunk, behind)) = next_chunk(rest) {
-        rest = behind;
+    for chunk in items.chunks(MAX_ROWS) {
         let mut row = Row::default();
         row.arguments.reserve(chunk.len() * table.columns, 0);
         for item in chunk {
@@ -92,13 +101,6 @@ pub(super) async fn insert<T: Sync>(
             .map_err(|error| StoreError::of_insert(table.key, error))?;
     }
     Ok(())
-}
-
-/// The rows of the next statement, and those after it; `None` when none are left.
-fn next_chunk<T>(items: &[T]) -> Option<(&[T], &[T])> {
-    CHUNK_ROWS
-        .iter()
-        .find_map(|rows| items.split_at_checked(*rows))
 }
 
 /// A statement `select` followed by `IN (…)` with the given values.
@@ -123,18 +125,44 @@ pub(super) const MAX_IN: usize = 1_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sqlx::Connection as _;
 
-    #[test]
-    fn every_row_is_in_one_chunk() {
-        for count in 0..1_200 {
-            let items: Vec<usize> = (0..count).collect();
-            let (mut rest, mut seen) = (items.as_slice(), Vec::new());
-            while let Some((chunk, behind)) = next_chunk(rest) {
-                assert!(CHUNK_ROWS.contains(&chunk.len()));
-                seen.extend_from_slice(chunk);
-                rest = behind;
-            }
-            assert_eq!(seen, items);
+    static PAIRS: Table<(u64, Option<u64>)> = Table {
+        insert: "INSERT INTO pairs (one, two) ",
+        columns: 2,
+        on_conflict: " ON CONFLICT (one) DO UPDATE SET two = excluded.two",
+        key: UniqueKey::Position,
+        bind: |row, (one, two)| {
+            row.push_bind(one.cast_signed())
+                .push_bind(two.map(u64::cast_signed));
+        },
+        statements: Statements::new(),
+    };
+
+    #[tokio::test]
+    async fn every_row_is_written_once_however_many_there_are() {
+        let mut connection = SqliteConnection::connect("sqlite::memory:").await.unwrap();
+        sqlx::query("CREATE TABLE pairs (one INTEGER PRIMARY KEY, two INTEGER)")
+            .execute(&mut connection)
+            .await
+            .unwrap();
+        for count in [0, 1, 2, 3, 4, 5, 63, 64, 65, 511, 512, 513, 1_200] {
+            sqlx::query("DELETE FROM pairs")
+                .execute(&mut connection)
+                .await
+                .unwrap();
+            let items: Vec<_> = (0..count).map(|n| (n, (n % 3 > 0).then_some(n))).collect();
+            insert(&mut connection, &PAIRS, &items).await.unwrap();
+            insert(&mut connection, &PAIRS, &items).await.unwrap();
+            let stored: Vec<(i64, Option<i64>)> =
+                sqlx::query_as("SELECT one, two FROM pairs ORDER BY one")
+                    .fetch_all(&mut connection)
+                    .await
+                    .unwrap();
+            let signed = items
+                .iter()
+                .map(|(one, two)| (one.cast_signed(), two.map(u64::cast_signed)));
+            assert!(stored.into_iter().eq(signed), "{count}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use x811_eventlog::{AppendError, Head, ReadError, Record};
 use x811_ledger::port::{Body, Commit, IndexCounts, LedgerStore, SpentNonce};
@@ -16,6 +17,7 @@ use super::data_dir::DataDir;
 use super::error::{OpenError, StoreError};
 use super::indexes;
 use super::log::SqliteLog;
+use super::own_thread;
 
 /// Log, bodies, nonce journal and decision indexes in `ledger.db` of a data directory.
 ///
@@ -25,7 +27,8 @@ use super::log::SqliteLog;
 /// file system (ledger-contract.md section 2).
 #[derive(Debug)]
 pub struct SqliteStore {
-    log: SqliteLog,
+    /// Shared with the commit that is being made.
+    log: Arc<SqliteLog>,
 }
 
 impl SqliteStore {
@@ -35,7 +38,7 @@ impl SqliteStore {
     ///
     /// [`OpenError::Owned`] when another process is the writer; see there for the others.
     pub async fn open(data_dir: &Path) -> Result<SqliteStore, OpenError> {
-        let log = SqliteLog::open(data_dir).await?;
+        let log = Arc::new(SqliteLog::open(data_dir).await?);
         Ok(SqliteStore { log })
     }
 
@@ -47,7 +50,7 @@ impl SqliteStore {
     ///
     /// [`OpenError::NoLedger`], [`OpenError::Schema`] or [`OpenError::Database`].
     pub async fn open_read_only(data_dir: &Path) -> Result<SqliteStore, OpenError> {
-        let log = SqliteLog::open_read_only(data_dir).await?;
+        let log = Arc::new(SqliteLog::open_read_only(data_dir).await?);
         Ok(SqliteStore { log })
     }
 
@@ -65,7 +68,16 @@ impl SqliteStore {
     /// Closes the database in order and gives the directory free. Dropping the store does so too,
     /// only later and without waiting.
     pub async fn close(self) {
-        self.log.close().await;
+        let mut log = self.log;
+        let log = loop {
+            match Arc::try_unwrap(log) {
+                Ok(log) => break log,
+                // A commit that was given up is ending.
+                Err(shared) => log = shared,
+            }
+            tokio::task::yield_now().await;
+        };
+        log.close().await;
     }
 }
 
@@ -81,7 +93,15 @@ impl LedgerStore for SqliteStore {
     }
 
     async fn commit(&self, commit: Commit) -> Result<Head, AppendError> {
-        self.log.commit(&commit).await
+        let expected_size = commit.expected_size;
+        let log = self.log.clone();
+        let committed = own_thread::run(async move { log.commit(&commit).await }).await;
+        committed.unwrap_or_else(|error| {
+            Err(AppendError::OutcomeUnknown {
+                expected_size,
+                source: Box::new(StoreError::from(error)),
+            })
+        })
     }
 
     async fn frontier(&self) -> Result<Option<(u64, Vec<u8>)>, ReadError> {
