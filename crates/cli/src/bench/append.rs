@@ -13,15 +13,19 @@ use x811_ledger::port::{Commit, LedgerStore as _, ReadModel as _};
 use x811_ledger::row::RowChange;
 use x811_store::{SqliteReadModel, SqliteStore};
 
-use super::cpu::now;
+use super::cpu::{Elapsed, Stopwatch};
 use super::figures::thousands;
 use super::{Common, broken};
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
 
-/// Pairs of turns, each with the tree and without; which comes first alternates. The median of the
-/// pairs counts: a disk that writes out in between falls on one of them.
-const PAIRS: u64 = 50;
+/// Records of a turn. A turn with the tree and one without make a pair, and which comes first
+/// alternates. The median of the pairs counts: a disk that writes out in between falls on one of
+/// them, and with many short ones it is known how far chance moves the median.
+const TURN_RECORDS: u64 = 4_096;
+
+/// Pairs on the same files; what follows begins with new ones, so that the disk need not hold it all.
+const PAIRS_OF_FILES: u64 = 25;
 
 /// What it should reach.
 const TARGET_RATIO: f64 = 0.95;
@@ -37,7 +41,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     common: Common,
     /// About how many records are appended with a tree, and as many without
-    #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
+    #[arg(long, value_name = "COUNT", default_value_t = 800_000)]
     records: u64,
     /// Records of one commit
     #[arg(long, value_name = "COUNT", default_value_t = 256)]
@@ -48,19 +52,40 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
     let directory = args.common.directory()?;
     let at_once = args.at_once.max(1);
-    let commits = (args.records / at_once / PAIRS).max(1);
-    let mut with = Place::open(&directory.path().join("with")).await?;
-    let mut without = Place::open(&directory.path().join("without")).await?;
+    let commits = (TURN_RECORDS / at_once).max(1);
+    let all = (args.records / (commits * at_once)).max(1);
+    let mut pairs = Vec::new();
+    while (pairs.len() as u64) < all {
+        let count = PAIRS_OF_FILES.min(all - pairs.len() as u64);
+        let files = directory.path().join(pairs.len().to_string());
+        pairs.extend(measure(&files, count, commits, at_once).await?);
+        std::fs::remove_dir_all(&files).map_err(broken)?;
+    }
+    out.report(&Measured::of(&pairs, commits * at_once, at_once));
+    Ok(())
+}
+
+/// That many pairs of turns, on files of their own in `directory`.
+async fn measure(
+    directory: &Path,
+    count: u64,
+    commits: u64,
+    at_once: u64,
+) -> Result<Vec<Pair>, Failure> {
+    let mut with = Place::open(&directory.join("with")).await?;
+    let mut without = Place::open(&directory.join("without")).await?;
     // What is first is not measured: it makes files and prepares statements.
     with.append(commits, at_once, true).await?;
     without.append(commits, at_once, false).await?;
     let mut pairs = Vec::new();
-    for number in 0..PAIRS {
+    for number in 0..count {
         let with_first = number % 2 == 0;
         let mut pair = Pair::default();
         for with_tree in [with_first, !with_first] {
             let place = if with_tree { &mut with } else { &mut without };
-            let took = place.append(commits, at_once, with_tree).await?;
+            let stopwatch = Stopwatch::start(std::process::id());
+            place.append(commits, at_once, with_tree).await?;
+            let took = stopwatch.elapsed();
             match with_tree {
                 true => pair.with = took,
                 false => pair.without = took,
@@ -68,15 +93,16 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
         }
         pairs.push(pair);
     }
-    out.report(&Measured::of(&pairs, commits * at_once, at_once));
-    Ok(())
+    with.close().await?;
+    without.close().await?;
+    Ok(pairs)
 }
 
-/// How long the same number of records took.
+/// What the same number of records took.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pair {
-    with: Duration,
-    without: Duration,
+    with: Elapsed,
+    without: Elapsed,
 }
 
 /// A log with its rows, which follow it beside the commits as a ledger's do.
@@ -102,13 +128,7 @@ impl Place {
     }
 
     /// Makes that many commits durable, and writes their rows.
-    async fn append(
-        &mut self,
-        commits: u64,
-        at_once: u64,
-        with_tree: bool,
-    ) -> Result<Duration, Failure> {
-        let started = now();
+    async fn append(&mut self, commits: u64, at_once: u64, with_tree: bool) -> Result<(), Failure> {
         let mut changes: Vec<RowChange> = Vec::new();
         let mut applied = self.head.size;
         for number in 1..=commits {
@@ -135,8 +155,16 @@ impl Place {
                 applied = self.head.size;
             }
         }
-        self.written().await?;
-        Ok(started.elapsed())
+        self.written().await
+    }
+
+    async fn close(self) -> Result<(), Failure> {
+        self.store.close().await;
+        let rows = Arc::into_inner(self.rows);
+        rows.ok_or_else(|| broken("the rows are still in use"))?
+            .close()
+            .await;
+        Ok(())
     }
 
     /// Writes the rows of what follows `old_size`, once those before are written.
@@ -194,54 +222,76 @@ struct Measured {
     without_tree_per_second: f64,
     /// Time without the tree for time with it: the median of all pairs.
     ratio: f64,
-    /// A quarter of the pairs are below.
-    lower_quartile: f64,
-    /// A quarter of the pairs are above.
-    upper_quartile: f64,
+    /// The median of as many other pairs would be between these in 95 of 100 cases.
+    ratio_from: f64,
+    ratio_to: f64,
     target_ratio: f64,
     pairs: usize,
     /// Records of one commit.
     at_once: u64,
+    /// CPU time of a record, all threads together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    with_tree_cpu_us_each: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    without_tree_cpu_us_each: Option<f64>,
 }
 
 impl Measured {
     fn of(pairs: &[Pair], records: u64, at_once: u64) -> Measured {
-        let all = |figure: fn(&Pair) -> f64| Quartiles::of(pairs.iter().map(figure));
-        let ratio = all(|pair| pair.without.as_secs_f64() / pair.with.as_secs_f64());
-        let per_second = |seconds: Quartiles| records as f64 / seconds.median;
+        let all = |figure: fn(&Pair) -> f64| Median::of(pairs.iter().map(figure));
+        let ratio = all(|pair| pair.without.wall.as_secs_f64() / pair.with.wall.as_secs_f64());
+        let per_second = |seconds: Median| records as f64 / seconds.median;
+        let cpu_us_each = |turn: fn(&Pair) -> Elapsed| {
+            let cpu: Option<Duration> = pairs.iter().map(|pair| turn(pair).cpu).sum();
+            let all_records = records as f64 * pairs.len() as f64;
+            cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / all_records)
+        };
         Measured {
             benchmark: "append",
-            with_tree_per_second: per_second(all(|pair| pair.with.as_secs_f64())),
-            without_tree_per_second: per_second(all(|pair| pair.without.as_secs_f64())),
+            with_tree_per_second: per_second(all(|pair| pair.with.wall.as_secs_f64())),
+            without_tree_per_second: per_second(all(|pair| pair.without.wall.as_secs_f64())),
             ratio: ratio.median,
-            lower_quartile: ratio.lower,
-            upper_quartile: ratio.upper,
+            ratio_from: ratio.from,
+            ratio_to: ratio.to,
             target_ratio: TARGET_RATIO,
             pairs: pairs.len(),
             at_once,
+            with_tree_cpu_us_each: cpu_us_each(|pair| pair.with),
+            without_tree_cpu_us_each: cpu_us_each(|pair| pair.without),
         }
+    }
+
+    fn ratio_text(&self) -> String {
+        let Measured {
+            ratio,
+            ratio_from,
+            ratio_to,
+            ..
+        } = self;
+        format!("{ratio:.2} ({ratio_from:.2} to {ratio_to:.2})")
     }
 }
 
-/// The middle of many figures, and of the lower and the upper half of them.
+/// The middle of many figures, and between which two of them the true one is in 95 of 100 cases:
+/// each of the figures is above it as often as below, whatever they are.
 #[derive(Debug, Clone, Copy)]
-struct Quartiles {
-    lower: f64,
+struct Median {
+    from: f64,
     median: f64,
-    upper: f64,
+    to: f64,
 }
 
-impl Quartiles {
-    fn of(figures: impl Iterator<Item = f64>) -> Quartiles {
+impl Median {
+    fn of(figures: impl Iterator<Item = f64>) -> Median {
         let mut figures: Vec<f64> = figures.collect();
         figures.sort_unstable_by(f64::total_cmp);
-        let at = |quarter: usize| figures.get(figures.len() * quarter / 4).copied();
-        let [lower, median, upper] = [1, 2, 3].map(|quarter| at(quarter).unwrap_or(f64::NAN));
-        Quartiles {
-            lower,
-            median,
-            upper,
-        }
+        let middle = figures.len() / 2;
+        // 1.96 deviations of how many of them are below: half the root of their number.
+        let apart = (0.98 * (figures.len() as f64).sqrt()).ceil() as usize;
+        let at = |index: usize| figures.get(index).or(figures.last()).copied();
+        let [from, median, to] = [middle.saturating_sub(apart), middle, middle + apart]
+            .map(|index| at(index).unwrap_or(f64::NAN));
+        Median { from, median, to }
     }
 }
 
@@ -250,21 +300,24 @@ impl Report for Measured {
         out.heading(
             Tone::Plain,
             format_args!(
-                "append with the tree: {:.2} of append without (target {:.2})",
-                self.ratio, self.target_ratio
+                "append with the tree: {} of append without (target {:.2})",
+                self.ratio_text(),
+                self.target_ratio
             ),
         );
+        let rate = |per_second: f64, cpu_us_each: Option<f64>| {
+            let cpu =
+                cpu_us_each.map_or_else(String::new, |us| format!(", {us:.2} µs of CPU each"));
+            format!("{} records a second{cpu}", thousands(per_second))
+        };
         out.fields(&[
             (
                 "with",
-                format!("{} records a second", thousands(self.with_tree_per_second)),
+                rate(self.with_tree_per_second, self.with_tree_cpu_us_each),
             ),
             (
                 "without",
-                format!(
-                    "{} records a second",
-                    thousands(self.without_tree_per_second)
-                ),
+                rate(self.without_tree_per_second, self.without_tree_cpu_us_each),
             ),
             (
                 "commits",
@@ -273,8 +326,8 @@ impl Report for Measured {
             (
                 "ratio",
                 format!(
-                    "the median of {} pairs of turns; half of them lie from {:.2} to {:.2}",
-                    self.pairs, self.lower_quartile, self.upper_quartile
+                    "the median of {} pairs of turns, and where it lies in 95 of 100 cases",
+                    self.pairs
                 ),
             ),
         ]);
@@ -282,5 +335,22 @@ impl Report for Measured {
             "bounded by SQLite and the disk; for the running state and for the tiles the tree adds a \
              node hash each, 32 bytes a record, and a page to each commit",
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_lies_between_its_bounds_and_outliers_move_neither() {
+        let even = Median::of((0..=100).map(f64::from));
+        assert_eq!((even.from, even.median, even.to), (40.0, 50.0, 60.0));
+        let outliers = (0..=100).map(|n| f64::from(n) * if n > 60 { 1_000.0 } else { 1.0 });
+        let same = Median::of(outliers);
+        assert_eq!((same.from, same.median, same.to), (40.0, 50.0, 60.0));
+        let one = Median::of([7.0].into_iter());
+        assert_eq!((one.from, one.median, one.to), (7.0, 7.0, 7.0));
+        assert!(Median::of(std::iter::empty()).median.is_nan());
     }
 }

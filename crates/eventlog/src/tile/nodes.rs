@@ -43,8 +43,8 @@ impl HashTile {
     /// The hashes one behind the other, as the tile's file has them.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let hashes = self.hashes.iter().flat_map(Hash::as_bytes);
-        hashes.copied().collect()
+        let hashes: Vec<&[u8]> = self.hashes.iter().map(|hash| &hash.as_bytes()[..]).collect();
+        hashes.concat()
     }
 
     /// Its level.
