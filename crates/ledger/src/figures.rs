@@ -32,6 +32,8 @@ pub struct Figures {
     repeated: AtomicU64,
     /// By the place of the code in [`Code::ALL`].
     refused: Box<[AtomicU64]>,
+    /// Signatures that were checked together with others.
+    pub checked_together: Counter,
     /// Group commits that failed.
     pub failed_commits: Counter,
     /// Records written.
@@ -54,6 +56,7 @@ impl Default for Figures {
             accepted: AtomicU64::new(0),
             repeated: AtomicU64::new(0),
             refused: Code::ALL.iter().map(|_| AtomicU64::new(0)).collect(),
+            checked_together: Counter::default(),
             failed_commits: Counter::default(),
             records: Counter::default(),
             lapses: Counter::default(),

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::{
-    AcceptedHeader, EnvelopeRules, ParsedEnvelope, VerifiedEnvelope, check_times, verify,
+    AcceptedHeader, EnvelopeRules, ParsedEnvelope, Unverified, VerifiedEnvelope, check_times,
+    verify,
 };
 use x811_protocol::facts::Facts;
+use x811_protocol::key::AgentKey;
 use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::payload::registry::{Operation, Registration, Verb};
 use x811_protocol::payload::{self, PayloadRules};
@@ -35,6 +37,20 @@ pub(crate) struct Submission {
     pub(crate) content: Result<Content, Refusal>,
 }
 
+/// A message that was read, as far as that needs nobody else's signature check.
+pub(crate) enum Opened {
+    /// The signature is to be checked.
+    Sealed(Box<Sealed>),
+    /// What is asked of the registry, authentic.
+    Authentic(Box<Submission>),
+}
+
+/// A message in its sender's name, with the keys that may have signed it.
+pub(crate) struct Sealed {
+    parsed: ParsedEnvelope,
+    keys: Arc<[AgentKey]>,
+}
+
 /// Parses `bytes`, checks version, members, times and signature, and reads the content.
 ///
 /// # Errors
@@ -44,10 +60,21 @@ pub(crate) fn receive(
     world: &World,
     now: TimestampMs,
 ) -> Result<Submission, Refusal> {
+    match open(bytes, world, now)? {
+        Opened::Sealed(sealed) => verified(sealed.verify()?, world),
+        Opened::Authentic(submission) => Ok(*submission),
+    }
+}
+
+/// The same up to the signature, where it can be checked apart.
+///
+/// # Errors
+/// As of [`receive`].
+pub(crate) fn open(bytes: &[u8], world: &World, now: TimestampMs) -> Result<Opened, Refusal> {
     let (_, parameters) = world.parameters().ok_or_else(not_open)?;
     let parsed = ParsedEnvelope::parse(bytes, &envelope_rules(parameters))?;
     let id = parsed.header.id;
-    authenticate(parsed, world, parameters, now).map_err(|refusal| refusal.related_to(id))
+    admit(parsed, world, parameters, now).map_err(|refusal| refusal.related_to(id))
 }
 
 /// Whether a verdict rests on who is registered and with which keys, so that it may be another one
@@ -58,20 +85,46 @@ pub(crate) fn deserves_fresh_look(verdict: &Result<Submission, Refusal>) -> bool
         .is_some_and(|refusal| matches!(refusal.code, Code::SignatureInvalid | Code::DidNotFound))
 }
 
-fn authenticate(
+fn admit(
     parsed: ParsedEnvelope,
     world: &World,
     parameters: &Parameters,
     now: TimestampMs,
-) -> Result<Submission, Refusal> {
+) -> Result<Opened, Refusal> {
     check_times(&parsed.header, now, parameters.limits.clock_tolerance_ms)?;
     match Verb::of(&parsed.header.message_type)? {
-        Some(Verb::Register) => return register(parsed, world),
-        Some(verb) => return ask_registry(parsed, verb, world),
-        None => {}
+        Some(Verb::Register) => register(parsed, world).map(Box::new).map(Opened::Authentic),
+        Some(verb) => ask_registry(parsed, verb, world)
+            .map(Box::new)
+            .map(Opened::Authentic),
+        None => {
+            let keys = sender(world, parsed.header.from, now)?.keys.clone();
+            Ok(Opened::Sealed(Box::new(Sealed { parsed, keys })))
+        }
     }
-    let agent = sender(world, parsed.header.from, now)?;
-    let envelope = verify(parsed, &agent.keys)?;
+}
+
+impl Sealed {
+    /// With its key, where one key only can have signed it.
+    pub(crate) fn by_one_key(self: Box<Self>) -> Result<Unverified, Box<Sealed>> {
+        match *self.keys {
+            [key] => Ok(Unverified {
+                parsed: self.parsed,
+                key,
+            }),
+            _ => Err(self),
+        }
+    }
+
+    /// Checks the signature with each key.
+    pub(crate) fn verify(self) -> Result<VerifiedEnvelope, Refusal> {
+        verify(self.parsed, &self.keys)
+    }
+}
+
+/// Reads the content of a message whose signature holds.
+pub(crate) fn verified(envelope: VerifiedEnvelope, world: &World) -> Result<Submission, Refusal> {
+    let (_, parameters) = world.parameters().ok_or_else(not_open)?;
     let content = read(&envelope, &payload_rules(parameters));
     Ok(submission(envelope, content))
 }

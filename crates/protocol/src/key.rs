@@ -18,7 +18,7 @@ use ed25519_dalek::{Signer as _, SigningKey, VerifyingKey};
 use serde::{Deserialize, Serialize};
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 
-pub use batch::{Signed, verify_all};
+pub use batch::{FEWEST_TOGETHER, Signed, verify_all};
 
 use crate::did::Did;
 use crate::signature::Signature;

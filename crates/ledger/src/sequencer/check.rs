@@ -2,7 +2,8 @@
 //! of the newest.
 
 use super::repeat::Sent;
-use crate::submission::{self, Submission};
+use super::together::Together;
+use crate::submission::{self, Opened, Submission};
 use crate::world::World;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -19,25 +20,48 @@ pub(super) struct Refused {
     pub(super) sent: Option<Sent>,
 }
 
-/// Checks everything that needs no order. A refusal for keys that have changed since `world` is
-/// looked at once more in the `newest` (AX-29).
-pub(super) fn check(
-    bytes: &[u8],
-    world: &World,
-    newest: &watch::Receiver<Arc<World>>,
-    now: TimestampMs,
-) -> Checked {
-    let received = submission::receive(bytes, world, now);
-    if !submission::deserves_fresh_look(&received) {
-        let sent = None;
-        return received.map_err(|refusal| Box::new(Refused { refusal, sent }));
+/// A message to be checked, with everything that needs no order.
+pub(super) struct Check<B> {
+    pub(super) bytes: B,
+    pub(super) world: Arc<World>,
+    pub(super) newest: watch::Receiver<Arc<World>>,
+    pub(super) now: TimestampMs,
+}
+
+impl<B: AsRef<[u8]>> Check<B> {
+    /// Checks it on this thread.
+    pub(super) fn alone(&self) -> Checked {
+        let received = submission::receive(self.bytes.as_ref(), &self.world, self.now);
+        self.looked_at_again(received)
     }
-    let newest = newest.borrow().clone();
-    let received = if newest.head() == world.head() {
-        received
-    } else {
-        submission::receive(bytes, &newest, now)
-    };
-    let sent = Sent::unverified(bytes, &newest);
-    received.map_err(|refusal| Box::new(Refused { refusal, sent }))
+
+    /// The same, but for the signature, which is checked with others if there are many.
+    pub(super) async fn together(&self, together: &Together) -> Checked {
+        let received = match submission::open(self.bytes.as_ref(), &self.world, self.now) {
+            Ok(Opened::Sealed(sealed)) => together
+                .verify(sealed)
+                .await
+                .and_then(|envelope| submission::verified(envelope, &self.world)),
+            Ok(Opened::Authentic(submission)) => Ok(*submission),
+            Err(refusal) => Err(refusal),
+        };
+        self.looked_at_again(received)
+    }
+
+    /// A refusal for keys that have changed since the message arrived is looked at once more in the
+    /// newest world (AX-29).
+    fn looked_at_again(&self, received: Result<Submission, Refusal>) -> Checked {
+        if !submission::deserves_fresh_look(&received) {
+            let sent = None;
+            return received.map_err(|refusal| Box::new(Refused { refusal, sent }));
+        }
+        let (bytes, newest) = (self.bytes.as_ref(), self.newest.borrow().clone());
+        let received = if newest.head() == self.world.head() {
+            received
+        } else {
+            submission::receive(bytes, &newest, self.now)
+        };
+        let sent = Sent::unverified(bytes, &newest);
+        received.map_err(|refusal| Box::new(Refused { refusal, sent }))
+    }
 }

@@ -3,8 +3,9 @@
 use super::Item;
 use super::admission::{Admission, Admitted};
 use super::batch::busy;
-use super::check::{self, Checked, Refused};
+use super::check::{Check, Checked, Refused};
 use super::repeat::Sent;
+use super::together::Together;
 use crate::SPANS;
 use crate::answer::Answer;
 use crate::clock::{Clock, LedgerClock};
@@ -47,6 +48,7 @@ pub struct Ledger<S, R, C> {
     pub(super) read_model: Arc<R>,
     pub(super) clock: Arc<LedgerClock<C>>,
     pub(super) admission: Admission,
+    pub(super) together: Together,
     pub(super) items: mpsc::Sender<Item>,
     pub(super) world: watch::Receiver<Arc<World>>,
     pub(super) applied: watch::Receiver<u64>,
@@ -64,6 +66,7 @@ impl<S, R, C> Clone for Ledger<S, R, C> {
             read_model: self.read_model.clone(),
             clock: self.clock.clone(),
             admission: self.admission.clone(),
+            together: self.together.clone(),
             items: self.items.clone(),
             world: self.world.clone(),
             applied: self.applied.clone(),
@@ -115,6 +118,7 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
         contracts: &impl ContractWallets,
     ) -> Result<Answer, Refusal> {
         let admitted = self.admission.admit(bytes.as_ref().len())?;
+        let _taken = self.together.taken();
         let now = self.clock.now();
         let (checked, admitted) = self.checked(bytes, admitted, now).await?;
         let message = match checked {
@@ -145,12 +149,18 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
         now: TimestampMs,
     ) -> Result<(Checked, Admitted), Refusal> {
         let span = tracing::debug_span!(target: SPANS, "check");
-        let (world, newest) = (self.world(), self.world.clone());
         let is_small = bytes.as_ref().len() <= CHECKED_HERE_BYTES;
-        let check = move || {
-            let checked = span.in_scope(|| check::check(bytes.as_ref(), &world, &newest, now));
-            (checked, admitted)
+        let check = Check {
+            bytes,
+            world: self.world(),
+            newest: self.world.clone(),
+            now,
         };
+        if is_small && self.together.is_worth_it() {
+            let checked = check.together(&self.together).instrument(span).await;
+            return Ok((checked, admitted));
+        }
+        let check = move || (span.in_scope(|| check.alone()), admitted);
         if is_small {
             return Ok(check());
         }

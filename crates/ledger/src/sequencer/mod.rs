@@ -18,6 +18,7 @@ mod projector;
 mod rebuild;
 mod repeat;
 mod snapshots;
+mod together;
 
 pub(crate) use batch::busy;
 pub use commit::Stopped;

@@ -4,6 +4,7 @@ use super::admission::Admission;
 use super::projector;
 use super::rebuild::{Rebuilt, rebuild};
 use super::snapshots::Saver;
+use super::together::Together;
 use super::{Ledger, Readiness, Sequencer};
 use crate::checkpoint::Misfit;
 use crate::clock::{Clock, LedgerClock};
@@ -263,6 +264,7 @@ where
         read_model,
         clock: ledger_clock,
         admission: Admission::new(),
+        together: Together::start(figures.clone()),
         items,
         world: world_seen,
         applied: applied_seen,

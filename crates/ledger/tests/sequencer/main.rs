@@ -47,6 +47,7 @@ mod rows;
 mod settlement;
 mod snapshots;
 mod standing;
+mod together;
 mod unique_keys;
 mod watch_index;
 mod watched;

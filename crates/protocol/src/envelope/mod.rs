@@ -23,4 +23,4 @@ pub use message_type::{CoreType, CustomType, MessageType, MessageTypeError};
 pub use parse::{EnvelopeRules, ParsedEnvelope};
 pub use seal::{SealedEnvelope, seal, wire_json};
 pub use times::check_times;
-pub use verify::{MAX_KEYS, VerifiedEnvelope, verify};
+pub use verify::{MAX_KEYS, Unverified, VerifiedEnvelope, verify, verify_together};

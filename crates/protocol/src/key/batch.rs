@@ -30,7 +30,7 @@ use super::{PublicKey, is_canonical_y};
 use crate::signature::Signature;
 
 /// Fewer are checked one by one, which is faster: the sums cost as much as some 80 signatures.
-const FEWEST: usize = 96;
+pub const FEWEST_TOGETHER: usize = 96;
 
 /// Sums over random halves that must have no part of small order.
 const HALVES: usize = 64;
@@ -65,7 +65,7 @@ impl Signed<'_> {
 /// have the same answer.
 #[must_use]
 pub fn verify_all(signed: &[Signed<'_>]) -> bool {
-    if signed.len() < FEWEST {
+    if signed.len() < FEWEST_TOGETHER {
         return signed.iter().all(Signed::verify);
     }
     Batch::read(signed).is_some_and(|batch| batch.verify())
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn ae_082_honest_signatures_verify_together_in_any_number() {
         let made = honest(300);
-        for count in [0, 1, 2, FEWEST - 1, FEWEST, 300] {
+        for count in [0, 1, 2, FEWEST_TOGETHER - 1, FEWEST_TOGETHER, 300] {
             assert!(all(&made[..count]), "{count}");
             assert!(together(&made[..count]), "{count}");
         }

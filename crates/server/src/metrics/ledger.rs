@@ -76,6 +76,11 @@ fn work(families: &mut Families, figures: &Figures) {
     messages.extend(refused.map(|(code, count)| (outcome("refused", code.as_str()), float(count))));
     families.counters("x811_messages", "Messages, by their answer", messages);
     families.counter(
+        "x811_signatures_checked_together",
+        "Signatures of messages that were checked with others, as they are while many arrive",
+        float(figures.checked_together.get()),
+    );
+    families.counter(
         "x811_records_written",
         "Records written since the start",
         float(figures.records.get()),
