@@ -41,6 +41,17 @@ pub struct Readiness {
     pub rows_stuck: bool,
 }
 
+impl Readiness {
+    /// Before anything was asked of the ledger.
+    pub(super) fn at_start(clock_settled: bool) -> Self {
+        Self {
+            clock_settled,
+            last_commit_failed: false,
+            rows_stuck: false,
+        }
+    }
+}
+
 /// A running ledger. Cloning it is cheap; the sequencer ends when the last clone is dropped.
 #[derive(Debug)]
 pub struct Ledger<S, R, C> {

@@ -16,6 +16,7 @@ use crate::port::{LedgerStore, NonceOutcome, ReadModel};
 use crate::snapshot::Snapshots;
 use crate::stream::Stream;
 use crate::world::{Fault, FirstAnswer, World};
+use imbl::OrdSet;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
@@ -23,6 +24,7 @@ use x811_eventlog::{AppendError, Break, Checkpoint, ReadError};
 use x811_protocol::event::{
     Event, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole,
 };
+use x811_protocol::evm::TxHash;
 use x811_protocol::key::{PublicKey, SecretKey};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::time::TimestampMs;
@@ -145,34 +147,15 @@ where
         snapshot_size,
     );
     let notary = Notary::new(opening.identity.did, opening.envelope_key);
-    let networks: Vec<String> = opening
-        .parameters
-        .networks
-        .iter()
-        .map(|network| network.name.clone())
-        .collect();
-    let away_ms = now.since(last_up);
+    let networks = opening.parameters.networks.iter();
+    let networks: Vec<String> = networks.map(|network| network.name.clone()).collect();
     let start = Start {
         identity: opening.identity,
         rotations: opening.rotations,
         parameters: opening.parameters,
-        away_ms,
+        away_ms: now.since(last_up),
     };
-    let draft = begin(&world, start, now)?;
-    let old_size = world.head().size;
-    let Decided {
-        world,
-        commit,
-        changes,
-        ..
-    } = draft.finish()?;
-    if !commit.records.is_empty() {
-        store.commit(commit).await?;
-        read_model
-            .apply(old_size, world.head().size, changes.rows())
-            .await?;
-    }
-    store.tick(now).await?;
+    let world = record(&*store, &*read_model, &world, start, now).await?;
     Ok(assemble(Parts {
         store,
         read_model,
@@ -181,9 +164,34 @@ where
         entropy,
         notary,
         saver,
+        watched: watches(&world, networks),
         world,
-        networks,
     }))
+}
+
+/// Writes what is said at a start, if anything; gives the world behind it.
+async fn record<S: LedgerStore, R: ReadModel>(
+    store: &S,
+    read_model: &R,
+    world: &World,
+    start: Start,
+    now: TimestampMs,
+) -> Result<World, OpenError> {
+    let old_size = world.head().size;
+    let Decided {
+        world,
+        commit,
+        changes,
+        ..
+    } = begin(world, start, now)?.finish()?;
+    if !commit.records.is_empty() {
+        store.commit(commit).await?;
+        read_model
+            .apply(old_size, world.head().size, changes.rows())
+            .await?;
+    }
+    store.tick(now).await?;
+    Ok(world)
 }
 
 struct Parts<S, R, C, E> {
@@ -195,7 +203,19 @@ struct Parts<S, R, C, E> {
     notary: Notary,
     saver: Saver,
     world: World,
+    watched: BTreeMap<String, watch::Sender<OrdSet<TxHash>>>,
+}
+
+/// What of each network is to be watched, to be told.
+fn watches(
+    world: &World,
     networks: Vec<String>,
+) -> BTreeMap<String, watch::Sender<OrdSet<TxHash>>> {
+    let watches = networks.into_iter().map(|network| {
+        let hashes = world.watched(&network);
+        (network, watch::Sender::new(hashes))
+    });
+    watches.collect()
 }
 
 fn assemble<S, R, C, E>(parts: Parts<S, R, C, E>) -> (Sequencer<S, C, E>, Ledger<S, R, C>)
@@ -205,47 +225,29 @@ where
     C: Clock,
     E: Entropy,
 {
-    let Parts {
-        store,
-        read_model,
-        clock,
-        ledger_clock,
-        entropy,
-        notary,
-        saver,
-        world,
-        networks,
-    } = parts;
+    let (world, ledger_clock) = (parts.world, parts.ledger_clock);
     let (items, received) = mpsc::channel(QUEUE_ITEMS);
     let (projections, batches) = mpsc::channel(PROJECTION_LAG);
     let (published, world_seen) = watch::channel(Arc::new(world.clone()));
     let (applied, applied_seen) = watch::channel(world.head().size);
-    let (readiness, readiness_seen) = watch::channel(Readiness {
-        clock_settled: ledger_clock.is_settled(),
-        last_commit_failed: false,
-        rows_stuck: false,
-    });
-    let mut watched = BTreeMap::new();
-    let mut watched_seen = BTreeMap::new();
-    for network in networks {
-        let hashes = world.watched(&network);
-        let (sender, receiver) = watch::channel(hashes);
-        watched.insert(network.clone(), sender);
-        watched_seen.insert(network, receiver);
-    }
+    let settled = ledger_clock.is_settled();
+    let (readiness, readiness_seen) = watch::channel(Readiness::at_start(settled));
+    let watched = parts.watched.iter();
+    let watched_seen = watched.map(|(network, told)| (network.clone(), told.subscribe()));
+    let watched_seen = watched_seen.collect();
     let (wanted, wanted_seen) = watch::channel(0);
-    let rows = read_model.clone();
+    let (rows, clock) = (parts.read_model.clone(), parts.clock);
     tokio::spawn(projector::run(rows, clock, batches, applied, wanted_seen));
     let figures = Arc::new(Figures::default());
     let sequencer = Sequencer {
         figures: figures.clone(),
-        store: store.clone(),
+        store: parts.store.clone(),
         last_tick_ms: ledger_clock.monotonic_ms(),
         last_purge_ms: ledger_clock.monotonic_ms(),
         clock: ledger_clock.clone(),
-        entropy,
-        notary: Arc::new(notary),
-        saver,
+        entropy: parts.entropy,
+        notary: Arc::new(parts.notary),
+        saver: parts.saver,
         world,
         in_flight: None,
         waiting: VecDeque::new(),
@@ -253,15 +255,15 @@ where
         own_items: items.downgrade(),
         projections,
         published,
-        watched,
+        watched: parts.watched,
         readiness,
         away_since: None,
         lapse_failed: false,
         notices_lost: false,
     };
     let ledger = Ledger {
-        store,
-        read_model,
+        store: parts.store,
+        read_model: parts.read_model,
         clock: ledger_clock,
         admission: Admission::new(),
         together: Together::start(figures.clone()),
