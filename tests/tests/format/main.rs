@@ -107,18 +107,13 @@ fn rec_4_the_tables_are_what_the_code_reads() {
             ));
         }
     }
-    for (name, words) in schema::words() {
-        let documented = tables.words(name);
-        if documented != words {
-            faults.push(format!(
-                "{name}: {documented:?}, and the code has {words:?}"
-            ));
-        }
-    }
-    for (name, tags) in schema::tags() {
-        let documented = tables.tags(name);
-        if documented != tags {
-            faults.push(format!("{name}: {documented:?}, and the code has {tags:?}"));
+    let words = schema::words().into_iter();
+    let words = words.map(|(name, due)| (name, tables.words(name), due));
+    let tags = schema::tags().into_iter();
+    let tags = tags.map(|(name, due)| (name, tables.tags(name), due));
+    for (name, documented, due) in words.chain(tags) {
+        if documented != due {
+            faults.push(format!("{name}: {documented:?}, and the code has {due:?}"));
         }
     }
     assert!(faults.is_empty(), "{faults:#?}");

@@ -8,7 +8,6 @@ use x811_protocol::observation::{BlindCause, Observation};
 use crate::base::{BASE, Base};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::Ledgerbox;
-use crate::party::Account;
 use crate::scene::{Parts, audit, exported, found, pay};
 
 /// Longer than any window.
@@ -139,14 +138,7 @@ async fn lc_5_nobody_is_accused_of_having_been_blind() {
 #[tokio::test]
 async fn lc_1_4_nobody_is_accused_of_a_backlog() {
     let mut ledgerbox = Ledgerbox::crowded().await;
-    let deal = Deal::between_new_parties(&ledgerbox).await;
-    for _ in 0..300 {
-        let account = Account::new(0x46);
-        let mut own = Deal::between(&ledgerbox, &deal.initiator, &deal.provider, account);
-        ledgerbox.accept(&own.request(&ledgerbox)).await;
-        let offer = own.offer_for(&ledgerbox, 10);
-        ledgerbox.accept(&offer).await;
-    }
+    Deal::offered_briefly(&ledgerbox, 300).await;
     ledgerbox.advance_ms(1_000).await;
     ledgerbox.crash().await;
     ledgerbox.clock.advance_ms(600_000);

@@ -64,7 +64,7 @@ fn faulty(parts: &Parts) -> Vec<(&'static str, Vec<u8>)> {
         .collect();
     // A page holds batches of signatures then, with one bad one in each.
     let mut signatures = parts.clone();
-    signatures.records = (0..40).flat_map(|_| parts.records.clone()).collect();
+    signatures.records = (0..8).flat_map(|_| parts.records.clone()).collect();
     let count = signatures.records.len();
     for index in [count / 3, count * 2 / 3] {
         let is_signed = |kept: &&mut Kept| kept.draft.event.get("envelope").is_some();

@@ -57,6 +57,18 @@ impl Deal {
         Deal::between(ledgerbox, &initiator, &provider, account)
     }
 
+    /// Many between two new parties, whose OFFERs end in ten seconds.
+    pub(crate) async fn offered_briefly(ledgerbox: &Ledgerbox, count: usize) {
+        let first = Deal::between_new_parties(ledgerbox).await;
+        for _ in 0..count {
+            let account = Account::new(0x46);
+            let mut deal = Deal::between(ledgerbox, &first.initiator, &first.provider, account);
+            ledgerbox.accept(&deal.request(ledgerbox)).await;
+            let offer = deal.offer_for(ledgerbox, 10);
+            ledgerbox.accept(&offer).await;
+        }
+    }
+
     /// The same between parties that are registered.
     pub(crate) fn between(
         ledgerbox: &Ledgerbox,

@@ -2,7 +2,6 @@
 
 use crate::deal::{Deal, Until};
 use crate::ledgerbox::Ledgerbox;
-use crate::party::Account;
 use x811_ledger::memory::CommitFault;
 use x811_protocol::code::Code;
 use x811_protocol::event::Event;
@@ -111,14 +110,7 @@ async fn lc_1_4_a_confirmation_window_moves_with_downtime() {
 #[tokio::test]
 async fn lc_1_4_lapses_after_a_restart_are_spread_over_commits() {
     let mut ledgerbox = Ledgerbox::crowded().await;
-    let deal = Deal::between_new_parties(&ledgerbox).await;
-    for _ in 0..300 {
-        let account = Account::new(0x46);
-        let mut own = Deal::between(&ledgerbox, &deal.initiator, &deal.provider, account);
-        ledgerbox.accept(&own.request(&ledgerbox)).await;
-        let offer = own.offer_for(&ledgerbox, 10);
-        ledgerbox.accept(&offer).await;
-    }
+    Deal::offered_briefly(&ledgerbox, 300).await;
     be_down(&mut ledgerbox).await;
     ledgerbox.store.pass_next_commit();
     ledgerbox.fail_next_commit(CommitFault::Backend);

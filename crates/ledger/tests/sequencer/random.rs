@@ -414,6 +414,15 @@ fn runs_true(before: Before, acts: &[Act]) {
     runtime.block_on(tell(before, acts));
 }
 
+fn before() -> impl Strategy<Value = Before> {
+    prop_oneof![
+        Just(Before::Nothing),
+        Just(Before::Rivals),
+        Just(Before::Blindness),
+        Just(Before::Crashes),
+    ]
+}
+
 fn acts() -> impl Strategy<Value = Vec<Act>> {
     proptest::collection::vec(act(), 1..16)
 }
@@ -457,12 +466,7 @@ proptest! {
 
     #[test]
     fn lc_1_a_snapshot_at_any_record_stands_for_the_log_before_it(
-        before in prop_oneof![
-            Just(Before::Nothing),
-            Just(Before::Rivals),
-            Just(Before::Blindness),
-            Just(Before::Crashes),
-        ],
+        before in before(),
         acts in acts(),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -486,12 +490,7 @@ proptest! {
 
     #[test]
     fn lc_7_every_bundle_of_any_history_is_clean_and_no_bit_of_it_can_be_turned(
-        before in prop_oneof![
-            Just(Before::Nothing),
-            Just(Before::Rivals),
-            Just(Before::Blindness),
-            Just(Before::Crashes),
-        ],
+        before in before(),
         acts in acts(),
         flips in proptest::collection::vec((any::<prop::sample::Index>(), 0..8_u8), 8),
     ) {
