@@ -10,6 +10,7 @@ use crate::draft::Draft;
 use crate::entropy::Entropy;
 use crate::notice::Owed;
 use crate::port::{Commit, LedgerStore};
+use crate::projection::Changes;
 use crate::turn::nonce_replay;
 use crate::world::{Fault, World};
 use std::sync::Arc;
@@ -56,28 +57,48 @@ where
             }
             return Ok(());
         }
-        if !self.settle().await? {
-            refuse(replies);
-            return Ok(());
-        }
+        let before = match self.written().await? {
+            Before::None => None,
+            Before::Durable(durable) => Some(durable),
+            Before::Failed => {
+                refuse(replies);
+                return Ok(());
+            }
+        };
         if is_empty {
+            if let Some(durable) = before {
+                self.tell(durable).await?;
+            }
             self.publish(decided.world);
             self.answer(replies, &[]).await;
             return Ok(());
         }
         let begun_ms = self.clock.monotonic_ms();
         self.in_flight = Some(InFlight::begin(&self.store, decided, replies, begun_ms));
-        Ok(())
+        match before {
+            // While the next is being written.
+            Some(durable) => self.tell(durable).await,
+            None => Ok(()),
+        }
     }
 
     /// Waits for the batch that is being written, if one is, and publishes and answers it; `false`
     /// when it failed: then it is dropped whole and nobody is told of success.
     pub(super) async fn settle(&mut self) -> Result<bool, Stopped> {
+        match self.written().await? {
+            Before::None => Ok(true),
+            Before::Durable(durable) => self.tell(durable).await.map(|()| true),
+            Before::Failed => Ok(false),
+        }
+    }
+
+    /// Waits for the batch that is being written, if one is.
+    async fn written(&mut self) -> Result<Before, Stopped> {
         if self.in_flight.is_some() {
             in_flight::written(&mut self.in_flight).await;
         }
         let Some(in_flight) = self.in_flight.take() else {
-            return Ok(true);
+            return Ok(Before::None);
         };
         let Written {
             outcome,
@@ -98,24 +119,35 @@ where
             let since = self.clock.now().saturating_sub_ms(lost_ms);
             self.away_since.get_or_insert(since);
             refuse(replies);
-            return Ok(false);
+            return Ok(Before::Failed);
         }
         self.count(&commit.records, begun_ms);
         self.set_readiness(|readiness| readiness.last_commit_failed = false);
         if commit.records.first().is_some_and(is_resumption) {
             self.away_since = None;
         }
+        Ok(Before::Durable(Box::new(Durable {
+            world,
+            answers,
+            changes,
+            replies,
+        })))
+    }
+
+    /// Publishes what has become durable and answers everybody who waited for it.
+    async fn tell(&mut self, durable: Box<Durable>) -> Result<(), Stopped> {
+        let durable = *durable;
         let batch = Batch {
             old_size: self.world.head().size,
-            new_size: world.head().size,
-            changes,
+            new_size: durable.world.head().size,
+            changes: durable.changes,
         };
-        self.publish(world);
-        self.answer(replies, &answers).await;
+        self.publish(durable.world);
+        self.answer(durable.replies, &durable.answers).await;
         if batch.old_size < batch.new_size && self.projections.send(batch).await.is_err() {
             return Err(Stopped::Projection);
         }
-        Ok(true)
+        Ok(())
     }
 
     async fn after_failure(&self, error: AppendError, commit: &Commit) -> Result<Outcome, Stopped> {
@@ -261,6 +293,24 @@ fn is_lapse(record: &Record) -> bool {
 enum Outcome {
     Holds,
     Nothing,
+}
+
+/// What became of the batch before.
+enum Before {
+    /// There was none.
+    None,
+    /// It holds, and nobody knows yet.
+    Durable(Box<Durable>),
+    /// It is dropped, and who waited for it was told.
+    Failed,
+}
+
+/// A batch that holds.
+struct Durable {
+    world: World,
+    answers: Vec<Accepted>,
+    changes: Changes,
+    replies: Vec<Reply>,
 }
 
 fn refuse(replies: Vec<Reply>) {
