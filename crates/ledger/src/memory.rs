@@ -336,7 +336,8 @@ impl Rows {
     fn change(&mut self, change: RowChange) {
         match change {
             RowChange::Interaction(row) => {
-                self.interactions.insert(row.id, *row);
+                let read = |text: String| serde_json::from_str(&text).unwrap_or_default();
+                self.interactions.insert(row.id, row.with_detail(read));
             }
             RowChange::Delivery(row) => {
                 self.deliveries.insert((row.recipient, row.position), row);

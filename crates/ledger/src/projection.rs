@@ -139,11 +139,16 @@ pub(crate) fn delivery(record: &Record, event: &Event) -> Option<DeliveryRow> {
 }
 
 fn row(id: InteractionId, live: &Live) -> RowChange {
-    RowChange::Interaction(Box::new(interaction_row(id, live)))
+    let detail = Detail::of(&live.state);
+    RowChange::Interaction(Box::new(row_with(id, live, detail.to_text())))
 }
 
 /// The row of an interaction in some state.
 pub fn interaction_row(id: InteractionId, live: &Live) -> InteractionRow {
+    row_with(id, live, Detail::of(&live.state).to_value())
+}
+
+fn row_with<D>(id: InteractionId, live: &Live, detail: D) -> InteractionRow<D> {
     let opening = live.state.opening();
     InteractionRow {
         id,
@@ -155,6 +160,6 @@ pub fn interaction_row(id: InteractionId, live: &Live) -> InteractionRow {
         opened_at_ms: live.opened_at,
         updated_at_ms: live.updated_at,
         last_position: live.last_position,
-        detail: Detail::of(&live.state).to_value(),
+        detail,
     }
 }

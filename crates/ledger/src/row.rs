@@ -7,9 +7,10 @@ use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
 
-/// One interaction as a person or a program wants to see it.
+/// One interaction as a person or a program wants to see it; its detail is a value or, on its way
+/// to where rows are kept, JSON text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct InteractionRow {
+pub struct InteractionRow<D = Value> {
     /// Envelope id of its REQUEST.
     pub id: InteractionId,
     /// Who asked.
@@ -29,7 +30,31 @@ pub struct InteractionRow {
     /// Position of its last record.
     pub last_position: u64,
     /// Everything else that is shown, as one JSON object.
-    pub detail: Value,
+    pub detail: D,
+}
+
+impl<D> InteractionRow<D> {
+    /// The same with another form of its detail.
+    pub fn with_detail<E>(self, form: impl FnOnce(D) -> E) -> InteractionRow<E> {
+        InteractionRow {
+            id: self.id,
+            initiator: self.initiator,
+            provider: self.provider,
+            state: self.state,
+            total: self.total,
+            deadline_at_ms: self.deadline_at_ms,
+            opened_at_ms: self.opened_at_ms,
+            updated_at_ms: self.updated_at_ms,
+            last_position: self.last_position,
+            detail: form(self.detail),
+        }
+    }
+}
+
+impl From<InteractionRow> for RowChange {
+    fn from(row: InteractionRow) -> RowChange {
+        RowChange::Interaction(Box::new(row.with_detail(|detail| detail.to_string())))
+    }
 }
 
 /// An envelope on its way to somebody.
@@ -46,8 +71,8 @@ pub struct DeliveryRow {
 /// One change of the read model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RowChange {
-    /// Insert or replace by id.
-    Interaction(Box<InteractionRow>),
+    /// Insert or replace by id. The members of its detail stand in the order of their names.
+    Interaction(Box<InteractionRow<String>>),
     /// Insert.
     Delivery(DeliveryRow),
     /// Insert: the place of a record in its stream.

@@ -282,7 +282,7 @@ async fn a_row_changed_by_hand_is_named() {
         last_position: 1,
         detail: serde_json::json!({}),
     };
-    let change = RowChange::Interaction(Box::new(row.clone()));
+    let change = RowChange::from(row.clone());
     rows.apply(2, 2, vec![change]).await.unwrap();
     let (exit, report) = audit(directory.path(), None).await;
     assert_eq!(exit, Exit::Findings);

@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use x811_eventlog::write_canonical;
 use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Claim;
@@ -14,6 +15,9 @@ use x811_protocol::interaction::{
 };
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
+
+/// Most texts are shorter.
+const TYPICAL_TEXT_BYTES: usize = 768;
 
 /// The member `detail` of a row; what does not apply to the state is left out.
 #[derive(Debug, Serialize)]
@@ -99,6 +103,17 @@ impl Detail<'_> {
             offer: state.offer().map(Offered::of),
             settlement: state.settlement().map(Watched::of),
         }
+    }
+
+    /// The text that [`Detail::to_value`] is written as.
+    #[expect(clippy::expect_used, reason = "a struct with string keys")]
+    pub(crate) fn to_text(&self) -> String {
+        let mut text = Vec::with_capacity(TYPICAL_TEXT_BYTES);
+        write_canonical(&mut text, self)
+            .expect("it holds strings, small integers and booleans only");
+        let text = String::from_utf8(text).expect("JSON is UTF-8");
+        debug_assert_eq!(text, self.to_value().to_string());
+        text
     }
 
     #[expect(clippy::expect_used, reason = "a struct with string keys")]

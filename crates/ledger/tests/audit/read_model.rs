@@ -60,14 +60,14 @@ async fn a_changed_row_is_named_with_its_field() {
         for (field, change) in table {
             let mut changed = row.clone();
             change(&mut changed);
-            write(&ledgerbox, RowChange::Interaction(Box::new(changed))).await;
+            write(&ledgerbox, changed.into()).await;
             let report = audit(&ledgerbox).await;
             let expected = [(row.last_position, field, Cause::ReadModelDiffers)];
             assert_eq!(found(&report), expected, "{}", row.state);
             let id = row.id.request_id().uuid().to_string();
             assert!(report.findings[0].sentence.contains(&id));
         }
-        write(&ledgerbox, RowChange::Interaction(Box::new(row.clone()))).await;
+        write(&ledgerbox, row.clone().into()).await;
     }
     assert!(audit(&ledgerbox).await.is_clean());
 }
@@ -82,7 +82,7 @@ async fn a_row_too_many_and_a_delivery_too_many_are_named() {
         .id
         .into();
     let last_position = stranger.last_position;
-    write(&ledgerbox, RowChange::Interaction(Box::new(stranger))).await;
+    write(&ledgerbox, stranger.into()).await;
     let report = audit(&ledgerbox).await;
     assert_eq!(
         found(&report),

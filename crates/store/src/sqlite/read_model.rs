@@ -332,7 +332,7 @@ impl ReadModel for SqliteReadModel {
 /// Changes by table. Of an interaction only its last row is written.
 #[derive(Debug, Default)]
 struct Batch {
-    interactions: BTreeMap<InteractionId, Box<InteractionRow>>,
+    interactions: BTreeMap<InteractionId, Box<InteractionRow<String>>>,
     deliveries: Vec<DeliveryRow>,
     stream_records: Vec<rows::StreamRecord>,
     leaves: Vec<tiles::Leaf>,

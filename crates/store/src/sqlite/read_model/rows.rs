@@ -22,7 +22,7 @@ pub(super) struct StreamRecord {
     pub(super) position: u64,
 }
 
-pub(super) static INTERACTIONS: Table<Box<InteractionRow>> = Table {
+pub(super) static INTERACTIONS: Table<Box<InteractionRow<String>>> = Table {
     insert: "INSERT INTO interactions (id, initiator, provider, state, total_micro_usdc, \
              deadline_at_ms, opened_at_ms, updated_at_ms, last_position, detail) ",
     columns: 10,
@@ -91,7 +91,7 @@ pub(super) fn interaction_key(id: InteractionId) -> Vec<u8> {
     clippy::borrowed_box,
     reason = "rows are boxed where they lie in one list with others"
 )]
-fn bind_interaction(row: &mut Row, interaction: &Box<InteractionRow>) {
+fn bind_interaction(row: &mut Row, interaction: &Box<InteractionRow<String>>) {
     let optional_ms = |at: Option<TimestampMs>| at.map(|at| at.as_ms().cast_signed());
     row.push_bind(interaction_key(interaction.id))
         .push_bind(interaction.initiator.uuid().as_bytes().as_slice())
@@ -106,7 +106,7 @@ fn bind_interaction(row: &mut Row, interaction: &Box<InteractionRow>) {
         .push_bind(interaction.opened_at_ms.as_ms().cast_signed())
         .push_bind(interaction.updated_at_ms.as_ms().cast_signed())
         .push_bind(interaction.last_position.cast_signed())
-        .push_bind(interaction.detail.to_string());
+        .push_bind(&*interaction.detail);
 }
 
 fn bind_delivery(row: &mut Row, delivery: &DeliveryRow) {

@@ -50,7 +50,7 @@ fn stream_record(stream: &str, stream_seq: u64, position: u64) -> RowChange {
 }
 
 fn changed(row: InteractionRow) -> RowChange {
-    RowChange::Interaction(Box::new(row))
+    row.into()
 }
 
 #[tokio::test]
