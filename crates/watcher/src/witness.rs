@@ -37,6 +37,8 @@ pub struct Shown<'a> {
     pub token: EvmAddress,
     /// Which transaction.
     pub tx_hash: TxHash,
+    /// Whether it failed, and moved nothing.
+    pub has_reverted: bool,
     /// Where it is by the last record; none where a reorganisation took it back.
     pub block: Option<Block>,
     /// Transfers of it.
@@ -48,11 +50,12 @@ pub struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    /// What a record says, of a transaction that is in `block` by the last record.
+    /// What a record says, of a transaction that succeeded and is in `block` by the last record.
     pub fn of(evidence: &'a Evidence, token: EvmAddress, block: Option<Block>) -> Shown<'a> {
         Shown {
             token,
             tx_hash: evidence.tx_hash,
+            has_reverted: false,
             block,
             transfers: &evidence.transfers,
             transfer_count: Some(evidence.transfer_count),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use x811_ledger::audit::{Finding, Heard, RecordedEvidence, Report, TransferCounts};
+use x811_protocol::event::RefutedCause;
 use x811_protocol::evm::ChainId;
 use x811_protocol::observation::Block;
 use x811_watcher::witness::ASKED_TOGETHER;
@@ -12,6 +13,10 @@ use x811_watcher::{RpcSource, Shown, Testimony, Witness};
 use super::bar::Bar;
 use crate::failure::Failure;
 use crate::witness;
+
+/// Why a refuted payment is the ledger's word still.
+const REFUTED: &str = "the network has what is recorded of a payment that was refuted; whether that \
+                       transaction moved anything else that pays was not asked";
 
 /// What endpoints were asked, and what they could not tell.
 #[derive(Debug, Default, Serialize)]
@@ -124,6 +129,11 @@ struct Findings {
 
 impl Findings {
     fn take(&mut self, recorded: &RecordedEvidence, testimony: Testimony) {
+        let is_half = testimony == Testimony::Same && !recorded.is_whole();
+        let testimony = match is_half {
+            true => Testimony::Unknown(REFUTED.to_owned()),
+            false => testimony,
+        };
         let counts = &mut self.counts;
         let heard = match &testimony {
             Testimony::Same => &mut self.heard.same,
@@ -162,5 +172,8 @@ fn by_chain(recorded: &[RecordedEvidence]) -> BTreeMap<ChainId, Vec<&RecordedEvi
 }
 
 fn shown(recorded: &RecordedEvidence) -> Shown<'_> {
-    Shown::of(&recorded.evidence, recorded.token, recorded.block)
+    Shown {
+        has_reverted: recorded.refuted == Some(RefutedCause::Reverted),
+        ..Shown::of(&recorded.evidence, recorded.token, recorded.block)
+    }
 }

@@ -169,8 +169,8 @@ fn transfers(report: &Report) -> Check {
     let transfers = report.transfers;
     Check {
         about: "transfers",
-        how: "The transactions that were paid with, as the network has them; asserted where \
-              nobody asked it.",
+        how: "The transactions that were paid with, or refuted, as the network has them; asserted \
+              where nobody asked it, or it cannot say all.",
         proven: transfers.checked + transfers.reversed,
         asserted: transfers.not_checked,
         broken: transfers.differ,

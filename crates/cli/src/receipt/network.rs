@@ -69,6 +69,7 @@ fn said<'a>(
     Ok(Shown {
         token,
         tx_hash: transfer.tx_hash,
+        has_reverted: false,
         block: Some(transfer.block),
         transfers: std::slice::from_ref(moved),
         transfer_count: None,

@@ -2,7 +2,7 @@
 //! (settlement-watcher.md). The audit of a file asks nobody; this is what there is to ask for.
 
 use foldhash::HashMap;
-use x811_protocol::event::{Event, Evidence};
+use x811_protocol::event::{Event, Evidence, RefutedCause};
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
 use x811_protocol::id::InteractionId;
 use x811_protocol::observation::Block;
@@ -19,7 +19,7 @@ pub struct RecordedEvidence {
     pub line: Option<u64>,
     /// Its stream.
     pub stream: Option<String>,
-    /// Which evidence of the record: `evidence[0]`.
+    /// Which evidence of the record: `evidence[0]`, or `evidence` where there is one alone.
     pub field: String,
     /// The chain, as the parameters say that the interaction was opened under.
     pub chain_id: ChainId,
@@ -27,12 +27,32 @@ pub struct RecordedEvidence {
     pub token: EvmAddress,
     /// What was shown.
     pub evidence: Evidence,
+    /// Why it does not pay, where that is what it was shown for.
+    pub refuted: Option<RefutedCause>,
     /// The block it is in by the last record that names one; none where a reorganisation took it
     /// back.
     pub block: Option<Block>,
 }
 
 impl RecordedEvidence {
+    /// Whether the network says all that it was shown for when it says the same. That a transaction
+    /// pays too little, or somebody else, rests on what else it moved too, which is not quoted.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        match self.refuted {
+            None
+            | Some(
+                RefutedCause::Reverted | RefutedCause::WrongToken | RefutedCause::OlderThanAccept,
+            ) => true,
+            Some(
+                RefutedCause::UsedAlready
+                | RefutedCause::Short
+                | RefutedCause::OtherPayee
+                | RefutedCause::Unauthorized,
+            ) => false,
+        }
+    }
+
     /// A finding: what the network says otherwise of `member`.
     pub fn differs(&self, member: &str, sentence: impl Into<String>) -> Finding {
         Finding {
@@ -62,6 +82,10 @@ impl Kept {
         networks: &[Network],
         event: &Event,
     ) {
+        let mut cause = None;
+        if let Event::Refuted(refuted) = event {
+            cause = Some(refuted.cause);
+        }
         for (index, evidence) in shown(event).iter().enumerate() {
             let known = networks.iter().find(|known| known.name == evidence.network);
             let Some(network) = known else {
@@ -73,10 +97,14 @@ impl Kept {
                 position: spot.position,
                 line: spot.line,
                 stream: spot.stream.as_deref().map(str::to_owned),
-                field: format!("evidence[{index}]"),
+                field: match cause {
+                    Some(_) => "evidence".to_owned(),
+                    None => format!("evidence[{index}]"),
+                },
                 chain_id: network.chain_id,
                 token: network.token,
                 evidence: evidence.clone(),
+                refuted: cause,
                 block: Some(evidence.block),
             });
         }
@@ -99,12 +127,14 @@ impl Kept {
     }
 }
 
-/// The evidence of payments in a record.
+/// The evidence of payments, and of what was none, in a record.
 pub(super) fn shown(event: &Event) -> &[Evidence] {
     if let Event::Confirmed(confirmed) = event {
         &confirmed.evidence
     } else if let Event::Late(late) = event {
         &late.evidence
+    } else if let Event::Refuted(refuted) = event {
+        std::slice::from_ref(&refuted.evidence)
     } else {
         &[]
     }

@@ -1,8 +1,8 @@
 //! What the ledger writes is clean: the auditor finds nothing that is not there.
 
 use serde_json::json;
-use x811_ledger::audit::{Report, audit_store};
-use x811_protocol::event::Event;
+use x811_ledger::audit::{Options, Report, audit_export, audit_store};
+use x811_protocol::event::{Event, RefutedCause};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::facts::Facts;
 use x811_protocol::observation::{BlindCause, Observation};
@@ -55,6 +55,34 @@ async fn promise_4_a_settled_and_a_disputed_interaction_are_clean() {
     let records = ledgerbox.records().await;
     assert_eq!(report.records, records.len() as u64);
     assert_eq!(Some(report.head), records.last().map(|last| last.hash()));
+}
+
+/// A payment that was refuted is kept for the network as well, and what of it the network can say.
+#[tokio::test]
+async fn sw_26_evidence_of_what_was_paid_and_of_what_was_not_is_kept() {
+    let ledgerbox = settled_and_disputed().await;
+    let options = Options {
+        keeps_evidence: true,
+        ..Options::default()
+    };
+    let report = audit_export(&exported(&ledgerbox).await[..], options).unwrap();
+    let asked = report.transfers.not_checked;
+    assert_eq!(asked, report.evidence.len() as u64);
+    let kept = report.evidence.iter();
+    let kept: Vec<_> = kept
+        .map(|kept| {
+            let of = kept.evidence.tx_hash;
+            (of, &*kept.field, kept.refuted, kept.is_whole())
+        })
+        .collect();
+    let short = Some(RefutedCause::Short);
+    let expected = [
+        (tx(1), "evidence[0]", None, true),
+        (tx(2), "evidence", short, false),
+        // Booked apart, once it was over.
+        (tx(2), "evidence[0]", None, true),
+    ];
+    assert_eq!(kept, expected);
 }
 
 /// The account that the first declared payment came from.

@@ -35,8 +35,11 @@ pub fn differences(
         let sentence = format!("the chain answers for {}", receipt.tx_hash);
         return vec![Difference::of("tx_hash", sentence)];
     }
-    if !receipt.succeeded {
-        let sentence = "the transaction failed on the chain and moved nothing";
+    if receipt.succeeded == shown.has_reverted {
+        let sentence = match receipt.succeeded {
+            true => "the transaction succeeded on the chain, the record says that it failed",
+            false => "the transaction failed on the chain and moved nothing",
+        };
         return vec![Difference::of("tx_hash", sentence)];
     }
     let mut found = Vec::new();

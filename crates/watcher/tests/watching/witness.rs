@@ -89,6 +89,33 @@ async fn sw_13_to_15_every_member_of_evidence_is_compared() {
     assert_eq!(found[0].sentence, sentence);
 }
 
+/// The evidence that a payment reverted.
+#[tokio::test(start_paused = true)]
+async fn sw_12_a_transaction_that_is_said_to_have_failed_did() {
+    let (chain, paid) = paid();
+    let evidence = Evidence {
+        transfers: Vec::new(),
+        transfer_count: 0,
+        authorization_nonce: None,
+        ..paid
+    };
+    let shown = Shown {
+        has_reverted: true,
+        ..Shown::of(&evidence, TOKEN, Some(evidence.block))
+    };
+    let mut witness = Witness::call(chain.clone()).await.unwrap();
+    let mut said = witness.examine(&[shown]).await.unwrap();
+    assert_eq!(members(said.pop().unwrap()), ["tx_hash"], "it paid");
+    {
+        let mut world = chain.world();
+        let receipt = world.receipts.get_mut(&tx(1)).unwrap();
+        (receipt.succeeded, receipt.transfers) = (false, Vec::new());
+        receipt.authorizations.clear();
+    }
+    let said = witness.examine(&[shown]).await.unwrap();
+    assert_eq!(said, [Testimony::Same]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn sw_12_a_transaction_that_failed_moved_nothing() {
     let (chain, evidence) = paid();
