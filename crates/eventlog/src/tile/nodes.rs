@@ -43,7 +43,11 @@ impl HashTile {
     /// The hashes one behind the other, as the tile's file has them.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let hashes: Vec<&[u8]> = self.hashes.iter().map(|hash| &hash.as_bytes()[..]).collect();
+        let hashes: Vec<&[u8]> = self
+            .hashes
+            .iter()
+            .map(|hash| &hash.as_bytes()[..])
+            .collect();
         hashes.concat()
     }
 
