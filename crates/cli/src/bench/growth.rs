@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COUNT", default_value_t = 100_000)]
     messages: usize,
     /// Conversations at once; each waits for its answers
-    #[arg(long, value_name = "COUNT", default_value_t = 768)]
+    #[arg(long, value_name = "COUNT", default_value_t = 2_048)]
     at_once: usize,
 }
 

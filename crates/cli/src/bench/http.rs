@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COUNT", default_value_t = 100_000)]
     messages: usize,
     /// Keep-alive connections, each with one conversation at a time
-    #[arg(long, value_name = "COUNT", default_value_t = 512, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1_024, value_parser = clap::value_parser!(u16).range(1..))]
     connections: u16,
 }
 

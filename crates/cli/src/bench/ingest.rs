@@ -21,7 +21,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COUNT", default_value_t = 150_000)]
     messages: usize,
     /// Conversations at once; each waits for its answers
-    #[arg(long, value_name = "COUNT", default_value_t = 768)]
+    #[arg(long, value_name = "COUNT", default_value_t = 2_048)]
     at_once: usize,
 }
 
