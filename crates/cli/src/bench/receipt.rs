@@ -118,12 +118,10 @@ async fn measure(
     let trust = Policy::of_log(key.map_err(broken)?);
     let mut messages = sample.iter().cycle();
     let mut times = Times::default();
-    for (made, interaction) in interactions(ledger, WARM_UP + count)
-        .await?
-        .into_iter()
-        .enumerate()
-    {
-        if made == WARM_UP {
+    let interactions = interactions(ledger).await?;
+    let warm_up = WARM_UP.min(interactions.len() / 2);
+    for (made, interaction) in interactions.into_iter().take(warm_up + count).enumerate() {
+        if made == warm_up {
             times = Times::default();
         }
         let (store, rows) = (running.store(), running.read_model());
@@ -160,10 +158,7 @@ async fn measure(
     Ok(times)
 }
 
-async fn interactions(
-    ledger: &BenchLedger<ManualClock>,
-    count: usize,
-) -> Result<Vec<InteractionId>, Failure> {
+async fn interactions(ledger: &BenchLedger<ManualClock>) -> Result<Vec<InteractionId>, Failure> {
     let (mut found, mut after) = (Vec::new(), None);
     loop {
         let page = ledger.running().read_model().interactions(after, 500).await;
@@ -176,7 +171,6 @@ async fn interactions(
     }
     // What follows the time in an id is random.
     found.sort_unstable_by_key(|id| id.request_id().uuid().as_u64_pair().1);
-    found.truncate(count);
     Ok(found)
 }
 
