@@ -7,13 +7,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde_with::DeserializeFromStr;
+use serde::{Deserialize, Deserializer};
 use uuid::{Builder, Uuid, Variant};
 
-use crate::spelled::{Spelled, written_as_spelled};
+use crate::spelled::{Spelled, from_text, written_as_spelled};
 
 /// The id of one envelope, unique for ever (AE-70, ledger-contract.md section 3).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, DeserializeFromStr)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EnvelopeId(Uuid);
 
 impl EnvelopeId {
@@ -77,10 +77,18 @@ impl FromStr for EnvelopeId {
 }
 
 /// The id of an interaction: the envelope id of its REQUEST (AX-1).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, DeserializeFromStr)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InteractionId(EnvelopeId);
 
 impl InteractionId {
+    /// Reads any RFC 9562 UUID in lower case (the lenient switch of AX-25).
+    ///
+    /// # Errors
+    /// The text is not a hyphenated lower-case UUID of version 1 to 8.
+    pub fn lenient(text: &str) -> Result<InteractionId, IdError> {
+        EnvelopeId::lenient(text).map(InteractionId)
+    }
+
     /// The envelope id of the REQUEST that opened the interaction.
     pub const fn request_id(&self) -> EnvelopeId {
         self.0
@@ -103,12 +111,12 @@ impl FromStr for InteractionId {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<InteractionId, IdError> {
-        EnvelopeId::lenient(text).map(InteractionId)
+        InteractionId::lenient(text)
     }
 }
 
 /// A nonce, unique per sender within the nonce window (AE-76, AE-86).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, DeserializeFromStr)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nonce(Uuid);
 
 impl Nonce {
@@ -183,6 +191,13 @@ macro_rules! lower_case_text {
 
         written_as_spelled!($type);
 
+        /// Of any version: what is recorded was accepted under the rules of its time.
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+                from_text(reader, <$type>::lenient)
+            }
+        }
+
         impl fmt::Debug for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, concat!(stringify!($type), "({})"), self)
@@ -216,6 +231,18 @@ mod tests {
         assert_eq!(V7.parse::<Nonce>(), Err(IdError::NotVersion4));
         assert_eq!(EnvelopeId::lenient(V4).unwrap().to_string(), V4);
         assert_eq!(Nonce::lenient(V7).unwrap().to_string(), V7);
+    }
+
+    #[test]
+    fn ax_025_what_a_lenient_ledger_recorded_is_read_again() {
+        for recorded in [V4, V7] {
+            let text = serde_json::json!(recorded);
+            let id = EnvelopeId::deserialize(&text).unwrap();
+            assert_eq!(id, EnvelopeId::lenient(recorded).unwrap());
+            assert_eq!(InteractionId::deserialize(&text).unwrap(), id.into());
+            let nonce = Nonce::deserialize(&text).unwrap();
+            assert_eq!(nonce, Nonce::lenient(recorded).unwrap());
+        }
     }
 
     #[test]

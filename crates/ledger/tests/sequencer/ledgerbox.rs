@@ -15,11 +15,11 @@ use x811_protocol::code::Code;
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::event::{Event, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerRole};
 use x811_protocol::evm::{ChainId, TxHash};
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{EnvelopeId, InteractionId, Nonce};
 use x811_protocol::key::SecretKey;
 use x811_protocol::observation::Observation;
 use x811_protocol::parameters::{
-    AEEP_LOOKS_MS, Limits, Network, Parameters, PayerBindingRule, Windows,
+    AEEP_LOOKS_MS, Leniency, Limits, Network, Parameters, PayerBindingRule, Windows,
 };
 use x811_protocol::refusal::Refusal;
 use x811_protocol::time::TimestampMs;
@@ -296,9 +296,15 @@ impl Ledgerbox {
         self.refuse(envelope).await.code
     }
 
-    /// A letter of now.
+    /// A letter of now. Where any UUID will do, its id and its nonce are of each other's version.
     pub(crate) fn letter(&self, kind: &str, to: &Party, payload: Value) -> Letter {
-        Letter::new(&self.entropy, self.now(), kind, to.did, payload)
+        let mut letter = Letter::new(&self.entropy, self.now(), kind, to.did, payload);
+        if self.parameters.is_lenient(Leniency::Uuids) {
+            let (id, nonce) = (letter.id.to_string(), letter.nonce.to_string());
+            letter.id = EnvelopeId::lenient(&nonce).unwrap();
+            letter.nonce = Nonce::lenient(&id).unwrap();
+        }
+        letter
     }
 
     /// A signed envelope of now.

@@ -31,6 +31,7 @@ mod incidents;
 mod lapses;
 mod ledger_keys;
 mod ledgerbox;
+mod leniency;
 mod lifecycle;
 mod nonces;
 mod notices;
