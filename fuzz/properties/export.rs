@@ -12,8 +12,9 @@ pub fn holds(bytes: &[u8]) {
     let trickled: Vec<_> = Reader::new(BufReader::with_capacity(3, bytes)).collect();
     assert_eq!(format!("{items:?}"), format!("{trickled:?}"));
     let lines = bytes.split(|byte| *byte == b'\n').count();
+    // A line is at most one item, in its wrong place, with a carriage return; two faults are the end's.
     assert!(
-        items.len() <= 2 * lines + 2,
+        items.len() <= 3 * lines + 2,
         "{} of {lines} lines",
         items.len()
     );
