@@ -13,9 +13,10 @@
 //! The coefficients are hashed from all that is judged, as who made the signatures cannot foresee
 //! them then, and whoever judges the same signatures again has the same answer.
 //!
-//! The halves cost nothing of their own. Bit j of the coefficients chooses the points of sum j; the
-//! combination of all R is the sum of 2^j times sum j over all 128 bits, and 64 of these sums are
-//! the halves. Eight sums at a time come from 256 buckets, with one addition a point.
+//! The halves cost little of their own. Bit j of the coefficients chooses the points of sum j, for
+//! their lower 64 bits, and what these bits add to the combination is the sum of 2^j times sum j.
+//! Eight sums at a time come from 256 buckets, with one addition a point. What the upper 64 bits add
+//! is the library's multiplication of many points.
 
 use std::collections::BTreeMap;
 
@@ -32,8 +33,8 @@ use crate::signature::Signature;
 /// Fewer are checked one by one, which is faster: the sums cost as much as some 80 signatures.
 pub const FEWEST_TOGETHER: usize = 96;
 
-/// Sums over random halves that must have no part of small order.
-const HALVES: usize = 64;
+/// Bytes of a coefficient whose bits choose the halves.
+const LOWER: usize = 8;
 
 /// Keeps the hash apart from all other hashes.
 const DOMAIN: &[u8] = b"x811 signatures in a batch";
@@ -71,14 +72,35 @@ pub fn verify_all(signed: &[Signed<'_>]) -> bool {
     Batch::read(signed).is_some_and(|batch| batch.verify())
 }
 
-/// A coefficient of a point in the combination.
-type Coefficient = [u8; 16];
+/// A coefficient of a point in the combination, of 128 bits.
+#[derive(Debug, Clone, Copy)]
+struct Coefficient {
+    /// Little-endian.
+    lower: [u8; LOWER],
+    upper: u64,
+}
+
+impl Coefficient {
+    /// What the lower part multiplies by.
+    fn lower(&self) -> Scalar {
+        u64::from_le_bytes(self.lower).into()
+    }
+
+    /// What the upper part does.
+    fn upper(&self) -> Scalar {
+        (u128::from(self.upper) << (8 * LOWER)).into()
+    }
+
+    fn all(&self) -> Scalar {
+        self.lower() + self.upper()
+    }
+}
 
 /// The points of a batch, and what they are multiplied by.
 struct Batch {
     /// Every R, and then each key once.
     points: Vec<EdwardsPoint>,
-    /// z of each point; that of a key is only for the halves.
+    /// z of each point; of a key's only the lower part is used, for the halves.
     coefficients: Vec<Coefficient>,
     /// The sum of z k of each key.
     of_keys: Vec<Scalar>,
@@ -112,7 +134,7 @@ impl Batch {
         let mut of_keys = vec![Scalar::ZERO; places.len()];
         let mut of_base = Scalar::ZERO;
         for ((place, s, k), z) in factors.into_iter().zip(&coefficients) {
-            let z = scalar(z);
+            let z = z.all();
             of_base += z * s;
             of_keys[place] += z * k;
         }
@@ -126,16 +148,17 @@ impl Batch {
 
     fn verify(&self) -> bool {
         let sums = self.sums();
-        self.is_balanced(&sums) && sums.iter().take(HALVES).all(is_torsion_free)
+        self.is_balanced(&sums) && sums.iter().all(is_torsion_free)
     }
 
-    /// For each bit, from the lowest, the sum of the points in whose coefficients it is set.
+    /// For each of the lower bits, from the lowest, the sum of the points in whose coefficients it is
+    /// set.
     fn sums(&self) -> Vec<EdwardsPoint> {
-        let mut sums = Vec::with_capacity(8 * size_of::<Coefficient>());
-        for byte in 0..size_of::<Coefficient>() {
+        let mut sums = Vec::with_capacity(8 * LOWER);
+        for byte in 0..LOWER {
             let mut buckets = vec![EdwardsPoint::identity(); 256];
             for (point, coefficient) in self.points.iter().zip(&self.coefficients) {
-                buckets[usize::from(coefficient[byte])] += point;
+                buckets[usize::from(coefficient.lower[byte])] += point;
             }
             sums.extend(by_bit(buckets));
         }
@@ -144,23 +167,22 @@ impl Batch {
 
     /// Whether the sum of z(E - R) is zero, or a point of small order.
     fn is_balanced(&self, sums: &[EdwardsPoint]) -> bool {
-        let combined = sums
+        let lower = sums
             .iter()
             .rev()
             .fold(EdwardsPoint::identity(), |sum, next| sum + sum + next);
-        let keys = &self.points[self.points.len() - self.of_keys.len()..];
-        // The keys are in the combination, each with a coefficient of its own.
-        let own = &self.coefficients[self.points.len() - self.of_keys.len()..];
-        let of_keys = self
-            .of_keys
-            .iter()
-            .zip(own)
-            .map(|(all, own)| all - scalar(own));
+        let (of_r, of_key) = self
+            .coefficients
+            .split_at(self.points.len() - self.of_keys.len());
+        // The lower part of a key's own coefficient is in the sums.
+        let keys = self.of_keys.iter().zip(of_key);
+        let of_keys = keys.map(|(all, own)| all - own.lower());
+        let upper = of_r.iter().map(Coefficient::upper);
         let rest = EdwardsPoint::vartime_multiscalar_mul(
-            of_keys.chain([-self.of_base]),
-            keys.iter().chain([&ED25519_BASEPOINT_POINT]),
+            upper.chain(of_keys).chain([-self.of_base]),
+            self.points.iter().chain([&ED25519_BASEPOINT_POINT]),
         );
-        (combined + rest).is_identity()
+        (lower + rest).is_identity()
     }
 }
 
@@ -204,14 +226,14 @@ fn coefficients(transcript: &[u8; 64], count: usize) -> Vec<Coefficient> {
             .chain_update(block.to_le_bytes())
             .finalize();
         let (parts, _) = hash.as_chunks();
-        coefficients.extend_from_slice(parts);
+        let (pairs, _) = parts.as_chunks();
+        coefficients.extend(pairs.iter().map(|[lower, upper]| Coefficient {
+            lower: *lower,
+            upper: u64::from_le_bytes(*upper),
+        }));
     }
     coefficients.truncate(count);
     coefficients
-}
-
-fn scalar(coefficient: &Coefficient) -> Scalar {
-    u128::from_le_bytes(*coefficient).into()
 }
 
 /// For each bit, from the lowest, the sum of the buckets in whose number it is set.
