@@ -14,10 +14,10 @@ use tokio::sync::{mpsc, watch};
 const RETRY_MS: u64 = 500;
 
 /// Commits are written together while they make fewer changes than this.
-const CHANGES_AT_ONCE: usize = 16_384;
+const CHANGES_AT_ONCE: usize = 65_536;
 
 /// The longest that rows nobody waits for stay behind the log.
-const GATHER_MS: u64 = 200;
+const GATHER_MS: u64 = 1_000;
 
 /// The changes of one commit.
 #[derive(Debug)]
