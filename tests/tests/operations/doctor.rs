@@ -56,7 +56,7 @@ async fn wrong_rows_are_found_and_repaired() {
 
 #[tokio::test]
 async fn indexes_that_differ_from_the_log_are_named() {
-    let table: [(&str, &[&str]); 6] = [
+    let table: [(&str, &[&str]); 7] = [
         (
             "envelope_ids",
             &[
@@ -67,8 +67,17 @@ async fn indexes_that_differ_from_the_log_are_named() {
         (
             "idempotency",
             &[
+                "DROP TRIGGER new_idempotency_never_deleted",
+                "DELETE FROM new_idempotency",
+            ],
+        ),
+        (
+            "idempotency",
+            &[
+                "INSERT INTO idempotency SELECT tag, position FROM new_idempotency",
+                "DELETE FROM new_idempotency",
                 "DROP TRIGGER idempotency_never_deleted",
-                "DELETE FROM idempotency",
+                "DELETE FROM idempotency WHERE tag = (SELECT max(tag) FROM idempotency)",
             ],
         ),
         (

@@ -3,7 +3,6 @@
 use sqlx::sqlite::SqliteConnection;
 use x811_eventlog::{AppendError, Head, ReadError, Record, check_batch};
 use x811_ledger::port::{Body, Commit, Erased, NonceOutcome, SpentNonce};
-use x811_protocol::digest::Digest;
 use x811_protocol::event::Claim;
 use x811_protocol::id::EnvelopeId;
 
@@ -12,7 +11,7 @@ use super::insert::{Row, Statements, Table, insert};
 use super::log::{head_behind, last_record};
 
 static RECORDS: Table<Record> = Table {
-    insert: "INSERT INTO records (position, leaf) ",
+    into: "records (position, leaf)",
     columns: 2,
     on_conflict: "",
     key: UniqueKey::Position,
@@ -21,7 +20,7 @@ static RECORDS: Table<Record> = Table {
 };
 
 static BODIES: Table<Body> = Table {
-    insert: "INSERT INTO bodies (position, digest, bytes) ",
+    into: "bodies (position, digest, bytes)",
     columns: 3,
     on_conflict: "",
     key: UniqueKey::Body,
@@ -31,7 +30,7 @@ static BODIES: Table<Body> = Table {
 
 /// Its key is the place in the journal, which SQLite gives.
 static NONCES: Table<SpentNonce> = Table {
-    insert: "INSERT INTO nonce_journal (at_ms, tag, refused_code, repeated_position) ",
+    into: "nonce_journal (at_ms, tag, refused_code, repeated_position)",
     columns: 4,
     on_conflict: "",
     key: UniqueKey::Position,
@@ -40,7 +39,7 @@ static NONCES: Table<SpentNonce> = Table {
 };
 
 static ENVELOPE_IDS: Table<(EnvelopeId, u64)> = Table {
-    insert: "INSERT INTO envelope_ids (id, position) ",
+    into: "envelope_ids (id, position)",
     columns: 2,
     on_conflict: "",
     key: UniqueKey::EnvelopeId,
@@ -48,17 +47,8 @@ static ENVELOPE_IDS: Table<(EnvelopeId, u64)> = Table {
     statements: Statements::new(),
 };
 
-static IDEMPOTENCY: Table<(Digest, u64)> = Table {
-    insert: "INSERT INTO idempotency (tag, position) ",
-    columns: 2,
-    on_conflict: "",
-    key: UniqueKey::IdempotencyTag,
-    bind: bind_tag,
-    statements: Statements::new(),
-};
-
 static CLAIMS: Table<(Claim, u64)> = Table {
-    insert: "INSERT INTO claims (chain_id, tx_hash, ordinal, position) ",
+    into: "claims (chain_id, tx_hash, ordinal, position)",
     columns: 4,
     on_conflict: "",
     key: UniqueKey::Claim,
@@ -68,7 +58,7 @@ static CLAIMS: Table<(Claim, u64)> = Table {
 
 /// What it names is overwritten by a trigger.
 static ERASED: Table<Erased> = Table {
-    insert: "INSERT INTO erased (position, record) ",
+    into: "erased (position, record)",
     columns: 2,
     on_conflict: "",
     key: UniqueKey::Erased,
@@ -76,7 +66,8 @@ static ERASED: Table<Erased> = Table {
     statements: Statements::new(),
 };
 
-/// Checks that `commit` continues the log, and writes it. Gives the head it leads to.
+/// Checks that `commit` continues the log, and writes all of it but the idempotency tags, which are
+/// for [`super::tags`]. Gives the head it leads to.
 pub(super) async fn write(
     connection: &mut SqliteConnection,
     commit: &Commit,
@@ -93,7 +84,6 @@ pub(super) async fn write(
     insert(connection, &BODIES, &commit.bodies).await?;
     insert(connection, &NONCES, &commit.nonces).await?;
     insert(connection, &ENVELOPE_IDS, &commit.envelope_ids).await?;
-    insert(connection, &IDEMPOTENCY, &commit.idempotency).await?;
     insert(connection, &CLAIMS, &commit.claims).await?;
     insert(connection, &ERASED, &commit.erased).await?;
     Ok(head)
@@ -148,11 +138,6 @@ fn bind_nonce(row: &mut Row, nonce: &SpentNonce) {
 
 fn bind_id(row: &mut Row, (id, position): &(EnvelopeId, u64)) {
     row.push_bind(id.uuid().as_bytes().as_slice())
-        .push_bind(position.cast_signed());
-}
-
-fn bind_tag(row: &mut Row, (tag, position): &(Digest, u64)) {
-    row.push_bind(tag.as_bytes().as_slice())
         .push_bind(position.cast_signed());
 }
 

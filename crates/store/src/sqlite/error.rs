@@ -87,8 +87,8 @@ pub enum StoreError {
     Duplicate {
         /// Which key.
         key: UniqueKey,
-        /// What SQLite reported.
-        source: sqlx::Error,
+        /// What SQLite reported, where it was asked.
+        source: Option<sqlx::Error>,
     },
     /// No room for the batch.
     #[error("the disk is full; make room on it, then start again")]
@@ -189,7 +189,10 @@ impl StoreError {
             2579, // SQLITE_CONSTRAINT_ROWID
         ];
         match extended_code(&source) {
-            Some(code) if TAKEN.contains(&code) => StoreError::Duplicate { key, source },
+            Some(code) if TAKEN.contains(&code) => StoreError::Duplicate {
+                key,
+                source: Some(source),
+            },
             Some(_) | None => source.into(),
         }
     }

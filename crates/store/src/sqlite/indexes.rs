@@ -92,6 +92,7 @@ pub(super) async fn erased(
     Ok(erased)
 }
 
+/// Those that have been filed.
 pub(super) async fn idempotency(
     readers: &Readers,
     tags: &[Digest],
@@ -174,7 +175,9 @@ pub(super) async fn counts(readers: &Readers, size: u64) -> Result<IndexCounts, 
     let row = sqlx::query(
         "SELECT (SELECT count(*) FROM bodies WHERE position < ?1),
                 (SELECT count(*) FROM envelope_ids WHERE position < ?1),
-                (SELECT count(*) FROM idempotency WHERE position < ?1),
+                (SELECT count(*) FROM idempotency WHERE position < ?1)
+                    + (SELECT count(*) FROM new_idempotency AS new WHERE position < ?1
+                       AND NOT EXISTS (SELECT 1 FROM idempotency WHERE tag = new.tag)),
                 (SELECT count(*) FROM claims WHERE position < ?1)",
     )
     .bind(size)

@@ -22,8 +22,8 @@ const LENGTHS: usize = MAX_ROWS.ilog2() as usize + 1;
 /// A table to insert into, and how an item becomes a row of it.
 #[derive(Debug)]
 pub(super) struct Table<T> {
-    /// `INSERT INTO table (column, …) `
-    pub(super) insert: &'static str,
+    /// `table (column, …)`
+    pub(super) into: &'static str,
     /// How many columns those are. The first is never null.
     pub(super) columns: usize,
     /// What follows the rows: a conflict clause, or nothing.
@@ -47,12 +47,14 @@ impl<T> Table<T> {
         &statements[rows.next_power_of_two().ilog2() as usize]
     }
 
+    /// What cannot be inserted ends the transaction: to undo the statement alone, SQLite would copy
+    /// every page before it changes it.
     fn write_statement(&self, rows: usize) -> String {
         let columns: Vec<String> = (1..=self.columns).map(|n| format!("column{n}")).collect();
         let row = format!("({})", vec!["?"; self.columns].join(", "));
         format!(
-            "{}SELECT {} FROM (VALUES {}) WHERE column1 IS NOT NULL{}",
-            self.insert,
+            "INSERT OR ROLLBACK INTO {} SELECT {} FROM (VALUES {}) WHERE column1 IS NOT NULL{}",
+            self.into,
             columns.join(", "),
             vec![row; rows].join(", "),
             self.on_conflict,
@@ -128,7 +130,7 @@ mod tests {
     use sqlx::Connection as _;
 
     static PAIRS: Table<(u64, Option<u64>)> = Table {
-        insert: "INSERT INTO pairs (one, two) ",
+        into: "pairs (one, two)",
         columns: 2,
         on_conflict: " ON CONFLICT (one) DO UPDATE SET two = excluded.two",
         key: UniqueKey::Position,

@@ -10,15 +10,17 @@ use sqlx::{Connection as _, Row};
 use tokio::sync::watch;
 use x811_eventlog::{AppendError, Break, Cause, EventLog, Head, ReadError, Record};
 use x811_ledger::port::{Body, Commit};
+use x811_protocol::digest::Digest;
 
 use super::commit;
 use super::connect::Database;
 use super::data_dir::DataDir;
 use super::error::{OpenError, StoreError};
-use super::indexes::read_bodies;
+use super::indexes::{self, read_bodies};
 use super::insert::{MAX_IN, select_in};
 use super::packed::{Packed, blob, places};
 use super::readers::Readers;
+use super::tags::{Filing, NewTags};
 use super::turn::{Turn, Writer};
 use super::wal;
 
@@ -93,6 +95,7 @@ pub struct SqliteLog {
     readers: Readers,
     /// Absent when the directory was opened read-only.
     owner: Option<Owner>,
+    tags: NewTags,
     /// Records known to be stored.
     size: watch::Sender<u64>,
 }
@@ -106,7 +109,8 @@ struct Owner {
 }
 
 impl SqliteLog {
-    pub(super) async fn open(data_dir: &Path) -> Result<Self, OpenError> {
+    /// The owner of `data_dir`, which lets that many idempotency tags wait.
+    pub(super) async fn open(data_dir: &Path, kept_tags: usize) -> Result<Self, OpenError> {
         let data_dir = DataDir::create(data_dir)?;
         let lock = data_dir.own()?;
         let database = database(&data_dir);
@@ -122,7 +126,11 @@ impl SqliteLog {
         let size = stored_size(&mut connection)
             .await
             .map_err(|error| database.failed(error))?;
+        let tags = NewTags::open(&mut connection, kept_tags)
+            .await
+            .map_err(|error| database.failed(error))?;
         Ok(Self {
+            tags,
             readers: database.readers(),
             owner: Some(Owner {
                 writer: Writer::new(database, connection),
@@ -143,6 +151,7 @@ impl SqliteLog {
         Ok(Self {
             readers,
             owner: None,
+            tags: NewTags::of_others(),
             size: watch::Sender::new(size),
         })
     }
@@ -174,14 +183,16 @@ impl SqliteLog {
 
     /// Stores `commit`, all of it or nothing, and wakes the followers.
     pub(super) async fn commit(&self, commit: &Commit) -> Result<Head, AppendError> {
+        self.read_tags().await?;
         let mut turn = self.begin().await?;
-        let head = match commit::write(turn.connection(), commit).await {
-            Ok(head) => head,
+        let (head, filing) = match self.write(turn.connection(), commit).await {
+            Ok(written) => written,
             Err(error) => {
                 turn.roll_back().await;
                 return Err(error);
             }
         };
+        let tags = self.tags.unsure();
         if !commit.erased.is_empty() {
             turn.leaves_no_old_pages();
         }
@@ -191,8 +202,44 @@ impl SqliteLog {
                 expected_size: commit.expected_size,
                 source: Box::new(error),
             })?;
+        tags.holds(commit, &filing);
         self.note_size(head.size);
         Ok(head)
+    }
+
+    async fn write(
+        &self,
+        connection: &mut SqliteConnection,
+        commit: &Commit,
+    ) -> Result<(Head, Filing), AppendError> {
+        let head = commit::write(connection, commit).await?;
+        let filing = self.tags.write(connection, commit).await?;
+        Ok((head, filing))
+    }
+
+    /// Reads the tags that wait, where they may not be known.
+    async fn read_tags(&self) -> Result<(), StoreError> {
+        if self.tags.are_behind() {
+            self.tags.read(&mut *self.readers.get().await?).await?;
+        }
+        Ok(())
+    }
+
+    /// Positions of the REQUESTs with these idempotency tags.
+    pub(super) async fn idempotency(
+        &self,
+        tags: &[Digest],
+    ) -> Result<HashMap<Digest, u64>, StoreError> {
+        if tags.is_empty() {
+            return Ok(HashMap::new());
+        }
+        // In this order: a tag that is filed meanwhile is found in its index.
+        self.read_tags().await?;
+        let mut found = self.tags.find(tags);
+        let unknown = tags.iter().filter(|tag| !found.contains_key(tag));
+        let unknown: Vec<Digest> = unknown.copied().collect();
+        found.extend(indexes::idempotency(&self.readers, &unknown).await?);
+        Ok(found)
     }
 
     /// The records at these positions, in their order; a position without one is left out.

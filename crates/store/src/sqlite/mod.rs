@@ -14,6 +14,7 @@ mod packed;
 mod read_model;
 mod readers;
 mod store;
+mod tags;
 mod turn;
 mod wal;
 mod worker;

@@ -18,6 +18,7 @@ use super::error::{OpenError, StoreError};
 use super::indexes;
 use super::log::SqliteLog;
 use super::own_thread;
+use super::tags;
 
 /// Log, bodies, nonce journal and decision indexes in `ledger.db` of a data directory.
 ///
@@ -38,7 +39,12 @@ impl SqliteStore {
     ///
     /// [`OpenError::Owned`] when another process is the writer; see there for the others.
     pub async fn open(data_dir: &Path) -> Result<SqliteStore, OpenError> {
-        let log = Arc::new(SqliteLog::open(data_dir).await?);
+        SqliteStore::keeping(data_dir, tags::KEPT).await
+    }
+
+    /// The same, with so many idempotency tags that wait to be filed.
+    pub(super) async fn keeping(data_dir: &Path, tags: usize) -> Result<SqliteStore, OpenError> {
+        let log = Arc::new(SqliteLog::open(data_dir, tags).await?);
         Ok(SqliteStore { log })
     }
 
@@ -128,7 +134,7 @@ impl LedgerStore for SqliteStore {
     }
 
     async fn idempotency(&self, tags: &[Digest]) -> Result<HashMap<Digest, u64>, ReadError> {
-        Ok(indexes::idempotency(self.log.readers(), tags).await?)
+        Ok(self.log.idempotency(tags).await?)
     }
 
     async fn envelope_positions(

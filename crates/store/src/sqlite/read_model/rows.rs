@@ -23,8 +23,8 @@ pub(super) struct StreamRecord {
 }
 
 pub(super) static INTERACTIONS: Table<Box<InteractionRow<String>>> = Table {
-    insert: "INSERT INTO interactions (id, initiator, provider, state, total_micro_usdc, \
-             deadline_at_ms, opened_at_ms, updated_at_ms, last_position, detail) ",
+    into: "interactions (id, initiator, provider, state, total_micro_usdc, \
+             deadline_at_ms, opened_at_ms, updated_at_ms, last_position, detail)",
     columns: 10,
     on_conflict: " ON CONFLICT (id) DO UPDATE SET initiator = excluded.initiator, \
                   provider = excluded.provider, state = excluded.state, \
@@ -38,7 +38,7 @@ pub(super) static INTERACTIONS: Table<Box<InteractionRow<String>>> = Table {
 };
 
 pub(super) static DELIVERIES: Table<DeliveryRow> = Table {
-    insert: "INSERT INTO deliveries (recipient, position, envelope_id) ",
+    into: "deliveries (recipient, position, envelope_id)",
     columns: 3,
     on_conflict: "",
     key: UniqueKey::Delivery,
@@ -47,7 +47,7 @@ pub(super) static DELIVERIES: Table<DeliveryRow> = Table {
 };
 
 pub(super) static STREAM_RECORDS: Table<StreamRecord> = Table {
-    insert: "INSERT INTO stream_records (stream, stream_seq, position) ",
+    into: "stream_records (stream, stream_seq, position)",
     columns: 3,
     on_conflict: "",
     key: UniqueKey::StreamPlace,

@@ -15,7 +15,7 @@ use crate::sqlite::readers::Readers;
 const HASH_BYTES: usize = 32;
 
 static TILES: Table<HashTile> = Table {
-    insert: "INSERT INTO tiles (level, tile, hashes) ",
+    into: "tiles (level, tile, hashes)",
     columns: 3,
     on_conflict: " ON CONFLICT (level, tile) DO UPDATE SET hashes = excluded.hashes",
     key: UniqueKey::Tile,

@@ -1,8 +1,6 @@
 //! A commit is durable whole or not at all, and everything in it is read back.
 
 use std::collections::HashMap;
-use std::future::{Future, poll_fn};
-use std::task::Poll;
 
 use tempfile::TempDir;
 use x811_eventlog::{AppendError, EventLog, Head};
@@ -347,15 +345,7 @@ async fn a_dropped_commit_does_not_block_the_next() {
     let (_directory, store) = empty().await;
     for polls in 1..12 {
         let head = store.log().head().await.unwrap();
-        let mut dropped = Box::pin(store.commit(sample::commit(head, 1)));
-        for _ in 0..polls {
-            let poll = poll_fn(|context| Poll::Ready(dropped.as_mut().poll(context).is_ready()));
-            if poll.await {
-                break;
-            }
-            tokio::task::yield_now().await;
-        }
-        drop(dropped);
+        sample::give_up(store.commit(sample::commit(head, 1)), polls).await;
         loop {
             let head = store.log().head().await.unwrap();
             match store.commit(sample::commit(head, 1)).await {

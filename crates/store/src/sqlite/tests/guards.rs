@@ -94,6 +94,10 @@ async fn append_only_tables_refuse_every_way_of_changing_them() {
     };
     store.commit(commit).await.unwrap();
     let mut other = stranger(&directory.path().join("ledger.db")).await;
+    sqlx::query("INSERT INTO idempotency SELECT tag, position FROM new_idempotency")
+        .execute(&mut other)
+        .await
+        .unwrap();
     let statements = [
         "UPDATE records SET leaf = x'00'",
         "DELETE FROM records",
@@ -111,6 +115,9 @@ async fn append_only_tables_refuse_every_way_of_changing_them() {
         "UPDATE idempotency SET position = 9",
         "DELETE FROM idempotency",
         "INSERT OR REPLACE INTO idempotency SELECT tag, 9 FROM idempotency",
+        "UPDATE new_idempotency SET position = 9",
+        "INSERT OR REPLACE INTO new_idempotency SELECT position, zeroblob(32) FROM new_idempotency",
+        "INSERT INTO new_idempotency SELECT position + 1, tag FROM idempotency",
         "UPDATE claims SET position = 9",
         "DELETE FROM claims",
         "INSERT OR REPLACE INTO claims SELECT chain_id, tx_hash, ordinal, 9 FROM claims",

@@ -9,5 +9,6 @@ mod read_model;
 mod read_only;
 mod readers;
 mod sample;
+mod tags;
 mod tiles;
 mod wal;

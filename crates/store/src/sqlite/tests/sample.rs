@@ -3,8 +3,10 @@
 use serde_json::json;
 use sqlx::ConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use std::future::poll_fn;
 use std::path::Path;
 use std::sync::Arc;
+use std::task::Poll;
 use uuid::Uuid;
 use x811_eventlog::{Draft, Head, Record};
 use x811_ledger::port::{Body, Commit};
@@ -80,4 +82,16 @@ pub(super) fn claim(transaction: u8, ordinal: u64) -> Claim {
 pub(super) async fn stranger(file: &Path) -> SqliteConnection {
     let options = SqliteConnectOptions::new().filename(file);
     options.connect().await.unwrap()
+}
+
+/// Polls `work` so many times, unless it is done before, and gives it up.
+pub(super) async fn give_up(work: impl Future<Output: Sized>, polls: usize) {
+    let mut work = Box::pin(work);
+    for _ in 0..polls {
+        let poll = poll_fn(|context| Poll::Ready(work.as_mut().poll(context).is_ready()));
+        if poll.await {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
 }
