@@ -21,10 +21,10 @@ use x811_protocol::refusal::Refusal;
 const MANY: usize = 2 * FEWEST_TOGETHER;
 
 /// The largest group: larger ones cost little less each, and wait longer for each other.
-const MOST: usize = 512;
+const MOST: usize = 1_024;
 
 /// After a bad signature so many messages are checked one by one.
-const DISTRUSTED: usize = 32 * MOST;
+const DISTRUSTED: usize = 16 * MOST;
 
 /// Where messages wait for their group.
 #[derive(Debug, Clone)]
