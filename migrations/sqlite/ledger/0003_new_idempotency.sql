@@ -23,7 +23,7 @@ BEGIN
 END;
 
 CREATE TRIGGER new_idempotency_never_deleted BEFORE DELETE ON new_idempotency
-WHEN NOT EXISTS (SELECT 1 FROM idempotency WHERE tag = OLD.tag AND position = OLD.position)
+WHEN OLD.position >= (SELECT filed_to FROM filing)
 BEGIN
     SELECT RAISE(ROLLBACK, 'idempotency tags are append-only: a tag leaves this table for its index alone');
 END;

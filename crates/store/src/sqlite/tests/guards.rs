@@ -116,6 +116,7 @@ async fn append_only_tables_refuse_every_way_of_changing_them() {
         "DELETE FROM idempotency",
         "INSERT OR REPLACE INTO idempotency SELECT tag, 9 FROM idempotency",
         "UPDATE new_idempotency SET position = 9",
+        "DELETE FROM new_idempotency",
         "INSERT OR REPLACE INTO new_idempotency SELECT position, zeroblob(32) FROM new_idempotency",
         "INSERT INTO new_idempotency SELECT position + 1, tag FROM idempotency",
         "UPDATE claims SET position = 9",
