@@ -1,8 +1,8 @@
 -- Idempotency tags on their way into their index.
 --
--- Tags are hashes, so each has its place in a page of its own: to write a page of the index for
--- every REQUEST takes longer than everything else of it, and the more so the more there are. So a
--- tag is committed here, in order of arrival, and filed in `idempotency` with its neighbours, later.
+-- Tags are hashes, so each has its place in a page of its own, and a page of the index was written
+-- for every REQUEST, the more surely the more there were. So a tag is committed here, in order of
+-- arrival, and filed in `idempotency` with its neighbours, later.
 -- A tag is found in either table, and leaves this one only after it has been filed.
 
 CREATE TABLE new_idempotency (

@@ -13,7 +13,7 @@ use x811_ledger::port::Commit;
 use x811_protocol::digest::Digest;
 
 use super::error::{StoreError, UniqueKey};
-use super::insert::{Statements, Table, insert};
+use super::insert::{Row, Statements, Table, insert};
 use super::packed::{Packed, blob, places};
 
 /// So many wait, which takes some 10 MB: of an index over a million tags, sixteen to a page.
@@ -40,14 +40,11 @@ const LEAVE: &str = "DELETE FROM new_idempotency WHERE position IN \
 type Tag = (Digest, u64);
 
 static NEW: Table<Tag> = Table {
-    into: "new_idempotency (position, tag)",
+    into: "new_idempotency (tag, position)",
     columns: 2,
     on_conflict: "",
     key: UniqueKey::IdempotencyTag,
-    bind: |row, (tag, position)| {
-        row.push_bind(position.cast_signed())
-            .push_bind(tag.as_bytes().as_slice());
-    },
+    bind: bind_tag,
     statements: Statements::new(),
 };
 
@@ -56,12 +53,14 @@ static FILED: Table<Tag> = Table {
     columns: 2,
     on_conflict: " ON CONFLICT (tag) DO NOTHING",
     key: UniqueKey::IdempotencyTag,
-    bind: |row, (tag, position)| {
-        row.push_bind(tag.as_bytes().as_slice())
-            .push_bind(position.cast_signed());
-    },
+    bind: bind_tag,
     statements: Statements::new(),
 };
+
+fn bind_tag(row: &mut Row, (tag, position): &Tag) {
+    row.push_bind(tag.as_bytes().as_slice())
+        .push_bind(position.cast_signed());
+}
 
 /// What is known of the tags that wait.
 #[derive(Debug)]
