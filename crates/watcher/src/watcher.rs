@@ -60,7 +60,8 @@ pub type AccountsOf = Arc<dyn Fn(TxHash) -> BTreeSet<EvmAddress> + Send + Sync>;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Expected {
     /// Transactions that a look waits for, and missing ones that the ledger takes to be in a block.
-    /// They alone are asked for again when they are nowhere to be found.
+    /// They are asked for again when they are nowhere to be found; all others only long after, a
+    /// few at a time.
     pub looked_for: BTreeSet<TxHash>,
     /// Transactions of payments that may be decided when they are seen together: in part deep, in
     /// part not, or not yet *safe*; or declared by a payment of late that is not the first to do so.

@@ -6,7 +6,7 @@
 //! | unasked | receipts of all endpoints, at the next look | not |
 //! | found, not deep | nothing: the branch is held by hash | in every sweep |
 //! | found and deep | endpoints that have not confirmed it yet | once enough agree, then as below |
-//! | absent | receipts again, when a look of the ledger's is due | as of the head it was asked at |
+//! | absent | receipts again, when a look of the ledger's is due, or long after | as of the head it was asked at |
 //! | unsettled | receipts of all endpoints, at every head | not |
 //!
 //! What was reported as deep is reported again when the ledger expects it, when the `safe` head and
@@ -17,6 +17,7 @@
 //! What is not reported, the ledger concludes nothing from. So the number of transactions that are
 //! merely awaited, or merely kept in sight, costs nothing.
 
+mod again;
 mod levels;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,10 +32,14 @@ use crate::source::Header;
 use crate::verdict::{EndpointId, Found, Verdict};
 use crate::watcher::Expected;
 use crate::window::Window;
+use again::Again;
 use levels::Reached;
 
 /// Receipts asked for in one look, of each endpoint. The rest waits for the next.
 pub(crate) const MOST_ASKED: usize = 1_000;
+
+/// A transaction in the order of blocks.
+type Place = (u64, TxHash);
 
 /// Every watched transaction.
 #[derive(Debug)]
@@ -45,7 +50,7 @@ pub(crate) struct Watchlist {
     watched: OrdSet<TxHash>,
     standings: BTreeMap<TxHash, Standing>,
     /// Those that are found, by the height of their block.
-    found: BTreeSet<(u64, TxHash)>,
+    found: BTreeSet<Place>,
     /// Those that are found and were not yet reported as deep.
     shallow: BTreeSet<TxHash>,
     /// Why those failed that did and are deep, as far as it was found out.
@@ -58,6 +63,8 @@ pub(crate) struct Watchlist {
     lost: BTreeSet<TxHash>,
     /// Those that are absent and of which the ledger has not said yet what it takes them for.
     unheard: BTreeSet<TxHash>,
+    /// Those that are absent, to be asked for again.
+    again: Again,
     /// What was said of `safe` and `finalized`.
     reached: Reached,
 }
@@ -79,7 +86,7 @@ pub(crate) struct Moment<'a> {
 enum Standing {
     Unasked,
     Found(Box<Found>),
-    Absent { as_of: BlockHash },
+    Absent { as_of: Block },
     Unsettled { asked_at: BlockHash },
 }
 
@@ -106,6 +113,7 @@ impl Watchlist {
             changed: BTreeSet::new(),
             lost: BTreeSet::new(),
             unheard: BTreeSet::new(),
+            again: Again::default(),
             reached: Reached::default(),
         }
     }
@@ -140,8 +148,10 @@ impl Watchlist {
     }
 
     fn drop(&mut self, tx: &TxHash) {
-        if let Some(Standing::Found(found)) = self.standings.remove(tx) {
-            self.found.remove(&(found.block.number, *tx));
+        match self.standings.remove(tx) {
+            Some(Standing::Found(found)) => drop(self.found.remove(&(found.block.number, *tx))),
+            Some(Standing::Absent { as_of }) => self.again.remove(as_of.number, *tx),
+            Some(Standing::Unasked | Standing::Unsettled { .. }) | None => {}
         }
         self.shallow.remove(tx);
         self.hindrances.remove(tx);
@@ -224,7 +234,8 @@ impl Watchlist {
             Standing::Unasked | Standing::Unsettled { .. } => {
                 self.open.insert(tx);
             }
-            Standing::Absent { .. } => {
+            Standing::Absent { as_of } => {
+                self.again.insert(as_of.number, tx);
                 self.unheard.insert(tx);
             }
         }
@@ -243,7 +254,7 @@ impl Watchlist {
                 if self.is_deep(found, head) && found.by.len() < self.quorum)
         });
         let looked_for = due.iter().filter(|tx| match self.standings.get(*tx) {
-            Some(Standing::Absent { as_of }) => *as_of != head.hash,
+            Some(Standing::Absent { as_of }) => as_of.hash != head.hash,
             Some(Standing::Unasked | Standing::Unsettled { .. } | Standing::Found(_)) | None => {
                 false
             }
@@ -315,11 +326,18 @@ impl Watchlist {
         self.unheard.retain(|tx| wanted.contains(tx));
     }
 
+    /// Absent ones to be asked for again, a few of them.
+    pub(crate) fn long_absent(&self, head: &Header) -> impl Iterator<Item = TxHash> {
+        self.again.due(head)
+    }
+
     /// What the endpoints said of it, as of `head`.
     pub(crate) fn judged(&mut self, tx: TxHash, verdict: Verdict, head: &Header) {
         let standing = match verdict {
             Verdict::Found(found) => Standing::Found(Box::new(found)),
-            Verdict::Absent => Standing::Absent { as_of: head.hash },
+            Verdict::Absent => Standing::Absent {
+                as_of: head.block(),
+            },
             Verdict::Unsettled { .. } => Standing::Unsettled {
                 asked_at: head.hash,
             },
@@ -348,7 +366,7 @@ impl Watchlist {
                         self.shallow.remove(&tx);
                     }
                 }
-                Some(Standing::Absent { as_of }) if *as_of == head.hash => {
+                Some(Standing::Absent { as_of }) if as_of.hash == head.hash => {
                     said.insert(tx, TransactionStatus::NotFound);
                 }
                 Some(

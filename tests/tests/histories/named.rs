@@ -2,6 +2,7 @@
 
 use x811_ledger::memory::CommitFault;
 
+use crate::chain::Fault;
 use crate::random::run;
 use crate::story::{Act, Amount};
 use crate::verdict::Tally;
@@ -65,6 +66,27 @@ fn sw_21_what_is_paid_twice_is_booked_as_late() {
         HALF_A_MINUTE,
     ];
     assert_eq!(run(&acts), Tally { late: 1, ..PAID });
+}
+
+/// Found by its receipt, although no look was left that could ask for it.
+#[test]
+fn sw_21_what_is_paid_twice_and_left_out_of_the_logs_is_booked_as_late() {
+    let second = Act::Mine {
+        tx: 2,
+        amount: Amount::Total,
+        reverts: false,
+    };
+    for endpoint in [0, 1] {
+        let acts = [
+            Act::Fault(endpoint, Fault::OmitsLog(2)),
+            Act::Pay(1),
+            Act::PayAgain(0, 2),
+            MINE,
+            second.clone(),
+            Act::Pass(2_000),
+        ];
+        assert_eq!(run(&acts), Tally { late: 1, ..PAID }, "{endpoint}");
+    }
 }
 
 /// Both of a sum, of which the first was refuted alone.

@@ -273,7 +273,8 @@ impl Story {
         self.watch();
     }
 
-    /// Every fault ends, and everything comes to its end. Nothing can be reorganised away then.
+    /// Every fault ends, and everything comes to its end. Nothing can be reorganised away then, and
+    /// what no endpoint showed in time has been asked for again.
     pub(crate) async fn quiet_down(&mut self) {
         self.ledgerbox.store.pass_all_commits();
         self.chain.heal(0);
@@ -284,7 +285,7 @@ impl Story {
                 break;
             }
         }
-        self.rest(200_000).await;
+        self.rest(400_000).await;
         self.stop_watching().await;
     }
 }

@@ -29,14 +29,17 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         };
         self.take_watched();
         let is_whole = self.swept != Some(tip.hash);
-        let expected = if is_whole {
+        let are_levels_new = is_whole && self.levels_due(tip.number);
+        let mut expected = if is_whole {
             self.expected(tip.block())
         } else {
             Expected::default()
         };
+        if are_levels_new {
+            expected.looked_for.extend(self.watchlist.long_absent(&tip));
+        }
         let questions = self.watchlist.questions(&tip, &expected.looked_for);
         let mut by = self.ask(&tip, &questions).await;
-        let are_levels_new = is_whole && self.levels_due(tip.number);
         if are_levels_new {
             self.ask_levels(&tip).await;
         }

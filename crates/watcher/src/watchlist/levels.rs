@@ -7,13 +7,10 @@ use std::ops::Bound;
 
 use x811_protocol::evm::TxHash;
 
-use super::Moment;
+use super::{Moment, Place};
 
 /// Final transactions that are said again at one time.
 const MOST_REPEATED: usize = 1_000;
-
-/// A transaction in the order of blocks.
-type Place = (u64, TxHash);
 
 const LAST: TxHash = TxHash::from_bytes([0xff; 32]);
 

@@ -108,6 +108,48 @@ async fn sw_26_an_omitted_log_is_found_by_its_receipt_at_the_next_look() {
     assert_eq!(rig.world().calls.receipt, asked, "it is held by its block");
 }
 
+/// Nobody looks for it any more: its interaction is over.
+#[tokio::test(start_paused = true)]
+async fn sw_21_what_the_logs_left_out_is_found_by_its_receipt_long_after() {
+    let chain = ScriptedChain::with_blocks(40);
+    let mut rig = Rig::through(&[("only", &chain)], &[tx(1)]);
+    rig.sweep().await;
+    {
+        let mut world = rig.world();
+        world.mine(1);
+        world.omitted.insert(tx(1));
+        world.pay(tx(1), 5);
+    }
+    let mut blocks = 1;
+    while depth(&rig.sweep().await, tx(1)).is_none() {
+        assert!(blocks < 155, "not found");
+        assert_eq!(rig.world().calls.receipt, 1, "after {blocks} blocks");
+        rig.world().mine(1);
+        blocks += 1;
+    }
+    assert!(blocks >= 150, "{blocks} blocks");
+}
+
+#[tokio::test(start_paused = true)]
+async fn sw_21_of_many_that_are_missing_few_are_asked_for_at_a_time_and_all_in_turn() {
+    let chain = ScriptedChain::with_blocks(40);
+    let hashes: Vec<TxHash> = (0..300).map(numbered).collect();
+    let mut rig = Rig::through(&[("only", &chain)], &hashes);
+    rig.sweep().await;
+    let mut told = BTreeSet::new();
+    let mut blocks = 0;
+    while told.len() < hashes.len() {
+        blocks += 1;
+        assert!(blocks <= 150 + 300 / 10 * 5, "{} told", told.len());
+        let before = rig.world().calls.receipt;
+        rig.world().mine(1);
+        let sweep = rig.sweep().await;
+        assert!(rig.world().calls.receipt - before <= 10);
+        told.extend(sweep.transactions.into_keys());
+    }
+    assert_eq!(rig.world().calls.receipt, 2 * 300);
+}
+
 #[tokio::test(start_paused = true)]
 async fn sw_12_a_reverted_transaction_has_no_logs_and_is_found_by_its_receipt() {
     let chain = ScriptedChain::with_blocks(40);
