@@ -15,6 +15,9 @@ const FOLDER: &str = "snapshots";
 const EXTENSION: &str = "x811";
 const UNFINISHED: &str = "unfinished";
 
+/// So much is written before it is waited for: a commit that comes meanwhile waits for no more.
+const AT_ONCE_BYTES: usize = 4 * 1_048_576;
+
 /// How many snapshots are kept: a damaged newest one costs a longer replay, not a full one.
 const KEPT: usize = 2;
 
@@ -108,7 +111,10 @@ fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(path)?;
-    file.write_all(bytes)?;
+    for chunk in bytes.chunks(AT_ONCE_BYTES) {
+        file.write_all(chunk)?;
+        file.sync_data()?;
+    }
     file.sync_all()
 }
 
