@@ -127,15 +127,13 @@ pub fn encode(
     let signature = key.sign(&signed(&header));
     // A header is some hundred bytes; a longer one than this is refused when it is read.
     let header_bytes = u32::try_from(header.len()).unwrap_or(u32::MAX);
-    let mut bytes = Vec::new();
-    bytes.extend(MAGIC);
-    bytes.extend(header_bytes.to_be_bytes());
-    bytes.extend(header);
-    bytes.extend(signature.as_bytes());
-    for section in &sections {
-        bytes.extend(section);
-    }
-    Ok(bytes)
+    let front = [
+        MAGIC,
+        &header_bytes.to_be_bytes(),
+        &header,
+        signature.as_bytes(),
+    ];
+    Ok([front.as_slice(), &parts].concat().concat())
 }
 
 /// Reads a snapshot of the ledger `identity` that must be signed by `key`, its envelope key at that

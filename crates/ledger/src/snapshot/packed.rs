@@ -21,22 +21,22 @@ const CODE_PREFIX: &str = "X811-";
 
 /// Tag, kind of answer, position of the record or digits of the code.
 pub(super) fn nonces(entries: &[(Digest, FirstAnswer, u64)]) -> Vec<u8> {
-    packed(entries, |(tag, answer, _), out| {
-        out.extend(tag.as_bytes());
+    packed::<NONCE_BYTES, _, _>(entries, |(tag, answer, _), row| {
         let (kind, value) = match answer {
             FirstAnswer::Record(position) => (RECORD, *position),
             FirstAnswer::Refused(code) => (REFUSED, digits(*code)),
         };
-        out.push(kind);
-        out.extend(value.to_be_bytes());
+        row[..32].copy_from_slice(tag.as_bytes());
+        row[32] = kind;
+        row[33..].copy_from_slice(&value.to_be_bytes());
     })
 }
 
 /// UUID, position.
 pub(super) fn envelope_ids(entries: &[(EnvelopeId, u64, u64)]) -> Vec<u8> {
-    packed(entries, |(id, position, _), out| {
-        out.extend(id.uuid().as_bytes());
-        out.extend(position.to_be_bytes());
+    packed::<ID_BYTES, _, _>(entries, |(id, position, _), row| {
+        row[..16].copy_from_slice(id.uuid().as_bytes());
+        row[16..].copy_from_slice(&position.to_be_bytes());
     })
 }
 
@@ -68,19 +68,31 @@ fn digits(code: Code) -> u64 {
     text.parse().unwrap_or(u64::MAX)
 }
 
-fn packed<K, V>(entries: &[(K, V, u64)], row: impl Fn(&(K, V, u64), &mut Vec<u8>)) -> Vec<u8> {
-    let mut buckets: BTreeMap<u64, (u64, Vec<u8>)> = BTreeMap::new();
+fn packed<const ROW_BYTES: usize, K, V>(
+    entries: &[(K, V, u64)],
+    fill: impl Fn(&(K, V, u64), &mut [u8; ROW_BYTES]),
+) -> Vec<u8> {
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
     for entry in entries {
-        let (count, rows) = buckets.entry(entry.2).or_default();
-        *count += 1;
-        row(entry, rows);
+        *counts.entry(entry.2).or_default() += 1;
     }
-    let mut out = Vec::new();
-    for (bucket, (count, rows)) in buckets {
-        out.extend(bucket.to_be_bytes());
-        out.extend(count.to_be_bytes());
-        out.extend(rows);
+    let mut out = vec![0; counts.len() * BUCKET_BYTES + entries.len() * ROW_BYTES];
+    let mut rows: BTreeMap<u64, std::slice::IterMut<'_, [u8; ROW_BYTES]>> = BTreeMap::new();
+    let mut rest = out.as_mut_slice();
+    for (bucket, count) in counts {
+        let (head, behind) = rest.split_at_mut(BUCKET_BYTES);
+        let (of_bucket, behind) = behind.split_at_mut(count * ROW_BYTES);
+        head[..8].copy_from_slice(&bucket.to_be_bytes());
+        head[8..].copy_from_slice(&(count as u64).to_be_bytes());
+        rows.insert(bucket, of_bucket.as_chunks_mut().0.iter_mut());
+        rest = behind;
     }
+    for entry in entries {
+        if let Some(row) = rows.get_mut(&entry.2).and_then(Iterator::next) {
+            fill(entry, row);
+        }
+    }
+    drop(rows);
     out
 }
 
