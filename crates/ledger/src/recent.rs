@@ -21,7 +21,8 @@ pub(crate) type Scattered<K, V> =
 /// that a batch of them copies little. Cloning shares everything.
 #[derive(Debug, Clone)]
 pub(crate) struct Recent<K: Ord, V> {
-    values: OrdMap<K, V>,
+    /// With the numbers of their buckets.
+    values: OrdMap<K, (u64, V)>,
     buckets: OrdMap<u64, Vector<K>>,
     /// What a snapshot knew; dropped whole once its last bucket is forgotten.
     restored: Option<Arc<Restored<K, V>>>,
@@ -78,34 +79,28 @@ impl<K: Hash + Ord + Clone, V: Clone> Recent<K, V> {
     /// Every key that is held, with what it led to and the number of its bucket.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&K, &V, u64)> {
         let restored = self.restored.iter().flat_map(|restored| &restored.values);
-        let restored = restored
+        restored
             .filter(|(_, (bucket, _))| *bucket >= self.kept_from)
-            .map(|(key, (bucket, value))| (key, value, *bucket));
-        let seen = self.buckets.iter().flat_map(|(bucket, keys)| {
-            let values = keys
-                .iter()
-                .filter_map(|key| Some((key, self.values.get(key)?)));
-            values.map(|(key, value)| (key, value, *bucket))
-        });
-        restored.chain(seen)
+            .chain(&self.values)
+            .map(|(key, (bucket, value))| (key, value, *bucket))
     }
 
     pub(crate) fn get(&self, key: &K) -> Option<&V> {
-        self.values.get(key).or_else(|| {
-            let (bucket, value) = self.restored.as_ref()?.values.get(key)?;
-            (*bucket >= self.kept_from).then_some(value)
-        })
+        let restored = || {
+            let restored = self.restored.as_ref()?.values.get(key)?;
+            (restored.0 >= self.kept_from).then_some(restored)
+        };
+        let (_, value) = self.values.get(key).or_else(restored)?;
+        Some(value)
     }
 
     pub(crate) fn insert(&mut self, key: K, value: V, at: TimestampMs) {
         if self.kept_from == NEVER {
             return;
         }
-        self.values.insert(key.clone(), value);
-        self.buckets
-            .entry(at.as_ms() / BUCKET_MS)
-            .or_default()
-            .push_back(key);
+        let bucket = at.as_ms() / BUCKET_MS;
+        self.values.insert(key.clone(), (bucket, value));
+        self.buckets.entry(bucket).or_default().push_back(key);
     }
 
     /// Forgets whole buckets that ended before `before`.

@@ -4,12 +4,13 @@
 //! Nonces are random, so in a map that shares what a change leaves alone each would copy a way of
 //! its own. Worlds follow each other in one line, though: every one holds what the one before it
 //! did, and a little more. They share one table, whose entries are numbered; a world sees those
-//! that it or one before it put in, and only the last of the line adds to it. A world that goes on
-//! from an earlier one, because the later were dropped, takes a copy.
+//! that it or one before it put in, and only the last of the line adds to it, from one thread at a
+//! time. A world that goes on from an earlier one, because the later were dropped, takes a copy.
 
 use crate::world::FirstAnswer;
 use imbl::OrdMap;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use x811_protocol::digest::Digest;
 use x811_protocol::time::TimestampMs;
@@ -19,8 +20,9 @@ const BUCKET_MS: u64 = 60_000;
 /// A bucket that does not come.
 const NEVER: u64 = u64::MAX;
 
-/// Parts of a table: when one has to grow, few entries are moved.
-const PARTS: usize = 16;
+/// Parts of a table, each with a lock of its own: when one has to grow, or is read from end to end,
+/// few entries are moved or waited for.
+const PARTS: usize = 64;
 
 /// Nonces spent within a window, by tag, each with what it led to. Cloning shares everything.
 #[derive(Debug, Clone, Default)]
@@ -34,16 +36,18 @@ pub(crate) struct Spent {
 /// What one world sees of a table: its first so many entries.
 #[derive(Debug, Clone, Default)]
 struct View {
-    table: Arc<Mutex<Table>>,
+    table: Arc<Table>,
     size: u64,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug)]
 struct Table {
-    parts: [HashMap<Digest, Entry, foldhash::fast::RandomState>; PARTS],
+    parts: [Mutex<Part>; PARTS],
     /// Entries ever put in.
-    size: u64,
+    size: AtomicU64,
 }
+
+type Part = HashMap<Digest, Entry, foldhash::fast::RandomState>;
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
@@ -110,63 +114,68 @@ impl Spent {
 
 impl View {
     fn get(&self, tag: &Digest) -> Option<FirstAnswer> {
-        let table = self.table();
-        let entry = table.parts[part_of(tag)].get(tag)?;
+        let entry = *self.table.part_of(tag).get(tag)?;
         (entry.number < self.size).then_some(entry.answer)
     }
 
     fn insert(&mut self, tag: Digest, answer: FirstAnswer) {
-        let mut table = self.table();
-        if table.size > self.size {
+        if self.table.size.load(Ordering::Acquire) > self.size {
             // Others went on from here, and were dropped.
-            let copy = table.until(self.size);
-            drop(table);
-            self.table = Arc::new(Mutex::new(copy));
-            return self.insert(tag, answer);
+            self.table = Arc::new(self.table.until(self.size));
         }
-        let number = table.size;
-        let entry = table.parts[part_of(&tag)].entry(tag);
-        let known = entry.or_insert(Entry { number, answer });
+        let number = self.size;
+        let mut part = self.table.part_of(&tag);
+        let known = part.entry(tag).or_insert(Entry { number, answer });
         known.answer = answer;
         if known.number == number {
-            table.size += 1;
-            drop(table);
             self.size += 1;
+            self.table.size.store(self.size, Ordering::Release);
         }
     }
 
     fn for_each(&self, mut each: impl FnMut(&Digest, FirstAnswer)) {
-        let table = self.table();
-        for (tag, entry) in table.parts.iter().flatten() {
-            if entry.number < self.size {
-                each(tag, entry.answer);
+        for part in &self.table.parts {
+            for (tag, entry) in locked(part).iter() {
+                if entry.number < self.size {
+                    each(tag, entry.answer);
+                }
             }
         }
-    }
-
-    fn table(&self) -> MutexGuard<'_, Table> {
-        // An entry is put in whole before it is counted.
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Table {
+    fn part_of(&self, tag: &Digest) -> MutexGuard<'_, Part> {
+        // Tags are hashes.
+        locked(&self.parts[usize::from(tag.as_bytes()[0]) % PARTS])
+    }
+
     /// The first so many entries.
     fn until(&self, size: u64) -> Table {
-        let mut copy = Table {
-            size,
-            ..self.clone()
+        let first = |part: &Mutex<Part>| {
+            let part = locked(part);
+            let entries = part.iter().filter(|(_, entry)| entry.number < size);
+            Mutex::new(entries.map(|(tag, entry)| (*tag, *entry)).collect())
         };
-        for part in &mut copy.parts {
-            part.retain(|_, entry| entry.number < size);
+        Table {
+            parts: std::array::from_fn(|at| first(&self.parts[at])),
+            size: AtomicU64::new(size),
         }
-        copy
     }
 }
 
-/// Tags are hashes.
-fn part_of(tag: &Digest) -> usize {
-    usize::from(tag.as_bytes()[0]) % PARTS
+impl Default for Table {
+    fn default() -> Table {
+        Table {
+            parts: std::array::from_fn(|_| Mutex::default()),
+            size: AtomicU64::new(0),
+        }
+    }
+}
+
+fn locked(part: &Mutex<Part>) -> MutexGuard<'_, Part> {
+    // An entry is put in whole before it is counted.
+    part.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -234,6 +243,27 @@ mod tests {
         let of_second = [Some(answer(1)), None, Some(answer(4)), Some(answer(5))];
         assert_eq!(seen(&second), of_second);
         assert_eq!((first.len(), dropped.len(), second.len()), (1, 3, 3));
+    }
+
+    #[test]
+    fn what_a_world_holds_is_read_while_later_ones_go_on() {
+        let mut first = Spent::default();
+        for number in 0..100 {
+            first.insert(tag(number), answer(number.into()), AT);
+        }
+        let mut last = first.clone();
+        std::thread::scope(|scope| {
+            let going_on = scope.spawn(|| {
+                for number in 0_u32..20_000 {
+                    last.insert(Digest::of(&number.to_be_bytes()), answer(1_000), AT);
+                }
+            });
+            while !going_on.is_finished() {
+                assert_eq!(first.entries().len(), 100);
+            }
+        });
+        assert_eq!(first.entries().len(), 100);
+        assert_eq!((last.len(), last.entries().len()), (20_100, 20_100));
     }
 
     #[test]
