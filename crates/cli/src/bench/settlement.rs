@@ -278,7 +278,7 @@ impl Measured {
         };
         format!(
             "bound by {what}: {:.0} % of one core is used, {cpu_us:.1} µs for each transfer; what \
-             is pending costs no call until it arrives",
+             is pending costs no call for 150 blocks, and then two receipts a block at most",
             busy * 100.0
         )
     }
