@@ -6,7 +6,7 @@
 //! | unasked | receipts of all endpoints, at the next look | not |
 //! | found, not deep | nothing: the branch is held by hash | in every sweep |
 //! | found and deep | endpoints that have not confirmed it yet | once enough agree, then as below |
-//! | absent | receipts again, when a look of the ledger's is due, or long after | as of the head it was asked at |
+//! | absent | receipts again, when a look of the ledger's is due, and long after | as of the head a look was asked at |
 //! | unsettled | receipts of all endpoints, at every head | not |
 //!
 //! What was reported as deep is reported again when the ledger expects it, when the `safe` head and
@@ -86,7 +86,7 @@ pub(crate) struct Moment<'a> {
 enum Standing {
     Unasked,
     Found(Box<Found>),
-    Absent { as_of: Block },
+    Absent { as_of: BlockHash, asked_at: u64 },
     Unsettled { asked_at: BlockHash },
 }
 
@@ -97,6 +97,8 @@ pub(crate) enum Question {
     Where(TxHash),
     /// Whether what was found is so: of the endpoints that have not said it.
     IsSo(TxHash),
+    /// Whether what was absent long ago is in a block by now: of all endpoints.
+    Still(TxHash),
 }
 
 impl Watchlist {
@@ -150,7 +152,7 @@ impl Watchlist {
     fn drop(&mut self, tx: &TxHash) {
         match self.standings.remove(tx) {
             Some(Standing::Found(found)) => drop(self.found.remove(&(found.block.number, *tx))),
-            Some(Standing::Absent { as_of }) => self.again.remove(as_of.number, *tx),
+            Some(Standing::Absent { asked_at, .. }) => self.again.remove(asked_at, *tx),
             Some(Standing::Unasked | Standing::Unsettled { .. }) | None => {}
         }
         self.shallow.remove(tx);
@@ -234,8 +236,8 @@ impl Watchlist {
             Standing::Unasked | Standing::Unsettled { .. } => {
                 self.open.insert(tx);
             }
-            Standing::Absent { as_of } => {
-                self.again.insert(as_of.number, tx);
+            Standing::Absent { asked_at, .. } => {
+                self.again.insert(*asked_at, tx);
                 self.unheard.insert(tx);
             }
         }
@@ -254,7 +256,7 @@ impl Watchlist {
                 if self.is_deep(found, head) && found.by.len() < self.quorum)
         });
         let looked_for = due.iter().filter(|tx| match self.standings.get(*tx) {
-            Some(Standing::Absent { as_of }) => as_of.hash != head.hash,
+            Some(Standing::Absent { as_of, .. }) => *as_of != head.hash,
             Some(Standing::Unasked | Standing::Unsettled { .. } | Standing::Found(_)) | None => {
                 false
             }
@@ -326,9 +328,25 @@ impl Watchlist {
         self.unheard.retain(|tx| wanted.contains(tx));
     }
 
-    /// Absent ones to be asked for again, a few of them.
-    pub(crate) fn long_absent(&self, head: &Header) -> impl Iterator<Item = TxHash> {
-        self.again.due(head)
+    /// Adds questions about a few of those that have been absent for long.
+    pub(crate) fn ask_again(&self, head: &Header, questions: &mut Vec<Question>) {
+        let room = MOST_ASKED.saturating_sub(questions.len());
+        let due = self
+            .again
+            .due(head)
+            .filter(|tx| !questions.contains(&Question::Where(*tx)));
+        let due: Vec<Question> = due.take(room).map(Question::Still).collect();
+        questions.extend(due);
+    }
+
+    /// It was asked for again, and nobody has it. Whether all that had to said so is of no
+    /// account: it is not reported.
+    pub(crate) fn still_absent(&mut self, tx: TxHash, head: &Header) {
+        if let Some(Standing::Absent { asked_at, .. }) = self.standings.get_mut(&tx) {
+            self.again.remove(*asked_at, tx);
+            *asked_at = head.number;
+            self.again.insert(head.number, tx);
+        }
     }
 
     /// What the endpoints said of it, as of `head`.
@@ -336,7 +354,8 @@ impl Watchlist {
         let standing = match verdict {
             Verdict::Found(found) => Standing::Found(Box::new(found)),
             Verdict::Absent => Standing::Absent {
-                as_of: head.block(),
+                as_of: head.hash,
+                asked_at: head.number,
             },
             Verdict::Unsettled { .. } => Standing::Unsettled {
                 asked_at: head.hash,
@@ -366,7 +385,7 @@ impl Watchlist {
                         self.shallow.remove(&tx);
                     }
                 }
-                Some(Standing::Absent { as_of }) if as_of.hash == head.hash => {
+                Some(Standing::Absent { as_of, .. }) if *as_of == head.hash => {
                     said.insert(tx, TransactionStatus::NotFound);
                 }
                 Some(

@@ -30,15 +30,15 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         self.take_watched();
         let is_whole = self.swept != Some(tip.hash);
         let are_levels_new = is_whole && self.levels_due(tip.number);
-        let mut expected = if is_whole {
+        let expected = if is_whole {
             self.expected(tip.block())
         } else {
             Expected::default()
         };
+        let mut questions = self.watchlist.questions(&tip, &expected.looked_for);
         if are_levels_new {
-            expected.looked_for.extend(self.watchlist.long_absent(&tip));
+            self.watchlist.ask_again(&tip, &mut questions);
         }
-        let questions = self.watchlist.questions(&tip, &expected.looked_for);
         let mut by = self.ask(&tip, &questions).await;
         if are_levels_new {
             self.ask_levels(&tip).await;
@@ -101,7 +101,10 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         for question in questions {
             match *question {
                 Question::IsSo(tx) => self.corroborate(tx, tip, &answers, &canonical),
-                Question::Where(tx) => {
+                Question::Still(tx) if !is_in_a_block(tx, &answers) => {
+                    self.watchlist.still_absent(tx, tip);
+                }
+                Question::Where(tx) | Question::Still(tx) => {
                     let witnesses: Vec<Witness> = (0..asked.len())
                         .filter(|endpoint| asked[*endpoint])
                         .map(|endpoint| {
@@ -164,7 +167,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             return Vec::new();
         }
         let asked = questions.iter().filter_map(|question| match question {
-            Question::Where(tx) => Some(*tx),
+            Question::Where(tx) | Question::Still(tx) => Some(*tx),
             Question::IsSo(tx) => {
                 let has_said = |found: &Found| found.by.contains(&endpoint);
                 (!self.watchlist.found(tx).is_some_and(has_said)).then_some(*tx)
@@ -403,4 +406,10 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             finalized: finalized.filter(|head| head.number <= head_number),
         }
     }
+}
+
+/// Whether any endpoint has a receipt of it, on whatever branch.
+fn is_in_a_block(tx: TxHash, answers: &Answers) -> bool {
+    let mut said = answers.iter().filter_map(|answers| answers.get(&tx));
+    said.any(|answer| matches!(answer, ReceiptAnswer::Mined(_)))
 }

@@ -136,18 +136,43 @@ async fn sw_21_of_many_that_are_missing_few_are_asked_for_at_a_time_and_all_in_t
     let hashes: Vec<TxHash> = (0..300).map(numbered).collect();
     let mut rig = Rig::through(&[("only", &chain)], &hashes);
     rig.sweep().await;
-    let mut told = BTreeSet::new();
-    let mut blocks = 0;
-    while told.len() < hashes.len() {
-        blocks += 1;
-        assert!(blocks <= 150 + 300 / 10 * 5, "{} told", told.len());
+    {
+        let mut world = rig.world();
+        world.mine(1);
+        world.omitted.extend(&hashes);
+        hashes.iter().for_each(|tx| world.pay(*tx, 5));
+    }
+    let mut found = BTreeSet::new();
+    let mut blocks = 1;
+    while found.len() < hashes.len() {
         let before = rig.world().calls.receipt;
         rig.world().mine(1);
         let sweep = rig.sweep().await;
         assert!(rig.world().calls.receipt - before <= 10);
-        told.extend(sweep.transactions.into_keys());
+        found.extend(sweep.transactions.into_keys());
+        blocks += 1;
+        assert!(blocks <= 150 + 300 / 10 * 5, "{} found", found.len());
     }
     assert_eq!(rig.world().calls.receipt, 2 * 300);
+}
+
+/// An endpoint that does not answer is no witness of what is missing: what nobody has is not asked
+/// for at every head because of it.
+#[tokio::test(start_paused = true)]
+async fn sw_25_what_is_missing_stays_so_while_an_endpoint_cannot_say() {
+    let chains = [40, 40].map(ScriptedChain::with_blocks);
+    let hashes: Vec<TxHash> = (0..30).map(numbered).collect();
+    let mut rig = Rig::through(&[("first", &chains[0]), ("second", &chains[1])], &hashes);
+    let first = rig.sweep().await;
+    assert_eq!(first.transactions.len(), 30);
+    chains[1].world().is_behind = true;
+    for _ in 0..250 {
+        chains.iter().for_each(|chain| chain.world().mine(1));
+        rig.all_within(2_000).await;
+        assert_eq!(rig.health.borrow().unsettled, 0);
+    }
+    let asked = chains[0].world().calls.receipt;
+    assert_eq!(asked, 2 * 30);
 }
 
 #[tokio::test(start_paused = true)]
