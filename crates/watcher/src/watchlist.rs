@@ -15,7 +15,7 @@
 //! be in a block, for a report that could not be written is lost.
 //!
 //! What is not reported, the ledger concludes nothing from. So the number of transactions that are
-//! merely awaited, or merely kept in sight, costs nothing.
+//! merely awaited, or merely kept in sight, costs nothing but the few receipts of [`again`].
 
 mod again;
 mod levels;

@@ -84,8 +84,8 @@ async fn sw_10_what_is_awaited_is_asked_for_at_looks_alone() {
     assert_eq!(rig.world().calls.receipt, 2);
 }
 
-#[tokio::test(start_paused = true)]
-async fn sw_26_an_omitted_log_is_found_by_its_receipt_at_the_next_look() {
+/// A transaction was asked for in vain, and is in the newest block, whose logs do not show it.
+async fn paid_and_left_out_of_the_logs() -> Rig {
     let chain = ScriptedChain::with_blocks(40);
     let mut rig = Rig::through(&[("only", &chain)], &[tx(1)]);
     rig.sweep().await;
@@ -95,6 +95,12 @@ async fn sw_26_an_omitted_log_is_found_by_its_receipt_at_the_next_look() {
         world.omitted.insert(tx(1));
         world.pay(tx(1), 5);
     }
+    rig
+}
+
+#[tokio::test(start_paused = true)]
+async fn sw_26_an_omitted_log_is_found_by_its_receipt_at_the_next_look() {
+    let mut rig = paid_and_left_out_of_the_logs().await;
     assert!(rig.sweep().await.transactions.is_empty());
     rig.look_for(&[tx(1)]);
     rig.world().mine(1);
@@ -111,15 +117,7 @@ async fn sw_26_an_omitted_log_is_found_by_its_receipt_at_the_next_look() {
 /// Nobody looks for it any more: its interaction is over.
 #[tokio::test(start_paused = true)]
 async fn sw_21_what_the_logs_left_out_is_found_by_its_receipt_long_after() {
-    let chain = ScriptedChain::with_blocks(40);
-    let mut rig = Rig::through(&[("only", &chain)], &[tx(1)]);
-    rig.sweep().await;
-    {
-        let mut world = rig.world();
-        world.mine(1);
-        world.omitted.insert(tx(1));
-        world.pay(tx(1), 5);
-    }
+    let mut rig = paid_and_left_out_of_the_logs().await;
     let mut blocks = 1;
     while depth(&rig.sweep().await, tx(1)).is_none() {
         assert!(blocks < 155, "not found");
