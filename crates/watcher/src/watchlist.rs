@@ -41,6 +41,9 @@ pub(crate) const MOST_ASKED: usize = 1_000;
 /// A transaction in the order of blocks.
 type Place = (u64, TxHash);
 
+/// Behind all others of one block.
+const LAST: TxHash = TxHash::from_bytes([0xff; 32]);
+
 /// Every watched transaction.
 #[derive(Debug)]
 pub(crate) struct Watchlist {
@@ -86,8 +89,13 @@ pub(crate) struct Moment<'a> {
 enum Standing {
     Unasked,
     Found(Box<Found>),
-    Absent { as_of: BlockHash, asked_at: u64 },
-    Unsettled { asked_at: BlockHash },
+    Absent {
+        as_of: BlockHash,
+        asked_at_number: u64,
+    },
+    Unsettled {
+        asked_at: BlockHash,
+    },
 }
 
 /// What to ask about one transaction.
@@ -152,7 +160,9 @@ impl Watchlist {
     fn drop(&mut self, tx: &TxHash) {
         match self.standings.remove(tx) {
             Some(Standing::Found(found)) => drop(self.found.remove(&(found.block.number, *tx))),
-            Some(Standing::Absent { asked_at, .. }) => self.again.remove(asked_at, *tx),
+            Some(Standing::Absent {
+                asked_at_number, ..
+            }) => self.again.remove(asked_at_number, *tx),
             Some(Standing::Unasked | Standing::Unsettled { .. }) | None => {}
         }
         self.shallow.remove(tx);
@@ -236,8 +246,10 @@ impl Watchlist {
             Standing::Unasked | Standing::Unsettled { .. } => {
                 self.open.insert(tx);
             }
-            Standing::Absent { asked_at, .. } => {
-                self.again.insert(*asked_at, tx);
+            Standing::Absent {
+                asked_at_number, ..
+            } => {
+                self.again.insert(*asked_at_number, tx);
                 self.unheard.insert(tx);
             }
         }
@@ -342,9 +354,12 @@ impl Watchlist {
     /// It was asked for again, and nobody has it. Whether all that had to said so is of no
     /// account: it is not reported.
     pub(crate) fn still_absent(&mut self, tx: TxHash, head: &Header) {
-        if let Some(Standing::Absent { asked_at, .. }) = self.standings.get_mut(&tx) {
-            self.again.remove(*asked_at, tx);
-            *asked_at = head.number;
+        if let Some(Standing::Absent {
+            asked_at_number, ..
+        }) = self.standings.get_mut(&tx)
+        {
+            self.again.remove(*asked_at_number, tx);
+            *asked_at_number = head.number;
             self.again.insert(head.number, tx);
         }
     }
@@ -355,7 +370,7 @@ impl Watchlist {
             Verdict::Found(found) => Standing::Found(Box::new(found)),
             Verdict::Absent => Standing::Absent {
                 as_of: head.hash,
-                asked_at: head.number,
+                asked_at_number: head.number,
             },
             Verdict::Unsettled { .. } => Standing::Unsettled {
                 asked_at: head.hash,

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use x811_protocol::evm::TxHash;
 
-use super::Place;
+use super::{LAST, Place};
 use crate::source::Header;
 
 /// So many blocks after it was asked for last: five minutes on Base.
@@ -22,18 +22,18 @@ const MOST: usize = 10;
 pub(super) struct Again(BTreeSet<Place>);
 
 impl Again {
-    pub(super) fn insert(&mut self, asked_at: u64, tx: TxHash) {
-        self.0.insert((asked_at, tx));
+    pub(super) fn insert(&mut self, asked_at_number: u64, tx: TxHash) {
+        self.0.insert((asked_at_number, tx));
     }
 
-    pub(super) fn remove(&mut self, asked_at: u64, tx: TxHash) {
-        self.0.remove(&(asked_at, tx));
+    pub(super) fn remove(&mut self, asked_at_number: u64, tx: TxHash) {
+        self.0.remove(&(asked_at_number, tx));
     }
 
     /// Those that it is time for at `head`, the one that waited longest first.
     pub(super) fn due(&self, head: &Header) -> impl Iterator<Item = TxHash> {
         let last = head.number.checked_sub(AFTER_BLOCKS);
-        let due = last.map(|last| self.0.range(..=(last, TxHash::from_bytes([0xff; 32]))));
+        let due = last.map(|last| self.0.range(..=(last, LAST)));
         due.into_iter().flatten().take(MOST).map(|(_, tx)| *tx)
     }
 }

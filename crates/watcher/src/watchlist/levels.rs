@@ -7,12 +7,10 @@ use std::ops::Bound;
 
 use x811_protocol::evm::TxHash;
 
-use super::{Moment, Place};
+use super::{LAST, Moment, Place};
 
 /// Final transactions that are said again at one time.
 const MOST_REPEATED: usize = 1_000;
-
-const LAST: TxHash = TxHash::from_bytes([0xff; 32]);
 
 /// Up to where it was said.
 #[derive(Debug, Default)]
