@@ -16,7 +16,7 @@ use super::cpu::{Elapsed, Stopwatch};
 use super::figures::{Latency, Rate, thousands};
 use super::ledger::NETWORK;
 use super::traffic::{Agents, Conversation, MESSAGES_EACH, Message};
-use super::turns::{TURNS, Turns, WAITING};
+use super::turns::{TURNS, Turns, WAITING, check_alone};
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
 use connection::{Connection, Request};
@@ -212,12 +212,12 @@ impl Measured {
             WAITING
         };
         format!(
-            "bound by {what}: of {} cores the server keeps {:.0} % busy, the clients {:.0} %; of the server's \
-             {server_us:.0} µs each, {:.0} µs check the signature",
+            "bound by {what}: of {} cores the server keeps {:.0} % busy, the clients {:.0} %, of the server's \
+             time {server_us:.0} µs for each; {}",
             self.cores,
             server * 100.0,
             clients * 100.0,
-            cores_us / self.limit_per_second
+            check_alone(self.cores, self.limit_per_second)
         )
     }
 }
