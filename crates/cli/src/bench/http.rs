@@ -212,8 +212,8 @@ impl Measured {
             WAITING
         };
         format!(
-            "bound by {what}: of {} cores the server keeps {:.0} % busy, the clients {:.0} %, of the server's \
-             time {server_us:.0} µs for each; {}",
+            "bound by {what}: of {} cores the server keeps {:.0} % busy, {server_us:.0} µs for each, and the \
+             clients {:.0} %; {}",
             self.cores,
             server * 100.0,
             clients * 100.0,

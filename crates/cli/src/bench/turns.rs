@@ -61,8 +61,8 @@ impl Sum {
 /// What a ledger waits for when not all cores are busy.
 pub(super) const WAITING: &str = "waiting: for the disk, or for commits that follow each other";
 
-/// What keeps it from being faster: whether all of the CPU was used, and how much beside a check
-/// alone; `waiting` is what it must be if it was not.
+/// What keeps it from being faster: whether all of the CPU was used, how much for each, and what a
+/// check alone takes; `waiting` is what it must be if it was not.
 pub(super) fn bound(cores: usize, limit_per_second: f64, rate: &Rate, waiting: &str) -> String {
     let Some(cpu_us) = rate.cpu_us_each else {
         return "bound: unknown, CPU time cannot be read here".to_owned();
