@@ -9,7 +9,7 @@ use x811_protocol::code::Code;
 use x811_protocol::evm::{ChainId, TxHash};
 use x811_protocol::time::TimestampMs;
 
-use super::sample::{self, BASE_SEPOLIA, body, claim, digest, envelope_id};
+use super::sample::{self, BASE_SEPOLIA, Left, body, claim, digest, envelope_id};
 use crate::{SqliteStore, StoreError, UniqueKey};
 
 async fn empty() -> (TempDir, SqliteStore) {
@@ -343,17 +343,31 @@ async fn a_failed_commit_has_an_unknown_outcome() {
 #[tokio::test]
 async fn a_dropped_commit_does_not_block_the_next() {
     let (_directory, store) = empty().await;
-    for polls in 1..12 {
-        let head = store.log().head().await.unwrap();
-        sample::give_up(store.commit(sample::commit(head, 1)), polls).await;
-        loop {
+    for left in [Left::Asked, Left::Answered] {
+        for polls in 1.. {
             let head = store.log().head().await.unwrap();
-            match store.commit(sample::commit(head, 1)).await {
-                Ok(_) => break,
-                // The dropped one was stored after the head was read.
-                Err(AppendError::Conflict { .. }) => {}
-                Err(error) => panic!("{error:?}"),
+            let next = sample::commit(head, 1);
+            let is_done = sample::give_up(store.log().commit(&next), polls, left).await;
+            one_more(&store).await;
+            let next = sample::commit(store.log().head().await.unwrap(), 1);
+            // On a thread of its own, which goes on until it is told.
+            sample::give_up(store.commit(next), 1, Left::Asked).await;
+            one_more(&store).await;
+            if is_done {
+                break;
             }
+        }
+    }
+}
+
+async fn one_more(store: &SqliteStore) {
+    loop {
+        let head = store.log().head().await.unwrap();
+        match store.commit(sample::commit(head, 1)).await {
+            Ok(_) => break,
+            // The dropped one was stored after the head was read.
+            Err(AppendError::Conflict { .. }) => {}
+            Err(error) => panic!("{error:?}"),
         }
     }
 }

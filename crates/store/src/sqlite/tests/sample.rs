@@ -84,14 +84,29 @@ pub(super) async fn stranger(file: &Path) -> SqliteConnection {
     options.connect().await.unwrap()
 }
 
-/// Polls `work` so many times, unless it is done before, and gives it up.
-pub(super) async fn give_up(work: impl Future<Output: Sized>, polls: usize) {
+/// Where a caller that loses patience leaves its work.
+#[derive(Clone, Copy)]
+pub(super) enum Left {
+    /// SQLite's thread has the question.
+    Asked,
+    /// SQLite's thread has answered, and nobody looked.
+    Answered,
+}
+
+/// Polls `work` so many times, each once it was woken, and gives it up; whether it was done.
+pub(super) async fn give_up(work: impl Future<Output: Sized>, polls: usize, left: Left) -> bool {
     let mut work = Box::pin(work);
-    for _ in 0..polls {
-        let poll = poll_fn(|context| Poll::Ready(work.as_mut().poll(context).is_ready()));
-        if poll.await {
-            return;
+    let mut polled = 0;
+    poll_fn(|context| {
+        if polled == polls {
+            return Poll::Ready(false);
         }
-        tokio::task::yield_now().await;
-    }
+        polled += 1;
+        match (work.as_mut().poll(context), left) {
+            (Poll::Ready(_), _) => Poll::Ready(true),
+            (Poll::Pending, Left::Asked) if polled == polls => Poll::Ready(false),
+            (Poll::Pending, _) => Poll::Pending,
+        }
+    })
+    .await
 }

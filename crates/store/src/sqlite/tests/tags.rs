@@ -9,7 +9,7 @@ use x811_ledger::port::{Commit, LedgerStore};
 use x811_protocol::digest::Digest;
 use x811_protocol::time::TimestampMs;
 
-use super::sample::{self, digest, stranger};
+use super::sample::{self, Left, digest, stranger};
 use crate::{SqliteStore, StoreError, UniqueKey};
 
 /// So many wait in these tests.
@@ -117,20 +117,28 @@ async fn tags_of_a_commit_that_was_given_up_are_known() {
     let directory = TempDir::new().unwrap();
     let store = open(&directory).await;
     let mut head = store.commit(commit(Head::EMPTY, 100)).await.unwrap();
-    let mut held = 0;
-    for polls in 0..200 {
-        let next = commit(head, 5);
-        let end = Head::after(next.records.last().unwrap());
-        sample::give_up(store.commit(next), polls).await;
-        // Written by the same connection, so it comes after whatever became of that commit.
-        store.tick(TimestampMs::new(polls as u64)).await.unwrap();
-        let stored = store.log().head().await.unwrap();
-        if stored == end {
-            held += 1;
-            head = end;
-            is_taken(&store, head, vec![digest(head.size - 1)]).await;
+    let (mut held, mut undone) = (0, 0);
+    for left in [Left::Asked, Left::Answered].repeat(4) {
+        for polls in 1.. {
+            let next = commit(head, 5);
+            let end = Head::after(next.records.last().unwrap());
+            let is_done = sample::give_up(store.log().commit(&next), polls, left).await;
+            // Takes the lock of the file, so it comes after whatever became of that commit.
+            store.tick(TimestampMs::new(polls as u64)).await.unwrap();
+            let stored = store.log().head().await.unwrap();
+            if stored == end {
+                held += usize::from(!is_done);
+                head = end;
+                is_taken(&store, head, vec![digest(head.size - 1)]).await;
+            } else {
+                undone += 1;
+            }
+            all_are_found(&store, head.size).await;
+            if is_done {
+                break;
+            }
         }
-        all_are_found(&store, head.size).await;
     }
-    assert!(held > 0, "some were durable");
+    assert!(held > 0, "none of {undone} given up was durable");
+    assert!(undone > 0, "all {held} given up were durable");
 }
