@@ -1,6 +1,6 @@
 //! Connections that are slow, idle or too many, over bare sockets.
 
-use crate::world::World;
+use crate::world::{PATIENCE, World};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -8,9 +8,6 @@ use x811_ledger::clock::Clock as _;
 
 /// Short, so that a test waits for the server and not the other way round.
 const HEADER_READ_MS: u64 = 50;
-
-/// Far longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 async fn connected(world: &World) -> TcpStream {
     TcpStream::connect(world.running.local_addr).await.unwrap()

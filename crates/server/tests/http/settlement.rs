@@ -1,7 +1,7 @@
 //! `GET /api/v1/interactions/{id}/settlement`: where the money is, said to whoever may know.
 
 use crate::base::Base;
-use crate::world::{Deal, World};
+use crate::world::{Deal, PATIENCE, World};
 use serde_json::{Value, json};
 use x811_protocol::settlement_view::{Paid, SettlementView};
 
@@ -120,14 +120,19 @@ async fn a_payment_is_told_from_the_offer_to_its_confirmation() {
 
 /// The answer once the money stands like that; the ledger takes a block in by itself.
 async fn until(world: &World, deal: &Deal<'_>, kind: &str) -> Value {
-    for _ in 0..1_000 {
-        let answer = settlement(world, deal).await;
-        if answer["standing"]["kind"] == kind {
-            return answer;
+    let stands = async {
+        loop {
+            let answer = settlement(world, deal).await;
+            if answer["standing"]["kind"] == kind {
+                break answer;
+            }
+            tokio::task::yield_now().await;
         }
-        tokio::task::yield_now().await;
+    };
+    match tokio::time::timeout(PATIENCE, stands).await {
+        Ok(answer) => answer,
+        Err(_) => panic!("not {kind}: {}", settlement(world, deal).await),
     }
-    panic!("not {kind}: {}", settlement(world, deal).await);
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use sha3::{Digest as _, Keccak256};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use tempfile::TempDir;
 use x811_ledger::clock::{Clock, ManualClock};
 use x811_protocol::canonical::to_canonical;
@@ -23,6 +24,9 @@ use x811_server::{NetworkConfig, RpcUrl, Running, ServerConfig, StartError, star
 
 /// When every test begins.
 pub(crate) const BEGUN: TimestampMs = TimestampMs::new(1_767_225_600_000);
+
+/// Far longer than anything here takes.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Nobody listens there.
 const DEAD_RPC: &str = "http://127.0.0.1:1";

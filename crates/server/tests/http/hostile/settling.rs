@@ -4,7 +4,7 @@
 
 use super::races::{TX, events, shown};
 use crate::base::Base;
-use crate::world::{Agent, Deal, World};
+use crate::world::{Agent, Deal, PATIENCE, World};
 use serde_json::{Value, json};
 
 /// From a PAYMENT to its confirmation.
@@ -35,14 +35,19 @@ async fn stage(base: &Base) -> (World, Agent, Agent) {
 
 /// Events of the interaction once one is of that type.
 async fn until(deal: &Deal<'_>, event: &str) -> Vec<Value> {
-    for _ in 0..1_000 {
-        let events = events(deal).await;
-        if events.contains(&json!(event)) {
-            return events;
+    let happened = async {
+        loop {
+            let events = events(deal).await;
+            if events.contains(&json!(event)) {
+                break events;
+            }
+            tokio::task::yield_now().await;
         }
-        tokio::task::yield_now().await;
+    };
+    match tokio::time::timeout(PATIENCE, happened).await {
+        Ok(events) => events,
+        Err(_) => panic!("no {event}: {:?}", events(deal).await),
     }
-    panic!("no {event}: {:?}", events(deal).await);
 }
 
 /// How many of the events are of that type.
@@ -58,17 +63,19 @@ fn at(events: &[Value], event: &str) -> usize {
 /// How often the agent was told that the confirmation is late, once that is `times` or no more
 /// comes: the inbox follows the log.
 async fn told(world: &World, agent: &Agent, times: usize) -> usize {
-    let mut notices = 0;
-    for _ in 0..1_000 {
+    let notices = async || {
         let inbox = world.inbox(agent).await;
         let code = |message: &&Value| message["envelope"]["payload"]["code"] == "X811-5030";
-        notices = inbox.iter().filter(code).count();
-        if notices >= times {
-            break;
+        inbox.iter().filter(code).count()
+    };
+    let all_came = async {
+        while notices().await < times {
+            tokio::task::yield_now().await;
         }
-        tokio::task::yield_now().await;
-    }
-    notices
+    };
+    // Late or not, the caller compares what is there.
+    let _ = tokio::time::timeout(PATIENCE, all_came).await;
+    notices().await
 }
 
 #[tokio::test]
