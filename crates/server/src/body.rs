@@ -43,7 +43,11 @@ pub(crate) async fn read<C: Clock>(request: Request, app: &App<C>) -> Result<Byt
     Ok(bytes.into_bytes())
 }
 
-/// A body as far as it has arrived; most arrive in one piece, which is not copied.
+/// Up to here a body is copied, as most are: as it arrives it holds the buffer that its connection
+/// reads into, and the connection would take another one while the message waits for its answer.
+const COPIED_BYTES: usize = 8_192;
+
+/// A body as far as it has arrived; most arrive in one piece.
 #[derive(Default)]
 struct Whole {
     first: Bytes,
@@ -67,9 +71,12 @@ impl Whole {
     }
 
     fn into_bytes(self) -> Bytes {
-        if self.all.is_empty() {
-            return self.first;
+        if !self.all.is_empty() {
+            return self.all.into();
         }
-        self.all.into()
+        if self.first.len() <= COPIED_BYTES {
+            return Bytes::copy_from_slice(&self.first);
+        }
+        self.first
     }
 }
