@@ -106,12 +106,12 @@ fn admit(
 
 impl Sealed {
     /// With its key, where one key only can have signed it.
-    pub(crate) fn by_one_key(self: Box<Self>) -> Result<Unverified, Box<Sealed>> {
+    pub(crate) fn by_one_key(self: Box<Self>) -> Result<Box<Unverified>, Box<Sealed>> {
         match *self.keys {
-            [key] => Ok(Unverified {
+            [key] => Ok(Box::new(Unverified {
                 parsed: self.parsed,
                 key,
-            }),
+            })),
             _ => Err(self),
         }
     }

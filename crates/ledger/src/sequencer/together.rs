@@ -37,12 +37,12 @@ pub(super) struct Together {
 pub(super) struct Taken(#[expect(dead_code, reason = "held to be counted")] Arc<()>);
 
 /// What became of an envelope: it is given back when it is to be checked alone.
-type Verdict = Result<VerifiedEnvelope, Unverified>;
+type Verdict = Result<VerifiedEnvelope, Box<Unverified>>;
 
 /// An envelope whose signature is to be checked, and who waits for that.
 #[derive(Debug)]
 struct Waiting {
-    envelope: Unverified,
+    envelope: Box<Unverified>,
     checked: oneshot::Sender<Verdict>,
 }
 
@@ -77,10 +77,10 @@ impl Together {
         let (checked, verdict) = oneshot::channel();
         let waiting = Waiting { envelope, checked };
         self.groups.send(waiting).await.map_err(|_| gone())?;
-        match verdict.await.map_err(|_| gone())? {
-            Ok(envelope) => Ok(envelope),
-            Err(Unverified { parsed, key }) => verify(parsed, &[key]),
-        }
+        verdict.await.map_err(|_| gone())?.or_else(|unverified| {
+            let Unverified { parsed, key } = *unverified;
+            verify(parsed, &[key])
+        })
     }
 }
 
@@ -101,7 +101,7 @@ async fn check_groups(mut waiting: mpsc::Receiver<Waiting>, figures: Arc<Figures
             tell(checked, envelopes, Err);
             continue;
         }
-        match on_the_pool(envelopes).await {
+        match on_the_pool(|| verify_together(envelopes)).await {
             Some(Ok(envelopes)) => {
                 figures.checked_together.add(count as u64);
                 tell(checked, envelopes, Ok);
@@ -134,14 +134,12 @@ async fn next_group(waiting: &mut mpsc::Receiver<Waiting>) -> Vec<Waiting> {
     group
 }
 
-/// Checks a group on the CPU pool; `None` without a pool.
-async fn on_the_pool(
-    envelopes: Vec<Unverified>,
-) -> Option<Result<Vec<VerifiedEnvelope>, Vec<Unverified>>> {
-    let (done, verdict) = oneshot::channel();
-    // The ledger may be gone; then nobody waits for the verdict.
-    rayon::spawn(move || drop(done.send(verify_together(envelopes))));
-    verdict.await.ok()
+/// Does `work` on the CPU pool; `None` without a pool.
+async fn on_the_pool<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (done, result) = oneshot::channel();
+    // The ledger may be gone; then nobody waits for the result.
+    rayon::spawn(move || drop(done.send(work())));
+    result.await.ok()
 }
 
 /// Whoever is gone needs no verdict.

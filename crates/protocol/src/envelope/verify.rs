@@ -17,11 +17,10 @@ pub const MAX_KEYS: usize = 8;
 
 /// An envelope whose signature is by one of its sender's keys. Only [`verify`] and
 /// [`verify_together`] make one.
+///
+/// It is no larger than a pointer, for it changes hands often.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VerifiedEnvelope {
-    parsed: ParsedEnvelope,
-    key: AgentKey,
-}
+pub struct VerifiedEnvelope(Box<Unverified>);
 
 /// Checks the signature with each of the sender's `keys`, at most [`MAX_KEYS`], each by its own
 /// profile and never by the other one (AX-23, AX-24).
@@ -32,7 +31,7 @@ pub fn verify(parsed: ParsedEnvelope, keys: &[AgentKey]) -> Result<VerifiedEnvel
     let made_it =
         |key: &&AgentKey| is_signed_by(key, &parsed.digest, &parsed.body, &parsed.signature);
     match keys.iter().take(MAX_KEYS).find(made_it).copied() {
-        Some(key) => Ok(VerifiedEnvelope { parsed, key }),
+        Some(key) => Ok(VerifiedEnvelope(Box::new(Unverified { parsed, key }))),
         None => Err(Refusal::new(
             Code::SignatureInvalid,
             Kind::Authentication,
@@ -59,14 +58,13 @@ pub struct Unverified {
 /// The envelopes, when not all of the signatures hold together. That says nothing of any one of
 /// them: each is to be verified alone.
 pub fn verify_together(
-    envelopes: Vec<Unverified>,
-) -> Result<Vec<VerifiedEnvelope>, Vec<Unverified>> {
-    let signed: Vec<Signed<'_>> = envelopes.iter().map(Unverified::signed).collect();
+    envelopes: Vec<Box<Unverified>>,
+) -> Result<Vec<VerifiedEnvelope>, Vec<Box<Unverified>>> {
+    let signed: Vec<Signed<'_>> = envelopes.iter().map(|one| one.signed()).collect();
     if !verify_all(&signed) {
         return Err(envelopes);
     }
-    let verified = |Unverified { parsed, key }| VerifiedEnvelope { parsed, key };
-    Ok(envelopes.into_iter().map(verified).collect())
+    Ok(envelopes.into_iter().map(VerifiedEnvelope).collect())
 }
 
 impl Unverified {
@@ -102,36 +100,36 @@ fn signed<'a>(
 impl VerifiedEnvelope {
     /// All known members besides payload and signature.
     pub fn header(&self) -> &Header {
-        &self.parsed.header
+        &self.0.parsed.header
     }
 
     /// The payload.
     pub fn payload(&self) -> &Map<String, Value> {
-        &self.parsed.payload
+        &self.0.parsed.payload
     }
 
     /// The canonical signable bytes.
     pub fn body(&self) -> &Arc<[u8]> {
-        &self.parsed.body
+        &self.0.parsed.body
     }
 
     /// SHA-256 of the body.
     pub fn digest(&self) -> Digest {
-        self.parsed.digest
+        self.0.parsed.digest
     }
 
     /// The signature.
     pub fn signature(&self) -> Signature {
-        self.parsed.signature
+        self.0.parsed.signature
     }
 
     /// The key that made the signature.
     pub fn key(&self) -> AgentKey {
-        self.key
+        self.0.key
     }
 
     /// The parts, without the proof.
     pub fn into_parsed(self) -> ParsedEnvelope {
-        self.parsed
+        self.0.parsed
     }
 }
