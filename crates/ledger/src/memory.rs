@@ -333,24 +333,21 @@ impl MemoryReadModel {
 }
 
 impl Rows {
-    fn change(&mut self, change: RowChange) {
+    fn change(&mut self, change: &RowChange) {
         match change {
             RowChange::Interaction(row) => {
                 let read = |text: String| serde_json::from_str(&text).unwrap_or_default();
-                self.interactions.insert(row.id, row.with_detail(read));
+                let row = row.as_ref().clone().with_detail(read);
+                self.interactions.insert(row.id, row);
             }
             RowChange::Delivery(row) => {
-                self.deliveries.insert((row.recipient, row.position), row);
+                self.deliveries.insert((row.recipient, row.position), *row);
             }
-            RowChange::StreamRecord {
-                stream,
-                stream_seq,
-                position,
-            } => {
-                let positions = self.stream_positions.entry(stream).or_default();
-                positions.insert(stream_seq, position);
+            RowChange::StreamRecord(row) => {
+                let positions = self.stream_positions.entry(row.stream.clone()).or_default();
+                positions.insert(row.stream_seq, row.position);
             }
-            RowChange::Leaf { hash, .. } => self.leaves.push(hash),
+            RowChange::Leaf { hash, .. } => self.leaves.push(*hash),
         }
     }
 
@@ -388,7 +385,7 @@ impl ReadModel for MemoryReadModel {
         &self,
         old_size: u64,
         new_size: u64,
-        changes: Vec<RowChange>,
+        changes: &[RowChange],
     ) -> Result<(), AppendError> {
         if self.is_stuck.load(Ordering::SeqCst) {
             return Err(AppendError::Backend("the rows are stuck".into()));
@@ -400,7 +397,7 @@ impl ReadModel for MemoryReadModel {
                 actual: rows.applied_size,
             });
         }
-        rows.check_leaves(&changes)?;
+        rows.check_leaves(changes)?;
         for change in changes {
             rows.change(change);
         }

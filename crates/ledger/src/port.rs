@@ -280,7 +280,7 @@ pub trait ReadModel: Send + Sync + 'static {
         &self,
         old_size: u64,
         new_size: u64,
-        changes: Vec<RowChange>,
+        changes: &[RowChange],
     ) -> impl Future<Output = Result<(), AppendError>> + Send;
 
     /// One interaction.

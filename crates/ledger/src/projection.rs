@@ -5,7 +5,7 @@ mod detail;
 
 pub(crate) use detail::Detail;
 
-use crate::row::{DeliveryRow, InteractionRow, RowChange};
+use crate::row::{DeliveryRow, InteractionRow, RowChange, StreamRow};
 use crate::world::{Live, Touched, World};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -65,9 +65,11 @@ impl Changes {
     }
 
     /// As rows.
-    pub(crate) fn rows(&self) -> Vec<RowChange> {
-        let interactions = self.interactions.iter().map(|(id, live)| row(*id, live));
-        self.places.iter().cloned().chain(interactions).collect()
+    pub(crate) fn into_rows(self) -> Vec<RowChange> {
+        let mut rows = self.places;
+        let interactions = self.interactions.iter();
+        rows.extend(interactions.map(|(id, live)| row(*id, live)));
+        rows
     }
 }
 
@@ -86,11 +88,11 @@ pub fn changes(world: &World, record: &Record, event: &Event, touched: &Touched)
 }
 
 fn place(record: &Record) -> RowChange {
-    RowChange::StreamRecord {
+    RowChange::StreamRecord(StreamRow {
         stream: record.stream().to_owned(),
         stream_seq: record.stream_seq(),
         position: record.position(),
-    }
+    })
 }
 
 fn leaf(record: &Record) -> RowChange {

@@ -68,6 +68,17 @@ pub struct DeliveryRow {
     pub envelope_id: EnvelopeId,
 }
 
+/// The place of a record in its stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamRow {
+    /// Stream name.
+    pub stream: String,
+    /// Place in it.
+    pub stream_seq: u64,
+    /// Place in the log.
+    pub position: u64,
+}
+
 /// One change of the read model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RowChange {
@@ -75,15 +86,8 @@ pub enum RowChange {
     Interaction(Box<InteractionRow<String>>),
     /// Insert.
     Delivery(DeliveryRow),
-    /// Insert: the place of a record in its stream.
-    StreamRecord {
-        /// Stream name.
-        stream: String,
-        /// Place in it.
-        stream_seq: u64,
-        /// Place in the log.
-        position: u64,
-    },
+    /// Insert.
+    StreamRecord(StreamRow),
     /// Append to the tree's tiles: the hash of a record. They come in order, without gaps.
     Leaf {
         /// Place in the log.

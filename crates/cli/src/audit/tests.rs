@@ -283,7 +283,7 @@ async fn a_row_changed_by_hand_is_named() {
         detail: serde_json::json!({}),
     };
     let change = RowChange::from(row.clone());
-    rows.apply(2, 2, vec![change]).await.unwrap();
+    rows.apply(2, 2, &[change]).await.unwrap();
     let (exit, report) = audit(directory.path(), None).await;
     assert_eq!(exit, Exit::Findings);
     let finding = &report["findings"][0];

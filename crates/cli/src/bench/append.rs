@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use x811_eventlog::{AppendError, Draft, Frontier, Head, Record};
 use x811_ledger::port::{Commit, LedgerStore as _, ReadModel as _};
-use x811_ledger::row::RowChange;
+use x811_ledger::row::{RowChange, StreamRow};
 use x811_store::{SqliteReadModel, SqliteStore};
 
 use super::cpu::{Elapsed, Stopwatch};
@@ -172,7 +172,7 @@ impl Place {
         self.written().await?;
         let (rows, new_size) = (self.rows.clone(), self.head.size);
         self.writing
-            .spawn(async move { rows.apply(old_size, new_size, changes).await });
+            .spawn(async move { rows.apply(old_size, new_size, &changes).await });
         Ok(())
     }
 
@@ -201,11 +201,11 @@ impl Place {
 }
 
 fn place(record: &Record) -> RowChange {
-    RowChange::StreamRecord {
+    RowChange::StreamRecord(StreamRow {
         stream: record.stream().to_owned(),
         stream_seq: record.stream_seq(),
         position: record.position(),
-    }
+    })
 }
 
 fn leaf(record: &Record) -> RowChange {

@@ -109,7 +109,7 @@ pub async fn examine<S: LedgerStore, R: ReadModel>(
             .await?;
         if from < rows_size {
             let to = examination.world.head().size.min(rows_size);
-            rebuilt.apply(from, to, changes).await?;
+            rebuilt.apply(from, to, &changes).await?;
         }
         if !read || page.is_empty() {
             break;

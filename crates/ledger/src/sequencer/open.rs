@@ -187,7 +187,7 @@ async fn record<S: LedgerStore, R: ReadModel>(
     if !commit.records.is_empty() {
         store.commit(commit).await?;
         read_model
-            .apply(old_size, world.head().size, changes.rows())
+            .apply(old_size, world.head().size, &changes.into_rows())
             .await?;
     }
     store.tick(now).await?;

@@ -38,18 +38,17 @@ pub(super) async fn run<R: ReadModel, C: Clock>(
 ) {
     while let Some(mut batch) = batches.recv().await {
         gather(&mut batch, &mut batches, &mut wanted, &*clock).await;
-        while let Err(error) = read_model
-            .apply(batch.old_size, batch.new_size, batch.changes.rows())
-            .await
-        {
-            tracing::error!(%error, old_size = batch.old_size, "rows could not be written");
+        let (old_size, new_size) = (batch.old_size, batch.new_size);
+        let rows = batch.changes.into_rows();
+        while let Err(error) = read_model.apply(old_size, new_size, &rows).await {
+            tracing::error!(%error, old_size, "rows could not be written");
             // A commit of unknown outcome may hold.
-            if matches!(read_model.applied_size().await, Ok(size) if size == batch.new_size) {
+            if matches!(read_model.applied_size().await, Ok(size) if size == new_size) {
                 break;
             }
             clock.sleep_ms(RETRY_MS).await;
         }
-        applied.send_replace(batch.new_size);
+        applied.send_replace(new_size);
     }
 }
 

@@ -64,7 +64,7 @@ pub(super) async fn rebuild<S: LedgerStore, R: ReadModel>(
     {
         for rows in rows {
             read_model
-                .apply(rows.old_size, rows.new_size, rows.changes)
+                .apply(rows.old_size, rows.new_size, &rows.changes)
                 .await?;
         }
         return Ok(rebuilt);
@@ -73,7 +73,7 @@ pub(super) async fn rebuild<S: LedgerStore, R: ReadModel>(
     while let Some(rows) = replay.page(&stored).await? {
         if rows.new_size > rows.old_size {
             read_model
-                .apply(rows.old_size, rows.new_size, rows.changes)
+                .apply(rows.old_size, rows.new_size, &rows.changes)
                 .await?;
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use x811_ledger::audit::{Cause, Report, audit_store};
 use x811_ledger::port::ReadModel;
-use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange};
+use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange, StreamRow};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
 
@@ -22,11 +22,7 @@ async fn audit(ledgerbox: &Ledgerbox) -> Report {
 
 async fn write(ledgerbox: &Ledgerbox, change: RowChange) {
     let size = ledgerbox.rows.applied_size().await.unwrap();
-    ledgerbox
-        .rows
-        .apply(size, size, vec![change])
-        .await
-        .unwrap();
+    ledgerbox.rows.apply(size, size, &[change]).await.unwrap();
 }
 
 #[tokio::test]
@@ -109,11 +105,11 @@ async fn a_row_too_many_and_a_delivery_too_many_are_named() {
 #[tokio::test]
 async fn a_stream_listed_otherwise_is_named() {
     let ledgerbox = settled_and_disputed().await;
-    let forged = RowChange::StreamRecord {
+    let forged = RowChange::StreamRecord(StreamRow {
         stream: "ledger".to_owned(),
         stream_seq: 1,
         position: 0,
-    };
+    });
     write(&ledgerbox, forged).await;
     let report = audit(&ledgerbox).await;
     assert_eq!(
@@ -152,7 +148,7 @@ async fn rebuild(ledgerbox: &Ledgerbox, rows: &x811_ledger::memory::MemoryReadMo
             &world, &record, &event, &touched,
         ));
     }
-    rows.apply(0, applied, changes).await.unwrap();
+    rows.apply(0, applied, &changes).await.unwrap();
 }
 
 /// Somebody cuts the log off and mends the tree: the rows remember more.

@@ -130,7 +130,7 @@ pub(crate) async fn replay(events: &[(Record, Event)]) -> (World, Rows) {
         changes.extend(projection::changes(&world, record, event, &touched));
     }
     let size = world.head().size;
-    rows.apply(0, size, changes).await.unwrap();
+    rows.apply(0, size, &changes).await.unwrap();
     (world, rows.rows())
 }
 

@@ -1,5 +1,6 @@
 //! Multi-row inserts. Row by row, a message costs ten times as much.
 
+use std::borrow::Borrow;
 use std::sync::OnceLock;
 
 use sqlx::Sqlite;
@@ -83,16 +84,16 @@ impl Row {
 }
 
 /// Inserts `items`, each as the row that the table makes of it.
-pub(super) async fn insert<T: Sync>(
+pub(super) async fn insert<T>(
     connection: &mut SqliteConnection,
     table: &'static Table<T>,
-    items: &[T],
+    items: &[impl Borrow<T> + Sync],
 ) -> Result<(), StoreError> {
     for chunk in items.chunks(MAX_ROWS) {
         let mut row = Row::default();
         row.arguments.reserve(chunk.len() * table.columns, 0);
         for item in chunk {
-            (table.bind)(&mut row, item);
+            (table.bind)(&mut row, item.borrow());
         }
         if let Some(error) = row.failed {
             return Err(sqlx::Error::Encode(error).into());

@@ -16,7 +16,7 @@ use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnection, SqliteSynchronous};
 use x811_eventlog::{AppendError, Hash, HashTile, Node, ReadError, Record, TileEdge};
 use x811_ledger::port::{Body, LedgerStore, ReadModel, Stretch};
-use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange};
+use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange, StreamRow};
 use x811_protocol::did::Did;
 use x811_protocol::id::InteractionId;
 
@@ -182,7 +182,7 @@ impl ReadModel for SqliteReadModel {
         &self,
         old_size: u64,
         new_size: u64,
-        changes: Vec<RowChange>,
+        changes: &[RowChange],
     ) -> Result<(), AppendError> {
         let writer = self.writer.as_ref().ok_or(StoreError::ReadOnly)?;
         let about_bytes = ROW_BYTES * changes.len() as u64;
@@ -331,15 +331,15 @@ impl ReadModel for SqliteReadModel {
 
 /// Changes by table. Of an interaction only its last row is written.
 #[derive(Debug, Default)]
-struct Batch {
-    interactions: BTreeMap<InteractionId, Box<InteractionRow<String>>>,
-    deliveries: Vec<DeliveryRow>,
-    stream_records: Vec<rows::StreamRecord>,
+struct Batch<'a> {
+    interactions: BTreeMap<InteractionId, &'a InteractionRow<String>>,
+    deliveries: Vec<&'a DeliveryRow>,
+    stream_records: Vec<&'a StreamRow>,
     leaves: Vec<tiles::Leaf>,
 }
 
-impl Batch {
-    fn sort(changes: Vec<RowChange>) -> Self {
+impl<'a> Batch<'a> {
+    fn sort(changes: &'a [RowChange]) -> Self {
         let mut batch = Self::default();
         for change in changes {
             match change {
@@ -347,18 +347,11 @@ impl Batch {
                     batch.interactions.insert(row.id, row);
                 }
                 RowChange::Delivery(row) => batch.deliveries.push(row),
-                RowChange::StreamRecord {
-                    stream,
-                    stream_seq,
-                    position,
-                } => batch.stream_records.push(rows::StreamRecord {
-                    stream,
-                    stream_seq,
-                    position,
+                RowChange::StreamRecord(row) => batch.stream_records.push(row),
+                RowChange::Leaf { position, hash } => batch.leaves.push(tiles::Leaf {
+                    position: *position,
+                    hash: *hash,
                 }),
-                RowChange::Leaf { position, hash } => {
-                    batch.leaves.push(tiles::Leaf { position, hash });
-                }
             }
         }
         batch

@@ -4,7 +4,7 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 use uuid::Uuid;
 use x811_ledger::port::Stretch;
-use x811_ledger::row::{DeliveryRow, InteractionRow};
+use x811_ledger::row::{DeliveryRow, InteractionRow, StreamRow};
 use x811_protocol::did::Did;
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::money::MicroUsdc;
@@ -13,16 +13,7 @@ use x811_protocol::time::TimestampMs;
 use crate::sqlite::error::{StoreError, UniqueKey};
 use crate::sqlite::insert::{Row, Statements, Table};
 use crate::sqlite::packed::{Packed, blob, places};
-
-/// The place of a record in its stream.
-#[derive(Debug)]
-pub(super) struct StreamRecord {
-    pub(super) stream: String,
-    pub(super) stream_seq: u64,
-    pub(super) position: u64,
-}
-
-pub(super) static INTERACTIONS: Table<Box<InteractionRow<String>>> = Table {
+pub(super) static INTERACTIONS: Table<InteractionRow<String>> = Table {
     into: "interactions (id, initiator, provider, state, total_micro_usdc, \
              deadline_at_ms, opened_at_ms, updated_at_ms, last_position, detail)",
     columns: 10,
@@ -46,7 +37,7 @@ pub(super) static DELIVERIES: Table<DeliveryRow> = Table {
     statements: Statements::new(),
 };
 
-pub(super) static STREAM_RECORDS: Table<StreamRecord> = Table {
+pub(super) static STREAM_RECORDS: Table<StreamRow> = Table {
     into: "stream_records (stream, stream_seq, position)",
     columns: 3,
     on_conflict: "",
@@ -87,11 +78,7 @@ pub(super) fn interaction_key(id: InteractionId) -> Vec<u8> {
     id.request_id().uuid().into_bytes().to_vec()
 }
 
-#[expect(
-    clippy::borrowed_box,
-    reason = "rows are boxed where they lie in one list with others"
-)]
-fn bind_interaction(row: &mut Row, interaction: &Box<InteractionRow<String>>) {
+fn bind_interaction(row: &mut Row, interaction: &InteractionRow<String>) {
     let optional_ms = |at: Option<TimestampMs>| at.map(|at| at.as_ms().cast_signed());
     row.push_bind(interaction_key(interaction.id))
         .push_bind(interaction.initiator.uuid().as_bytes().as_slice())
@@ -115,7 +102,7 @@ fn bind_delivery(row: &mut Row, delivery: &DeliveryRow) {
         .push_bind(delivery.envelope_id.uuid().as_bytes().as_slice());
 }
 
-fn bind_stream_record(row: &mut Row, record: &StreamRecord) {
+fn bind_stream_record(row: &mut Row, record: &StreamRow) {
     row.push_bind(&*record.stream)
         .push_bind(record.stream_seq.cast_signed())
         .push_bind(record.position.cast_signed());

@@ -7,7 +7,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use x811_eventlog::{Draft, Head, InclusionProof, Record, Subtree};
 use x811_ledger::port::{Body, Commit, Erased, LedgerStore as _, ReadModel};
-use x811_ledger::row::RowChange;
+use x811_ledger::row::{RowChange, StreamRow};
 
 use super::sample::{body, stranger};
 use crate::{SqliteReadModel, SqliteStore};
@@ -48,14 +48,14 @@ async fn filled(directory: &Path, rows_in: &Path, count: u64) -> (SqliteStore, S
     let records = records(count);
     let rows_of = |record: &Record| {
         let (position, hash) = (record.position(), record.hash());
-        let place = RowChange::StreamRecord {
+        let place = RowChange::StreamRecord(StreamRow {
             stream: record.stream().to_owned(),
             stream_seq: record.stream_seq(),
             position,
-        };
+        });
         [place, RowChange::Leaf { position, hash }]
     };
-    let changes = records.iter().flat_map(rows_of).collect();
+    let changes: Vec<_> = records.iter().flat_map(rows_of).collect();
     let commit = Commit {
         bodies: [1, 4, 5, 7]
             .map(|at| body(at, format!("{{{at}}}").as_bytes()))
@@ -68,7 +68,7 @@ async fn filled(directory: &Path, rows_in: &Path, count: u64) -> (SqliteStore, S
         ..Commit::default()
     };
     store.commit(commit).await.unwrap();
-    rows.apply(0, count + 1, changes).await.unwrap();
+    rows.apply(0, count + 1, &changes).await.unwrap();
     (store, rows)
 }
 

@@ -143,7 +143,7 @@ async fn directory_and_files_are_private() {
     let store = SqliteStore::open(&directory).await.unwrap();
     let read_model = SqliteReadModel::open(&directory).await.unwrap();
     store.commit(sample::commit(Head::EMPTY, 1)).await.unwrap();
-    read_model.apply(0, 1, Vec::new()).await.unwrap();
+    read_model.apply(0, 1, &[]).await.unwrap();
 
     assert_eq!(mode(&directory), 0o700);
     let files = [

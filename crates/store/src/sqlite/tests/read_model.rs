@@ -4,7 +4,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use x811_eventlog::AppendError;
 use x811_ledger::port::ReadModel;
-use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange};
+use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange, StreamRow};
 use x811_protocol::id::InteractionId;
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
@@ -42,11 +42,11 @@ fn delivery(recipient: u8, position: u64) -> DeliveryRow {
 }
 
 fn stream_record(stream: &str, stream_seq: u64, position: u64) -> RowChange {
-    RowChange::StreamRecord {
+    RowChange::StreamRecord(StreamRow {
         stream: stream.to_owned(),
         stream_seq,
         position,
-    }
+    })
 }
 
 fn changed(row: InteractionRow) -> RowChange {
@@ -68,7 +68,7 @@ async fn rows_are_read_back_as_they_were() {
         changed(full.clone()),
         changed(bare.clone()),
     ];
-    read_model.apply(0, 3, changes).await.unwrap();
+    read_model.apply(0, 3, &changes).await.unwrap();
 
     assert_eq!(read_model.applied_size().await.unwrap(), 3);
     for row in [&full, &bare] {
@@ -80,7 +80,7 @@ async fn rows_are_read_back_as_they_were() {
 
     let later = interaction(1, "rejected");
     read_model
-        .apply(3, 4, vec![changed(later.clone())])
+        .apply(3, 4, &[changed(later.clone())])
         .await
         .unwrap();
     let read = read_model.interaction(later.id).await.unwrap();
@@ -91,8 +91,8 @@ async fn rows_are_read_back_as_they_were() {
 async fn interactions_come_in_order_of_id_by_pages() {
     let (_directory, read_model) = empty().await;
     let rows: Vec<_> = (0..5).map(|n| interaction(n, "pending")).collect();
-    let changes = rows.iter().rev().cloned().map(changed).collect();
-    read_model.apply(0, 5, changes).await.unwrap();
+    let changes: Vec<_> = rows.iter().rev().cloned().map(changed).collect();
+    read_model.apply(0, 5, &changes).await.unwrap();
     assert_eq!(read_model.interactions(None, 9).await.unwrap(), rows);
     assert_eq!(read_model.interactions(None, 0).await.unwrap(), []);
     let page = read_model.interactions(Some(rows[1].id), 2).await.unwrap();
@@ -107,7 +107,7 @@ async fn deliveries_come_by_recipient_in_order_of_position() {
     let (_directory, read_model) = empty().await;
     let changes = [(1, 4), (2, 1), (1, 0), (1, 9)]
         .map(|(recipient, position)| RowChange::Delivery(delivery(recipient, position)));
-    read_model.apply(0, 10, changes.to_vec()).await.unwrap();
+    read_model.apply(0, 10, &changes).await.unwrap();
     let all = read_model.deliveries(did(1), 0, 9).await.unwrap();
     assert_eq!(all, [delivery(1, 0), delivery(1, 4), delivery(1, 9)]);
     let page = read_model.deliveries(did(1), 1, 1).await.unwrap();
@@ -133,7 +133,7 @@ async fn stream_positions_come_in_order_of_the_stream() {
         stream_record("a", 1, 4),
         stream_record("a", 2, 7),
     ];
-    read_model.apply(0, 8, changes).await.unwrap();
+    read_model.apply(0, 8, &changes).await.unwrap();
     let cases: [(&str, u64, usize, &[u64]); 6] = [
         ("a", 0, 9, &[2, 4, 7]),
         ("a", 1, 1, &[4]),
@@ -187,8 +187,8 @@ async fn stretches_list_every_stream_whatever_the_page() {
         .into_iter()
         .map(|(stream, seq, position)| stream_record(stream, seq, position))
         .collect();
-    read_model.apply(0, 18, changes.clone()).await.unwrap();
-    in_memory.apply(0, 18, changes).await.unwrap();
+    read_model.apply(0, 18, &changes).await.unwrap();
+    in_memory.apply(0, 18, &changes).await.unwrap();
     let expected: Vec<(String, Vec<u64>)> = vec![
         ("a".to_owned(), vec![2, 4, 17, 6]),
         ("b".to_owned(), vec![3]),
@@ -203,11 +203,11 @@ async fn stretches_list_every_stream_whatever_the_page() {
 #[tokio::test]
 async fn changes_out_of_order_or_twice_are_refused_whole() {
     let (_directory, read_model) = empty().await;
-    read_model.apply(0, 4, Vec::new()).await.unwrap();
+    read_model.apply(0, 4, &[]).await.unwrap();
     for (old_size, new_size) in [(0, 4), (3, 5), (5, 6), (4, 3)] {
         let changes = vec![changed(interaction(1, "pending"))];
         let error = read_model
-            .apply(old_size, new_size, changes)
+            .apply(old_size, new_size, &changes)
             .await
             .unwrap_err();
         let AppendError::Backend(source) = &error else {
@@ -230,7 +230,7 @@ async fn changes_out_of_order_or_twice_are_refused_whole() {
         RowChange::Delivery(delivery(1, 4)),
         RowChange::Delivery(delivery(1, 4)),
     ];
-    read_model.apply(4, 5, changes).await.unwrap_err();
+    read_model.apply(4, 5, &changes).await.unwrap_err();
     assert_eq!(read_model.applied_size().await.unwrap(), 4);
     assert_eq!(read_model.interactions(None, 9).await.unwrap(), []);
 }
@@ -240,7 +240,7 @@ async fn rows_survive_reopening_and_can_be_thrown_away() {
     let (directory, read_model) = empty().await;
     let row = interaction(1, "pending");
     read_model
-        .apply(0, 2, vec![changed(row.clone())])
+        .apply(0, 2, &[changed(row.clone())])
         .await
         .unwrap();
     read_model.close().await;

@@ -42,7 +42,7 @@ async fn nothing_can_be_written() {
         store.log().append(0, &[]).await.unwrap_err(),
         store.tick(at).await.unwrap_err(),
         store.purge_nonces(at).await.unwrap_err(),
-        read_model.apply(0, 0, Vec::new()).await.unwrap_err(),
+        read_model.apply(0, 0, &[]).await.unwrap_err(),
     ];
     for refusal in refusals {
         let AppendError::Backend(source) = &refusal else {

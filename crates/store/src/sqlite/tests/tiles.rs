@@ -17,7 +17,8 @@ async fn grow(read_model: &SqliteReadModel, from: u64, to: u64) {
         position,
         hash: leaf(position),
     });
-    read_model.apply(from, to, leaves.collect()).await.unwrap();
+    let leaves: Vec<_> = leaves.collect();
+    read_model.apply(from, to, &leaves).await.unwrap();
 }
 
 #[tokio::test]
@@ -80,7 +81,8 @@ async fn a_leaf_out_of_turn_is_refused_and_nothing_of_it_stays() {
             position: *position,
             hash: leaf(*position),
         });
-        let applied = read_model.apply(3, 5, leaves.collect()).await;
+        let leaves: Vec<_> = leaves.collect();
+        let applied = read_model.apply(3, 5, &leaves).await;
         assert!(applied.is_err(), "{positions:?}");
     }
     let tile = read_model.hash_tile(0, 0).await.unwrap().unwrap();
