@@ -122,6 +122,14 @@ fn the_container_starts_where_only_its_volumes_can_be_written() {
     installed.gets_ready(&settings);
 }
 
+#[test]
+fn the_container_keeps_free_memory_for_a_minute() {
+    let given = instructions(&packaged("Containerfile"), "ENV ");
+    let settings = environment(given.iter().flat_map(|line| line.split(' ')), &[]);
+    let said = Installed::new().allocator(settings);
+    assert!(said.contains("'purge_delay': 60000"), "{said}");
+}
+
 /// The command that compiles.
 fn build(text: &str) -> String {
     let mut runs = instructions(text, "RUN ").into_iter();

@@ -77,6 +77,18 @@ impl Installed {
         assert_eq!(ready.ok().json()["ready"], true);
         server.stop();
     }
+
+    /// What its allocator says of itself when it is started with these settings.
+    pub(crate) fn allocator(&self, settings: Vec<(String, String)>) -> String {
+        let started = Command::new(self.path("x811"))
+            .arg("--version")
+            .env_clear()
+            .envs(settings)
+            .env("MIMALLOC_VERBOSE", "1")
+            .output()
+            .unwrap();
+        String::from_utf8(started.stderr).unwrap()
+    }
 }
 
 impl Drop for Installed {

@@ -46,6 +46,14 @@ fn the_unit_starts_where_only_its_own_directories_can_be_written() {
 }
 
 #[test]
+fn the_unit_keeps_free_memory_for_a_minute() {
+    let text = packaged("x811.service");
+    let settings = environment(values(&text, "Environment="), &[]);
+    let said = Installed::new().allocator(settings);
+    assert!(said.contains("'purge_delay': 60000"), "{said}");
+}
+
+#[test]
 fn the_unit_is_one_that_systemd_reads() {
     // Elsewhere its words are all that is checked.
     if Command::new("systemd-analyze")
