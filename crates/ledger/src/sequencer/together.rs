@@ -1,6 +1,6 @@
 //! Signatures of messages that arrive at the same time, checked together.
 //!
-//! A few hundred of them cost half as much together as one by one. So while many messages are being
+//! Five hundred of them cost half as much together as one by one. So while many messages are being
 //! taken, each waits until the group before it is checked; while few are, nobody waits for anybody.
 //! A group with a bad signature says nothing of the others in it: then each is checked alone, and
 //! so are those that follow for a while, so that bad signatures make nobody else much slower than
