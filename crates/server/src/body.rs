@@ -43,11 +43,7 @@ pub(crate) async fn read<C: Clock>(request: Request, app: &App<C>) -> Result<Byt
     Ok(bytes.into_bytes())
 }
 
-/// Up to here a body is copied, as most are: as it arrives it holds the buffer that its connection
-/// reads into, and the connection would take another one while the message waits for its answer.
-const COPIED_BYTES: usize = 8_192;
-
-/// A body as far as it has arrived; most arrive in one piece.
+/// A body as far as it has arrived; most arrive in one piece, which is not copied.
 #[derive(Default)]
 struct Whole {
     first: Bytes,
@@ -71,12 +67,9 @@ impl Whole {
     }
 
     fn into_bytes(self) -> Bytes {
-        if !self.all.is_empty() {
-            return self.all.into();
+        if self.all.is_empty() {
+            return self.first;
         }
-        if self.first.len() <= COPIED_BYTES {
-            return Bytes::copy_from_slice(&self.first);
-        }
-        self.first
+        self.all.into()
     }
 }
