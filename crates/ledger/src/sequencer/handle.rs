@@ -4,6 +4,7 @@ use super::Item;
 use super::admission::{Admission, Admitted};
 use super::batch::busy;
 use super::check::{Check, Checked, Refused};
+use super::pool::on_the_pool;
 use super::repeat::Sent;
 use super::together::Together;
 use crate::SPANS;
@@ -175,10 +176,7 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
         if is_small {
             return Ok(check());
         }
-        let (checked, result) = oneshot::channel();
-        // The submitter may be gone; then nobody waits for the verdict.
-        rayon::spawn(move || drop(checked.send(check())));
-        result.await.map_err(|_| gone())
+        on_the_pool(check).await.ok_or_else(gone)
     }
 
     async fn refusal(&self, Refused { refusal, sent }: Refused) -> Refusal {

@@ -14,6 +14,7 @@ mod handle;
 mod in_flight;
 mod notices;
 mod open;
+mod pool;
 mod projector;
 mod rebuild;
 mod repeat;

@@ -7,6 +7,7 @@
 //! they were without groups.
 
 use super::handle::gone;
+use super::pool::on_the_pool;
 use crate::figures::Figures;
 use crate::submission::Sealed;
 use std::sync::Arc;
@@ -132,14 +133,6 @@ async fn next_group(waiting: &mut mpsc::Receiver<Waiting>) -> Vec<Waiting> {
         }
     }
     group
-}
-
-/// Does `work` on the CPU pool; `None` without a pool.
-async fn on_the_pool<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    let (done, result) = oneshot::channel();
-    // The ledger may be gone; then nobody waits for the result.
-    rayon::spawn(move || drop(done.send(work())));
-    result.await.ok()
 }
 
 /// Whoever is gone needs no verdict.
