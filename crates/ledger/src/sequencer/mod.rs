@@ -19,6 +19,7 @@ mod projector;
 mod rebuild;
 mod repeat;
 mod snapshots;
+mod submit;
 mod together;
 
 pub(crate) use batch::busy;
