@@ -23,11 +23,11 @@ use x811_protocol::wallet::{Wallet, WalletKind, binding_hash};
 /// # Errors
 /// X811-9001 or X811-9002 when a contract could not be asked. The nonce stays unspent.
 pub(crate) async fn judge(
-    mut message: Submission,
+    mut message: Box<Submission>,
     world: &World,
     contracts: &impl ContractWallets,
     now: TimestampMs,
-) -> Result<Submission, Refusal> {
+) -> Result<Box<Submission>, Refusal> {
     let Ok(Content::Registry(operation)) = &message.content else {
         return Ok(message);
     };

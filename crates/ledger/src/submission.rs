@@ -27,7 +27,7 @@ pub(crate) enum Content {
     Registry(Operation),
 }
 
-/// An authentic message, waiting for its turn.
+/// An authentic message, waiting for its turn. It is large and changes hands often: boxed at once.
 #[derive(Debug, Clone)]
 pub(crate) struct Submission {
     pub(crate) header: AcceptedHeader,
@@ -59,10 +59,10 @@ pub(crate) fn receive(
     bytes: &[u8],
     world: &World,
     now: TimestampMs,
-) -> Result<Submission, Refusal> {
+) -> Result<Box<Submission>, Refusal> {
     match open(bytes, world, now)? {
         Opened::Sealed(sealed) => verified(sealed.verify()?, world),
-        Opened::Authentic(submission) => Ok(*submission),
+        Opened::Authentic(submission) => Ok(submission),
     }
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn open(bytes: &[u8], world: &World, now: TimestampMs) -> Result<Open
 
 /// Whether a verdict rests on who is registered and with which keys, so that it may be another one
 /// in a newer world (AX-29).
-pub(crate) fn deserves_fresh_look(verdict: &Result<Submission, Refusal>) -> bool {
+pub(crate) fn deserves_fresh_look(verdict: &Result<Box<Submission>, Refusal>) -> bool {
     let refused = verdict.as_ref().err();
     refused
         .is_some_and(|refusal| matches!(refusal.code, Code::SignatureInvalid | Code::DidNotFound))
@@ -93,10 +93,8 @@ fn admit(
 ) -> Result<Opened, Refusal> {
     check_times(&parsed.header, now, parameters.limits.clock_tolerance_ms)?;
     match Verb::of(&parsed.header.message_type)? {
-        Some(Verb::Register) => register(parsed, world).map(Box::new).map(Opened::Authentic),
-        Some(verb) => ask_registry(parsed, verb, world)
-            .map(Box::new)
-            .map(Opened::Authentic),
+        Some(Verb::Register) => register(parsed, world).map(Opened::Authentic),
+        Some(verb) => ask_registry(parsed, verb, world).map(Opened::Authentic),
         None => {
             let keys = sender(world, parsed.header.from, now)?.keys.clone();
             Ok(Opened::Sealed(Box::new(Sealed { parsed, keys })))
@@ -123,23 +121,26 @@ impl Sealed {
 }
 
 /// Reads the content of a message whose signature holds.
-pub(crate) fn verified(envelope: VerifiedEnvelope, world: &World) -> Result<Submission, Refusal> {
+pub(crate) fn verified(
+    envelope: VerifiedEnvelope,
+    world: &World,
+) -> Result<Box<Submission>, Refusal> {
     let (_, parameters) = world.parameters().ok_or_else(not_open)?;
     let content = read(&envelope, &payload_rules(parameters));
     Ok(submission(envelope, content))
 }
 
 /// What is not needed at the message's turn goes here, where it was made.
-fn submission(envelope: VerifiedEnvelope, content: Result<Content, Refusal>) -> Submission {
-    Submission {
+fn submission(envelope: VerifiedEnvelope, content: Result<Content, Refusal>) -> Box<Submission> {
+    Box::new(Submission {
         header: envelope.accepted_header(),
         body: envelope.into_parsed().body,
         content,
-    }
+    })
 }
 
 /// A registration is signed by a key of the document it brings.
-fn register(parsed: ParsedEnvelope, world: &World) -> Result<Submission, Refusal> {
+fn register(parsed: ParsedEnvelope, world: &World) -> Result<Box<Submission>, Refusal> {
     let ledger = addressed_to_ledger(&parsed, world)?;
     let registration = Registration::parse(parsed.header.from, ledger, &parsed.payload)?;
     let envelope = verify(parsed, &registration.keys)?;
@@ -149,7 +150,11 @@ fn register(parsed: ParsedEnvelope, world: &World) -> Result<Submission, Refusal
 
 /// Every other verb is signed by a key of the registered DID, whatever its standing: who it is
 /// comes first, and what its standing allows is decided at the message's turn (AX-30).
-fn ask_registry(parsed: ParsedEnvelope, verb: Verb, world: &World) -> Result<Submission, Refusal> {
+fn ask_registry(
+    parsed: ParsedEnvelope,
+    verb: Verb,
+    world: &World,
+) -> Result<Box<Submission>, Refusal> {
     let ledger = addressed_to_ledger(&parsed, world)?;
     let from = parsed.header.from;
     let envelope = verify(parsed, &registered(world, from)?.keys)?;

@@ -28,6 +28,7 @@ pub use erasure::ErasureAnswer;
 pub use handle::{Ledger, Readiness};
 pub(crate) use open::read_event;
 pub use open::{OpenError, Opening, OtherKey, open};
+pub use submit::May;
 
 use crate::answer::Answer;
 use crate::clock::{Clock, ClockState, LedgerClock};

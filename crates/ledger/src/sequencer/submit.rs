@@ -1,4 +1,8 @@
 //! A message's way from its bytes to its answer.
+//!
+//! While few messages are on it, each goes alone: whoever sent it checks it and queues it for its
+//! turn. While many are, whoever checked a group of signatures sends its messages on, so that their
+//! senders are woken once only, for the answer.
 
 use super::Item;
 use super::admission::Admitted;
@@ -9,19 +13,29 @@ use super::pool::on_the_pool;
 use super::repeat::Sent;
 use crate::SPANS;
 use crate::answer::Answer;
-use crate::clock::Clock;
+use crate::clock::{Clock, LedgerClock};
 use crate::contract_wallets;
 use crate::port::{ContractWallets, LedgerStore, NoContracts};
-use crate::submission::Submission;
+use crate::submission::{self, Submission};
+use std::sync::Arc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
-use tracing::Instrument as _;
-use x811_protocol::envelope::AcceptedHeader;
+use tracing::{Instrument as _, Span};
+use x811_protocol::envelope::{AcceptedHeader, Unverified, VerifiedEnvelope};
 use x811_protocol::refusal::Refusal;
 use x811_protocol::time::TimestampMs;
 
-/// Up to here an envelope takes little longer to check than its signature does, and handing it over
-/// to another thread would cost a tenth of that.
-const CHECKED_HERE_BYTES: usize = 16 * 1_024;
+/// Who is asked whether a message may go on, once its signature is verified.
+pub trait May: Fn(&AcceptedHeader) -> Result<(), Refusal> + Clone + Send + 'static {}
+
+impl<F: Fn(&AcceptedHeader) -> Result<(), Refusal> + Clone + Send + 'static> May for F {}
+
+/// Who is asked before a message takes its turn, and since when it is on its way.
+struct Asked<'a, M, W> {
+    may: M,
+    contracts: &'a W,
+    now: TimestampMs,
+}
 
 impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
     /// Takes a message: `bytes` are an envelope, bare or as `{"envelope": …}`. The answer comes
@@ -34,12 +48,12 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
         &self,
         bytes: impl AsRef<[u8]> + Send + 'static,
     ) -> Result<Answer, Refusal> {
-        self.submit_if(bytes, |_| Ok(()), &NoContracts).await
+        self.submit_if(bytes, |_: &_| Ok(()), &NoContracts).await
     }
 
-    /// The same, when `may` agrees. It is asked once the signature is verified, so that nobody can
-    /// use up what another one is allowed. After it `contracts` judge the contract wallets that the
-    /// message brings, if any.
+    /// The same, when `may` agrees. It is asked once, after the signature is verified, so that
+    /// nobody can use up what another one is allowed. After it `contracts` judge the contract
+    /// wallets that the message brings, if any.
     ///
     /// # Errors
     /// Those of [`Ledger::submit`] and of `may`; a refusal of `may` spends no nonce. X811-9002 and
@@ -47,33 +61,115 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
     pub async fn submit_if(
         &self,
         bytes: impl AsRef<[u8]> + Send + 'static,
-        may: impl FnOnce(&AcceptedHeader) -> Result<(), Refusal> + Send,
+        may: impl May,
         contracts: &impl ContractWallets,
     ) -> Result<Answer, Refusal> {
         let span = tracing::debug_span!(target: SPANS, "submit");
-        let answer = self.receive(bytes, may, contracts).instrument(span).await;
+        let now = self.clock.now();
+        let asked = Asked {
+            may,
+            contracts,
+            now,
+        };
+        let answer = self.take(bytes, asked).instrument(span).await;
         self.figures.answered(&answer);
         answer
     }
 
-    async fn receive(
+    async fn take(
         &self,
         bytes: impl AsRef<[u8]> + Send + 'static,
-        may: impl FnOnce(&AcceptedHeader) -> Result<(), Refusal> + Send,
-        contracts: &impl ContractWallets,
+        asked: Asked<'_, impl May, impl ContractWallets>,
     ) -> Result<Answer, Refusal> {
         let admitted = self.admission.admit(bytes.as_ref().len())?;
         let _taken = self.together.taken();
-        let now = self.clock.now();
-        let (checked, admitted) = self.checked(bytes, admitted, now).await?;
+        let check = Check {
+            bytes,
+            world: self.world(),
+            newest: self.world.clone(),
+            now: asked.now,
+        };
+        let span = tracing::debug_span!(target: SPANS, "check");
+        if !check.is_short() {
+            let alone = move || (span.in_scope(|| check.alone()), admitted);
+            let (checked, admitted) = on_the_pool(alone).await.ok_or_else(gone)?;
+            return self.go_alone(checked, admitted, asked).await;
+        }
+        if !self.together.is_worth_it() {
+            let checked = span.in_scope(|| check.alone());
+            drop(span);
+            return self.go_alone(checked, admitted, asked).await;
+        }
+        match span.in_scope(|| check.but_for_signature()) {
+            Ok(envelope) => {
+                self.go_together(check, envelope, admitted, span, asked)
+                    .await
+            }
+            Err(checked) => {
+                drop(span);
+                self.go_alone(checked, admitted, asked).await
+            }
+        }
+    }
+
+    /// Has the signature checked with others, and the message sent on from there. It is nothing that
+    /// a contract is asked about: those are checked alone.
+    async fn go_together(
+        &self,
+        check: Check<impl AsRef<[u8]>>,
+        envelope: Box<Unverified>,
+        admitted: Admitted,
+        span: Span,
+        asked: Asked<'_, impl May, impl ContractWallets>,
+    ) -> Result<Answer, Refusal> {
+        let id = envelope.parsed.header.id;
+        let (reply, answer) = oneshot::channel();
+        let (world, may) = (check.world.clone(), asked.may.clone());
+        let (turns, parent) = (self.turns(), Span::current());
+        let go_on = move |verdict: Result<VerifiedEnvelope, Refusal>| {
+            drop(span);
+            let message = verdict
+                .and_then(|envelope| submission::verified(envelope, &world))
+                .and_then(|message| may(&message.header).map(|()| message));
+            match message {
+                Ok(message) => turns.queue(message, admitted, reply, &parent),
+                // A sender that is gone needs no answer.
+                Err(refusal) => drop(reply.send(Err(refusal))),
+            }
+        };
+        self.together.check(envelope, go_on).await?;
+        let refusal = match answer.await.map_err(|_| gone())? {
+            Ok(answer) => return Ok(answer),
+            Err(refusal) => refusal,
+        };
+        let answer = match check.looked_at_again(Err(refusal)) {
+            Ok(message) => {
+                let admitted = self.admission.admit(check.bytes.as_ref().len())?;
+                self.go_alone(Ok(message), admitted, asked).await
+            }
+            Err(refused) => Err(self.refusal(*refused).await),
+        };
+        answer.map_err(|refusal| refusal.related_to(id))
+    }
+
+    /// Sends on what was checked here, and waits for its answer.
+    async fn go_alone(
+        &self,
+        checked: Checked,
+        admitted: Admitted,
+        asked: Asked<'_, impl May, impl ContractWallets>,
+    ) -> Result<Answer, Refusal> {
         let message = match checked {
             Ok(message) => message,
             Err(refused) => return Err(self.refusal(*refused).await),
         };
         let sent = Sent::of(&message.header);
         let id = message.header.id;
-        let judged = match may(&message.header) {
-            Ok(()) => contract_wallets::judge(message, &self.world(), contracts, now).await,
+        let judged = match (asked.may)(&message.header) {
+            Ok(()) => {
+                let world = self.world();
+                contract_wallets::judge(message, &world, asked.contracts, asked.now).await
+            }
             Err(refusal) => Err(refusal),
         };
         let answer = match judged {
@@ -86,32 +182,6 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
         }
     }
 
-    /// Checks what needs no order, on this thread or, if that may take long, on the CPU pool.
-    async fn checked(
-        &self,
-        bytes: impl AsRef<[u8]> + Send + 'static,
-        admitted: Admitted,
-        now: TimestampMs,
-    ) -> Result<(Checked, Admitted), Refusal> {
-        let span = tracing::debug_span!(target: SPANS, "check");
-        let is_small = bytes.as_ref().len() <= CHECKED_HERE_BYTES;
-        let check = Check {
-            bytes,
-            world: self.world(),
-            newest: self.world.clone(),
-            now,
-        };
-        if is_small && self.together.is_worth_it() {
-            let checked = check.together(&self.together).instrument(span).await;
-            return Ok((checked, admitted));
-        }
-        let check = move || (span.in_scope(|| check.alone()), admitted);
-        if is_small {
-            return Ok(check());
-        }
-        on_the_pool(check).await.ok_or_else(gone)
-    }
-
     async fn refusal(&self, Refused { refusal, sent }: Refused) -> Refusal {
         match sent {
             Some(sent) => self.unless_repeated(sent, refusal).await,
@@ -120,19 +190,55 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
     }
 
     /// Queues an authentic message and waits for its answer.
-    async fn take_turn(&self, message: Submission, admitted: Admitted) -> Result<Answer, Refusal> {
+    async fn take_turn(
+        &self,
+        message: Box<Submission>,
+        admitted: Admitted,
+    ) -> Result<Answer, Refusal> {
         let (reply, answer) = oneshot::channel();
+        self.turns()
+            .queue(message, admitted, reply, &Span::current());
+        answer.await.map_err(|_| gone())?
+    }
+
+    fn turns(&self) -> Turns<C> {
+        Turns {
+            items: self.items.clone(),
+            clock: self.clock.clone(),
+        }
+    }
+}
+
+/// Where messages wait for their turn.
+struct Turns<C> {
+    items: mpsc::Sender<Item>,
+    clock: Arc<LedgerClock<C>>,
+}
+
+impl<C: Clock> Turns<C> {
+    /// Queues an authentic message, or answers at once where nothing can be queued.
+    fn queue(
+        &self,
+        message: Box<Submission>,
+        admitted: Admitted,
+        reply: oneshot::Sender<Result<Answer, Refusal>>,
+        parent: &Span,
+    ) {
         let item = Item::Message {
-            message: Box::new(message),
+            message,
             queued_at_ms: self.clock.monotonic_ms(),
-            turn: tracing::debug_span!(target: SPANS, "turn"),
+            turn: tracing::debug_span!(target: SPANS, parent: parent, "turn"),
             reply,
             admitted,
         };
-        self.items.try_send(item).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => busy("the ledger has too much to do"),
-            mpsc::error::TrySendError::Closed(_) => gone(),
-        })?;
-        answer.await.map_err(|_| gone())?
+        let (item, refusal) = match self.items.try_send(item) {
+            Ok(()) => return,
+            Err(TrySendError::Full(item)) => (item, busy("the ledger has too much to do")),
+            Err(TrySendError::Closed(item)) => (item, gone()),
+        };
+        if let Item::Message { reply, .. } = item {
+            // A sender that is gone needs no answer.
+            let _ = reply.send(Err(refusal));
+        }
     }
 }

@@ -9,9 +9,9 @@
 use super::handle::gone;
 use super::pool::on_the_pool;
 use crate::figures::Figures;
-use crate::submission::Sealed;
+use rayon::prelude::*;
 use std::sync::Arc;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::yield_now;
 use x811_protocol::envelope::{Unverified, VerifiedEnvelope, verify, verify_together};
 use x811_protocol::key::FEWEST_TOGETHER;
@@ -37,15 +37,13 @@ pub(super) struct Together {
 /// A message that is being taken, until this is dropped.
 pub(super) struct Taken(#[expect(dead_code, reason = "held to be counted")] Arc<()>);
 
-/// What became of an envelope: it is given back when it is to be checked alone.
-type Verdict = Result<VerifiedEnvelope, Box<Unverified>>;
-
-/// An envelope whose signature is to be checked, and who waits for that.
-#[derive(Debug)]
+/// An envelope whose signature is to be checked, and what is done with it then.
 struct Waiting {
     envelope: Box<Unverified>,
-    checked: oneshot::Sender<Verdict>,
+    go_on: GoOn,
 }
+
+type GoOn = Box<dyn FnOnce(Result<VerifiedEnvelope, Refusal>) + Send>;
 
 impl Together {
     /// Checks groups until the last handle is dropped.
@@ -66,22 +64,19 @@ impl Together {
         Arc::strong_count(&self.taken) > MANY
     }
 
-    /// Checks a signature with others, or alone where more than one key may have made it.
+    /// Has a signature checked with others; `go_on` is told on the CPU pool: the envelope, or
+    /// X811-2003 as of a check alone.
     ///
     /// # Errors
-    /// X811-2003, as of a check alone.
-    pub(super) async fn verify(&self, sealed: Box<Sealed>) -> Result<VerifiedEnvelope, Refusal> {
-        let envelope = match sealed.by_one_key() {
-            Ok(envelope) => envelope,
-            Err(sealed) => return sealed.verify(),
-        };
-        let (checked, verdict) = oneshot::channel();
-        let waiting = Waiting { envelope, checked };
-        self.groups.send(waiting).await.map_err(|_| gone())?;
-        verdict.await.map_err(|_| gone())?.or_else(|unverified| {
-            let Unverified { parsed, key } = *unverified;
-            verify(parsed, &[key])
-        })
+    /// X811-9002 when the ledger is stopping.
+    pub(super) async fn check(
+        &self,
+        envelope: Box<Unverified>,
+        go_on: impl FnOnce(Result<VerifiedEnvelope, Refusal>) + Send + 'static,
+    ) -> Result<(), Refusal> {
+        let go_on = Box::new(go_on);
+        let waiting = Waiting { envelope, go_on };
+        self.groups.send(waiting).await.map_err(|_| gone())
     }
 }
 
@@ -93,25 +88,16 @@ async fn check_groups(mut waiting: mpsc::Receiver<Waiting>, figures: Arc<Figures
             return;
         }
         let count = group.len();
-        let (envelopes, checked) = group
-            .into_iter()
-            .map(|waiting| (waiting.envelope, waiting.checked))
-            .unzip();
         if count < FEWEST_TOGETHER || distrusted > 0 {
             distrusted = distrusted.saturating_sub(count);
-            tell(checked, envelopes, Err);
+            on_the_pool(|| check_each(group)).await;
             continue;
         }
-        match on_the_pool(|| verify_together(envelopes)).await {
-            Some(Ok(envelopes)) => {
-                figures.checked_together.add(count as u64);
-                tell(checked, envelopes, Ok);
-            }
-            Some(Err(envelopes)) => {
-                distrusted = DISTRUSTED;
-                tell(checked, envelopes, Err);
-            }
-            None => return,
+        match on_the_pool(|| check_group(group)).await {
+            Some(true) => figures.checked_together.add(count as u64),
+            Some(false) => distrusted = DISTRUSTED,
+            // It panicked: those in it are told, the next ones are not to blame.
+            None => {}
         }
     }
 }
@@ -135,9 +121,37 @@ async fn next_group(waiting: &mut mpsc::Receiver<Waiting>) -> Vec<Waiting> {
     group
 }
 
-/// Whoever is gone needs no verdict.
-fn tell<T>(checked: Vec<oneshot::Sender<Verdict>>, all: Vec<T>, verdict: fn(T) -> Verdict) {
-    for (checked, one) in checked.into_iter().zip(all) {
-        let _ = checked.send(verdict(one));
+/// Whether all signatures hold together; if not, each has been checked alone.
+fn check_group(group: Vec<Waiting>) -> bool {
+    let (envelopes, go_on): (Vec<_>, Vec<_>) = group
+        .into_iter()
+        .map(|waiting| (waiting.envelope, waiting.go_on))
+        .unzip();
+    match verify_together(envelopes) {
+        Ok(envelopes) => {
+            for (go_on, envelope) in go_on.into_iter().zip(envelopes) {
+                go_on(Ok(envelope));
+            }
+            true
+        }
+        Err(envelopes) => {
+            let pairs = envelopes.into_iter().zip(go_on);
+            check_each(
+                pairs
+                    .map(|(envelope, go_on)| Waiting { envelope, go_on })
+                    .collect(),
+            );
+            false
+        }
     }
+}
+
+/// Checks each alone, on all cores.
+fn check_each(group: Vec<Waiting>) {
+    group
+        .into_par_iter()
+        .for_each(|Waiting { envelope, go_on }| {
+            let Unverified { parsed, key } = *envelope;
+            go_on(verify(parsed, &[key]));
+        });
 }

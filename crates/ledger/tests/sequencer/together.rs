@@ -3,23 +3,41 @@
 use crate::deal::Deal;
 use crate::ledgerbox::Ledgerbox;
 use crate::party::Party;
+use crate::registry::{rotate, with_new_key};
 use serde_json::json;
+use std::collections::HashMap;
+use std::sync::{Arc, Barrier, Mutex};
+use tokio::task::JoinHandle;
 use x811_ledger::answer::Answer;
+use x811_ledger::port::NoContracts;
 use x811_protocol::code::Code;
-use x811_protocol::envelope::SealedEnvelope;
-use x811_protocol::refusal::Refusal;
+use x811_protocol::envelope::{AcceptedHeader, SealedEnvelope};
+use x811_protocol::refusal::{Kind, Refusal};
 
 /// Enough for groups, and for some that come too early or too late for one.
 const MESSAGES: usize = 600;
 
-/// Sends all at once; their answers in the same order.
-async fn flood(ledgerbox: &Ledgerbox, bytes: Vec<Vec<u8>>) -> Vec<Result<Answer, Refusal>> {
-    let sent = bytes.into_iter().map(|bytes| {
+type Sent = JoinHandle<Result<Answer, Refusal>>;
+
+fn send_all(ledgerbox: &Ledgerbox, bytes: Vec<Vec<u8>>) -> Vec<Sent> {
+    let send = |bytes| {
         let ledger = ledgerbox.ledger().clone();
         tokio::spawn(async move { ledger.submit(bytes).await })
-    });
+    };
+    bytes.into_iter().map(send).collect()
+}
+
+fn jsons(envelopes: &[SealedEnvelope]) -> Vec<Vec<u8>> {
+    envelopes
+        .iter()
+        .map(|envelope| envelope.json.clone())
+        .collect()
+}
+
+/// Sends all at once; their answers in the same order.
+async fn flood(ledgerbox: &Ledgerbox, bytes: Vec<Vec<u8>>) -> Vec<Result<Answer, Refusal>> {
     let mut answers = Vec::new();
-    for answer in sent.collect::<Vec<_>>() {
+    for answer in send_all(ledgerbox, bytes) {
         answers.push(answer.await.unwrap());
     }
     answers
@@ -50,8 +68,7 @@ async fn ae_092_signatures_of_a_flood_are_checked_together() {
     let deal = Deal::between_new_parties(&ledgerbox).await;
     let greetings = greetings(&ledgerbox, &deal.initiator, &deal.provider);
     assert_eq!(ledgerbox.ledger().figures().checked_together.get(), 0);
-    let bytes = greetings.iter().map(|envelope| envelope.json.clone());
-    for answer in flood(&ledgerbox, bytes.collect()).await {
+    for answer in flood(&ledgerbox, jsons(&greetings)).await {
         assert!(matches!(answer, Ok(Answer::Accepted(_))), "{answer:?}");
     }
     let together = ledgerbox.ledger().figures().checked_together.get();
@@ -96,11 +113,7 @@ async fn ae_092_a_sender_that_is_gone_holds_up_nobody() {
     let ledgerbox = Ledgerbox::open().await;
     let deal = Deal::between_new_parties(&ledgerbox).await;
     let greetings = greetings(&ledgerbox, &deal.initiator, &deal.provider);
-    let sent = greetings.iter().map(|envelope| {
-        let (ledger, bytes) = (ledgerbox.ledger().clone(), envelope.json.clone());
-        tokio::spawn(async move { ledger.submit(bytes).await })
-    });
-    let sent: Vec<_> = sent.collect();
+    let sent = send_all(&ledgerbox, jsons(&greetings));
     tokio::task::yield_now().await;
     for gone in sent.iter().step_by(3) {
         gone.abort();
@@ -110,6 +123,93 @@ async fn ae_092_a_sender_that_is_gone_holds_up_nobody() {
             Ok(answer) => assert!(matches!(answer, Ok(Answer::Accepted(_))), "{answer:?}"),
             Err(error) => assert!(error.is_cancelled() && place % 3 == 0, "{place}"),
         }
+    }
+    ledgerbox.assert_log_adds_up().await;
+}
+
+/// AX-29: the group was checked with a key that its sender has replaced meanwhile.
+#[tokio::test]
+async fn ax_029_a_flood_is_looked_at_again_when_the_keys_changed_meanwhile() {
+    let ledgerbox = Ledgerbox::open().await;
+    let (party, other) = (ledgerbox.provider().await, ledgerbox.provider().await);
+    let renewed = with_new_key(&ledgerbox, &party);
+    let held = ledgerbox.store.hold_commits().await;
+    // No group is checked before the rotation is durable.
+    let gate = Arc::new(Barrier::new(rayon::current_num_threads() + 1));
+    let closed = gate.clone();
+    rayon::spawn_broadcast(move |_| {
+        closed.wait();
+    });
+    let crowd = send_all(&ledgerbox, jsons(&greetings(&ledgerbox, &other, &party)));
+    let signed_anew = send_all(&ledgerbox, jsons(&greetings(&ledgerbox, &renewed, &other)));
+    let rotation = rotate(&ledgerbox, &party, &renewed);
+    let rotation = send_all(&ledgerbox, jsons(&[rotation])).remove(0);
+    tokio::task::yield_now().await;
+    drop(held);
+    rotation.await.unwrap().unwrap();
+    gate.wait();
+    for answer in crowd.into_iter().chain(signed_anew) {
+        let answer = answer.await.unwrap();
+        assert!(matches!(answer, Ok(Answer::Accepted(_))), "{answer:?}");
+    }
+    ledgerbox.assert_log_adds_up().await;
+}
+
+/// Whether a message may go on is asked once its signature holds, once for each, and a no spends no
+/// nonce.
+#[tokio::test]
+async fn lc_3_in_a_flood_each_message_is_asked_about_once() {
+    let ledgerbox = Ledgerbox::open().await;
+    let deal = Deal::between_new_parties(&ledgerbox).await;
+    let greetings = greetings(&ledgerbox, &deal.initiator, &deal.provider);
+    let is_bad = |place: usize| place == 300;
+    let may_not = |place: usize| place % 7 == 3;
+    let places: HashMap<_, _> = (0..)
+        .zip(&greetings)
+        .map(|(place, one)| (one.header.id, place))
+        .collect();
+    let (places, asked) = (Arc::new(places), Arc::new(Mutex::new(vec![0; MESSAGES])));
+    let sent = greetings.iter().enumerate().map(|(place, envelope)| {
+        let ledger = ledgerbox.ledger().clone();
+        let (places, asked) = (places.clone(), asked.clone());
+        let may = move |header: &AcceptedHeader| {
+            let place = places[&header.id];
+            asked.lock().unwrap()[place] += 1;
+            if may_not(place) {
+                Err(Refusal::new(
+                    Code::RateLimitExceeded,
+                    Kind::Limit,
+                    "too many",
+                ))
+            } else {
+                Ok(())
+            }
+        };
+        let bytes = if is_bad(place) {
+            spoilt(envelope)
+        } else {
+            envelope.json.clone()
+        };
+        tokio::spawn(async move { ledger.submit_if(bytes, may, &NoContracts).await })
+    });
+    for (place, answer) in sent.collect::<Vec<_>>().into_iter().enumerate() {
+        match answer.await.unwrap() {
+            Ok(Answer::Accepted(_)) => assert!(!may_not(place) && !is_bad(place), "{place}"),
+            Err(refusal) if refusal.code == Code::RateLimitExceeded => {
+                assert!(may_not(place), "{place}");
+                assert_eq!(refusal.related, Some(greetings[place].header.id));
+            }
+            Err(refusal) if refusal.code == Code::SignatureInvalid => {
+                assert!(is_bad(place), "{place}")
+            }
+            other => panic!("{place}: {other:?}"),
+        }
+    }
+    for (place, times) in asked.lock().unwrap().iter().enumerate() {
+        assert_eq!(*times, u32::from(!is_bad(place)), "{place}");
+    }
+    for place in (0..MESSAGES).filter(|place| may_not(*place)) {
+        ledgerbox.accept(&greetings[place]).await;
     }
     ledgerbox.assert_log_adds_up().await;
 }

@@ -37,7 +37,8 @@ pub(super) async fn handle<C: Clock>(
     WholeBody(body): WholeBody,
 ) -> Result<(StatusCode, Json<Accepted>), ApiError> {
     let now_ms = app.clock.monotonic_ms();
-    let may = |header: &_| app.limiter.message(client, header, now_ms);
+    let limits = app.clone();
+    let may = move |header: &_| limits.limiter.message(client, header, now_ms);
     let answer = app.ledger.submit_if(body, may, &app.contracts);
     Ok(match answer.await? {
         Answer::Accepted(accepted) => (StatusCode::ACCEPTED, Json(accepted)),
