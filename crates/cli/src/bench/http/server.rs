@@ -1,4 +1,5 @@
-//! A server in a process of its own: this program's `serve`, as an operator would run it.
+//! A server in a process of its own: this program's `serve`, as an operator would run it, with what
+//! the packaged unit sets for speed.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -23,6 +24,9 @@ const RPC_URL: &str = "http://127.0.0.1:9/";
 
 /// Connections beyond those of the clients.
 const SPARE_CONNECTIONS: usize = 16;
+
+/// How long the allocator keeps free memory, as the packaged unit has it.
+const KEPT_MEMORY: (&str, &str) = ("MIMALLOC_PURGE_DELAY", "60000");
 
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -112,6 +116,7 @@ fn command(directory: &Path, connections: usize) -> Result<Command, Failure> {
     }
     command
         .env_remove("RUST_LOG")
+        .env(KEPT_MEMORY.0, KEPT_MEMORY.1)
         .args(["serve", "--json", "--listen", "127.0.0.1:0"])
         .args(["--network", NETWORK, "--rpc-url", RPC_URL])
         .args(["--token", TOKEN, "--payer-binding", "unchecked"])
@@ -127,4 +132,16 @@ fn command(directory: &Path, connections: usize) -> Result<Command, Failure> {
         .process_group(0)
         .kill_on_drop(true);
     Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_keeps_free_memory_as_the_packaged_unit_does() {
+        const UNIT: &str = include_str!("../../../../../packaging/x811.service");
+        let (name, value) = KEPT_MEMORY;
+        assert!(UNIT.contains(&format!("\nEnvironment={name}={value}\n")));
+    }
 }
