@@ -38,11 +38,14 @@ pub(crate) async fn judge(
     }
     let from = message.header.from;
     let agent = world.agent(from).map(|agent| &**agent);
-    let refusal = match registry::decide(agent, &message.header, operation, now) {
+    let taken = registry::decide(agent, &message.header, operation, now).map(drop);
+    let refusal = match taken {
         Err(refusal) => Some(refusal),
-        Ok(_) => {
+        Ok(()) => {
             let proofs = proofs(wallets, &message, world);
-            let verdicts = contracts.judge(&proofs).await.map_err(not_asked)?;
+            // Boxed, so that all other messages do not carry the room for it along.
+            let judged = Box::pin(contracts.judge(&proofs)).await;
+            let verdicts = judged.map_err(not_asked)?;
             if verdicts.len() != proofs.len() {
                 return Err(not_asked(ContractsNotAsked::NotConfigured));
             }

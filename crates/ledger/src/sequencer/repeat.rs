@@ -55,7 +55,8 @@ impl<S: LedgerStore, R, C> Ledger<S, R, C> {
         if refusal.code != Code::SignatureInvalid {
             return refusal;
         }
-        match self.first_outcome(sent).await {
+        // Boxed, so that messages that are taken do not carry the room for it along.
+        match Box::pin(self.first_outcome(sent)).await {
             Some(first) => nonce_replay()
                 .with_details(serde_json::json!({ "first": first }))
                 .related_to(sent.id),

@@ -145,7 +145,8 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
         let answer = match check.looked_at_again(Err(refusal)) {
             Ok(message) => {
                 let admitted = self.admission.admit(check.bytes.as_ref().len())?;
-                self.go_alone(Ok(message), admitted, asked).await
+                // Boxed, as it is rare.
+                Box::pin(self.go_alone(Ok(message), admitted, asked)).await
             }
             Err(refused) => Err(self.refusal(*refused).await),
         };
