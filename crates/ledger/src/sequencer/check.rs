@@ -65,7 +65,7 @@ impl<B: AsRef<[u8]>> Check<B> {
 
     /// A refusal for keys that have changed since the message arrived is looked at once more in the
     /// newest world (AX-29).
-    pub(super) fn looked_at_again(&self, received: Result<Box<Submission>, Refusal>) -> Checked {
+    fn looked_at_again(&self, received: Result<Box<Submission>, Refusal>) -> Checked {
         if !submission::deserves_fresh_look(&received) {
             let sent = None;
             return received.map_err(|refusal| Box::new(Refused { refusal, sent }));

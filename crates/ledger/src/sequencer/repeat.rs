@@ -20,7 +20,7 @@ use x811_protocol::signature::Signature;
 /// What tells whether two envelopes are the same one, bytes and signature.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent {
-    id: EnvelopeId,
+    pub(super) id: EnvelopeId,
     digest: Digest,
     signature: Signature,
 }
@@ -34,17 +34,21 @@ impl Sent {
         }
     }
 
+    pub(super) fn of_parsed(parsed: &ParsedEnvelope) -> Sent {
+        Sent {
+            id: parsed.header.id,
+            digest: parsed.digest,
+            signature: parsed.signature,
+        }
+    }
+
     /// Of bytes that nobody has vouched for; `None` unless an envelope of that id was accepted
     /// lately.
     pub(super) fn unverified(bytes: &[u8], world: &World) -> Option<Sent> {
         let (_, parameters) = world.parameters()?;
         let parsed = ParsedEnvelope::parse(bytes, &envelope_rules(parameters)).ok()?;
         world.recent_envelope(&parsed.header.id)?;
-        Some(Sent {
-            id: parsed.header.id,
-            digest: parsed.digest,
-            signature: parsed.signature,
-        })
+        Some(Sent::of_parsed(&parsed))
     }
 }
 

@@ -2,11 +2,12 @@
 //!
 //! While few messages are on it, each goes alone: whoever sent it checks it and queues it for its
 //! turn. While many are, whoever checked a group of signatures sends its messages on, so that their
-//! senders are woken once only, for the answer.
+//! senders are woken once only, for the answer. Those of a group that does not hold, or that nobody
+//! checked, go alone after all.
 
 use super::Item;
 use super::admission::Admitted;
-use super::batch::busy;
+use super::batch::{busy, failed};
 use super::check::{Check, Checked, Refused};
 use super::handle::{Ledger, gone};
 use super::pool::on_the_pool;
@@ -51,9 +52,9 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
         self.submit_if(bytes, |_: &_| Ok(()), &NoContracts).await
     }
 
-    /// The same, when `may` agrees. It is asked once, after the signature is verified, so that
-    /// nobody can use up what another one is allowed. After it `contracts` judge the contract
-    /// wallets that the message brings, if any.
+    /// The same, when `may` agrees. It is asked once the signature is verified, so that nobody can
+    /// use up what another one is allowed. After it `contracts` judge the contract wallets that the
+    /// message brings, if any.
     ///
     /// # Errors
     /// Those of [`Ledger::submit`] and of `may`; a refusal of `may` spends no nonce. X811-9002 and
@@ -89,10 +90,10 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
             newest: self.world.clone(),
             now: asked.now,
         };
-        let span = tracing::debug_span!(target: SPANS, "check");
+        let span = check_span();
         if !check.is_short() {
             let alone = move || (span.in_scope(|| check.alone()), admitted);
-            let (checked, admitted) = on_the_pool(alone).await.ok_or_else(gone)?;
+            let (checked, admitted) = on_the_pool(alone).await.ok_or_else(failed)?;
             return self.go_alone(checked, admitted, asked).await;
         }
         if !self.together.is_worth_it() {
@@ -122,14 +123,13 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
         span: Span,
         asked: Asked<'_, impl May, impl ContractWallets>,
     ) -> Result<Answer, Refusal> {
-        let id = envelope.parsed.header.id;
+        let sent = Sent::of_parsed(&envelope.parsed);
         let (reply, answer) = oneshot::channel();
         let (world, may) = (check.world.clone(), asked.may.clone());
         let (turns, parent) = (self.turns(), Span::current());
-        let go_on = move |verdict: Result<VerifiedEnvelope, Refusal>| {
+        let go_on = move |envelope: VerifiedEnvelope| {
             drop(span);
-            let message = verdict
-                .and_then(|envelope| submission::verified(envelope, &world))
+            let message = submission::verified(envelope, &world)
                 .and_then(|message| may(&message.header).map(|()| message));
             match message {
                 Ok(message) => turns.queue(message, admitted, reply, &parent),
@@ -137,20 +137,16 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
                 Err(refusal) => drop(reply.send(Err(refusal))),
             }
         };
-        self.together.check(envelope, go_on).await?;
-        let refusal = match answer.await.map_err(|_| gone())? {
-            Ok(answer) => return Ok(answer),
-            Err(refusal) => refusal,
-        };
-        let answer = match check.looked_at_again(Err(refusal)) {
-            Ok(message) => {
-                let admitted = self.admission.admit(check.bytes.as_ref().len())?;
-                // Boxed, as it is rare.
-                Box::pin(self.go_alone(Ok(message), admitted, asked)).await
-            }
-            Err(refused) => Err(self.refusal(*refused).await),
-        };
-        answer.map_err(|refusal| refusal.related_to(id))
+        self.together.check(envelope, go_on).await;
+        if let Ok(answer) = answer.await {
+            return self.answered(sent, answer).await;
+        }
+        // Nobody went on with it, and its share is given back.
+        let admitted = self.admission.admit(check.bytes.as_ref().len());
+        let admitted = admitted.map_err(|refusal| refusal.related_to(sent.id))?;
+        let checked = check_span().in_scope(|| check.alone());
+        // Boxed, as it is rare.
+        Box::pin(self.go_alone(checked, admitted, asked)).await
     }
 
     /// Sends on what was checked here, and waits for its answer.
@@ -165,7 +161,6 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
             Err(refused) => return Err(self.refusal(*refused).await),
         };
         let sent = Sent::of(&message.header);
-        let id = message.header.id;
         let judged = match (asked.may)(&message.header) {
             Ok(()) => {
                 let world = self.world();
@@ -177,9 +172,21 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
             Ok(message) => self.take_turn(message, admitted).await,
             Err(refusal) => Err(refusal),
         };
+        self.answered(sent, answer).await
+    }
+
+    /// The answer to a message whose signature held when it was checked.
+    async fn answered(
+        &self,
+        sent: Sent,
+        answer: Result<Answer, Refusal>,
+    ) -> Result<Answer, Refusal> {
         match answer {
             Ok(answer) => Ok(answer),
-            Err(refusal) => Err(self.unless_repeated(sent, refusal).await.related_to(id)),
+            Err(refusal) => {
+                let refusal = self.unless_repeated(sent, refusal).await;
+                Err(refusal.related_to(sent.id))
+            }
         }
     }
 
@@ -208,6 +215,10 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
             clock: self.clock.clone(),
         }
     }
+}
+
+fn check_span() -> Span {
+    tracing::debug_span!(target: SPANS, "check")
 }
 
 /// Where messages wait for their turn.

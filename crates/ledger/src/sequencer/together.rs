@@ -6,16 +6,13 @@
 //! so are those that follow for a while, so that bad signatures make nobody else much slower than
 //! they were without groups.
 
-use super::handle::gone;
 use super::pool::on_the_pool;
 use crate::figures::Figures;
-use rayon::prelude::*;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::yield_now;
-use x811_protocol::envelope::{Unverified, VerifiedEnvelope, verify, verify_together};
+use x811_protocol::envelope::{Unverified, VerifiedEnvelope, verify_together};
 use x811_protocol::key::FEWEST_TOGETHER;
-use x811_protocol::refusal::Refusal;
 
 /// So many messages are being taken before a group is worth waiting for: others of them are behind
 /// their check already.
@@ -43,7 +40,7 @@ struct Waiting {
     go_on: GoOn,
 }
 
-type GoOn = Box<dyn FnOnce(Result<VerifiedEnvelope, Refusal>) + Send>;
+type GoOn = Box<dyn FnOnce(VerifiedEnvelope) + Send>;
 
 impl Together {
     /// Checks groups until the last handle is dropped.
@@ -64,19 +61,16 @@ impl Together {
         Arc::strong_count(&self.taken) > MANY
     }
 
-    /// Has a signature checked with others; `go_on` is told on the CPU pool: the envelope, or
-    /// X811-2003 as of a check alone.
-    ///
-    /// # Errors
-    /// X811-9002 when the ledger is stopping.
+    /// Has a signature checked with others. `go_on` is called on the CPU pool when it holds, and
+    /// dropped when it is to be checked alone.
     pub(super) async fn check(
         &self,
         envelope: Box<Unverified>,
-        go_on: impl FnOnce(Result<VerifiedEnvelope, Refusal>) + Send + 'static,
-    ) -> Result<(), Refusal> {
+        go_on: impl FnOnce(VerifiedEnvelope) + Send + 'static,
+    ) {
         let go_on = Box::new(go_on);
-        let waiting = Waiting { envelope, go_on };
-        self.groups.send(waiting).await.map_err(|_| gone())
+        // Where nobody checks groups any more it is dropped.
+        let _ = self.groups.send(Waiting { envelope, go_on }).await;
     }
 }
 
@@ -90,14 +84,12 @@ async fn check_groups(mut waiting: mpsc::Receiver<Waiting>, figures: Arc<Figures
         let count = group.len();
         if count < FEWEST_TOGETHER || distrusted > 0 {
             distrusted = distrusted.saturating_sub(count);
-            on_the_pool(|| check_each(group)).await;
             continue;
         }
-        match on_the_pool(|| check_group(group)).await {
-            Some(true) => figures.checked_together.add(count as u64),
-            Some(false) => distrusted = DISTRUSTED,
-            // It panicked: those in it are told, the next ones are not to blame.
-            None => {}
+        let counted = figures.clone();
+        // Who panics is not to be trusted either.
+        if on_the_pool(move || check_group(group, &counted)).await != Some(true) {
+            distrusted = DISTRUSTED;
         }
     }
 }
@@ -121,37 +113,19 @@ async fn next_group(waiting: &mut mpsc::Receiver<Waiting>) -> Vec<Waiting> {
     group
 }
 
-/// Whether all signatures hold together; if not, each has been checked alone.
-fn check_group(group: Vec<Waiting>) -> bool {
-    let (envelopes, go_on): (Vec<_>, Vec<_>) = group
+/// Whether all signatures hold together; if not, nothing is done with any of them.
+fn check_group(group: Vec<Waiting>, figures: &Figures) -> bool {
+    let count = group.len();
+    let (envelopes, go_on): (Vec<_>, Vec<GoOn>) = group
         .into_iter()
         .map(|waiting| (waiting.envelope, waiting.go_on))
         .unzip();
-    match verify_together(envelopes) {
-        Ok(envelopes) => {
-            for (go_on, envelope) in go_on.into_iter().zip(envelopes) {
-                go_on(Ok(envelope));
-            }
-            true
-        }
-        Err(envelopes) => {
-            let pairs = envelopes.into_iter().zip(go_on);
-            check_each(
-                pairs
-                    .map(|(envelope, go_on)| Waiting { envelope, go_on })
-                    .collect(),
-            );
-            false
-        }
+    let Ok(envelopes) = verify_together(envelopes) else {
+        return false;
+    };
+    figures.checked_together.add(count as u64);
+    for (go_on, envelope) in go_on.into_iter().zip(envelopes) {
+        go_on(envelope);
     }
-}
-
-/// Checks each alone, on all cores.
-fn check_each(group: Vec<Waiting>) {
-    group
-        .into_par_iter()
-        .for_each(|Waiting { envelope, go_on }| {
-            let Unverified { parsed, key } = *envelope;
-            go_on(verify(parsed, &[key]));
-        });
+    true
 }

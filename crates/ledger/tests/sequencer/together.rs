@@ -5,7 +5,6 @@ use crate::ledgerbox::Ledgerbox;
 use crate::party::Party;
 use crate::registry::{rotate, with_new_key};
 use serde_json::json;
-use std::collections::HashMap;
 use std::sync::{Arc, Barrier, Mutex};
 use tokio::task::JoinHandle;
 use x811_ledger::answer::Answer;
@@ -155,61 +154,77 @@ async fn ax_029_a_flood_is_looked_at_again_when_the_keys_changed_meanwhile() {
     ledgerbox.assert_log_adds_up().await;
 }
 
-/// Whether a message may go on is asked once its signature holds, once for each, and a no spends no
-/// nonce.
+/// Sends all at once; whether the message at a place may go on is for `may` to say.
+fn send_all_if(
+    ledgerbox: &Ledgerbox,
+    envelopes: &[SealedEnvelope],
+    may: impl Fn(usize) -> Result<(), Refusal> + Clone + Send + Sync + 'static,
+) -> Vec<Sent> {
+    let send = |(place, envelope): (usize, &SealedEnvelope)| {
+        let (ledger, may) = (ledgerbox.ledger().clone(), may.clone());
+        let (bytes, id) = (envelope.json.clone(), envelope.header.id);
+        let may = move |header: &AcceptedHeader| {
+            assert_eq!(header.id, id);
+            may(place)
+        };
+        tokio::spawn(async move { ledger.submit_if(bytes, may, &NoContracts).await })
+    };
+    envelopes.iter().enumerate().map(send).collect()
+}
+
+/// Whether a message may go on is asked once for each, and a no spends no nonce.
 #[tokio::test]
 async fn lc_3_in_a_flood_each_message_is_asked_about_once() {
     let ledgerbox = Ledgerbox::open().await;
     let deal = Deal::between_new_parties(&ledgerbox).await;
     let greetings = greetings(&ledgerbox, &deal.initiator, &deal.provider);
-    let is_bad = |place: usize| place == 300;
     let may_not = |place: usize| place % 7 == 3;
-    let places: HashMap<_, _> = (0..)
-        .zip(&greetings)
-        .map(|(place, one)| (one.header.id, place))
-        .collect();
-    let (places, asked) = (Arc::new(places), Arc::new(Mutex::new(vec![0; MESSAGES])));
-    let sent = greetings.iter().enumerate().map(|(place, envelope)| {
-        let ledger = ledgerbox.ledger().clone();
-        let (places, asked) = (places.clone(), asked.clone());
-        let may = move |header: &AcceptedHeader| {
-            let place = places[&header.id];
-            asked.lock().unwrap()[place] += 1;
-            if may_not(place) {
-                Err(Refusal::new(
-                    Code::RateLimitExceeded,
-                    Kind::Limit,
-                    "too many",
-                ))
-            } else {
-                Ok(())
-            }
-        };
-        let bytes = if is_bad(place) {
-            spoilt(envelope)
+    let asked = Arc::new(Mutex::new(vec![0; MESSAGES]));
+    let counted = asked.clone();
+    let may = move |place| {
+        counted.lock().unwrap()[place] += 1;
+        let refusal = || Refusal::new(Code::RateLimitExceeded, Kind::Limit, "too many");
+        if may_not(place) {
+            Err(refusal())
         } else {
-            envelope.json.clone()
-        };
-        tokio::spawn(async move { ledger.submit_if(bytes, may, &NoContracts).await })
-    });
-    for (place, answer) in sent.collect::<Vec<_>>().into_iter().enumerate() {
+            Ok(())
+        }
+    };
+    let sent = send_all_if(&ledgerbox, &greetings, may);
+    for (place, answer) in sent.into_iter().enumerate() {
         match answer.await.unwrap() {
-            Ok(Answer::Accepted(_)) => assert!(!may_not(place) && !is_bad(place), "{place}"),
+            Ok(Answer::Accepted(_)) => assert!(!may_not(place), "{place}"),
             Err(refusal) if refusal.code == Code::RateLimitExceeded => {
                 assert!(may_not(place), "{place}");
                 assert_eq!(refusal.related, Some(greetings[place].header.id));
             }
-            Err(refusal) if refusal.code == Code::SignatureInvalid => {
-                assert!(is_bad(place), "{place}")
-            }
             other => panic!("{place}: {other:?}"),
         }
     }
-    for (place, times) in asked.lock().unwrap().iter().enumerate() {
-        assert_eq!(*times, u32::from(!is_bad(place)), "{place}");
-    }
+    assert!(ledgerbox.ledger().figures().checked_together.get() > 200);
+    assert_eq!(*asked.lock().unwrap(), [1; MESSAGES]);
     for place in (0..MESSAGES).filter(|place| may_not(*place)) {
         ledgerbox.accept(&greetings[place]).await;
+    }
+    ledgerbox.assert_log_adds_up().await;
+}
+
+/// Whoever panics on the way of one message in a group: the others in it go alone.
+#[tokio::test]
+async fn ae_092_a_panic_in_a_group_costs_nobody_else_their_answer() {
+    let ledgerbox = Ledgerbox::open().await;
+    let deal = Deal::between_new_parties(&ledgerbox).await;
+    let greetings = greetings(&ledgerbox, &deal.initiator, &deal.provider);
+    let may = |place| {
+        assert_ne!(place, 450, "as it should");
+        Ok(())
+    };
+    let sent = send_all_if(&ledgerbox, &greetings, may);
+    for (place, answer) in sent.into_iter().enumerate() {
+        match answer.await {
+            Ok(answer) => assert!(matches!(answer, Ok(Answer::Accepted(_))), "{answer:?}"),
+            Err(error) => assert!(error.is_panic() && place == 450, "{place}"),
+        }
     }
     ledgerbox.assert_log_adds_up().await;
 }
