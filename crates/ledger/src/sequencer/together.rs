@@ -21,7 +21,7 @@ const MANY: usize = 2 * FEWEST_TOGETHER;
 /// The largest group: larger ones cost little less each, and wait longer for each other.
 const MOST: usize = 1_024;
 
-/// After a bad signature so many messages are checked one by one.
+/// After a bad signature, or a panic, so many messages are checked one by one.
 const DISTRUSTED: usize = 16 * MOST;
 
 /// Where messages wait for their group.
