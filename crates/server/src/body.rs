@@ -3,7 +3,7 @@
 
 use crate::app::App;
 use crate::error::ApiError;
-use crate::limits::Client;
+use crate::limits;
 use axum::body::Bytes;
 use axum::extract::Request;
 use futures_util::StreamExt as _;
@@ -17,10 +17,8 @@ const SLACK_BYTES: usize = 65_536;
 const STEP_BYTES: usize = 65_536;
 
 /// The whole body.
-#[expect(clippy::expect_used, reason = "the guard runs before every route")]
 pub(crate) async fn read<C: Clock>(request: Request, app: &App<C>) -> Result<Bytes, ApiError> {
-    let client = request.extensions().get::<Client>().copied();
-    let client = client.expect("the request log has every request's client noted");
+    let client = limits::noted(&request);
     let envelope_bytes = usize::try_from(app.parameters.limits.envelope_bytes);
     let most = envelope_bytes
         .unwrap_or(usize::MAX)

@@ -7,12 +7,15 @@ use crate::app::stopped;
 use crate::config::ConnectionLimits;
 use crate::limits::counted;
 use axum::Router;
-use axum::extract::{ConnectInfo, Request};
+use axum::extract::ConnectInfo;
+use axum::http::Request;
+use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
@@ -30,10 +33,29 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(250);
 /// One address may have one connection in so many.
 const SHARE: usize = 4;
 
-/// Serves `router` until `stopping`, and then until every request that was taken is answered.
+/// What connections ask.
+pub(crate) trait Answers: Send + Sync + 'static {
+    /// The answer to `request` from `peer`.
+    fn answer(
+        self: Arc<Self>,
+        peer: SocketAddr,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Response> + Send;
+}
+
+/// Routes ask for the peer as [`ConnectInfo`].
+impl Answers for Router {
+    async fn answer(self: Arc<Self>, peer: SocketAddr, mut request: Request<Incoming>) -> Response {
+        request.extensions_mut().insert(ConnectInfo(peer));
+        let Ok(response) = Router::clone(&self).call(request).await;
+        response
+    }
+}
+
+/// Serves `answers` until `stopping`, and then until every request that was taken is answered.
 pub(crate) async fn serve(
     listener: TcpListener,
-    router: Router,
+    answers: Arc<impl Answers>,
     limits: ConnectionLimits,
     stopping: watch::Receiver<bool>,
 ) -> io::Result<()> {
@@ -56,10 +78,10 @@ pub(crate) async fn serve(
                 tracing::debug!(%peer, "an address has too many connections");
                 continue;
             };
-            let service = router.clone();
+            let answers = answers.clone();
             let stopping = stopping.clone();
             open.spawn(async move {
-                answer(connection, peer, service, limits, stopping).await;
+                answer(connection, peer, answers, limits, stopping).await;
                 drop((permit, share));
             });
         }
@@ -89,7 +111,7 @@ async fn take(
 async fn answer(
     connection: TcpStream,
     peer: SocketAddr,
-    router: Router,
+    answers: Arc<impl Answers>,
     limits: ConnectionLimits,
     stopping: watch::Receiver<bool>,
 ) {
@@ -100,9 +122,9 @@ async fn answer(
     // A reader that takes nothing would keep its answers in memory for ever.
     let mut connection = TimeoutStream::new(connection);
     connection.set_write_timeout(Some(Duration::from_millis(limits.write_stall_ms)));
-    let service = service_fn(|mut request: Request<Incoming>| {
-        request.extensions_mut().insert(ConnectInfo(peer));
-        router.clone().call(request)
+    let service = service_fn(|request: Request<Incoming>| {
+        let answer = answers.clone().answer(peer, request);
+        async move { Ok::<_, Infallible>(answer.await) }
     });
     let mut connection = pin!(
         http1::Builder::new()

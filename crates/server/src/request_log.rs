@@ -14,35 +14,46 @@ use tracing::Instrument as _;
 use x811_ledger::SPANS;
 use x811_ledger::clock::Clock;
 
-/// Has a request counted for its address, and logs it once it is answered. One layer for both: each
-/// costs as much as reading a request's head does.
-pub(crate) async fn log<C: Clock>(
+/// [`logged`], as a layer around routes.
+pub(crate) async fn layer<C: Clock>(
     State(app): State<Arc<App<C>>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    mut request: Request,
+    request: Request,
     next: Next,
+) -> Response {
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let route = route.as_ref().map_or("(unknown)", MatchedPath::as_str);
+    logged(&app, peer, route, request, |request| next.run(request)).await
+}
+
+/// Has a request counted for its address, then answered, and logs it. `route` is the template of its
+/// path.
+pub(crate) async fn logged<C: Clock, F: Future<Output = Response>>(
+    app: &App<C>,
+    peer: SocketAddr,
+    route: &str,
+    mut request: Request,
+    answer: impl FnOnce(Request) -> F,
 ) -> Response {
     let begun_ms = app.clock.monotonic_ms();
     let method = request.method().clone();
-    let path = request.extensions().get::<MatchedPath>().cloned();
-    let path = path.as_ref().map_or("(unknown)", MatchedPath::as_str);
     let span = tracing::debug_span!(
         target: SPANS,
         "request",
         otel.kind = "server",
-        otel.name = %format_args!("{method} {path}"),
+        otel.name = %format_args!("{method} {route}"),
         http.response.status_code = tracing::field::Empty,
     );
-    let mut response = match limits::guard(&app, peer, &mut request) {
-        Ok(()) => next.run(request).instrument(span.clone()).await,
+    let mut response = match limits::guard(app, peer, &mut request) {
+        Ok(()) => answer(request).instrument(span.clone()).await,
         Err(refusal) => refusal.into_response(),
     };
     let status = response.status().as_u16();
     // Unsigned, it would be sent as a text.
     span.record("http.response.status_code", i64::from(status));
     let ms = app.clock.monotonic_ms().saturating_sub(begun_ms);
-    app.http.answered(&method, path, status, ms);
-    tracing::info!(%method, path, status, ms, "answered");
+    app.http.answered(&method, route, status, ms);
+    tracing::info!(%method, path = route, status, ms, "answered");
     // Texts of agents leave inside JSON; no browser shall take them for anything else.
     response
         .headers_mut()

@@ -18,7 +18,7 @@ use crate::entropy::{NoEntropy, SystemEntropy};
 use crate::keys::{Identity, KeyError, Replaced, finish_rotations};
 use crate::limits::Limiter;
 use crate::metrics::{self, HttpFigures};
-use crate::routes::router;
+use crate::routes::Front;
 use crate::signed_read::{Privileges, SignedReads};
 use checkpoint::{Signers, Stored};
 use lookout::Lookout;
@@ -343,15 +343,15 @@ async fn serve_all<C: Clock>(
     limits: ConnectionLimits,
     stopping: watch::Receiver<bool>,
 ) -> std::io::Result<()> {
-    let (public, figures) = (router(&app), metrics::router(&app));
-    // The ledger ends once nobody holds it.
-    drop(app);
+    let figures = metrics::router(&app);
+    // The ledger ends once nobody holds it: the app goes to its connections.
+    let public = Arc::new(Front::new(app));
     let public = serve(listener, public, limits, stopping.clone());
     let Some(metrics_listener) = metrics_listener else {
         drop(figures);
         return public.await;
     };
-    let figures = serve(metrics_listener, figures, limits, stopping);
+    let figures = serve(metrics_listener, Arc::new(figures), limits, stopping);
     tokio::try_join!(public, figures).map(|_| ())
 }
 

@@ -220,6 +220,13 @@ pub(crate) fn guard<C: Clock>(
     Ok(())
 }
 
+/// Whose request it is, as [`guard`] noted.
+#[expect(clippy::expect_used, reason = "the guard runs before every route")]
+pub(crate) fn noted(request: &Request) -> Client {
+    let client = request.extensions().get::<Client>().copied();
+    client.expect("the request log has every request's client noted")
+}
+
 fn exceeded(why: &str, retry_after_ms: u64) -> Refusal {
     let message = format!("{why}: send the same again after the time that Retry-After names");
     Refusal::new(Code::RateLimitExceeded, Kind::Limit, message).retry_after_ms(retry_after_ms)

@@ -30,6 +30,7 @@ mod bundle;
 mod did_document;
 mod entry_tile;
 mod erasure;
+mod front;
 mod hash_tile;
 mod health;
 mod history;
@@ -46,6 +47,7 @@ mod stream_page;
 mod tile;
 mod well_known;
 
+pub(crate) use front::Front;
 pub(crate) use ready::{sight_word, unready};
 
 use crate::app::App;
@@ -84,7 +86,7 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .described()
         .fallback(nothing_here)
         .method_not_allowed_fallback(other_method)
-        .layer(from_fn_with_state(app.clone(), request_log::log::<C>))
+        .layer(from_fn_with_state(app.clone(), request_log::layer::<C>))
         .with_state(app.clone())
 }
 

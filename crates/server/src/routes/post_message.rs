@@ -3,21 +3,25 @@
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::WholeBody;
-use crate::limits::Client;
+use crate::limits;
 use crate::openapi::Refused;
 use crate::openapi::schema::{AcceptedAnswer, ErrorPayload, SubmittedMessage};
-use axum::extract::State;
+use axum::Json;
+use axum::extract::{FromRequest as _, Request, State};
 use axum::http::StatusCode;
-use axum::{Extension, Json};
+use axum::response::{IntoResponse as _, Response};
 use std::sync::Arc;
-use x811_ledger::answer::{Accepted, Answer};
+use x811_ledger::answer::Answer;
 use x811_ledger::clock::Clock;
+
+/// Where envelopes are sent.
+pub(super) const PATH: &str = "/api/v1/messages";
 
 /// 202 once it is durable; 200 with the first answer when it repeats an accepted one. The body alone
 /// decides: its `Content-Type` is not looked at.
 #[utoipa::path(
     post,
-    path = "/api/v1/messages",
+    path = PATH,
     tag = "messages",
     request_body = SubmittedMessage,
     responses(
@@ -31,17 +35,34 @@ use x811_ledger::clock::Clock;
         Refused,
     ),
 )]
-pub(super) async fn handle<C: Clock>(
-    State(app): State<Arc<App<C>>>,
-    Extension(client): Extension<Client>,
-    WholeBody(body): WholeBody,
-) -> Result<(StatusCode, Json<Accepted>), ApiError> {
+pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>, request: Request) -> Response {
+    answer(&app, request).await
+}
+
+/// The same, without a route: see `front`.
+pub(super) async fn answer<C: Clock>(app: &Arc<App<C>>, request: Request) -> Response {
+    match submit(app, request).await {
+        Ok(Answer::Accepted(accepted)) => (StatusCode::ACCEPTED, Json(accepted)).into_response(),
+        Ok(Answer::Repeated(first)) => (StatusCode::OK, Json(first)).into_response(),
+        Err(error) => error.into_response(),
+    }
+}
+
+async fn submit<C: Clock>(app: &Arc<App<C>>, request: Request) -> Result<Answer, ApiError> {
+    let client = limits::noted(&request);
+    let WholeBody(body) = WholeBody::from_request(request, app).await?;
     let now_ms = app.clock.monotonic_ms();
     let limits = app.clone();
     let may = move |header: &_| limits.limiter.message(client, header, now_ms);
-    let answer = app.ledger.submit_if(body, may, &app.contracts);
-    Ok(match answer.await? {
-        Answer::Accepted(accepted) => (StatusCode::ACCEPTED, Json(accepted)),
-        Answer::Repeated(first) => (StatusCode::OK, Json(first)),
-    })
+    Ok(app.ledger.submit_if(body, may, &app.contracts).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_described_where_it_is_answered() {
+        assert_eq!(<__path_handle as utoipa::Path>::path(), PATH);
+    }
 }
