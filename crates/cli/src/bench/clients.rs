@@ -76,11 +76,12 @@ impl Retries {
 
 type Waiting<S> = Arc<Mutex<Vec<Vec<<S as Sender>::Message>>>>;
 
-/// Carries on all conversations, one at a time for each sender.
+/// Carries on all conversations, one at a time for each sender, and gives the senders back: what
+/// becomes of them is no part of what is measured.
 pub(super) async fn converse<S: Sender>(
     senders: Vec<S>,
     conversations: Vec<Vec<S::Message>>,
-) -> Result<Answered, Failure> {
+) -> Result<(Answered, Vec<S>), Failure> {
     carry_on(senders, conversations, RETRY_AFTER).await
 }
 
@@ -88,29 +89,31 @@ async fn carry_on<S: Sender>(
     senders: Vec<S>,
     conversations: Vec<Vec<S::Message>>,
     retry_after: Duration,
-) -> Result<Answered, Failure> {
+) -> Result<(Answered, Vec<S>), Failure> {
     let waiting: Waiting<S> = Arc::new(Mutex::new(conversations));
+    let (mut answered, mut done) = (Answered::default(), Vec::with_capacity(senders.len()));
     let mut clients = JoinSet::new();
     for sender in senders {
         clients.spawn(client(sender, waiting.clone(), retry_after));
     }
-    let mut answered = Answered::default();
     while let Some(ended) = clients.join_next().await {
-        answered.add(ended.map_err(broken)??);
+        let (told, sender) = ended.map_err(broken)??;
+        answered.add(told);
+        done.push(sender);
     }
-    Ok(answered)
+    Ok((answered, done))
 }
 
 async fn client<S: Sender>(
     mut sender: S,
     waiting: Waiting<S>,
     retry_after: Duration,
-) -> Result<Answered, Failure> {
+) -> Result<(Answered, S), Failure> {
     let mut answered = Answered::default();
     loop {
         let next = waiting.lock().map_err(|_| broken("a client died"))?.pop();
         let Some(conversation) = next else {
-            return Ok(answered);
+            return Ok((answered, sender));
         };
         for message in conversation {
             let sent = now();
@@ -155,9 +158,9 @@ mod tests {
             taken: taken.clone(),
         };
         let conversations = vec![vec![3, 4], vec![1, 2]];
-        let answered = carry_on(vec![sender], conversations, Duration::ZERO)
-            .await
-            .unwrap();
+        let carried_on = carry_on(vec![sender], conversations, Duration::ZERO).await;
+        let (answered, senders) = carried_on.unwrap();
+        assert_eq!(senders.len(), 1);
         assert_eq!(*taken.lock().unwrap(), [1, 2, 3, 4]);
         assert_eq!(answered.latencies_us.len(), 4);
         assert_eq!(answered.retries.text(), "4 (not 1)");

@@ -94,7 +94,8 @@ impl<'a> Load<'a> {
         self.carry(conversations).await
     }
 
-    /// Has all conversations carried on; connections and requests are made before the clock runs.
+    /// Has all conversations carried on; connections and requests are made before the clock runs, and
+    /// connections end when it has stopped.
     async fn carry(&mut self, conversations: Vec<Conversation>) -> Result<(), Failure> {
         let address = self.server.address();
         let requests = requests(address, conversations);
@@ -104,11 +105,12 @@ impl<'a> Load<'a> {
         }
         let own = Stopwatch::start(std::process::id());
         let server = Stopwatch::start(self.server.pid());
-        let answered = clients::converse(senders, requests).await?;
+        let (answered, senders) = clients::converse(senders, requests).await?;
         // Rows are part of the cost, whenever they are written.
         self.server.rows_caught_up().await?;
         self.turns.add(answered, server.elapsed());
         self.own += own.elapsed();
+        drop(senders);
         Ok(())
     }
 

@@ -182,7 +182,8 @@ impl<C: Clock> BenchLedger<C> {
         at_once: usize,
     ) -> Result<Answered, Failure> {
         let senders = (0..at_once).map(|_| InProcess(self.ledger.clone()));
-        clients::converse(senders.collect(), conversations).await
+        let (answered, _) = clients::converse(senders.collect(), conversations).await?;
+        Ok(answered)
     }
 
     /// Waits until the rows for readers reflect everything.
