@@ -8,6 +8,7 @@
 mod batch;
 mod known;
 mod strict;
+mod whole;
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -18,7 +19,8 @@ use ed25519_dalek::{Signer as _, SigningKey, VerifyingKey};
 use serde::{Deserialize, Serialize};
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 
-pub use batch::{FEWEST_TOGETHER, Signed, verify_all};
+pub use batch::{FEWEST_TOGETHER, Signed, verify_all, verify_all_knowing};
+pub use whole::WholeKeys;
 
 use crate::did::Did;
 use crate::signature::Signature;

@@ -6,7 +6,7 @@ use x811_protocol::envelope::{
     Header, ParsedEnvelope, Unverified, VerifiedEnvelope, seal, verify, verify_together,
 };
 use x811_protocol::id::{EnvelopeId, Nonce};
-use x811_protocol::key::{AgentKey, FEWEST_TOGETHER, Profile, SecretKey};
+use x811_protocol::key::{AgentKey, FEWEST_TOGETHER, Profile, SecretKey, WholeKeys};
 use x811_protocol::time::TimestampMs;
 
 const CREATED_MS: u64 = 1_767_225_600_000;
@@ -61,8 +61,12 @@ fn ae_084_together_they_are_what_they_are_alone() {
     let envelopes = envelopes();
     let expected: Vec<_> = envelopes.iter().filter_map(alone).collect();
     assert_eq!(expected.len(), envelopes.len());
-    assert_eq!(verify_together(boxed(&envelopes)), Ok(expected));
-    assert_eq!(verify_together(Vec::new()), Ok(Vec::new()));
+    let mut whole = WholeKeys::default();
+    for _ in 0..2 {
+        let verified = verify_together(boxed(&envelopes), &mut whole);
+        assert_eq!(verified.as_ref(), Ok(&expected));
+    }
+    assert_eq!(verify_together(Vec::new(), &mut whole), Ok(Vec::new()));
 }
 
 /// A key of somebody else, the other profile, a changed body: each fails all of them, and they come
@@ -82,7 +86,7 @@ fn ae_095_one_that_is_not_signed_gives_all_of_them_back() {
         let mut envelopes = envelopes();
         spoil(&mut envelopes[30], stranger);
         assert_eq!(alone(&envelopes[30]), None);
-        let back = verify_together(boxed(&envelopes)).unwrap_err();
+        let back = verify_together(boxed(&envelopes), &mut WholeKeys::default()).unwrap_err();
         assert_eq!(back, boxed(&envelopes));
     }
 }

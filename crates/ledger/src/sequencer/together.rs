@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::yield_now;
 use x811_protocol::envelope::{Unverified, VerifiedEnvelope, verify_together};
-use x811_protocol::key::FEWEST_TOGETHER;
+use x811_protocol::key::{FEWEST_TOGETHER, WholeKeys};
 
 /// So many messages are being taken before a group is worth waiting for: others of them are behind
 /// their check already.
@@ -75,7 +75,7 @@ impl Together {
 }
 
 async fn check_groups(mut waiting: mpsc::Receiver<Waiting>, figures: Arc<Figures>) {
-    let mut distrusted = 0_usize;
+    let (mut distrusted, mut whole) = (0_usize, WholeKeys::default());
     loop {
         let group = next_group(&mut waiting).await;
         if group.is_empty() {
@@ -86,9 +86,12 @@ async fn check_groups(mut waiting: mpsc::Receiver<Waiting>, figures: Arc<Figures
             distrusted = distrusted.saturating_sub(count);
             continue;
         }
-        let counted = figures.clone();
+        let (counted, mut known) = (figures.clone(), std::mem::take(&mut whole));
+        let check = move || (check_group(group, &mut known, &counted), known);
         // Who panics is not to be trusted either.
-        if on_the_pool(move || check_group(group, &counted)).await != Some(true) {
+        let (holds, known) = on_the_pool(check).await.unwrap_or_default();
+        whole = known;
+        if !holds {
             distrusted = DISTRUSTED;
         }
     }
@@ -114,13 +117,13 @@ async fn next_group(waiting: &mut mpsc::Receiver<Waiting>) -> Vec<Waiting> {
 }
 
 /// Whether all signatures hold together; if not, nothing is done with any of them.
-fn check_group(group: Vec<Waiting>, figures: &Figures) -> bool {
+fn check_group(group: Vec<Waiting>, whole: &mut WholeKeys, figures: &Figures) -> bool {
     let count = group.len();
     let (envelopes, go_on): (Vec<_>, Vec<GoOn>) = group
         .into_iter()
         .map(|waiting| (waiting.envelope, waiting.go_on))
         .unzip();
-    let Ok(envelopes) = verify_together(envelopes) else {
+    let Ok(envelopes) = verify_together(envelopes, whole) else {
         return false;
     };
     figures.checked_together.add(count as u64);

@@ -8,7 +8,7 @@ use super::header::Header;
 use super::parse::ParsedEnvelope;
 use crate::code::Code;
 use crate::digest::Digest;
-use crate::key::{AgentKey, Profile, Signed, verify_all};
+use crate::key::{AgentKey, Profile, Signed, WholeKeys, verify_all_knowing};
 use crate::refusal::{Kind, Refusal};
 use crate::signature::Signature;
 
@@ -52,16 +52,18 @@ pub struct Unverified {
 }
 
 /// Checks the signatures of many envelopes together, which costs less than one by one where there
-/// are [`FEWEST_TOGETHER`](crate::key::FEWEST_TOGETHER) or more ([`verify_all`]).
+/// are [`FEWEST_TOGETHER`](crate::key::FEWEST_TOGETHER) or more, and still less where `whole` knows
+/// their keys ([`verify_all_knowing`]).
 ///
 /// # Errors
 /// The envelopes, when not all of the signatures hold together. That says nothing of any one of
 /// them: each is to be verified alone.
 pub fn verify_together(
     envelopes: Vec<Box<Unverified>>,
+    whole: &mut WholeKeys,
 ) -> Result<Vec<VerifiedEnvelope>, Vec<Box<Unverified>>> {
     let signed: Vec<Signed<'_>> = envelopes.iter().map(|one| one.signed()).collect();
-    if !verify_all(&signed) {
+    if !verify_all_knowing(&signed, whole) {
         return Err(envelopes);
     }
     Ok(envelopes.into_iter().map(VerifiedEnvelope).collect())

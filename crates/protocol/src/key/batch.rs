@@ -15,9 +15,12 @@
 //!
 //! The halves cost little of their own. Bit j of the coefficients chooses the points of sum j, for
 //! their lower 64 bits, and what these bits add to the combination is the sum of 2^j times sum j.
-//! Six sums at a time come from 64 buckets, with one addition a point: of fewer, there would be more
-//! times; more would take longer to add up than they save, unless a thousand points are judged. What
-//! the upper 64 bits add is the library's multiplication of many points.
+//! Five or six sums at a time come from 32 or 64 buckets, with one addition a point: of fewer, there
+//! would be more times; more would take longer to add up than they save, unless a thousand points are
+//! judged. What the upper 64 bits add is the library's multiplication of many points.
+//!
+//! A key that was in a batch that held has no part of small order, now as then: [`WholeKeys`] remembers
+//! those, and the sums go without them.
 
 use std::collections::BTreeMap;
 
@@ -28,6 +31,7 @@ use curve25519_dalek::traits::{Identity as _, IsIdentity as _, VartimeMultiscala
 use sha2::{Digest as _, Sha512};
 
 use super::strict::SMALL_ORDER;
+use super::whole::WholeKeys;
 use super::{PublicKey, is_canonical_y};
 use crate::signature::Signature;
 
@@ -37,8 +41,8 @@ pub const FEWEST_TOGETHER: usize = 128;
 /// Bits of a coefficient that choose the halves, as many as there are sums.
 const LOWER_BITS: usize = u64::BITS as usize;
 
-/// Bits that are looked at together.
-const WINDOW_BITS: usize = 6;
+/// From so many points on, wider windows are worth their buckets.
+const MANY_POINTS: usize = 300;
 
 /// Keeps the hash apart from all other hashes.
 const DOMAIN: &[u8] = b"x811 signatures in a batch";
@@ -70,10 +74,20 @@ impl Signed<'_> {
 /// have the same answer.
 #[must_use]
 pub fn verify_all(signed: &[Signed<'_>]) -> bool {
+    verify_all_knowing(signed, &mut WholeKeys::default())
+}
+
+/// [`verify_all`], quicker for keys that are in `whole` already; those of a batch that holds are put
+/// there. The answer is the same, whatever is there.
+#[must_use]
+pub fn verify_all_knowing(signed: &[Signed<'_>], whole: &mut WholeKeys) -> bool {
     if signed.len() < FEWEST_TOGETHER {
         return signed.iter().all(Signed::verify);
     }
-    Batch::read(signed).is_some_and(|batch| batch.verify())
+    let batch = Batch::read(signed, whole).filter(Batch::verify);
+    let holds = batch.is_some();
+    whole.add(batch.map_or_else(Vec::new, |batch| batch.new_keys));
+    holds
 }
 
 /// A coefficient of a point in the combination, of 128 bits.
@@ -84,6 +98,9 @@ struct Coefficient {
 }
 
 impl Coefficient {
+    /// Of a point that is in no sum.
+    const NONE: Coefficient = Coefficient { lower: 0, upper: 0 };
+
     /// What the lower part multiplies by.
     fn lower(&self) -> Scalar {
         self.lower.into()
@@ -94,9 +111,9 @@ impl Coefficient {
         (u128::from(self.upper) << LOWER_BITS).into()
     }
 
-    /// Bits of the lower part from that one on, as many as are looked at together.
-    fn window(&self, from: usize) -> usize {
-        (self.lower >> from) as usize % (1 << WINDOW_BITS)
+    /// So many bits of the lower part from that one on.
+    fn window(&self, from: usize, bits: usize) -> usize {
+        (self.lower >> from) as usize % (1 << bits)
     }
 
     fn all(&self) -> Scalar {
@@ -114,11 +131,13 @@ struct Batch {
     of_keys: Vec<Scalar>,
     /// The sum of z S.
     of_base: Scalar,
+    /// Keys of which it is to show that they have no part of small order.
+    new_keys: Vec<[u8; 32]>,
 }
 
 impl Batch {
     /// Absent where an R or an S cannot be that of a good signature.
-    fn read(signed: &[Signed<'_>]) -> Option<Batch> {
+    fn read(signed: &[Signed<'_>], whole: &WholeKeys) -> Option<Batch> {
         let (mut places, mut keys) = (BTreeMap::new(), Vec::new());
         let mut points = Vec::with_capacity(signed.len());
         let mut factors = Vec::with_capacity(signed.len());
@@ -138,7 +157,15 @@ impl Batch {
             factors.push((place, s, k));
         }
         points.append(&mut keys);
-        let coefficients = coefficients(&transcript.finalize().into(), points.len());
+        let mut coefficients = coefficients(&transcript.finalize().into(), points.len());
+        let mut new_keys = Vec::new();
+        for (key, place) in &places {
+            if whole.contains(key) {
+                coefficients[signed.len() + place] = Coefficient::NONE;
+            } else {
+                new_keys.push(**key);
+            }
+        }
         let mut of_keys = vec![Scalar::ZERO; places.len()];
         let mut of_base = Scalar::ZERO;
         for ((place, s, k), z) in factors.into_iter().zip(&coefficients) {
@@ -151,6 +178,7 @@ impl Batch {
             coefficients,
             of_keys,
             of_base,
+            new_keys,
         })
     }
 
@@ -162,11 +190,20 @@ impl Batch {
     /// For each of the lower bits, from the lowest, the sum of the points in whose coefficients it is
     /// set.
     fn sums(&self) -> Vec<EdwardsPoint> {
-        let mut sums = Vec::with_capacity(LOWER_BITS + WINDOW_BITS);
-        for from in (0..LOWER_BITS).step_by(WINDOW_BITS) {
-            let mut buckets = vec![EdwardsPoint::identity(); 1 << WINDOW_BITS];
+        let bits = if self.points.len() < MANY_POINTS {
+            5
+        } else {
+            6
+        };
+        let mut sums = Vec::with_capacity(LOWER_BITS + bits);
+        for from in (0..LOWER_BITS).step_by(bits) {
+            let mut buckets = vec![EdwardsPoint::identity(); 1 << bits];
             for (point, coefficient) in self.points.iter().zip(&self.coefficients) {
-                buckets[coefficient.window(from)] += point;
+                // What is in none of these sums is not added up.
+                let window = coefficient.window(from, bits);
+                if window != 0 {
+                    buckets[window] += point;
+                }
             }
             sums.extend(by_bit(buckets));
         }
@@ -354,7 +391,7 @@ mod tests {
 
     fn read(made: &[Made]) -> Option<Batch> {
         let signed: Vec<Signed<'_>> = made.iter().map(Made::signed).collect();
-        Batch::read(&signed)
+        Batch::read(&signed, &WholeKeys::default())
     }
 
     /// The verdict of the batch, however few they are.
@@ -362,10 +399,13 @@ mod tests {
         read(made).is_some_and(|batch| batch.verify())
     }
 
+    /// The verdict of all, and again of those that know each other's keys.
     fn all(made: &[Made]) -> bool {
         let signed: Vec<Signed<'_>> = made.iter().map(Made::signed).collect();
         let verdict = verify_all(&signed);
-        assert_eq!(verify_all(&signed), verdict);
+        let mut whole = WholeKeys::default();
+        assert_eq!(verify_all_knowing(&signed, &mut whole), verdict);
+        assert_eq!(verify_all_knowing(&signed, &mut whole), verdict);
         verdict
     }
 
@@ -463,6 +503,33 @@ mod tests {
             assert!(made.signed().verify());
             assert!(!together(&[made]));
         }
+    }
+
+    /// Once a batch with them held, its keys are in no sum; an R with a part of small order is.
+    #[test]
+    fn ae_082_keys_that_are_known_to_be_whole_are_left_out_of_the_sums() {
+        let (mut whole, good) = (WholeKeys::default(), honest(150));
+        let verdict = |made: &[Made], whole: &mut WholeKeys| {
+            let signed: Vec<Signed<'_>> = made.iter().map(Made::signed).collect();
+            let mut in_sums = Batch::read(&signed, whole).unwrap().coefficients;
+            in_sums.retain(|coefficient| coefficient.lower != 0);
+            (in_sums.len(), verify_all_knowing(&signed, whole))
+        };
+        assert_eq!(verdict(&good, &mut whole), (155, true), "five keys");
+        assert_eq!(verdict(&good, &mut whole), (150, true), "known now");
+        let mut other_r = good.clone();
+        other_r[7] = mixed(0, 4, 1_000, 1);
+        let mut other_key = good.clone();
+        let fitting = (0..64).map(|message| mixed(4, 4, 1_000, message));
+        other_key[7] = fitting.into_iter().find(Made::is_strictly_good).unwrap();
+        for made in [other_r, other_key] {
+            for _ in 0..2 {
+                assert_eq!(verdict(&made, &mut whole), (151, false), "its key is new");
+            }
+        }
+        let mut bad = good;
+        bad[7] = bad[7].clone().damaged(32, 3);
+        assert_eq!(verdict(&bad, &mut whole), (150, false));
     }
 
     /// Three spellings of zero as R, with the S that fits; strict verification takes none of them.
