@@ -11,9 +11,15 @@
 //! `-0` is 0, as RFC 8785 writes them. Facts are therefore the same whether they are taken from the
 //! bytes as received or from the stored canonical body.
 
+mod members;
+
+use std::borrow::Cow;
 use std::ops::Range;
 
 use serde_json::{Map, Number, Value};
+
+use members::Gathered;
+pub(crate) use members::{Member, Members};
 
 /// The largest magnitude of a number: 2^53 - 1.
 pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
@@ -59,19 +65,35 @@ pub fn parse_strict(bytes: &[u8], limits: &Limits) -> Result<Value, JsonError> {
 /// The same, and whether the text is plainly the RFC 8785 form of its value; where it is not, it may
 /// be all the same.
 pub(crate) fn parse_with_form(bytes: &[u8], limits: &Limits) -> Result<(Value, bool), JsonError> {
-    read(bytes, limits, None).map(|(value, reader)| (value, reader.is_canonical))
+    read(bytes, limits, None, Reader::value).map(|(value, reader)| (value, reader.is_canonical))
 }
 
-/// The same, and what is left of the text without the member `name` of its object, where text and
-/// rest are plainly canonical.
-pub(crate) fn parse_without<'a>(
+/// An object as it was read, where its members are what matters.
+#[derive(Debug)]
+pub(crate) struct Outermost<'a> {
+    /// Its members; absent where the text is no object.
+    pub(crate) members: Option<Members<'a>>,
+    /// Whether the text is plainly the RFC 8785 form of the object; where it is not, it may be all the
+    /// same.
+    pub(crate) is_canonical: bool,
+    /// What is left of a plainly canonical text without the member that was to be left out, and plainly
+    /// canonical too.
+    pub(crate) rest: Option<[&'a str; 2]>,
+}
+
+/// Reads an object, and finds what is left of it without the member of that name.
+pub(crate) fn parse_members<'a>(
     bytes: &'a [u8],
     limits: &Limits,
-    name: &'static str,
-) -> Result<(Value, Option<[&'a str; 2]>), JsonError> {
-    let (value, reader) = read(bytes, limits, Some(name))?;
-    let rest = reader.wanted_at.filter(|_| reader.is_canonical);
-    Ok((value, rest.map(|range| without(reader.text, range))))
+    left_out: Option<&'static str>,
+) -> Result<Outermost<'a>, JsonError> {
+    let (members, reader) = read(bytes, limits, left_out, Reader::outermost)?;
+    let left_out = reader.wanted_at.filter(|_| reader.is_canonical);
+    Ok(Outermost {
+        members,
+        is_canonical: reader.is_canonical,
+        rest: left_out.map(|range| without(reader.text, range)),
+    })
 }
 
 /// What stands before and behind a member, without the comma that follows it or is before it.
@@ -83,11 +105,12 @@ fn without(text: &str, member: Range<usize>) -> [&str; 2] {
     }
 }
 
-fn read<'a>(
+fn read<'a, T>(
     bytes: &'a [u8],
     limits: &Limits,
     wanted: Option<&'static str>,
-) -> Result<(Value, Reader<'a>), JsonError> {
+    outermost: fn(&mut Reader<'a>) -> Result<T, JsonError>,
+) -> Result<(T, Reader<'a>), JsonError> {
     if bytes.len() > limits.max_bytes {
         return Err(JsonError::TooLarge {
             size: bytes.len(),
@@ -106,7 +129,7 @@ fn read<'a>(
         wanted,
         wanted_at: None,
     };
-    let value = reader.value()?;
+    let value = outermost(&mut reader)?;
     reader.skip_blanks();
     if reader.at < text.len() {
         Err(reader.syntax())
@@ -137,7 +160,7 @@ impl<'a> Reader<'a> {
         match self.peek() {
             Some(b'{') => self.nested(Reader::object),
             Some(b'[') => self.nested(Reader::array),
-            Some(b'"') => self.string().map(Value::String),
+            Some(b'"') => self.string().map(|text| Value::String(text.into_owned())),
             Some(b'-' | b'0'..=b'9') => self.number().map(Value::Number),
             Some(b't') => self.word("true", Value::Bool(true)),
             Some(b'f') => self.word("false", Value::Bool(false)),
@@ -146,10 +169,26 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn nested(
-        &mut self,
-        read: fn(&mut Self) -> Result<Value, JsonError>,
-    ) -> Result<Value, JsonError> {
+    /// Reads an object with its members apart, and the blanks before it; `None` for another value.
+    fn outermost(&mut self) -> Result<Option<Members<'a>>, JsonError> {
+        self.skip_blanks();
+        if self.peek() != Some(b'{') {
+            return self.value().map(|_| None);
+        }
+        self.nested(|reader| reader.members(Reader::member))
+            .map(|members| Some(Members::from(members)))
+    }
+
+    /// Reads the value of a member and the blanks before it.
+    fn member(&mut self) -> Result<Member<'a>, JsonError> {
+        self.skip_blanks();
+        match self.peek() {
+            Some(b'"') => self.string().map(Member::Text),
+            _ => self.value().map(Member::Other),
+        }
+    }
+
+    fn nested<T>(&mut self, read: fn(&mut Self) -> Result<T, JsonError>) -> Result<T, JsonError> {
         if self.depth == self.max_depth {
             return Err(JsonError::TooDeep { offset: self.at });
         }
@@ -162,10 +201,22 @@ impl<'a> Reader<'a> {
 
     /// Reads the rest of an object, behind its brace.
     fn object(&mut self) -> Result<Value, JsonError> {
-        let mut members = Members::default();
+        let members = self.members(Reader::value)?;
+        let owned = members
+            .into_iter()
+            .map(|(key, value)| (key.into_owned(), value));
+        Ok(Value::Object(Map::from_iter(owned)))
+    }
+
+    /// The same, its members in the order of their names.
+    fn members<V>(
+        &mut self,
+        value: fn(&mut Self) -> Result<V, JsonError>,
+    ) -> Result<Vec<(Cow<'a, str>, V)>, JsonError> {
+        let mut members = Gathered::default();
         self.skip_blanks();
         if self.take(b'}') {
-            return Ok(Value::Object(Map::new()));
+            return Ok(Vec::new());
         }
         loop {
             self.skip_blanks();
@@ -176,7 +227,7 @@ impl<'a> Reader<'a> {
             let key = self.string()?;
             self.skip_blanks();
             self.expect(b':')?;
-            let value = self.value()?;
+            let value = value(self)?;
             if self.depth == 1 && self.wanted == Some(&*key) {
                 self.wanted_at = Some(offset..self.at);
             }
@@ -186,7 +237,7 @@ impl<'a> Reader<'a> {
             }
             self.skip_blanks();
             if self.take(b'}') {
-                return Ok(Value::Object(members.into_map()));
+                return Ok(members.in_order());
             }
             self.expect(b',')?;
         }
@@ -210,18 +261,18 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a string from its opening quote.
-    fn string(&mut self) -> Result<String, JsonError> {
+    fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
         self.at += 1;
         let plain = self.plain();
         if self.take(b'"') {
-            return Ok(plain.to_owned());
+            return Ok(Cow::Borrowed(plain));
         }
         let mut out = plain.to_owned();
         loop {
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(out);
+                    return Ok(Cow::Owned(out));
                 }
                 Some(b'\\') => out.push(self.escape()?),
                 _ => return Err(self.syntax()),
@@ -372,44 +423,6 @@ impl<'a> Reader<'a> {
 
     fn syntax(&self) -> JsonError {
         JsonError::Syntax { offset: self.at }
-    }
-}
-
-/// Members of an object as they are read: a list while they come in order, for that is quicker to
-/// make a map of than one by one.
-#[derive(Default)]
-struct Members {
-    in_order: Vec<(String, Value)>,
-    /// All of them, once one was out of order.
-    scattered: Option<Map<String, Value>>,
-}
-
-impl Members {
-    /// Whether all of them come before `key`, as far as that shows.
-    fn are_before(&self, key: &str) -> bool {
-        self.scattered.is_none()
-            && self
-                .in_order
-                .last()
-                .is_none_or(|(last, _)| last.as_str() < key)
-    }
-
-    /// Adds one; `false` when there is one of that name.
-    fn add(&mut self, key: String, value: Value) -> bool {
-        if self.are_before(&key) {
-            self.in_order.push((key, value));
-            return true;
-        }
-        let in_order = &mut self.in_order;
-        let all = self
-            .scattered
-            .get_or_insert_with(|| in_order.drain(..).collect());
-        all.insert(key, value).is_none()
-    }
-
-    fn into_map(self) -> Map<String, Value> {
-        self.scattered
-            .unwrap_or_else(|| self.in_order.into_iter().collect())
     }
 }
 

@@ -6,6 +6,7 @@ use super::message_type::MessageType;
 use crate::code::Code;
 use crate::did::Did;
 use crate::id::{EnvelopeId, Nonce};
+use crate::json::{Member, Members};
 use crate::refusal::{Kind, Refusal, quoted};
 use crate::time::{TimeError, TimestampMs};
 
@@ -43,11 +44,11 @@ pub struct Header {
 impl Header {
     /// Reads the members of an envelope, in the order of AX-28; `lenient_ids` takes any RFC 9562
     /// UUID for `id` and `nonce` (AX-25).
-    pub(super) fn read(members: &Map<String, Value>, lenient_ids: bool) -> Result<Header, Refusal> {
+    pub(super) fn read(members: &Members<'_>, lenient_ids: bool) -> Result<Header, Refusal> {
         let version = version(members)?;
         if let Some(absent) = ["from", "nonce"]
             .into_iter()
-            .find(|name| !members.contains_key(*name))
+            .find(|name| members.get(name).is_none())
         {
             return Err(missing_credential(absent));
         }
@@ -57,7 +58,7 @@ impl Header {
     }
 
     fn read_rest(
-        members: &Map<String, Value>,
+        members: &Members<'_>,
         id: EnvelopeId,
         version: String,
         lenient_ids: bool,
@@ -117,10 +118,10 @@ pub(super) fn missing_credential(name: &str) -> Refusal {
 }
 
 /// A member that has to be a string.
-fn text<'a>(members: &'a Map<String, Value>, name: &str) -> Result<&'a str, Refusal> {
+fn text<'a>(members: &'a Members<'_>, name: &str) -> Result<&'a str, Refusal> {
     match members.get(name) {
-        Some(Value::String(text)) => Ok(text),
-        Some(_) => Err(Refusal::shape(format!(
+        Some(Member::Text(text)) => Ok(text),
+        Some(Member::Other(_)) => Err(Refusal::shape(format!(
             "`{name}` is not a string: write it as one"
         ))),
         None => Err(Refusal::shape(format!(
@@ -130,7 +131,7 @@ fn text<'a>(members: &'a Map<String, Value>, name: &str) -> Result<&'a str, Refu
 }
 
 /// Takes any 0.x.y (AX-38, AE-119).
-fn version(members: &Map<String, Value>) -> Result<String, Refusal> {
+fn version(members: &Members<'_>) -> Result<String, Refusal> {
     let version = text(members, "version")?;
     if is_supported_version(version) {
         return Ok(version.to_owned());
@@ -174,7 +175,7 @@ fn is_supported_version(version: &str) -> bool {
         && build.is_none_or(|parts| parts.split('.').all(is_identifier))
 }
 
-fn id(members: &Map<String, Value>, lenient: bool) -> Result<EnvelopeId, Refusal> {
+fn id(members: &Members<'_>, lenient: bool) -> Result<EnvelopeId, Refusal> {
     let text = text(members, "id")?;
     let id = if lenient {
         EnvelopeId::lenient(text)
@@ -184,18 +185,18 @@ fn id(members: &Map<String, Value>, lenient: bool) -> Result<EnvelopeId, Refusal
     id.map_err(|error| Refusal::shape(format!("`id` is {error}")))
 }
 
-fn message_type(members: &Map<String, Value>) -> Result<MessageType, Refusal> {
+fn message_type(members: &Members<'_>) -> Result<MessageType, Refusal> {
     let text = text(members, "type")?;
     text.parse()
         .map_err(|error| Refusal::shape(format!("`type` {} is {error}", quoted(text))))
 }
 
-fn did(members: &Map<String, Value>, name: &str) -> Result<Did, Refusal> {
+fn did(members: &Members<'_>, name: &str) -> Result<Did, Refusal> {
     let did = text(members, name)?.parse();
     did.map_err(|error| Refusal::shape(format!("`{name}` is {error}")))
 }
 
-fn nonce(members: &Map<String, Value>, lenient: bool) -> Result<Nonce, Refusal> {
+fn nonce(members: &Members<'_>, lenient: bool) -> Result<Nonce, Refusal> {
     let refused =
         |message: String| Refusal::new(Code::MissingCredentials, Kind::Authentication, message);
     let text = text(members, "nonce").map_err(|refusal| refused(refusal.message))?;
@@ -207,14 +208,14 @@ fn nonce(members: &Map<String, Value>, lenient: bool) -> Result<Nonce, Refusal> 
     nonce.map_err(|error| refused(format!("`nonce` is {error}")))
 }
 
-fn created(members: &Map<String, Value>) -> Result<TimestampMs, Refusal> {
+fn created(members: &Members<'_>) -> Result<TimestampMs, Refusal> {
     TimestampMs::parse_rfc3339(text(members, "created")?)
         .map_err(|error| unreadable_time("created", error))
 }
 
 /// Absent is fine, `null` is not: it would be signed, and readers differ about what it means.
-fn expires(members: &Map<String, Value>) -> Result<Option<TimestampMs>, Refusal> {
-    if !members.contains_key("expires") {
+fn expires(members: &Members<'_>) -> Result<Option<TimestampMs>, Refusal> {
+    if members.get("expires").is_none() {
         return Ok(None);
     }
     TimestampMs::parse_rfc3339(text(members, "expires")?)

@@ -9,7 +9,7 @@ use super::seal::SIGNATURE_MEMBER_LEN;
 use crate::canonical::members_to_canonical;
 use crate::code::Code;
 use crate::digest::Digest;
-use crate::json::{JsonError, Limits, parse_with_form, parse_without};
+use crate::json::{JsonError, Limits, Member, Members, parse_members};
 use crate::refusal::{Kind, Refusal};
 use crate::signature::Signature;
 
@@ -59,17 +59,17 @@ impl ParsedEnvelope {
     /// does not decode, X811-4001 any other fault of shape (AX-46).
     pub fn parse(bytes: &[u8], rules: &EnvelopeRules) -> Result<ParsedEnvelope, Refusal> {
         let limits = Limits::bytes(rules.max_bytes);
-        let (value, rest) = parse_without(bytes, &limits, SIGNATURE).map_err(unreadable)?;
-        let mut members = unwrapped(value)?;
+        let outermost = parse_members(bytes, &limits, Some(SIGNATURE)).map_err(unreadable)?;
+        let mut members = unwrapped(outermost.members)?;
         let signature = members.remove(SIGNATURE);
         let header = Header::read(&members, rules.lenient_ids)?;
         let related = |refusal: Refusal| refusal.related_to(header.id);
 
         let signature = decoded(signature).map_err(related)?;
         // As nearly all are sent, what is left without the signature is the canonical form.
-        let body = match rest {
+        let body = match outermost.rest {
             Some(rest) => rest.concat().into_bytes(),
-            None => members_to_canonical(&members),
+            None => members_to_canonical(&members.to_map()),
         };
         let size = body.len() + SIGNATURE_MEMBER_LEN;
         if size > rules.max_bytes {
@@ -97,14 +97,14 @@ impl ParsedEnvelope {
     /// it is not its own canonical form, or it holds a `signature`.
     pub fn from_body(body: &[u8], signature: Signature) -> Result<ParsedEnvelope, Refusal> {
         let limits = Limits::bytes(usize::MAX);
-        let (value, is_canonical) = parse_with_form(body, &limits).map_err(unreadable)?;
-        let members = object(value)?;
-        if !is_canonical && members_to_canonical(&members) != body {
+        let outermost = parse_members(body, &limits, None).map_err(unreadable)?;
+        let members = outermost.members.ok_or_else(no_object)?;
+        if !outermost.is_canonical && members_to_canonical(&members.to_map()) != body {
             return Err(Refusal::shape(
                 "the body is not in canonical form: it was altered, fetch it again",
             ));
         }
-        if members.contains_key(SIGNATURE) {
+        if members.get(SIGNATURE).is_some() {
             return Err(Refusal::shape(
                 "the body holds a `signature`: store it beside the body",
             ));
@@ -137,28 +137,25 @@ impl ParsedEnvelope {
 }
 
 /// The envelope's members, out of their wrapper if there is one.
-fn unwrapped(value: Value) -> Result<Map<String, Value>, Refusal> {
-    let mut members = object(value)?;
-    if members.len() == 1
-        && let Some(inner) = members.remove("envelope")
-    {
-        return object(inner);
+fn unwrapped(members: Option<Members<'_>>) -> Result<Members<'_>, Refusal> {
+    let mut members = members.ok_or_else(no_object)?;
+    if members.len() > 1 {
+        return Ok(members);
     }
-    Ok(members)
+    match members.remove("envelope") {
+        Some(Member::Other(Value::Object(inner))) => Ok(inner.into()),
+        Some(_) => Err(no_object()),
+        None => Ok(members),
+    }
 }
 
-fn object(value: Value) -> Result<Map<String, Value>, Refusal> {
-    let Value::Object(members) = value else {
-        return Err(Refusal::shape(
-            "the envelope is not a JSON object: send one at a time",
-        ));
-    };
-    Ok(members)
+fn no_object() -> Refusal {
+    Refusal::shape("the envelope is not a JSON object: send one at a time")
 }
 
-fn payload(mut members: Map<String, Value>) -> Result<Map<String, Value>, Refusal> {
+fn payload(mut members: Members<'_>) -> Result<Map<String, Value>, Refusal> {
     match members.remove("payload") {
-        Some(Value::Object(payload)) => Ok(payload),
+        Some(Member::Other(Value::Object(payload))) => Ok(payload),
         Some(_) => Err(Refusal::shape(
             "`payload` is not an object: write it as one",
         )),
@@ -168,10 +165,10 @@ fn payload(mut members: Map<String, Value>) -> Result<Map<String, Value>, Refusa
     }
 }
 
-fn decoded(signature: Option<Value>) -> Result<Signature, Refusal> {
+fn decoded(signature: Option<Member<'_>>) -> Result<Signature, Refusal> {
     let text = match signature {
-        Some(Value::String(text)) => text,
-        Some(_) => {
+        Some(Member::Text(text)) => text,
+        Some(Member::Other(_)) => {
             return Err(Refusal::shape(
                 "`signature` is not a string: write it as one",
             ));

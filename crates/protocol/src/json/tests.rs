@@ -94,7 +94,9 @@ fn ax_022_refuses_duplicate_keys_after_unescaping() {
 #[test]
 fn ax_021_what_is_left_without_a_member_is_cut_out_where_all_is_canonical() {
     let rest = |text: &str| {
-        let (_, rest) = parse_without(text.as_bytes(), &Limits::default(), "m").unwrap();
+        let rest = parse_members(text.as_bytes(), &Limits::default(), Some("m"))
+            .unwrap()
+            .rest;
         rest.map(|rest| rest.concat())
     };
     for (text, left) in [
