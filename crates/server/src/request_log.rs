@@ -8,6 +8,7 @@ use axum::http::HeaderValue;
 use axum::http::header::X_CONTENT_TYPE_OPTIONS;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tracing::Instrument as _;
@@ -21,8 +22,8 @@ pub(crate) async fn layer<C: Clock>(
     request: Request,
     next: Next,
 ) -> Response {
-    let route = request.extensions().get::<MatchedPath>().cloned();
-    let route = route.as_ref().map_or("(unknown)", MatchedPath::as_str);
+    let route = request.extensions().get::<MatchedPath>();
+    let route = route.map_or("(unknown)".into(), |route| route.as_str().to_owned().into());
     logged(&app, peer, route, request, |request| next.run(request)).await
 }
 
@@ -31,7 +32,7 @@ pub(crate) async fn layer<C: Clock>(
 pub(crate) async fn logged<C: Clock, F: Future<Output = Response>>(
     app: &App<C>,
     peer: SocketAddr,
-    route: &str,
+    route: Cow<'static, str>,
     mut request: Request,
     answer: impl FnOnce(Request) -> F,
 ) -> Response {
@@ -52,8 +53,8 @@ pub(crate) async fn logged<C: Clock, F: Future<Output = Response>>(
     // Unsigned, it would be sent as a text.
     span.record("http.response.status_code", i64::from(status));
     let ms = app.clock.monotonic_ms().saturating_sub(begun_ms);
+    tracing::info!(%method, path = &*route, status, ms, "answered");
     app.http.answered(&method, route, status, ms);
-    tracing::info!(%method, path = route, status, ms, "answered");
     // Texts of agents leave inside JSON; no browser shall take them for anything else.
     response
         .headers_mut()

@@ -6,6 +6,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use std::borrow::Cow;
 
 /// Upper bounds of a request's duration, in seconds. The longest are inboxes that wait for mail.
 const DURATION_BOUNDS_S: [f64; 12] = [
@@ -15,13 +16,13 @@ const DURATION_BOUNDS_S: [f64; 12] = [
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Request {
     method: &'static str,
-    route: String,
+    route: Cow<'static, str>,
     status: u16,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Route {
-    route: String,
+    route: Cow<'static, str>,
 }
 
 /// Counts requests as they are answered.
@@ -42,16 +43,14 @@ impl Default for HttpFigures {
 
 impl HttpFigures {
     /// Notes an answer; `route` is the template, never the path that was asked for.
-    pub(crate) fn answered(&self, method: &Method, route: &str, status: u16, ms: u64) {
+    pub(crate) fn answered(&self, method: &Method, route: Cow<'static, str>, status: u16, ms: u64) {
         let request = Request {
             method: known(method),
-            route: route.to_owned(),
+            route: route.clone(),
             status,
         };
         self.requests.get_or_create(&request).inc();
-        let route = Route {
-            route: route.to_owned(),
-        };
+        let route = Route { route };
         let seconds = super::family::float(ms) / 1_000.0;
         self.durations_s.get_or_create(&route).observe(seconds);
     }

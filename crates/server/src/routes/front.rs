@@ -38,6 +38,7 @@ impl<C: Clock> Answers for Front<C> {
         }
         let app = &self.app;
         let take = |request| post_message::answer(app, request);
-        logged(app, peer, post_message::PATH, request.map(Body::new), take).await
+        let route = post_message::PATH.into();
+        logged(app, peer, route, request.map(Body::new), take).await
     }
 }
