@@ -88,11 +88,11 @@ pub(crate) fn parse_members<'a>(
     left_out: Option<&'static str>,
 ) -> Result<Outermost<'a>, JsonError> {
     let (members, reader) = read(bytes, limits, left_out, Reader::outermost)?;
-    let left_out = reader.wanted_at.filter(|_| reader.is_canonical);
+    let member_at = reader.wanted_at.filter(|_| reader.is_canonical);
     Ok(Outermost {
         members,
         is_canonical: reader.is_canonical,
-        rest: left_out.map(|range| without(reader.text, range)),
+        rest: member_at.map(|range| without(reader.text, range)),
     })
 }
 

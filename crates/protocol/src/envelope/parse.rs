@@ -69,7 +69,12 @@ impl ParsedEnvelope {
         // As nearly all are sent, what is left without the signature is the canonical form.
         let body = match outermost.rest {
             Some(rest) => rest.concat().into_bytes(),
-            None => members_to_canonical(&members.to_map()),
+            None => {
+                let all = members.into_map();
+                let body = members_to_canonical(&all);
+                members = all.into();
+                body
+            }
         };
         let size = body.len() + SIGNATURE_MEMBER_LEN;
         if size > rules.max_bytes {
@@ -98,11 +103,15 @@ impl ParsedEnvelope {
     pub fn from_body(body: &[u8], signature: Signature) -> Result<ParsedEnvelope, Refusal> {
         let limits = Limits::bytes(usize::MAX);
         let outermost = parse_members(body, &limits, None).map_err(unreadable)?;
-        let members = outermost.members.ok_or_else(no_object)?;
-        if !outermost.is_canonical && members_to_canonical(&members.to_map()) != body {
-            return Err(Refusal::shape(
-                "the body is not in canonical form: it was altered, fetch it again",
-            ));
+        let mut members = outermost.members.ok_or_else(no_object)?;
+        if !outermost.is_canonical {
+            let all = members.into_map();
+            if members_to_canonical(&all) != body {
+                return Err(Refusal::shape(
+                    "the body is not in canonical form: it was altered, fetch it again",
+                ));
+            }
+            members = all.into();
         }
         if members.get(SIGNATURE).is_some() {
             return Err(Refusal::shape(

@@ -42,15 +42,15 @@ impl<'a> Members<'a> {
         self.in_order.len()
     }
 
-    /// As values of their own.
-    pub(crate) fn to_map(&self) -> Map<String, Value> {
-        let value = |member: &Member<'_>| match member {
-            Member::Text(text) => Value::String(text.clone().into_owned()),
-            Member::Other(value) => value.clone(),
+    /// As values of their own; what is no text is moved, for it may be large.
+    pub(crate) fn into_map(self) -> Map<String, Value> {
+        let value = |member| match member {
+            Member::Text(text) => Value::String(text.into_owned()),
+            Member::Other(value) => value,
         };
-        let members = self.in_order.iter();
+        let members = self.in_order.into_iter();
         members
-            .map(|(name, member)| (name.clone().into_owned(), value(member)))
+            .map(|(name, member)| (name.into_owned(), value(member)))
             .collect()
     }
 
@@ -109,14 +109,14 @@ impl<'a, V> Gathered<'a, V> {
 
     /// Adds one; `false` when there is one of that name.
     pub(super) fn add(&mut self, key: Cow<'a, str>, value: V) -> bool {
-        let in_order = &mut self.in_order;
-        if self.scattered.is_none() && in_order.last().is_none_or(|(last, _)| *last < key) {
-            if in_order.is_empty() {
-                in_order.reserve(ROOM);
+        if self.are_before(&key) {
+            if self.in_order.is_empty() {
+                self.in_order.reserve(ROOM);
             }
-            in_order.push((key, value));
+            self.in_order.push((key, value));
             return true;
         }
+        let in_order = &mut self.in_order;
         let all = self
             .scattered
             .get_or_insert_with(|| in_order.drain(..).collect());
@@ -149,7 +149,7 @@ mod tests {
         }
         assert!(!gathered.add(Cow::Borrowed("a"), Member::Other(Value::Null)));
         let mut members = Members::from(map.clone());
-        assert_eq!(members.to_map(), *map);
+        assert_eq!(members.clone().into_map(), *map);
         assert_eq!(members.len(), 4);
         assert_eq!(members.get("a"), Some(&Member::Text("one".into())));
         assert_eq!(members.get("d"), None);

@@ -20,7 +20,8 @@
 //! judged. What the upper 64 bits add is the library's multiplication of many points.
 //!
 //! A key that was in a batch that held has no part of small order, now as then: [`WholeKeys`] remembers
-//! those, and the sums go without them.
+//! those, and the sums go without them. What escaped that batch, with a probability of 2^-64, would
+//! escape those after it too, as long as the key is remembered.
 
 use std::collections::BTreeMap;
 
@@ -77,8 +78,9 @@ pub fn verify_all(signed: &[Signed<'_>]) -> bool {
     verify_all_knowing(signed, &mut WholeKeys::default())
 }
 
-/// [`verify_all`], quicker for keys that are in `whole` already; those of a batch that holds are put
-/// there. The answer is the same, whatever is there.
+/// [`verify_all`], quicker for keys that are in `whole` already. Those of a batch that holds are put
+/// there, and of fewer than [`FEWEST_TOGETHER`] none. The answer is the same, whatever is there, but for
+/// the probability that one is there wrongly.
 #[must_use]
 pub fn verify_all_knowing(signed: &[Signed<'_>], whole: &mut WholeKeys) -> bool {
     if signed.len() < FEWEST_TOGETHER {
@@ -190,11 +192,8 @@ impl Batch {
     /// For each of the lower bits, from the lowest, the sum of the points in whose coefficients it is
     /// set.
     fn sums(&self) -> Vec<EdwardsPoint> {
-        let bits = if self.points.len() < MANY_POINTS {
-            5
-        } else {
-            6
-        };
+        let in_sums = self.coefficients.iter().filter(|one| one.lower != 0);
+        let bits = if in_sums.count() < MANY_POINTS { 5 } else { 6 };
         let mut sums = Vec::with_capacity(LOWER_BITS + bits);
         for from in (0..LOWER_BITS).step_by(bits) {
             let mut buckets = vec![EdwardsPoint::identity(); 1 << bits];
@@ -212,7 +211,7 @@ impl Batch {
         sums
     }
 
-    /// Whether the sum of z(E - R) is zero, or a point of small order.
+    /// Whether the sum of z(E - R) is zero.
     fn is_balanced(&self, sums: &[EdwardsPoint]) -> bool {
         let lower = sums
             .iter()

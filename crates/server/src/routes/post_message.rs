@@ -39,7 +39,8 @@ pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>, request: Re
     answer(&app, request).await
 }
 
-/// The same, without a route: see `front`.
+/// The same, the way every message takes: see `front`. The route is there to be described, and to
+/// refuse other methods.
 pub(super) async fn answer<C: Clock>(app: &Arc<App<C>>, request: Request) -> Response {
     match submit(app, request).await {
         Ok(Answer::Accepted(accepted)) => (StatusCode::ACCEPTED, Json(accepted)).into_response(),
