@@ -59,13 +59,7 @@ impl Default for Limits {
 /// The text is over a limit, not UTF-8, not RFC 8259 JSON, or ambiguous in one of the ways the
 /// module documentation names.
 pub fn parse_strict(bytes: &[u8], limits: &Limits) -> Result<Value, JsonError> {
-    parse_with_form(bytes, limits).map(|(value, _)| value)
-}
-
-/// The same, and whether the text is plainly the RFC 8785 form of its value; where it is not, it may
-/// be all the same.
-pub(crate) fn parse_with_form(bytes: &[u8], limits: &Limits) -> Result<(Value, bool), JsonError> {
-    read(bytes, limits, None, Reader::value).map(|(value, reader)| (value, reader.is_canonical))
+    read(bytes, limits, None, Reader::value).map(|(value, _)| value)
 }
 
 /// An object as it was read, where its members are what matters.
