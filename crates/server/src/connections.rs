@@ -81,7 +81,7 @@ pub(crate) async fn serve(
             let answers = answers.clone();
             let stopping = stopping.clone();
             open.spawn(async move {
-                answer(connection, peer, answers, limits, stopping).await;
+                serve_connection(connection, peer, answers, limits, stopping).await;
                 drop((permit, share));
             });
         }
@@ -108,7 +108,7 @@ async fn take(
     }
 }
 
-async fn answer(
+async fn serve_connection(
     connection: TcpStream,
     peer: SocketAddr,
     answers: Arc<impl Answers>,

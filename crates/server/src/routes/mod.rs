@@ -21,6 +21,8 @@
 //! | `GET /health`, `GET /ready` | whether it runs, whether it takes messages |
 //! | `GET /openapi.json`, `/docs` | all of this for programs, and rendered |
 //!
+//! Messages come past the router: see `front`.
+//!
 //! The starred ones are others' business: see `signed_read`. † is for auditors, or for everybody
 //! where the operator said so. ‡ is for operators, signed like a read.
 
