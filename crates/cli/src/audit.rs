@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use x811_client::clock::{Clock as _, SystemClock};
 use x811_eventlog::Hash;
-use x811_ledger::audit::{self, Options, audit_export, audit_store};
+use x811_ledger::audit::{self, Options, Outcome, audit_export, audit_store};
 use x811_store::{OpenError, SqliteReadModel, SqliteStore};
 
 use crate::exit::Exit;
@@ -61,7 +61,7 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
-/// Audits; [`Exit::Findings`] when anything is wrong.
+/// Audits; the exit code says what it came to.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let draft = args
         .html
@@ -80,13 +80,15 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         let report = audit_export(input(&args.source, &bar)?, options);
         report.map_err(|error| unreadable(&args.source, &error))?
     };
-    let network = if args.rpc.is_empty() {
-        None
-    } else {
-        Some(witnesses.hear(&mut report, &bar).await?)
+    let network = match witnesses.hear(&mut report, &bar).await {
+        _ if args.rpc.is_empty() => None,
+        Ok(heard) => Some(heard),
+        // What contradicts needs no network.
+        Err(_) if report.is_broken() => None,
+        Err(silent) => return Err(silent),
     };
     bar.clear();
-    let is_clean = report.is_clean();
+    let exit = exit(&report);
     if let Some(draft) = draft {
         let page = Page {
             source: &args.source.to_string_lossy(),
@@ -102,7 +104,17 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         network,
         html: args.html,
     });
-    Ok(if is_clean { Exit::Ok } else { Exit::Findings })
+    Ok(exit)
+}
+
+/// What the verdict and the trust come to (ledger-contract.md section 9).
+fn exit(report: &audit::Report) -> Exit {
+    match report.verdict {
+        Outcome::Broken => Exit::Findings,
+        Outcome::Incomplete => Exit::Incomplete,
+        Outcome::Clean if report.trust.given.is_none() => Exit::Unverified,
+        Outcome::Clean => Exit::Ok,
+    }
 }
 
 /// What is asked of the audit.

@@ -23,21 +23,23 @@ pub(crate) enum Exit {
     NotPaid,
     /// `status`: it takes no messages.
     NotReady,
-    /// `audit`: something is wrong.
+    /// `audit` and `receipt verify`: something contradicts.
     Findings,
-    /// `receipt verify`: nobody said which ledger is trusted.
+    /// `audit` and `receipt verify`: nobody said which ledger is trusted.
     Unverified,
+    /// `audit`: nothing contradicts, but something that should be decidable is not.
+    Incomplete,
     /// Ctrl-C.
     Interrupted,
 }
 
 impl Exit {
     /// Every code and its meaning.
-    const TABLE: [(Exit, u8, &str); 12] = [
+    const TABLE: [(Exit, u8, &str); 13] = [
         (
             Exit::Ok,
             0,
-            "done; for `provider paid`: paid, for `audit`: clean",
+            "done; for `provider paid`: paid, for `audit`: clean, and whose log it is proven",
         ),
         (
             Exit::Refused,
@@ -63,11 +65,21 @@ impl Exit {
         (Exit::NotYetPaid, 10, "`provider paid`: not yet"),
         (Exit::NotPaid, 11, "`provider paid`: no"),
         (Exit::NotReady, 12, "`status`: the ledger takes no messages"),
-        (Exit::Findings, 20, "`audit`: not clean, something is wrong"),
+        (
+            Exit::Findings,
+            20,
+            "`audit`, `receipt verify`: broken, something contradicts",
+        ),
         (
             Exit::Unverified,
             21,
-            "`receipt verify`: whose it is was not checked, for want of --key or --policy",
+            "`audit`, `receipt verify`: nothing is wrong, but whose it is was not checked, for want of \
+             --key or --policy",
+        ),
+        (
+            Exit::Incomplete,
+            22,
+            "`audit`: incomplete, something is not decided that should be",
         ),
         (Exit::Interrupted, 130, "ended by Ctrl-C"),
     ];
@@ -114,6 +126,7 @@ mod tests {
             (Exit::NotReady, 12),
             (Exit::Findings, 20),
             (Exit::Unverified, 21),
+            (Exit::Incomplete, 22),
             (Exit::Interrupted, 130),
         ];
         let help = Exit::help();

@@ -14,6 +14,7 @@
 #[path = "../../../crates/ledger/tests/sequencer/base.rs"]
 mod base;
 #[path = "../../../crates/ledger/tests/sequencer/bundles.rs"]
+#[expect(dead_code, reason = "the ledger's own tests use the rest")]
 mod bundles;
 mod chain;
 #[expect(dead_code, reason = "the ledger's own tests use the rest")]

@@ -60,7 +60,7 @@ async fn rule_29_the_provider_is_told_why_a_payment_reverted() {
         "{sentence}"
     );
     let report = stage.audit();
-    assert_eq!(report["clean"], true, "{report}");
+    assert_eq!(report["verdict"], "clean", "{report}");
 }
 
 #[tokio::test]

@@ -3,7 +3,8 @@
 use std::fs;
 
 use serde_json::Value;
-use x811_eventlog::{Frontier, Hash};
+use x811_eventlog::{Checkpoint, Frontier, Hash};
+use x811_protocol::key::SecretKey;
 use x811_tests::anvil::{Anvil, LOCAL_CHAIN_ID};
 use x811_tests::binary::{Finished, run};
 
@@ -42,7 +43,7 @@ fn transfers(report: &Value) -> [u64; 4] {
 #[tokio::test]
 async fn sw_26_transfers_are_asserted_until_an_endpoint_shows_them() {
     let (stage, file, _) = paid().await;
-    let unasked = run(&["--json", "audit", &file]).ok().json();
+    let unasked = run(&["--json", "audit", &file]).unverified().json();
     assert_eq!(transfers(&unasked), [0, 0, 1, 0]);
     let unseen = &unasked["observations"];
     let confirmed = &unseen["records"]["confirmed"];
@@ -52,7 +53,7 @@ async fn sw_26_transfers_are_asserted_until_an_endpoint_shows_them() {
     let rpc = stage.anvil.rpc_url();
     let data_dir = stage.data_dir();
     for source in [&file, data_dir.to_str().unwrap()] {
-        let report = asked(source, &rpc).ok().json();
+        let report = asked(source, &rpc).unverified().json();
         assert_eq!(transfers(&report), [1, 0, 0, 0], "{report}");
         let chain = &report["network"]["asked"][0];
         assert_eq!(chain["chain_id"], LOCAL_CHAIN_ID, "{report}");
@@ -62,7 +63,7 @@ async fn sw_26_transfers_are_asserted_until_an_endpoint_shows_them() {
         assert_eq!(observations["proven"], 1, "{report}");
         assert_eq!(observations["asserted"].as_u64(), asserted, "{report}");
     }
-    let text = run(&["audit", &file, "--rpc", &rpc]).ok().stdout;
+    let text = run(&["audit", &file, "--rpc", &rpc]).unverified().stdout;
     assert!(
         text.contains("chain 31337 was asked about 1 transaction,"),
         "{text}"
@@ -70,7 +71,7 @@ async fn sw_26_transfers_are_asserted_until_an_endpoint_shows_them() {
 
     // Of another chain, nothing can be said of this one.
     let other = Anvil::start(LOCAL_CHAIN_ID + 1, None);
-    let report = asked(&file, &other.rpc_url()).ok().json();
+    let report = asked(&file, &other.rpc_url()).unverified().json();
     assert_eq!(transfers(&report), [0, 0, 1, 0], "{report}");
     let why = report["network"]["not_checked"].as_object().unwrap();
     assert!(
@@ -94,7 +95,7 @@ async fn sw_26_a_transfer_that_never_was_is_named_by_position() {
     // The same chain id, where nobody ever paid anybody.
     let empty = Anvil::start(LOCAL_CHAIN_ID, None);
     let rpc = empty.rpc_url();
-    let behind = asked(&file, &rpc).ok().json();
+    let behind = asked(&file, &rpc).unverified().json();
     assert_eq!(
         transfers(&behind),
         [0, 0, 1, 0],
@@ -122,7 +123,7 @@ async fn sw_26_a_transfer_that_never_was_is_named_by_position() {
 async fn sw_26_evidence_written_anew_with_every_hash_holds_until_the_network_is_asked() {
     let (stage, file, _) = paid().await;
     let honest = fs::read_to_string(&file).unwrap();
-    let forged = written_anew(&honest, |event| {
+    let forged = written_anew(&honest, &checkpoint_key(&stage), |event| {
         for block in ["/block/timestamp_s", "/evidence/0/block/timestamp_s"] {
             if let Some(time) = event.pointer_mut(block) {
                 *time = Value::from(time.as_u64().unwrap() + 1);
@@ -131,7 +132,7 @@ async fn sw_26_evidence_written_anew_with_every_hash_holds_until_the_network_is_
     });
     fs::write(&file, forged).unwrap();
     let unasked = run(&["--json", "audit", &file]);
-    assert_eq!(unasked.code, Some(0), "{}", unasked.json()["findings"]);
+    assert_eq!(unasked.code, Some(21), "{}", unasked.json()["findings"]);
     let refuted = asked(&file, &stage.anvil.rpc_url());
     assert_eq!(refuted.code, Some(20), "{refuted:?}");
     let report = refuted.json();
@@ -151,7 +152,7 @@ async fn sw_24_a_payment_that_a_reorganisation_took_back_is_counted_as_reversed(
     stage.anvil.reorg(10).await;
     stage.until_recorded(&interaction, "\"reversed\"").await;
     let file = exported(&stage, "reversed.x811");
-    let report = asked(&file, &stage.anvil.rpc_url()).ok().json();
+    let report = asked(&file, &stage.anvil.rpc_url()).unverified().json();
     assert_eq!(transfers(&report), [0, 1, 0, 0], "{report}");
     assert_eq!(report["observations"]["proven"], 0, "{report}");
 }
@@ -199,9 +200,9 @@ async fn a_receipt_is_held_against_the_network_too() {
     assert!(gone.json()["paid"].is_null(), "{gone:?}");
 }
 
-/// The export with every event changed, every hash behind it, and the trailer; without checkpoints,
-/// which take the ledger's key.
-fn written_anew(export: &str, change: impl Fn(&mut Value)) -> String {
+/// The export with every event changed, every hash behind it, the checkpoint signed anew by `key`, and
+/// the trailer.
+fn written_anew(export: &str, key: &SecretKey, change: impl Fn(&mut Value)) -> String {
     let mut prev = Hash::ZERO;
     let mut tree = Frontier::new();
     let mut lines = Vec::new();
@@ -219,9 +220,27 @@ fn written_anew(export: &str, change: impl Fn(&mut Value)) -> String {
             trailer["head"] = Value::from(prev.to_string());
             trailer["root"] = Value::from(tree.root().to_string());
             lines.push(trailer.to_string());
-        } else if !line.starts_with("c ") {
+        } else if let Some(note) = line.strip_prefix("c ") {
+            let note: String = serde_json::from_str(note).unwrap();
+            let checkpoint = Checkpoint {
+                root: tree.root(),
+                ..Checkpoint::claimed(&note).unwrap()
+            };
+            let sign = |message: &[u8]| *key.sign(message).as_bytes();
+            let note = checkpoint.sign(*key.public().as_bytes(), sign).unwrap();
+            lines.push(format!("c {}", Value::from(note)));
+        } else {
             lines.push(line.to_owned());
         }
     }
     lines.join("\n") + "\n"
+}
+
+/// The key by which the ledger signs checkpoints, as its operator has it.
+fn checkpoint_key(stage: &Stage) -> SecretKey {
+    let seed = fs::read_to_string(stage.data_dir().join("keys/checkpoint.seed")).unwrap();
+    let seed: Vec<u8> = (0..32)
+        .map(|byte| u8::from_str_radix(&seed[2 * byte..2 * byte + 2], 16).unwrap())
+        .collect();
+    SecretKey::from_seed(seed.try_into().unwrap())
 }

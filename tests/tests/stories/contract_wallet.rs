@@ -125,7 +125,7 @@ async fn rule_18_a_contract_wallet_is_bound_and_pays() {
     // Nobody asks again: what the contract says from now on changes nothing.
     stage.anvil.deploy_wallet(WALLET, Address::ZERO).await;
     let report = stage.audit();
-    assert_eq!(report["clean"], true, "{report}");
+    assert_eq!(report["verdict"], "clean", "{report}");
     assert_eq!(report["interactions"]["completed"], 1, "{report}");
     let wallets = &report["wallets"];
     assert_eq!(wallets["proven"], 1, "Bert's key proves itself: {wallets}");

@@ -58,8 +58,8 @@ fn over(verb: &[&str], paths: &[&Path]) -> Finished {
 /// The audit passes and names what is the ledger's word only.
 #[track_caller]
 fn audit_lists(source: &Path, done: &Value, operator: &str) {
-    let report = over(&["audit"], &[source]).ok().json();
-    assert_eq!(report["clean"], true, "{report}");
+    let report = over(&["audit"], &[source]).unverified().json();
+    assert_eq!(report["verdict"], "clean", "{report}");
     assert_eq!(report["facts"]["asserted"], 2, "{report}");
     let absent = json!({
         "erased": 2,
@@ -79,7 +79,7 @@ fn audit_lists(source: &Path, done: &Value, operator: &str) {
     let page = source.with_extension("html");
     let audit = ["audit", source.to_str().unwrap(), "--html"];
     let told = run(&[&audit[..], &[page.to_str().unwrap()]].concat());
-    let told = told.ok().stdout;
+    let told = told.unverified().stdout;
     let shown = std::fs::read_to_string(page).unwrap();
     for part in ["2 bodies in all", operator, "gdpr_request"] {
         assert!(shown.contains(part), "no {part} in {shown}");

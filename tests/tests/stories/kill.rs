@@ -16,9 +16,11 @@ async fn promise_1_kill_9_loses_nothing_that_was_acknowledged() {
             let _ = stage.pay(&interaction);
         }
         stage.kill();
-        let report = stage.audit();
+        // Killed between two checkpoints: the last records may be under none.
+        let report = stage.audit_stopped();
         assert_eq!(
-            report["clean"], true,
+            report["findings"].as_array().map(Vec::len),
+            Some(0),
             "after kill {round}, before the restart: {report}"
         );
         stage.start();
@@ -37,7 +39,7 @@ async fn promise_1_kill_9_loses_nothing_that_was_acknowledged() {
         "a payment sent before a kill is confirmed after it: {paid:?}"
     );
     let report = stage.audit();
-    assert_eq!(report["clean"], true, "{report}");
+    assert_eq!(report["verdict"], "clean", "{report}");
 }
 
 #[tokio::test]

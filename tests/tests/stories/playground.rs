@@ -74,7 +74,7 @@ async fn an_interaction_settles_on_the_playground_with_the_settings_for_base() {
     let paid = stage.until_decided(&interaction).await;
     assert_eq!(paid.code, Some(0), "{paid:?}");
     let report = stage.audit();
-    assert_eq!(report["clean"], true, "{report}");
+    assert_eq!(report["verdict"], "clean", "{report}");
     assert_eq!(report["interactions"]["completed"], 1);
 }
 

@@ -29,7 +29,7 @@ async fn ae_017_a_real_transfer_completes_the_interaction() {
         "the answer names the transaction: {paid:?}"
     );
     let report = stage.audit();
-    assert_eq!(report["clean"], true, "{payment} {report}");
+    assert_eq!(report["verdict"], "clean", "{payment} {report}");
     assert_eq!(report["interactions"]["completed"], 1);
     assert_eq!(report["read_model"]["not_compared"], 0);
     let envelopes = report["envelopes"].as_u64().unwrap();
@@ -169,7 +169,7 @@ async fn ax_017_a_payment_that_is_too_small_is_refuted_and_disputed() {
     assert_eq!(paid.code, Some(11), "{paid:?}");
     assert!(paid.stdout.contains("X811-5001"), "{paid:?}");
     let report = stage.audit();
-    assert_eq!(report["clean"], true, "{report}");
+    assert_eq!(report["verdict"], "clean", "{report}");
     assert_eq!(report["interactions"]["disputed"], 1);
 }
 

@@ -29,9 +29,11 @@ pub(super) async fn run(
         report.map_err(|error| unreadable(&args.source, &error))?
     };
     bar.clear();
-    let exit = match report.hashes_hold {
-        true => Exit::Ok,
-        false => Exit::Findings,
+    let exit = match (report.hashes_hold, report.trust.given) {
+        (false, _) => Exit::Findings,
+        (true, Some(_)) if report.checkpoints.is_empty() => Exit::Incomplete,
+        (true, Some(_)) => Exit::Ok,
+        (true, None) => Exit::Unverified,
     };
     out.report(&Hashed {
         source: args.source,

@@ -10,11 +10,11 @@ mod tables;
 
 use std::fmt::{self, Display, Formatter};
 
-use x811_ledger::audit::{Given, Report};
+use x811_ledger::audit::{Given, Outcome, Report};
 use x811_protocol::time::TimestampMs;
 
 use super::network::Hearing;
-use super::summary::{finding_count, interactions, notes, reservations, usdc};
+use super::summary::{as_of, finding_count, interactions, notes, reservations, usdc};
 use super::trust;
 use escaped::Escaped;
 use findings::Findings;
@@ -68,11 +68,7 @@ const WORDS: &str = r#"<section aria-labelledby="words">
 
 impl Page<'_> {
     fn head(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let verdict = if self.report.is_clean() {
-            "clean"
-        } else {
-            "NOT CLEAN"
-        };
+        let verdict = self.report.verdict.as_str();
         write!(
             f,
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -87,10 +83,16 @@ impl Page<'_> {
 
     fn verdict(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let report = self.report;
-        let (class, mark, verdict) = match finding_count(report) {
-            _ if report.is_clean() => ("clean", '✓', "Nothing is wrong".to_owned()),
-            1 => ("unclean", '✗', "1 thing is wrong".to_owned()),
-            count => ("unclean", '✗', format!("{count} things are wrong")),
+        let (class, mark, verdict) = match (report.verdict, finding_count(report)) {
+            (Outcome::Clean, _) => ("clean", '✓', "Clean: nothing is wrong".to_owned()),
+            (Outcome::Incomplete, _) => {
+                let verdict = "Incomplete: nothing contradicts, but not everything is decided";
+                ("incomplete", '?', verdict.to_owned())
+            }
+            (Outcome::Broken, 1) => ("unclean", '✗', "Broken: 1 thing is wrong".to_owned()),
+            (Outcome::Broken, count) => {
+                ("unclean", '✗', format!("Broken: {count} things are wrong"))
+            }
         };
         let records = report.records;
         let (whole, read) = match report.extract {
@@ -101,8 +103,9 @@ impl Page<'_> {
             f,
             "<header>\n<h1>Audit of {whole}</h1>\n<div class=\"verdict {class}\">\n\
              <strong><span aria-hidden=\"true\">{mark}</span> {verdict}</strong>\n\
-             <p>{records} records, {read}, audited on {}.</p>\n<p>{}.</p>\n</div>\n\
+             <p>{}; {records} records, {read}, audited on {}.</p>\n<p>{}.</p>\n</div>\n\
              </header>\n",
+            capitalised(&as_of(report)),
             moment(self.made_at),
             Escaped(capitalised(&reservations(report)))
         )
@@ -162,7 +165,8 @@ impl Page<'_> {
             f,
             "<section aria-labelledby=\"repeat\">\n<h2 id=\"repeat\">Repeat this audit</h2>\n\
              <p>Take the program from a source you trust, the file from whom you like, and the \
-             head from this page. Exit code 0 means that everything holds.</p>\n\
+             head from this page. Exit code 0 means clean, and that whose log it is was proven; 20 \
+             broken, 22 incomplete, 21 clean by the file's own word for whose it is.</p>\n\
              <pre><code>x811 audit {source} --expect-head {head}{trusting}{asking}</code></pre>\n\
              <p>With <code>--rpc URL</code> it also asks an endpoint of your choice for the \
              transfers.</p>\n</section>\n"

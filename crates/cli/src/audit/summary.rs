@@ -42,9 +42,6 @@ const OF_THE_CHAIN: &[Cause] = &[
     Cause::Unreadable,
 ];
 
-/// The field of a finding about a lapse that time must have caused.
-const LAPSE: &str = "lapse";
-
 /// Everything that was looked at, in the order it builds on each other.
 pub(super) fn checks(report: &Report) -> Vec<Check> {
     let mut checks = vec![
@@ -74,6 +71,7 @@ pub(super) fn checks(report: &Report) -> Vec<Check> {
         state_roots(report),
         transfers(report),
     ];
+    checks.extend(tail(report));
     checks.extend(erasures(report));
     checks.extend(extract::checks(report));
     checks.extend(rows(report));
@@ -102,9 +100,8 @@ fn erasures(report: &Report) -> Option<Check> {
 
 fn chain(report: &Report) -> Check {
     // What is missing beside the records is counted where it belongs.
-    let beside = ["checkpoint", LAPSE];
     let broken = places_of(&report.findings, |finding| {
-        OF_THE_CHAIN.contains(&finding.cause) && !beside.contains(&finding.field.as_str())
+        OF_THE_CHAIN.contains(&finding.cause) && finding.field != "checkpoint"
     });
     Check {
         about: "records",
@@ -112,17 +109,36 @@ fn chain(report: &Report) -> Check {
             None => "Hashed again, each bound to the one before, all under one Merkle root.",
             Some(_) => "Hashed again; each stands in the order of its stream.",
         },
-        proven: report.records.saturating_sub(broken),
+        proven: judged(report).saturating_sub(broken),
         asserted: 0,
         broken,
         not_checked: 0,
     }
 }
 
+/// Records that are judged.
+fn judged(report: &Report) -> u64 {
+    let is_whole = report.tail.is_none();
+    let covered = report.as_of.map_or(0, |as_of| as_of.records);
+    if is_whole { report.records } else { covered }
+}
+
+/// Absent where checkpoints cover everything.
+fn tail(report: &Report) -> Option<Check> {
+    let tail = report.tail?;
+    Some(Check {
+        about: "tail",
+        how: "Records behind the last checkpoint: nobody's word. They are held against what was before, \
+              and nothing of them is counted anywhere else.",
+        proven: 0,
+        asserted: 0,
+        broken: 0,
+        not_checked: tail.records,
+    })
+}
+
 fn decisions(report: &Report) -> Check {
-    let broken = places_of(&report.findings, |finding| {
-        finding.cause.is_of_a_decision() || finding.field == LAPSE
-    });
+    let broken = places_of(&report.findings, |finding| finding.cause.is_of_a_decision());
     // A record that the rules do not allow is not replayed either.
     let refused = places(&report.findings, Cause::StateDiffers);
     let not_checked = report.not_replayed.saturating_sub(refused) + report.not_re_decided;
@@ -130,9 +146,7 @@ fn decisions(report: &Report) -> Check {
         about: "decisions",
         how: "Made again from the records before: rules, deadlines, amounts, the choice of \
               transfers. Not checked: behind a break, or under rules this version does not know.",
-        proven: report
-            .records
-            .saturating_sub(broken + not_checked + report.observations.total()),
+        proven: judged(report).saturating_sub(broken + not_checked + report.observations.total()),
         asserted: 0,
         broken,
         not_checked,
@@ -206,6 +220,18 @@ fn places_of(findings: &[Finding], is_one: impl Fn(&Finding) -> bool) -> u64 {
     positions.len() as u64
 }
 
+/// Up to where it is judged.
+pub(super) fn as_of(report: &Report) -> String {
+    match report.as_of {
+        None => "no record is under a checkpoint".to_owned(),
+        Some(as_of) => format!(
+            "as of record {}, {}",
+            as_of.records.saturating_sub(1),
+            as_of.at_ms.to_rfc3339()
+        ),
+    }
+}
+
 /// How many things are wrong, listed or not.
 pub(super) fn finding_count(report: &Report) -> u64 {
     report.findings.len() as u64 + report.findings_left_out
@@ -214,9 +240,17 @@ pub(super) fn finding_count(report: &Report) -> u64 {
 /// The verdict in a line.
 pub(super) fn verdict(report: &Report) -> String {
     match finding_count(report) {
-        _ if report.is_clean() => "clean: nothing is wrong".to_owned(),
-        1 => "NOT CLEAN: 1 thing is wrong".to_owned(),
-        count => format!("NOT CLEAN: {count} things are wrong"),
+        0 if report.is_clean() => format!("clean: nothing is wrong, {}", as_of(report)),
+        0 => format!(
+            "INCOMPLETE: nothing contradicts, but {}, {}",
+            match report.undecided.len() {
+                1 => "1 thing is not decided".to_owned(),
+                count => format!("{count} things are not decided"),
+            },
+            as_of(report)
+        ),
+        1 => "BROKEN: 1 thing is wrong".to_owned(),
+        count => format!("BROKEN: {count} things are wrong"),
     }
 }
 
@@ -260,24 +294,10 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
             "records could not be replayed, because of what is wrong with or before them: nothing \
              is known of their effect",
         ),
-        (
-            report.not_re_decided,
-            "records follow decision rules that this version does not know: not re-decided",
-        ),
-        (
-            absent.missing,
-            "bodies are not here, though no record erased them: they were left out or lost, and \
-             what they would prove is asserted only",
-        ),
         (absent.erasures_left_out, "more records erased bodies"),
         (
             report.notices_owed,
             "notices are still owed to parties; a running ledger issues them",
-        ),
-        (
-            report.looks_overdue,
-            "looks for a payment were due and no record answers them: the network may have shown \
-             no fresh head, which no record says",
         ),
     ];
     for (count, what) in table {

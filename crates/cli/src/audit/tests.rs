@@ -116,7 +116,10 @@ async fn a_running_ledger_and_its_export_are_clean() {
     let directory = TempDir::new().unwrap();
     let _ledger = running(directory.path()).await;
     let (exit, stored) = audit(directory.path(), None).await;
-    assert_eq!((exit, stored["clean"].as_bool()), (Exit::Ok, Some(true)));
+    assert_eq!(
+        (exit, stored["verdict"].as_str()),
+        (Exit::Incomplete, Some("incomplete"))
+    );
     assert_eq!(stored["records"], 2);
     assert_eq!(stored["read_model"]["applied_size"], 2);
 
@@ -165,7 +168,7 @@ async fn promise_4_a_changed_export_is_named_and_exits_with_20() {
     run(args, &mut out).await.unwrap();
     let text = text.text();
     for part in [
-        "NOT CLEAN",
+        "BROKEN",
         "position 1, line 3",
         "bytes changed",
         "--expect-head",
@@ -231,7 +234,7 @@ async fn more_findings_than_are_shown_are_counted_by_cause() {
         cause: audit::Cause::Missing,
         sentence: "gone".to_owned(),
     };
-    report.clean = false;
+    report.verdict = Outcome::Broken;
     report.findings = (0..25).map(finding).collect();
     report.findings_left_out = 7;
     report.findings_by_cause.insert(audit::Cause::Missing, 32);
@@ -244,7 +247,7 @@ async fn more_findings_than_are_shown_are_counted_by_cause() {
     });
     let text = text.text();
     for part in [
-        "NOT CLEAN: 32 things are wrong",
+        "BROKEN: 32 things are wrong",
         "\n  32 missing\n",
         "position 19: missing (leaf)",
         "and 12 more",

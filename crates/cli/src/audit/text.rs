@@ -1,6 +1,6 @@
 //! An audit for a person at a terminal.
 
-use x811_ledger::audit::Finding;
+use x811_ledger::audit::{Finding, Outcome};
 
 use super::Audited;
 use super::network::Hearing;
@@ -21,14 +21,17 @@ impl Report for Audited {
         out.gap();
         table(&checks(&self.report), out);
         out.gap();
-        let tone = if self.report.is_clean() {
-            Tone::Good
-        } else {
-            Tone::Bad
+        let tone = match self.report.verdict {
+            Outcome::Clean => Tone::Good,
+            Outcome::Incomplete => Tone::Waiting,
+            Outcome::Broken => Tone::Bad,
         };
         out.heading(tone, verdict(&self.report));
         out.line(format_args!("  {}", reservations(&self.report)));
         self.findings(out);
+        for undecided in &self.report.undecided {
+            out.line(format_args!("  not decided: {}", undecided.sentence));
+        }
         out.gap();
         let asked = self.network.iter().flat_map(Hearing::notes);
         for note in asked.chain(notes(&self.report)) {

@@ -51,7 +51,11 @@ pub(super) fn word(trust: &Trust) -> &'static str {
 /// What the figures do not say.
 pub(super) fn note(trust: &Trust, records: u64) -> String {
     match (trust.verdict, trust.given) {
-        (Verdict::Asserted, _) | (_, None) => {
+        (Verdict::Asserted, Some(given)) => format!(
+            "asserted: whose log this is, for no checkpoint is here, and your {given} says nothing of \
+             these records without one"
+        ),
+        (_, None) => {
             "asserted: whose log this is, for the ledger's key was taken from the file itself: \
              compare it with the one you have from elsewhere, and give that with --key or --policy"
                 .to_owned()

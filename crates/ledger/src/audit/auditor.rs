@@ -21,10 +21,11 @@ use super::observed::Observations;
 use super::on_chain::{self, Kept};
 use super::options::Options;
 use super::ordered;
-use super::overdue::Turns;
+use super::overdue::{Owing, Turns};
 use super::payments::Listed;
+use super::prefix::Prefix;
 use super::replay::Replay;
-use super::report::{FactCounts, Paid, Report, TransferCounts, Verdict};
+use super::report::{FactCounts, Paid, TransferCounts, Verdict};
 use super::rows::Rows;
 use super::signature;
 use super::trust::Trusting;
@@ -37,6 +38,9 @@ use crate::stream::Stream;
 use crate::submission::payload_rules;
 use crate::world::{Fault, Touched, World};
 
+/// The type of the event behind which other rules decide.
+const RULES_CHANGED: &[u8] = b"rules_changed";
+
 /// Checks a log record by record and never stops at the first fault. A pure function of what it is
 /// given: no clock, no store, no configuration.
 ///
@@ -44,45 +48,51 @@ use crate::world::{Fault, Touched, World};
 /// rows, for comparison), some hundred bytes each.
 #[derive(Debug, Clone)]
 pub struct Auditor {
-    chain: ChainVerifier,
-    links: Links,
-    frontier: Frontier,
-    last_hash: Hash,
+    pub(super) chain: ChainVerifier,
+    pub(super) links: Links,
+    pub(super) frontier: Frontier,
+    pub(super) last_hash: Hash,
     pub(super) replay: Replay,
     pub(super) used: Used,
     pub(super) rows: Rows,
-    erased: Erased,
+    pub(super) erased: Erased,
     /// Where this is one interaction alone.
-    extract: Option<Extract>,
+    pub(super) extract: Option<Extract>,
+    /// How far checkpoints cover it.
+    pub(super) prefix: Prefix,
+    /// When the last record was recorded.
+    pub(super) last_at_ms: u64,
     /// Checkpoints that hold.
     pub(super) checkpoints: Vec<Covered>,
     /// Whose they have to be.
     pub(super) trusting: Trusting,
     pub(super) findings: Findings,
-    envelopes: u64,
-    signatures_valid: u64,
-    facts: FactCounts,
-    wallets: FactCounts,
-    erasures: FactCounts,
-    state_roots: FactCounts,
-    not_re_decided: u64,
+    pub(super) envelopes: u64,
+    pub(super) signatures_valid: u64,
+    pub(super) facts: FactCounts,
+    pub(super) wallets: FactCounts,
+    pub(super) erasures: FactCounts,
+    pub(super) state_roots: FactCounts,
+    pub(super) not_re_decided: u64,
     /// How late a lapse may be.
     pub(super) turns: Turns,
-    /// Looks that were due and that nobody answered; at the end.
-    pub(super) looks_overdue: u64,
-    observations: Observations,
-    paid: BTreeMap<String, Paid>,
-    payments: Listed,
-    transfers: TransferCounts,
+    /// Notices that parties are owed, by when their causes were recorded.
+    pub(super) owing: Owing,
+    /// Some rule from here on is not known.
+    pub(super) rules_are_unknown: bool,
+    pub(super) observations: Observations,
+    pub(super) paid: BTreeMap<String, Paid>,
+    pub(super) payments: Listed,
+    pub(super) transfers: TransferCounts,
     /// Evidence, where it is asked for.
-    evidence: Option<Kept>,
+    pub(super) evidence: Option<Kept>,
     /// Streams of interactions seen, and whether each could be replayed.
-    unknown: BTreeSet<String>,
+    pub(super) unknown: BTreeSet<String>,
     /// Interactions by the state they were left in, and how many were not replayed; at the end.
-    states: (BTreeMap<String, u64>, u64),
+    pub(super) states: (BTreeMap<String, u64>, u64),
     /// A head somebody noted, and where it was found.
-    expected_head: Option<Hash>,
-    expected_head_position: Option<u64>,
+    pub(super) expected_head: Option<Hash>,
+    pub(super) expected_head_position: Option<u64>,
 }
 
 impl Default for Auditor {
@@ -104,6 +114,8 @@ impl Auditor {
             rows: Rows::default(),
             erased: Erased::default(),
             extract: None,
+            prefix: Prefix::default(),
+            last_at_ms: 0,
             checkpoints: Vec::new(),
             trusting: Trusting::default(),
             findings: Findings::default(),
@@ -115,7 +127,8 @@ impl Auditor {
             state_roots: FactCounts::default(),
             not_re_decided: 0,
             turns: Turns::default(),
-            looks_overdue: 0,
+            owing: Owing::default(),
+            rules_are_unknown: false,
             observations: Observations::default(),
             paid: BTreeMap::new(),
             payments: Listed::default(),
@@ -206,6 +219,7 @@ impl Auditor {
             line,
             content,
         } = examined;
+        self.leave_prefix();
         let order = self.frontier.size();
         self.frontier.push(hash);
         self.last_hash = hash;
@@ -214,6 +228,7 @@ impl Auditor {
         }
         match content {
             Content::Whole(whole) => {
+                self.last_at_ms = self.last_at_ms.max(whole.record.recorded_at_ms());
                 let has_gap = self.link(&whole.spot, &whole.record, path);
                 if let Some(extract) = &mut self.extract {
                     extract.note(whole.stream.as_ref(), &whole.event);
@@ -222,12 +237,18 @@ impl Auditor {
                 self.check(*whole, has_gap);
             }
             Content::NoEvent(record, why) => {
+                self.last_at_ms = self.last_at_ms.max(record.recorded_at_ms());
                 let spot = Spot::of(&record, line);
                 self.link(&spot, &record, path);
+                self.lose(&record);
+                // Newer rules may have members that no earlier version reads.
+                self.rules_are_unknown |= record.event_type() == RULES_CHANGED;
+                if !self.knows_rules() {
+                    return self.pass_over();
+                }
                 let sentence = format!("the event cannot be read: {why}");
                 self.findings
                     .add(&spot, "event", Cause::Unreadable, sentence);
-                self.lose(&record);
                 self.replay.give_up(&record);
             }
             Content::NoRecord(error) => {
@@ -270,7 +291,13 @@ impl Auditor {
     }
 
     fn check(&mut self, mut whole: Whole, has_gap: bool) {
-        let (found, not_re_decided) = (self.findings.list().len(), self.not_re_decided);
+        if !self.knows_rules() {
+            self.check_signature(&mut whole);
+            self.rows.note(&whole);
+            self.lose(&whole.record);
+            return self.pass_over();
+        }
+        let found = self.findings.list().len();
         self.check_envelope(&mut whole);
         let at = TimestampMs::new(whole.record.recorded_at_ms());
         let nonce_window_ms = self
@@ -288,8 +315,8 @@ impl Auditor {
             Replayed::Applied(touched) => {
                 let position = record.position();
                 self.rows.fold(self.replay.world(), position, &touched);
-                let is_re_decided = self.not_re_decided == not_re_decided;
-                if is_re_decided && !self.findings.breaks_a_rule(position, found) {
+                self.owing.note(self.replay.world(), position, at);
+                if !self.findings.breaks_a_rule(position, found) {
                     self.observations.count(event);
                 }
             }
@@ -305,13 +332,30 @@ impl Auditor {
         }
     }
 
-    /// Signature, body and facts: what was found of the record alone, where the rules it was
-    /// examined under are in force, and what takes the records before it.
-    fn check_envelope(&mut self, whole: &mut Whole) {
+    /// Whether this version knows the decision rules in force.
+    pub(super) fn knows_rules(&self) -> bool {
+        let world = self.world();
+        let is_known = world.identity().is_none() || world.rules_version() == KNOWN_RULES;
+        is_known && !self.rules_are_unknown
+    }
+
+    /// Behind rules that this version does not know it decides nothing, and totals nothing.
+    fn pass_over(&mut self) {
+        self.not_re_decided += 1;
+        self.replay.stop();
+    }
+
+    fn check_signature(&mut self, whole: &mut Whole) {
         self.envelopes += u64::from(whole.signature_holds.is_some());
         self.signatures_valid += u64::from(whole.signature_holds == Some(true));
         self.findings
             .extend(std::mem::take(&mut whole.signature_findings));
+    }
+
+    /// Signature, body and facts: what was found of the record alone, where the rules it was
+    /// examined under are in force, and what takes the records before it.
+    fn check_envelope(&mut self, whole: &mut Whole) {
+        self.check_signature(whole);
         let payload = self.rules();
         let judged = whole.judgement.take();
         let verdict = match judged.filter(|judgement| judgement.rules == payload) {
@@ -432,10 +476,7 @@ impl Auditor {
         body::proofs(spot, event, ledger, &mut self.wallets, findings);
         match applied {
             Ok(touched) => {
-                match again {
-                    Some(again) => self.findings.extend(again),
-                    None => self.not_re_decided += 1,
-                }
+                self.findings.extend(again);
                 if let Some((network, paid)) = payment {
                     self.paid.entry(network).or_default().add(&paid);
                 }
@@ -450,17 +491,9 @@ impl Auditor {
         }
     }
 
-    /// What deciding again finds; `None` under rules that this version does not know.
-    fn decide_again(
-        &self,
-        whole: &Whole,
-        last_at: TimestampMs,
-        at: TimestampMs,
-    ) -> Option<Findings> {
+    /// What deciding again finds.
+    fn decide_again(&self, whole: &Whole, last_at: TimestampMs, at: TimestampMs) -> Findings {
         let before = self.world();
-        if before.identity().is_some() && before.rules_version() != KNOWN_RULES {
-            return None;
-        }
         let mut findings = Findings::default();
         if let Some(stream) = &whole.stream {
             let decided = Decided {
@@ -475,7 +508,7 @@ impl Auditor {
             };
             decided.check(&mut findings);
         }
-        Some(findings)
+        findings
     }
 
     /// The network and amounts of the payment that the record confirms.
@@ -526,108 +559,6 @@ impl Auditor {
             position: self.size().saturating_sub(1),
             line: self.links.last().and_then(|last| last.line),
             stream: None,
-        }
-    }
-
-    /// Nothing follows. `noted` is the hash that a head kept elsewhere names for the last record:
-    /// when it differs, it was the last record that changed.
-    pub(super) fn close(&mut self, noted: Option<Hash>, said: Option<&LedgerOpened>) {
-        let ledger = self.opened(said);
-        if let Some(extract) = &self.extract {
-            let world = self.replay.world();
-            let (trusting, findings) = (&mut self.trusting, &mut self.findings);
-            let covered = extract.close(ledger.as_ref(), world, trusting, findings);
-            self.checkpoints.extend(covered);
-        }
-        if self.extract.is_none() {
-            // Of a bundle, which has to have one anyway, a missing one was named.
-            let end = self.end();
-            self.trusting.check_there_was_one(&end, &mut self.findings);
-        }
-        let differs = noted.is_some_and(|noted| noted != self.last_hash);
-        self.links.finish(differs, &mut self.findings);
-        self.check_overdue();
-        self.used.forget_nonces();
-        self.rows.close(self.replay.world());
-        self.states = self.rows.states(|id| self.knows(id));
-        if let Some(expected) = self.expected_head
-            && self.expected_head_position.is_none()
-        {
-            if self.extract.is_some() {
-                self.findings.leave(Unchecked::ExpectedHead, 1);
-                return;
-            }
-            let sentence = format!(
-                "no record has the hash {expected} that was expected: this is not the log it was \
-                 noted from, or it was cut off before it"
-            );
-            let spot = self.end();
-            self.findings
-                .add(&spot, "head", Cause::HeadDiffers, sentence);
-        }
-    }
-
-    /// The outcome. What cannot be known from the records alone (a tail that was cut off) shows
-    /// only against a head from elsewhere: see [`Auditor::expecting`] and the sources.
-    pub fn finish(mut self) -> Report {
-        self.close(None, None);
-        self.report(None)
-    }
-
-    pub(super) fn report(mut self, said: Option<&LedgerOpened>) -> Report {
-        let records = self.frontier.size();
-        let unchecked = self.findings.take_unchecked();
-        let trust = self.trusting.report(records, self.opened(said).as_ref());
-        let claimed = self.extract.as_ref().and_then(Extract::claimed);
-        let root = claimed.map_or_else(|| self.frontier.root(), |checkpoint| checkpoint.root);
-        let extract = self
-            .extract
-            .map(|extract| extract.report(records, unchecked));
-        let world = self.replay.world();
-        let (interactions, interactions_unknown) = self.states;
-        let (notices_owed, ledger) = (
-            world.owed().count() as u64,
-            world.identity().map(|ledger| ledger.did.to_string()),
-        );
-        let (findings, left_out) = self.findings.finish();
-        let findings_left_out = left_out.values().sum();
-        let mut findings_by_cause = left_out;
-        for finding in &findings {
-            *findings_by_cause.entry(finding.cause).or_default() += 1;
-        }
-        Report {
-            clean: findings.is_empty(),
-            ledger,
-            records,
-            envelopes: self.envelopes,
-            signatures_valid: self.signatures_valid,
-            facts: self.facts,
-            absent_bodies: self.erased.report(),
-            wallets: self.wallets,
-            erasures: self.erasures,
-            state_roots: self.state_roots,
-            not_replayed: self.replay.not_replayed(),
-            not_re_decided: self.not_re_decided,
-            observations: self.observations,
-            interactions,
-            interactions_unknown,
-            notices_owed,
-            looks_overdue: self.looks_overdue,
-            paid: self.paid,
-            payments: self.payments.list,
-            payments_left_out: self.payments.left_out,
-            transfers: self.transfers,
-            evidence: self.evidence.map(Kept::finish).unwrap_or_default(),
-            head: self.last_hash,
-            root,
-            checkpoints: self.checkpoints,
-            trust,
-            extract,
-            expected_head_position: self.expected_head_position,
-            read_model: None,
-            findings,
-            findings_left_out,
-            findings_by_cause,
         }
     }
 }

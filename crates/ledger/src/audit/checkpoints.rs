@@ -44,6 +44,9 @@ impl Auditor {
         };
         let (trusting, findings) = (&mut self.trusting, &mut self.findings);
         let held = hold(note, &spot, ledger.as_ref(), here, trusting, findings);
+        if held.is_some() {
+            self.is_covered_here();
+        }
         self.checkpoints.extend(held);
     }
 }

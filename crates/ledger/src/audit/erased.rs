@@ -86,6 +86,11 @@ impl Erased {
         named.collect()
     }
 
+    /// How many are not there that no record has erased.
+    pub(super) fn missing(&self) -> u64 {
+        self.missing.len() as u64
+    }
+
     /// For the report.
     pub(super) fn report(self) -> AbsentBodies {
         AbsentBodies {

@@ -10,6 +10,7 @@ use x811_protocol::id::InteractionId;
 
 use super::checkpoints::Covered;
 use super::finding::{Cause, Findings, Spot};
+use super::outcome::{Gap, Undecided};
 use super::trust::Trusting;
 use super::unchecked::{Counts, Unchecked};
 use crate::checkpoint;
@@ -464,6 +465,25 @@ impl Extract {
         }
     }
 
+    /// Why a bundle is not whole, if streams of it have no end.
+    pub(super) fn undecided(&self) -> Option<Undecided> {
+        let count = self
+            .streams
+            .keys()
+            .filter(|name| !self.is_ended(name))
+            .count() as u64;
+        let sentence = format!(
+            "of {count} streams nothing signed says where they end: what follows may be left out; ask \
+             for the bundle again"
+        );
+        Undecided::of(Gap::MissingEnds, count, sentence)
+    }
+
+    fn is_ended(&self, stream: &str) -> bool {
+        let mut ends = self.ends.iter();
+        ends.any(|line| line.signed.end.stream == stream)
+    }
+
     /// For the report.
     pub(super) fn report(self, records: u64, mut not_checked: Counts) -> ExtractReport {
         let tree_size = self.claimed.as_ref().map(|checkpoint| checkpoint.size);
@@ -477,11 +497,6 @@ impl Extract {
                 not_checked.insert(unchecked, count);
             }
         }
-        let said = |stream: &str| {
-            self.ends
-                .iter()
-                .any(|line| line.signed.end.stream == stream)
-        };
         let mut names: Vec<&str> = self.streams.keys().map(String::as_str).collect();
         names.extend(self.ends.iter().map(|line| line.signed.end.stream.as_str()));
         names.sort_unstable();
@@ -489,7 +504,7 @@ impl Extract {
         let report = |name: &str| StreamReport {
             stream: name.to_owned(),
             records: self.streams.get(name).map_or(0, |stretch| stretch.records),
-            is_closed: said(name),
+            is_closed: self.is_ended(name),
         };
         let streams: Vec<StreamReport> = names.into_iter().map(report).collect();
         ExtractReport {

@@ -13,6 +13,8 @@
 //! | payments from their evidence: depth, claims, surplus, causes | `settlement` |
 //! | what came of them afterwards | `aftermath` |
 //! | what time should have caused and is not there | `overdue` |
+//! | how far checkpoints cover it: what is judged | `prefix` |
+//! | what it says in the end | `conclude`, `outcome` |
 //! | what rests on the watcher's word | `observed` |
 //! | evidence, kept for whoever asks the network | `on_chain` |
 //! | bodies that are not there: erased by a record, and rightly, or missing | `erased` |
@@ -33,6 +35,10 @@
 //! one checkpoint and the signed ends, the replay steps over positions that are not there, and what
 //! takes the rest of the log is counted as [`Unchecked`].
 //!
+//! Three verdicts for the whole (ledger-contract.md section 9): *broken* where something contradicts,
+//! *incomplete* where something is not decided that should be, else *clean*; always as of the last
+//! record under a checkpoint.
+//!
 //! What no audit of one file can show: a log that was cut off, or written anew from some point on
 //! by whoever has the ledger's keys. Note a head (`expected_head`), compare with somebody else's, or
 //! name witnesses who must have seen it (`trust`).
@@ -42,6 +48,7 @@ mod auditor;
 mod body;
 mod checkpoints;
 mod compare;
+mod conclude;
 mod decision;
 mod erased;
 mod evidence;
@@ -57,10 +64,12 @@ mod observed;
 mod on_chain;
 mod options;
 mod ordered;
+mod outcome;
 mod overdue;
 mod pages;
 mod payments;
 mod places;
+mod prefix;
 mod replay;
 mod report;
 mod rows;
@@ -81,7 +90,9 @@ pub use hashes::{HashAudit, HashReport, PAGE_RECORDS, Piece, hash_export, hash_s
 pub use observed::{Heard, Observations};
 pub use on_chain::RecordedEvidence;
 pub use options::{Given, OnProgress, Options, TrustedBy};
+pub use outcome::{Gap, Outcome, Undecided};
 pub use payments::Payment;
+pub use prefix::{AsOf, Tail};
 pub use report::{
     AbsentBodies, Erasure, FactCounts, Paid, ReadModelCheck, Report, TransferCounts, Verdict,
 };

@@ -12,27 +12,34 @@
 //! Looks are not decided so. A look is answered only by a head that is fresh, younger than
 //! `fresh_ms`, and as long as one younger than `blind_after_ms` is seen, nothing is recorded: heads
 //! are seen, not recorded, and a watcher may fail to ask for one transaction while it answers for
-//! others. A look that was never answered is counted, and proves nothing.
+//! others.
+//!
+//! What is due longer than its grace leaves an audit *incomplete*, never *broken* (section 9): the log
+//! may have been copied there, or its ledger may have been slow.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use x811_protocol::event::{Event, Window};
-use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::table::lapse_of;
 use x811_protocol::interaction::{Schedule, State};
 use x811_protocol::time::TimestampMs;
 
 use super::auditor::Auditor;
-use super::decision::KNOWN_RULES;
-use super::finding::{Cause, Spot};
+use super::outcome::{Gap, Undecided};
 use crate::stream::Stream;
-use crate::world::Live;
+use crate::world::{Live, World};
 
 /// Fewer lapses than this at a time leave room for more in any batch.
 const FEW_LAPSES: usize = 64;
 
-/// What is missing, as the `field` of a finding.
-const LAPSE: &str = "lapse";
+/// How long before the last record a deadline may have passed, a notice been owed and a look been due
+/// without anybody missing what follows (ledger-contract.md section 9).
+const LAPSE_GRACE_MS: u64 = 5_000;
+const NOTICE_GRACE_MS: u64 = 60_000;
+const LOOK_GRACE_MS: u64 = 120_000;
+
+/// Most causes that are kept before those whose notices were issued are let go.
+const MAX_SETTLED: usize = 4_096;
 
 /// How long a ledger may take for all that are due at a time.
 const BACKLOG_MS: u64 = 60_000;
@@ -78,44 +85,88 @@ impl Turns {
     }
 }
 
+/// When the causes of the notices that parties are owed were recorded.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Owing(BTreeMap<u64, TimestampMs>);
+
+impl Owing {
+    /// Notes what the record at `position` made the ledger owe; `world` is the state after it.
+    pub(super) fn note(&mut self, world: &World, position: u64, at: TimestampMs) {
+        if world.owed_since(position).next().is_none() {
+            return;
+        }
+        self.0.insert(position, at);
+        if self.0.len() > MAX_SETTLED.max(4 * world.sizes().notices_owed) {
+            let owed: BTreeSet<u64> = world.owed().map(|(cause, ..)| cause).collect();
+            self.0.retain(|cause, _| owed.contains(cause));
+        }
+    }
+
+    /// How many notices are owed since before `moment`, and the position of the first cause.
+    fn since(&self, world: &World, moment: TimestampMs) -> (u64, u64) {
+        let is_late = |cause: &u64| self.0.get(cause).is_some_and(|at| *at < moment);
+        let late = world.owed().map(|(cause, ..)| cause).filter(is_late);
+        late.fold((0, u64::MAX), |(count, first), cause| {
+            (count + 1, first.min(cause))
+        })
+    }
+}
+
 impl Auditor {
-    /// Nothing follows: what time should have caused by now.
-    pub(super) fn check_overdue(&mut self) {
+    /// Nothing follows: what time should have caused by now and is not here.
+    pub(super) fn overdue(&self) -> Vec<Undecided> {
         let world = self.replay.world();
-        let rules_are_known = world.identity().is_some() && world.rules_version() == KNOWN_RULES;
-        let Some(moment) = self.turns.nothing_due_before().filter(|_| rules_are_known) else {
-            return;
-        };
-        // Without every word on downtime, nobody can say what was due.
-        if !self.replay.knows(&Stream::Ledger) {
-            return;
+        if !self.knows_rules() || world.identity().is_none() {
+            return Vec::new();
         }
-        let due: Vec<InteractionId> = world.due(moment).collect();
-        let end = self.end();
-        for id in due {
-            let Some(live) = self.replay.world().interaction(id).cloned() else {
-                continue;
-            };
-            if self.knows(id)
-                && self.sees_networks_of(&live)
-                && let Some(deadline) = live.state.deadline()
-            {
-                let spot = Spot {
-                    stream: Some(Stream::Interaction(id).to_string().into()),
-                    ..end.clone()
-                };
-                let sentence = format!(
-                    "{} of interaction {id} ended at {}; records until {} are here, and {} is not: \
-                     it was left out, or never recorded",
-                    window_of(&live.state),
-                    deadline.to_rfc3339(),
-                    moment.to_rfc3339(),
-                    due_of(&live.state)
-                );
-                self.findings.add(&spot, LAPSE, Cause::Missing, sentence);
-            }
+        let end = self.last_at();
+        let (notices, first) = self
+            .owing
+            .since(world, end.saturating_sub_ms(NOTICE_GRACE_MS));
+        let notices = Undecided::of(
+            Gap::OverdueNotices,
+            notices,
+            format!(
+                "{notices} notices were owed to parties for more than {} s and are not here; the \
+                 first tells of the record at position {first}: they were left out, or the ledger \
+                 did not issue them",
+                NOTICE_GRACE_MS / 1_000
+            ),
+        );
+        let mut undecided: Vec<Undecided> = notices.into_iter().collect();
+        // Without every word on downtime, nobody can say what else was due.
+        if let Some(moment) = self.turns.nothing_due_before()
+            && self.replay.knows(&Stream::Ledger)
+        {
+            undecided.extend(self.lapses_due(moment.min(end.saturating_sub_ms(LAPSE_GRACE_MS))));
+            undecided.extend(self.looks_due(moment.min(end.saturating_sub_ms(LOOK_GRACE_MS))));
         }
-        self.looks_overdue = self.looks_due(moment);
+        undecided
+    }
+
+    /// Windows that ended before `moment` and whose lapse is not here.
+    fn lapses_due(&self, moment: TimestampMs) -> Option<Undecided> {
+        let world = self.replay.world();
+        let live = world
+            .due(moment)
+            .filter_map(|id| Some((id, world.interaction(id)?)));
+        let missing = live.filter(|(id, live)| self.knows(*id) && self.sees_networks_of(live));
+        let (mut count, mut first) = (0, None);
+        for (id, live) in missing {
+            count += 1;
+            first = first.or(Some((id, live)));
+        }
+        let (id, live) = first?;
+        let deadline = live.state.deadline()?;
+        let sentence = format!(
+            "{} of interaction {id} ended at {}; records until {} are here, and {} is not: it was \
+             left out, or never recorded. So of {count} windows",
+            window_of(&live.state),
+            deadline.to_rfc3339(),
+            self.last_at().to_rfc3339(),
+            due_of(&live.state)
+        );
+        Undecided::of(Gap::OverdueLapses, count, sentence)
     }
 
     /// Whether every word on blindness is there that moves the interaction's windows.
@@ -125,8 +176,8 @@ impl Auditor {
         streams.all(|stream| self.replay.knows(&stream))
     }
 
-    /// Looks that nobody has answered.
-    fn looks_due(&self, moment: TimestampMs) -> u64 {
+    /// Looks that were due before `moment` and that nobody has answered.
+    fn looks_due(&self, moment: TimestampMs) -> Option<Undecided> {
         let live = self.replay.world().interactions().map(|(_, live)| live);
         let overdue = live.filter(|live| {
             let settlement = live.state.settlement();
@@ -135,7 +186,13 @@ impl Auditor {
                 |settlement| matches!(settlement.schedule, Schedule::Look { due, .. } if due < moment),
             )
         });
-        overdue.count() as u64
+        let count = overdue.count() as u64;
+        let sentence = format!(
+            "{count} looks for a payment were due for more than {} s and no record answers them: they \
+             were left out, or the network showed no fresh head, which no record says",
+            LOOK_GRACE_MS / 1_000
+        );
+        Undecided::of(Gap::OverdueLooks, count, sentence)
     }
 }
 

@@ -107,6 +107,12 @@ impl Replay {
         }
     }
 
+    /// Replays nothing from here on: the rules are not known, so nobody knows what follows means.
+    pub(super) fn stop(&mut self) {
+        self.stopped = true;
+        self.not_replayed += 1;
+    }
+
     /// Steps over bytes that are no record.
     pub(super) fn step_over(&mut self) {
         self.not_replayed += 1;

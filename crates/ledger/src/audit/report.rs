@@ -10,7 +10,9 @@ use super::extract::ExtractReport;
 use super::finding::{Cause, Finding, MAX_FINDINGS};
 use super::observed::{Heard, Observations};
 use super::on_chain::RecordedEvidence;
+use super::outcome::{Outcome, Undecided};
 use super::payments::Payment;
+use super::prefix::{AsOf, Tail};
 use super::trust::Trust;
 
 /// How well a fact is known (record.md section 3).
@@ -132,8 +134,17 @@ pub struct ReadModelCheck {
 /// The outcome of an audit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Whether nothing was found.
-    pub clean: bool,
+    /// Whether anything contradicts, or is not decided.
+    pub verdict: Outcome,
+    /// Up to where it is judged: the prefix under the last checkpoint that holds. What is counted below
+    /// is of it, but for `records`, `head`, `root` and what was found. Absent where no checkpoint holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<AsOf>,
+    /// What stands behind it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tail: Option<Tail>,
+    /// What should be decidable and is not.
+    pub undecided: Vec<Undecided>,
     /// The ledger's DID, as position 0 says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ledger: Option<String>,
@@ -156,8 +167,8 @@ pub struct Report {
     pub state_roots: FactCounts,
     /// Records whose effect is not known, because something before them is broken.
     pub not_replayed: u64,
-    /// Records under decision rules that this version does not know: checked, but not decided
-    /// again.
+    /// Records under decision rules that this version does not know: of them hashes, links and
+    /// signatures were checked, and nothing else.
     pub not_re_decided: u64,
     /// Records that rest on what the watcher saw: replayed and decided again, as far as rules go.
     pub observations: Observations,
@@ -167,9 +178,6 @@ pub struct Report {
     pub interactions_unknown: u64,
     /// Notices that parties are still owed; a ledger issues them when it is next up.
     pub notices_owed: u64,
-    /// Looks for a payment that were due and that no record answers. Only a fresh head answers one,
-    /// and what was seen of heads in between no record says: nobody can tell whether one is missing.
-    pub looks_overdue: u64,
     /// Payments by network.
     pub paid: BTreeMap<String, Paid>,
     /// Each transaction of them, the first 200.
@@ -207,9 +215,24 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether nothing was found.
+    /// Whether nothing contradicts and everything was decided.
     pub fn is_clean(&self) -> bool {
-        self.clean
+        self.verdict == Outcome::Clean
+    }
+
+    /// Whether something contradicts.
+    pub fn is_broken(&self) -> bool {
+        self.verdict == Outcome::Broken
+    }
+
+    /// Sets the verdict by what was found and what is not decided.
+    pub(super) fn judge(&mut self) {
+        let is_broken = !self.findings.is_empty() || self.findings_left_out > 0;
+        self.verdict = match (is_broken, self.undecided.is_empty()) {
+            (true, _) => Outcome::Broken,
+            (false, false) => Outcome::Incomplete,
+            (false, true) => Outcome::Clean,
+        };
     }
 
     /// Adds what the network says of the evidence; `heard` is the same by record.
@@ -226,7 +249,6 @@ impl Report {
         }
         self.observations.hold_against_network(&heard);
         for finding in findings {
-            self.clean = false;
             *self.findings_by_cause.entry(finding.cause).or_default() += 1;
             if self.findings.len() < MAX_FINDINGS {
                 self.findings.push(finding);
@@ -235,5 +257,6 @@ impl Report {
             }
         }
         self.findings.sort_by_key(|finding| finding.position);
+        self.judge();
     }
 }

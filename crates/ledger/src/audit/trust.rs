@@ -110,22 +110,9 @@ impl Trusting {
     fn verdict(&self) -> Verdict {
         match &self.by {
             _ if self.is_broken => Verdict::Broken,
-            Some(_) if self.checkpoints == 0 => Verdict::Broken,
+            Some(_) if self.checkpoints == 0 => Verdict::Asserted,
             Some(_) => Verdict::Proven,
             None => Verdict::Asserted,
-        }
-    }
-
-    /// Nothing follows: whoever trusts somebody needs a checkpoint of theirs.
-    pub(super) fn check_there_was_one(&self, end: &Spot, findings: &mut Findings) {
-        if let Some(TrustedBy { given, .. }) = &self.by
-            && self.checkpoints == 0
-        {
-            let sentence = format!(
-                "there is no checkpoint, and without one your {given} has nothing to say of these \
-                 records: name the directory that the ledger keeps it in (--checkpoint-dir)"
-            );
-            findings.add(end, "checkpoint", Cause::Missing, sentence);
         }
     }
 

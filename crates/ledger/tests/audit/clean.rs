@@ -8,7 +8,7 @@ use x811_protocol::facts::Facts;
 use x811_protocol::observation::{BlindCause, Observation};
 
 use crate::base::{BASE, Base, tx};
-use crate::bundles::all_clean;
+use crate::bundles::{all_clean, audited, signed_whole};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::Ledgerbox;
 use crate::party::Account;
@@ -16,9 +16,7 @@ use crate::scene::{audit, exported, found, impatient, pay, settled_and_disputed}
 
 /// Audits store and export; both must be clean and say the same.
 async fn clean(ledgerbox: &Ledgerbox) -> Report {
-    let stored = audit_store(&*ledgerbox.store, Some(&*ledgerbox.rows), None)
-        .await
-        .unwrap();
+    let stored = audited(ledgerbox).await;
     assert_eq!(found(&stored), [], "{:#?}", stored.findings);
     assert!(stored.is_clean());
     assert_eq!((stored.not_replayed, stored.not_re_decided), (0, 0));
@@ -231,9 +229,13 @@ async fn a_head_noted_earlier_is_found_again() {
     let records = ledgerbox.records().await;
     let noted = records[7].hash();
     let (bytes, rows) = (exported(&ledgerbox).await, &*ledgerbox.rows);
+    let options = Options {
+        checkpoint: Some(signed_whole(&ledgerbox).await),
+        ..Some(noted).into()
+    };
     let reports = [
         x811_ledger::audit::audit_export(&bytes[..], Some(noted)).unwrap(),
-        audit_store(&*ledgerbox.store, Some(rows), Some(noted))
+        audit_store(&*ledgerbox.store, Some(rows), options)
             .await
             .unwrap(),
     ];

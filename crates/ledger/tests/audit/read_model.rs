@@ -7,6 +7,7 @@ use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange, StreamRow};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
 
+use crate::bundles::audited;
 use crate::deal::{Deal, Until};
 use crate::ledgerbox::Ledgerbox;
 use crate::scene::{found, settled_and_disputed};
@@ -15,9 +16,7 @@ use crate::scene::{found, settled_and_disputed};
 type Change = fn(&mut InteractionRow);
 
 async fn audit(ledgerbox: &Ledgerbox) -> Report {
-    audit_store(&*ledgerbox.store, Some(&*ledgerbox.rows), None)
-        .await
-        .unwrap()
+    audited(ledgerbox).await
 }
 
 async fn write(ledgerbox: &Ledgerbox, change: RowChange) {

@@ -155,7 +155,7 @@ async fn promise_4_a_changed_or_swapped_body_is_found() {
     let mut changed = parts.clone();
     let body = String::from_utf8(changed.records[result].body.take().unwrap()).unwrap();
     changed.records[result].body = Some(body.replace("Guten", "Guter").into_bytes());
-    let report = audit(&changed.joined());
+    let report = audit(&changed.sealed());
     assert_eq!(
         found(&report),
         [(result as u64, "body", Cause::BodyChanged)]

@@ -1,13 +1,16 @@
 //! Logs to audit, and exports taken apart.
 
 use serde_json::Value;
-use x811_eventlog::{Draft, Frontier, Hash, Record};
+use x811_eventlog::{Checkpoint, Draft, Frontier, Hash, Record};
 use x811_ledger::audit::{Cause, Report, audit_export};
 use x811_ledger::export::{self, Header, Item, Reader, Trailer};
+use x811_protocol::canonical::to_canonical;
+use x811_protocol::key::SecretKey;
 
 use crate::base::{Base, tx};
+use crate::bundles::{note, signed_whole};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::{Ledgerbox, parameters};
+use crate::ledgerbox::{Ledgerbox, checkpoint_key, parameters};
 use crate::party::Account;
 
 /// A ledger whose settlement schedule is over soon.
@@ -44,9 +47,10 @@ pub(crate) async fn settled_and_disputed() -> Ledgerbox {
     ledgerbox
 }
 
-/// The log as an export.
+/// The log as an export, under a checkpoint over all of it.
 pub(crate) async fn exported(ledgerbox: &Ledgerbox) -> Vec<u8> {
-    exported_under(ledgerbox, None).await
+    let note = signed_whole(ledgerbox).await;
+    exported_under(ledgerbox, Some(&note)).await
 }
 
 /// The log as an export, with that checkpoint.
@@ -119,7 +123,9 @@ impl Parts {
                 Item::Header(found) => header = Some(*found),
                 Item::Trailer { trailer: found, .. } => trailer = Some(found),
                 Item::Record(line) => records.push(kept(line.leaf, line.body.map(|b| b.bytes))),
-                Item::Checkpoint(_) | Item::End(_) => unreachable!("a log without checkpoint"),
+                // Over other records, once they are changed.
+                Item::Checkpoint(_) => {}
+                Item::End(_) => unreachable!("no bundle"),
             }
         }
         Parts {
@@ -176,8 +182,40 @@ impl Parts {
             root: tree.root(),
             size: tree.size(),
         };
-        self.joined()
+        self.sealed()
     }
+
+    /// The file with a checkpoint over what the trailer says, by the key the ledger began with: whoever
+    /// holds its keys can sign what they wrote. Without one where the ledger has another key.
+    pub(crate) fn sealed(&self) -> Vec<u8> {
+        let (bytes, key) = (self.joined(), checkpoint_key());
+        if self.header.opened.keys.checkpoint != key.public() {
+            return bytes;
+        }
+        signed_by(&self.header.opened.origin, &key, &bytes)
+    }
+}
+
+/// The same file with a checkpoint over all its records.
+fn signed_by(origin: &str, key: &SecretKey, bytes: &[u8]) -> Vec<u8> {
+    let (records, trailer) = bytes.split_at(last_line(bytes));
+    let end = Trailer::parse(trailer.strip_suffix(b"\n").unwrap()).unwrap();
+    let checkpoint = Checkpoint {
+        origin: origin.to_owned(),
+        size: end.size,
+        root: end.root,
+    };
+    let note = note(&checkpoint, key);
+    let line = [b"c ", &*to_canonical(&note), b"\n"].concat();
+    [records, &line, trailer].concat()
+}
+
+/// Where the last line begins.
+fn last_line(bytes: &[u8]) -> usize {
+    let mut before = bytes[..bytes.len() - 1].iter();
+    before
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |end| end + 1)
 }
 
 fn kept(leaf: Vec<u8>, body: Option<Vec<u8>>) -> Kept {

@@ -3,14 +3,16 @@
 
 use x811_eventlog::note::{CosignerKey, Note, NoteKey};
 use x811_eventlog::{Checkpoint, Hash, Policy};
-use x811_ledger::audit::{Cause, Options, Report, Verdict, audit_export, audit_store};
+use x811_ledger::audit::{
+    Cause, Gap, Options, Outcome, Report, Verdict, audit_export, audit_store,
+};
 use x811_protocol::event::LedgerRole;
 use x811_protocol::key::SecretKey;
 
 use crate::bundles::{bundle, note, signed};
 use crate::deal::{Deal, Until};
 use crate::ledgerbox::Ledgerbox;
-use crate::scene::{exported, exported_under, found};
+use crate::scene::{exported_under, found};
 
 const SEEN_AT_S: u64 = 1_767_225_600;
 
@@ -83,13 +85,16 @@ async fn without_a_policy_whose_log_it_is_is_only_asserted() {
     let size = ledgerbox.records().await.len();
     let note = signed(&ledgerbox, size).await;
     let bundle = bundle(&ledgerbox, deal.id()).await;
-    for bytes in [
-        exported(&ledgerbox).await,
-        exported_under(&ledgerbox, Some(&note)).await,
-        bundle,
+    for (bytes, verdict) in [
+        (exported_under(&ledgerbox, None).await, Outcome::Incomplete),
+        (
+            exported_under(&ledgerbox, Some(&note)).await,
+            Outcome::Clean,
+        ),
+        (bundle, Outcome::Clean),
     ] {
         let report = audit_export(&bytes[..], None).unwrap();
-        assert!(report.is_clean());
+        assert_eq!(report.verdict, verdict);
         assert_eq!(trust(&report), (Verdict::Asserted, 0, report.records));
         assert_eq!(report.trust.given, None);
         assert_eq!(report.trust.checkpoint_vkey, Some(vkey(&ledgerbox)));
@@ -256,12 +261,19 @@ async fn a_policy_without_a_checkpoint_proves_nothing() {
     let (ledgerbox, _) = small().await;
     let policy = logs(&[&vkey(&ledgerbox)]);
     let last = ledgerbox.records().await.len() as u64 - 1;
-    let report = audit(&exported(&ledgerbox).await, &policy);
-    assert_eq!(found(&report), [(last, "checkpoint", Cause::Missing)]);
-    assert_eq!(trust(&report), (Verdict::Broken, 0, last + 1));
+    let report = audit(&exported_under(&ledgerbox, None).await, &policy);
     let stored = audit_store(&*ledgerbox.store, Some(&*ledgerbox.rows), trusting(&policy));
-    let stored = stored.await.unwrap();
-    assert_eq!(found(&stored), [(last, "checkpoint", Cause::Missing)]);
+    for report in [report, stored.await.unwrap()] {
+        assert_eq!(found(&report), []);
+        assert_eq!(report.verdict, Outcome::Incomplete);
+        let gaps: Vec<(Gap, u64)> = report
+            .undecided
+            .iter()
+            .map(|it| (it.gap, it.count))
+            .collect();
+        assert_eq!(gaps, [(Gap::NoCheckpoint, last + 1)]);
+        assert_eq!(trust(&report), (Verdict::Asserted, 0, last + 1));
+    }
 }
 
 /// The checkpoint lies elsewhere, and knows of records that the store has lost.

@@ -1,11 +1,15 @@
 //! What cannot be checked is said, never taken for good.
 
-use x811_ledger::audit::Cause;
+use serde_json::json;
+use x811_ledger::audit::{Cause, Gap, Outcome};
 
 use x811_protocol::event::Event;
 
+use crate::bundles::signed;
 use crate::deal::{Deal, Until};
-use crate::scene::{Parts, audit, exported, found, impatient, settled_and_disputed};
+use crate::scene::{
+    Parts, audit, exported, exported_under, found, impatient, settled_and_disputed,
+};
 
 #[tokio::test]
 async fn rec_3_without_bodies_facts_are_asserted_and_signatures_still_hold() {
@@ -13,8 +17,15 @@ async fn rec_3_without_bodies_facts_are_asserted_and_signatures_still_hold() {
     for kept in &mut parts.records {
         kept.body = None;
     }
-    let report = audit(&parts.joined());
-    assert!(report.is_clean(), "{:?}", found(&report));
+    let report = audit(&parts.sealed());
+    assert_eq!(found(&report), []);
+    assert_eq!(report.verdict, Outcome::Incomplete);
+    let gaps: Vec<(Gap, u64)> = report
+        .undecided
+        .iter()
+        .map(|it| (it.gap, it.count))
+        .collect();
+    assert_eq!(gaps, [(Gap::MissingBodies, report.envelopes)]);
     assert_eq!(report.facts.proven, 0);
     assert_eq!(report.facts.asserted, report.envelopes);
     assert_eq!(report.signatures_valid, report.envelopes);
@@ -44,8 +55,7 @@ async fn a_log_without_its_beginning_is_read_to_the_end() {
     let mut parts = Parts::of(&exported(&settled_and_disputed().await).await);
     parts.records[0].leaf[0] = b'[';
     let report = audit(&parts.joined());
-    assert_eq!(report.not_replayed, report.records);
-    assert_eq!(report.signatures_valid, report.envelopes);
+    assert_eq!(report.as_of, None, "and nobody's key is known");
     assert_eq!(report.findings[0].position, 0);
     assert_eq!(report.findings[0].cause, Cause::BytesChanged);
 }
@@ -53,11 +63,83 @@ async fn a_log_without_its_beginning_is_read_to_the_end() {
 #[tokio::test]
 async fn rules_that_are_not_known_are_not_decided_again() {
     let mut parts = Parts::of(&exported(&settled_and_disputed().await).await);
-    *parts.records[0].member("/rules_version") = 2.into();
+    *parts.records[0].member("/rules_version") = 99.into();
     let report = audit(&parts.rehashed());
     assert_eq!(report.not_re_decided, report.records - 1);
     assert_eq!(report.findings.len(), 1, "{:?}", found(&report));
     assert_eq!(report.findings[0].cause, Cause::HeaderDiffers);
+}
+
+/// Wherever rules change to some that this version does not know, in whatever form: nothing behind
+/// them is decided or totalled, and nothing of it is called broken.
+#[tokio::test]
+async fn lc_9_rules_that_are_not_known_leave_an_audit_incomplete() {
+    let parts = Parts::of(&exported(&settled_and_disputed().await).await);
+    let size = parts.records.len();
+    let paid = parts.find_event("confirmed");
+    let events = [
+        json!({"type": "rules_changed", "rules_version": 99}),
+        json!({"type": "rules_changed", "rules_version": 99, "reader": 99}),
+    ];
+    for event in events {
+        for at in [2, paid, paid + 1, size] {
+            let mut changed = parts.clone();
+            let seq = changed.records[..at].iter();
+            let seq = seq.filter(|kept| kept.draft.stream == "ledger").count() as u64;
+            let mut rules = changed.records[1].clone();
+            rules.draft.event = event.clone();
+            rules.draft.stream_seq = seq;
+            rules.draft.recorded_at_ms = changed.records[at - 1].draft.recorded_at_ms;
+            changed.records.insert(at, rules);
+            for later in &mut changed.records[at + 1..] {
+                later.draft.stream_seq += u64::from(later.draft.stream == "ledger");
+            }
+            let report = audit(&changed.rehashed());
+            assert_eq!(found(&report), [], "{at} {event}");
+            assert_eq!(report.verdict, Outcome::Incomplete, "{at} {event}");
+            let gap = report
+                .undecided
+                .iter()
+                .find(|it| it.gap == Gap::UnknownRules);
+            assert!(gap.is_some(), "{at} {event}: {:?}", report.undecided);
+            assert_eq!(report.paid.is_empty(), at <= paid, "{at} {event}");
+        }
+    }
+}
+
+/// What stands behind the last checkpoint anybody may have put there: it is counted, and nothing of it
+/// is totalled.
+#[tokio::test]
+async fn lc_9_a_tail_is_nobodys_word() {
+    let ledgerbox = settled_and_disputed().await;
+    let records = ledgerbox.records().await;
+    let at_of = |index: usize| records[index].recorded_at_ms();
+    let last = records.len() - 1;
+    let confirmed = records
+        .iter()
+        .position(|record| record.event_type() == b"confirmed")
+        .unwrap();
+    for covered in [confirmed, confirmed + 1, last, last + 1] {
+        let note = signed(&ledgerbox, covered).await;
+        let report = audit(&exported_under(&ledgerbox, Some(&note)).await);
+        assert_eq!(found(&report), []);
+        let as_of = report.as_of.unwrap();
+        assert_eq!(as_of.records, covered as u64);
+        assert_eq!(as_of.at_ms.as_ms(), at_of(covered - 1));
+        let tail = report.tail.map_or(0, |tail| tail.records);
+        assert_eq!(tail, (records.len() - covered) as u64);
+        let span_ms = at_of(last) - at_of(covered - 1);
+        let expected = match span_ms <= 10_000 {
+            true => Outcome::Clean,
+            false => Outcome::Incomplete,
+        };
+        assert_eq!(report.verdict, expected, "{covered}: {span_ms} ms");
+        assert_eq!(report.paid.is_empty(), covered <= confirmed);
+        assert_eq!(report.payments.is_empty(), covered <= confirmed);
+    }
+    let report = audit(&exported_under(&ledgerbox, None).await);
+    assert_eq!((report.as_of, report.verdict), (None, Outcome::Incomplete));
+    assert!(report.paid.is_empty() && report.interactions.is_empty());
 }
 
 /// Whether a look found nothing, or was invented: the log is the same, and no audit can tell.
@@ -101,7 +183,7 @@ async fn every_record_that_rests_on_the_watcher_is_counted_once() {
     };
     let watched = events.iter().filter(|(_, event)| watchers(event)).count() as u64;
     let parts = Parts::of(&exported(&ledgerbox).await);
-    let observations = audit(&parts.clone().joined()).observations;
+    let observations = audit(&parts.sealed()).observations;
     let accepts = observations.records["envelope_accepted"];
     assert_eq!(observations.asserted, watched + accepts, "{observations:?}");
 

@@ -1,7 +1,7 @@
 //! Bundles of one interaction: how the tests make them, and that those of honest logs are clean.
 
 use x811_eventlog::{Checkpoint, Record, root_of};
-use x811_ledger::audit::{Report, audit_export};
+use x811_ledger::audit::{Options, Report, audit_export, audit_store};
 use x811_ledger::export::InteractionBundle;
 use x811_ledger::port::ReadModel as _;
 use x811_protocol::id::InteractionId;
@@ -19,6 +19,22 @@ pub(crate) async fn signed(ledgerbox: &Ledgerbox, size: usize) -> String {
         root: root_of(&leaves[..size]),
     };
     note(&checkpoint, &ledgerbox.checkpoint_key)
+}
+
+/// A checkpoint over all records.
+pub(crate) async fn signed_whole(ledgerbox: &Ledgerbox) -> String {
+    let size = ledgerbox.records().await.len();
+    signed(ledgerbox, size).await
+}
+
+/// The audit of the store, under a checkpoint over all records.
+pub(crate) async fn audited(ledgerbox: &Ledgerbox) -> Report {
+    let options = Options {
+        checkpoint: Some(signed_whole(ledgerbox).await),
+        ..Options::default()
+    };
+    let audit = audit_store(&*ledgerbox.store, Some(&*ledgerbox.rows), options);
+    audit.await.unwrap()
 }
 
 /// `checkpoint` as `key` signs it.

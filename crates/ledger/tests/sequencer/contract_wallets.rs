@@ -1,6 +1,7 @@
 //! Contract wallets (ERC-1271): what their contracts say decides, once, before the message's turn
 //! (settlement-watcher.md rule 18, ledger-contract.md section 4).
 
+use crate::bundles::audited;
 use crate::ledgerbox::{Ledgerbox, TASK};
 use crate::party::{Account, Party};
 use crate::registry::ask;
@@ -8,8 +9,7 @@ use serde_json::{Value, json};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use x811_ledger::answer::Answer;
-use x811_ledger::audit::{FactCounts, audit_store};
-use x811_ledger::memory::MemoryReadModel;
+use x811_ledger::audit::FactCounts;
 use x811_ledger::port::{ContractProof, ContractVerdict, ContractWallets, ContractsNotAsked};
 use x811_protocol::code::Code;
 use x811_protocol::envelope::SealedEnvelope;
@@ -117,8 +117,7 @@ async fn rule_18_a_wallet_whose_contract_says_yes_is_bound_and_survives_a_replay
     assert_eq!(kinds, [erc1271, eoa, erc1271]);
     assert_eq!(contracts.asked(), 1, "a replay asks nobody");
 
-    let report = audit_store(&*ledgerbox.store, None::<&MemoryReadModel>, None).await;
-    let report = report.unwrap();
+    let report = audited(&ledgerbox).await;
     assert!(report.is_clean(), "{:#?}", report.findings);
     let expected = FactCounts {
         proven: 1,

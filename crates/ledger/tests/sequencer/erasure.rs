@@ -2,9 +2,10 @@
 
 use crate::aftermath::{declared, paid};
 use crate::base::tx;
+use crate::bundles::audited;
 use crate::deal::{Deal, Until};
 use crate::ledgerbox::{Ledgerbox, parameters};
-use x811_ledger::audit::{Report, audit_store};
+use x811_ledger::audit::Report;
 use x811_ledger::doctor::examine;
 use x811_ledger::erasure::ErasureRequest;
 use x811_ledger::memory::MemoryReadModel;
@@ -54,8 +55,7 @@ async fn finished(ledgerbox: &mut Ledgerbox) -> Deal {
 }
 
 async fn audit(ledgerbox: &Ledgerbox) -> Report {
-    let rows = Some(&*ledgerbox.rows);
-    audit_store(&*ledgerbox.store, rows, None).await.unwrap()
+    audited(ledgerbox).await
 }
 
 /// Positions of the REQUEST and the RESULT, and of every other envelope.

@@ -1,9 +1,9 @@
 //! The ledger's own keys are replaced, each by a record that the old one signs (record.md section 2,
 //! ledger-contract.md section 4).
 
+use crate::bundles::audited;
 use crate::deal::{Deal, Until};
 use crate::ledgerbox::Ledgerbox;
-use x811_ledger::audit::audit_store;
 use x811_ledger::sequencer::OpenError;
 use x811_protocol::event::{Event, LedgerRole};
 use x811_protocol::key::SecretKey;
@@ -16,8 +16,7 @@ async fn since(ledgerbox: &Ledgerbox, size: usize) -> Vec<&'static str> {
 
 async fn assert_clean(ledgerbox: &Ledgerbox) {
     ledgerbox.assert_log_adds_up().await;
-    let rows = Some(&*ledgerbox.rows);
-    let report = audit_store(&*ledgerbox.store, rows, None).await.unwrap();
+    let report = audited(ledgerbox).await;
     assert!(report.is_clean(), "{:?}", report.findings);
 }
 

@@ -59,6 +59,16 @@ struct Running {
     task: JoinHandle<Result<(), Stopped>>,
 }
 
+/// When every ledger here was opened.
+fn start() -> TimestampMs {
+    TimestampMs::new((GENESIS_S + 86_400) * 1_000)
+}
+
+/// The checkpoint key that every ledger here begins with.
+pub(crate) fn checkpoint_key() -> SecretKey {
+    Party::new(&SeededEntropy::new(1), start()).key
+}
+
 impl Ledgerbox {
     /// A new ledger with the parameters of the specification, a day after block 0.
     pub(crate) async fn open() -> Ledgerbox {
@@ -78,7 +88,7 @@ impl Ledgerbox {
         let _ = rayon::ThreadPoolBuilder::new()
             .num_threads(1)
             .build_global();
-        let start = TimestampMs::new((GENESIS_S + 86_400) * 1_000);
+        let start = start();
         let entropy = Arc::new(SeededEntropy::new(811));
         let mut ledgerbox = Ledgerbox {
             store: Arc::new(MemoryStore::new()),
@@ -93,7 +103,7 @@ impl Ledgerbox {
             snapshot_max_size: None,
             entropy,
             signed: None,
-            checkpoint_key: Party::new(&SeededEntropy::new(1), start).key,
+            checkpoint_key: checkpoint_key(),
             receipt_key: Party::new(&SeededEntropy::new(2), start).key,
             rotations: Vec::new(),
             running: None,

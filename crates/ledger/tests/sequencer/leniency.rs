@@ -1,15 +1,14 @@
 //! Ids and nonces of any version (AX-25): what was recorded under the switch is read again.
 
 use crate::aftermath::paid;
+use crate::bundles::audited;
 use crate::deal::{Deal, Until};
 use crate::ledgerbox::{Ledgerbox, parameters};
-use x811_ledger::audit::audit_store;
 use x811_protocol::id::{EnvelopeId, IdError};
 use x811_protocol::parameters::Leniency;
 
 async fn holds(ledgerbox: &Ledgerbox) {
-    let rows = Some(&*ledgerbox.rows);
-    let report = audit_store(&*ledgerbox.store, rows, None).await.unwrap();
+    let report = audited(ledgerbox).await;
     assert!(report.is_clean(), "{report:?}");
 }
 

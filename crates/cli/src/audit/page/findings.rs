@@ -13,8 +13,15 @@ impl Display for Findings<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let report = self.0;
         f.write_str("<section aria-labelledby=\"findings\">\n<h2 id=\"findings\">Findings</h2>\n")?;
-        if report.is_clean() {
-            return f.write_str("<p>None.</p>\n</section>\n");
+        for undecided in &report.undecided {
+            let sentence = Escaped(&undecided.sentence);
+            writeln!(
+                f,
+                "<p><strong>Not decided:</strong> <bdi>{sentence}</bdi></p>"
+            )?;
+        }
+        if !report.is_broken() {
+            return f.write_str("<p>Nothing contradicts.</p>\n</section>\n");
         }
         f.write_str("<ul class=\"causes\" aria-label=\"Findings by cause\">\n")?;
         for (cause, count) in &report.findings_by_cause {

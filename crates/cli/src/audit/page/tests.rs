@@ -22,7 +22,7 @@ const PLANT: &str = "<script>x()</script>\"'--><img src=x onerror=x()>&lt;\u{1b}
 
 fn planted() -> Report {
     let mut report = Auditor::new().finish();
-    report.clean = false;
+    report.verdict = Outcome::Broken;
     report.ledger = Some(PLANT.to_owned());
     report.trust.verdict = Verdict::Proven;
     report.trust.given = Some(Given::Policy);
@@ -176,8 +176,8 @@ fn a_clean_log_has_a_clean_page() {
     let page = page("log.x811", &Auditor::new().finish());
     for part in [
         "<div class=\"verdict clean\">",
-        "Nothing is wrong",
-        "<p>None.</p>",
+        "Clean: nothing is wrong",
+        "<p>Nothing contradicts.</p>",
         "The log confirms no payment.",
         "No record erased the body of a message.",
     ] {

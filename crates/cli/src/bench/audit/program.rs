@@ -28,7 +28,7 @@ pub(super) struct Audited {
 /// What `x811 audit --json` says.
 #[derive(Deserialize)]
 struct Said {
-    clean: bool,
+    verdict: String,
     records: u64,
     signatures_valid: u64,
 }
@@ -53,8 +53,8 @@ pub(super) async fn audit(directory: &Path) -> Result<Audited, Failure> {
     elapsed.wall = stopwatch.elapsed().wall;
     let said: Said = serde_json::from_slice(&output.stdout)
         .map_err(|_| broken("the audit did not end; its own words are above"))?;
-    if !said.clean {
-        return Err(broken("the audit found its own log not clean"));
+    if said.verdict == "broken" {
+        return Err(broken("the audit found its own log broken"));
     }
     Ok(Audited {
         records: said.records,

@@ -370,7 +370,6 @@ impl HashAudit {
             self.findings
                 .add(&spot, "header", Cause::HeaderDiffers, sentence);
         }
-        self.trusting.check_there_was_one(&end, &mut self.findings);
         if let Some(expected) = self.expected_head
             && self.expected_head_position.is_none()
         {

@@ -1,0 +1,155 @@
+//! The end of an audit: nothing follows, and what it says of what came.
+
+use x811_eventlog::Hash;
+use x811_protocol::event::LedgerOpened;
+
+use super::auditor::Auditor;
+use super::extract::Extract;
+use super::finding::Cause;
+use super::on_chain::Kept;
+use super::outcome::{Gap, Outcome, Undecided};
+use super::prefix::{self, AsOf, Tail};
+use super::report::Report;
+use super::unchecked::Unchecked;
+
+impl Auditor {
+    /// Nothing follows. `noted` is the hash that a head kept elsewhere names for the last record:
+    /// when it differs, it was the last record that changed.
+    pub(super) fn close(&mut self, noted: Option<Hash>, said: Option<&LedgerOpened>) {
+        let ledger = self.opened(said);
+        if let Some(extract) = &self.extract {
+            let world = self.replay.world();
+            let (trusting, findings) = (&mut self.trusting, &mut self.findings);
+            let covered = extract.close(ledger.as_ref(), world, trusting, findings);
+            self.checkpoints.extend(covered);
+        }
+        let differs = noted.is_some_and(|noted| noted != self.last_hash);
+        self.links.finish(differs, &mut self.findings);
+        self.settle_rows();
+        if let Some(expected) = self.expected_head
+            && self.expected_head_position.is_none()
+        {
+            if self.extract.is_some() {
+                self.findings.leave(Unchecked::ExpectedHead, 1);
+                return;
+            }
+            let sentence = format!(
+                "no record has the hash {expected} that was expected: this is not the log it was \
+                 noted from, or it was cut off before it"
+            );
+            let spot = self.end();
+            self.findings
+                .add(&spot, "head", Cause::HeadDiffers, sentence);
+        }
+    }
+
+    /// The rows of what is live, and how many interactions are in which state.
+    fn settle_rows(&mut self) {
+        self.used.forget_nonces();
+        self.rows.close(self.replay.world());
+        self.states = self.rows.states(|id| self.knows(id));
+    }
+
+    /// The outcome. What cannot be known from the records alone (a tail that was cut off) shows
+    /// only against a head from elsewhere: see [`Auditor::expecting`] and the sources.
+    pub fn finish(mut self) -> Report {
+        self.close(None, None);
+        self.report(None)
+    }
+
+    pub(super) fn report(mut self, said: Option<&LedgerOpened>) -> Report {
+        let (records, last_at) = (self.size(), self.last_at());
+        let unchecked = self.findings.take_unchecked();
+        let trust = self.trusting.report(records, self.opened(said).as_ref());
+        let claimed = self.extract.as_ref().and_then(Extract::claimed);
+        let root = claimed.map_or_else(|| self.frontier.root(), |checkpoint| checkpoint.root);
+        let ledger = self.world().identity().map(|ledger| ledger.did.to_string());
+        let (head, expected_head_position) = (self.last_hash, self.expected_head_position);
+        let checkpoints = std::mem::take(&mut self.checkpoints);
+        let (findings, left_out) = std::mem::take(&mut self.findings).finish();
+        let findings_left_out = left_out.values().sum();
+        let mut findings_by_cause = left_out;
+        for finding in &findings {
+            *findings_by_cause.entry(finding.cause).or_default() += 1;
+        }
+        let mut judged = self.judged();
+        let as_of = judged.as_of();
+        let tail = Tail::behind(as_of, records, last_at);
+        let undecided = judged.undecided(as_of, tail);
+        let extract = judged.extract.take();
+        let (interactions, interactions_unknown) = judged.states;
+        let mut report = Report {
+            verdict: Outcome::Clean,
+            as_of,
+            tail,
+            undecided,
+            ledger,
+            records,
+            envelopes: judged.envelopes,
+            signatures_valid: judged.signatures_valid,
+            facts: judged.facts,
+            absent_bodies: judged.erased.report(),
+            wallets: judged.wallets,
+            erasures: judged.erasures,
+            state_roots: judged.state_roots,
+            not_replayed: judged.replay.not_replayed(),
+            not_re_decided: judged.not_re_decided,
+            observations: judged.observations,
+            interactions,
+            interactions_unknown,
+            notices_owed: judged.replay.world().owed().count() as u64,
+            paid: judged.paid,
+            payments: judged.payments.list,
+            payments_left_out: judged.payments.left_out,
+            transfers: judged.transfers,
+            evidence: judged.evidence.map(Kept::finish).unwrap_or_default(),
+            head,
+            root,
+            checkpoints,
+            trust,
+            extract: extract.map(|extract| extract.report(records, unchecked)),
+            expected_head_position,
+            read_model: None,
+            findings,
+            findings_left_out,
+            findings_by_cause,
+        };
+        report.judge();
+        report
+    }
+
+    /// The audit of what is judged: nothing, where no checkpoint holds.
+    fn judged(mut self) -> Auditor {
+        if self.is_judged_whole() {
+            return self;
+        }
+        let Some(mut prefix) = self.take_prefix() else {
+            return Auditor::new();
+        };
+        prefix.settle_rows();
+        prefix
+    }
+
+    /// What should be decidable of what is judged, and is not.
+    fn undecided(&self, as_of: Option<AsOf>, tail: Option<Tail>) -> Vec<Undecided> {
+        let mut undecided: Vec<Undecided> = prefix::undecided(as_of, tail).into_iter().collect();
+        if !self.knows_rules() {
+            let sentence = format!(
+                "this version does not know the decision rules in force at the end: {} records behind \
+                 them were not decided, and nothing of them is totalled; audit with a newer version",
+                self.not_re_decided
+            );
+            let count = self.not_re_decided.max(1);
+            undecided.extend(Undecided::of(Gap::UnknownRules, count, sentence));
+        }
+        let missing = self.erased.missing();
+        let sentence = format!(
+            "{missing} bodies are not here, though no record erased them: they were left out or lost; \
+             ask for a copy that has them"
+        );
+        undecided.extend(Undecided::of(Gap::MissingBodies, missing, sentence));
+        undecided.extend(self.extract.as_ref().and_then(Extract::undecided));
+        undecided.extend(self.overdue());
+        undecided
+    }
+}

@@ -1,0 +1,71 @@
+//! The three things an audit may say, and why it says the second (ledger-contract.md section 9).
+
+use serde::Serialize;
+
+/// What an audit says. Without a key or a policy from elsewhere it does not say whose log this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Nothing contradicts, and everything in scope was decided.
+    Clean,
+    /// Nothing contradicts, but something in scope that should be decidable is not.
+    Incomplete,
+    /// Something contradicts.
+    Broken,
+}
+
+impl Outcome {
+    /// In a word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Clean => "clean",
+            Outcome::Incomplete => "incomplete",
+            Outcome::Broken => "broken",
+        }
+    }
+}
+
+/// What is not decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gap {
+    /// No checkpoint covers any record.
+    NoCheckpoint,
+    /// Records behind the last checkpoint that are younger than it by more than the grace.
+    Tail,
+    /// Records under decision rules that this version does not know.
+    UnknownRules,
+    /// Bodies that are not here and that no record erased.
+    MissingBodies,
+    /// Streams of a bundle of which nobody who may say so says where they end.
+    MissingEnds,
+    /// Windows that ended and whose lapse is not here.
+    OverdueLapses,
+    /// Notices that were owed for longer than the grace.
+    OverdueNotices,
+    /// Looks for a payment that were due for longer than the grace.
+    OverdueLooks,
+}
+
+/// Something that should be decidable and is not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Undecided {
+    /// What.
+    pub gap: Gap,
+    /// How many: records, bodies, streams, windows, notices or looks.
+    pub count: u64,
+    /// The same for people: what is missing, and what to do.
+    pub sentence: String,
+}
+
+impl Undecided {
+    /// So many of them; `None` for none.
+    pub(super) fn of(gap: Gap, count: u64, sentence: impl Into<String>) -> Option<Undecided> {
+        (count > 0).then(|| Undecided {
+            gap,
+            count,
+            sentence: sentence.into(),
+        })
+    }
+}
