@@ -4,6 +4,10 @@
 //! Order (AX-28): times again, key again, nonce, then the rules. From the nonce on, every answer
 //! spends it.
 
+mod route;
+
+pub(crate) use route::{Reference, Route, route};
+
 use crate::agent::{Agent, Standing};
 use crate::answer::Verdict;
 use crate::draft::{Draft, FirstRequest, InteractionJournal};
@@ -172,7 +176,9 @@ fn decide(
             "the recipient is not registered here",
         )));
     }
-    match route(draft.world(), message.header.id, facts, lookups) {
+    let world = draft.world();
+    let known = |reference| referred(world, lookups, reference);
+    match route(message.header.id, facts, known) {
         Route::Interaction(id) => converse(draft, message, facts, id, lookups, now),
         Route::Mail => mail(draft, message, facts, now),
         Route::Finished => Ok(Verdict::Refused(Refusal::state(
@@ -184,39 +190,19 @@ fn decide(
     }
 }
 
-/// Where a message belongs (ledger-contract.md section 6).
-enum Route {
-    Interaction(InteractionId),
-    Mail,
-    Finished,
-    Nowhere,
-}
-
-fn route(world: &World, id: EnvelopeId, facts: &Facts, lookups: &Lookups) -> Route {
-    let reference = match facts {
-        Facts::Request(_) => return Route::Interaction(InteractionId::from(id)),
-        Facts::Custom(_) => return Route::Mail,
-        Facts::Offer(offer) => offer.request_id,
-        Facts::Accept(accept) => accept.offer_id,
-        Facts::Reject(reject) => reject.offer_id,
-        Facts::Result(result) => result.request_id,
-        Facts::Verify(verify) => verify.request_id,
-        Facts::Payment(payment) => payment.request_id,
-        Facts::Error(error) => match error.related_message_id {
-            Some(related) => related,
-            None => return Route::Mail,
-        },
-    };
+/// What the world and the indexes know of the envelope that a message refers to.
+fn referred(world: &World, lookups: &Lookups, reference: EnvelopeId) -> Reference {
     if let Some(id) = world.route(reference) {
-        return Route::Interaction(id);
+        return Reference::Open(id);
     }
-    let accepted =
+    let is_accepted =
         world.recent_envelope(&reference).is_some() || lookups.known_envelopes.contains(&reference);
-    match (facts, accepted) {
-        (Facts::Error(_), true) if lookups.outside_interactions.contains(&reference) => Route::Mail,
-        (_, true) => Route::Finished,
-        (Facts::Error(_), false) => Route::Mail,
-        (_, false) => Route::Nowhere,
+    if !is_accepted {
+        Reference::Unknown
+    } else if lookups.outside_interactions.contains(&reference) {
+        Reference::Outside
+    } else {
+        Reference::Closed
     }
 }
 
