@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::message_type::MessageType;
+use super::times::id_time_fits;
 use crate::code::Code;
 use crate::did::Did;
 use crate::id::{EnvelopeId, Nonce};
@@ -12,10 +13,6 @@ use crate::time::{TimeError, TimestampMs};
 
 /// The version of the specification that we emit (AE-69).
 pub const PROTOCOL_VERSION: &str = "0.1.0";
-
-/// How far the time inside an envelope id may lie from `created`, in milliseconds
-/// (ledger-contract.md section 3).
-const ID_TIME_TOLERANCE_MS: u64 = 300_000;
 
 /// The longest `version`, in bytes (record.md section 1: labels).
 const VERSION_MAX_LEN: usize = 32;
@@ -105,9 +102,7 @@ impl Header {
     }
 
     fn id_time_fits(&self) -> bool {
-        self.id
-            .unix_ms()
-            .is_some_and(|id_ms| id_ms.abs_diff(self.created_ms.as_ms()) <= ID_TIME_TOLERANCE_MS)
+        id_time_fits(self.id, self.created_ms)
     }
 }
 

@@ -7,6 +7,10 @@ use crate::id::EnvelopeId;
 use crate::refusal::{Kind, Refusal};
 use crate::time::TimestampMs;
 
+/// How far the time inside an envelope id may lie from `created`, in milliseconds
+/// (ledger-contract.md section 3).
+const ID_TIME_TOLERANCE_MS: u64 = 300_000;
+
 /// Checks `created` and `expires` against `now`; a ledger does it on arrival and again at the
 /// message's turn (ledger-contract.md section 1), a client does not do it at all for messages its
 /// ledger relays (AX-45).
@@ -34,6 +38,20 @@ impl AcceptedHeader {
         };
         times.check(self.id, now, tolerance_ms)
     }
+
+    /// Whether the time inside the id lies within 5 minutes of `created`, as it has to unless the
+    /// ledger is lenient with ids (ledger-contract.md section 3, AX-25).
+    #[must_use]
+    pub fn id_time_fits(&self) -> bool {
+        id_time_fits(self.id, self.created_ms)
+    }
+}
+
+/// Whether the time inside the id, a UUIDv7, lies within 5 minutes of `created`
+/// (ledger-contract.md section 3); not for an id of another version.
+pub(super) fn id_time_fits(id: EnvelopeId, created: TimestampMs) -> bool {
+    id.unix_ms()
+        .is_some_and(|id_ms| id_ms.abs_diff(created.as_ms()) <= ID_TIME_TOLERANCE_MS)
 }
 
 struct Times {
