@@ -9,6 +9,7 @@ use x811_protocol::payload::PayloadRules;
 use super::body::{self, Rules};
 use super::finding::{Findings, Spot};
 use super::report::Verdict;
+use super::spelling;
 use crate::stream::Stream;
 
 /// A record as a source has it.
@@ -102,6 +103,9 @@ impl Examined {
         };
         let content = match event(&record) {
             Err(error) => Content::NoEvent(record, error.to_string()),
+            Ok(event) if !spelling::is_the_one(&record, &event) => {
+                Content::NoEvent(record, spelling::OTHER.to_owned())
+            }
             Ok(event) => {
                 let spot = Spot::of(&record, line);
                 let mut whole = Whole {

@@ -181,6 +181,8 @@ pub struct ExportAudit {
     auditor: Auditor,
     header: Option<Header>,
     trailer: Option<(u64, Trailer)>,
+    /// The last checkpoint.
+    noted: Option<CheckpointLine>,
     /// The first record has been compared with the header.
     identified: bool,
 }
@@ -192,6 +194,7 @@ impl ExportAudit {
             auditor: Auditor::with(&options.into()),
             header: None,
             trailer: None,
+            noted: None,
             identified: false,
         }
     }
@@ -225,6 +228,11 @@ impl ExportAudit {
     }
 
     fn checkpoint(&mut self, line: CheckpointLine) {
+        if let Some(noted) = self.noted.take().filter(|noted| noted.note == line.note) {
+            let kind = format!("the checkpoint of line {} once more", noted.line);
+            self.malformed(line.line, self.auditor.size(), &kind);
+        }
+        self.noted = Some(line.clone());
         // No log has a checkpoint before its first record: this is a bundle whose header cannot be
         // read.
         if self.header.is_none() && self.auditor.size() == 0 {
@@ -245,15 +253,20 @@ impl ExportAudit {
             position,
             kind,
         } = fault;
+        self.malformed(*line, *position, kind);
+    }
+
+    /// A line that is not in the format, behind so many records.
+    fn malformed(&mut self, line: u64, position: u64, why: &impl std::fmt::Display) {
         let spot = match self.auditor.extract() {
-            Some((extract, _)) => extract.end(Some(*line)),
+            Some((extract, _)) => extract.end(Some(line)),
             None => Spot {
-                position: *position,
-                line: Some(*line),
+                position,
+                line: Some(line),
                 stream: None,
             },
         };
-        let sentence = format!("line {line}: {kind}");
+        let sentence = format!("line {line}: {why}");
         let findings = &mut self.auditor.findings;
         findings.add(&spot, "line", Cause::FormatBroken, sentence);
     }

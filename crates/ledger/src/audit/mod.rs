@@ -2,6 +2,7 @@
 //!
 //! | checked of every record | in |
 //! |---|---|
+//! | whether what it says is in its one spelling | `spelling` |
 //! | form, hash chain, order; which record a broken link speaks against | `links` |
 //! | signed checkpoints | `checkpoints` |
 //! | whether they are by somebody the auditor trusts | `trust` |
@@ -75,6 +76,7 @@ mod report;
 mod rows;
 mod settlement;
 mod signature;
+mod spelling;
 mod trust;
 mod unchecked;
 mod uniqueness;
