@@ -15,7 +15,7 @@ use x811_protocol::key::{Profile, SecretKey};
 use x811_protocol::time::TimestampMs;
 
 /// The version of the protocol that notices speak (AE-69).
-const VERSION: &str = "0.1.0";
+pub(crate) const VERSION: &str = "0.1.0";
 
 /// A notice that is owed: what, to whom, because of which record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +90,8 @@ impl std::fmt::Debug for Notary {
     }
 }
 
-fn payload(owed: &Owed) -> Map<String, Value> {
+/// What a notice says: all of it follows from what is owed.
+pub(crate) fn payload(owed: &Owed) -> Map<String, Value> {
     let mut payload = Map::new();
     payload.insert("code".to_owned(), json!(owed.notice.code));
     payload.insert("message".to_owned(), json!(owed.notice.code.what_to_do()));

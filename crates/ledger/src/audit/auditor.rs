@@ -16,12 +16,14 @@ use super::erased::Erased;
 use super::examine::{Content, Entry, Examined, Whole};
 use super::extract::Extract;
 use super::finding::{Cause, Finding, Findings, Spot};
+use super::late_lapse::Pace;
 use super::links::Links;
+use super::notices::Owing;
 use super::observed::Observations;
 use super::on_chain::{self, Kept};
 use super::options::Options;
 use super::ordered;
-use super::overdue::{Owing, Turns};
+use super::overdue::Turns;
 use super::payments::Listed;
 use super::prefix::Prefix;
 use super::replay::Replay;
@@ -64,6 +66,8 @@ pub struct Auditor {
     pub(super) last_at_ms: u64,
     /// Checkpoints that hold.
     pub(super) checkpoints: Vec<Covered>,
+    /// When what was decided, for lapses that come late.
+    pub(super) pace: Pace,
     /// Whose they have to be.
     pub(super) trusting: Trusting,
     pub(super) findings: Findings,
@@ -117,6 +121,7 @@ impl Auditor {
             prefix: Prefix::default(),
             last_at_ms: 0,
             checkpoints: Vec::new(),
+            pace: Pace::default(),
             trusting: Trusting::default(),
             findings: Findings::default(),
             envelopes: 0,
@@ -305,17 +310,21 @@ impl Auditor {
             .parameters()
             .map_or(0, |(_, parameters)| parameters.limits.nonce_window_ms);
         self.check_erasure(&whole, at);
+        let mut late = Findings::default();
+        let late_ms = self.late_lapse(&whole, at, &mut late);
         let replayed = self.replay(&whole, at);
         let (spot, record, event) = (&whole.spot, &whole.record, &whole.event);
         self.used
             .take(spot, at, nonce_window_ms, event, &mut self.findings);
         self.rows.note(&whole);
         self.turns.note(whole.stream.as_ref(), event, at);
+        self.pace.note(whole.stream.as_ref(), event, at, late_ms);
         match replayed {
             Replayed::Applied(touched) => {
                 let position = record.position();
                 self.rows.fold(self.replay.world(), position, &touched);
-                self.owing.note(self.replay.world(), position, at);
+                self.owing.note(self.replay.world(), position, at, event);
+                self.findings.extend(late);
                 if !self.findings.breaks_a_rule(position, found) {
                     self.observations.count(event);
                 }
@@ -502,7 +511,10 @@ impl Auditor {
                 last_at,
                 stream,
                 event: &whole.event,
+                body: whole.body.as_deref(),
                 at,
+                rows: &self.rows,
+                owing: &self.owing,
                 used: &self.used,
                 is_extract: self.extract.is_some(),
             };

@@ -3,16 +3,17 @@
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{
     AgentRegistered, AgentStatusChanged, AgentUpdated, EnvelopeAccepted, Event, KeyRotated,
-    LedgerResumed, NetworkSighted, NoticeIssued,
+    LedgerResumed, NetworkSighted,
 };
-use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Context, derived};
-use x811_protocol::payload::registry::Verb;
+use x811_protocol::parameters::Leniency;
 use x811_protocol::time::TimestampMs;
 
 use super::body::agree;
 use super::finding::{Cause, Findings, Spot};
+use super::notices::Owing;
+use super::rows::Rows;
 use super::unchecked::Unchecked;
 use super::uniqueness::Used;
 use super::{aftermath, settlement};
@@ -35,7 +36,13 @@ pub(super) struct Decided<'a> {
     pub(super) last_at: TimestampMs,
     pub(super) stream: &'a Stream,
     pub(super) event: &'a Event,
+    /// Its body, where that is here.
+    pub(super) body: Option<&'a [u8]>,
     pub(super) at: TimestampMs,
+    /// What was noted before it.
+    pub(super) rows: &'a Rows,
+    /// Notices owed before it.
+    pub(super) owing: &'a Owing,
     /// What was used before it.
     pub(super) used: &'a Used,
     /// The rest of the log is not here: what rests on it is left unchecked.
@@ -50,6 +57,7 @@ impl Decided<'_> {
         match self.event {
             Event::EnvelopeAccepted(accepted) => {
                 self.times(&accepted.envelope, findings);
+                self.envelope(&accepted.envelope, findings);
                 self.sender_is_active(&accepted.envelope, findings);
                 self.message(accepted, findings);
             }
@@ -60,6 +68,7 @@ impl Decided<'_> {
             | Event::AgentReactivated(AgentStatusChanged { envelope })
             | Event::AgentRevoked(AgentStatusChanged { envelope }) => {
                 self.times(envelope, findings);
+                self.envelope(envelope, findings);
                 self.registry(envelope, findings);
             }
             Event::NoticeIssued(notice) => self.notice(notice, findings),
@@ -157,6 +166,26 @@ impl Decided<'_> {
         }
     }
 
+    /// What an envelope is refused for, whatever it says (ledger-contract.md section 3, AX-41).
+    fn envelope(&self, envelope: &AcceptedHeader, findings: &mut Findings) {
+        if envelope.from == envelope.to {
+            let sentence = "sender and recipient are one agent, and such messages are refused";
+            self.differs("envelope.to", sentence, findings);
+        }
+        let Some((_, parameters)) = self.before.parameters() else {
+            return;
+        };
+        if !parameters.is_lenient(Leniency::Uuids) && !envelope.id_time_fits() {
+            let sentence = "the time inside the id is more than 5 minutes from when it was created";
+            self.differs("envelope.id", sentence, findings);
+        }
+        let most = parameters.limits.envelope_bytes;
+        if envelope.size > most {
+            let sentence = format!("at most {most} bytes are taken");
+            self.differs("envelope.size", sentence, findings);
+        }
+    }
+
     fn sender_is_active(&self, envelope: &AcceptedHeader, findings: &mut Findings) {
         let sender = self.before.agent(envelope.from);
         if sender.is_some_and(|agent| agent.standing(self.at) != Standing::Active) {
@@ -171,19 +200,10 @@ impl Decided<'_> {
         if let Err(limit) = quota::message(self.before, envelope, &accepted.facts, self.at) {
             self.differs("event", limit.to_string(), findings);
         }
-        match self.stream {
-            Stream::Interaction(id) => self.interaction_message(*id, accepted, findings),
-            Stream::Mail(did) => {
-                if !matches!(Verb::of(&accepted.envelope.message_type), Ok(None)) {
-                    let sentence = "a message to the registry is acted on or refused, never mail";
-                    self.differs("stream", sentence, findings);
-                }
-                if *did != accepted.envelope.to {
-                    let sentence = "it is in the mail of somebody it is not addressed to";
-                    self.differs("stream", sentence, findings);
-                }
-            }
-            Stream::Ledger | Stream::Network(_) | Stream::Agent(_) | Stream::Roots => {}
+        self.routed(accepted, findings);
+        self.mailed(accepted, findings);
+        if let Stream::Interaction(id) = self.stream {
+            self.interaction_message(*id, accepted, findings);
         }
     }
 
@@ -194,15 +214,6 @@ impl Decided<'_> {
         findings: &mut Findings,
     ) {
         let envelope = &accepted.envelope;
-        if let Facts::Error(error) = &accepted.facts
-            && error
-                .related_message_id
-                .and_then(|related| self.before.route(related))
-                != Some(id)
-        {
-            let sentence = "the error names no envelope of this interaction";
-            self.differs("facts.related_message_id", sentence, findings);
-        }
         let live = self.before.interaction(id);
         let (initiator, provider) = live.map_or((envelope.from, envelope.to), |live| {
             let opening = live.state.opening();
@@ -271,27 +282,6 @@ impl Decided<'_> {
         {
             let sentence = "a rotation replaces the key that signs it and no other";
             self.differs("old_key", sentence, findings);
-        }
-    }
-
-    fn notice(&self, notice: &NoticeIssued, findings: &mut Findings) {
-        if notice.to != notice.envelope.to {
-            let sentence = "its envelope is addressed to somebody else";
-            self.differs("to", sentence, findings);
-        }
-        let owed = self
-            .before
-            .owed()
-            .find(|(cause, to, _)| (*cause, *to) == (notice.cause, notice.to));
-        if let Some((_, _, owed)) = owed
-            && notice.code != Some(owed.code)
-        {
-            let sentence = format!(
-                "the record at position {} is told as {}",
-                notice.cause,
-                owed.code.as_str()
-            );
-            self.differs("code", sentence, findings);
         }
     }
 

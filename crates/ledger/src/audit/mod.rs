@@ -10,10 +10,13 @@
 //! | body against digest, envelope members, facts; wallet proofs | `body` |
 //! | envelope ids, nonces, idempotency keys and transfers used once | `uniqueness` |
 //! | the machines' rules | `replay` |
-//! | the decision again: guards, deadlines, payee, times, notices | `decision` |
+//! | the decision again: guards, deadlines, payee, times | `decision` |
+//! | whether a message is in the stream that its turn puts it into | `routed` |
+//! | notices: whole, from the records that they tell of | `notices` |
 //! | payments from their evidence: depth, claims, surplus, causes | `settlement` |
 //! | what came of them afterwards | `aftermath` |
 //! | what time should have caused and is not there | `overdue` |
+//! | what it caused too late | `late_lapse` |
 //! | how far checkpoints cover it: what is judged | `prefix` |
 //! | what it says in the end | `conclude`, `outcome` |
 //! | what rests on the watcher's word | `observed` |
@@ -59,7 +62,9 @@ mod finding;
 mod from_export;
 mod from_store;
 mod hashes;
+mod late_lapse;
 mod links;
+mod notices;
 mod numbered;
 mod observed;
 mod on_chain;
@@ -73,6 +78,7 @@ mod places;
 mod prefix;
 mod replay;
 mod report;
+mod routed;
 mod rows;
 mod settlement;
 mod signature;

@@ -17,7 +17,7 @@
 //! What is due longer than its grace leaves an audit *incomplete*, never *broken* (section 9): the log
 //! may have been copied there, or its ledger may have been slow.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use x811_protocol::event::{Event, Window};
 use x811_protocol::interaction::table::lapse_of;
@@ -27,19 +27,16 @@ use x811_protocol::time::TimestampMs;
 use super::auditor::Auditor;
 use super::outcome::{Gap, Undecided};
 use crate::stream::Stream;
-use crate::world::{Live, World};
+use crate::world::Live;
 
 /// Fewer lapses than this at a time leave room for more in any batch.
-const FEW_LAPSES: usize = 64;
+pub(super) const FEW_LAPSES: usize = 64;
 
 /// How long before the last record a deadline may have passed, a notice been owed and a look been due
 /// without anybody missing what follows (ledger-contract.md section 9).
 const LAPSE_GRACE_MS: u64 = 5_000;
 const NOTICE_GRACE_MS: u64 = 60_000;
 const LOOK_GRACE_MS: u64 = 120_000;
-
-/// Most causes that are kept before those whose notices were issued are let go.
-const MAX_SETTLED: usize = 4_096;
 
 /// How long a ledger may take for all that are due at a time.
 const BACKLOG_MS: u64 = 60_000;
@@ -85,33 +82,6 @@ impl Turns {
     }
 }
 
-/// When the causes of the notices that parties are owed were recorded.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Owing(BTreeMap<u64, TimestampMs>);
-
-impl Owing {
-    /// Notes what the record at `position` made the ledger owe; `world` is the state after it.
-    pub(super) fn note(&mut self, world: &World, position: u64, at: TimestampMs) {
-        if world.owed_since(position).next().is_none() {
-            return;
-        }
-        self.0.insert(position, at);
-        if self.0.len() > MAX_SETTLED.max(4 * world.sizes().notices_owed) {
-            let owed: BTreeSet<u64> = world.owed().map(|(cause, ..)| cause).collect();
-            self.0.retain(|cause, _| owed.contains(cause));
-        }
-    }
-
-    /// How many notices are owed since before `moment`, and the position of the first cause.
-    fn since(&self, world: &World, moment: TimestampMs) -> (u64, u64) {
-        let is_late = |cause: &u64| self.0.get(cause).is_some_and(|at| *at < moment);
-        let late = world.owed().map(|(cause, ..)| cause).filter(is_late);
-        late.fold((0, u64::MAX), |(count, first), cause| {
-            (count + 1, first.min(cause))
-        })
-    }
-}
-
 impl Auditor {
     /// Nothing follows: what time should have caused by now and is not here.
     pub(super) fn overdue(&self) -> Vec<Undecided> {
@@ -120,9 +90,8 @@ impl Auditor {
             return Vec::new();
         }
         let end = self.last_at();
-        let (notices, first) = self
-            .owing
-            .since(world, end.saturating_sub_ms(NOTICE_GRACE_MS));
+        let notice_moment = end.saturating_sub_ms(NOTICE_GRACE_MS);
+        let (notices, first) = self.owing.before(notice_moment);
         let notices = Undecided::of(
             Gap::OverdueNotices,
             notices,
@@ -170,7 +139,7 @@ impl Auditor {
     }
 
     /// Whether every word on blindness is there that moves the interaction's windows.
-    fn sees_networks_of(&self, live: &Live) -> bool {
+    pub(super) fn sees_networks_of(&self, live: &Live) -> bool {
         let networks = live.state.opening().parameters.networks.iter();
         let mut streams = networks.map(|network| Stream::Network(network.name.clone()));
         streams.all(|stream| self.replay.knows(&stream))

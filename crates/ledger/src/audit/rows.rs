@@ -232,6 +232,11 @@ impl Rows {
         self.places.at(position).is_held
     }
 
+    /// Whether the record at that position is in the stream of an interaction.
+    pub(super) fn is_of_interaction(&self, position: u64) -> bool {
+        self.places.at(position).interaction.is_some()
+    }
+
     /// The REQUEST or RESULT at that position, as far as its body goes.
     pub(super) fn erasable(&self, position: u64) -> Option<Erasable> {
         let place = self.places.at(position);

@@ -296,6 +296,11 @@ impl World {
             .map(|((cause, to), notice)| (*cause, *to, notice))
     }
 
+    /// What that party is owed of the record at `cause`.
+    pub(crate) fn owed_to(&self, cause: u64, to: Did) -> Option<&OwedNotice> {
+        self.owed.get(&(cause, to))
+    }
+
     /// Those of records from `cause` on, the last first.
     pub(crate) fn owed_since(&self, cause: u64) -> impl Iterator<Item = (u64, Did, &OwedNotice)> {
         self.owed

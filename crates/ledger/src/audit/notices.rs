@@ -1,0 +1,134 @@
+//! Notices: everything in them follows from the record that they tell of, but for the moment of
+//! signing, an id and a nonce (ledger-contract.md section 1.6). How late one may be recorded follows
+//! from nothing: it is signed beside the sequencer, and again after a failed commit or a restart.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use x811_protocol::envelope::{AcceptedHeader, CoreType, MessageType, ParsedEnvelope};
+use x811_protocol::event::{Event, NoticeIssued};
+use x811_protocol::time::TimestampMs;
+
+use super::body::agree;
+use super::decision::Decided;
+use super::finding::{Cause, Findings};
+use crate::notice::{self, Owed};
+use crate::world::World;
+
+/// When records were made whose notices are still owed, by their positions, and how many are.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Owing(BTreeMap<u64, (TimestampMs, u64)>);
+
+impl Owing {
+    /// Takes a record that was applied; `world` is the state after it.
+    pub(super) fn note(&mut self, world: &World, position: u64, at: TimestampMs, event: &Event) {
+        let owed = world.owed_since(position).count() as u64;
+        if owed > 0 {
+            self.0.insert(position, (at, owed));
+        }
+        if let Event::NoticeIssued(notice) = event
+            && let Some((_, left)) = self.0.get_mut(&notice.cause)
+        {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.0.remove(&notice.cause);
+            }
+        }
+    }
+
+    /// How many are owed for causes recorded before `moment`, and the position of the first.
+    pub(super) fn before(&self, moment: TimestampMs) -> (u64, u64) {
+        let mut late = self.0.iter().filter(|(_, (at, _))| *at < moment);
+        let (mut count, mut first) = (0, 0);
+        if let Some((cause, (_, owed))) = late.next() {
+            (count, first) = (*owed, *cause);
+        }
+        (late.fold(count, |count, (_, (_, owed))| count + owed), first)
+    }
+
+    fn since(&self, cause: u64) -> Option<TimestampMs> {
+        self.0.get(&cause).map(|(at, _)| *at)
+    }
+}
+
+impl Decided<'_> {
+    /// Holds a notice to the one that is owed. One that nobody is owed the world refuses.
+    pub(super) fn notice(&self, notice: &NoticeIssued, findings: &mut Findings) {
+        if notice.to != notice.envelope.to {
+            let sentence = "its envelope is addressed to somebody else";
+            self.differs("to", sentence, findings);
+        }
+        let Some(owed) = self.before.owed_to(notice.cause, notice.to) else {
+            return;
+        };
+        let owed = Owed {
+            cause: notice.cause,
+            to: notice.to,
+            notice: *owed,
+        };
+        if notice.code != Some(owed.notice.code) {
+            let sentence = format!(
+                "the record at position {} is told as {}",
+                notice.cause,
+                owed.notice.code.as_str()
+            );
+            self.differs("code", sentence, findings);
+        }
+        self.notice_envelope(&notice.envelope, findings);
+        self.notice_time(notice, findings);
+        self.notice_text(&notice.envelope, &owed, findings);
+    }
+
+    fn notice_envelope(&self, envelope: &AcceptedHeader, findings: &mut Findings) {
+        if envelope.message_type != MessageType::Core(CoreType::Error) {
+            let sentence = "a notice is an x811/error, and nothing else";
+            self.differs("envelope.type", sentence, findings);
+        }
+        if envelope.version != notice::VERSION {
+            let sentence = format!("notices are of version {}", notice::VERSION);
+            self.differs("envelope.version", sentence, findings);
+        }
+        if envelope.expires_ms.is_some() {
+            let sentence = "a notice does not expire";
+            self.differs("envelope.expires_ms", sentence, findings);
+        }
+        if envelope.id.unix_ms() != Some(envelope.created_ms.as_ms()) {
+            let sentence = "the time inside the id of a notice is when it was signed";
+            self.differs("envelope.id", sentence, findings);
+        }
+    }
+
+    fn notice_time(&self, notice: &NoticeIssued, findings: &mut Findings) {
+        let created = notice.envelope.created_ms;
+        let cause_at = self.owing.since(notice.cause);
+        let sentence = if created > self.at {
+            "it was signed after it was recorded".to_owned()
+        } else if cause_at.is_some_and(|cause_at| created < cause_at) {
+            format!(
+                "it was signed before the record at position {} that it tells of",
+                notice.cause
+            )
+        } else {
+            return;
+        };
+        self.differs("envelope.created_ms", sentence, findings);
+    }
+
+    /// What it says, where its body is here and the one that was signed.
+    fn notice_text(&self, envelope: &AcceptedHeader, owed: &Owed, findings: &mut Findings) {
+        let Some(body) = self.body else {
+            return;
+        };
+        let parsed = ParsedEnvelope::from_body(body, envelope.signature);
+        let Some(parsed) = parsed
+            .ok()
+            .filter(|parsed| parsed.digest == envelope.digest)
+        else {
+            // Another body than the signed one has been named.
+            return;
+        };
+        let (found, due) = (Value::Object(parsed.payload), notice::payload(owed).into());
+        let cause = Cause::ReDecisionDiffers;
+        agree(self.spot, "body.payload", cause, &found, &due, findings);
+    }
+}

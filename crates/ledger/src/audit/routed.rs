@@ -1,0 +1,86 @@
+//! Whether a message stands in the stream that its turn puts it into: decided by the same function as
+//! the turn's (ledger-contract.md section 6). So no message of the eight core types hides in
+//! somebody's mail, where nothing follows from it.
+
+use x811_protocol::envelope::MessageType;
+use x811_protocol::event::{Derived, EnvelopeAccepted};
+use x811_protocol::facts::Facts;
+use x811_protocol::id::EnvelopeId;
+use x811_protocol::payload::registry::Verb;
+
+use super::body::agree;
+use super::decision::Decided;
+use super::finding::{Cause, Findings};
+use crate::stream::Stream;
+use crate::turn::{Reference, Route, route};
+
+impl Decided<'_> {
+    /// Names a stream where the message does not belong.
+    pub(super) fn routed(&self, accepted: &EnvelopeAccepted, findings: &mut Findings) {
+        let message_type = &accepted.envelope.message_type;
+        if let Stream::Mail(_) = self.stream
+            && !matches!(Verb::of(message_type), Ok(None))
+        {
+            let sentence = "a message to the registry is acted on or refused, never mail";
+            self.differs("stream", sentence, findings);
+            return;
+        }
+        let known = |reference| self.referred(reference);
+        let due = route(accepted.envelope.id, &accepted.facts, known);
+        match (self.stream, due) {
+            (Stream::Mail(_), Route::Interaction(id)) => {
+                let sentence = format!("it is of interaction {id}, and is not in its stream");
+                self.differs("stream", sentence, findings);
+            }
+            (Stream::Mail(_), Route::Finished | Route::Nowhere) => {
+                self.differs("stream", refused(message_type, due), findings);
+            }
+            (Stream::Interaction(id), due) if due != Route::Interaction(*id) => {
+                // What else is wrong there, the rules of the interaction say.
+                if let Facts::Error(_) = accepted.facts {
+                    let sentence = "the error names no envelope of this interaction";
+                    self.differs("facts.related_message_id", sentence, findings);
+                }
+            }
+            (Stream::Mail(_) | Stream::Interaction(_), _)
+            | (Stream::Ledger | Stream::Network(_) | Stream::Agent(_) | Stream::Roots, _) => {}
+        }
+    }
+
+    /// Mail is addressed to whose it is, and nothing is decided about it.
+    pub(super) fn mailed(&self, accepted: &EnvelopeAccepted, findings: &mut Findings) {
+        let Stream::Mail(did) = self.stream else {
+            return;
+        };
+        if *did != accepted.envelope.to {
+            let sentence = "it is in the mail of somebody it is not addressed to";
+            self.differs("stream", sentence, findings);
+        }
+        let (cause, found) = (Cause::ReDecisionDiffers, &accepted.derived);
+        let none = Derived::default();
+        agree(self.spot, "derived", cause, found, &none, findings);
+    }
+
+    /// What the log before the record says of an envelope.
+    fn referred(&self, reference: EnvelopeId) -> Reference {
+        if let Some(id) = self.before.route(reference) {
+            return Reference::Open(id);
+        }
+        match self.used.envelope(reference) {
+            None => Reference::Unknown,
+            Some(position) if self.rows.is_of_interaction(position) => Reference::Closed,
+            Some(_) => Reference::Outside,
+        }
+    }
+}
+
+/// Why the turn refuses a message that is recorded as mail.
+fn refused(message_type: &MessageType, due: Route) -> String {
+    let why = match due {
+        Route::Finished => "that is about an interaction which takes no more messages",
+        Route::Interaction(_) | Route::Mail | Route::Nowhere => {
+            "that refers to no open interaction"
+        }
+    };
+    format!("a message of type {message_type} {why} is refused, never mail")
+}
