@@ -12,6 +12,7 @@ use x811_protocol::time::TimestampMs;
 use super::body::{self, Rules};
 use super::checkpoints::Covered;
 use super::decision::{Decided, KNOWN_RULES};
+use super::downtime::Downtimes;
 use super::erased::Erased;
 use super::examine::{Content, Entry, Examined, Whole};
 use super::extract::Extract;
@@ -68,6 +69,7 @@ pub struct Auditor {
     pub(super) checkpoints: Vec<Covered>,
     /// When what was decided, for lapses that come late.
     pub(super) pace: Pace,
+    pub(super) downtimes: Downtimes,
     /// Whose they have to be.
     pub(super) trusting: Trusting,
     pub(super) findings: Findings,
@@ -122,6 +124,7 @@ impl Auditor {
             last_at_ms: 0,
             checkpoints: Vec::new(),
             pace: Pace::default(),
+            downtimes: Downtimes::default(),
             trusting: Trusting::default(),
             findings: Findings::default(),
             envelopes: 0,
@@ -319,6 +322,7 @@ impl Auditor {
         self.rows.note(&whole);
         self.turns.note(whole.stream.as_ref(), event, at);
         self.pace.note(whole.stream.as_ref(), event, at, late_ms);
+        self.downtimes.note(event);
         match replayed {
             Replayed::Applied(touched) => {
                 let position = record.position();

@@ -98,6 +98,7 @@ impl Auditor {
             interactions,
             interactions_unknown,
             notices_owed: judged.replay.world().owed().count() as u64,
+            downtimes: judged.downtimes,
             paid: judged.paid,
             payments: judged.payments.list,
             payments_left_out: judged.payments.left_out,

@@ -19,6 +19,7 @@
 //! | what it caused too late | `late_lapse` |
 //! | how far checkpoints cover it: what is judged | `prefix` |
 //! | what it says in the end | `conclude`, `outcome` |
+//! | how long the ledger says that it was away | `downtime` |
 //! | what rests on the watcher's word | `observed` |
 //! | evidence, kept for whoever asks the network | `on_chain` |
 //! | bodies that are not there: erased by a record, and rightly, or missing | `erased` |
@@ -54,6 +55,7 @@ mod checkpoints;
 mod compare;
 mod conclude;
 mod decision;
+mod downtime;
 mod erased;
 mod evidence;
 mod examine;
@@ -89,6 +91,7 @@ mod uniqueness;
 
 pub use auditor::Auditor;
 pub use checkpoints::Covered;
+pub use downtime::Downtimes;
 pub use examine::{Entry, Leaf};
 pub use extract::{ExtractReport, StreamReport};
 pub use finding::{Cause, Finding};

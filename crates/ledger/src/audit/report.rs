@@ -6,6 +6,7 @@ use serde::Serialize;
 use x811_eventlog::Hash;
 
 use super::checkpoints::Covered;
+use super::downtime::Downtimes;
 use super::extract::ExtractReport;
 use super::finding::{Cause, Finding, MAX_FINDINGS};
 use super::observed::{Heard, Observations};
@@ -178,6 +179,8 @@ pub struct Report {
     pub interactions_unknown: u64,
     /// Notices that parties are still owed; a ledger issues them when it is next up.
     pub notices_owed: u64,
+    /// How long the ledger says that it was away: windows moved by it, on its word alone.
+    pub downtimes: Downtimes,
     /// Payments by network.
     pub paid: BTreeMap<String, Paid>,
     /// Each transaction of them, the first 200.
