@@ -92,8 +92,9 @@ fn counted(about: &'static str, how: &'static str, counts: FactCounts) -> Check 
 
 /// Absent where nothing was erased, as in most logs.
 fn erasures(report: &Report) -> Option<Check> {
-    let how = "Operators signed for the bodies that they had erased; asserted where the record of an \
-               older version has no such signature, or their keys are not here.";
+    let how = "What an operator signed to have bodies erased is held to the record, unless an older \
+               version wrote it without. Asserted, as no log names operators: that this agent's \
+               orders count is the ledger's word.";
     let check = counted("erasures", how, report.erasures);
     (check.counts() != [0; 4]).then_some(check)
 }

@@ -1,5 +1,6 @@
-//! Who had bodies erased: proven where the record keeps what the operator signed, and the ledger's
-//! word where an older version wrote it.
+//! Who had bodies erased. What the operator signed is held to the record, where it keeps that. The
+//! rest is the ledger's word: the log names no operators, so nothing in it says whose order counts,
+//! and records of older versions keep no order.
 
 use x811_protocol::event::BodiesErased;
 use x811_protocol::time::TimestampMs;
@@ -8,7 +9,8 @@ use super::finding::{Cause, Findings, Spot};
 use super::report::Verdict;
 use crate::agent::Agent;
 
-/// Whether `operator`, the agent that the record names, ordered this, and for its moment `at`.
+/// Whether `operator`, the agent that the record names, ordered this, and for its moment `at`. Never
+/// proven: that an agent's orders count is configuration.
 pub(super) fn judge(
     spot: &Spot,
     erased: &BodiesErased,
@@ -41,8 +43,5 @@ pub(super) fn judge(
         findings.add(spot, "order", Cause::KeyNotTheSenders, sentence);
         return Verdict::Broken;
     }
-    match operator {
-        Some(_) => Verdict::Proven,
-        None => Verdict::Asserted,
-    }
+    Verdict::Asserted
 }

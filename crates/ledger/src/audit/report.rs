@@ -161,7 +161,8 @@ pub struct Report {
     pub absent_bodies: AbsentBodies,
     /// How well it is known that the wallets of registrations and updates are the agents' own.
     pub wallets: FactCounts,
-    /// Records that erased bodies: the operator's signature is in it, or the ledger's word for it.
+    /// Records that erased bodies: what the operator signed contradicts none, and that their orders
+    /// count is the ledger's word; so none is proven.
     pub erasures: FactCounts,
     /// Recorded roots of all states: computed again and equal, not computed because something before
     /// them was not replayed or they have another schema, or different.
