@@ -17,7 +17,7 @@ const DAY_MS: u64 = 86_400_000;
 const STRANGER: &str = "0x00000000000000000000000000000000000000b1";
 
 /// A log with every message of the registry and one greeting, as an export.
-async fn every_verb() -> Vec<u8> {
+pub(crate) async fn every_verb() -> Vec<u8> {
     let ledgerbox = Ledgerbox::open().await;
     let (party, other) = (ledgerbox.provider().await, ledgerbox.provider().await);
     let expires_at = ledgerbox.now().saturating_add_ms(DAY_MS);
