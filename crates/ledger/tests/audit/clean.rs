@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use x811_ledger::audit::{Options, Report, audit_export, audit_store};
+use x811_protocol::digest::Digest;
 use x811_protocol::event::{Event, RefutedCause};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::facts::Facts;
@@ -81,6 +82,25 @@ async fn sw_26_evidence_of_what_was_paid_and_of_what_was_not_is_kept() {
         (tx(2), "evidence[0]", None, true),
     ];
     assert_eq!(kept, expected);
+}
+
+/// A bound wallet's transfer under the nonce of something else: refuted, and the audit agrees.
+#[tokio::test]
+async fn lc_5_a_refuted_transfer_for_something_else_is_clean() {
+    let mut ledgerbox = impatient().await;
+    let deal = Deal::opened(&ledgerbox, Until::Verified).await;
+    pay(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC).await;
+    let elsewhere = Digest::of(b"another ledger's nonce");
+    ledgerbox.base.authorize(tx(1), &[(0, elsewhere)]);
+    ledgerbox.watch_ms(20_000).await;
+    assert_eq!(ledgerbox.state(deal.id()), "disputed");
+    let events = ledgerbox.events().await;
+    let is_refuted = |event: &Event| {
+        let cause = RefutedCause::Unauthorized;
+        matches!(event, Event::Refuted(refuted) if refuted.cause == cause)
+    };
+    assert!(events.iter().any(|(_, event)| is_refuted(event)));
+    clean(&ledgerbox).await;
 }
 
 /// The account that the first declared payment came from.

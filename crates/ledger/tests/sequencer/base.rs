@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use x811_protocol::digest::Digest;
 use x811_protocol::evm::{BlockHash, EvmAddress, TxHash};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::{
@@ -82,6 +83,12 @@ impl Base {
             })
             .collect();
         self.put(hash, block, true, transfers);
+    }
+
+    /// Gives the transfers of a mined transaction the nonces they were authorised under.
+    pub(crate) fn authorize(&mut self, hash: TxHash, nonces: &[(u64, Digest)]) {
+        let mined = self.mined.get_mut(&hash).unwrap();
+        mined.authorizations = nonces.iter().copied().collect();
     }
 
     /// Puts a transaction that failed into a block.

@@ -45,7 +45,7 @@ pub(crate) struct Deal {
     pub(crate) account: Account,
     pub(crate) request_id: EnvelopeId,
     pub(crate) offer_id: EnvelopeId,
-    offer_hash: Digest,
+    pub(crate) offer_hash: Digest,
 }
 
 impl Deal {

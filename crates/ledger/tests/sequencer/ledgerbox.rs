@@ -84,12 +84,17 @@ impl Ledgerbox {
 
     /// A new ledger with other parameters.
     pub(crate) async fn with(parameters: Parameters) -> Ledgerbox {
+        Ledgerbox::seeded(parameters, 811).await
+    }
+
+    /// The same with a DID of its own, and whatever else is drawn.
+    pub(crate) async fn seeded(parameters: Parameters, seed: u64) -> Ledgerbox {
         // One verifying thread, so that `settle` can tell when it has nothing left to do.
         let _ = rayon::ThreadPoolBuilder::new()
             .num_threads(1)
             .build_global();
         let start = start();
-        let entropy = Arc::new(SeededEntropy::new(811));
+        let entropy = Arc::new(SeededEntropy::new(seed));
         let mut ledgerbox = Ledgerbox {
             store: Arc::new(MemoryStore::new()),
             rows: Arc::new(MemoryReadModel::new()),

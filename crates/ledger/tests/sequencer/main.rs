@@ -49,6 +49,7 @@ mod settlement;
 mod snapshots;
 mod standing;
 mod together;
+mod two_ledgers;
 mod unique_keys;
 mod watch_index;
 mod watched;

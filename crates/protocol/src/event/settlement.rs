@@ -97,7 +97,8 @@ pub struct Seen {
     pub tx_hash: TxHash,
     /// Its block.
     pub block: Block,
-    /// Transfers from the payer to payee or treasury above zero, at most 64.
+    /// Transfers from the payer to payee or treasury above zero, none of them under an EIP-3009
+    /// authorization for something else; at most 64.
     pub transfers: Vec<Transfer>,
 }
 
@@ -139,11 +140,12 @@ pub struct Evidence {
     pub level: Level,
     /// Configured labels of the endpoints that agree.
     pub endpoints: Vec<String>,
-    /// Transfers from the payer to payee or treasury above zero, at most 64.
+    /// Transfers from the payer to payee or treasury above zero, none of them under an EIP-3009
+    /// authorization for something else; at most 64.
     pub transfers: Vec<Transfer>,
     /// All Transfer logs of the token in the transaction.
     pub transfer_count: u64,
-    /// EIP-3009 nonce, where one was found.
+    /// The interaction's own EIP-3009 nonce, where a transfer shown was made under it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authorization_nonce: Option<Digest>,
 }
@@ -164,7 +166,8 @@ pub enum RefutedCause {
     Short,
     /// The payer paid somebody else.
     OtherPayee,
-    /// The payer is proven by an authorization alone, and no transfer was made under it.
+    /// What the payer sent carries another EIP-3009 authorization than this interaction's, or none
+    /// where the payer is proven by that alone.
     Unauthorized,
 }
 

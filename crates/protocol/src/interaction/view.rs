@@ -101,14 +101,14 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The nonce of the interaction's own authorization, when a fitting transfer was made under it.
+    /// The nonce of the interaction's own authorization, when a fitting transfer was made under it:
+    /// there is no other that fits.
     fn authorization(&self, declared: &Declared, mined: &MinedTransaction) -> Option<Digest> {
         let mut fitting = mined
             .transfers
             .iter()
             .filter(|transfer| self.fits(declared, mined, transfer));
-        let authorized = fitting.find(|transfer| self.is_authorized(mined, transfer))?;
-        mined.authorizations.get(&authorized.ordinal).copied()
+        fitting.find_map(|transfer| mined.authorizations.get(&transfer.ordinal).copied())
     }
 
     pub(super) fn level(&self, mined: &MinedTransaction) -> Level {
@@ -212,19 +212,26 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// Between the right accounts, and made under the interaction's authorization where the payer is
-    /// proven by that alone.
+    /// Between the right accounts, and for this interaction: a transfer that carries an EIP-3009
+    /// authorization counts only where it is the interaction's own, whoever the payer is, and one
+    /// that carries none where the payer is proven otherwise (ledger-contract.md section 5).
     pub(super) fn fits(
         &self,
         declared: &Declared,
         mined: &MinedTransaction,
         transfer: &Transfer,
     ) -> bool {
-        let is_proven = match declared.binding {
-            PayerBinding::Wallet | PayerBinding::Unchecked => true,
-            PayerBinding::Authorization => self.is_authorized(mined, transfer),
-        };
-        is_proven && self.is_between(declared, transfer)
+        if !self.is_between(declared, transfer) {
+            return false;
+        }
+        match (
+            mined.authorizations.get(&transfer.ordinal),
+            declared.binding,
+        ) {
+            (Some(nonce), _) => self.is_own(nonce, transfer),
+            (None, PayerBinding::Wallet | PayerBinding::Unchecked) => true,
+            (None, PayerBinding::Authorization) => false,
+        }
     }
 
     /// From the payer to payee or treasury, above zero (a zero transfer can be forged by anyone).
@@ -234,17 +241,15 @@ impl<'a> View<'a> {
         transfer.from == declared.payer && to_us && !transfer.amount.is_zero()
     }
 
-    /// Made under the EIP-3009 nonce that stands for this interaction's payment, or its fee.
-    fn is_authorized(&self, mined: &MinedTransaction, transfer: &Transfer) -> bool {
-        let nonce = mined.authorizations.get(&transfer.ordinal);
+    /// Whether the EIP-3009 nonce stands for this interaction's payment, of a transfer to the payee,
+    /// or its fee, of one to the treasury. It names the ledger, so no other ledger's nonce is it.
+    fn is_own(&self, nonce: &Digest, transfer: &Transfer) -> bool {
         let (ledger, id) = (self.context.ledger, self.deal.opening.id);
-        let offer_hash = self.deal.offer.offer_hash;
-        let own = if transfer.to == self.deal.offer.payee {
-            payment_nonce(ledger, id, offer_hash)
-        } else {
-            fee_nonce(ledger, id, offer_hash)
-        };
-        nonce == Some(&own)
+        let offer = &self.deal.offer;
+        let pays = transfer.to == offer.payee;
+        let is_fee = Some(transfer.to) == self.network.treasury;
+        (pays && *nonce == payment_nonce(ledger, id, offer.offer_hash))
+            || (is_fee && *nonce == fee_nonce(ledger, id, offer.offer_hash))
     }
 
     pub(super) fn is_claimed(&self, tx_hash: TxHash, ordinal: u64) -> bool {

@@ -1,5 +1,6 @@
 //! A payer that is no bound wallet is proven by the EIP-3009 nonce that stands for the
-//! interaction's payment (ledger-contract.md section 4, settlement-watcher.md rule 18).
+//! interaction's payment (ledger-contract.md section 4, settlement-watcher.md rule 18); and a
+//! transfer under a nonce pays nothing else, whoever the payer is (section 5).
 
 use std::collections::BTreeMap;
 
@@ -10,18 +11,28 @@ use x811_protocol::envelope::CoreType;
 use x811_protocol::event::{Event, RefutedCause};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::interaction::StateName;
+use x811_protocol::parameters::PayerBindingRule;
 
-use crate::chain::{DEPTH, PAYEE, TREASURY, transfers, tx};
+use crate::chain::{DEPTH, PAYEE, PAYER, TREASURY, transfers, tx};
 use crate::messages::{FEE, PRICE, TOTAL};
-use crate::world::{LEDGER, World};
+use crate::schedule::{answer_look, until_look};
+use crate::world::{LEDGER, World, parameters};
+
+/// Another ledger, where the same two agents are registered.
+const OTHER_LEDGER: &str = "did:x811:019c8c61-8129-7511-9f31-aa5142e65449";
 
 /// An account that is bound to nobody.
 const ANYBODY: EvmAddress = EvmAddress::from_bytes([0x5a; 20]);
 
 /// The nonces of the payment and of a separate fee.
 fn nonces(world: &World) -> [Digest; 2] {
+    nonces_at(LEDGER, world)
+}
+
+/// Those that the same conversation has at a ledger.
+fn nonces_at(ledger: &str, world: &World) -> [Digest; 2] {
     let state = world.state(0);
-    let (ledger, id) = (LEDGER.parse().unwrap(), state.opening().id);
+    let (ledger, id) = (ledger.parse().unwrap(), state.opening().id);
     let offer_hash = state.offer().unwrap().offer_hash;
     [payment_nonce, fee_nonce].map(|nonce| nonce(ledger, id, offer_hash))
 }
@@ -37,10 +48,20 @@ fn declare(world: &mut World, nonce: Option<Digest>) -> Option<Code> {
 
 /// Mines transaction 1 with transfers under these nonces and lets it become deep.
 fn settle(world: &mut World, rows: &[(EvmAddress, u64)], nonces: &[(u64, Digest)]) -> Vec<Event> {
+    settle_from(ANYBODY, world, rows, nonces)
+}
+
+/// The same from an account.
+fn settle_from(
+    payer: EvmAddress,
+    world: &mut World,
+    rows: &[(EvmAddress, u64)],
+    nonces: &[(u64, Digest)],
+) -> Vec<Event> {
     let block = world.next_block();
     let rows: Vec<_> = rows
         .iter()
-        .map(|(to, amount)| (ANYBODY, *to, *amount))
+        .map(|(to, amount)| (payer, *to, *amount))
         .collect();
     world.chain.mine(tx(1), block, transfers(&rows));
     world
@@ -97,5 +118,102 @@ fn rule_18_a_strangers_plain_transfer_cannot_be_claimed() {
         let told = (refuted.cause, refuted.code);
         let expected = (RefutedCause::Unauthorized, Code::InvalidPaymentAddress);
         assert_eq!(told, expected);
+    }
+}
+
+/// The ordinals that were claimed, and the nonce that the evidence names.
+fn confirmed(events: &[Event]) -> (Vec<u64>, Option<Digest>) {
+    let Some(Event::Confirmed(confirmed)) = events.last() else {
+        panic!("{events:?}")
+    };
+    let claims = confirmed.claims.iter();
+    let ordinals = claims.map(|claim| claim.ordinal).collect();
+    (ordinals, confirmed.evidence[0].authorization_nonce)
+}
+
+/// What another ledger asked for, what a stranger to this protocol chose, and a fee's nonce on what
+/// the payee got: none of it pays, though the wallet is the initiator's own.
+#[test]
+fn lc_5_a_bound_wallets_transfer_for_something_else_does_not_count() {
+    let probe = World::at(StateName::Verified);
+    let [elsewhere, _] = nonces_at(OTHER_LEDGER, &probe);
+    let [own, fee] = nonces(&probe);
+    assert_ne!(own, elsewhere, "the nonce names the ledger");
+    for nonce in [elsewhere, fee, Digest::of(b"drawn at random")] {
+        let mut world = World::at(StateName::Verified);
+        world.pay(0, 1);
+        let events = settle_from(PAYER, &mut world, &[(PAYEE, TOTAL)], &[(0, nonce)]);
+        let Some(Event::Refuted(refuted)) = events.last() else {
+            panic!("{events:?}")
+        };
+        let told = (refuted.cause, refuted.code);
+        let expected = (RefutedCause::Unauthorized, Code::InvalidPaymentAddress);
+        assert_eq!(told, expected);
+        let evidence = &refuted.evidence;
+        assert_eq!(
+            (&evidence.transfers[..], evidence.transfer_count),
+            (&[][..], 1)
+        );
+        let Some(Event::Seen(seen)) = events.first() else {
+            panic!("{events:?}")
+        };
+        assert_eq!(seen.transfers, [], "nor is it quoted as if it did");
+    }
+}
+
+#[test]
+fn lc_5_a_bound_wallet_pays_under_the_interactions_own_nonces_and_under_none() {
+    let mut world = World::at(StateName::Verified);
+    let [own, fee] = nonces(&world);
+    let [elsewhere, other_fee] = nonces_at(OTHER_LEDGER, &world);
+    world.pay(0, 1);
+    let rows = [
+        (PAYEE, PRICE),
+        (TREASURY, FEE),
+        (PAYEE, PRICE),
+        (TREASURY, FEE),
+    ];
+    let under = [(0, elsewhere), (1, other_fee), (2, own), (3, fee)];
+    let events = settle_from(PAYER, &mut world, &rows, &under);
+    assert_eq!(confirmed(&events), (vec![2, 3], Some(own)));
+
+    let mut world = World::at(StateName::Verified);
+    world.pay(0, 1);
+    let events = settle_from(PAYER, &mut world, &rows, &[(0, elsewhere), (1, fee)]);
+    assert_eq!(confirmed(&events), (vec![1, 2], Some(fee)), "a plain price");
+}
+
+/// Where the payer is taken as stated, a nonce still says what is paid.
+#[test]
+fn lc_5_a_payer_taken_as_stated_is_bound_by_its_authorization_too() {
+    let mut unchecked = parameters();
+    unchecked.payer_binding = PayerBindingRule::Unchecked;
+    for (is_own, is_paid) in [(true, true), (false, false)] {
+        let mut world = World::with(unchecked.clone());
+        world.bring(StateName::Verified);
+        let ledger = if is_own { LEDGER } else { OTHER_LEDGER };
+        let [nonce, _] = nonces_at(ledger, &world);
+        declare(&mut world, None);
+        let events = settle(&mut world, &[(PAYEE, TOTAL)], &[(0, nonce)]);
+        let is_confirmed = matches!(events.last(), Some(Event::Confirmed(_)));
+        assert_eq!(is_confirmed, is_paid, "{events:?}");
+    }
+}
+
+/// What comes after the dispute binds to no interaction that it was not made for either.
+#[test]
+fn lc_5_what_was_authorised_for_something_else_is_not_late() {
+    for is_own in [true, false] {
+        let mut world = World::looking();
+        let ledger = if is_own { LEDGER } else { OTHER_LEDGER };
+        let [nonce, _] = nonces_at(ledger, &world);
+        for _ in 0..4 {
+            until_look(&mut world);
+            let _ = answer_look(&mut world);
+        }
+        assert_eq!(world.name(0), StateName::Disputed);
+        let events = settle_from(PAYER, &mut world, &[(PAYEE, TOTAL)], &[(0, nonce)]);
+        let is_late = events.iter().any(|event| matches!(event, Event::Late(_)));
+        assert_eq!(is_late, is_own, "{events:?}");
     }
 }
