@@ -10,8 +10,12 @@
 //! alone, and what does not is for single checks to judge: somebody else's key with a part of small
 //! order makes a batch fail, and the signatures in it may be good.
 //!
-//! The coefficients are hashed from all that is judged, as who made the signatures cannot foresee
-//! them then, and whoever judges the same signatures again has the same answer.
+//! The coefficients are a public hash of all that is judged, so whoever judges the same signatures
+//! again has the same answer. Whoever makes the signatures can compute them too, and can try others
+//! until they suit: to them the probabilities above are numbers of tries. About 2^64 tries, each a
+//! signature and a hash, make a batch hold with a part of small order in it; what is gained is a
+//! signature by one's own key which a single check refuses. A signature that nobody with its key made
+//! takes 2^128.
 //!
 //! The halves cost little of their own. Bit j of the coefficients chooses the points of sum j, for
 //! their lower 64 bits, and what these bits add to the combination is the sum of 2^j times sum j.
@@ -20,8 +24,8 @@
 //! judged. What the upper 64 bits add is the library's multiplication of many points.
 //!
 //! A key that was in a batch that held has no part of small order, now as then: [`WholeKeys`] remembers
-//! those, and the sums go without them. What escaped that batch, with a probability of 2^-64, would
-//! escape those after it too, as long as the key is remembered.
+//! those, and the sums go without them. What escaped that batch, at 2^64 tries, would escape those
+//! after it too, as long as the key is remembered.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +74,8 @@ impl Signed<'_> {
 /// Whether all of `signed` verify together: a thousand at less than half the cost of one by one.
 ///
 /// `true` says that [`PublicKey::verify`] accepts each of them, but for a probability of 2^-64 that
-/// one has an R with a part of small order, and of 2^-128 that one is no signature at all. `false`
+/// a part of small order, of an R or of a key, was overlooked, and of 2^-128 that one is no signature
+/// at all; to whoever tries signatures until that happens, these are 2^64 and 2^128 tries. `false`
 /// says nothing of any one of them: they are to be verified singly. The same signatures always
 /// have the same answer.
 #[must_use]
