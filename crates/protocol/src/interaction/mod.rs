@@ -9,6 +9,7 @@
 //! | [`aftermath`] | what a sweep means once it is over |
 //! | `view` | declared transactions against one sweep |
 //! | `clock` | what downtime and blindness do to its clocks |
+//! | `fit` | which transfers can pay |
 //! | [`claim`] | which transfers pay |
 //! | `evolve` | what a record makes of the state |
 //! | `stored` | the state outside of memory |
@@ -21,6 +22,7 @@ pub mod claim;
 mod clock;
 mod context;
 mod evolve;
+mod fit;
 mod message;
 mod outline;
 mod settlement;
@@ -32,6 +34,7 @@ mod written;
 
 pub use aftermath::{Aftermath, PaidTransfer, Unpaid, late_of};
 pub use context::{Context, Input, ProviderView};
+pub use fit::{Fit, Since};
 pub use message::{derived, repeated_payment, state_after};
 pub use outline::Outline;
 pub use settlement::FAILURES_TO_DISPUTE;

@@ -203,15 +203,11 @@ impl Watching<'_> {
         if mined.transfers.is_empty() {
             return Some(RefutedCause::WrongToken);
         }
-        let mut fitting = mined
-            .transfers
-            .iter()
-            .filter(|transfer| self.view.fits(declared, mined, transfer))
-            .peekable();
+        let mut fitting = self.view.fitting(declared, mined).peekable();
         if fitting.peek().is_none() {
+            let fit = self.view.fit(declared);
             let mut transfers = mined.transfers.iter();
-            let is_unauthorized =
-                transfers.any(|transfer| self.view.is_between(declared, transfer));
+            let is_unauthorized = transfers.any(|transfer| fit.is_between(transfer));
             return Some(if is_unauthorized {
                 RefutedCause::Unauthorized
             } else {

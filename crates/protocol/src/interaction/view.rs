@@ -4,10 +4,9 @@
 //! Source: ledger-contract.md section 5, settlement-watcher.md rules 11 to 20.
 
 use super::claim::{Candidate, Due};
-use super::{Context, Deal, Declared};
-use crate::authorization::{fee_nonce, payment_nonce};
+use super::{Context, Deal, Declared, Fit};
 use crate::digest::Digest;
-use crate::event::{Claim, Evidence, Level, PayerBinding, RevertReason};
+use crate::event::{Claim, Evidence, Level, RevertReason};
 use crate::evm::TxHash;
 use crate::observation::{Hindrance, MinedTransaction, Sweep, TransactionStatus, Transfer};
 use crate::parameters::Network;
@@ -104,10 +103,7 @@ impl<'a> View<'a> {
     /// The nonce of the interaction's own authorization, when a fitting transfer was made under it:
     /// there is no other that fits.
     fn authorization(&self, declared: &Declared, mined: &MinedTransaction) -> Option<Digest> {
-        let mut fitting = mined
-            .transfers
-            .iter()
-            .filter(|transfer| self.fits(declared, mined, transfer));
+        let mut fitting = self.fitting(declared, mined);
         fitting.find_map(|transfer| mined.authorizations.get(&transfer.ordinal).copied())
     }
 
@@ -175,10 +171,8 @@ impl<'a> View<'a> {
         declared: &'v Declared,
         mined: &'v MinedTransaction,
     ) -> impl Iterator<Item = &'v Transfer> {
-        mined.transfers.iter().filter(|transfer| {
-            self.fits(declared, mined, transfer)
-                && !self.is_claimed(declared.tx_hash, transfer.ordinal)
-        })
+        self.fitting(declared, mined)
+            .filter(|transfer| !self.is_claimed(declared.tx_hash, transfer.ordinal))
     }
 
     /// Fitting transfers in order of ordinal: all chosen ones, and as many more as an event may
@@ -194,10 +188,7 @@ impl<'a> View<'a> {
                 .iter()
                 .any(|c| (c.tx_hash, c.ordinal) == (declared.tx_hash, transfer.ordinal))
         };
-        let fitting = mined
-            .transfers
-            .iter()
-            .filter(|transfer| self.fits(declared, mined, transfer));
+        let fitting = self.fitting(declared, mined);
         let share = TRANSFERS_QUOTED / self.declared.len().max(1);
         let mut room = share.saturating_sub(fitting.clone().filter(|t| is_chosen(t)).count());
         fitting
@@ -212,44 +203,22 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// Between the right accounts, and for this interaction: a transfer that carries an EIP-3009
-    /// authorization counts only where it is the interaction's own, whoever the payer is, and one
-    /// that carries none where the payer is proven otherwise (ledger-contract.md section 5).
-    pub(super) fn fits(
+    /// Which transfers of a declared transaction can pay.
+    pub(super) fn fit(&self, declared: &Declared) -> Fit {
+        Fit::of(self.deal, self.network, declared, self.context.ledger)
+    }
+
+    /// The transfers of a declared transaction that can pay, in order of ordinal.
+    pub(super) fn fitting<'v>(
         &self,
         declared: &Declared,
-        mined: &MinedTransaction,
-        transfer: &Transfer,
-    ) -> bool {
-        if !self.is_between(declared, transfer) {
-            return false;
-        }
-        match (
-            mined.authorizations.get(&transfer.ordinal),
-            declared.binding,
-        ) {
-            (Some(nonce), _) => self.is_own(nonce, transfer),
-            (None, PayerBinding::Wallet | PayerBinding::Unchecked) => true,
-            (None, PayerBinding::Authorization) => false,
-        }
-    }
-
-    /// From the payer to payee or treasury, above zero (a zero transfer can be forged by anyone).
-    pub(super) fn is_between(&self, declared: &Declared, transfer: &Transfer) -> bool {
-        let to_us =
-            transfer.to == self.deal.offer.payee || Some(transfer.to) == self.network.treasury;
-        transfer.from == declared.payer && to_us && !transfer.amount.is_zero()
-    }
-
-    /// Whether the EIP-3009 nonce stands for this interaction's payment, of a transfer to the payee,
-    /// or its fee, of one to the treasury. It names the ledger, so no other ledger's nonce is it.
-    fn is_own(&self, nonce: &Digest, transfer: &Transfer) -> bool {
-        let (ledger, id) = (self.context.ledger, self.deal.opening.id);
-        let offer = &self.deal.offer;
-        let pays = transfer.to == offer.payee;
-        let is_fee = Some(transfer.to) == self.network.treasury;
-        (pays && *nonce == payment_nonce(ledger, id, offer.offer_hash))
-            || (is_fee && *nonce == fee_nonce(ledger, id, offer.offer_hash))
+        mined: &'v MinedTransaction,
+    ) -> impl Iterator<Item = &'v Transfer> + Clone {
+        let fit = self.fit(declared);
+        mined.transfers.iter().filter(move |transfer| {
+            let nonce = mined.authorizations.get(&transfer.ordinal);
+            fit.takes(transfer, nonce)
+        })
     }
 
     pub(super) fn is_claimed(&self, tx_hash: TxHash, ordinal: u64) -> bool {

@@ -1,0 +1,104 @@
+//! Which transfers of a declared transaction can pay its interaction. For the machine, and for
+//! whoever holds what a log says against the network once more.
+//!
+//! Source: ledger-contract.md section 5, settlement-watcher.md rules 14, 18 and 20.
+
+use super::{Deal, Declared};
+use crate::authorization::{fee_nonce, payment_nonce};
+use crate::did::Did;
+use crate::digest::Digest;
+use crate::event::PayerBinding;
+use crate::evm::EvmAddress;
+use crate::observation::{Block, Transfer};
+use crate::parameters::Network;
+use crate::time::TimestampMs;
+
+/// The ACCEPT's clock and a block's may differ by this much.
+const ACCEPT_SLACK_MS: u64 = 2_000;
+
+/// What a transfer must be to pay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fit {
+    /// How the payer is bound to the initiator.
+    pub binding: PayerBinding,
+    /// The EIP-3009 nonce of a transfer to the treasury.
+    pub fee_nonce: Digest,
+    /// Who is to be paid.
+    pub payee: EvmAddress,
+    /// Who pays.
+    pub payer: EvmAddress,
+    /// The EIP-3009 nonce of a transfer to the payee. It names the ledger, so another ledger has
+    /// another one for the same conversation.
+    pub payment_nonce: Digest,
+    /// Where fees may go.
+    pub treasury: Option<EvmAddress>,
+}
+
+impl Fit {
+    /// What pays `deal` at `ledger` by a transaction that was `declared` on `network`.
+    pub fn of(deal: &Deal, network: &Network, declared: &Declared, ledger: Did) -> Fit {
+        let (id, offer_hash) = (deal.opening.id, deal.offer.offer_hash);
+        Fit {
+            binding: declared.binding,
+            fee_nonce: fee_nonce(ledger, id, offer_hash),
+            payee: deal.offer.payee,
+            payer: declared.payer,
+            payment_nonce: payment_nonce(ledger, id, offer_hash),
+            treasury: network.treasury,
+        }
+    }
+
+    /// Between the right accounts, and for this interaction: a transfer that carries the `nonce` of
+    /// an EIP-3009 authorization counts only where it is the interaction's own, whoever the payer
+    /// is, and one that carries none where the payer is proven otherwise.
+    pub fn takes(&self, transfer: &Transfer, nonce: Option<&Digest>) -> bool {
+        let may_count = match (nonce, self.binding) {
+            (Some(nonce), _) => self.is_own(transfer, nonce),
+            (None, PayerBinding::Wallet | PayerBinding::Unchecked) => true,
+            (None, PayerBinding::Authorization) => false,
+        };
+        may_count && self.is_between(transfer)
+    }
+
+    /// From the payer to payee or treasury, above zero (a zero transfer can be forged by anyone).
+    pub fn is_between(&self, transfer: &Transfer) -> bool {
+        let to_us = transfer.to == self.payee || Some(transfer.to) == self.treasury;
+        transfer.from == self.payer && to_us && !transfer.amount.is_zero()
+    }
+
+    /// Whether the nonce stands for this interaction's payment, of a transfer to the payee, or its
+    /// fee, of one to the treasury.
+    pub fn is_own(&self, transfer: &Transfer, nonce: &Digest) -> bool {
+        (transfer.to == self.payee && *nonce == self.payment_nonce)
+            || (Some(transfer.to) == self.treasury && *nonce == self.fee_nonce)
+    }
+}
+
+/// From when on a transfer can pay: after the ACCEPT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    /// Above this height, the head's that was recorded with the ACCEPT.
+    Above(u64),
+    /// In a block of that time or later; where no head was recorded.
+    Time(TimestampMs),
+}
+
+impl Since {
+    /// From when on `deal` can be paid on `network`.
+    pub fn of(deal: &Deal, network: &Network) -> Since {
+        let acceptance = &deal.acceptance;
+        let mut heads = acceptance.heads.iter();
+        match heads.find(|head| head.network == network.name) {
+            Some(head) => Since::Above(head.number),
+            None => Since::Time(acceptance.at.saturating_sub_ms(ACCEPT_SLACK_MS)),
+        }
+    }
+
+    /// Whether a transfer of that block can pay.
+    pub fn admits(self, block: &Block) -> bool {
+        match self {
+            Since::Above(number) => block.number > number,
+            Since::Time(at) => TimestampMs::new(block.timestamp_s.saturating_mul(1_000)) >= at,
+        }
+    }
+}
