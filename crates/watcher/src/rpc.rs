@@ -9,6 +9,7 @@ mod answers;
 mod receipts;
 mod transport;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -280,12 +281,21 @@ impl ChainSource for RpcSource {
         token: EvmAddress,
         as_of: BlockHash,
     ) -> Result<Vec<ReceiptAnswer>, SourceError> {
-        let batches = transactions.chunks(MOST_BATCHED);
+        // What is asked for twice is asked once, and answered twice.
+        let mut places: HashMap<TxHash, usize> = HashMap::with_capacity(transactions.len());
+        let mut distinct = Vec::with_capacity(transactions.len());
+        for transaction in transactions {
+            places.entry(*transaction).or_insert_with(|| {
+                distinct.push(*transaction);
+                distinct.len() - 1
+            });
+        }
+        let batches = distinct.chunks(MOST_BATCHED);
         let asked: Vec<_> = batches
             .map(|batch| self.receipts_of(batch, token, as_of))
             .collect();
         let mut answered = stream::iter(asked).buffered(BATCHES_IN_FLIGHT);
-        let mut answers = Vec::with_capacity(transactions.len());
+        let mut answers = Vec::with_capacity(distinct.len());
         while let Some(batch) = answered.next().await {
             match batch {
                 Ok(batch) => answers.extend(batch),
@@ -297,8 +307,12 @@ impl ChainSource for RpcSource {
                 }
             }
         }
-        answers.resize(transactions.len(), ReceiptAnswer::Unanswered);
-        Ok(answers)
+        answers.resize(distinct.len(), ReceiptAnswer::Unanswered);
+        if distinct.len() == transactions.len() {
+            return Ok(answers);
+        }
+        let answer = |transaction| answers[places[transaction]].clone();
+        Ok(transactions.iter().map(answer).collect())
     }
 }
 

@@ -23,7 +23,7 @@ const BLOCK: &str = "eth_getBlockByHash";
 type Members = Vec<Result<ReceiptAnswer, SourceError>>;
 
 impl RpcSource {
-    /// At most one batch of them, in order. An error is none of them answered.
+    /// At most one batch of them, each once, in order. An error is none of them answered.
     pub(super) async fn receipts_of(
         &self,
         transactions: &[TxHash],

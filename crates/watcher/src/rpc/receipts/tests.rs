@@ -95,6 +95,26 @@ async fn sw_design_fifty_calls_are_one_request_receipts_with_the_block_they_are_
     assert_eq!(sizes, [23, 50, 50]);
 }
 
+/// Several interactions may declare one transaction: each is answered, by one call.
+#[tokio::test]
+async fn sw_26_a_transaction_asked_for_twice_is_asked_once_and_answered_twice() {
+    let (source, sizes) = endpoint(|request| (200, all(request, nothing))).await;
+    let [one, two] = [TxHash::from_bytes([1; 32]), TxHash::from_bytes([2; 32])];
+    let answers = source.receipts(&[one, two, one, one], TOKEN, HEAD).await;
+    assert_eq!(answers.unwrap(), vec![ReceiptAnswer::NotFound; 4]);
+    assert_eq!(*sizes.lock().unwrap(), [3], "the block and two receipts");
+
+    // Each keeps its own answer, however they are mixed.
+    let (source, _) = endpoint(|request| (200, all(request, all_but_one))).await;
+    let asked = [hashes(3), hashes(3)].concat();
+    let answers = source.receipts(&asked, TOKEN, HEAD).await.unwrap();
+    let unanswered = |answer: &ReceiptAnswer| *answer == ReceiptAnswer::Unanswered;
+    let places: Vec<usize> = (0..6)
+        .filter(|place| unanswered(&answers[*place]))
+        .collect();
+    assert_eq!(places, [2, 5]);
+}
+
 #[tokio::test]
 async fn sw_27_a_node_that_does_not_know_the_block_says_nothing_about_receipts() {
     let (source, _) = endpoint(|request| (200, all(request, |_| json!({ "result": null })))).await;
