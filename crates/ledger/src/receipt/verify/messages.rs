@@ -2,6 +2,7 @@
 
 use super::{Broken, Steps, Terms, broken};
 use crate::receipt::Receipt;
+use x811_protocol::digest::Digest;
 use x811_protocol::event::{Confirmed, EnvelopeAccepted};
 use x811_protocol::facts::{AcceptFacts, Facts, OfferFacts, PaymentFacts, VerifyFacts};
 use x811_protocol::id::{EnvelopeId, InteractionId};
@@ -83,6 +84,11 @@ impl Messages {
                 "OFFER, ACCEPT or a VERIFY that says yes is missing",
             )),
         }
+    }
+
+    /// What the ACCEPT repeats, and nonces are made of.
+    pub(super) fn offer_hash(&self) -> Digest {
+        self.offer.1.payload_hash
     }
 
     pub(super) fn terms(

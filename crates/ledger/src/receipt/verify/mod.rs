@@ -13,7 +13,7 @@ use crate::checkpoint::verifies;
 use crate::keyring::Keyring;
 use messages::Messages;
 use serde::Serialize;
-use transfers::paid_transfers;
+use transfers::{own_nonces, paid_transfers};
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Checkpoint, Policy, Record, TlogProof};
 use x811_protocol::event::{Confirmed, Event, LedgerOpened};
@@ -81,7 +81,9 @@ fn check(receipt: &Receipt, trust: Option<&Policy>, steps: &mut Steps) -> Result
     steps.by_the_log("record", sentence);
     let messages = Messages::read(receipt, &confirmed, steps)?;
     let terms = messages.terms(receipt.interaction, steps)?;
-    let transfers = paid_transfers(&messages, &terms, &confirmed, &parameters, steps)?;
+    let mut transfers = paid_transfers(&messages, &terms, &confirmed, &parameters, steps)?;
+    let of = (opened.did, receipt.interaction);
+    own_nonces(&mut transfers, of, messages.offer_hash(), terms.payee);
     let paid = Paid::new(receipt.interaction, &record, &confirmed, transfers)
         .by(opened.did)
         .under(terms);

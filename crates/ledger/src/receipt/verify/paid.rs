@@ -79,6 +79,10 @@ pub struct PaidTransfer {
     /// How that account is bound to the initiator; absent when the receipt holds no messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payer_binding: Option<PayerBinding>,
+    /// The EIP-3009 nonce that stands for this transfer, by ledger, interaction and OFFER: it was made
+    /// under that, or under none; absent when the receipt holds no messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authorization_nonce: Option<Digest>,
     /// Who was paid.
     pub to: EvmAddress,
     /// How much.

@@ -3,9 +3,13 @@
 
 use super::messages::Messages;
 use super::{Broken, PaidTransfer, Steps, Terms, broken};
+use x811_protocol::authorization::{fee_nonce, payment_nonce};
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
 use x811_protocol::event::{Claim, Confirmed, Evidence, Level, PayerBinding};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::facts::PaymentFacts;
+use x811_protocol::id::InteractionId;
 use x811_protocol::observation::Transfer;
 use x811_protocol::parameters::Parameters;
 
@@ -44,12 +48,30 @@ fn paid_transfer(claim: &Claim, evidence: &Evidence, transfer: &Transfer) -> Pai
         ordinal: claim.ordinal,
         from: transfer.from,
         payer_binding: None,
+        authorization_nonce: None,
         to: transfer.to,
         amount: transfer.amount,
         block: evidence.block,
         depth: evidence.depth,
         level: evidence.level,
         endpoints: evidence.endpoints.clone(),
+    }
+}
+
+/// The nonces that stand for these transfers of `interaction` at `ledger`, after the OFFER of that
+/// hash: to the payee the payment's, to the treasury the fee's.
+pub(super) fn own_nonces(
+    transfers: &mut [PaidTransfer],
+    (ledger, interaction): (Did, InteractionId),
+    offer_hash: Digest,
+    payee: EvmAddress,
+) {
+    for transfer in transfers {
+        let nonce = match transfer.to == payee {
+            true => payment_nonce(ledger, interaction, offer_hash),
+            false => fee_nonce(ledger, interaction, offer_hash),
+        };
+        transfer.authorization_nonce = Some(nonce);
     }
 }
 
