@@ -61,4 +61,4 @@ pub use watcher::{
     AccountsOf, Channels, Expected, Expecting, Reported, WatchedNetwork, WatchedSet, Watcher,
 };
 pub use window::Window;
-pub use witness::{Difference, Shown, Testimony, Witness};
+pub use witness::{Difference, Shown, Sought, Testimony, Witness};

@@ -6,6 +6,7 @@
 //! block's height and can show what is there instead; from one that is behind, or keeps no blocks of
 //! that age, it is no answer (settlement-watcher.md rules 11 to 15, 25 and 26).
 
+mod absent;
 mod compare;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,10 +17,12 @@ use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Evidence;
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
+use x811_protocol::interaction::Fit;
 use x811_protocol::observation::{Block, Transfer};
 
 use crate::backoff::Backoff;
 use crate::source::{ChainSource, HeadTag, Header, ReceiptAnswer, SourceError};
+pub use absent::Sought;
 pub use compare::{Difference, differences};
 
 /// Headers that are asked for at the same time.
@@ -37,8 +40,8 @@ pub struct Shown<'a> {
     pub token: EvmAddress,
     /// Which transaction.
     pub tx_hash: TxHash,
-    /// Whether it failed, and moved nothing.
-    pub has_reverted: bool,
+    /// Whether it failed, and moved nothing; absent where that is not said.
+    pub has_reverted: Option<bool>,
     /// Where it is by the last record; none where a reorganisation took it back.
     pub block: Option<Block>,
     /// Transfers of it.
@@ -47,6 +50,14 @@ pub struct Shown<'a> {
     pub transfer_count: Option<u64>,
     /// The nonce of an authorization it was made under, where there was one.
     pub authorization_nonce: Option<Digest>,
+    /// Which of its transfers can pay what it is shown for, where that is known: then those that are
+    /// shown must not carry an authorization for something else.
+    pub fit: Option<Fit>,
+    /// Whether every transfer that can pay is said to be among those shown.
+    pub shows_all: bool,
+    /// Whether the log goes on to say where it is; of what did not pay it does not, and a
+    /// reorganisation since then is no difference.
+    pub is_followed: bool,
 }
 
 impl<'a> Shown<'a> {
@@ -55,14 +66,34 @@ impl<'a> Shown<'a> {
         Shown {
             token,
             tx_hash: evidence.tx_hash,
-            has_reverted: false,
+            has_reverted: Some(false),
             block,
             transfers: &evidence.transfers,
             transfer_count: Some(evidence.transfer_count),
             authorization_nonce: evidence.authorization_nonce,
+            fit: None,
+            shows_all: false,
+            is_followed: true,
         }
     }
+
+    /// Whether a reorganisation may be all that is between the record and the branch that the
+    /// endpoint holds, where it has this block at the height.
+    fn may_have_moved(&self, there: Option<&Header>) -> bool {
+        let is_held = |block: Block| there.is_some_and(|header| header.hash == block.hash);
+        !self.is_followed && self.block.is_some_and(|block| !is_held(block))
+    }
 }
+
+/// Why a receipt says nothing.
+const NOT_HELD: &str = "the endpoint gives a receipt from a block that it does not hold";
+/// Why nothing follows from where a transaction is that the log follows no longer.
+const MOVED: &str = "a reorganisation replaced the block that was recorded, and of what did not pay \
+                     the log says no more";
+/// Why a transfer that is as it was recorded is not proven to pay what it is shown for.
+const FOREIGN: &str = "a transfer carries an EIP-3009 authorization for something else; a ledger of \
+                       before that rule counted it all the same. Ask both parties whether it was also \
+                       counted at another ledger";
 
 /// What the chain says of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,11 +147,13 @@ impl<S: ChainSource> Witness<S> {
     /// When the endpoint gives no usable answer, however often it is asked.
     pub async fn examine(&mut self, shown: &[Shown<'_>]) -> Result<Vec<Testimony>, SourceError> {
         self.head = latest(&self.source).await?;
-        let answers = self.receipts(shown).await?;
-        let headers = self.headers(shown, &answers).await?;
+        let asked: Vec<_> = shown.iter().map(|it| (it.token, it.tx_hash)).collect();
+        let answers = self.receipts(&asked).await?;
+        let named = shown.iter().filter_map(|shown| shown.block);
+        let named = named.map(|block| block.number).collect();
+        let headers = self.headers(named, &answers).await?;
         let mut testimonies = Vec::with_capacity(shown.len());
         for (shown, answer) in shown.iter().zip(&answers) {
-            let answer = answer.as_ref().unwrap_or(&ReceiptAnswer::Unanswered);
             testimonies.push(self.weigh(shown, answer, &headers).await?);
         }
         Ok(testimonies)
@@ -129,34 +162,31 @@ impl<S: ChainSource> Witness<S> {
     /// A receipt for each that was answered, token by token.
     async fn receipts(
         &self,
-        shown: &[Shown<'_>],
-    ) -> Result<Vec<Option<ReceiptAnswer>>, SourceError> {
-        let tokens: BTreeSet<EvmAddress> = shown.iter().map(|shown| shown.token).collect();
-        let mut answers = vec![None; shown.len()];
+        asked: &[(EvmAddress, TxHash)],
+    ) -> Result<Vec<ReceiptAnswer>, SourceError> {
+        let tokens: BTreeSet<EvmAddress> = asked.iter().map(|(token, _)| *token).collect();
+        let mut answers = vec![ReceiptAnswer::Unanswered; asked.len()];
         for token in tokens {
-            let of_token = shown.iter().enumerate();
-            let places: Vec<usize> = of_token
-                .filter(|(_, shown)| shown.token == token)
-                .map(|(place, _)| place)
-                .collect();
-            let hashes: Vec<TxHash> = places.iter().map(|place| shown[*place].tx_hash).collect();
+            let of_token = asked.iter().enumerate();
+            let (places, hashes): (Vec<usize>, Vec<TxHash>) = of_token
+                .filter(|(_, (of, _))| *of == token)
+                .map(|(place, (_, tx_hash))| (place, *tx_hash))
+                .unzip();
             let ask = || self.source.receipts(&hashes, token, self.head.hash);
-            for (place, answer) in places.iter().zip(patiently(ask).await?) {
-                answers[*place] = Some(answer);
+            for (place, answer) in places.into_iter().zip(patiently(ask).await?) {
+                answers[place] = answer;
             }
         }
         Ok(answers)
     }
 
-    /// The headers of every height that is named, as the endpoint has them.
+    /// The headers of these heights and of every block that is answered, as the endpoint has them.
     async fn headers(
         &self,
-        shown: &[Shown<'_>],
-        answers: &[Option<ReceiptAnswer>],
+        mut heights: BTreeSet<u64>,
+        answers: &[ReceiptAnswer],
     ) -> Result<BTreeMap<u64, Header>, SourceError> {
-        let named = shown.iter().filter_map(|shown| shown.block);
-        let mut heights: BTreeSet<u64> = named.map(|block| block.number).collect();
-        heights.extend(answers.iter().flatten().filter_map(|answer| match answer {
+        heights.extend(answers.iter().filter_map(|answer| match answer {
             ReceiptAnswer::Mined(receipt) => Some(receipt.block_number),
             ReceiptAnswer::NotFound | ReceiptAnswer::TooLarge | ReceiptAnswer::Unanswered => None,
         }));
@@ -181,11 +211,15 @@ impl<S: ChainSource> Witness<S> {
             ReceiptAnswer::Mined(receipt) => {
                 let header = headers.get(&receipt.block_number);
                 if header.is_none_or(|header| header.hash != receipt.block_hash) {
-                    let text = "the endpoint gives a receipt from a block that it does not hold";
-                    return Ok(Testimony::Unknown(text.to_owned()));
+                    return Ok(unknown(NOT_HELD));
+                }
+                let recorded = shown.block.and_then(|block| headers.get(&block.number));
+                if shown.may_have_moved(recorded) {
+                    return Ok(unknown(MOVED));
                 }
                 let found = differences(shown, receipt, header.map(|header| header.block()));
                 Ok(match (shown.block, found.is_empty()) {
+                    (_, true) if compare::is_foreign(shown, receipt) => unknown(FOREIGN),
                     (_, true) => Testimony::Same,
                     (None, false) => Testimony::Gone,
                     (Some(_), false) => Testimony::Differs(found),
@@ -217,6 +251,9 @@ impl<S: ChainSource> Witness<S> {
             let text = format!("the endpoint keeps no block {number}");
             return Ok(Testimony::Unknown(text));
         };
+        if shown.may_have_moved(Some(header)) {
+            return Ok(unknown(MOVED));
+        }
         let nowhere = "the chain has no such transaction";
         if header.hash != block.hash {
             let hash = header.hash;

@@ -2,6 +2,7 @@
 
 use x811_ledger::receipt::{Checked, PaidTransfer, Verdict};
 use x811_protocol::evm::ChainId;
+use x811_protocol::interaction::Fit;
 use x811_protocol::observation::{Block, Transfer};
 use x811_watcher::witness::ASKED_TOGETHER;
 use x811_watcher::{Shown, Testimony};
@@ -69,11 +70,27 @@ fn said<'a>(
     Ok(Shown {
         token,
         tx_hash: transfer.tx_hash,
-        has_reverted: false,
+        has_reverted: Some(false),
         block: Some(transfer.block),
         transfers: std::slice::from_ref(moved),
         transfer_count: None,
         authorization_nonce: None,
+        fit: fit(transfer),
+        shows_all: false,
+        is_followed: true,
+    })
+}
+
+/// What the transfer must be to pay, where the receipt has the messages that say it.
+fn fit(transfer: &PaidTransfer) -> Option<Fit> {
+    let (binding, nonce) = (transfer.payer_binding?, transfer.authorization_nonce?);
+    Some(Fit {
+        binding,
+        fee_nonce: nonce,
+        payee: transfer.to,
+        payer: transfer.from,
+        payment_nonce: nonce,
+        treasury: None,
     })
 }
 

@@ -550,9 +550,9 @@ impl Auditor {
             return;
         };
         // The record may have ended the interaction.
-        if let Some(live) = self.replay.world().latest(*id) {
-            let networks = &live.state.opening().parameters.networks;
-            kept.take(&whole.spot, *id, networks, &whole.event);
+        let world = self.replay.world();
+        if let (Some(live), Some(ledger)) = (world.latest(*id), world.identity()) {
+            kept.take(&whole.spot, *id, (&live.state, ledger.did), &whole.event);
         }
     }
 

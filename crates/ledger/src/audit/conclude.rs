@@ -6,7 +6,6 @@ use x811_protocol::event::LedgerOpened;
 use super::auditor::Auditor;
 use super::extract::Extract;
 use super::finding::Cause;
-use super::on_chain::Kept;
 use super::outcome::{Gap, Outcome, Undecided};
 use super::prefix::{self, AsOf, Tail};
 use super::report::Report;
@@ -77,6 +76,8 @@ impl Auditor {
         let tail = Tail::behind(as_of, records, last_at);
         let undecided = judged.undecided(as_of, tail);
         let extract = judged.extract.take();
+        let kept = judged.evidence.map(|kept| kept.finish(extract.is_some()));
+        let (evidence, sightings) = kept.unwrap_or_default();
         let (interactions, interactions_unknown) = judged.states;
         let mut report = Report {
             verdict: Outcome::Clean,
@@ -103,7 +104,8 @@ impl Auditor {
             payments: judged.payments.list,
             payments_left_out: judged.payments.left_out,
             transfers: judged.transfers,
-            evidence: judged.evidence.map(Kept::finish).unwrap_or_default(),
+            evidence,
+            sightings,
             head,
             root,
             checkpoints,

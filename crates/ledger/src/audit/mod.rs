@@ -21,7 +21,7 @@
 //! | what it says in the end | `conclude`, `outcome` |
 //! | how long the ledger says that it was away | `downtime` |
 //! | what rests on the watcher's word | `observed` |
-//! | evidence, kept for whoever asks the network | `on_chain` |
+//! | evidence, and what of the network there is none of, kept for whoever asks it | `on_chain` |
 //! | bodies that are not there: erased by a record, and rightly, or missing | `erased` |
 //! | whether an operator ordered that | `ordered` |
 //! | rows for readers | `rows`, `compare` |
@@ -99,7 +99,7 @@ pub use from_export::{ExportAudit, audit_export, audit_export_in_pages};
 pub use from_store::audit_store;
 pub use hashes::{HashAudit, HashReport, PAGE_RECORDS, Piece, hash_export, hash_store};
 pub use observed::{Heard, Observations};
-pub use on_chain::RecordedEvidence;
+pub use on_chain::{DeclaredTransaction, Place, RecordedEvidence, RecordedSighting, Sighting};
 pub use options::{Given, OnProgress, Options, TrustedBy};
 pub use outcome::{Gap, Outcome, Undecided};
 pub use payments::Payment;

@@ -10,7 +10,7 @@ use super::downtime::Downtimes;
 use super::extract::ExtractReport;
 use super::finding::{Cause, Finding, MAX_FINDINGS};
 use super::observed::{Heard, Observations};
-use super::on_chain::RecordedEvidence;
+use super::on_chain::{RecordedEvidence, RecordedSighting};
 use super::outcome::{Outcome, Undecided};
 use super::payments::Payment;
 use super::prefix::{AsOf, Tail};
@@ -193,6 +193,10 @@ pub struct Report {
     /// Their evidence, where it was asked for; not printed.
     #[serde(skip)]
     pub evidence: Vec<RecordedEvidence>,
+    /// What was said of declared transactions without evidence, where that was asked for; not
+    /// printed.
+    #[serde(skip)]
+    pub sightings: Vec<RecordedSighting>,
     /// Record hash of the last record.
     pub head: Hash,
     /// Root of the Merkle tree over all records; of a bundle that of its checkpoint.

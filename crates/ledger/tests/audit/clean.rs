@@ -71,13 +71,13 @@ async fn sw_26_evidence_of_what_was_paid_and_of_what_was_not_is_kept() {
     let kept: Vec<_> = kept
         .map(|kept| {
             let of = kept.evidence.tx_hash;
-            (of, &*kept.field, kept.refuted, kept.is_whole())
+            (of, &*kept.place.field, kept.refuted, kept.is_whole())
         })
         .collect();
     let short = Some(RefutedCause::Short);
     let expected = [
         (tx(1), "evidence[0]", None, true),
-        (tx(2), "evidence", short, false),
+        (tx(2), "evidence", short, true),
         // Booked apart, once it was over.
         (tx(2), "evidence[0]", None, true),
     ];

@@ -29,6 +29,7 @@ mod rehashed;
 mod roots;
 mod rotations;
 mod scene;
+mod sightings;
 mod spelled;
 mod tampered;
 mod trust;

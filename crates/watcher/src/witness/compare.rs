@@ -1,5 +1,7 @@
 //! Evidence against a receipt, member by member. Pure.
 
+use x811_protocol::event::PayerBinding;
+use x811_protocol::interaction::Fit;
 use x811_protocol::observation::{Block, Transfer};
 
 use super::Shown;
@@ -35,7 +37,7 @@ pub fn differences(
         let sentence = format!("the chain answers for {}", receipt.tx_hash);
         return vec![Difference::of("tx_hash", sentence)];
     }
-    if receipt.succeeded == shown.has_reverted {
+    if shown.has_reverted == Some(receipt.succeeded) {
         let sentence = match receipt.succeeded {
             true => "the transaction succeeded on the chain, the record says that it failed",
             false => "the transaction failed on the chain and moved nothing",
@@ -64,7 +66,9 @@ pub fn differences(
         let mut there = receipt.transfers.iter();
         let there = there.find(|there| there.ordinal == recorded.ordinal);
         found.extend(transfer(index, recorded, there));
+        found.extend(authorization(shown, index, recorded, receipt));
     }
+    found.extend(left_out(shown, receipt));
     if let Some(nonce) = shown.authorization_nonce
         && !receipt.authorizations.values().any(|used| *used == nonce)
     {
@@ -98,6 +102,71 @@ fn transfer(index: usize, recorded: &Transfer, there: Option<&Transfer>) -> Vec<
             Difference::of(format!("{field}.{member}"), sentence)
         })
         .collect()
+}
+
+/// The payer is proven by the authorization alone: then each transfer shown carries it.
+fn authorization(
+    shown: &Shown<'_>,
+    index: usize,
+    recorded: &Transfer,
+    receipt: &Receipt,
+) -> Option<Difference> {
+    let fit = shown
+        .fit
+        .filter(|fit| fit.binding == PayerBinding::Authorization)?;
+    let nonce = receipt.authorizations.get(&recorded.ordinal);
+    if nonce.is_some_and(|nonce| fit.is_own(recorded, nonce)) {
+        return None;
+    }
+    let under = match nonce {
+        Some(nonce) => format!("the transfer was made under the nonce {nonce}"),
+        None => "the transfer was made under no authorization".to_owned(),
+    };
+    let sentence = format!("{under}, and nothing but this payment's nonce proves the payer");
+    let field = format!("transfers[{index}].authorization_nonce");
+    Some(Difference::of(field, sentence))
+}
+
+/// Transfers that can pay, where the record shows all of those, and not among them.
+fn left_out(shown: &Shown<'_>, receipt: &Receipt) -> Option<Difference> {
+    let fit = shown.fit.filter(|_| shown.shows_all)?;
+    let mut paying = paying(&fit, receipt);
+    let is_shown = |ordinal| shown.transfers.iter().any(|it| it.ordinal == ordinal);
+    let hidden = paying.find(|there| !is_shown(there.ordinal))?;
+    let sentence = format!(
+        "the transaction also moved {}, which the record leaves out",
+        moved(hidden)
+    );
+    Some(Difference::of("transfers", sentence))
+}
+
+/// The transfers of a transaction that can pay.
+pub(super) fn paying<'r>(fit: &'r Fit, receipt: &'r Receipt) -> impl Iterator<Item = &'r Transfer> {
+    let transfers = receipt.transfers.iter();
+    transfers.filter(|it| fit.takes(it, receipt.authorizations.get(&it.ordinal)))
+}
+
+/// Whether a transfer shown carries an authorization for something else.
+pub(super) fn is_foreign(shown: &Shown<'_>, receipt: &Receipt) -> bool {
+    let Some(fit) = shown.fit else {
+        return false;
+    };
+    let mut transfers = shown.transfers.iter();
+    transfers.any(|transfer| {
+        let nonce = receipt.authorizations.get(&transfer.ordinal);
+        nonce.is_some_and(|nonce| !fit.is_own(transfer, nonce))
+    })
+}
+
+/// A transfer for people.
+pub(super) fn moved(transfer: &Transfer) -> String {
+    format!(
+        "{} USDC from {} to {} (transfer {})",
+        transfer.amount.to_usdc_decimal(),
+        transfer.from.to_checksum(),
+        transfer.to.to_checksum(),
+        transfer.ordinal
+    )
 }
 
 /// A block for people.

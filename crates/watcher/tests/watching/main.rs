@@ -6,5 +6,6 @@ mod random;
 mod reports;
 mod rules;
 mod scripted;
+mod sought;
 mod tail;
 mod witness;

@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{Evidence, Level};
+use x811_protocol::event::{Evidence, Level, PayerBinding};
 use x811_protocol::evm::{BlockHash, EvmAddress};
+use x811_protocol::interaction::Fit;
 use x811_protocol::money::MicroUsdc;
 use x811_watcher::{Shown, SourceError, Testimony, Witness};
 
@@ -89,6 +90,140 @@ async fn sw_13_to_15_every_member_of_evidence_is_compared() {
     assert_eq!(found[0].sentence, sentence);
 }
 
+/// What pays: the payer's transfers to the payee, and these nonces.
+fn fit(binding: PayerBinding, payment_nonce: Digest) -> Fit {
+    Fit {
+        binding,
+        fee_nonce: Digest::from_bytes([6; 32]),
+        payee: EvmAddress::from_bytes([2; 20]),
+        payer: EvmAddress::from_bytes([1; 20]),
+        payment_nonce,
+        treasury: None,
+    }
+}
+
+/// The nonce of the very transfer that is shown, not of any in the transaction.
+#[tokio::test(start_paused = true)]
+async fn sw_18_the_transfers_own_nonce_is_compared() {
+    use PayerBinding::{Authorization, Unchecked, Wallet};
+    let elsewhere = Digest::from_bytes([8; 32]);
+    let own = ["transfers[0].authorization_nonce"];
+    // How the payer is bound, what stands for this payment, whether the transfer carries `NONCE`.
+    for (binding, nonce, is_under, expected) in [
+        (Authorization, NONCE, true, Some(&[][..])),
+        (Authorization, NONCE, false, Some(&own[..])),
+        (Authorization, elsewhere, true, Some(&own[..])),
+        (Wallet, NONCE, true, Some(&[])),
+        (Wallet, NONCE, false, Some(&[])),
+        (Wallet, elsewhere, true, None),
+        (Unchecked, elsewhere, true, None),
+    ] {
+        let (chain, mut evidence) = paid();
+        evidence.authorization_nonce = None;
+        if !is_under {
+            let mut world = chain.world();
+            world
+                .receipts
+                .get_mut(&tx(1))
+                .unwrap()
+                .authorizations
+                .clear();
+        }
+        let shown = Shown {
+            fit: Some(fit(binding, nonce)),
+            ..Shown::of(&evidence, TOKEN, Some(evidence.block))
+        };
+        let mut witness = Witness::call(chain).await.unwrap();
+        let said = witness.examine(&[shown]).await.unwrap().pop().unwrap();
+        let label = format!("{binding:?} {nonce} {is_under}: {said:?}");
+        match expected {
+            None => assert!(
+                matches!(&said, Testimony::Unknown(why) if why.contains("something else")),
+                "{label}"
+            ),
+            Some([]) => assert_eq!(said, Testimony::Same, "{label}"),
+            Some(expected) => assert_eq!(members(said), expected, "{label}"),
+        }
+    }
+}
+
+/// A payment that is said to pay nobody, or too little, and moved more than is shown.
+#[tokio::test(start_paused = true)]
+async fn sw_14_a_transfer_that_the_record_leaves_out_is_named() {
+    let elsewhere = Digest::from_bytes([8; 32]);
+    for (nonce, shows_all, expected) in [
+        (NONCE, true, &["transfers"][..]),
+        (NONCE, false, &[]),
+        (elsewhere, true, &[]),
+    ] {
+        let (chain, mut evidence) = paid();
+        (evidence.transfers, evidence.authorization_nonce) = (Vec::new(), None);
+        let shown = Shown {
+            fit: Some(fit(PayerBinding::Wallet, nonce)),
+            shows_all,
+            is_followed: false,
+            ..Shown::of(&evidence, TOKEN, Some(evidence.block))
+        };
+        let mut witness = Witness::call(chain).await.unwrap();
+        let said = witness.examine(&[shown]).await.unwrap().pop().unwrap();
+        match expected {
+            [] => assert_eq!(said, Testimony::Same),
+            expected => assert_eq!(members(said), expected),
+        }
+    }
+}
+
+/// The log says no more of what did not pay: where it is since a reorganisation is no difference,
+/// what it was in the block that was recorded is.
+#[tokio::test(start_paused = true)]
+async fn sw_24_a_reorganisation_after_a_refutation_is_no_difference() {
+    type Change = fn(&ScriptedChain);
+    let table: [(Change, bool); 4] = [
+        (|chain| chain.world().reorg(12), true),
+        (
+            |chain| {
+                let mut world = chain.world();
+                world.reorg(12);
+                world.pay(tx(1), PAID);
+            },
+            true,
+        ),
+        (
+            |chain| {
+                let mut world = chain.world();
+                world.reorg(12);
+                world.pay(tx(1), PAID);
+                world.receipts.get_mut(&tx(1)).unwrap().succeeded = false;
+            },
+            true,
+        ),
+        (|_| {}, false),
+    ];
+    for (change, has_moved) in table {
+        let (chain, mut evidence) = paid();
+        (evidence.transfers, evidence.authorization_nonce) = (Vec::new(), None);
+        change(&chain);
+        let shown = Shown {
+            has_reverted: Some(true),
+            is_followed: false,
+            ..Shown::of(&evidence, TOKEN, Some(evidence.block))
+        };
+        let mut witness = Witness::call(chain).await.unwrap();
+        let said = witness.examine(&[shown]).await.unwrap().pop().unwrap();
+        match has_moved {
+            true => assert!(
+                matches!(&said, Testimony::Unknown(why) if why.contains("reorganisation")),
+                "{said:?}"
+            ),
+            false => assert_eq!(
+                members(said),
+                ["tx_hash"],
+                "it succeeded in that very block"
+            ),
+        }
+    }
+}
+
 /// The evidence that a payment reverted.
 #[tokio::test(start_paused = true)]
 async fn sw_12_a_transaction_that_is_said_to_have_failed_did() {
@@ -100,7 +235,7 @@ async fn sw_12_a_transaction_that_is_said_to_have_failed_did() {
         ..paid
     };
     let shown = Shown {
-        has_reverted: true,
+        has_reverted: Some(true),
         ..Shown::of(&evidence, TOKEN, Some(evidence.block))
     };
     let mut witness = Witness::call(chain.clone()).await.unwrap();
