@@ -97,6 +97,16 @@ impl Out {
         self.note(written);
     }
 
+    /// Says on standard error what a person should know of something that was done; for a program
+    /// the report has it as a member.
+    pub(crate) fn warning(&mut self, text: impl Display) {
+        let waiting = style(Tone::Waiting);
+        let text = escape(&text.to_string()).into_owned();
+        let written = writeln!(self.err, "{waiting}warning{waiting:#} {text}");
+        let written = written.and_then(|()| self.err.flush());
+        self.note(written);
+    }
+
     /// A line that says the most important thing.
     pub(crate) fn heading(&mut self, tone: Tone, text: impl Display) {
         let style = style(tone);

@@ -36,11 +36,21 @@ pub struct Identity {
     pub next_signing_key: Option<SecretKey>,
     /// The Ethereum key it pays with and is paid to; without one it can do neither by itself.
     pub wallet_key: Option<WalletKey>,
-    /// The ledger it registered with.
+    /// The ledger it registered with last.
     pub ledger: Option<Did>,
+    /// Further ledgers that know its DID, in the order it registered with them. What it signs for
+    /// one of them can be shown to the others (ledger-contract.md section 5).
+    pub other_ledgers: Vec<Did>,
 }
 
 impl Identity {
+    /// It has registered with `ledger`; those it had registered with before stay known.
+    pub fn registered_with(&mut self, ledger: Did) {
+        let before = self.ledger.replace(ledger);
+        self.other_ledgers.extend(before);
+        self.other_ledgers.retain(|other| *other != ledger);
+    }
+
     /// The account of its own key.
     #[must_use]
     pub fn account(&self) -> Option<EvmAddress> {
@@ -67,6 +77,7 @@ impl Identity {
             next_signing_key: None,
             wallet_key: Some(WalletKey::generate(entropy)?),
             ledger: None,
+            other_ledgers: Vec::new(),
         })
     }
 
@@ -129,6 +140,7 @@ impl Identity {
                 .map(|key| Zeroizing::new(hex::encode(key.seed()))),
             wallet_key: self.wallet_key.as_ref().map(WalletKey::to_hex),
             ledger: self.ledger,
+            other_ledgers: self.other_ledgers.clone(),
         };
         serde_json::to_vec_pretty(&stored).map(Zeroizing::new)
     }
@@ -156,6 +168,7 @@ impl Identity {
                 .map(|text| WalletKey::from_hex(text))
                 .transpose()?,
             ledger: stored.ledger,
+            other_ledgers: stored.other_ledgers,
         })
     }
 }
@@ -267,6 +280,8 @@ struct Stored {
     wallet_key: Option<Zeroizing<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ledger: Option<Did>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    other_ledgers: Vec<Did>,
 }
 
 /// Where JSON is wrong, without quoting it: the text around it may be a key.
@@ -292,6 +307,34 @@ mod tests {
             Identity::from_file(&agent.to_file().unwrap()).unwrap(),
             agent
         );
+    }
+
+    /// A file of before other ledgers were remembered, and one that has none, read and look alike.
+    #[test]
+    fn every_ledger_that_knows_the_did_is_remembered_once() {
+        let mut agent = identity("alice", &CountingEntropy::default());
+        let [first, second] = [
+            "did:x811:019c8c61-8129-7511-9f31-aa5142e65448",
+            "did:x811:019c8c61-8129-7511-9f31-aa5142e65449",
+        ]
+        .map(|did| did.parse::<Did>().unwrap());
+        agent.registered_with(first);
+        agent.registered_with(first);
+        let file = String::from_utf8(agent.to_file().unwrap().to_vec()).unwrap();
+        assert!(!file.contains("other_ledgers"), "as before: {file}");
+
+        agent.registered_with(second);
+        assert_eq!(
+            (agent.ledger, &*agent.other_ledgers),
+            (Some(second), &[first][..])
+        );
+        agent.registered_with(first);
+        assert_eq!(
+            (agent.ledger, &*agent.other_ledgers),
+            (Some(first), &[second][..])
+        );
+        let read = Identity::from_file(&agent.to_file().unwrap()).unwrap();
+        assert_eq!(read, agent);
     }
 
     #[test]

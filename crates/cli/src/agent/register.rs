@@ -55,9 +55,10 @@ pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
         Ok(accepted) => accepted.position,
         Err(error) => earlier_registration(&client, &agent, error).await?,
     };
-    agent.ledger = Some(ledger);
+    agent.registered_with(ledger);
     context.home.update_agent(&agent)?;
     out.report(&Registered {
+        warnings: warnings(&agent),
         wallet: agent.wallet_key.map(|key| key.address().to_checksum()),
         contract_wallets,
         name: agent.name,
@@ -85,6 +86,21 @@ async fn earlier_registration(
     Err(error.into())
 }
 
+/// What follows from other ledgers that know the DID, as far as the agent's file says.
+fn warnings(agent: &Identity) -> Vec<String> {
+    if agent.other_ledgers.is_empty() {
+        return Vec::new();
+    }
+    let others: Vec<String> = agent.other_ledgers.iter().map(Did::to_string).collect();
+    let warning = format!(
+        "this DID is registered with another ledger too ({}): messages that it signs for one can \
+         be shown to the other, and a plain transfer can then count as paid at both (one under an \
+         EIP-3009 authorization counts once). Make one agent for each ledger: x811 agent new",
+        others.join(", ")
+    );
+    vec![warning]
+}
+
 #[derive(Serialize)]
 struct Registered {
     name: AgentName,
@@ -95,6 +111,9 @@ struct Registered {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     contract_wallets: Vec<String>,
     position: u64,
+    /// What its owner should know, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 impl Report for Registered {
@@ -112,5 +131,8 @@ impl Report for Registered {
         let contracts = self.contract_wallets.iter();
         fields.extend(contracts.map(|wallet| ("contract", wallet.clone())));
         out.fields(&fields);
+        for warning in &self.warnings {
+            out.warning(warning);
+        }
     }
 }

@@ -172,6 +172,41 @@ async fn ax_031_register_can_say_when_the_did_expires() {
     assert!(Cli::try_parse_from(line.split_whitespace()).is_err());
 }
 
+/// The second of two ledgers of one home: said as a member, and on standard error for a person.
+#[tokio::test(flavor = "multi_thread")]
+async fn lc_5_a_did_that_another_ledger_knows_is_registered_with_a_warning() {
+    let world = World::start().await;
+    let again = world.done("agent register bob --capability echo").await;
+    assert!(again["warnings"].is_null(), "the same ledger: {again}");
+
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other = x811_server::start(config(elsewhere.path())).await.unwrap();
+    let line = "agent register bob --capability echo";
+    let (exit, registered) = world.run_through(other.local_addr, line).await;
+    assert_eq!(exit, Exit::Ok, "{registered}");
+    let [warning] = registered["warnings"].as_array().unwrap().as_slice() else {
+        panic!("{registered}");
+    };
+    let first = world.running.identity.did;
+    let warning = warning.as_str().unwrap();
+    assert!(warning.contains(&first.to_string()), "{warning}");
+    let bob = world.bob();
+    assert_eq!(bob.ledger, Some(other.identity.did));
+    assert_eq!(bob.other_ledgers, [first]);
+
+    let words = format!(
+        "x811 {line} --ledger http://{} --home {}",
+        other.local_addr,
+        world.home().path().display()
+    );
+    let cli = Cli::try_parse_from(words.split_whitespace()).unwrap();
+    let (mut out, text, err) = kept(false);
+    assert_eq!(cli.run(&mut out).await.unwrap(), Exit::Ok);
+    let said = err.text();
+    assert!(said.starts_with("warning this DID"), "{said}");
+    assert!(!text.text().contains("warning"), "{}", text.text());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_update_never_unbinds_a_wallet_it_cannot_bind_again() {
     let world = World::start().await;
