@@ -101,7 +101,8 @@ impl Code {
         self.entry().http_status
     }
 
-    /// One sentence fragment saying what the receiver of the code should do next.
+    /// One sentence fragment saying what the receiver of the code should do next. Notices of the ledger
+    /// are held to it by audits of logs of all times: changed, it takes new rules.
     pub const fn what_to_do(self) -> &'static str {
         self.entry().what_to_do
     }
@@ -310,5 +311,14 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Code>(), Err(UnknownCode), "{text:?}");
         }
+    }
+
+    /// Audits hold the notices in logs of all times to these texts: another one takes new rules.
+    #[test]
+    fn lc_1_6_the_texts_that_notices_give_never_change() {
+        let lines = Code::ALL.map(|code| format!("{code} {}\n", code.what_to_do()));
+        let digest = crate::digest::Digest::of(lines.concat().as_bytes());
+        let expected = "4a973bbd08027acc2ae1f3ad1b116ecf42dbdce6cd12226afd9b28d93ef68800";
+        assert_eq!(digest.to_string(), expected, "{lines:?}");
     }
 }

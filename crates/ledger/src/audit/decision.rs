@@ -157,11 +157,14 @@ impl Decided<'_> {
             self.differs("envelope.created_ms", sentence, findings);
         }
         let created = envelope.created_ms;
-        if envelope
-            .expires_ms
-            .is_some_and(|expires| expires <= self.at || expires < created)
-        {
+        let Some(expires) = envelope.expires_ms else {
+            return;
+        };
+        if expires <= self.at {
             let sentence = "it had expired when it was recorded";
+            self.differs("envelope.expires_ms", sentence, findings);
+        } else if expires < created {
+            let sentence = "it expires before it was created, and such messages are refused";
             self.differs("envelope.expires_ms", sentence, findings);
         }
     }
