@@ -31,10 +31,73 @@ impl Parameters {
         self.networks.iter().find(|network| network.name == name)
     }
 
+    /// What of the networks must not be so: all of it, in their order. Logs of older versions may
+    /// have it, so that this is asked when parameters are set and never when they are read.
+    pub fn unfit(&self) -> Vec<UnfitNetwork> {
+        let mut unfit = Vec::new();
+        for (index, network) in self.networks.iter().enumerate() {
+            let earlier = &self.networks[..index];
+            if earlier.iter().any(|known| known.name == network.name) {
+                let name = network.name.clone();
+                unfit.push(UnfitNetwork::SameName { name });
+            } else if earlier
+                .iter()
+                .any(|known| known.chain_id == network.chain_id)
+            {
+                let chain_id = network.chain_id;
+                unfit.push(UnfitNetwork::SameChain { chain_id });
+            }
+            if network.confirmed_depth == 0 {
+                let name = network.name.clone();
+                unfit.push(UnfitNetwork::NoDepth { name });
+            }
+        }
+        unfit
+    }
+
+    /// Names that stand for another chain or token than in `former`. An interaction that was opened
+    /// under those has its payments looked for where they are not.
+    pub fn moved_since<'a>(&'a self, former: &'a Parameters) -> impl Iterator<Item = &'a str> {
+        let networks = self.networks.iter();
+        let moved = networks.filter(|network| {
+            let former = former.network(&network.name);
+            former.is_some_and(|former| {
+                (former.chain_id, former.token) != (network.chain_id, network.token)
+            })
+        });
+        moved.map(|network| network.name.as_str())
+    }
+
     /// Whether `leniency` is switched on.
     pub fn is_lenient(&self, leniency: Leniency) -> bool {
         self.lenient.contains(&leniency)
     }
+}
+
+/// A network that no payment should be decided by (ledger-contract.md section 9).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnfitNetwork {
+    /// A PAYMENT could not say which it means.
+    #[error("two networks are called {name}: give each a name of its own")]
+    SameName {
+        /// The name.
+        name: String,
+    },
+    /// A claim is bound by chain id, transaction and ordinal: with two tokens of one chain, a
+    /// transfer of the one would use up one of the other.
+    #[error("two networks have the chain id {chain_id}: leave one of them out")]
+    SameChain {
+        /// The chain id.
+        chain_id: ChainId,
+    },
+    /// What is in no block yet would be confirmed.
+    #[error(
+        "the confirmed depth of {name} is 0; a transfer counts from its own block on: give 1 or more"
+    )]
+    NoDepth {
+        /// The network's name.
+        name: String,
+    },
 }
 
 /// The six windows of AE-98, in milliseconds.

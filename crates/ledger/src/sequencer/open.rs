@@ -26,7 +26,7 @@ use x811_protocol::event::{
 };
 use x811_protocol::evm::TxHash;
 use x811_protocol::key::{PublicKey, SecretKey};
-use x811_protocol::parameters::Parameters;
+use x811_protocol::parameters::{Parameters, UnfitNetwork};
 use x811_protocol::time::TimestampMs;
 
 /// Items that may wait for the sequencer.
@@ -85,6 +85,20 @@ pub enum OpenError {
         rows: u64,
         /// Records there are.
         log: u64,
+    },
+    /// Parameters that no payment should be decided by.
+    #[error(transparent)]
+    Parameters(#[from] UnfitNetwork),
+    /// A network's name would stand for another chain or token under interactions that use it.
+    #[error(
+        "{interactions} interactions that are not over, or whose payments are still watched, know \
+         network {network} with another chain id or token: give the new network a name of its own"
+    )]
+    NetworkInUse {
+        /// The network's name.
+        network: String,
+        /// How many interactions.
+        interactions: u64,
     },
     /// The keys belong to another ledger.
     #[error(
@@ -362,9 +376,24 @@ fn begin(world: &World, start: Start, now: TimestampMs) -> Result<Draft, OpenErr
         .parameters()
         .is_none_or(|(_, known)| **known != parameters)
     {
+        check_networks(world, &parameters)?;
         draft.append(&Stream::Ledger, Event::ParametersSet(parameters), None, now)?;
     }
     Ok(draft)
+}
+
+/// Refuses networks by which no payment should be decided, before a record says so.
+fn check_networks(world: &World, parameters: &Parameters) -> Result<(), OpenError> {
+    if let Some(unfit) = parameters.unfit().into_iter().next() {
+        return Err(unfit.into());
+    }
+    match world.networks_moved(parameters).into_iter().next() {
+        Some((network, interactions)) => Err(OpenError::NetworkInUse {
+            network,
+            interactions,
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Refuses to sign with a key that nobody could hold against the log.

@@ -4,6 +4,7 @@ use super::apply::Applying;
 use super::{Fault, Live, OwedNotice, World};
 use crate::stream::Stream;
 use imbl::OrdSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
@@ -210,6 +211,18 @@ impl World {
         }
         let watched = self.aftermath.get(&id);
         watched.is_none_or(|live| watched_until(&live.state).is_some_and(|until| until < now))
+    }
+
+    /// Names that stand for another chain or token in `parameters` than for interactions that are
+    /// live, or over and their transactions still watched; and for how many.
+    pub(crate) fn networks_moved(&self, parameters: &Parameters) -> BTreeMap<String, u64> {
+        let mut moved = BTreeMap::new();
+        for live in self.interactions.values().chain(self.aftermath.values()) {
+            for name in parameters.moved_since(&live.state.opening().parameters) {
+                *moved.entry(name.to_owned()).or_default() += 1;
+            }
+        }
+        moved
     }
 
     /// Counts an interaction that opens or ends, for its initiator and its pair.
