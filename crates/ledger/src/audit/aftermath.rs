@@ -1,17 +1,17 @@
 //! What is recorded of a payment after its interaction is over, decided again from what the log
 //! shows (ledger-contract.md section 5). That something disappeared is the watcher's word.
 
-use x811_protocol::event::{Event, Late, Reversed};
-use x811_protocol::interaction::{Aftermath, late_of};
+use x811_protocol::event::{Event, Final, Late, Reversed, Seen};
+use x811_protocol::interaction::{Aftermath, Standing, late_of};
 
 use super::decision::Decided;
-use super::evidence::Grounds;
+use super::evidence::{Grounds, are_all_quoted, stands_on};
 use super::finding::Findings;
 use super::unchecked::Unchecked;
 use crate::stream::Stream;
 
-/// Checks `seen`, `reversed` and `late` against what they rest on. The rest `evolve` holds to the
-/// order of events.
+/// Checks what is recorded of a payment that is over against what it rests on. That `final`,
+/// `reversed` and `returned` follow what was seen and unseen, `evolve` sees to.
 pub(super) fn check(decided: &Decided<'_>, findings: &mut Findings) {
     let Stream::Interaction(id) = decided.stream else {
         return;
@@ -31,14 +31,18 @@ pub(super) fn check(decided: &Decided<'_>, findings: &mut Findings) {
         network,
         declared: &aftermath.declared,
     };
+    came_in_time(&grounds, aftermath, findings);
     if let Event::Reversed(reversed) = decided.event {
         numbered(&grounds, reversed, findings);
+        was_looked_for(&grounds, findings);
     } else if let Event::Seen(seen) = decided.event {
         if let Some(declared) = aftermath.declared(seen.tx_hash) {
             grounds.transfers_fit("transfers", declared, &seen.transfers, findings);
         }
+        still_pays(&grounds, aftermath, seen, findings);
+    } else if let Event::Final(reached) = decided.event {
+        is_above(&grounds, aftermath, reached, findings);
     } else if let Event::Late(late) = decided.event {
-        came_in_time(&grounds, aftermath, findings);
         shown(&grounds, aftermath, late, findings);
         chosen(&grounds, aftermath, late, findings);
     }
@@ -54,6 +58,52 @@ fn numbered(grounds: &Grounds<'_>, reversed: &Reversed, findings: &mut Findings)
     if expected != Some((reversed.provider_seq, Some(reversed.provider_prev))) {
         let sentence = "it is not numbered as the provider's next receipt";
         decided.differs("provider_seq", sentence, findings);
+    }
+}
+
+/// Only a fresh head shows that something is not there, and such a head ends blindness first.
+fn was_looked_for(grounds: &Grounds<'_>, findings: &mut Findings) {
+    let Grounds {
+        decided, network, ..
+    } = grounds;
+    let before = decided.before;
+    let sight = before.sight(&network.name);
+    let in_force = before.parameters();
+    let in_force = in_force.and_then(|(_, set)| set.network(&network.name));
+    let is_blind = sight.is_some_and(|sight| sight.blind_since.is_some());
+    let ends_blindness = in_force.is_some_and(|now| network.fresh_ms <= now.fresh_ms);
+    if is_blind && ends_blindness {
+        let sentence = "the network was blind, and only a fresh head shows that a transfer is gone";
+        decided.differs("event", sentence, findings);
+    }
+}
+
+/// A transaction that paid is seen again only where it does the same.
+fn still_pays(grounds: &Grounds<'_>, aftermath: &Aftermath, seen: &Seen, findings: &mut Findings) {
+    let mut paid = aftermath.paid.iter();
+    let is_there = paid
+        .all(|paid| paid.claim.tx_hash != seen.tx_hash || seen.transfers.contains(&paid.transfer));
+    if !is_there && are_all_quoted(&seen.transfers, grounds.declared.len()) {
+        let sentence = "the transaction paid, and what is seen of it here is not what paid";
+        grounds.no_evidence("transfers", sentence, findings);
+    }
+}
+
+/// The finalized head stands on the blocks that paid; that it is not below them `evolve` saw to.
+fn is_above(
+    grounds: &Grounds<'_>,
+    aftermath: &Aftermath,
+    reached: &Final,
+    findings: &mut Findings,
+) {
+    for declared in &aftermath.declared {
+        if let Standing::Seen(block) = declared.standing
+            && aftermath.has_paid(declared.tx_hash)
+            && !stands_on(&reached.head, &block)
+        {
+            let sentence = "no branch has both the finalized head and the block that paid";
+            grounds.no_evidence("head", sentence, findings);
+        }
     }
 }
 
@@ -77,6 +127,7 @@ fn shown(grounds: &Grounds<'_>, aftermath: &Aftermath, late: &Late, findings: &m
         grounds.not_older_than_accept(&field, evidence, findings);
     }
     grounds.claims_are_shown(&late.claims, &late.evidence, findings);
+    grounds.seen_together(&late.claims, &late.evidence, findings);
 }
 
 /// The choice of what is bound, made again over the transfers that the evidence shows.

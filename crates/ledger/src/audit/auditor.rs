@@ -17,6 +17,7 @@ use super::erased::Erased;
 use super::examine::{Content, Entry, Examined, Whole};
 use super::extract::Extract;
 use super::finding::{Cause, Finding, Findings, Spot};
+use super::heads::Heads;
 use super::late_lapse::Pace;
 use super::links::Links;
 use super::notices::Owing;
@@ -25,12 +26,16 @@ use super::on_chain::{self, Kept};
 use super::options::Options;
 use super::ordered;
 use super::overdue::Turns;
-use super::payments::Listed;
+use super::parameters::ParametersSeen;
+use super::payments::{self, Payments};
 use super::prefix::Prefix;
+use super::remarks::Remarks;
 use super::replay::Replay;
-use super::report::{FactCounts, Paid, TransferCounts, Verdict};
+use super::report::{FactCounts, TransferCounts, Verdict};
 use super::rows::Rows;
+use super::short::SeenTransfers;
 use super::signature;
+use super::story::{self, Stories};
 use super::trust::Trusting;
 use super::unchecked::Unchecked;
 use super::uniqueness::Used;
@@ -87,8 +92,13 @@ pub struct Auditor {
     /// Some rule from here on is not known.
     pub(super) rules_are_unknown: bool,
     pub(super) observations: Observations,
-    pub(super) paid: BTreeMap<String, Paid>,
-    pub(super) payments: Listed,
+    pub(super) payments: Payments,
+    pub(super) parameters: ParametersSeen,
+    /// What was said of blocks and transactions.
+    stories: Stories,
+    heads: Heads,
+    seen_transfers: SeenTransfers,
+    pub(super) remarks: Remarks,
     pub(super) transfers: TransferCounts,
     /// Evidence, where it is asked for.
     pub(super) evidence: Option<Kept>,
@@ -138,8 +148,12 @@ impl Auditor {
             owing: Owing::default(),
             rules_are_unknown: false,
             observations: Observations::default(),
-            paid: BTreeMap::new(),
-            payments: Listed::default(),
+            payments: Payments::default(),
+            parameters: ParametersSeen::default(),
+            stories: Stories::default(),
+            heads: Heads::default(),
+            seen_transfers: SeenTransfers::default(),
+            remarks: Remarks::default(),
             transfers: TransferCounts::default(),
             evidence: None,
             unknown: BTreeSet::new(),
@@ -474,7 +488,8 @@ impl Auditor {
         }
         let registered = signature::key_is_registered(self.world(), event);
         let again = self.decide_again(whole, last_at, at);
-        let payment = self.payment(whole);
+        let payment = payments::change(self.world(), whole.stream.as_ref(), event);
+        let told = story::told(self.world(), whole.stream.as_ref(), event);
         let applied = self.replay.apply(whole.stream.as_ref(), record, event);
         if let Event::StateRoot(root) = event {
             let is_known = self.world().can_compute(root);
@@ -490,13 +505,16 @@ impl Auditor {
         match applied {
             Ok(touched) => {
                 self.findings.extend(again);
-                if let Some((network, paid)) = payment {
-                    self.paid.entry(network).or_default().add(&paid);
+                self.stories.take(spot, told, &mut self.findings);
+                if let Some(change) = payment {
+                    self.payments.take(record.position(), change);
                 }
+                let (position, world) = (record.position(), self.replay.world());
+                self.seen_transfers
+                    .take(world, whole.stream.as_ref(), event);
+                self.parameters
+                    .take(position, event, world, &mut self.remarks);
                 self.transfers.not_checked += on_chain::shown(event).len() as u64;
-                if let Some(Stream::Interaction(id)) = whole.stream {
-                    self.payments.take(record.position(), id, event);
-                }
                 self.keep_evidence(whole);
                 Replayed::Applied(touched)
             }
@@ -505,8 +523,8 @@ impl Auditor {
     }
 
     /// What deciding again finds.
-    fn decide_again(&self, whole: &Whole, last_at: TimestampMs, at: TimestampMs) -> Findings {
-        let before = self.world();
+    fn decide_again(&mut self, whole: &Whole, last_at: TimestampMs, at: TimestampMs) -> Findings {
+        let before = self.replay.world();
         let mut findings = Findings::default();
         if let Some(stream) = &whole.stream {
             let decided = Decided {
@@ -523,24 +541,11 @@ impl Auditor {
                 is_extract: self.extract.is_some(),
             };
             decided.check(&mut findings);
+            let remarks = &mut self.remarks;
+            self.seen_transfers.check(&decided, &mut findings, remarks);
+            self.heads.take(&decided, &mut findings, remarks);
         }
         findings
-    }
-
-    /// The network and amounts of the payment that the record confirms.
-    fn payment(&self, whole: &Whole) -> Option<(String, Paid)> {
-        let (Event::Confirmed(_), Some(Stream::Interaction(id))) = (&whole.event, &whole.stream)
-        else {
-            return None;
-        };
-        let state = &self.world().interaction(*id)?.state;
-        let (settlement, offer) = (state.settlement()?, state.offer()?);
-        let paid = Paid {
-            interactions: 1,
-            total_micro_usdc: u128::from(offer.total.as_micro_usdc()),
-            fee_micro_usdc: u128::from(offer.protocol_fee.as_micro_usdc()),
-        };
-        Some((settlement.network.clone(), paid))
     }
 
     /// Keeps what a record that was replayed shows of the network, where that is asked for.

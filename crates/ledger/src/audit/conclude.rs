@@ -78,6 +78,7 @@ impl Auditor {
         let extract = judged.extract.take();
         let kept = judged.evidence.map(|kept| kept.finish(extract.is_some()));
         let (evidence, sightings) = kept.unwrap_or_default();
+        let (paid, payments, payments_left_out) = judged.payments.finish();
         let (interactions, interactions_unknown) = judged.states;
         let mut report = Report {
             verdict: Outcome::Clean,
@@ -100,9 +101,13 @@ impl Auditor {
             interactions_unknown,
             notices_owed: judged.replay.world().owed().count() as u64,
             downtimes: judged.downtimes,
-            paid: judged.paid,
-            payments: judged.payments.list,
-            payments_left_out: judged.payments.left_out,
+            paid,
+            payments,
+            payments_left_out,
+            parameters: judged.parameters.list,
+            parameters_left_out: judged.parameters.left_out,
+            remarks: judged.remarks.list,
+            remarks_left_out: judged.remarks.left_out,
             transfers: judged.transfers,
             evidence,
             sightings,

@@ -16,7 +16,7 @@ use super::notices::Owing;
 use super::rows::Rows;
 use super::unchecked::Unchecked;
 use super::uniqueness::Used;
-use super::{aftermath, settlement};
+use super::{aftermath, heads, settlement};
 use crate::agent::Standing;
 use crate::quota;
 use crate::registry;
@@ -81,7 +81,11 @@ impl Decided<'_> {
             Event::Looked(_) | Event::Refuted(_) | Event::Confirmed(_) => {
                 settlement::check(self, findings);
             }
-            Event::Reversed(_) | Event::Late(_) => aftermath::check(self, findings),
+            Event::Unseen(_)
+            | Event::Final(_)
+            | Event::Reversed(_)
+            | Event::Returned(_)
+            | Event::Late(_) => aftermath::check(self, findings),
             Event::LedgerOpened(_)
             | Event::ParametersSet(_)
             | Event::RulesChanged(_)
@@ -89,11 +93,9 @@ impl Decided<'_> {
             | Event::BodiesErased(_)
             | Event::NetworkBlind(_)
             | Event::Lapsed(_)
-            | Event::Unseen(_)
-            | Event::Final(_)
-            | Event::Returned(_)
             | Event::StateRoot(_) => {}
         }
+        heads::check(self, findings);
     }
 
     /// Counts what takes the rest of the log, where that is not here; whether it is not.

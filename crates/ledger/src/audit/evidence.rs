@@ -1,18 +1,46 @@
 //! Evidence against what it is evidence for: shared by what was decided while an interaction lived
 //! and by what was recorded once it was over (ledger-contract.md section 5).
 
-use x811_protocol::event::{Claim, Evidence, Level};
+use x811_protocol::event::{Claim, Evidence, Level, PayerBinding};
 use x811_protocol::interaction::claim::{Candidate, Due};
 use x811_protocol::interaction::{Deal, Declared, Standing};
 use x811_protocol::observation::{Block, Transfer};
 use x811_protocol::parameters::Network;
 use x811_protocol::time::TimestampMs;
 
+use super::authorization;
 use super::decision::Decided;
 use super::finding::{Cause, Findings};
 
 /// The ACCEPT's clock and a block's may differ by this much.
 const ACCEPT_SLACK_MS: u64 = 2_000;
+
+/// Fewer transfers than this in evidence are all there are that fit: 64 shared among at most eight
+/// declared transactions.
+pub(super) const TRANSFERS_QUOTED_EACH: usize = 8;
+
+/// Most transfers that a record quotes, shared among the declared transactions.
+const TRANSFERS_QUOTED: usize = 64;
+
+/// Whether `transfers` are all that fit, where so many transactions were declared.
+pub(super) fn are_all_quoted(transfers: &[Transfer], declared: usize) -> bool {
+    let share = TRANSFERS_QUOTED / declared.max(1);
+    transfers.len() < share.min(TRANSFERS_QUOTED_EACH)
+}
+
+/// Height of the head that a depth was counted from.
+pub(super) fn head_of(evidence: &Evidence) -> u64 {
+    let below = evidence.depth.saturating_sub(1);
+    evidence.block.number.saturating_add(below)
+}
+
+/// Whether `head` can stand on `block`, which is at its height or below.
+pub(super) fn stands_on(head: &Block, block: &Block) -> bool {
+    let is_same_height = head.number == block.number;
+    (!is_same_height || head.hash == block.hash)
+        && head.number >= block.number
+        && head.timestamp_s >= block.timestamp_s
+}
 
 /// What a record about payments must fit.
 #[derive(Clone, Copy)]
@@ -54,6 +82,8 @@ impl Grounds<'_> {
             );
             self.no_evidence(&format!("{field}.depth"), sentence, findings);
         }
+        self.seen_by_somebody(field, evidence, findings);
+        authorization::check(self, field, evidence, declared, findings);
         let field = format!("{field}.transfers");
         let beyond = |transfer: &Transfer| transfer.ordinal >= evidence.transfer_count;
         if evidence.transfers.iter().any(beyond) {
@@ -61,6 +91,59 @@ impl Grounds<'_> {
             self.no_evidence(&field, sentence, findings);
         }
         self.transfers_fit(&field, declared, &evidence.transfers, findings);
+    }
+
+    /// Configured endpoints, each once, say so.
+    fn seen_by_somebody(&self, field: &str, evidence: &Evidence, findings: &mut Findings) {
+        let field = format!("{field}.endpoints");
+        let endpoints = &evidence.endpoints;
+        let mut distinct: Vec<&String> = endpoints.iter().collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        if distinct.len() < endpoints.len() {
+            let sentence = "an endpoint is named twice, and each speaks once";
+            self.no_evidence(&field, sentence, findings);
+        }
+        // Where depth was raised since the interaction began, the watcher took what is not deep
+        // by now from the blocks that it had kept.
+        let in_force = self.decided.before.parameters();
+        let in_force = in_force.and_then(|(_, set)| set.network(&self.network.name));
+        let was_kept = in_force.is_some_and(|network| evidence.depth < network.confirmed_depth);
+        if endpoints.is_empty() && !was_kept {
+            let sentence = "no endpoint says so";
+            self.no_evidence(&field, sentence, findings);
+        }
+    }
+
+    /// What a decision rests on was seen at one head: of each claimed transaction, once, in order of
+    /// declaration.
+    pub(super) fn seen_together(
+        &self,
+        claims: &[Claim],
+        evidence: &[Evidence],
+        findings: &mut Findings,
+    ) {
+        let is_claimed = |declared: &&Declared| {
+            let mut claims = claims.iter();
+            claims.any(|claim| claim.tx_hash == declared.tx_hash)
+        };
+        let due = self.declared.iter().filter(is_claimed);
+        let shown = evidence.iter().map(|evidence| evidence.tx_hash);
+        if !due.map(|declared| declared.tx_hash).eq(shown) {
+            let sentence = "evidence is of every claimed transaction, in order of declaration";
+            self.decided.differs("evidence", sentence, findings);
+        }
+        for (index, two) in evidence.windows(2).enumerate() {
+            let field = format!("evidence[{}]", index + 1);
+            if head_of(&two[0]) != head_of(&two[1]) {
+                let sentence = "the depths are not counted from one head";
+                self.no_evidence(&format!("{field}.depth"), sentence, findings);
+            }
+            if !are_of_one_branch(&two[0], &two[1]) {
+                let sentence = "no branch has both this block and the one before";
+                self.no_evidence(&format!("{field}.block"), sentence, findings);
+            }
+        }
     }
 
     pub(super) fn transfers_fit(
@@ -79,6 +162,11 @@ impl Grounds<'_> {
             let sentence = "a transfer is not from the declared payer to payee or treasury";
             self.no_evidence(field, sentence, findings);
         }
+        let by_authorization = declared.binding == PayerBinding::Authorization;
+        if by_authorization && !authorization::is_used_once(self, transfers) {
+            let sentence = "an authorization moves one transfer, and more are shown for it";
+            self.no_evidence(field, sentence, findings);
+        }
         let in_order = transfers
             .windows(2)
             .all(|two| two[0].ordinal < two[1].ordinal);
@@ -94,7 +182,9 @@ impl Grounds<'_> {
         evidence: &Evidence,
         findings: &mut Findings,
     ) {
-        if self.is_older_than_accept(&evidence.block) {
+        // What was made under the interaction's own nonce was made for it.
+        let is_own = authorization::is_own(self, evidence);
+        if self.is_older_than_accept(&evidence.block) && !is_own {
             let sentence = "the transaction is older than the ACCEPT, so it pays something else";
             self.no_evidence(&format!("{field}.block"), sentence, findings);
         }
@@ -130,6 +220,12 @@ impl Grounds<'_> {
             payee: offer.payee,
             treasury: self.network.treasury,
         }
+    }
+
+    /// Whether the total is so large that it waits for level *safe*.
+    pub(super) fn waits_for_safe(&self) -> bool {
+        let limit = self.network.safe_above;
+        limit.is_some_and(|limit| self.deal.offer.total > limit)
     }
 
     /// Unclaimed transfers shown, in order of declaration.
@@ -190,4 +286,17 @@ impl Grounds<'_> {
     ) {
         findings.add(self.decided.spot, field, Cause::NoEvidence, sentence);
     }
+}
+
+/// Whether both blocks can be below one head, and the lower as sure as the higher.
+fn are_of_one_branch(one: &Evidence, other: &Evidence) -> bool {
+    let (low, high) = if one.block.number <= other.block.number {
+        (one, other)
+    } else {
+        (other, one)
+    };
+    let is_same_height = low.block.number == high.block.number;
+    stands_on(&high.block, &low.block)
+        && low.level >= high.level
+        && (!is_same_height || low.level == high.level)
 }

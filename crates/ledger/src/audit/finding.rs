@@ -56,6 +56,8 @@ pub enum Cause {
     TransferUsedTwice,
     /// A payment is confirmed without what shows it.
     NoEvidence,
+    /// Two records cannot both be true of the network.
+    Contradicts,
     /// The network says otherwise of a payment than the record.
     EvidenceDiffers,
     /// Deciding again gives something else.
@@ -91,6 +93,7 @@ impl Cause {
             Cause::StateDiffers
                 | Cause::ReDecisionDiffers
                 | Cause::NoEvidence
+                | Cause::Contradicts
                 | Cause::TransferUsedTwice
                 | Cause::EnvelopeUsedTwice
                 | Cause::NonceUsedTwice
@@ -124,6 +127,7 @@ impl Cause {
             Cause::IdempotencyKeyUsedTwice => "idempotency key used twice",
             Cause::TransferUsedTwice => "transfer used twice",
             Cause::NoEvidence => "no evidence",
+            Cause::Contradicts => "contradicts another record",
             Cause::EvidenceDiffers => "evidence differs",
             Cause::ReDecisionDiffers => "re-decision differs",
             Cause::TreeDiffers => "tree differs",

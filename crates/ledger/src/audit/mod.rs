@@ -14,7 +14,10 @@
 //! | whether a message is in the stream that its turn puts it into | `routed` |
 //! | notices: whole, from the records that they tell of | `notices` |
 //! | payments from their evidence: depth, claims, surplus, causes | `settlement` |
+//! | whether an authorization is the interaction's own | `authorization` |
+//! | what looks and refutations say, against what was seen | `looks`, `short` |
 //! | what came of them afterwards | `aftermath` |
+//! | one story of the network over the whole log | `story`, `heads` |
 //! | what time should have caused and is not there | `overdue` |
 //! | what it caused too late | `late_lapse` |
 //! | how far checkpoints cover it: what is judged | `prefix` |
@@ -24,6 +27,8 @@
 //! | evidence, and what of the network there is none of, kept for whoever asks it | `on_chain` |
 //! | bodies that are not there: erased by a record, and rightly, or missing | `erased` |
 //! | whether an operator ordered that | `ordered` |
+//! | parameters, and what changed when | `parameters` |
+//! | what the rules allowed and people should know | `remarks` |
 //! | rows for readers | `rows`, `compare` |
 //!
 //! An [`Auditor`] takes records from anywhere and goes on after every fault; [`audit_export`] and
@@ -50,6 +55,7 @@
 
 mod aftermath;
 mod auditor;
+mod authorization;
 mod body;
 mod checkpoints;
 mod compare;
@@ -64,8 +70,10 @@ mod finding;
 mod from_export;
 mod from_store;
 mod hashes;
+mod heads;
 mod late_lapse;
 mod links;
+mod looks;
 mod notices;
 mod numbered;
 mod observed;
@@ -75,16 +83,20 @@ mod ordered;
 mod outcome;
 mod overdue;
 mod pages;
+mod parameters;
 mod payments;
 mod places;
 mod prefix;
+mod remarks;
 mod replay;
 mod report;
 mod routed;
 mod rows;
 mod settlement;
+mod short;
 mod signature;
 mod spelling;
+mod story;
 mod trust;
 mod unchecked;
 mod uniqueness;
@@ -102,10 +114,12 @@ pub use observed::{Heard, Observations};
 pub use on_chain::{DeclaredTransaction, Place, RecordedEvidence, RecordedSighting, Sighting};
 pub use options::{Given, OnProgress, Options, TrustedBy};
 pub use outcome::{Gap, Outcome, Undecided};
-pub use payments::Payment;
+pub use parameters::{NetworkReport, ParameterChange, ParametersReport};
+pub use payments::{Paid, Payment};
 pub use prefix::{AsOf, Tail};
+pub use remarks::Remark;
 pub use report::{
-    AbsentBodies, Erasure, FactCounts, Paid, ReadModelCheck, Report, TransferCounts, Verdict,
+    AbsentBodies, Erasure, FactCounts, ReadModelCheck, Report, TransferCounts, Verdict,
 };
 pub use trust::{Cosigned, Trust};
 pub use unchecked::Unchecked;

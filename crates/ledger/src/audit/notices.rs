@@ -43,7 +43,10 @@ impl Owing {
         if let Some((cause, (_, owed))) = late.next() {
             (count, first) = (*owed, *cause);
         }
-        (late.fold(count, |count, (_, (_, owed))| count + owed), first)
+        (
+            late.fold(count, |count, (_, (_, owed))| count + owed),
+            first,
+        )
     }
 
     fn since(&self, cause: u64) -> Option<TimestampMs> {

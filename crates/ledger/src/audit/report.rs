@@ -12,8 +12,10 @@ use super::finding::{Cause, Finding, MAX_FINDINGS};
 use super::observed::{Heard, Observations};
 use super::on_chain::{RecordedEvidence, RecordedSighting};
 use super::outcome::{Outcome, Undecided};
-use super::payments::Payment;
+use super::parameters::ParametersReport;
+use super::payments::{Paid, Payment};
 use super::prefix::{AsOf, Tail};
+use super::remarks::Remark;
 use super::trust::Trust;
 
 /// How well a fact is known (record.md section 3).
@@ -50,32 +52,15 @@ impl FactCounts {
     }
 }
 
-/// What was paid on one network.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Paid {
-    /// Interactions with a confirmed payment.
-    pub interactions: u64,
-    /// Their totals together, fee included, in micro-USDC as decimal text.
-    #[serde(serialize_with = "as_text")]
-    pub total_micro_usdc: u128,
-    /// Of it the protocol fee, in micro-USDC as decimal text.
-    #[serde(serialize_with = "as_text")]
-    pub fee_micro_usdc: u128,
-}
-
-impl Paid {
-    pub(super) fn add(&mut self, other: &Paid) {
-        self.interactions += other.interactions;
-        self.total_micro_usdc += other.total_micro_usdc;
-        self.fee_micro_usdc += other.fee_micro_usdc;
-    }
-}
-
 pub(super) fn as_text<S: serde::Serializer>(
     amount: &u128,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     serializer.collect_str(amount)
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Transactions that payments rest on, held against the chain once more.
@@ -182,12 +167,23 @@ pub struct Report {
     pub notices_owed: u64,
     /// How long the ledger says that it was away: windows moved by it, on its word alone.
     pub downtimes: Downtimes,
-    /// Payments by network.
+    /// What was paid, by network.
     pub paid: BTreeMap<String, Paid>,
-    /// Each transaction of them, the first 200.
+    /// Each transaction of them, the first million.
     pub payments: Vec<Payment>,
     /// Further ones.
     pub payments_left_out: u64,
+    /// What every record `parameters_set` says of payments, in order.
+    pub parameters: Vec<ParametersReport>,
+    /// Further ones.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub parameters_left_out: u64,
+    /// What the rules in force allowed and an auditor should know, in order of position.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<Remark>,
+    /// Further ones.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub remarks_left_out: u64,
     /// The transactions that these and late payments rest on.
     pub transfers: TransferCounts,
     /// Their evidence, where it was asked for; not printed.

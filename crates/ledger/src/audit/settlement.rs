@@ -3,26 +3,22 @@
 
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{
-    Confirmed, Event, Evidence, FindingStatus, Level, Looked, Refuted, RefutedCause, Seen,
-    SettlementRecords,
+    Confirmed, Event, Evidence, Level, Looked, Refuted, RefutedCause, Seen, SettlementRecords,
 };
 use x811_protocol::evm::TxHash;
 use x811_protocol::interaction::claim::{Candidate, choose};
-use x811_protocol::interaction::{Delivery, RecordRef, Settlement, Stage, Standing, State};
+use x811_protocol::interaction::{Delivery, RecordRef, Settlement, Stage, State};
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::observation::Block;
 use x811_protocol::time::TimestampMs;
 
+use super::authorization;
 use super::body::agree;
 use super::decision::Decided;
-use super::evidence::Grounds;
+use super::evidence::{Grounds, TRANSFERS_QUOTED_EACH};
 use super::finding::{Cause, Findings};
+use super::looks;
 use super::unchecked::Unchecked;
 use crate::stream::Stream;
-
-/// Fewer transfers than this in evidence are all there are that fit: 64 shared among at most eight
-/// declared transactions.
-const TRANSFERS_QUOTED_EACH: usize = 8;
 
 /// Checks `seen`, `looked`, `refuted` and `confirmed` against what they rest on.
 pub(super) fn check(decided: &Decided<'_>, findings: &mut Findings) {
@@ -96,27 +92,7 @@ impl Payment<'_> {
             self.grounds.decided.differs("finding", sentence, findings);
             return;
         }
-        for (index, (found, declared)) in looked.finding.iter().zip(declared).enumerate() {
-            let field = format!("finding[{index}]");
-            let refuted = matches!(declared.standing, Standing::Refuted(_));
-            if refuted != (found.status == FindingStatus::Refuted) {
-                let sentence = "what the look says of the transaction is not how it stood";
-                self.grounds.decided.differs(&field, sentence, findings);
-            }
-            let depth = match declared.standing {
-                Standing::Seen(block) if found.status != FindingStatus::NotFound => {
-                    Some(depth_under(looked.head, block))
-                }
-                Standing::Seen(_) | Standing::Unseen | Standing::Gone(_) | Standing::Refuted(_) => {
-                    continue;
-                }
-            };
-            if found.depth != depth {
-                let sentence =
-                    "the depth does not follow from the head and the block it was seen in";
-                self.grounds.decided.differs(&field, sentence, findings);
-            }
-        }
+        looks::check(&self.grounds, looked, findings);
     }
 
     fn refuted(&self, refuted: &Refuted, findings: &mut Findings) {
@@ -161,12 +137,14 @@ impl Payment<'_> {
 
     /// Whether a transaction fails as is said, as far as the quoted transfers tell.
     fn shows(&self, evidence: &Evidence, cause: RefutedCause) -> bool {
-        let older = self.grounds.is_older_than_accept(&evidence.block);
+        let is_below = self.grounds.is_older_than_accept(&evidence.block);
+        // What was made under the interaction's own nonce was made for it, whatever its height.
+        let older = is_below && !authorization::is_own(&self.grounds, evidence);
         let nothing_fits = evidence.transfers.is_empty();
         let unclaimed = self.grounds.candidates(std::slice::from_ref(evidence));
         match cause {
             RefutedCause::Reverted => nothing_fits && evidence.transfer_count == 0,
-            RefutedCause::OlderThanAccept => older,
+            RefutedCause::OlderThanAccept => is_below,
             RefutedCause::WrongToken => !older && evidence.transfer_count == 0,
             // Which nonce a transfer was made under is not quoted where it is not the right one.
             RefutedCause::OtherPayee | RefutedCause::Unauthorized => {
@@ -199,6 +177,8 @@ impl Payment<'_> {
         }
         self.grounds
             .claims_are_shown(&confirmed.claims, &confirmed.evidence, findings);
+        self.grounds
+            .seen_together(&confirmed.claims, &confirmed.evidence, findings);
         self.choice(confirmed, findings);
         self.what_it_rests_on(confirmed, findings);
     }
@@ -206,13 +186,7 @@ impl Payment<'_> {
     fn pays_in_time(&self, field: &str, evidence: &Evidence, findings: &mut Findings) {
         self.grounds
             .not_older_than_accept(field, evidence, findings);
-        let total = self.grounds.deal.offer.total;
-        let needs_safe = self
-            .grounds
-            .network
-            .safe_above
-            .is_some_and(|limit| total > limit);
-        if needs_safe && evidence.level < Level::Safe {
+        if self.grounds.waits_for_safe() && evidence.level < Level::Safe {
             let sentence = "a total of this size waits for level safe";
             self.grounds
                 .no_evidence(&format!("{field}.level"), sentence, findings);
@@ -302,8 +276,4 @@ impl Payment<'_> {
                 .differs("provider_seq", sentence, findings);
         }
     }
-}
-
-fn depth_under(head: Block, block: Block) -> u64 {
-    (head.number + 1).saturating_sub(block.number)
 }

@@ -49,7 +49,7 @@ async fn promise_4_a_settled_and_a_disputed_interaction_are_clean() {
     assert_eq!(states, [("completed", 1), ("disputed", 1)]);
     let paid = &report.paid[BASE];
     assert_eq!(paid.interactions, 1);
-    assert_eq!(paid.total_micro_usdc, u128::from(TOTAL_MICRO_USDC));
+    assert_eq!(paid.confirmed_micro_usdc, u128::from(TOTAL_MICRO_USDC));
     assert_eq!(paid.fee_micro_usdc, 25_000);
     let records = ledgerbox.records().await;
     assert_eq!(report.records, records.len() as u64);

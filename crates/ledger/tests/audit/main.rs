@@ -8,6 +8,7 @@
     reason = "a test that panics has failed"
 )]
 
+mod authorizations_forged;
 mod clean;
 mod erasures;
 mod flips;
@@ -15,23 +16,29 @@ mod forger;
 mod golden;
 mod golden_log;
 mod hashes;
+mod heads_forged;
 mod hidden;
 mod late_lapses;
 mod limits;
+mod looks_forged;
 mod notices;
 mod order;
 mod overdue;
 mod pages;
+mod parameters;
+mod payments_forged;
 mod read_model;
 mod registry;
 mod registry_members;
 mod rehashed;
+mod resealing;
 mod roots;
 mod rotations;
 mod scene;
 mod sightings;
 mod spelled;
 mod tampered;
+mod totals;
 mod trust;
 mod unproven;
 

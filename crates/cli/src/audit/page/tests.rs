@@ -40,6 +40,7 @@ fn planted() -> Report {
         tx_hash: TxHash::from_bytes([7; 32]),
         amount_micro_usdc: 1_500_000,
         level: Level::Safe,
+        is_late: false,
         is_reversed: false,
     });
     report.payments_left_out = 4_712;

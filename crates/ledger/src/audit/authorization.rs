@@ -1,0 +1,111 @@
+//! Whether a payer's authorization (EIP-3009) is the interaction's own. The nonce stands for one
+//! ledger, interaction and OFFER, so that everybody can compute it (settlement-watcher.md rule 18).
+//!
+//! Evidence names it where a transfer that fits was made under it. A PAYMENT whose payer is bound
+//! by *authorization* alone rests on nothing else: there only such transfers fit.
+
+use x811_protocol::authorization::{fee_nonce, payment_nonce};
+use x811_protocol::digest::Digest;
+use x811_protocol::event::{Evidence, PayerBinding};
+use x811_protocol::evm::EvmAddress;
+use x811_protocol::interaction::Declared;
+use x811_protocol::observation::Transfer;
+
+use super::evidence::{Grounds, are_all_quoted};
+use super::finding::Findings;
+
+/// The nonces of an interaction.
+#[derive(Debug, Clone, Copy)]
+struct Own {
+    payment: Digest,
+    fee: Digest,
+    payee: EvmAddress,
+}
+
+impl Own {
+    /// `None` where it is not known which ledger this is.
+    fn of(grounds: &Grounds<'_>) -> Option<Own> {
+        let ledger = grounds.decided.before.identity()?.did;
+        let (id, offer) = (grounds.deal.opening.id, &grounds.deal.offer);
+        Some(Own {
+            payment: payment_nonce(ledger, id, offer.offer_hash),
+            fee: fee_nonce(ledger, id, offer.offer_hash),
+            payee: offer.payee,
+        })
+    }
+
+    /// The nonce that a transfer to that account is made under.
+    fn to(&self, account: EvmAddress) -> Digest {
+        if account == self.payee {
+            self.payment
+        } else {
+            self.fee
+        }
+    }
+
+    fn has(&self, nonce: Digest) -> bool {
+        nonce == self.payment || nonce == self.fee
+    }
+}
+
+/// Whether the evidence names a nonce of the interaction's own.
+pub(super) fn is_own(grounds: &Grounds<'_>, evidence: &Evidence) -> bool {
+    let own = Own::of(grounds);
+    let named = evidence.authorization_nonce;
+    matches!((own, named), (Some(own), Some(nonce)) if own.has(nonce))
+}
+
+/// Holds the nonce that the evidence names, or leaves out, against the interaction and the transfers
+/// that are quoted.
+pub(super) fn check(
+    grounds: &Grounds<'_>,
+    field: &str,
+    evidence: &Evidence,
+    declared: &Declared,
+    findings: &mut Findings,
+) {
+    let Some(own) = Own::of(grounds) else {
+        return;
+    };
+    let field = format!("{field}.authorization_nonce");
+    let transfers = &evidence.transfers;
+    let by_authorization = declared.binding == PayerBinding::Authorization;
+    // With as many as may be quoted, the one that was authorized may be among the others.
+    let are_all = are_all_quoted(transfers, grounds.declared.len());
+    let sentence = match evidence.authorization_nonce {
+        None if by_authorization && !transfers.is_empty() => {
+            "the payer is bound by an authorization alone, and no transfer was made under it"
+        }
+        None => return,
+        Some(nonce) if !own.has(nonce) => "this is no nonce of this interaction",
+        Some(nonce) if is_under(&own, nonce, transfers, by_authorization, are_all) => return,
+        Some(_) => "no transfer that is shown was made under this nonce",
+    };
+    grounds.no_evidence(&field, sentence, findings);
+}
+
+/// Whether some transfer may have been made under the nonce; where all were, the first was.
+fn is_under(
+    own: &Own,
+    nonce: Digest,
+    transfers: &[Transfer],
+    by_authorization: bool,
+    are_all: bool,
+) -> bool {
+    let mut nonces = transfers.iter().map(|transfer| own.to(transfer.to));
+    match nonces.next() {
+        None => false,
+        Some(_) if !are_all => true,
+        Some(first) if by_authorization => first == nonce,
+        Some(first) => first == nonce || nonces.any(|other| other == nonce),
+    }
+}
+
+/// A nonce is good once: of a payer who is bound by authorization alone, one transfer goes to the
+/// payee and one to the treasury, and no other fits.
+pub(super) fn is_used_once(grounds: &Grounds<'_>, transfers: &[Transfer]) -> bool {
+    let payee = grounds.deal.offer.payee;
+    let is_to_payee = transfers.iter().map(|transfer| transfer.to == payee);
+    let to_payee = is_to_payee.clone().filter(|is_to_payee| *is_to_payee);
+    to_payee.count() <= 1 && is_to_payee.filter(|is_to_payee| !is_to_payee).count() <= 1
+}

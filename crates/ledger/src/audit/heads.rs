@@ -1,0 +1,445 @@
+//! Heads and blocks in time: what a record says of the network must have been there when it was
+//! recorded (ledger-contract.md section 5).
+//!
+//! - A block is not from later than the record that names it, give or take what the clocks of agents
+//!   may differ by: with a clock that is further off nobody could talk to the ledger.
+//! - A fresh head ends blindness before anything else is concluded from it, so that a blind network
+//!   shows no fresh block; it became blind when its head was old, and sees when one is fresh.
+//! - Looks that stand on one head stand on the same blocks.
+//!
+//! What a rule-abiding ledger can bring about as well is a remark: a head that is lower than one
+//! before (a reorganisation that moved nothing that was watched leaves no record), a payment that was
+//! confirmed while its network was blind, and an ACCEPT's head that is older than what is refuted as
+//! older than it. On a chain of one's own (Anvil's id, or 1337) whoever runs it sets the time: there
+//! blocks from later are a remark too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use x811_protocol::event::{EnvelopeAccepted, Event, FindingStatus, Looked, RefutedCause};
+use x811_protocol::evm::{BlockHash, ChainId, EvmAddress};
+use x811_protocol::interaction::{Standing, State};
+use x811_protocol::observation::{BlindCause, Block, NetworkHead};
+use x811_protocol::time::TimestampMs;
+
+use super::decision::Decided;
+use super::evidence::head_of;
+use super::finding::{Cause, Findings};
+use super::on_chain::shown;
+use super::remarks::Remarks;
+use crate::stream::Stream;
+use crate::world::World;
+
+/// Chains that people run themselves: Anvil's and Hardhat's, and Ganache's.
+const OWN_CHAINS: [ChainId; 2] = [ChainId::new(31_337), ChainId::new(1_337)];
+
+/// What a network's name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Chain {
+    pub(super) id: ChainId,
+    token: EvmAddress,
+}
+
+impl Chain {
+    /// By the parameters in force, which say what the watcher looks at.
+    pub(super) fn of(before: &World, network: &str) -> Option<Chain> {
+        let (_, parameters) = before.parameters()?;
+        let network = parameters.network(network)?;
+        Some(Chain {
+            id: network.chain_id,
+            token: network.token,
+        })
+    }
+
+    /// What it is kept by.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        [&self.id.as_u64().to_be_bytes()[..], self.token.as_bytes()].concat()
+    }
+}
+
+/// What was said of heads so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Heads {
+    /// By chain, the highest since the ledger started or a reorganisation was recorded, and where.
+    highest: BTreeMap<ChainId, (u64, u64)>,
+    /// By chain, the head that the last look stood on.
+    looks: BTreeMap<ChainId, LookedFrom>,
+    /// Chains of one's own of which it was said that they run ahead.
+    ahead: BTreeSet<ChainId>,
+}
+
+/// A head and blocks below it, by height.
+#[derive(Debug, Clone)]
+struct LookedFrom {
+    head: BlockHash,
+    below: BTreeMap<u64, (BlockHash, u64)>,
+}
+
+/// Every block that a record of `stream` names, by member, where the chain is known.
+pub(super) fn mentioned(
+    before: &World,
+    stream: &Stream,
+    event: &Event,
+) -> Vec<(String, Chain, Block)> {
+    match stream {
+        Stream::Network(name) => {
+            let chain = Chain::of(before, name);
+            let head = head_of_sight(event);
+            let head = chain.zip(head);
+            let named = head.map(|(chain, head)| ("head".to_owned(), chain, head));
+            named.into_iter().collect()
+        }
+        Stream::Interaction(id) => {
+            if let Event::EnvelopeAccepted(accepted) = event {
+                return accept_heads(before, accepted);
+            }
+            let live = before.watching(*id);
+            let network = live.and_then(|live| Some(live.state.watched()?.0));
+            let Some(chain) = network.and_then(|network| Chain::of(before, network)) else {
+                return Vec::new();
+            };
+            let blocks = blocks_of(event).into_iter();
+            blocks.map(|(field, block)| (field, chain, block)).collect()
+        }
+        Stream::Ledger | Stream::Agent(_) | Stream::Mail(_) | Stream::Roots => Vec::new(),
+    }
+}
+
+fn head_of_sight(event: &Event) -> Option<Block> {
+    if let Event::NetworkBlind(blind) = event {
+        blind.head
+    } else if let Event::NetworkSighted(sighted) = event {
+        Some(sighted.head)
+    } else {
+        None
+    }
+}
+
+fn accept_heads(before: &World, accepted: &EnvelopeAccepted) -> Vec<(String, Chain, Block)> {
+    let heads = accepted.derived.heads.as_deref().unwrap_or_default();
+    let each = heads.iter().enumerate().filter_map(|(index, head)| {
+        let chain = Chain::of(before, &head.network)?;
+        Some((format!("derived.heads[{index}]"), chain, block_of(head)))
+    });
+    each.collect()
+}
+
+fn block_of(head: &NetworkHead) -> Block {
+    Block {
+        number: head.number,
+        hash: head.hash,
+        timestamp_s: head.timestamp_s,
+    }
+}
+
+/// Every block that an event about payments names, by member.
+fn blocks_of(event: &Event) -> Vec<(String, Block)> {
+    if let Event::Seen(seen) = event {
+        return vec![("block".to_owned(), seen.block)];
+    } else if let Event::Looked(looked) = event {
+        return vec![("head".to_owned(), looked.head)];
+    } else if let Event::Final(reached) = event {
+        return vec![("head".to_owned(), reached.head)];
+    } else if let Event::Refuted(refuted) = event {
+        return vec![("evidence.block".to_owned(), refuted.evidence.block)];
+    }
+    let each = shown(event).iter().enumerate();
+    let named = each.map(|(index, shown)| (format!("evidence[{index}].block"), shown.block));
+    named.collect()
+}
+
+/// Heights of the heads that depths were counted from.
+fn reached(event: &Event) -> Vec<u64> {
+    shown(event).iter().map(head_of).collect()
+}
+
+/// Holds what `decided` says of the network against when it was recorded.
+pub(super) fn check(decided: &Decided<'_>, findings: &mut Findings) {
+    match decided.stream {
+        Stream::Network(name) => of_sight(decided, name, findings),
+        Stream::Interaction(_) => {
+            if let Event::EnvelopeAccepted(accepted) = decided.event {
+                in_order_of_names(decided, accepted, findings);
+            } else {
+                not_while_blind(decided, findings);
+            }
+        }
+        Stream::Ledger | Stream::Agent(_) | Stream::Mail(_) | Stream::Roots => {}
+    }
+}
+
+/// Whether the head is as old, or as fresh, as it has to be.
+fn of_sight(decided: &Decided<'_>, name: &str, findings: &mut Findings) {
+    let parameters = decided.before.parameters();
+    let Some(network) = parameters.and_then(|(_, set)| set.network(name)) else {
+        return;
+    };
+    if let Event::NetworkSighted(sighted) = decided.event
+        && age_ms(decided.at, &sighted.head) >= network.fresh_ms
+    {
+        let sentence = "the head that ended blindness was not fresh";
+        decided.differs("head", sentence, findings);
+    }
+    if let Event::NetworkBlind(blind) = decided.event {
+        let is_old = |head: &Block| age_ms(decided.at, head) > network.blind_after_ms;
+        let fits = match (blind.cause, &blind.head) {
+            (BlindCause::StaleHead, None) => false,
+            (BlindCause::StaleHead | BlindCause::Unreachable, Some(head)) => is_old(head),
+            (BlindCause::Unreachable, None) | (BlindCause::WrongChain, _) => true,
+        };
+        if !fits {
+            let sentence = "the last head was not so old that nothing was seen any more";
+            decided.differs("head", sentence, findings);
+        }
+    }
+}
+
+fn in_order_of_names(decided: &Decided<'_>, accepted: &EnvelopeAccepted, findings: &mut Findings) {
+    let heads = accepted.derived.heads.as_deref().unwrap_or_default();
+    if !heads.windows(2).all(|two| two[0].network < two[1].network) {
+        let sentence = "heads are in order of the networks' names, one of each";
+        decided.differs("derived.heads", sentence, findings);
+    }
+}
+
+/// A fresh head would have ended blindness first, and a head is no older than what is below it.
+fn not_while_blind(decided: &Decided<'_>, findings: &mut Findings) {
+    let Some(fresh_ms) = blind_fresh_ms(decided) else {
+        return;
+    };
+    for (field, block) in blocks_of(decided.event) {
+        if age_ms(decided.at, &block) < fresh_ms {
+            let sentence = "the network was blind, and a block so young would have ended that";
+            decided.differs(&field, sentence, findings);
+        }
+    }
+}
+
+/// How young a head would have ended the blindness of the payment's network; `None` when it is seen.
+fn blind_fresh_ms(decided: &Decided<'_>) -> Option<u64> {
+    let Stream::Interaction(id) = decided.stream else {
+        return None;
+    };
+    let live = decided.before.watching(*id)?;
+    let (network, _) = live.state.watched()?;
+    decided.before.sight(network)?.blind_since?;
+    let (_, parameters) = decided.before.parameters()?;
+    Some(parameters.network(network)?.fresh_ms)
+}
+
+fn age_ms(at: TimestampMs, block: &Block) -> u64 {
+    at.since(TimestampMs::new(block.timestamp_s.saturating_mul(1_000)))
+}
+
+impl Heads {
+    /// Takes what `decided` says of heads; `remarks` are of what rules allow.
+    pub(super) fn take(
+        &mut self,
+        decided: &Decided<'_>,
+        findings: &mut Findings,
+        remarks: &mut Remarks,
+    ) {
+        let blocks = mentioned(decided.before, decided.stream, decided.event);
+        for (field, chain, block) in &blocks {
+            self.not_from_later(decided, field, *chain, block, findings, remarks);
+        }
+        if let Event::LedgerResumed(_) = decided.event {
+            // What a process begins with may lag behind what the one before had.
+            self.highest.clear();
+        }
+        let network = network_of(decided);
+        let chain = network
+            .as_ref()
+            .and_then(|network| Chain::of(decided.before, network));
+        if let Some(chain) = chain.filter(|_| records_a_reorganisation(decided)) {
+            self.highest.remove(&chain.id);
+        }
+        self.follow(decided, &blocks, remarks);
+        let (Some(network), Some(chain)) = (network, chain) else {
+            return;
+        };
+        for number in reached(decided.event) {
+            self.reach(decided, chain, number, remarks);
+        }
+        if let Event::Looked(looked) = decided.event {
+            self.looked(decided, chain, looked, findings);
+        }
+        remark_on(decided, &network, remarks);
+    }
+
+    fn not_from_later(
+        &mut self,
+        decided: &Decided<'_>,
+        field: &str,
+        chain: Chain,
+        block: &Block,
+        findings: &mut Findings,
+        remarks: &mut Remarks,
+    ) {
+        let tolerance_ms = decided
+            .before
+            .parameters()
+            .map_or(0, |(_, parameters)| parameters.limits.clock_tolerance_ms);
+        let block_at = TimestampMs::new(block.timestamp_s.saturating_mul(1_000));
+        if block_at.since(decided.at) <= tolerance_ms {
+            return;
+        }
+        if !OWN_CHAINS.contains(&chain.id) {
+            let sentence = format!(
+                "block {} is of {}, and the record of {}: nobody could have seen it then",
+                block.number,
+                block_at.to_rfc3339(),
+                decided.at.to_rfc3339()
+            );
+            findings.add(decided.spot, field, Cause::Contradicts, sentence);
+        } else if self.ahead.insert(chain.id) {
+            let sentence = format!(
+                "block {} of chain {} is of {}, later than the record: a chain of one's own, whose \
+                 time can be set",
+                block.number,
+                chain.id,
+                block_at.to_rfc3339()
+            );
+            remarks.add(decided.spot.position, sentence);
+        }
+    }
+
+    /// Takes the heads that the record names as such; a finalized one is below.
+    fn follow(
+        &mut self,
+        decided: &Decided<'_>,
+        blocks: &[(String, Chain, Block)],
+        remarks: &mut Remarks,
+    ) {
+        let names_heads = matches!(
+            decided.event,
+            Event::EnvelopeAccepted(_)
+                | Event::Looked(_)
+                | Event::NetworkBlind(_)
+                | Event::NetworkSighted(_)
+        );
+        for (_, chain, head) in blocks.iter().filter(|_| names_heads) {
+            self.reach(decided, *chain, head.number, remarks);
+        }
+    }
+
+    fn reach(&mut self, decided: &Decided<'_>, chain: Chain, number: u64, remarks: &mut Remarks) {
+        let position = decided.spot.position;
+        let before = self.highest.insert(chain.id, (number, position));
+        if let Some((highest, at)) = before.filter(|(highest, _)| *highest > number) {
+            let sentence = format!(
+                "chain {} had reached block {highest} by the record at position {at}, and {number} \
+                 by this one: it was reorganised without a trace in the log, or a depth is not true",
+                chain.id
+            );
+            remarks.add(position, sentence);
+        }
+    }
+
+    /// Two looks from one head stand on one block of each height.
+    fn looked(
+        &mut self,
+        decided: &Decided<'_>,
+        chain: Chain,
+        looked: &Looked,
+        findings: &mut Findings,
+    ) {
+        let Stream::Interaction(id) = decided.stream else {
+            return;
+        };
+        let live = decided.before.interaction(*id);
+        let Some(settlement) = live.and_then(|live| live.state.settlement()) else {
+            return;
+        };
+        let from = self.looks.entry(chain.id).or_insert_with(|| LookedFrom {
+            head: looked.head.hash,
+            below: BTreeMap::new(),
+        });
+        if from.head != looked.head.hash {
+            from.head = looked.head.hash;
+            from.below.clear();
+        }
+        let position = decided.spot.position;
+        for (index, found) in looked.finding.iter().enumerate() {
+            let is_there = matches!(
+                found.status,
+                FindingStatus::Seen | FindingStatus::Insufficient
+            );
+            let declared = settlement.declared(found.tx_hash).filter(|_| is_there);
+            let Some(Standing::Seen(block)) = declared.map(|declared| declared.standing) else {
+                continue;
+            };
+            let known = from.below.entry(block.number);
+            let (hash, at) = *known.or_insert((block.hash, position));
+            if hash != block.hash {
+                let sentence = format!(
+                    "from the same head, the look at position {at} found another block {}",
+                    block.number
+                );
+                let field = format!("finding[{index}]");
+                findings.add(decided.spot, field, Cause::Contradicts, sentence);
+            }
+        }
+    }
+}
+
+/// The network of the payment that the record is about.
+fn network_of(decided: &Decided<'_>) -> Option<String> {
+    let Stream::Interaction(id) = decided.stream else {
+        return None;
+    };
+    let live = decided.before.watching(*id)?;
+    Some(live.state.watched()?.0.to_owned())
+}
+
+/// Whether it says that a transaction is not in its block any more.
+fn records_a_reorganisation(decided: &Decided<'_>) -> bool {
+    if let Event::Unseen(_) | Event::Reversed(_) | Event::Returned(_) = decided.event {
+        return true;
+    }
+    let (Event::Seen(seen), Stream::Interaction(id)) = (decided.event, decided.stream) else {
+        return false;
+    };
+    let live = decided.before.watching(*id);
+    let declared = live.and_then(|live| Some(live.state.watched()?.1));
+    let mut declared = declared.into_iter().flatten();
+    declared.any(|declared| {
+        declared.tx_hash == seen.tx_hash
+            && matches!(declared.standing, Standing::Seen(_) | Standing::Gone(_))
+    })
+}
+
+/// What a payment rests on and what the rules allow.
+fn remark_on(decided: &Decided<'_>, network: &str, remarks: &mut Remarks) {
+    let position = decided.spot.position;
+    let pays = matches!(decided.event, Event::Confirmed(_) | Event::Late(_));
+    if pays && !shown(decided.event).is_empty() && blind_fresh_ms(decided).is_some() {
+        let sentence = format!(
+            "{network} was blind when this payment was recorded: the head that its depth was \
+             counted from was not fresh"
+        );
+        remarks.add(position, sentence);
+    }
+    if let Event::Refuted(refuted) = decided.event
+        && refuted.cause == RefutedCause::OlderThanAccept
+        && let Some(head) = accept_head(decided, network)
+        && refuted.evidence.block.timestamp_s > head.timestamp_s
+    {
+        let sentence = format!(
+            "refuted as older than the ACCEPT, which names block {} as the head; but its block {} is \
+             of a later time: that head was reorganised away, or it is not true",
+            head.number, refuted.evidence.block.number
+        );
+        remarks.add(position, sentence);
+    }
+}
+
+fn accept_head(decided: &Decided<'_>, network: &str) -> Option<NetworkHead> {
+    let Stream::Interaction(id) = decided.stream else {
+        return None;
+    };
+    let State::Verified { deal, .. } = &decided.before.interaction(*id)?.state else {
+        return None;
+    };
+    let mut heads = deal.acceptance.heads.iter();
+    heads.find(|head| head.network == network).cloned()
+}

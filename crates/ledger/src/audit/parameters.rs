@@ -1,0 +1,178 @@
+//! Under which parameters a ledger decided, and what changed when: a payment is only as good as the
+//! network, the token and the depth that it was decided by.
+//!
+//! What such a record must not say any more ([`Parameters::unfit`]) is a remark where an older
+//! version recorded it: the rules in force allowed it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+use x811_protocol::event::Event;
+use x811_protocol::evm::{ChainId, EvmAddress};
+use x811_protocol::money::MicroUsdc;
+use x811_protocol::parameters::{Network, Parameters, PayerBindingRule};
+
+use super::remarks::Remarks;
+use crate::world::World;
+
+/// Most records that are listed; a ledger writes one when its configuration changes.
+const MAX_LISTED: usize = 1_000;
+
+/// What a record `parameters_set` says of payments, and what it changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ParametersReport {
+    /// Place of the record.
+    pub position: u64,
+    /// Whether a payer must be bound to the initiator.
+    pub payer_binding: PayerBindingRule,
+    /// Where payments may be made.
+    pub networks: Vec<NetworkReport>,
+    /// What is otherwise than in the record before; empty for the first.
+    pub changes: Vec<ParameterChange>,
+}
+
+/// A network that payments may be made on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NetworkReport {
+    /// The name a PAYMENT uses.
+    pub name: String,
+    /// EIP-155 chain id.
+    pub chain_id: ChainId,
+    /// The contract of the token.
+    pub token: EvmAddress,
+    /// Where protocol fees may go; absent when they go to the payee.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub treasury: Option<EvmAddress>,
+    /// Blocks, the transfer's own counted, at which a transfer is confirmed.
+    pub confirmed_depth: u64,
+    /// Totals above this wait for level *safe*; absent when none does. In micro-USDC as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub safe_above: Option<MicroUsdc>,
+}
+
+/// One member that changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ParameterChange {
+    /// Which: `windows.offer_ms`, `networks.base.confirmed_depth`, …
+    pub member: String,
+    /// Its value before, as text; absent when there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// Its value from here on, as text; absent when there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+/// Parameters so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ParametersSeen {
+    pub(super) list: Vec<ParametersReport>,
+    pub(super) left_out: u64,
+    last: BTreeMap<String, String>,
+}
+
+impl ParametersSeen {
+    /// Takes a record at `position` that was replayed to `world`.
+    pub(super) fn take(
+        &mut self,
+        position: u64,
+        event: &Event,
+        world: &World,
+        remarks: &mut Remarks,
+    ) {
+        let Event::ParametersSet(parameters) = event else {
+            return;
+        };
+        if self.list.len() == MAX_LISTED {
+            self.left_out += 1;
+            return;
+        }
+        let members = members(parameters);
+        let changes = if self.list.is_empty() {
+            Vec::new()
+        } else {
+            changes(&self.last, &members)
+        };
+        self.last = members;
+        self.list.push(ParametersReport {
+            position,
+            payer_binding: parameters.payer_binding,
+            networks: parameters.networks.iter().map(NetworkReport::of).collect(),
+            changes,
+        });
+        for fault in parameters.unfit() {
+            remarks.add(position, format!("the parameters were set so: {fault}"));
+        }
+        for (name, count) in world.networks_moved(parameters) {
+            let sentence = format!(
+                "{name} got another chain or token under {count} interactions that were opened \
+                 before and not over: what was seen of their payments since then was seen elsewhere"
+            );
+            remarks.add(position, sentence);
+        }
+    }
+}
+
+impl NetworkReport {
+    fn of(network: &Network) -> NetworkReport {
+        NetworkReport {
+            name: network.name.clone(),
+            chain_id: network.chain_id,
+            token: network.token,
+            treasury: network.treasury,
+            confirmed_depth: network.confirmed_depth,
+            safe_above: network.safe_above,
+        }
+    }
+}
+
+fn changes(
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> Vec<ParameterChange> {
+    let names = before.keys().chain(after.keys());
+    let names: std::collections::BTreeSet<&String> = names.collect();
+    let change = |name: &String| {
+        let (before, after) = (before.get(name).cloned(), after.get(name).cloned());
+        (before != after).then(|| ParameterChange {
+            member: name.clone(),
+            before,
+            after,
+        })
+    };
+    names.into_iter().filter_map(change).collect()
+}
+
+/// Every member by its path, as text.
+fn members(parameters: &Parameters) -> BTreeMap<String, String> {
+    let mut members = BTreeMap::new();
+    // Parameters come from a record, which is JSON: they can be written as such.
+    let value = serde_json::to_value(parameters).unwrap_or_default();
+    flatten("", &value, &mut members);
+    members
+}
+
+fn flatten(path: &str, value: &Value, members: &mut BTreeMap<String, String>) {
+    let below = |name: &str| match path {
+        "" => name.to_owned(),
+        path => format!("{path}.{name}"),
+    };
+    match value {
+        Value::Object(object) => {
+            for (name, value) in object {
+                flatten(&below(name), value, members);
+            }
+        }
+        Value::Array(values) if path == "networks" => {
+            for value in values {
+                let name = value["name"].as_str().unwrap_or_default();
+                flatten(&below(name), value, members);
+            }
+        }
+        Value::String(text) => drop(members.insert(path.to_owned(), text.clone())),
+        Value::Array(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {
+            members.insert(path.to_owned(), value.to_string());
+        }
+    }
+}

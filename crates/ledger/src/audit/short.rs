@@ -1,0 +1,179 @@
+//! Whether a payment that is refuted as too short was: all that was declared counts together, and
+//! short is definite only once all of it is deep (ledger-contract.md section 5).
+//!
+//! Evidence quotes the refuted transaction alone. What the others moved is what was said of them
+//! when they were seen; it is kept while a payment is waited for, some 60 bytes a transfer.
+
+use foldhash::HashMap;
+use x811_protocol::event::{Event, Refuted, RefutedCause};
+use x811_protocol::evm::TxHash;
+use x811_protocol::id::InteractionId;
+use x811_protocol::interaction::claim::{Candidate, choose};
+use x811_protocol::interaction::{Declared, Standing, State};
+use x811_protocol::observation::{Block, Transfer};
+
+use super::decision::Decided;
+use super::evidence::{Grounds, are_all_quoted, head_of};
+use super::finding::Findings;
+use super::remarks::Remarks;
+use crate::stream::Stream;
+use crate::world::World;
+
+/// What was seen of the payments that are waited for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SeenTransfers(HashMap<InteractionId, Vec<Shown>>);
+
+#[derive(Debug, Clone)]
+struct Shown {
+    tx_hash: TxHash,
+    block: Block,
+    transfers: Vec<Transfer>,
+}
+
+/// What follows from the others.
+enum Others {
+    /// They are not known well enough.
+    Unknown,
+    /// Short was not definite.
+    NotDefinite,
+    /// What all of them together can pay with.
+    Deep {
+        /// Without transactions that were refuted before: a reorganisation may have moved those
+        /// since, without a record.
+        sure: Vec<Candidate>,
+        all: Vec<Candidate>,
+    },
+}
+
+impl SeenTransfers {
+    /// Takes a record of `stream` that was replayed to `world`.
+    pub(super) fn take(&mut self, world: &World, stream: Option<&Stream>, event: &Event) {
+        let Some(Stream::Interaction(id)) = stream else {
+            return;
+        };
+        let live = world.interaction(*id);
+        if live.is_none_or(|live| live.state.settlement().is_none()) {
+            self.0.remove(id);
+        } else if let Event::Seen(seen) = event {
+            let shown = self.0.entry(*id).or_default();
+            shown.retain(|known| known.tx_hash != seen.tx_hash);
+            shown.push(Shown {
+                tx_hash: seen.tx_hash,
+                block: seen.block,
+                transfers: seen.transfers.clone(),
+            });
+        }
+    }
+
+    /// Checks a refutation as too short.
+    pub(super) fn check(
+        &self,
+        decided: &Decided<'_>,
+        findings: &mut Findings,
+        remarks: &mut Remarks,
+    ) {
+        let (Event::Refuted(refuted), Stream::Interaction(id)) = (decided.event, decided.stream)
+        else {
+            return;
+        };
+        if refuted.cause != RefutedCause::Short {
+            return;
+        }
+        let Some(live) = decided.before.interaction(*id) else {
+            return;
+        };
+        let (State::Verified { deal, .. }, Some(settlement)) =
+            (&live.state, live.state.settlement())
+        else {
+            return;
+        };
+        let Some(network) = deal.opening.parameters.network(&settlement.network) else {
+            return;
+        };
+        let grounds = Grounds {
+            decided,
+            deal,
+            network,
+            declared: &settlement.declared,
+        };
+        let due = grounds.due();
+        match self.others(*id, &grounds, refuted) {
+            Others::NotDefinite => {
+                let sentence = "another declared transaction was not deep, and may add to it yet";
+                decided.differs("cause", sentence, findings);
+            }
+            Others::Deep { sure, .. } if choose(&due, &sure).is_some() => {
+                let sentence = "what was seen of all declared transactions is enough";
+                decided.differs("cause", sentence, findings);
+            }
+            Others::Deep { all, .. } if choose(&due, &all).is_some() => {
+                let sentence = "refuted as too short, though what was seen of all declared \
+                                transactions is enough: one that was refuted before was reorganised \
+                                since, or it is not true";
+                remarks.add(decided.spot.position, sentence);
+            }
+            Others::Unknown | Others::Deep { .. } => {}
+        }
+    }
+
+    fn others(&self, id: InteractionId, grounds: &Grounds<'_>, refuted: &Refuted) -> Others {
+        let head = head_of(&refuted.evidence);
+        let (mut sure, mut all) = (Vec::new(), Vec::new());
+        for declared in grounds.declared {
+            let (block, transfers) = if declared.tx_hash == refuted.tx_hash {
+                (refuted.evidence.block, Some(&refuted.evidence.transfers))
+            } else {
+                match declared.standing {
+                    Standing::Unseen | Standing::Gone(_) => return Others::NotDefinite,
+                    Standing::Seen(block) | Standing::Refuted(block) => {
+                        (block, self.of(id, declared.tx_hash, block))
+                    }
+                }
+            };
+            let is_refuted = matches!(declared.standing, Standing::Refuted(_));
+            let depth = head.saturating_add(1).saturating_sub(block.number);
+            if depth < grounds.network.confirmed_depth && !is_refuted {
+                return Others::NotDefinite;
+            }
+            let Some(transfers) = transfers else {
+                return Others::Unknown;
+            };
+            if !are_all_quoted(transfers, grounds.declared.len()) {
+                return Others::Unknown;
+            }
+            if grounds.is_older_than_accept(&block) {
+                continue;
+            }
+            let unclaimed = unclaimed(grounds, declared, transfers);
+            if !is_refuted {
+                sure.extend(&unclaimed);
+            }
+            all.extend(unclaimed);
+        }
+        // Of an extract, others may have claimed them.
+        if grounds.decided.is_extract {
+            return Others::Unknown;
+        }
+        Others::Deep { sure, all }
+    }
+
+    fn of(&self, id: InteractionId, tx_hash: TxHash, block: Block) -> Option<&Vec<Transfer>> {
+        let mut shown = self.0.get(&id)?.iter();
+        let shown = shown.find(|shown| (shown.tx_hash, shown.block) == (tx_hash, block))?;
+        Some(&shown.transfers)
+    }
+}
+
+fn unclaimed(grounds: &Grounds<'_>, declared: &Declared, transfers: &[Transfer]) -> Vec<Candidate> {
+    let candidates = transfers.iter().map(|transfer| Candidate {
+        tx_hash: declared.tx_hash,
+        ordinal: transfer.ordinal,
+        to: transfer.to,
+        amount: transfer.amount,
+    });
+    let is_free = |candidate: &Candidate| {
+        let claim = grounds.claim(candidate);
+        grounds.decided.used.claimed(&claim).is_none()
+    };
+    candidates.filter(is_free).collect()
+}

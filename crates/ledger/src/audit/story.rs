@@ -1,0 +1,227 @@
+//! One story of the network over the whole log: what a record says of a block or a transaction, every
+//! other says too, whoever's interaction it is in.
+//!
+//! | about | said once and for all |
+//! |---|---|
+//! | a block's hash | its number and its time |
+//! | a transaction in a block | how many transfers of the token it made |
+//! | the transfer of an ordinal there | from, to, amount |
+//! | an interaction's transaction in a block | which transfers fit, where all of them are quoted |
+//!
+//! A reorganisation moves a transaction to another block, of another hash: there all may be
+//! otherwise. What is quoted is a part, so that nothing follows from what is not.
+//!
+//! What else must fit is *when*: a block is not younger than the record that names it, a blind
+//! network shows no fresh block, and a look stands on one branch: `heads`.
+//!
+//! Memory: 45 bytes for each such word, which are some four for an interaction that was paid: 180
+//! bytes. They are kept by the first half of a SHA-256; two that share it take 2^64 attempts to
+//! find, and would be a false alarm for whoever made them, or a lie missed.
+
+use x811_protocol::digest::Digest;
+use x811_protocol::event::{Event, Evidence, RefutedCause};
+use x811_protocol::evm::TxHash;
+use x811_protocol::id::InteractionId;
+use x811_protocol::observation::{Block, Transfer};
+
+use super::evidence::are_all_quoted;
+use super::finding::{Cause, Findings, Spot};
+use super::heads::{Chain, mentioned};
+use super::numbered::{Entered, Keyed, Numbered};
+use crate::stream::Stream;
+use crate::world::World;
+
+/// The first half of a hash.
+type Half = [u8; 16];
+
+/// All that was said so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Stories {
+    words: Numbered<Word>,
+}
+
+/// What was said, and where first.
+#[derive(Debug, Clone)]
+struct Word {
+    about: Half,
+    said: Half,
+    position: u64,
+}
+
+impl Keyed for Word {
+    type Key = Half;
+
+    fn key(&self) -> &Half {
+        &self.about
+    }
+}
+
+/// What a record says.
+#[derive(Debug)]
+pub(super) struct Telling {
+    field: String,
+    about: Half,
+    said: Half,
+    sentence: &'static str,
+}
+
+impl Stories {
+    /// Takes what a record says, and names what an earlier one said otherwise.
+    pub(super) fn take(&mut self, spot: &Spot, tellings: Vec<Telling>, findings: &mut Findings) {
+        for telling in tellings {
+            let Entered { number, is_new } = self.words.enter(Word {
+                about: telling.about,
+                said: telling.said,
+                position: spot.position,
+            });
+            let word = &self.words[number];
+            if is_new || word.said == telling.said {
+                continue;
+            }
+            let sentence = format!(
+                "{}; the record at position {} says otherwise",
+                telling.sentence, word.position
+            );
+            findings.add(spot, telling.field, Cause::Contradicts, sentence);
+        }
+    }
+}
+
+/// What a record of `stream` says of the network, by the world before it.
+pub(super) fn told(before: &World, stream: Option<&Stream>, event: &Event) -> Vec<Telling> {
+    let Some(stream) = stream else {
+        return Vec::new();
+    };
+    let mentioned = mentioned(before, stream, event);
+    let mut tellings: Vec<Telling> = mentioned.into_iter().map(of_block).collect();
+    let Stream::Interaction(id) = stream else {
+        return tellings;
+    };
+    let live = before.watching(*id);
+    let Some((network, declared)) = live.and_then(|live| live.state.watched()) else {
+        return tellings;
+    };
+    let Some(chain) = Chain::of(before, network) else {
+        return tellings;
+    };
+    let teller = Teller {
+        chain,
+        interaction: *id,
+        declared: declared.len(),
+    };
+    if let Event::Seen(seen) = event {
+        let (tx, block) = (seen.tx_hash, seen.block);
+        tellings.extend(teller.transfers("transfers", tx, block, &seen.transfers, true));
+    } else if let Event::Refuted(refuted) = event {
+        // Which transfers fit an authorization is all that this cause is about.
+        let fitting = refuted.cause != RefutedCause::Unauthorized;
+        tellings.extend(teller.evidence("evidence", &refuted.evidence, fitting));
+    } else if let Event::Confirmed(confirmed) = event {
+        tellings.extend(teller.each(&confirmed.evidence));
+    } else if let Event::Late(late) = event {
+        tellings.extend(teller.each(&late.evidence));
+    }
+    tellings
+}
+
+fn of_block((field, chain, block): (String, Chain, Block)) -> Telling {
+    let mut said = Half::default();
+    said[..8].copy_from_slice(&block.number.to_be_bytes());
+    said[8..].copy_from_slice(&block.timestamp_s.to_be_bytes());
+    Telling {
+        field,
+        about: half(&[
+            b"b",
+            &chain.id.as_u64().to_be_bytes(),
+            block.hash.as_bytes(),
+        ]),
+        said,
+        sentence: "a block has one number and one time",
+    }
+}
+
+/// An interaction and the chain that it is paid on.
+struct Teller {
+    chain: Chain,
+    interaction: InteractionId,
+    /// How many transactions it declared.
+    declared: usize,
+}
+
+impl Teller {
+    fn each(&self, evidence: &[Evidence]) -> Vec<Telling> {
+        let each = evidence.iter().enumerate().map(|(index, evidence)| {
+            let field = format!("evidence[{index}]");
+            self.evidence(&field, evidence, true)
+        });
+        each.flatten().collect()
+    }
+
+    fn evidence(&self, field: &str, evidence: &Evidence, fitting: bool) -> Vec<Telling> {
+        let (tx, block) = (evidence.tx_hash, evidence.block);
+        let place = self.place(tx, block);
+        let mut said = Half::default();
+        said[..8].copy_from_slice(&evidence.transfer_count.to_be_bytes());
+        let mut tellings = vec![Telling {
+            field: format!("{field}.transfer_count"),
+            about: half(&[b"c", &place]),
+            said,
+            sentence: "a transaction makes as many transfers in a block, whoever looks",
+        }];
+        let field = format!("{field}.transfers");
+        tellings.extend(self.transfers(&field, tx, block, &evidence.transfers, fitting));
+        tellings
+    }
+
+    fn transfers(
+        &self,
+        field: &str,
+        tx: TxHash,
+        block: Block,
+        transfers: &[Transfer],
+        fitting: bool,
+    ) -> Vec<Telling> {
+        let place = self.place(tx, block);
+        let each = transfers
+            .iter()
+            .enumerate()
+            .map(|(index, transfer)| Telling {
+                field: format!("{field}[{index}]"),
+                about: half(&[b"t", &place, &transfer.ordinal.to_be_bytes()]),
+                said: written(transfer),
+                sentence: "a transfer is from one account to one other, of one amount",
+            });
+        let mut tellings: Vec<Telling> = each.collect();
+        if fitting && are_all_quoted(transfers, self.declared) {
+            let list: Vec<u8> = transfers.iter().flat_map(written).collect();
+            let ordinals = transfers.iter().flat_map(|t| t.ordinal.to_be_bytes());
+            let ordinals: Vec<u8> = ordinals.collect();
+            let interaction = self.interaction.request_id().uuid().into_bytes();
+            tellings.push(Telling {
+                field: field.to_owned(),
+                about: half(&[b"f", &place, &interaction]),
+                said: half(&[&list, &ordinals]),
+                sentence: "the transfers that fit are the same whenever the transaction is in this \
+                           block",
+            });
+        }
+        tellings
+    }
+
+    /// A transaction in a block.
+    fn place(&self, tx: TxHash, block: Block) -> Vec<u8> {
+        let chain = self.chain.bytes();
+        [&chain[..], tx.as_bytes(), block.hash.as_bytes()].concat()
+    }
+}
+
+fn written(transfer: &Transfer) -> Half {
+    let amount = transfer.amount.as_micro_usdc().to_be_bytes();
+    half(&[transfer.from.as_bytes(), transfer.to.as_bytes(), &amount])
+}
+
+fn half(parts: &[&[u8]]) -> Half {
+    let mut half = Half::default();
+    half.copy_from_slice(&Digest::of_parts(parts).as_bytes()[..16]);
+    half
+}
