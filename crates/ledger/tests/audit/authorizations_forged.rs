@@ -23,12 +23,13 @@ const STRANGER: EvmAddress = EvmAddress::from_bytes([0x99; 20]);
 
 async fn offer_hash(ledgerbox: &Ledgerbox) -> Digest {
     let events = ledgerbox.events().await.into_iter();
-    let mut offers = events.filter_map(|(_, event)| match event {
-        Event::EnvelopeAccepted(accepted) => match accepted.facts {
-            Facts::Offer(offer) => Some(offer.payload_hash),
-            _ => None,
-        },
-        _ => None,
+    let mut offers = events.filter_map(|(_, event)| {
+        if let Event::EnvelopeAccepted(accepted) = event
+            && let Facts::Offer(offer) = accepted.facts
+        {
+            return Some(offer.payload_hash);
+        }
+        None
     });
     offers.next().unwrap()
 }
@@ -87,6 +88,31 @@ async fn sw_18_an_honest_payment_by_authorization_is_clean() {
     let at = parts.find_event("confirmed");
     assert_eq!(*parts.records[at].member(NONCE), json!(nonce));
     assert_eq!(found(&audit(&bytes)), []);
+}
+
+/// What was made under the interaction's own nonce was made for it: no head says that it is too old.
+#[tokio::test]
+async fn lc_5_under_its_own_nonce_nothing_is_too_old() {
+    let (bytes, ..) = authorized(&[TOTAL_MICRO_USDC]).await;
+    let mut parts = Parts::of(&bytes);
+    let (accept, confirmed) = (
+        parts.find_message("x811/accept"),
+        parts.find_event("confirmed"),
+    );
+    let mut head = parts.records[confirmed].member("/evidence/0/block").clone();
+    head["network"] = json!("base");
+    *parts.records[accept].member("/derived/heads/0") = head;
+    assert_eq!(found(&audit(&resealed(parts.clone()))), []);
+    let evidence = parts.records[confirmed].member("/evidence/0");
+    drop(
+        evidence
+            .as_object_mut()
+            .unwrap()
+            .remove("authorization_nonce"),
+    );
+    let report = audit(&resealed(parts));
+    let too_old = (confirmed as u64, "evidence[0].block", Cause::NoEvidence);
+    assert!(found(&report).contains(&too_old), "{:?}", found(&report));
 }
 
 /// The token lets everybody see that no transfer was made under it, so that the payer is a stranger.

@@ -52,10 +52,12 @@ pub(crate) fn with(bytes: &[u8], at: usize, changes: &[(&str, Value)]) -> Report
     for (member, to) in changes {
         let (object, name) = member.rsplit_once('/').unwrap();
         let object = parts.records[at].member(object);
-        match object {
-            Value::Array(values) => values[name.parse::<usize>().unwrap()] = to.clone(),
-            Value::Object(members) if to.is_null() => drop(members.remove(name)),
-            object => object[name] = to.clone(),
+        if let Value::Array(values) = object {
+            values[name.parse::<usize>().unwrap()] = to.clone();
+        } else if to.is_null() {
+            drop(object.as_object_mut().unwrap().remove(name));
+        } else {
+            object[name] = to.clone();
         }
     }
     audit(&resealed(parts))
