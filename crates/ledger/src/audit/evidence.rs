@@ -2,18 +2,15 @@
 //! and by what was recorded once it was over (ledger-contract.md section 5).
 
 use x811_protocol::event::{Claim, Evidence, Level, PayerBinding};
+use x811_protocol::interaction::age::is_older_than_accept;
 use x811_protocol::interaction::claim::{Candidate, Due};
 use x811_protocol::interaction::{Deal, Declared, Standing};
 use x811_protocol::observation::{Block, Transfer};
 use x811_protocol::parameters::Network;
-use x811_protocol::time::TimestampMs;
 
 use super::authorization;
 use super::decision::Decided;
 use super::finding::{Cause, Findings};
-
-/// The ACCEPT's clock and a block's may differ by this much.
-const ACCEPT_SLACK_MS: u64 = 2_000;
 
 /// Fewer transfers than this in evidence are all there are that fit: 64 shared among at most eight
 /// declared transactions.
@@ -265,17 +262,8 @@ impl Grounds<'_> {
 
     pub(super) fn is_older_than_accept(&self, block: &Block) -> bool {
         let acceptance = &self.deal.acceptance;
-        let head = acceptance
-            .heads
-            .iter()
-            .find(|head| head.network == self.network.name);
-        match head {
-            Some(head) => block.number <= head.number,
-            None => {
-                let block_at = TimestampMs::new(block.timestamp_s.saturating_mul(1_000));
-                block_at < acceptance.at.saturating_sub_ms(ACCEPT_SLACK_MS)
-            }
-        }
+        let (heads, accepted_at) = (&acceptance.heads, acceptance.at);
+        is_older_than_accept(&self.network.name, block, heads, accepted_at)
     }
 
     pub(super) fn no_evidence(

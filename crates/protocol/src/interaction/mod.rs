@@ -11,6 +11,7 @@
 //! | `clock` | what downtime and blindness do to its clocks |
 //! | `fit` | which transfers can pay |
 //! | [`claim`] | which transfers pay |
+//! | [`age`] | which blocks are older than the ACCEPT |
 //! | `evolve` | what a record makes of the state |
 //! | `stored` | the state outside of memory |
 //! | `written` | what is written once, for all states that it is in |
@@ -18,6 +19,7 @@
 //! Sources: AE-9…37, AE-98…105, AX-1…20, design.md section 7, ledger-contract.md section 5.
 
 pub mod aftermath;
+pub mod age;
 pub mod claim;
 mod clock;
 mod context;

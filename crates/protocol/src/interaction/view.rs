@@ -3,6 +3,7 @@
 //!
 //! Source: ledger-contract.md section 5, settlement-watcher.md rules 11 to 20.
 
+use super::age::is_older_than_accept;
 use super::claim::{Candidate, Due};
 use super::{Context, Deal, Declared, Fit};
 use crate::digest::Digest;
@@ -10,14 +11,10 @@ use crate::event::{Claim, Evidence, Level, RevertReason};
 use crate::evm::TxHash;
 use crate::observation::{Hindrance, MinedTransaction, Sweep, TransactionStatus, Transfer};
 use crate::parameters::Network;
-use crate::time::TimestampMs;
 
 /// Most transfers that one event quotes beside the claimed ones, and most that it claims; with eight
 /// declared transactions a leaf stays in bounds.
 pub(super) const TRANSFERS_QUOTED: usize = 64;
-
-/// The ACCEPT's clock and a block's may differ by this much.
-const ACCEPT_SLACK_MS: u64 = 2_000;
 
 /// One interaction against one sweep.
 #[derive(Clone, Copy)]
@@ -152,17 +149,8 @@ impl<'a> View<'a> {
     /// Block number at or below the head recorded at ACCEPT; without one, by the clock.
     pub(super) fn is_older_than_accept(&self, mined: &MinedTransaction) -> bool {
         let acceptance = &self.deal.acceptance;
-        match acceptance
-            .heads
-            .iter()
-            .find(|head| head.network == self.network.name)
-        {
-            Some(head) => mined.block.number <= head.number,
-            None => {
-                let block_ms = mined.block.timestamp_s.saturating_mul(1_000);
-                TimestampMs::new(block_ms) < acceptance.at.saturating_sub_ms(ACCEPT_SLACK_MS)
-            }
-        }
+        let (heads, accepted_at) = (&acceptance.heads, acceptance.at);
+        is_older_than_accept(&self.network.name, &mined.block, heads, accepted_at)
     }
 
     /// Fitting transfers that pay no interaction yet, in order of ordinal.

@@ -1,0 +1,59 @@
+//! Which blocks are older than an ACCEPT: what was paid before it pays something else
+//! (ledger-contract.md section 5, "Age").
+
+use crate::observation::{Block, NetworkHead};
+use crate::time::TimestampMs;
+
+/// The ACCEPT's clock and a block's may differ by this much.
+const ACCEPT_SLACK_MS: u64 = 2_000;
+
+/// Whether `block` of `network` is older than the ACCEPT that was recorded at `accepted_at` together
+/// with `heads`: at or below the height of the network's head there; without such a head, by the
+/// clock.
+pub fn is_older_than_accept(
+    network: &str,
+    block: &Block,
+    heads: &[NetworkHead],
+    accepted_at: TimestampMs,
+) -> bool {
+    match heads.iter().find(|head| head.network == network) {
+        Some(head) => block.number <= head.number,
+        None => {
+            let block_at = TimestampMs::new(block.timestamp_s.saturating_mul(1_000));
+            block_at < accepted_at.saturating_sub_ms(ACCEPT_SLACK_MS)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evm::BlockHash;
+
+    fn block(number: u64, timestamp_s: u64) -> Block {
+        Block {
+            hash: BlockHash::from_bytes([1; 32]),
+            number,
+            timestamp_s,
+        }
+    }
+
+    /// The height decides where there is one, whatever the clocks say; another network's does not.
+    #[test]
+    fn lc_5_a_block_is_older_by_the_head_at_accept_and_without_one_by_the_clock() {
+        let accepted_at = TimestampMs::new(100_000);
+        let heads = [NetworkHead::new("base", block(7, 90))];
+        for (number, timestamp_s, by_head, by_clock) in [
+            (6, 101, true, false),
+            (7, 90, true, true),
+            (8, 90, false, true),
+            (8, 97, false, true),
+            (8, 98, false, false),
+        ] {
+            let block = block(number, timestamp_s);
+            let is_older = |network| is_older_than_accept(network, &block, &heads, accepted_at);
+            assert_eq!(is_older("base"), by_head, "{number} at {timestamp_s} s");
+            assert_eq!(is_older("other"), by_clock, "{number} at {timestamp_s} s");
+        }
+    }
+}
