@@ -1,6 +1,6 @@
 //! A receipt from what the running ledger keeps.
 
-use super::{CompactReceipt, Enclosed, Leaf, Opened, RECEIPT_VERSION, Receipt, ask};
+use super::{CompactReceipt, Enclosed, Leaf, Opened, RECEIPT_VERSION, Receipt, agent_keys, ask};
 use crate::checkpoint::Signed;
 use crate::keyring::Keyring;
 use crate::port::{Body, LedgerStore, ReadModel};
@@ -27,6 +27,15 @@ pub enum ReceiptError {
          x811 provider paid says where it is"
     )]
     NotConfirmed,
+    /// The payment was confirmed and then taken back by a reorganisation.
+    #[error(
+        "the payment was confirmed and then a reorganisation took it back: record {position} of the \
+         log says so. There is no receipt unless it returns, x811 provider paid says where it is"
+    )]
+    Reversed {
+        /// Place in the log of the record that says so.
+        position: u64,
+    },
     /// A record or a message that must be kept is gone.
     #[error("the {what} that the payment rests on is missing: audit the ledger")]
     Missing {
@@ -86,15 +95,18 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
     else {
         return Err(ReceiptError::Missing { what: "record" });
     };
+    let envelopes = envelopes(&settled, &bodies)?;
+    let agent_keys = agent_keys::of(store, rows, &envelopes).await?;
     let mut proven = vec![opened, parameters, &settled.record];
-    proven.extend(rotations);
+    proven.extend(rotations.iter().chain(&agent_keys));
     proven.sort_unstable_by_key(|record| record.position());
     let proof = proof::together(rows, &proven, &signed.checkpoint).await?;
     let receipt = Receipt {
+        agent_keys: agent_keys.iter().map(Leaf::of).collect(),
         ask: ask(interaction),
         checkpoint: signed.note.clone(),
         confirmed: Leaf::of(&settled.record),
-        envelopes: envelopes(&settled, &bodies)?,
+        envelopes,
         hashes: proof.hashes,
         interaction,
         ledger: Opened::of(opened),
@@ -152,6 +164,9 @@ impl Settled {
         let is_confirmed = |record: &&Record| record.event_type() == b"confirmed";
         let record = records.iter().find(is_confirmed).cloned();
         let record = record.ok_or(ReceiptError::NotConfirmed)?;
+        if let Some(position) = reversed_at(&records) {
+            return Err(ReceiptError::Reversed { position });
+        }
         let Ok(Event::Confirmed(confirmed)) = event(&record) else {
             return Err(ReceiptError::NotConfirmed);
         };
@@ -208,6 +223,21 @@ fn envelopes(
     let enclosed = |record: &Record| Enclosed::of(record, &bodies.get(&record.position())?.bytes);
     let enclosed: Option<Vec<Enclosed>> = found.into_iter().map(enclosed).collect();
     enclosed.ok_or(ReceiptError::Missing { what: "message" })
+}
+
+/// Place in the log of the last `reversed` whose transaction has not returned.
+fn reversed_at(records: &[Record]) -> Option<u64> {
+    let mut gone = HashMap::new();
+    let is_either = |record: &&Record| matches!(record.event_type(), b"reversed" | b"returned");
+    for record in records.iter().filter(is_either) {
+        let event = event(record);
+        if let Ok(Event::Reversed(reversed)) = &event {
+            gone.insert(reversed.tx_hash, record.position());
+        } else if let Ok(Event::Returned(returned)) = &event {
+            gone.remove(&returned.tx_hash);
+        }
+    }
+    gone.into_values().max()
 }
 
 fn event(record: &Record) -> Result<Event, serde_json::Error> {

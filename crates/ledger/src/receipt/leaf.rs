@@ -9,6 +9,7 @@ use x811_eventlog::{Draft, Hash, Record, RecordError};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::envelope::{ParsedEnvelope, verify};
 use x811_protocol::event::{Derived, EnvelopeAccepted, Event};
+use x811_protocol::json::{Limits, parse_strict};
 use x811_protocol::key::{AgentKey, Profile, PublicKey};
 use x811_protocol::payload::{self, PayloadRules};
 use x811_protocol::signature::Signature;
@@ -156,7 +157,7 @@ impl Enclosed {
             return None;
         };
         Some(Enclosed {
-            body: serde_json::from_slice(body).ok()?,
+            body: parse_strict(body, &Limits::bytes(usize::MAX)).ok()?,
             signature: accepted.envelope.signature,
             key: accepted.envelope.key.key,
             profile: accepted.envelope.profile,

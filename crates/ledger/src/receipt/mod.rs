@@ -6,6 +6,7 @@
 //! record `confirmed` lists, or the receipt is broken. `confirmed` in turn hangs on the checkpoint,
 //! together with the records that say whose ledger it is, under which keys, and which token it counts.
 
+mod agent_keys;
 mod build;
 mod compact;
 mod leaf;
@@ -34,12 +35,24 @@ const MARK: &str = "x811_receipt";
 const SIGNED_AS: &[u8] = b"x811 receipt v1\n";
 
 /// Most bytes of a receipt: eleven messages and records of the largest kind.
-const MAX_BYTES: usize = 16 << 20;
+pub const MAX_RECEIPT_BYTES: usize = 16 << 20;
+
+/// A message may be nested as deep as an envelope may be, below the file's object, its array
+/// `envelopes` and the object around the body.
+const LIMITS: Limits = Limits {
+    max_bytes: MAX_RECEIPT_BYTES,
+    max_depth: Limits::DEFAULT_DEPTH + 3,
+};
 
 /// A receipt as it is written. Nothing is verified by reading it. Its members stand in the order of
 /// RFC 8785, so that they are written in one pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
+    /// Where ACCEPT, VERIFY and PAYMENTs are signed by more than one key: the records
+    /// `agent_registered` and `key_rotated` of the initiator that gave it each of them before it was
+    /// used, in order of position.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agent_keys: Vec<Leaf>,
     /// Path at the ledger that says how the payment stands now.
     pub ask: String,
     /// The checkpoint as it was signed, with all its signature lines.
@@ -103,8 +116,8 @@ impl Receipt {
     /// [`NotAReceipt`] when it is not exactly what [`Receipt::to_bytes`] writes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Receipt, NotAReceipt> {
         let json = bytes.strip_suffix(b"\n").ok_or(NotAReceipt::NoLineEnd)?;
-        let value = parse_strict(json, &Limits::bytes(MAX_BYTES))
-            .map_err(|error| NotAReceipt::Json(error.to_string()))?;
+        let value =
+            parse_strict(json, &LIMITS).map_err(|error| NotAReceipt::Json(error.to_string()))?;
         if value[MARK] != RECEIPT_VERSION {
             return Err(NotAReceipt::Version);
         }
@@ -121,6 +134,13 @@ impl Receipt {
     /// Name of the stream that its records but two are in.
     fn stream(&self) -> String {
         Stream::Interaction(self.interaction).to_string()
+    }
+
+    /// Name of the stream that the ACCEPT's sender, as it says, has its keys in.
+    fn initiator_stream(&self) -> Option<String> {
+        let accept = self.envelopes.get(1)?;
+        let did = accept.body.get("from")?.as_str()?.parse().ok()?;
+        Some(Stream::Agent(did).to_string())
     }
 
     fn multiproof(&self, size: u64) -> Multiproof {
@@ -140,6 +160,12 @@ impl Receipt {
         ];
         for leaf in self.rotations.iter().chain([&self.parameters]) {
             leaves.push(sealed(leaf.record(Stream::Ledger.to_string()))?);
+        }
+        for leaf in &self.agent_keys {
+            let stream = self.initiator_stream();
+            leaves.push(sealed(
+                leaf.record(stream.ok_or("no ACCEPT names who sent it")?),
+            )?);
         }
         leaves.sort_unstable();
         Ok(leaves)

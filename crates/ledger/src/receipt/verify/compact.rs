@@ -1,23 +1,28 @@
 //! What a compact receipt proves.
 
-use super::transfers::{claimed, sentence};
+use super::transfers::{claimed, elsewhere, sentence};
 use super::{Broken, Checked, Paid, Steps, Verdict, broken, event};
 use crate::checkpoint::verifies;
 use crate::receipt::{CompactReceipt, ask};
 use crate::stream::Stream;
 use x811_eventlog::{Policy, Record};
+use x811_protocol::did::Did;
 use x811_protocol::event::{Confirmed, Event};
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::PublicKey;
 use x811_protocol::time::TimestampMs;
 
-/// Verifies a compact receipt offline. Without `trust` it is only found to hold together: whose
-/// ledger it is stays open, and what rests on that is asserted.
+/// Verifies a compact receipt offline. Without `trust` it is only found to hold together. With it,
+/// the record is proven to be in the log; but who issued the file is not, for the receipt key stands
+/// at position 0, which it does not have. So no ledger is named, and it is never `trusted`.
 #[must_use]
 pub fn verify_compact(receipt: &CompactReceipt, trust: Option<&Policy>) -> Checked {
     let mut steps = Steps::under(trust);
     let paid = check(receipt, trust, &mut steps);
-    steps.checked(paid)
+    Checked {
+        trusted: false,
+        ..steps.checked(paid)
+    }
 }
 
 fn check(
@@ -33,11 +38,11 @@ fn check(
         .map_err(|error| broken("issuer", error))?;
     let key = PublicKey::from_bytes(&statement.public_key);
     let key = key.map_err(|error| broken("issuer", error))?;
-    let ledger = statement.issuer.parse();
+    let ledger = statement.issuer.parse::<Did>();
     let ledger = ledger.map_err(|error| broken("issuer", format!("{error}")))?;
     let sentence_of_issuer = format!(
-        "signed by {key} for {ledger}; that this is the ledger's receipt key stands at position 0, \
-         which a compact receipt has not"
+        "signed by {key}, which says that it is the receipt key of {ledger}: both stand at position \
+         0 of the log, which a compact receipt has not"
     );
     steps.add("issuer", Verdict::NotChecked, sentence_of_issuer);
     let recorded_at_ms = TimestampMs::new(record.recorded_at_ms());
@@ -51,7 +56,8 @@ fn check(
     steps.add("messages", Verdict::NotChecked, without);
     let transfers = claimed(&confirmed)?;
     steps.asserted("transfers", sentence(&transfers));
-    let paid = Paid::new(interaction, &record, &confirmed, transfers).by(ledger);
+    elsewhere(&transfers, steps);
+    let paid = Paid::new(interaction, &record, &confirmed, transfers);
     steps.left(&paid, &ask(interaction));
     Ok(paid)
 }

@@ -1,23 +1,62 @@
 //! The signed messages: that they are the ones the confirmation rests on, and of one deal.
 
+use super::keys::keys;
 use super::{Broken, Steps, Terms, broken};
-use crate::receipt::Receipt;
-use x811_protocol::digest::Digest;
+use crate::receipt::{Place, Receipt};
+use x811_protocol::did::Did;
 use x811_protocol::event::{Confirmed, EnvelopeAccepted};
 use x811_protocol::facts::{AcceptFacts, Facts, OfferFacts, PaymentFacts, VerifyFacts};
 use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::key::AgentKey;
+use x811_protocol::observation::NetworkHead;
+use x811_protocol::time::TimestampMs;
+
+/// A message as its record has it, and where that stands.
+#[derive(Debug)]
+pub(super) struct Message<F> {
+    pub(super) accepted: EnvelopeAccepted,
+    pub(super) facts: F,
+    place: Place,
+}
+
+impl<F> Message<F> {
+    /// What it is called, who says it, by which key and where.
+    fn signed(&self) -> SignedBy<'_> {
+        let envelope = &self.accepted.envelope;
+        SignedBy {
+            name: envelope.message_type.as_str().trim_start_matches("x811/"),
+            key: AgentKey {
+                key: envelope.key.key,
+                profile: envelope.profile,
+            },
+            position: self.place.position,
+        }
+    }
+}
+
+/// By which key a message is signed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SignedBy<'a> {
+    /// The message's type without its prefix, in lower case.
+    pub(super) name: &'a str,
+    pub(super) key: AgentKey,
+    /// Place of its record in the log.
+    pub(super) position: u64,
+}
 
 /// The messages, each as its record has it.
 pub(super) struct Messages {
-    offer: (EnvelopeAccepted, OfferFacts),
-    accept: (EnvelopeAccepted, AcceptFacts),
-    verify: (EnvelopeAccepted, VerifyFacts),
-    pub(super) payments: Vec<(EnvelopeAccepted, PaymentFacts)>,
+    offer: Message<OfferFacts>,
+    accept: Message<AcceptFacts>,
+    verify: Message<VerifyFacts>,
+    /// In order; one at least.
+    pub(super) payments: Vec<Message<PaymentFacts>>,
 }
 
 impl Messages {
     pub(super) fn read(
         receipt: &Receipt,
+        ledger: Did,
         confirmed: &Confirmed,
         steps: &mut Steps,
     ) -> Result<Messages, Broken> {
@@ -41,29 +80,26 @@ impl Messages {
                 );
                 return Err(broken(about, sentence));
             }
-            read.push(accepted);
+            read.push((accepted, enclosed.place));
         }
         let messages = Messages::sorted(read)?;
-        let sentence = format!(
-            "{} was the initiator's key and {} the provider's: the ledger's word, which an audit of \
-             the whole log proves",
-            messages.accept.0.envelope.key.key, messages.offer.0.envelope.key.key
-        );
-        steps.asserted("keys", sentence);
+        keys(receipt, ledger, &messages, steps)?;
         let sentence = "OFFER, ACCEPT, VERIFY and PAYMENT are signed by the keys named above, and \
                         the records that follow from them are those that the confirmation names";
         steps.proven(about, sentence);
         Ok(messages)
     }
 
-    fn sorted(read: Vec<EnvelopeAccepted>) -> Result<Messages, Broken> {
+    fn sorted(read: Vec<(EnvelopeAccepted, Place)>) -> Result<Messages, Broken> {
         let (mut offer, mut accept, mut verify, mut payments) = (None, None, None, Vec::new());
-        for accepted in read {
+        for (accepted, place) in read {
             match accepted.facts.clone() {
-                Facts::Offer(facts) => offer = Some((accepted, facts)),
-                Facts::Accept(facts) => accept = Some((accepted, facts)),
-                Facts::Verify(facts) if facts.verified => verify = Some((accepted, facts)),
-                Facts::Payment(facts) => payments.push((accepted, facts)),
+                Facts::Offer(facts) => offer = Some(message(accepted, facts, place)),
+                Facts::Accept(facts) => accept = Some(message(accepted, facts, place)),
+                Facts::Verify(facts) if facts.verified => {
+                    verify = Some(message(accepted, facts, place));
+                }
+                Facts::Payment(facts) => payments.push(message(accepted, facts, place)),
                 Facts::Request(_)
                 | Facts::Reject(_)
                 | Facts::Result(_)
@@ -73,7 +109,7 @@ impl Messages {
             }
         }
         match (offer, accept, verify) {
-            (Some(offer), Some(accept), Some(verify)) => Ok(Messages {
+            (Some(offer), Some(accept), Some(verify)) if !payments.is_empty() => Ok(Messages {
                 offer,
                 accept,
                 verify,
@@ -81,14 +117,38 @@ impl Messages {
             }),
             _ => Err(broken(
                 "messages",
-                "OFFER, ACCEPT or a VERIFY that says yes is missing",
+                "OFFER, ACCEPT, a VERIFY that says yes or PAYMENT is missing",
             )),
         }
     }
 
-    /// What the ACCEPT repeats, and nonces are made of.
-    pub(super) fn offer_hash(&self) -> Digest {
-        self.offer.1.payload_hash
+    /// What the initiator signed, in order.
+    pub(super) fn of_initiator(&self) -> Vec<SignedBy<'_>> {
+        let first = [self.accept.signed(), self.verify.signed()].into_iter();
+        first
+            .chain(self.payments.iter().map(Message::signed))
+            .collect()
+    }
+
+    /// The provider's key.
+    pub(super) fn provider_key(&self) -> AgentKey {
+        self.offer.signed().key
+    }
+
+    pub(super) fn initiator(&self) -> Did {
+        self.accept.accepted.envelope.from
+    }
+
+    /// The OFFER's facts.
+    pub(super) fn offered(&self) -> &OfferFacts {
+        &self.offer.facts
+    }
+
+    /// The heads that were recorded with the ACCEPT, and when that was.
+    pub(super) fn accepted_at(&self) -> (&[NetworkHead], TimestampMs) {
+        let heads = self.accept.accepted.derived.heads.as_deref();
+        let at = TimestampMs::new(self.accept.place.recorded_at_ms);
+        (heads.unwrap_or_default(), at)
     }
 
     pub(super) fn terms(
@@ -98,12 +158,15 @@ impl Messages {
     ) -> Result<Terms, Broken> {
         let about = "terms";
         self.one_deal(interaction)?;
-        let ((offer, terms), (accept, consent)) = (&self.offer, &self.accept);
-        let (header, accept) = (&offer.envelope, &accept.envelope);
+        let (terms, consent) = (&self.offer.facts, &self.accept.facts);
+        let (header, accept) = (
+            &self.offer.accepted.envelope,
+            &self.accept.accepted.envelope,
+        );
         if consent.offer_id != header.id || consent.offer_hash != terms.payload_hash {
             return Err(broken(about, "the ACCEPT is of another OFFER"));
         }
-        let payee = terms.payment_address.or(offer.derived.payee);
+        let payee = terms.payment_address.or(self.offer.accepted.derived.payee);
         let payee = payee.ok_or_else(|| broken(about, "the OFFER has no account to pay"))?;
         let sentence = format!(
             "{} offered it for {} USDC ({} with the fee), {} accepted that and found the result \
@@ -137,28 +200,33 @@ impl Messages {
     /// good prove nothing about another deal.
     fn one_deal(&self, interaction: InteractionId) -> Result<(), Broken> {
         let interaction = EnvelopeId::from(interaction);
-        let (offer, terms) = &self.offer;
-        let (verify, judged) = &self.verify;
+        let (offer, judged) = (&self.offer.accepted.envelope, &self.verify.facts);
         let payments = self.payments.iter();
-        let named = payments
-            .clone()
-            .map(|(_, facts)| (facts.request_id, facts.offer_id));
+        let named = payments.clone().map(|payment| &payment.facts);
+        let named = named.map(|facts| (facts.request_id, facts.offer_id));
         let mut named = named.chain([(judged.request_id, judged.offer_id)]);
-        let is_of_it = |(request, of): (EnvelopeId, EnvelopeId)| {
-            request == interaction && of == offer.envelope.id
-        };
-        if terms.request_id != interaction || !named.all(is_of_it) {
+        let is_of_it =
+            |(request, of): (EnvelopeId, EnvelopeId)| request == interaction && of == offer.id;
+        if self.offer.facts.request_id != interaction || !named.all(is_of_it) {
             return Err(broken("terms", "a message is of another interaction"));
         }
         let mut asking = payments
-            .map(|(payment, _)| payment)
-            .chain([&self.accept.0, verify])
+            .map(|payment| &payment.accepted)
+            .chain([&self.accept.accepted, &self.verify.accepted])
             .map(|accepted| (accepted.envelope.from, accepted.envelope.to));
-        let (provider, initiator) = (offer.envelope.from, offer.envelope.to);
+        let (provider, initiator) = (offer.from, offer.to);
         if !asking.all(|pair| pair == (initiator, provider)) {
             let sentence = "the messages are not between the same two agents";
             return Err(broken("terms", sentence));
         }
         Ok(())
+    }
+}
+
+fn message<F>(accepted: EnvelopeAccepted, facts: F, place: Place) -> Message<F> {
+    Message {
+        accepted,
+        facts,
+        place,
     }
 }

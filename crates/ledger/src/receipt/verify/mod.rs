@@ -1,19 +1,21 @@
 //! What a receipt proves to somebody who has nothing but the file, and a key that he trusts.
 
 mod compact;
+mod keys;
 mod messages;
 mod paid;
+mod settled;
 mod transfers;
 
 pub use compact::verify_compact;
 pub use paid::{Paid, PaidTransfer, Terms};
 
-use super::Receipt;
+use super::{Receipt, ask};
 use crate::checkpoint::verifies;
 use crate::keyring::Keyring;
 use messages::Messages;
 use serde::Serialize;
-use transfers::{own_nonces, paid_transfers};
+use transfers::{Grounds, own_nonces, paid_transfers};
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Checkpoint, Policy, Record, TlogProof};
 use x811_protocol::event::{Confirmed, Event, LedgerOpened};
@@ -79,13 +81,24 @@ fn check(receipt: &Receipt, trust: Option<&Policy>, steps: &mut Steps) -> Result
         recorded_at_ms.to_rfc3339()
     );
     steps.by_the_log("record", sentence);
-    let messages = Messages::read(receipt, &confirmed, steps)?;
+    let messages = Messages::read(receipt, opened.did, &confirmed, steps)?;
     let terms = messages.terms(receipt.interaction, steps)?;
-    let mut transfers = paid_transfers(&messages, &terms, &confirmed, &parameters, steps)?;
-    let of = (opened.did, receipt.interaction);
-    own_nonces(&mut transfers, of, messages.offer_hash(), terms.payee);
+    let grounds = Grounds {
+        ledger: opened.did,
+        interaction: receipt.interaction,
+        messages: &messages,
+        terms: &terms,
+        parameters: &parameters,
+    };
+    let mut transfers = paid_transfers(grounds, &confirmed, steps)?;
+    own_nonces(&mut transfers, grounds);
+    if receipt.ask != ask(receipt.interaction) {
+        let sentence = "the path to ask at is not that of this interaction";
+        return Err(broken("reversal", sentence));
+    }
     let paid = Paid::new(receipt.interaction, &record, &confirmed, transfers)
         .by(opened.did)
+        .under_checkpoint(checkpoint.size)
         .under(terms);
     steps.left(&paid, &receipt.ask);
     Ok(paid)

@@ -29,6 +29,9 @@ pub struct Paid {
     pub surplus: Option<MicroUsdc>,
     /// Place of the confirmation in the log.
     pub position: u64,
+    /// Records under the checkpoint that the file has; absent where no signature covers the number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tree_size: Option<u64>,
     /// Its record hash.
     pub record_hash: Hash,
     /// When the ledger recorded it.
@@ -111,6 +114,7 @@ impl Paid {
             transfers,
             surplus: confirmed.surplus,
             position: record.position(),
+            tree_size: None,
             record_hash: record.hash(),
             confirmed_at_ms: TimestampMs::new(record.recorded_at_ms()),
             provider_seq: confirmed.provider_seq,
@@ -123,9 +127,26 @@ impl Paid {
         self
     }
 
+    pub(super) fn under_checkpoint(mut self, tree_size: u64) -> Paid {
+        self.tree_size = Some(tree_size);
+        self
+    }
+
     pub(super) fn under(mut self, terms: Terms) -> Paid {
         self.terms = Some(terms);
         self
+    }
+
+    /// As of which record and time the receipt speaks: what came behind, it does not know.
+    pub fn as_of(&self) -> String {
+        let at = self.confirmed_at_ms.to_rfc3339();
+        match self.tree_size {
+            Some(size) => format!(
+                "record {} under the checkpoint over {size} records, {at}",
+                self.position
+            ),
+            None => format!("record {}, {at}", self.position),
+        }
     }
 
     /// What all transfers together moved.

@@ -1,22 +1,42 @@
-//! The transfers that the confirmation claims: that they are what was declared and cover what was
-//! due. That they are on the network is the ledger's word.
+//! The transfers that the confirmation claims: that they are what was declared, and what the rules
+//! take for what was due. That they are on the network is the ledger's word.
 
 use super::messages::Messages;
+use super::settled::settles;
 use super::{Broken, PaidTransfer, Steps, Terms, broken};
 use x811_protocol::authorization::{fee_nonce, payment_nonce};
 use x811_protocol::did::Did;
-use x811_protocol::digest::Digest;
 use x811_protocol::event::{Claim, Confirmed, Evidence, Level, PayerBinding};
-use x811_protocol::evm::EvmAddress;
+use x811_protocol::evm::{EvmAddress, TxHash};
 use x811_protocol::facts::PaymentFacts;
 use x811_protocol::id::InteractionId;
 use x811_protocol::observation::Transfer;
-use x811_protocol::parameters::Parameters;
+use x811_protocol::parameters::{Network, Parameters};
 
-/// The claimed transfers with their evidence, each claimed once.
+/// What the claims rest on besides the confirmation itself.
+#[derive(Clone, Copy)]
+pub(super) struct Grounds<'a> {
+    pub(super) ledger: Did,
+    pub(super) interaction: InteractionId,
+    pub(super) messages: &'a Messages,
+    pub(super) terms: &'a Terms,
+    /// Where they stand in the log, and what they say.
+    pub(super) parameters: &'a (u64, Parameters),
+}
+
+/// A transaction that was named as payment, by whom: the first PAYMENT that names it counts.
+#[derive(Clone, Copy)]
+pub(super) struct Declared<'a> {
+    pub(super) tx_hash: TxHash,
+    pub(super) payment: &'a PaymentFacts,
+    pub(super) binding: PayerBinding,
+}
+
+/// The claimed transfers with their evidence, each claimed once and shown as a look at one network
+/// shows it.
 ///
 /// # Errors
-/// A claim that is there twice, or that no evidence has.
+/// A claim that is there twice, or that no evidence has; evidence that contradicts itself.
 pub(super) fn claimed(confirmed: &Confirmed) -> Result<Vec<PaidTransfer>, Broken> {
     let about = "transfers";
     let mut transfers = Vec::new();
@@ -31,7 +51,58 @@ pub(super) fn claimed(confirmed: &Confirmed) -> Result<Vec<PaidTransfer>, Broken
             .ok_or_else(|| broken(about, "a claimed transfer is not in the evidence"))?;
         transfers.push(paid_transfer(claim, evidence, transfer));
     }
+    let mut shown: Vec<TxHash> = confirmed.claims.iter().map(|claim| claim.tx_hash).collect();
+    shown.dedup();
+    if !confirmed.evidence.iter().map(|it| it.tx_hash).eq(shown) {
+        let sentence = "there is not one evidence for each transaction that is claimed from";
+        return Err(broken(about, sentence));
+    }
+    for evidence in &confirmed.evidence {
+        plausible(evidence).map_err(|sentence| broken(about, sentence))?;
+    }
+    one_branch(confirmed).map_err(|sentence| broken(about, sentence))?;
     Ok(transfers)
+}
+
+/// Whether evidence can be what somebody saw.
+fn plausible(evidence: &Evidence) -> Result<(), &'static str> {
+    let transfers = &evidence.transfers;
+    if evidence.endpoints.is_empty() {
+        return Err("no endpoint showed a transaction that is claimed from");
+    }
+    if !transfers.is_sorted_by(|one, next| one.ordinal < next.ordinal) {
+        return Err("the transfers of a transaction are not in order of their ordinals");
+    }
+    let mut ordinals = transfers.iter().map(|transfer| transfer.ordinal);
+    if !ordinals.all(|ordinal| ordinal < evidence.transfer_count) {
+        return Err("a transfer is counted beyond the transaction's transfers");
+    }
+    if transfers.iter().any(|transfer| transfer.amount.is_zero()) {
+        return Err("a transfer of nothing stands in the evidence");
+    }
+    Ok(())
+}
+
+/// All that is claimed was seen at one moment on one network.
+fn one_branch(confirmed: &Confirmed) -> Result<(), &'static str> {
+    let Some(first) = confirmed.evidence.first() else {
+        return Ok(());
+    };
+    let chain_id = confirmed.claims.first().map(|claim| claim.chain_id);
+    let mut claims = confirmed.claims.iter();
+    let is_one_network = claims.all(|claim| Some(claim.chain_id) == chain_id);
+    let mut others = confirmed.evidence.iter();
+    if !is_one_network || !others.all(|it| it.network == first.network) {
+        return Err("the claimed transfers are on several networks");
+    }
+    let is_same_height = |one: &Evidence, two: &Evidence| one.block.number == two.block.number;
+    for (index, one) in confirmed.evidence.iter().enumerate() {
+        let mut same = confirmed.evidence[..index].iter();
+        if same.any(|two| is_same_height(one, two) && one.block != two.block) {
+            return Err("two blocks of one height are in the evidence");
+        }
+    }
+    Ok(())
 }
 
 fn transfer(evidence: &Evidence, ordinal: u64) -> Option<&Transfer> {
@@ -58,16 +129,12 @@ fn paid_transfer(claim: &Claim, evidence: &Evidence, transfer: &Transfer) -> Pai
     }
 }
 
-/// The nonces that stand for these transfers of `interaction` at `ledger`, after the OFFER of that
-/// hash: to the payee the payment's, to the treasury the fee's.
-pub(super) fn own_nonces(
-    transfers: &mut [PaidTransfer],
-    (ledger, interaction): (Did, InteractionId),
-    offer_hash: Digest,
-    payee: EvmAddress,
-) {
+/// The nonces that stand for these transfers: to the payee the payment's, to the treasury the fee's.
+pub(super) fn own_nonces(transfers: &mut [PaidTransfer], grounds: Grounds<'_>) {
+    let (ledger, interaction) = (grounds.ledger, grounds.interaction);
+    let offer_hash = grounds.messages.offered().payload_hash;
     for transfer in transfers {
-        let nonce = match transfer.to == payee {
+        let nonce = match transfer.to == grounds.terms.payee {
             true => payment_nonce(ledger, interaction, offer_hash),
             false => fee_nonce(ledger, interaction, offer_hash),
         };
@@ -78,76 +145,104 @@ pub(super) fn own_nonces(
 /// The same with what the signed messages and the parameters at a position say of them.
 ///
 /// # Errors
-/// They are not what was declared, not of that network, or less than what was due.
+/// They are not what was declared, not of that network, or not what settles what was due.
 pub(super) fn paid_transfers(
-    messages: &Messages,
-    terms: &Terms,
+    grounds: Grounds<'_>,
     confirmed: &Confirmed,
-    parameters: &(u64, Parameters),
     steps: &mut Steps,
 ) -> Result<Vec<PaidTransfer>, Broken> {
     let mut transfers = claimed(confirmed)?;
-    networks(&mut transfers, parameters, steps)?;
-    wallets(&mut transfers, messages, steps)?;
-    covers(&transfers, terms)?;
+    let network = network(grounds)?;
+    on_network(&mut transfers, grounds, network, steps)?;
+    let declared = declared(grounds.messages)?;
+    wallets(&mut transfers, &declared, steps)?;
+    let settled = settles(grounds, network, &declared, confirmed);
+    settled.map_err(|sentence| broken("transfers", sentence))?;
     steps.asserted("transfers", sentence(&transfers));
+    elsewhere(&transfers, steps);
     Ok(transfers)
 }
 
-fn networks(
+/// The network that the PAYMENTs are on.
+fn network<'a>(grounds: Grounds<'a>) -> Result<&'a Network, Broken> {
+    let payments = &grounds.messages.payments;
+    let first = payments.first().map(|it| it.facts.network.as_str());
+    let mut others = payments.iter();
+    let first = first.filter(|first| others.all(|it| it.facts.network == *first));
+    let first = first.ok_or_else(|| broken("network", "the PAYMENTs are on several networks"))?;
+    let network = grounds.parameters.1.network(first);
+    network.ok_or_else(|| {
+        let sentence = "the PAYMENT is on a network that the ledger has not";
+        broken("network", sentence)
+    })
+}
+
+fn on_network(
     transfers: &mut [PaidTransfer],
-    (position, parameters): &(u64, Parameters),
+    grounds: Grounds<'_>,
+    network: &Network,
     steps: &mut Steps,
 ) -> Result<(), Broken> {
     let about = "network";
-    let mut said = Vec::new();
-    for transfer in transfers {
-        let network = parameters
-            .network(&transfer.network)
-            .filter(|network| network.chain_id == transfer.chain_id)
-            .ok_or_else(|| broken(about, "a transfer is on a network that the ledger has not"))?;
+    for transfer in transfers.iter_mut() {
+        if transfer.network != network.name || transfer.chain_id != network.chain_id {
+            let sentence = "a transfer is on another network than the PAYMENT says";
+            return Err(broken(about, sentence));
+        }
         transfer.token = Some(network.token);
+    }
+    if !transfers.is_empty() {
         let sentence = format!(
-            "{} is chain {} and its USDC {}, confirmed from {} blocks on",
+            "{} is chain {} and its USDC {}, confirmed from {} blocks on, by the parameters at \
+             position {}",
             network.name,
             network.chain_id,
             network.token.to_checksum(),
-            network.confirmed_depth
+            network.confirmed_depth,
+            grounds.parameters.0
         );
-        if !said.contains(&sentence) {
-            said.push(sentence);
-        }
-    }
-    if !said.is_empty() {
-        let said = said.join("; ");
-        steps.asserted(
-            about,
-            format!("{said}, by the parameters at position {position}"),
-        );
+        steps.asserted(about, sentence);
     }
     Ok(())
 }
 
+/// Every transaction that a PAYMENT names, in order.
+fn declared(messages: &Messages) -> Result<Vec<Declared<'_>>, Broken> {
+    let mut declared: Vec<Declared<'_>> = Vec::new();
+    for message in &messages.payments {
+        let binding = message.accepted.derived.payer_binding;
+        let binding = binding
+            .ok_or_else(|| broken("wallets", "a PAYMENT does not say how its payer is bound"))?;
+        let payment = &message.facts;
+        for tx_hash in std::iter::once(payment.tx_hash).chain(payment.fee_tx_hash) {
+            if declared.iter().all(|known| known.tx_hash != tx_hash) {
+                declared.push(Declared {
+                    tx_hash,
+                    payment,
+                    binding,
+                });
+            }
+        }
+    }
+    Ok(declared)
+}
+
 fn wallets(
     transfers: &mut [PaidTransfer],
-    messages: &Messages,
+    declared: &[Declared<'_>],
     steps: &mut Steps,
 ) -> Result<(), Broken> {
     let mut said = Vec::new();
     for transfer in transfers {
-        let declares = |payment: &PaymentFacts| {
-            payment.payer_address == transfer.from
-                && (payment.tx_hash == transfer.tx_hash
-                    || payment.fee_tx_hash == Some(transfer.tx_hash))
-        };
-        let payments = messages.payments.iter();
-        let mut declared = payments.filter(|(_, payment)| declares(payment));
-        let (payment, _) = declared.next().ok_or_else(|| {
+        let mut declared = declared.iter();
+        let declared = declared.find(|known| known.tx_hash == transfer.tx_hash);
+        let is_of_payer = |known: &&Declared<'_>| known.payment.payer_address == transfer.from;
+        let declared = declared.filter(is_of_payer).ok_or_else(|| {
             let sentence = "a claimed transfer is in no PAYMENT of its payer";
             broken("transfers", sentence)
         })?;
-        transfer.payer_binding = payment.derived.payer_binding;
-        let sentence = bound(transfer.from, transfer.payer_binding);
+        transfer.payer_binding = Some(declared.binding);
+        let sentence = bound(transfer.from, declared.binding);
         if !said.contains(&sentence) {
             said.push(sentence);
         }
@@ -158,35 +253,30 @@ fn wallets(
     Ok(())
 }
 
-fn bound(payer: EvmAddress, binding: Option<PayerBinding>) -> String {
+fn bound(payer: EvmAddress, binding: PayerBinding) -> String {
     let payer = payer.to_checksum();
     match binding {
-        Some(PayerBinding::Wallet) => {
+        PayerBinding::Wallet => {
             format!("the payer {payer} is bound to the initiator by a signature of its own")
         }
-        Some(PayerBinding::Authorization) => {
+        PayerBinding::Authorization => {
             format!("the payer {payer} authorised this interaction's nonce (EIP-3009)")
         }
-        Some(PayerBinding::Unchecked) | None => {
+        PayerBinding::Unchecked => {
             format!("whose the payer {payer} is was not checked")
         }
     }
 }
 
-fn covers(transfers: &[PaidTransfer], terms: &Terms) -> Result<(), Broken> {
-    let (mut total, mut to_payee) = (0_u64, 0_u64);
-    for transfer in transfers {
-        let amount = transfer.amount.as_micro_usdc();
-        total = total.saturating_add(amount);
-        if transfer.to == terms.payee {
-            to_payee = to_payee.saturating_add(amount);
-        }
+/// A transfer names no ledger unless it was made under a nonce that does.
+pub(super) fn elsewhere(transfers: &[PaidTransfer], steps: &mut Steps) {
+    let is_plain = |it: &PaidTransfer| it.payer_binding != Some(PayerBinding::Authorization);
+    if transfers.iter().any(is_plain) {
+        let sentence = "whether the same transfer pays at another ledger as well: a transfer that \
+                        was not made under this interaction's nonce (EIP-3009) names no ledger, so \
+                        ask the other ledgers that the two agents use";
+        steps.add("elsewhere", super::Verdict::NotChecked, sentence);
     }
-    if to_payee < terms.price.as_micro_usdc() || total < terms.total_cost.as_micro_usdc() {
-        let sentence = "the claimed transfers are less than what was due";
-        return Err(broken("transfers", sentence));
-    }
-    Ok(())
 }
 
 pub(super) fn sentence(transfers: &[PaidTransfer]) -> String {

@@ -1,0 +1,504 @@
+//! What the claimed transfers have to be: those that were declared, as deep and as young as the
+//! rules ask for, and what the rule of choice takes for what was due (ledger-contract.md section 5).
+
+use serde_json::{Value, json};
+use x811_ledger::receipt::{Receipt, Verdict, verify_compact};
+use x811_protocol::authorization::payment_nonce;
+use x811_protocol::digest::Digest;
+use x811_protocol::event::PayerBinding;
+use x811_protocol::money::MicroUsdc;
+use x811_protocol::observation::{Observation, TransactionStatus};
+use x811_protocol::parameters::PayerBindingRule;
+
+use crate::base::{Base, PAYEE, TREASURY, tx};
+use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
+use crate::ledgerbox::{Ledgerbox, parameters};
+use crate::paper::{
+    DEPTH, FEE_MICRO_USDC, Paper, again, completed, impatient, paid, paid_apart, pay, put,
+};
+use crate::party::Account;
+
+const STRANGER: &str = "0x00000000000000000000000000000000000000b1";
+const PRICE_MICRO_USDC: u64 = TOTAL_MICRO_USDC - FEE_MICRO_USDC;
+
+/// A lie of the ledger, the step that shows it, and words of its sentence.
+type Lie<'a> = (&'a str, &'a dyn Fn(&mut Receipt), &'a str, &'a str);
+
+#[track_caller]
+fn all_are_found(paper: &Paper, lies: &[Lie<'_>]) {
+    for (what, lie, about, words) in lies {
+        let (found, sentence) = paper.breaks(lie);
+        assert_eq!(found, *about, "{what}: {sentence}");
+        assert!(sentence.contains(words), "{what}: {sentence}");
+    }
+}
+
+/// A member of the confirmation.
+fn at<'a>(receipt: &'a mut Receipt, pointer: &str) -> &'a mut Value {
+    receipt.confirmed.event.pointer_mut(pointer).unwrap()
+}
+
+fn push(receipt: &mut Receipt, pointer: &str, value: Value) {
+    at(receipt, pointer).as_array_mut().unwrap().push(value);
+}
+
+fn transfer(receipt: &Receipt, ordinal: u64, to: &str, micro_usdc: u64) -> Value {
+    let mut transfer = receipt.confirmed.event["evidence"][0]["transfers"][0].clone();
+    transfer["ordinal"] = json!(ordinal);
+    transfer["to"] = json!(to);
+    transfer["amount"] = json!(micro_usdc.to_string());
+    transfer
+}
+
+/// One more transfer in the first transaction, and claimed.
+fn claim_more(receipt: &mut Receipt, to: &str, micro_usdc: u64) {
+    let more = transfer(receipt, 1, to, micro_usdc);
+    push(receipt, "/evidence/0/transfers", more);
+    *at(receipt, "/evidence/0/transfer_count") = json!(2);
+    let mut claim = at(receipt, "/claims/0").clone();
+    claim["ordinal"] = json!(1);
+    push(receipt, "/claims", claim);
+}
+
+fn network(receipt: &mut Receipt) -> &mut Value {
+    &mut receipt.parameters.event["networks"][0]
+}
+
+/// The 1,000 USDC that somebody else got are nobody's payment here.
+#[tokio::test]
+async fn lc_5_transfers_cover_by_destination_amount_and_token() {
+    let (ledgerbox, deal) = paid().await;
+    let paper = Paper::of(&ledgerbox, &deal).await;
+    let amount = "/evidence/0/transfers/0/amount";
+    let treasury = TREASURY.to_string();
+    let price = json!(PRICE_MICRO_USDC.to_string());
+    let surplus = |micro_usdc: u64| json!(micro_usdc.to_string());
+    let fitting = "not from the declared payer to payee or treasury";
+    all_are_found(
+        &paper,
+        &[
+            (
+                "1,000 USDC to a stranger",
+                &|bad| {
+                    *at(bad, amount) = price.clone();
+                    claim_more(bad, STRANGER, 1_000_000_000);
+                },
+                "transfers",
+                fitting,
+            ),
+            (
+                "the whole to a stranger",
+                &|bad| *at(bad, "/evidence/0/transfers/0/to") = json!(STRANGER),
+                "transfers",
+                fitting,
+            ),
+            (
+                "the fee to a treasury that the ledger has not",
+                &|bad| {
+                    *at(bad, amount) = price.clone();
+                    claim_more(bad, &treasury, FEE_MICRO_USDC);
+                    network(bad).as_object_mut().unwrap().remove("treasury");
+                },
+                "transfers",
+                fitting,
+            ),
+            (
+                "the total to the treasury",
+                &|bad| *at(bad, "/evidence/0/transfers/0/to") = json!(treasury),
+                "transfers",
+                "less than what was due",
+            ),
+            (
+                "a micro-USDC short",
+                &|bad| *at(bad, amount) = json!((TOTAL_MICRO_USDC - 1).to_string()),
+                "transfers",
+                "less than what was due",
+            ),
+            (
+                "one more than it takes is claimed",
+                &|bad| {
+                    claim_more(bad, &PAYEE.to_string(), 5);
+                    bad.confirmed.event["surplus"] = surplus(5);
+                },
+                "transfers",
+                "the rule of choice",
+            ),
+            (
+                "a surplus that is none",
+                &|bad| bad.confirmed.event["surplus"] = surplus(1),
+                "transfers",
+                "surplus",
+            ),
+            (
+                "a surplus that is left out",
+                &|bad| *at(bad, amount) = json!((TOTAL_MICRO_USDC + 1).to_string()),
+                "transfers",
+                "surplus",
+            ),
+            (
+                "a transfer of nothing",
+                &|bad| {
+                    let more = transfer(bad, 1, &PAYEE.to_string(), 0);
+                    push(bad, "/evidence/0/transfers", more);
+                    *at(bad, "/evidence/0/transfer_count") = json!(2);
+                },
+                "transfers",
+                "of nothing",
+            ),
+        ],
+    );
+}
+
+#[tokio::test]
+async fn lc_5_evidence_of_a_receipt_is_as_deep_and_as_young_as_the_rules_ask_for() {
+    let (ledgerbox, deal) = paid().await;
+    let paper = Paper::of(&ledgerbox, &deal).await;
+    let heads = &paper.receipt.envelopes[1].derived.heads;
+    let head = heads.as_ref().unwrap()[0].number;
+    let accepted_s = paper.receipt.envelopes[1].place.recorded_at_ms / 1_000;
+    let deep = "not as deep";
+    all_are_found(
+        &paper,
+        &[
+            (
+                "a block less deep",
+                &|bad| *at(bad, "/evidence/0/depth") = json!(DEPTH - 1),
+                "transfers",
+                deep,
+            ),
+            (
+                "seen alone",
+                &|bad| *at(bad, "/evidence/0/level") = json!("seen"),
+                "transfers",
+                deep,
+            ),
+            (
+                "a deeper network",
+                &|bad| network(bad)["confirmed_depth"] = json!(1_000),
+                "transfers",
+                deep,
+            ),
+            (
+                "a total that waits for safe",
+                &|bad| network(bad)["safe_above"] = json!((TOTAL_MICRO_USDC - 1).to_string()),
+                "transfers",
+                "safe",
+            ),
+            (
+                "at the ACCEPT's head",
+                &|bad| *at(bad, "/evidence/0/block/number") = json!(head),
+                "transfers",
+                "older than the ACCEPT",
+            ),
+            (
+                "no head at the ACCEPT, and before it",
+                &|bad| {
+                    bad.envelopes[1].derived.heads = None;
+                    *at(bad, "/evidence/0/block/timestamp_s") = json!(accepted_s - 3);
+                },
+                "transfers",
+                "older than the ACCEPT",
+            ),
+            (
+                "nobody showed it",
+                &|bad| *at(bad, "/evidence/0/endpoints") = json!([]),
+                "transfers",
+                "no endpoint",
+            ),
+            (
+                "beyond the count",
+                &|bad| *at(bad, "/evidence/0/transfer_count") = json!(0),
+                "transfers",
+                "beyond",
+            ),
+            (
+                "out of order",
+                &|bad| {
+                    let more = transfer(bad, 0, &PAYEE.to_string(), 7);
+                    push(bad, "/evidence/0/transfers", more);
+                },
+                "transfers",
+                "in order",
+            ),
+            (
+                "another network of the ledger",
+                &|bad| {
+                    let mut other = network(bad).clone();
+                    other["name"] = json!("other");
+                    let networks = &mut bad.parameters.event["networks"];
+                    networks.as_array_mut().unwrap().push(other);
+                    *at(bad, "/evidence/0/network") = json!("other");
+                },
+                "network",
+                "than the PAYMENT says",
+            ),
+        ],
+    );
+    let to_the_limit = paper.forged(|good| {
+        network(good)["safe_above"] = json!(TOTAL_MICRO_USDC.to_string());
+        *at(good, "/evidence/0/depth") = json!(DEPTH);
+        *at(good, "/evidence/0/block/number") = json!(head + 1);
+    });
+    paper.holds(&to_the_limit);
+}
+
+#[tokio::test]
+async fn lc_5_each_claim_is_of_a_declared_transaction_in_its_order() {
+    let (ledgerbox, deal) = paid_apart().await;
+    let paper = Paper::of(&ledgerbox, &deal).await;
+    let swap =
+        |bad: &mut Receipt, pointer: &str| at(bad, pointer).as_array_mut().unwrap().reverse();
+    all_are_found(
+        &paper,
+        &[
+            (
+                "claims swapped",
+                &|bad| {
+                    swap(bad, "/claims");
+                    swap(bad, "/evidence");
+                },
+                "transfers",
+                "the rule of choice",
+            ),
+            (
+                "evidence swapped",
+                &|bad| swap(bad, "/evidence"),
+                "transfers",
+                "one evidence for each",
+            ),
+            (
+                "evidence of what is not claimed",
+                &|bad| drop(at(bad, "/claims").as_array_mut().unwrap().pop()),
+                "transfers",
+                "one evidence for each",
+            ),
+            (
+                "two blocks of one height",
+                &|bad| *at(bad, "/evidence/1/block/hash") = json!(tx(9)),
+                "transfers",
+                "two blocks",
+            ),
+            (
+                "on two chains",
+                &|bad| *at(bad, "/claims/1/chain_id") = json!(1),
+                "transfers",
+                "several networks",
+            ),
+        ],
+    );
+}
+
+/// The ledger and the initiator together: a PAYMENT that no ledger takes.
+#[tokio::test]
+async fn lc_4_payments_of_a_receipt_are_what_a_ledger_takes() {
+    let (ledgerbox, deal) = paid().await;
+    let paper = Paper::of(&ledgerbox, &deal).await;
+    let stranger = Account::new(0x47).address.to_checksum();
+    let payment = |member: &str, to: Value| {
+        let mut body = paper.receipt.envelopes[3].body.clone();
+        body["payload"][member] = to;
+        let payload = body["payload"].clone();
+        let letter = ledgerbox.letter("x811/payment", &deal.provider, payload);
+        let sealed = deal.initiator.seal(&letter);
+        move |bad: &mut Receipt, key| put(bad, 3, &sealed, key)
+    };
+    let key = &deal.initiator.key;
+    let to_another = payment("payee_address", json!(stranger));
+    let too_little = payment("amount", json!("1"));
+    let by_another = payment("payer_address", json!(stranger));
+    let of_another = payment("tx_hash", json!(tx(9)));
+    let elsewhere = payment("network", json!("other"));
+    let foreign = payment("authorization_nonce", json!(Digest::of(b"another")));
+    let binding = |bad: &mut Receipt, binding| bad.envelopes[3].derived.payer_binding = binding;
+    all_are_found(
+        &paper,
+        &[
+            (
+                "payee",
+                &|bad| to_another(bad, key),
+                "transfers",
+                "another account",
+            ),
+            (
+                "amount",
+                &|bad| too_little(bad, key),
+                "transfers",
+                "less was paid",
+            ),
+            (
+                "payer",
+                &|bad| by_another(bad, key),
+                "transfers",
+                "no PAYMENT of its payer",
+            ),
+            (
+                "hash",
+                &|bad| of_another(bad, key),
+                "transfers",
+                "no PAYMENT of its payer",
+            ),
+            ("network", &|bad| elsewhere(bad, key), "network", "has not"),
+            (
+                "nonce",
+                &|bad| foreign(bad, key),
+                "transfers",
+                "this interaction's nonce",
+            ),
+            (
+                "no binding",
+                &|bad| binding(bad, None),
+                "wallets",
+                "how its payer is bound",
+            ),
+            (
+                "not checked",
+                &|bad| binding(bad, Some(PayerBinding::Unchecked)),
+                "transfers",
+                "the parameters do not have",
+            ),
+            (
+                "an authorization that the PAYMENT does not name",
+                &|bad| binding(bad, Some(PayerBinding::Authorization)),
+                "transfers",
+                "does not name this interaction's nonce",
+            ),
+        ],
+    );
+}
+
+/// A deal whose payer nobody knows: what proves it is the nonce of this interaction.
+async fn authorized() -> (Ledgerbox, Deal, Digest) {
+    let mut ledgerbox = impatient().await;
+    let mut deal = Deal::opened(&ledgerbox, Until::Verified).await;
+    deal.account = Account::new(0x47);
+    let unnamed = deal.payment(&ledgerbox, 1);
+    let mut payload: Value = serde_json::from_slice(&unnamed.json).unwrap();
+    let mut payload = payload["payload"].take();
+    let events = ledgerbox.events().await;
+    let offer_hash = events
+        .iter()
+        .find_map(|(record, _)| record.event()["facts"]["offer_hash"].as_str()?.parse().ok());
+    let nonce = payment_nonce(ledgerbox.identity.did, deal.id(), offer_hash.unwrap());
+    payload["authorization_nonce"] = json!(nonce);
+    let payment = ledgerbox.seal(&deal.initiator, "x811/payment", &deal.provider, payload);
+    let block = Base::head_number(ledgerbox.now()) + 1;
+    let payer = deal.account.address;
+    ledgerbox
+        .base
+        .mine(tx(1), block, payer, &[TOTAL_MICRO_USDC]);
+    ledgerbox.accept(&payment).await;
+    ledgerbox.advance_ms(8_000).await;
+    let head = Base::head_number(ledgerbox.now());
+    let Observation::Sweep(mut sweep) = ledgerbox.base.sweep(head, ledgerbox.watched()) else {
+        unreachable!("a look is a sweep");
+    };
+    let Some(TransactionStatus::Mined(mined)) = sweep.transactions.get_mut(&tx(1)) else {
+        unreachable!("it is mined");
+    };
+    mined.authorizations.insert(0, nonce);
+    ledgerbox.observe(Observation::Sweep(sweep)).await;
+    assert_eq!(ledgerbox.state(deal.id()), "completed");
+    (ledgerbox, deal, nonce)
+}
+
+#[tokio::test]
+async fn lc_4_a_payer_bound_by_an_authorization_alone_has_this_interactions_nonce() {
+    let (ledgerbox, deal, nonce) = authorized().await;
+    let paper = Paper::of(&ledgerbox, &deal).await;
+    let steps = paper.holds(&paper.receipt).steps;
+    assert!(
+        steps.iter().all(|step| step.about != "elsewhere"),
+        "{steps:?}"
+    );
+    let member = "/evidence/0/authorization_nonce";
+    let evidence = paper.receipt.confirmed.event.pointer(member);
+    assert_eq!(evidence, Some(&json!(nonce)));
+    let words = "was not made under this interaction's nonce";
+    all_are_found(
+        &paper,
+        &[
+            (
+                "no nonce",
+                &|bad| {
+                    let evidence = at(bad, "/evidence/0").as_object_mut().unwrap();
+                    evidence.remove("authorization_nonce");
+                },
+                "transfers",
+                words,
+            ),
+            (
+                "the nonce of another interaction",
+                &|bad| *at(bad, member) = json!(Digest::of(b"another")),
+                "transfers",
+                words,
+            ),
+        ],
+    );
+    // Whoever signed the nonce meant this interaction, whenever that was.
+    let head = paper.receipt.envelopes[1].derived.heads.as_ref().unwrap()[0].number;
+    let old = paper.forged(|old| *at(old, "/evidence/0/block/number") = json!(head));
+    paper.holds(&old);
+}
+
+/// Every way that is honest holds, and says what a plain transfer leaves open.
+#[tokio::test]
+async fn lc_5_every_honest_way_to_pay_gives_a_receipt_that_holds() {
+    let mut ledgerbox = impatient().await;
+    let mut free = Deal::between_new_parties(&ledgerbox).await;
+    ledgerbox.accept(&free.request(&ledgerbox)).await;
+    let offer = free.free_offer(&ledgerbox);
+    ledgerbox.accept(&offer).await;
+    for step in [Deal::accept, Deal::result, Deal::verify] {
+        let message = step(&mut free, &ledgerbox);
+        ledgerbox.accept(&message).await;
+    }
+    ledgerbox
+        .accept(&free.payment_of(&ledgerbox, &tx(1), "0"))
+        .await;
+    let mut deals = vec![(free, false)];
+    let ways: [&[u64]; 4] = [
+        &[TOTAL_MICRO_USDC],
+        &[TOTAL_MICRO_USDC + 7],
+        &[1, PRICE_MICRO_USDC, FEE_MICRO_USDC - 1],
+        &[400_000, 400_000, 400_000],
+    ];
+    for (amounts, number) in ways.into_iter().zip(2..) {
+        let mut deal = again(&ledgerbox, &deals[0].0);
+        deal.go(&ledgerbox, Until::Verified).await;
+        pay(&mut ledgerbox, &deal, number, amounts).await;
+        deals.push((deal, true));
+    }
+    for (deal, is_plain) in &deals {
+        let paper = Paper::of(&ledgerbox, deal).await;
+        let checked = paper.holds(&paper.receipt);
+        let elsewhere = checked.steps.iter().find(|step| step.about == "elsewhere");
+        let verdict = elsewhere.map(|step| step.verdict);
+        assert_eq!(verdict, is_plain.then_some(Verdict::NotChecked));
+        let compact = verify_compact(&paper.compact, Some(&paper.policy));
+        assert!(compact.paid.is_some(), "{:?}", compact.steps.last());
+    }
+}
+
+/// Where payers are not checked, and totals wait for *safe*.
+#[tokio::test]
+async fn lc_5_a_receipt_holds_under_other_parameters_of_its_ledger() {
+    let mut parameters = parameters();
+    parameters.payer_binding = PayerBindingRule::Unchecked;
+    parameters.networks[0].treasury = None;
+    parameters.networks[0].safe_above = Some(MicroUsdc::from_micro_usdc(1).unwrap());
+    let mut ledgerbox = Ledgerbox::with(parameters).await;
+    let mut deal = Deal::opened(&ledgerbox, Until::Verified).await;
+    deal.account = Account::new(0x48);
+    let block = Base::head_number(ledgerbox.now()) + 1;
+    ledgerbox.base.finalized = Some(block);
+    let payer = deal.account.address;
+    ledgerbox
+        .base
+        .mine(tx(1), block, payer, &[TOTAL_MICRO_USDC]);
+    ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
+    ledgerbox.watch_ms(20_000).await;
+    completed(&ledgerbox, &deal).await;
+    let paper = Paper::of(&ledgerbox, &deal).await;
+    let (_, sentence) = paper.breaks(|bad| *at(bad, "/evidence/0/level") = json!("confirmed"));
+    assert!(sentence.contains("safe"), "{sentence}");
+}

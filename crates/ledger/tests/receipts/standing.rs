@@ -1,0 +1,38 @@
+//! A payment that a reorganisation took back has no receipt until it returns (ledger-contract.md
+//! section 8).
+
+use x811_ledger::receipt::ReceiptError;
+
+use crate::base::{Base, tx};
+use crate::deal::TOTAL_MICRO_USDC;
+use crate::paper::{Paper, issue, paid};
+
+#[tokio::test]
+async fn lc_8_a_reversed_payment_has_no_receipt_until_it_returns() {
+    let (mut ledgerbox, deal) = paid().await;
+    Paper::of(&ledgerbox, &deal).await;
+    ledgerbox.base.reorganise_away(tx(1));
+    ledgerbox.watch_ms(20_000).await;
+    let types = ledgerbox.types(deal.id()).await;
+    assert!(types.contains(&"reversed"), "{types:?}");
+    let error = issue(&ledgerbox, deal.id()).await.unwrap_err();
+    let ReceiptError::Reversed { position } = error else {
+        unreachable!("{error}");
+    };
+    let records = ledgerbox.records().await;
+    let record = &records[usize::try_from(position).unwrap()];
+    assert_eq!(record.event_type(), b"reversed");
+    assert!(
+        error.to_string().contains(&format!("record {position} ")),
+        "{error}"
+    );
+
+    let block = Base::head_number(ledgerbox.now()) + 1;
+    let payer = deal.account.address;
+    ledgerbox
+        .base
+        .mine(tx(1), block, payer, &[TOTAL_MICRO_USDC]);
+    ledgerbox.watch_ms(20_000).await;
+    assert!(ledgerbox.types(deal.id()).await.contains(&"returned"));
+    Paper::of(&ledgerbox, &deal).await;
+}
