@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use x811_client::http::{Cursor, InboxPage, InboxRequest, Incoming};
 use x811_protocol::did::Did;
 use x811_protocol::envelope::{VerifiedEnvelope, wire_json};
+use x811_protocol::json::{Limits, parse_strict};
 use x811_protocol::payload::{PayloadRules, facts};
 
 use crate::context::Context;
@@ -112,7 +113,7 @@ impl Message {
         Message {
             position: incoming.position,
             says: says(envelope),
-            envelope: serde_json::from_slice(&wire).unwrap_or_default(),
+            envelope: parse_strict(&wire, &Limits::bytes(usize::MAX)).unwrap_or_default(),
             fields: fields(envelope),
         }
     }

@@ -138,6 +138,7 @@ impl From<ReceiptError> for ApiError {
     fn from(error: ReceiptError) -> ApiError {
         match error {
             ReceiptError::NotConfirmed => ApiError::not_found(error.to_string()),
+            ReceiptError::Reversed { .. } => Refusal::state(error.to_string()).into(),
             ReceiptError::Proof(error) => error.into(),
             ReceiptError::Read(error) => error.into(),
             ReceiptError::Missing { .. } => {

@@ -20,6 +20,10 @@ impl AnyReceipt {
         Ok(AnyReceipt::Whole(Box::new(whole)))
     }
 
+    pub(super) fn is_compact(&self) -> bool {
+        matches!(self, AnyReceipt::Compact(_))
+    }
+
     pub(super) fn verify(&self, trust: Option<&Policy>) -> Checked {
         match self {
             AnyReceipt::Whole(receipt) => verify(receipt, trust),

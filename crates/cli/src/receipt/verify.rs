@@ -40,6 +40,7 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         Some(_) => Exit::Unverified,
     };
     out.report(&Verified {
+        is_without_issuer: receipt.is_compact() && policy.is_some(),
         file: args.file,
         checked,
     });
@@ -51,6 +52,26 @@ struct Verified {
     file: PathBuf,
     #[serde(flatten)]
     checked: Checked,
+    /// Somebody said which log is trusted, and the file does not say whose it is.
+    #[serde(skip)]
+    is_without_issuer: bool,
+}
+
+impl Verified {
+    /// What is open, and what to do about it.
+    fn open(&self) -> (&'static str, &'static str) {
+        if self.is_without_issuer {
+            (
+                "NOT VERIFIED: the log you trust has the record, but who issued the file is open",
+                NO_ISSUER,
+            )
+        } else {
+            (
+                "NOT VERIFIED: it holds together, but whose it is nobody checked",
+                NO_KEY,
+            )
+        }
+    }
 }
 
 impl Report for Verified {
@@ -61,13 +82,12 @@ impl Report for Verified {
                 if self.checked.trusted {
                     out.heading(Tone::Good, format_args!("the receipt holds: {amount} USDC"));
                 } else {
-                    let heading = "NOT VERIFIED: it holds together, but whose it is nobody checked";
-                    out.heading(Tone::Waiting, heading);
+                    out.heading(Tone::Waiting, self.open().0);
                 }
                 out.fields(&fields(paid));
                 if !self.checked.trusted {
                     out.gap();
-                    out.line(OPEN);
+                    out.line(self.open().1);
                 }
             }
             None => out.heading(Tone::Bad, "THE RECEIPT DOES NOT HOLD"),
@@ -85,8 +105,12 @@ impl Report for Verified {
     }
 }
 
+/// What to do about a file that does not say whose it is.
+const NO_ISSUER: &str = "A compact receipt has neither the ledger's receipt key nor the messages. \
+                         Take the receipt in JSON, which has both: x811 receipt INTERACTION";
+
 /// What to do without a key.
-const OPEN: &str = "Anybody can open a ledger and sign such a file. Give the key of the ledger you \
+const NO_KEY: &str = "Anybody can open a ledger and sign such a file. Give the key of the ledger you \
                     mean, from a source you trust: --key KEY, or --policy FILE";
 
 fn fields(paid: &Paid) -> Vec<(&'static str, String)> {
@@ -120,6 +144,6 @@ fn fields(paid: &Paid) -> Vec<(&'static str, String)> {
         );
         fields.push(("transfer", sentence));
     }
-    fields.push(("confirmed", paid.confirmed_at_ms.to_rfc3339()));
+    fields.push(("as of", paid.as_of()));
     fields
 }

@@ -20,6 +20,7 @@ use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::document::DidDocument;
+use x811_protocol::json::{Limits, parse_strict};
 use x811_protocol::refusal::{Kind, Refusal};
 
 /// The present document as the agent gave it; one written from its keys where no body holds it.
@@ -82,7 +83,7 @@ async fn given<C: Clock>(app: &App<C>, agent: &Agent) -> Result<Option<Value>, A
     let position = agent.document_position;
     let bodies = app.ledger.store().bodies(&[position]).await?;
     let document = bodies.get(&position).and_then(|body| {
-        let mut envelope: Value = serde_json::from_slice(&body.bytes).ok()?;
+        let mut envelope = parse_strict(&body.bytes, &Limits::bytes(usize::MAX)).ok()?;
         Some(envelope.get_mut("payload")?.get_mut("document")?.take())
     });
     let is_current =

@@ -196,7 +196,7 @@ async fn promise_5_no_member_says_anything_else_even_under_the_ledgers_signature
         };
         let checked = verify(&receipt.sign(&issuer()), None);
         let last = checked.steps.last().unwrap();
-        let is_the_ledgers = matches!(&**pointer, "/ask" | "/signature" | "/x811_receipt");
+        let is_the_ledgers = matches!(&**pointer, "/signature" | "/x811_receipt");
         assert_eq!(
             checked.paid.is_some(),
             is_the_ledgers,
