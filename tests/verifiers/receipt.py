@@ -1,5 +1,6 @@
 """Receipts of payments, verified from FORMAT.md and EVENTS.md alone: every signature and hash, the
-records made anew from the messages, and what the messages and transfers have to say to each other.
+records made anew from the messages, whose keys signed them, and what the messages and transfers have
+to say to each other. What the transfers have to be is in `settled.py`.
 """
 
 from base64 import b64decode
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from canonical import canonical, read_json
 from messages import envelope_of, facts_of
+from settled import settle
 from signed import (
     checkpoint_parts,
     hold,
@@ -26,6 +28,7 @@ MEMBERS = {"x811_receipt", "interaction", "envelopes", "ledger", "parameters", "
     "ask",
     "signature",
 }
+AMOUNTS = ("price", "protocol_fee", "total_cost")
 PLACE = {"position", "prev", "recorded_at_ms", "stream_seq"}
 ENCLOSED = PLACE | {"body", "signature", "key", "derived"}
 
@@ -36,7 +39,7 @@ def receipt(file, vkey):
     hold(data.endswith(b"\n"), "a file that was cut off")
     read = read_json(data[:-1])
     hold(read["x811_receipt"] == 1, "no receipt of version 1")
-    hold(set(read) - {"rotations"} == MEMBERS, "other members")
+    hold(set(read) - {"rotations", "agent_keys"} == MEMBERS, "other members")
     hold(read["ask"] == f"/api/v1/interactions/{read['interaction']}/settlement", "another path")
     opened = read["ledger"]["event"]
     place = {"position": 0, "prev": "0" * 64, "stream_seq": 0}
@@ -50,6 +53,12 @@ def receipt(file, vkey):
     stream = f"interaction:{read['interaction']}"
     leaves[read["parameters"]["position"]] = record(read["parameters"], "ledger")
     leaves[read["confirmed"]["position"]] = record(read["confirmed"], stream)
+    agent = f"agent:{read['envelopes'][1]['body']['from']}"
+    given = read.get("agent_keys", [])
+    hold("agent_keys" not in read or given, "a list of keys that is empty")
+    for at in given:
+        hold(at["position"] not in leaves, "a record twice")
+        leaves[at["position"]] = record(at, agent)
     under_checkpoint(read, leaves, vkey, opened["origin"], keys)
     unsigned = {name: read[name] for name in read if name != "signature"}
     signed = b"x811 receipt v1\n" + canonical(unsigned)
@@ -57,8 +66,11 @@ def receipt(file, vkey):
     confirmed = read["confirmed"]["event"]
     hold(confirmed["type"] == "confirmed", "no confirmation")
     messages = enclosed(read["envelopes"], stream, confirmed["records"])
-    terms = deal(messages, read["interaction"])
-    total = transfers(messages, terms, confirmed, read["parameters"]["event"])
+    agent_keys(read["envelopes"][1:], given, opened["did"])
+    terms = deal(messages, read["interaction"]) | {"ledger": opened["did"]}
+    accepted = messages[1]["derived"], read["envelopes"][1]["recorded_at_ms"]
+    parameters = read["parameters"]["event"]
+    total = settle(messages[3:], terms, confirmed, parameters, accepted)
     return f"{total} micro-USDC paid to {terms['provider']}"
 
 
@@ -104,11 +116,56 @@ def message(read, stream, due):
     return event
 
 
+def agent_keys(envelopes, given, ledger):
+    """That the initiator's keys were its own by the records in `given`, where they are several."""
+    agent, positions = envelopes[0]["body"]["from"], [record["position"] for record in given]
+    hold(positions == sorted(positions), "records of keys out of order")
+    signed = [(key_of(envelope), envelope["position"]) for envelope in envelopes]
+    several = any(key != signed[0][0] for key, _ in signed)
+    hold(several == bool(given), "several keys without the records that gave them, or one with")
+    gave = [(record["position"], *keys_by(record["event"], agent, ledger)) for record in given]
+    used = {given_by(key, position, gave) for key, position in signed} if several else set()
+    hold(used == set(positions), "a record of a key that signed nothing")
+
+
+def key_of(envelope):
+    return {"key": envelope["key"], "profile": envelope.get("profile", "digest")}
+
+
+def given_by(key, position, gave):
+    """Where the last record before stands that gave the key; it was not replaced since."""
+    before = [record for record in gave if record[0] < position]
+    place = max((at for at, keys, _ in before if key in keys), default=None)
+    hold(place is not None, "a key that no record gave")
+    since = [ended for at, _, ended in before if at > place]
+    hold(key["key"] not in since, "a key that was replaced")
+    return place
+
+
+def keys_by(event, agent, ledger):
+    """The keys that the record gives, and the one that it ends."""
+    envelope = event["envelope"]
+    did, key = envelope["key"].split("#")
+    hold(did == envelope["from"] == agent, "a record of keys of another agent")
+    if envelope["profile"] == "digest":
+        digest, signature = bytes.fromhex(envelope["digest"]), unpadded(envelope["signature"])
+        verify(public_key(key), signature, digest, "a record of keys")
+    if event["type"] == "agent_registered":
+        return event["keys"], None
+    hold(event["type"] == "key_rotated", "a record that gives no key")
+    old, new = event["old_key"], event["new_key"]["key"]
+    hold(old == key, "a key replaced by another")
+    lines = "\n".join(["x811 key rotation v1", agent, ledger, old, new])
+    verify(public_key(new), unpadded(event["proof"]), lines.encode(), "a new key")
+    return [event["new_key"]], old
+
+
 def deal(messages, interaction):
     """That they are of this interaction, of the same two, and of one OFFER."""
     offer, accept, verify, *payments = messages
     types = [event["envelope"]["type"].removeprefix("x811/") for event in messages]
     hold(types == ["offer", "accept", "verify", *["payment"] * len(payments)], "other types")
+    hold(payments, "no PAYMENT")
     offer_id, facts = offer["envelope"]["id"], offer["facts"]
     provider, initiator = offer["envelope"]["from"], offer["envelope"]["to"]
     for event in (accept, verify, *payments):
@@ -120,38 +177,5 @@ def deal(messages, interaction):
     hold(accept["facts"]["offer_hash"] == facts["payload_hash"], "an ACCEPT of another OFFER")
     hold(verify["facts"]["verified"], "a VERIFY that says no")
     payee = facts.get("payment_address", offer["derived"]["payee"])
-    return {"provider": provider, "payee": payee, "facts": facts}
-
-
-def transfers(messages, terms, confirmed, parameters):
-    """What the claimed transfers add up to, once they are what was declared and enough."""
-    hold(parameters["type"] == "parameters_set", "no parameters")
-    chains = {network["name"]: network["chain_id"] for network in parameters["networks"]}
-    payments = [event["facts"] for event in messages[3:]]
-    total, to_payee, seen = 0, 0, []
-    for claim in confirmed["claims"]:
-        hold(claim not in seen, "a transfer that is claimed twice")
-        seen.append(claim)
-        evidence, transfer = shown(claim, confirmed["evidence"])
-        hold(chains.get(evidence["network"]) == claim["chain_id"], "a network that is not there")
-        declared = any(
-            transfer["from"] == payment["payer_address"]
-            and claim["tx_hash"] in (payment["tx_hash"], payment.get("fee_tx_hash"))
-            for payment in payments
-        )
-        hold(declared, "a transfer that nobody declared")
-        total += int(transfer["amount"])
-        to_payee += int(transfer["amount"]) * (transfer["to"] == terms["payee"])
-    facts = terms["facts"]
-    enough = to_payee >= int(facts["price"]) and total >= int(facts["total_cost"])
-    hold(enough, "less than what was due")
-    return total
-
-
-def shown(claim, evidence):
-    for of_transaction in evidence:
-        for transfer in of_transaction["transfers"]:
-            place = of_transaction["tx_hash"], transfer["ordinal"]
-            if place == (claim["tx_hash"], claim["ordinal"]):
-                return of_transaction, transfer
-    raise ValueError("a claim without its transfer")
+    terms = {"provider": provider, "payee": payee, "interaction": interaction}
+    return terms | {name: int(facts[name]) for name in AMOUNTS} | {"offer_hash": facts["payload_hash"]}

@@ -210,6 +210,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn lc_8_a_reversed_payment_is_refused_with_the_record_that_says_so() {
+        let error = ApiError::from(ReceiptError::Reversed { position: 811 });
+        assert_eq!(error.status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert_eq!(error.refusal.code, Code::InvalidStateTransition);
+        let message = &error.refusal.message;
+        assert!(message.contains("record 811 of the log"), "{message}");
+    }
+
+    #[test]
     fn ax_042_every_refusal_goes_out_under_its_own_status() {
         for code in Code::ALL {
             for kind in [Kind::Shape, Kind::State, Kind::Conflict, Kind::Limit] {

@@ -10,6 +10,7 @@ use x811_eventlog::Record;
 use x811_ledger::stream::Stream;
 use x811_ledger::world::World;
 use x811_protocol::event::Event;
+use x811_protocol::json::{Limits, parse_strict};
 use x811_tests::anvil::checkout;
 
 /// Where it stands, the value, and its type.
@@ -38,8 +39,13 @@ fn lines(name: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
+/// Receipts are nested deeper than others read.
 fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap()
+    let limits = Limits {
+        max_depth: 2 * Limits::DEFAULT_DEPTH,
+        ..Limits::bytes(usize::MAX)
+    };
+    parse_strict(text.trim_end().as_bytes(), &limits).unwrap()
 }
 
 /// The receipts in JSON that the table calls good.

@@ -15,6 +15,7 @@ use x811_protocol::canonical::to_canonical;
 use x811_protocol::document::DidDocument;
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::event::LedgerRole;
+use x811_protocol::json::Limits;
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::payload::registry::rotation_message;
 
@@ -229,6 +230,37 @@ async fn receipts() -> Golden {
     files
 }
 
+/// Receipts of an interaction whose initiator changed its key before the VERIFY, and of one whose
+/// VERIFY is nested as deep as an envelope may be.
+async fn unusual_receipts() -> Golden {
+    let mut ledgerbox = impatient().await;
+    let mut two_keys = Deal::opened(&ledgerbox, Until::Delivered).await;
+    let renewed = Party {
+        did: two_keys.initiator.did,
+        key: ledgerbox.party().key,
+    };
+    let rotation = rotation(&ledgerbox, &two_keys.initiator, &renewed);
+    ledgerbox.accept(&rotation).await;
+    two_keys.initiator = renewed;
+    ledgerbox.accept(&two_keys.verify(&ledgerbox)).await;
+    settled(&mut ledgerbox, &two_keys, 1, TOTAL_MICRO_USDC, "completed").await;
+    let mut files = receipts_of(&ledgerbox, &two_keys, "two-keys").await;
+
+    let mut nested = again(&ledgerbox, &two_keys);
+    nested.go(&ledgerbox, Until::Delivered).await;
+    let plain = nested.verify(&ledgerbox);
+    let mut message: Value = serde_json::from_slice(&plain.json).unwrap();
+    // The message and its payload are two levels.
+    let levels = 2..Limits::DEFAULT_DEPTH;
+    message["payload"]["note"] = levels.fold(json!(1), |inner, _| json!([inner]));
+    let (payload, ledger) = (message["payload"].take(), &ledgerbox);
+    let deep = ledger.seal(&nested.initiator, "x811/verify", &nested.provider, payload);
+    ledgerbox.accept(&deep).await;
+    settled(&mut ledgerbox, &nested, 2, TOTAL_MICRO_USDC, "completed").await;
+    files.extend(receipts_of(&ledgerbox, &nested, "nested").await);
+    files
+}
+
 /// The receipt of a paid interaction, in both forms.
 async fn receipts_of(ledgerbox: &Ledgerbox, deal: &Deal, name: &str) -> Golden {
     let note = signed(ledgerbox, ledgerbox.records().await.len()).await;
@@ -266,7 +298,8 @@ async fn golden_bundles_and_receipts_are_what_is_written() {
     files.extend(whole_logs().await);
     let bundles = files.into_iter();
     let bundles = bundles.map(|(name, bytes)| (format!("bundle/{name}.x811"), bytes));
-    let receipts = receipts().await.into_iter();
+    let unusual = unusual_receipts().await.into_iter();
+    let receipts = receipts().await.into_iter().chain(unusual);
     let replaced = replaced_keys().await.into_iter();
     let mut changed = Vec::new();
     for (name, bytes) in bundles.chain(receipts).chain(replaced) {

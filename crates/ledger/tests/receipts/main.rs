@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod covers;
+mod honest;
 mod issued;
 mod keys;
 mod mutations;
@@ -14,6 +15,9 @@ mod standing;
 #[path = "../sequencer/base.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod base;
+#[path = "../sequencer/bundles.rs"]
+#[expect(dead_code, reason = "the sequencer's tests use the rest")]
+mod bundles;
 #[path = "../sequencer/deal.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod deal;

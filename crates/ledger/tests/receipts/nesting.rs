@@ -1,10 +1,12 @@
-//! Receipts hold whatever an envelope may hold.
+//! Receipts and bundles hold whatever an envelope may hold.
 
 use serde_json::{Value, json};
+use x811_ledger::audit::audit_export;
 use x811_ledger::receipt::Receipt;
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::json::Limits;
 
+use crate::bundles::bundle;
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::Ledgerbox;
 use crate::paper::{Paper, impatient, pay};
@@ -41,6 +43,8 @@ async fn lc_8_receipts_hold_what_an_envelope_may_hold() {
         let paper = Paper::of(&ledgerbox, &deal).await;
         let checked = paper.holds(&paper.receipt);
         assert!(serde_json::to_vec(&checked).is_ok());
+        let bundle = bundle(&ledgerbox, deal.id()).await;
+        assert!(audit_export(&bundle[..], None).unwrap().is_clean());
         // One level more than any envelope has is no receipt.
         let mut deeper = paper.receipt.clone();
         deeper.envelopes[2].body["payload"]["note"] = nested(deepest - 1);

@@ -40,8 +40,8 @@ enum Format {
     Cose,
 }
 
-/// 200 once the payment is confirmed; 404 before that, and to those who are no party to it. Waits a
-/// moment for a checkpoint that covers the confirmation.
+/// 200 once the payment is confirmed; 404 before that, and to those who are no party to it; 422 while
+/// a reorganisation has taken it back. Waits a moment for a checkpoint that covers the confirmation.
 #[utoipa::path(
     get,
     path = "/api/v1/interactions/{id}/receipt",

@@ -38,10 +38,11 @@ pub(super) fn settles(
     let paid = claimed_micro_usdc(confirmed);
     let total = u128::from(grounds.terms.total_cost.as_micro_usdc());
     let surplus = paid.saturating_sub(total);
-    let said = confirmed.surplus.map_or(0, MicroUsdc::as_micro_usdc);
     // As much as an amount can be is written for what is more.
     let most = u128::from(MicroUsdc::MAX.as_micro_usdc());
-    if u128::from(said) != surplus.min(most) {
+    let due = (surplus > 0).then_some(surplus.min(most));
+    let said = confirmed.surplus.map(MicroUsdc::as_micro_usdc);
+    if said.map(u128::from) != due {
         return Err("the surplus is not what the claimed transfers exceed the total by");
     }
     Ok(())
