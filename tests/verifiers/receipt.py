@@ -67,6 +67,8 @@ def receipt(file, vkey):
     hold(confirmed["type"] == "confirmed", "no confirmation")
     messages = enclosed(read["envelopes"], stream, confirmed["records"])
     agent_keys(read["envelopes"][1:], given, opened["did"])
+    places = [envelope["position"] for envelope in read["envelopes"]]
+    hold(places == sorted(set(places)), "messages out of order")
     terms = deal(messages, read["interaction"]) | {"ledger": opened["did"]}
     accepted = messages[1]["derived"], read["envelopes"][1]["recorded_at_ms"]
     parameters = read["parameters"]["event"]

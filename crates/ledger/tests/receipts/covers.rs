@@ -6,12 +6,9 @@ use x811_ledger::receipt::Receipt;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::PayerBinding;
 
-use crate::base::{Base, PAYEE, TREASURY, tx};
-use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::{Ledgerbox, parameters};
-use crate::paper::{
-    DEPTH, FEE_MICRO_USDC, Paper, again, completed, impatient, paid, paid_apart, pay, put,
-};
+use crate::base::{PAYEE, TREASURY, tx};
+use crate::deal::TOTAL_MICRO_USDC;
+use crate::paper::{DEPTH, FEE_MICRO_USDC, Paper, paid, paid_apart, put};
 use crate::party::Account;
 
 const STRANGER: &str = "0x00000000000000000000000000000000000000b1";
@@ -305,6 +302,11 @@ async fn lc_4_payments_of_a_receipt_are_what_a_ledger_takes() {
     let of_another = payment("tx_hash", json!(tx(9)));
     let elsewhere = payment("network", json!("other"));
     let foreign = payment("authorization_nonce", json!(Digest::of(b"another")));
+    let again = |bad: &mut Receipt| {
+        let payment = bad.envelopes[3].clone();
+        bad.envelopes.push(payment);
+    };
+    let before = |bad: &mut Receipt| bad.envelopes[2].place.position = 1;
     let binding = |bad: &mut Receipt, binding| bad.envelopes[3].derived.payer_binding = binding;
     all_are_found(
         &paper,
@@ -340,6 +342,8 @@ async fn lc_4_payments_of_a_receipt_are_what_a_ledger_takes() {
                 "transfers",
                 "this interaction's nonce",
             ),
+            ("twice", &again, "terms", "in the order"),
+            ("too early", &before, "terms", "in the order"),
             (
                 "no binding",
                 &|bad| binding(bad, None),

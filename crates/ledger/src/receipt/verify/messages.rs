@@ -219,6 +219,13 @@ impl Messages {
             let sentence = "the messages are not between the same two agents";
             return Err(broken("terms", sentence));
         }
+        let of_initiator = self.of_initiator().into_iter();
+        let mut positions = vec![self.offer.place.position];
+        positions.extend(of_initiator.map(|by| by.position));
+        if !positions.is_sorted_by(|one, next| one < next) {
+            let sentence = "the messages are not in the order in which they were recorded";
+            return Err(broken("terms", sentence));
+        }
         Ok(())
     }
 }
