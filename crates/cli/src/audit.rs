@@ -26,7 +26,7 @@ use crate::exit::Exit;
 use crate::export;
 use crate::failure::Failure;
 use crate::output::Out;
-use crate::trust::TrustArgs;
+use crate::trust::{RefreshArgs, TrustArgs};
 use bar::Bar;
 use checkpoint_dir::CheckpointDir;
 use draft::Draft;
@@ -43,6 +43,8 @@ pub(crate) struct Args {
     expect_head: Option<Hash>,
     #[command(flatten)]
     trust: TrustArgs,
+    #[command(flatten)]
+    refresh: RefreshArgs,
     #[command(flatten)]
     checkpoint_dir: CheckpointDir,
     /// Check bytes, links, tree and checkpoints alone: no signature, message, rule or payment. Quick,
@@ -113,6 +115,7 @@ fn exit(report: &audit::Report) -> Exit {
         Outcome::Broken => Exit::Findings,
         Outcome::Incomplete => Exit::Incomplete,
         Outcome::Clean if report.trust.given.is_none() => Exit::Unverified,
+        Outcome::Clean if report.trust.rotated.is_some() => Exit::Unverified,
         Outcome::Clean => Exit::Ok,
     }
 }
@@ -129,6 +132,7 @@ async fn asked(args: &Args) -> Result<Options, Failure> {
     Ok(Options {
         expected_head: args.expect_head,
         trust: args.trust.read()?,
+        refresh: args.refresh.read(&args.source)?.map(Into::into),
         checkpoint,
         keeps_evidence: !args.rpc.is_empty(),
         ..Options::default()

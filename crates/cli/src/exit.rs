@@ -27,7 +27,7 @@ pub(crate) enum Exit {
     Findings,
     /// `audit` and `receipt verify`: nobody said which ledger is trusted.
     Unverified,
-    /// `audit`: nothing contradicts, but something that should be decidable is not.
+    /// `audit` and `receipt verify`: nothing contradicts, but something that should be decidable is not.
     Incomplete,
     /// Ctrl-C.
     Interrupted,
@@ -74,12 +74,12 @@ impl Exit {
             Exit::Unverified,
             21,
             "`audit`, `receipt verify`: nothing is wrong, but whose it is was not checked, for want of \
-             --key or --policy",
+             --key or --policy, or of `receipt refresh`",
         ),
         (
             Exit::Incomplete,
             22,
-            "`audit`: incomplete, something is not decided that should be",
+            "`audit`, `receipt verify`: incomplete, something is not decided that should be",
         ),
         (Exit::Interrupted, 130, "ended by Ctrl-C"),
     ];

@@ -5,6 +5,7 @@ mod fetch;
 mod file;
 mod network;
 mod proof;
+mod refresh;
 mod verify;
 
 use clap::{Args as ClapArgs, Subcommand};
@@ -28,6 +29,9 @@ pub(crate) struct Args {
 enum Verb {
     /// Verify a receipt offline: what is proven, what is asserted, what nobody checked
     Verify(verify::Args),
+    /// Ask the ledger for the proof that holds a receipt or bundle from before it replaced its
+    /// checkpoint key, and keep it beside the file
+    Refresh(refresh::Args),
     /// Take the inclusion proof out of a receipt, as a C2SP tlog-proof
     Proof(proof::Args),
 }
@@ -36,6 +40,7 @@ enum Verb {
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     match args.verb {
         Some(Verb::Verify(args)) => verify::run(args, out).await,
+        Some(Verb::Refresh(args)) => refresh::run(args, context, out).await,
         Some(Verb::Proof(args)) => proof::run(args, out),
         None => fetch::run(args.fetch, context, out).await,
     }

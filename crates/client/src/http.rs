@@ -227,6 +227,16 @@ impl LedgerClient {
         reply.await?.bytes()
     }
 
+    /// That the log goes on where a checkpoint over `size` records ended, and which keys signed until
+    /// when, byte for byte; nothing of it is checked here.
+    ///
+    /// # Errors
+    /// [`ClientError`]; a refusal with HTTP status 404 where the log is shorter.
+    pub async fn refresh(&self, size: u64) -> Result<Vec<u8>, ClientError> {
+        let size = size.to_string();
+        self.get(&["log", "refresh", &size], &[]).await?.bytes()
+    }
+
     /// Every record of an interaction, oldest first.
     ///
     /// # Errors

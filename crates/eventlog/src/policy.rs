@@ -80,6 +80,13 @@ impl Policy {
         }
     }
 
+    /// The same, which trusts one more key of a log.
+    #[must_use]
+    pub fn with_log(mut self, log: NoteKey) -> Self {
+        self.logs.push(log);
+        self
+    }
+
     /// The keys of the logs it names.
     #[must_use]
     pub fn logs(&self) -> &[NoteKey] {

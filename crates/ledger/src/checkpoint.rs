@@ -9,6 +9,7 @@
 //! within the last second before a crash is therefore not covered by the checkpoint.
 
 use crate::clock::Clock;
+use crate::keys_statement::{KeysStatement, SignedKeys};
 use crate::world::World;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
@@ -144,9 +145,18 @@ impl CheckpointSigner {
         let cose = CoseReceipt::signed_bytes(&self.origin, public, checkpoint.root);
         Ok(Made {
             cose_signature: sign(&cose),
+            keys: self.keys(world, &checkpoint),
             checkpoint,
             note,
         })
+    }
+
+    /// The keys statement of that checkpoint; `None` where another key has to sign it, or nothing
+    /// says which.
+    fn keys(&self, world: &World, checkpoint: &Checkpoint) -> Option<SignedKeys> {
+        let statement = KeysStatement::of(world.identity()?, world.keyring()?, checkpoint);
+        let is_ours = statement.keys.checkpoint == self.key.public();
+        is_ours.then(|| statement.sign(&self.key))
     }
 }
 
@@ -164,6 +174,7 @@ struct Made {
     checkpoint: Checkpoint,
     note: String,
     cose_signature: [u8; 64],
+    keys: Option<SignedKeys>,
 }
 
 /// Whether `key` signed the message: for policies, which name keys by their bytes.
@@ -196,6 +207,9 @@ pub struct Signed {
     pub note: String,
     /// The same key's signature over the root, for COSE receipts ([`CoseReceipt::signed_bytes`]).
     pub cose_signature: [u8; 64],
+    /// The keys statement of the same records (ledger-contract.md section 8); `None` where the
+    /// signer's key is not the log's checkpoint key.
+    pub keys: Option<SignedKeys>,
     /// When it was stored, on the monotonic clock.
     pub monotonic_ms: u64,
 }
@@ -306,6 +320,7 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
             checkpoint: made.checkpoint,
             note: made.note,
             cose_signature: made.cose_signature,
+            keys: made.keys,
             monotonic_ms: self.clock.monotonic_ms(),
         }));
     }

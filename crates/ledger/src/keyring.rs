@@ -8,6 +8,7 @@ mod reading;
 pub(crate) use reading::Reading;
 pub use reading::{find, read};
 
+use crate::keys_statement::Rotation;
 use serde::{Deserialize, Serialize};
 use x811_protocol::did::Did;
 use x811_protocol::event::{LedgerKeyRotated, LedgerKeys, LedgerRole};
@@ -64,6 +65,28 @@ impl Keyring {
             .fold(self.in_force, |keys, replaced| {
                 keys.with(replaced.role, replaced.old_key)
             })
+    }
+
+    /// What was replaced by one of the first `size` records, each key with the one that took its
+    /// place.
+    #[must_use]
+    pub fn rotations(&self, size: u64) -> Vec<Rotation> {
+        let mut keys = self.in_force;
+        let rotations = self.replaced.iter().rev().map(|replaced| {
+            let new = keys.of(replaced.role);
+            keys = keys.with(replaced.role, replaced.old_key);
+            Rotation {
+                new,
+                old: replaced.old_key,
+                position: replaced.position,
+                role: replaced.role,
+            }
+        });
+        let rotations: Vec<Rotation> = rotations.collect();
+        let covered = rotations.into_iter().rev();
+        covered
+            .take_while(|rotation| rotation.position < size)
+            .collect()
     }
 
     /// The keys after a record at `position` that replaces one of them.

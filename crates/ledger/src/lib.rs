@@ -19,6 +19,9 @@
 //! | [`receipt`] | proof of a payment in one file |
 //! | [`projection`], [`row`] | rows for readers |
 //! | [`keyring`] | the ledger's own keys, and which were in force when |
+//! | [`keys_statement`] | the same beside the log, signed with each checkpoint |
+//! | [`standing`] | what became of a payment, in the word that ends of streams say it with |
+//! | [`refresh`] | papers from before the ledger replaced its checkpoint key |
 //! | [`proof`] | that a record is under a checkpoint |
 //! | [`port`], [`clock`], [`entropy`] | what it needs from outside |
 //! | [`snapshot`] | the world as of some record, so that a restart replays the tail alone |
@@ -38,6 +41,7 @@ pub mod erasure;
 pub mod export;
 pub mod figures;
 pub mod keyring;
+pub mod keys_statement;
 pub mod memory;
 pub mod notice;
 pub mod port;
@@ -46,12 +50,14 @@ pub mod proof;
 mod quota;
 pub mod receipt;
 mod recent;
+pub mod refresh;
 mod registry;
 pub mod row;
 pub mod sequencer;
 pub mod settlement_view;
 pub mod snapshot;
 mod spent;
+pub mod standing;
 pub mod stream;
 pub mod submission;
 mod turn;

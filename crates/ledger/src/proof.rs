@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use crate::port::ReadModel;
 use x811_eventlog::inclusion::InclusionError;
 use x811_eventlog::{
-    Checkpoint, Hash, InclusionProof, Multiproof, MultiproofError, Node, ProvenLeaf, ReadError,
-    Record, Subtree, Tile,
+    Checkpoint, ConsistencyProof, Hash, InclusionProof, Multiproof, MultiproofError, Node,
+    ProvenLeaf, ReadError, Record, Subtree, Tile,
 };
 
 /// Why a record was not proven.
@@ -17,6 +17,14 @@ pub enum ProofError {
     NotCovered {
         /// Place of the record.
         position: u64,
+        /// Records that the checkpoint covers.
+        size: u64,
+    },
+    /// An older tree that is larger than the newer one.
+    #[error("the checkpoint covers {size} records, fewer than {old_size}: ask again")]
+    Shrunk {
+        /// Records of the older tree.
+        old_size: u64,
         /// Records that the checkpoint covers.
         size: u64,
     },
@@ -86,6 +94,25 @@ pub async fn together<R: ReadModel>(
     let proof = proof.ok_or_else(not_covered)?;
     proof.verify(&leaves, checkpoint.root)?;
     Ok(proof)
+}
+
+/// Proves that `checkpoint`, which the caller has from the ledger itself, goes on where the tree over
+/// the first `old_size` records ended. The rows must reflect what the checkpoint covers.
+///
+/// # Errors
+/// [`ProofError`].
+pub async fn consistency<R: ReadModel>(
+    rows: &R,
+    old_size: u64,
+    checkpoint: &Checkpoint,
+) -> Result<ConsistencyProof, ProofError> {
+    let size = checkpoint.size;
+    let shrunk = || ProofError::Shrunk { old_size, size };
+    let beside = ConsistencyProof::subtrees(old_size, size).ok_or_else(shrunk)?;
+    let nodes = beside.iter().flat_map(Subtree::nodes);
+    let nodes = Nodes::read(rows, nodes, size).await?;
+    let proof = ConsistencyProof::build(old_size, size, |node| nodes.hash(node))?;
+    proof.ok_or_else(shrunk)
 }
 
 /// The nodes that proofs are made of.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use x811_ledger::checkpoint::Signed;
 use x811_ledger::clock::Clock;
+use x811_ledger::keys_statement::SignedKeys;
 use x811_ledger::sequencer::Ledger;
 use x811_protocol::event::LedgerOpened;
 use x811_protocol::key::SecretKey;
@@ -38,6 +39,8 @@ pub(crate) struct App<C> {
     pub(crate) parameters: Parameters,
     /// Signs receipts.
     pub(crate) receipt_key: SecretKey,
+    /// Signs where streams end, in receipts and bundles; checkpoints are signed elsewhere.
+    pub(crate) checkpoint_key: SecretKey,
     pub(crate) open_reads: bool,
     /// Who reads the log as a whole.
     pub(crate) log_readers: LogReaders,
@@ -99,6 +102,12 @@ impl<C: Clock> App<C> {
         signed.ok_or_else(|| {
             ApiError::unavailable("no checkpoint is signed since the ledger was started: ask again")
         })
+    }
+
+    /// The keys statement of the last checkpoint; 503 before this process made one.
+    pub(crate) fn last_keys(&self) -> Result<SignedKeys, ApiError> {
+        let keys = self.last_signed()?.keys;
+        keys.ok_or_else(ApiError::no_keys_statement)
     }
 
     /// Waits, for a bounded time, until the last checkpoint covers the record at `position`.

@@ -9,6 +9,7 @@ use x811_eventlog::ReadError;
 use x811_ledger::export::BundleError;
 use x811_ledger::proof::ProofError;
 use x811_ledger::receipt::ReceiptError;
+use x811_ledger::refresh::RefreshError;
 use x811_protocol::code::Code;
 use x811_protocol::refusal::{Kind, Refusal};
 
@@ -112,6 +113,11 @@ impl ApiError {
         }
     }
 
+    /// 503: no keys statement to give.
+    pub(crate) fn no_keys_statement() -> ApiError {
+        ApiError::unavailable("no keys statement was signed since the start: ask again")
+    }
+
     /// 500 X811-9002: what is stored is not what this program wrote.
     pub(crate) fn damaged(position: u64) -> ApiError {
         tracing::error!(position, "a stored record cannot be read");
@@ -138,7 +144,9 @@ impl From<ReceiptError> for ApiError {
     fn from(error: ReceiptError) -> ApiError {
         match error {
             ReceiptError::NotConfirmed => ApiError::not_found(error.to_string()),
-            ReceiptError::Reversed { .. } => Refusal::state(error.to_string()).into(),
+            ReceiptError::Reversed { .. } | ReceiptError::TooLong => {
+                Refusal::state(error.to_string()).into()
+            }
             ReceiptError::Proof(error) => error.into(),
             ReceiptError::Read(error) => error.into(),
             ReceiptError::Missing { .. } => {
@@ -153,9 +161,9 @@ impl From<BundleError> for ApiError {
     fn from(error: BundleError) -> ApiError {
         match error {
             BundleError::NoInteraction { .. } => ApiError::not_found(error.to_string()),
-            BundleError::RowsBehind { .. } | BundleError::OtherKey { .. } => {
-                ApiError::unavailable(error.to_string())
-            }
+            BundleError::RowsBehind { .. }
+            | BundleError::OtherKey { .. }
+            | BundleError::OtherStatement { .. } => ApiError::unavailable(error.to_string()),
             BundleError::Proof(error) => error.into(),
             BundleError::Read(error) => error.into(),
             BundleError::Checkpoint(_)
@@ -172,12 +180,23 @@ impl From<BundleError> for ApiError {
 impl From<ProofError> for ApiError {
     fn from(error: ProofError) -> ApiError {
         match error {
-            ProofError::NotCovered { .. } => ApiError::unavailable(error.to_string()),
+            ProofError::NotCovered { .. } | ProofError::Shrunk { .. } => {
+                ApiError::unavailable(error.to_string())
+            }
             ProofError::Read(error) => error.into(),
             ProofError::NoTile(_) | ProofError::Tiles(_) | ProofError::TilesOfSeveral(_) => {
                 tracing::error!(%error, "no proof can be made");
                 internal()
             }
+        }
+    }
+}
+
+impl From<RefreshError> for ApiError {
+    fn from(error: RefreshError) -> ApiError {
+        match error {
+            RefreshError::NoStatement => ApiError::no_keys_statement(),
+            RefreshError::Proof(error) => error.into(),
         }
     }
 }

@@ -130,6 +130,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         http: HttpFigures::default(),
         identity: identity.opened.clone(),
         receipt_key: identity.receipt_key,
+        checkpoint_key: identity.checkpoint_key,
         open_reads: config.open_reads,
         log_readers: config.log_readers,
         blindness,

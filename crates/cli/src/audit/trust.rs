@@ -19,10 +19,14 @@ pub(super) fn check(trust: &Trust) -> Check {
                 "Asserted: the ledger's key was taken from the file itself. Only a key or a policy \
                  from elsewhere (--key, --policy) proves whose log this is."
             }
-            (Some(Given::Key), Verdict::Proven | Verdict::Asserted) => {
+            (Some(_), Verdict::Asserted) => {
+                "Asserted: the last checkpoint is by another key of the log than yours, which the \
+                 ledger may have replaced."
+            }
+            (Some(Given::Key), Verdict::Proven) => {
                 "Every checkpoint is signed by your key. Asserted: records behind the last one."
             }
-            (Some(Given::Policy), Verdict::Proven | Verdict::Asserted) => {
+            (Some(Given::Policy), Verdict::Proven) => {
                 "Every checkpoint is signed and cosigned as your policy wants. Asserted: records \
                  behind the last one."
             }
@@ -43,13 +47,17 @@ pub(super) fn word(trust: &Trust) -> &'static str {
     match (trust.verdict, trust.given) {
         (Verdict::Proven, Some(Given::Key)) => "proven, by your key",
         (Verdict::Proven, Some(Given::Policy)) => "proven, by your policy",
-        (Verdict::Proven, None) | (Verdict::Asserted, _) => "asserted, by the file alone",
+        (Verdict::Asserted, Some(_)) => "asserted, by another key of the log",
+        (Verdict::Proven | Verdict::Asserted, None) => "asserted, by the file alone",
         (Verdict::Broken, _) => "BROKEN",
     }
 }
 
 /// What the figures do not say.
 pub(super) fn note(trust: &Trust, records: u64) -> String {
+    if let Some(rotated) = &trust.rotated {
+        return format!("rotated, asserted: {rotated}");
+    }
     match (trust.verdict, trust.given) {
         (Verdict::Asserted, Some(given)) => format!(
             "asserted: whose log this is, for no checkpoint is here, and your {given} says nothing of \

@@ -14,6 +14,8 @@ use std::time::Duration;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Checkpoint, CoseReceipt, Policy};
 use x811_ledger::checkpoint::Signed;
+use x811_ledger::keyring::Keyring;
+use x811_ledger::keys_statement::KeysStatement;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::receipt::{Issuer, Receipt, ReceiptError, build, verify};
 use x811_protocol::id::InteractionId;
@@ -37,9 +39,9 @@ const VERIFY_TARGET_US: u32 = 2_000;
 /// Made first and not counted: connections are opened and statements prepared.
 const WARM_UP: usize = 50;
 
-/// Signatures of a receipt besides those of its messages: the checkpoint's, held against the key
-/// that is trusted and against the one in the file, and the issuer's.
-const OTHER_SIGNATURES: usize = 3;
+/// Signatures of a receipt besides those of its messages: the checkpoint's, that of the keys statement
+/// and of the end by the same key, and the issuer's.
+const OTHER_SIGNATURES: usize = 4;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -104,11 +106,18 @@ async fn measure(
 ) -> Result<Times, Failure> {
     let running = ledger.running();
     let world = running.world();
-    let signed = signed(identity, world.head().size, world.frontier().root())?;
+    let keyring = world.keyring().ok_or_else(|| broken("no keys"))?;
+    let signed = signed(
+        identity,
+        keyring,
+        world.head().size,
+        world.frontier().root(),
+    )?;
     let issuer = Issuer {
         ledger: identity.opened.did,
-        keyring: world.keyring().ok_or_else(|| broken("no keys"))?,
+        keyring,
         key: &identity.receipt_key,
+        checkpoint_key: &identity.checkpoint_key,
         parameters: world.parameters().map(|(position, _)| position),
     };
     let key = NoteKey::new(
@@ -174,14 +183,21 @@ async fn interactions(ledger: &BenchLedger<ManualClock>) -> Result<Vec<Interacti
     Ok(found)
 }
 
-fn signed(identity: &Identity, size: u64, root: x811_eventlog::Hash) -> Result<Signed, Failure> {
+fn signed(
+    identity: &Identity,
+    keyring: &Keyring,
+    size: u64,
+    root: x811_eventlog::Hash,
+) -> Result<Signed, Failure> {
     let origin = identity.opened.origin.clone();
     let public = *identity.checkpoint_key.public().as_bytes();
     let sign = |message: &[u8]| *identity.checkpoint_key.sign(message).as_bytes();
     let cose_signature = sign(&CoseReceipt::signed_bytes(&origin, public, root));
     let checkpoint = Checkpoint { origin, size, root };
+    let statement = KeysStatement::of(&identity.opened, keyring, &checkpoint);
     Ok(Signed {
         note: checkpoint.sign(public, sign).map_err(broken)?,
+        keys: Some(statement.sign(&identity.checkpoint_key)),
         checkpoint,
         cose_signature,
         monotonic_ms: 0,

@@ -58,8 +58,10 @@ pub(super) async fn write(
     target: &Path,
     out: &mut Out,
 ) -> Result<(), Failure> {
+    use x811_eventlog::Checkpoint;
     use x811_ledger::export::InteractionBundle;
     use x811_ledger::keyring;
+    use x811_ledger::keys_statement::KeysStatement;
     use x811_protocol::event::LedgerRole;
     use x811_server::keys::Identity;
     use x811_store::{SqliteReadModel, SqliteStore};
@@ -79,17 +81,22 @@ pub(super) async fn write(
                 "a bundle is signed by the ledger: take its data directory, no copy without keys",
             )
         })?;
-    let bundle = InteractionBundle::open(&store, &rows, interaction, note).await;
-    let mut bundle = bundle.map_err(|error| unbundled(&error))?;
     let unread = |error: String| Failure::local("log", error);
-    let keyring = keyring::find(&store, &rows, bundle.checkpoint().size).await;
+    let checkpoint = Checkpoint::claimed(&note);
+    let checkpoint = checkpoint.map_err(|error| Failure::local("checkpoint", error.to_string()))?;
+    let keyring = keyring::find(&store, &rows, checkpoint.size).await;
     let keyring = keyring.map_err(|error| unread(error.to_string()))?;
-    let keys = keyring.ok_or_else(|| unread("position 0 is no `ledger_opened`".to_owned()))?;
-    let key = keys.in_force().receipt;
-    let key = identity.secret(LedgerRole::Receipt, key).ok_or_else(|| {
-        let message = format!("keys/receipt.seed is not {key}, the key in force");
-        Failure::local("keys", message).hint("put the file with that key back")
-    })?;
+    let keyring = keyring.ok_or_else(|| unread("position 0 is no `ledger_opened`".to_owned()))?;
+    let key = keyring.in_force().checkpoint;
+    let key = identity
+        .secret(LedgerRole::Checkpoint, key)
+        .ok_or_else(|| {
+            let message = format!("keys/checkpoint.seed is not {key}, the key in force");
+            Failure::local("keys", message).hint("put the file with that key back")
+        })?;
+    let keys = KeysStatement::of(&identity.opened, &keyring, &checkpoint).sign(key);
+    let bundle = InteractionBundle::open(&store, &rows, interaction, note, keys).await;
+    let mut bundle = bundle.map_err(|error| unbundled(&error))?;
     let mut sink = Sink::open(target).map_err(|error| unwritten(&error))?;
     while let Some(piece) = bundle
         .next_piece(&store, &rows, key)
@@ -117,7 +124,7 @@ fn unbundled(error: &x811_ledger::export::BundleError) -> Failure {
     let code = match error {
         BundleError::NoInteraction { .. } => "no_interaction",
         BundleError::Checkpoint(_) => "checkpoint",
-        BundleError::OtherKey { .. } => "keys",
+        BundleError::OtherKey { .. } | BundleError::OtherStatement { .. } => "keys",
         BundleError::Json(_) => "file",
         BundleError::RowsBehind { .. }
         | BundleError::Damaged { .. }

@@ -1,7 +1,10 @@
 //! A receipt in whichever of its two forms a file has.
 
-use x811_eventlog::Policy;
-use x811_ledger::receipt::{Checked, CompactReceipt, Receipt, verify, verify_compact};
+use x811_eventlog::{Checkpoint, Policy};
+use x811_ledger::receipt::{
+    Checked, CompactReceipt, Receipt, verify_compact_refreshed, verify_refreshed,
+};
+use x811_ledger::refresh::Refresh;
 
 pub(super) enum AnyReceipt {
     Whole(Box<Receipt>),
@@ -24,10 +27,22 @@ impl AnyReceipt {
         matches!(self, AnyReceipt::Compact(_))
     }
 
-    pub(super) fn verify(&self, trust: Option<&Policy>) -> Checked {
+    /// Verifies it, with what the ledger said later of its checkpoint.
+    pub(super) fn verify(&self, trust: Option<&Policy>, refresh: Option<&Refresh>) -> Checked {
         match self {
-            AnyReceipt::Whole(receipt) => verify(receipt, trust),
-            AnyReceipt::Compact(receipt) => verify_compact(receipt, trust),
+            AnyReceipt::Whole(receipt) => verify_refreshed(receipt, trust, refresh),
+            AnyReceipt::Compact(receipt) => verify_compact_refreshed(receipt, trust, refresh),
+        }
+    }
+
+    /// Records that its checkpoint covers, by its own words; the error is a sentence.
+    pub(super) fn size(&self) -> Result<u64, String> {
+        match self {
+            AnyReceipt::Whole(receipt) => {
+                let claimed = Checkpoint::claimed(&receipt.checkpoint);
+                Ok(claimed.map_err(|error| error.to_string())?.size)
+            }
+            AnyReceipt::Compact(receipt) => Ok(receipt.statement.receipt.proof.size),
         }
     }
 }

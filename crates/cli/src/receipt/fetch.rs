@@ -18,7 +18,7 @@ pub(crate) struct Args {
     /// Which interaction
     #[arg(required = true)]
     interaction: Option<InteractionId>,
-    /// The compact form: a COSE statement of 2 kB, without the messages
+    /// The compact form: a COSE statement of 2.5 kB, without the messages
     #[arg(long)]
     cose: bool,
     /// The file to write (receipt-INTERACTION.json, or .cose); `-` for standard output
@@ -38,7 +38,7 @@ pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
     };
     let receipt = AnyReceipt::from_bytes(&bytes)
         .map_err(|error| Failure::untrusted(format!("the ledger sent no receipt: {error}")))?;
-    let checked = receipt.verify(None);
+    let checked = receipt.verify(None, None);
     let Some(paid) = checked.paid.filter(|paid| paid.interaction == interaction) else {
         let broken = checked.steps.last().map(|step| step.sentence.clone());
         let broken = broken.unwrap_or_default();

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use x811_ledger::receipt::{Checked, Paid, Verdict};
+use x811_ledger::standing::Standing;
 
 use super::either::AnyReceipt;
 use super::{file, network};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
-use crate::trust::TrustArgs;
+use crate::trust::{RefreshArgs, TrustArgs};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -18,24 +19,29 @@ pub(crate) struct Args {
     file: PathBuf,
     #[command(flatten)]
     trust: TrustArgs,
+    #[command(flatten)]
+    refresh: RefreshArgs,
     /// Also ask an endpoint that you chose for the transfers themselves
     #[arg(long, value_name = "URL")]
     rpc: Option<String>,
 }
 
-/// Verifies; [`Exit::Findings`] when anything does not hold, [`Exit::Unverified`] when nobody said
-/// which ledger is trusted.
+/// Verifies; [`Exit::Findings`] when anything does not hold, [`Exit::Incomplete`] when the receipt has
+/// neither keys statement nor end, [`Exit::Unverified`] when nobody said which ledger is trusted, or
+/// the trusted key does not reach back to the receipt.
 pub(super) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let bytes = file::read(&args.file)?;
     let policy = args.trust.policy()?;
     let receipt =
         AnyReceipt::from_bytes(&bytes).map_err(|error| Failure::local("receipt", error))?;
-    let mut checked = receipt.verify(policy.as_ref());
+    let refresh = args.refresh.read(&args.file)?;
+    let mut checked = receipt.verify(policy.as_ref(), refresh.as_ref());
     if let Some(url) = &args.rpc {
         network::ask(url, &mut checked).await?;
     }
     let exit = match &checked.paid {
         None => Exit::Findings,
+        Some(_) if checked.open_ended => Exit::Incomplete,
         Some(_) if checked.trusted => Exit::Ok,
         Some(_) => Exit::Unverified,
     };
@@ -58,19 +64,46 @@ struct Verified {
 }
 
 impl Verified {
-    /// What is open, and what to do about it.
-    fn open(&self) -> (&'static str, &'static str) {
-        if self.is_without_issuer {
-            (
-                "NOT VERIFIED: the log you trust has the record, but who issued the file is open",
-                NO_ISSUER,
-            )
+    /// What is open, and what to do about it; `None` where nothing is.
+    fn open(&self) -> Option<(&'static str, &'static str)> {
+        if self.checked.open_ended {
+            let heading = "INCOMPLETE: it is of an old form, which an earlier key of the ledger can \
+                           sign too";
+            Some((heading, OLD_FORM))
+        } else if self.checked.trusted {
+            None
+        } else if self.is_rotated() {
+            let heading = "NOT VERIFIED: it holds together, but under another key of the ledger than \
+                           yours";
+            Some((heading, ROTATED))
+        } else if self.is_without_issuer {
+            let heading =
+                "NOT VERIFIED: the log you trust has the record, but who issued the file is open";
+            Some((heading, NO_ISSUER))
         } else {
-            (
-                "NOT VERIFIED: it holds together, but whose it is nobody checked",
-                NO_KEY,
-            )
+            let heading = "NOT VERIFIED: it holds together, but whose it is nobody checked";
+            Some((heading, NO_KEY))
         }
+    }
+
+    /// Whether the checkpoint is by another key of the log than the one that is trusted.
+    fn is_rotated(&self) -> bool {
+        let mut steps = self.checked.steps.iter();
+        steps.any(|step| step.about == "checkpoint" && step.verdict == Verdict::Asserted)
+    }
+
+    fn fields(&self, paid: &Paid) -> Vec<(&'static str, String)> {
+        let mut fields = fields(paid);
+        if let Some(as_of) = &self.checked.standing {
+            let word = match as_of.standing {
+                Standing::Returned => "paid again, after a reorganisation",
+                Standing::Paid | Standing::Reversed | Standing::None => "paid",
+            };
+            let at = as_of.not_before_ms.to_rfc3339();
+            let sentence = format!("{word}, as of record {}, of {at} or later", as_of.record);
+            fields.push(("standing", sentence));
+        }
+        fields
     }
 }
 
@@ -79,15 +112,17 @@ impl Report for Verified {
         match &self.checked.paid {
             Some(paid) => {
                 let amount = paid.amount().to_usdc_decimal();
-                if self.checked.trusted {
-                    out.heading(Tone::Good, format_args!("the receipt holds: {amount} USDC"));
-                } else {
-                    out.heading(Tone::Waiting, self.open().0);
+                let open = self.open();
+                match open {
+                    None => {
+                        out.heading(Tone::Good, format_args!("the receipt holds: {amount} USDC"))
+                    }
+                    Some((heading, _)) => out.heading(Tone::Waiting, heading),
                 }
-                out.fields(&fields(paid));
-                if !self.checked.trusted {
+                out.fields(&self.fields(paid));
+                if let Some((_, advice)) = open {
                     out.gap();
-                    out.line(self.open().1);
+                    out.line(advice);
                 }
             }
             None => out.heading(Tone::Bad, "THE RECEIPT DOES NOT HOLD"),
@@ -108,6 +143,14 @@ impl Report for Verified {
 /// What to do about a file that does not say whose it is.
 const NO_ISSUER: &str = "A compact receipt has neither the ledger's receipt key nor the messages. \
                          Take the receipt in JSON, which has both: x811 receipt INTERACTION";
+
+/// What to do about a receipt of form 1.
+const OLD_FORM: &str = "It has no keys statement and no end of its stream. Ask the ledger for a new \
+                        one: x811 receipt INTERACTION";
+
+/// What to do about a key that was replaced.
+const ROTATED: &str = "If the ledger replaced its key since, ask it for the proof: x811 receipt \
+                       refresh FILE, and verify again";
 
 /// What to do without a key.
 const NO_KEY: &str = "Anybody can open a ledger and sign such a file. Give the key of the ledger you \

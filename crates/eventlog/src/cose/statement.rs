@@ -12,6 +12,9 @@ use crate::note::SIGNATURE_BYTES;
 /// Header parameter: receipts of the statement.
 const RECEIPTS: i64 = 394;
 
+/// Header parameter: which keys the log had, signed by the log (private use, RFC 9052 section 11.1).
+const KEYS: i64 = -81_101;
+
 /// A leaf that its issuer signed, and the proof that the log has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoseStatement {
@@ -25,12 +28,15 @@ pub struct CoseStatement {
     pub leaf: Vec<u8>,
     /// That the log has it; covered by no signature of the issuer.
     pub receipt: CoseReceipt,
+    /// The log's signed statement of its keys, a text that this crate does not read; covered by no
+    /// signature of the issuer. Absent in statements that were written before there was one.
+    pub keys: Option<Vec<u8>>,
     /// By the issuer's key over [`CoseStatement::signed_bytes`].
     pub signature: [u8; SIGNATURE_BYTES],
 }
 
 impl CoseStatement {
-    /// What the issuer signs: all but the receipt.
+    /// What the issuer signs: all but the receipt and the keys.
     #[must_use]
     pub fn signed_bytes(&self) -> Vec<u8> {
         let leaf = Some(self.leaf.clone());
@@ -42,7 +48,11 @@ impl CoseStatement {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let receipts = Value::Array(vec![Value::Bytes(self.receipt.to_bytes())]);
-        let unprotected = HeaderBuilder::new().value(RECEIPTS, receipts).build();
+        let mut unprotected = HeaderBuilder::new().value(RECEIPTS, receipts);
+        if let Some(keys) = &self.keys {
+            unprotected = unprotected.value(KEYS, Value::Bytes(keys.clone()));
+        }
+        let unprotected = unprotected.build();
         let leaf = Some(self.leaf.clone());
         encode(sign1(self.header(), unprotected, leaf, self.signature))
     }
@@ -60,6 +70,9 @@ impl CoseStatement {
             subject: parts.claim(SUBJECT)?.to_owned(),
             public_key: parts.public_key()?,
             receipt: CoseReceipt::from_bytes(receipt)?,
+            keys: parameter(&parts.unprotected, KEYS)
+                .and_then(Value::as_bytes)
+                .cloned(),
             leaf: parts.payload.ok_or(CoseError::Form)?,
             signature: parts.signature,
         };

@@ -190,7 +190,7 @@ impl Auditor {
     pub(super) fn with(options: &Options) -> Auditor {
         Auditor {
             evidence: options.keeps_evidence.then(Kept::default),
-            trusting: Trusting::by(options.trust.clone()),
+            trusting: Trusting::by(options),
             ..Auditor::new().expecting(options.expected_head)
         }
     }

@@ -6,7 +6,7 @@ use x811_protocol::event::LedgerOpened;
 
 use super::auditor::Auditor;
 use super::finding::{Cause, Findings, Spot};
-use super::trust::Trusting;
+use super::trust::{Signed, Trusting};
 use crate::checkpoint;
 
 /// A checkpoint that holds: by the ledger's key, over the records that are here.
@@ -80,7 +80,13 @@ pub(super) fn hold(
         trusting.refuse();
         return None;
     }
-    trusting.judge(note, here.size, ledger, spot, findings);
+    let signed = Signed {
+        note,
+        checkpoint: &found,
+        ledger,
+        statement: None,
+    };
+    trusting.judge(signed, spot, findings);
     Some(here)
 }
 

@@ -156,7 +156,8 @@ impl Auditor {
              ask for a copy that has them"
         );
         undecided.extend(Undecided::of(Gap::MissingBodies, missing, sentence));
-        undecided.extend(self.extract.as_ref().and_then(Extract::undecided));
+        let extract = self.extract.as_ref();
+        undecided.extend(extract.and_then(|extract| extract.undecided(self.world())));
         undecided.extend(self.overdue());
         undecided
     }

@@ -1,6 +1,9 @@
 //! One interaction and what it rests on, without the rest of the log: order, completeness of each
 //! stream, and every record under one signed checkpoint.
 
+mod ends;
+mod keys;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -11,10 +14,11 @@ use x811_protocol::id::InteractionId;
 use super::checkpoints::Covered;
 use super::finding::{Cause, Findings, Spot};
 use super::outcome::{Gap, Undecided};
-use super::trust::Trusting;
+use super::trust::{Signed, Trusting};
 use super::unchecked::{Counts, Unchecked};
 use crate::checkpoint;
-use crate::export::{CheckpointLine, EndLine, Opening, PathLine, SignedEnd};
+use crate::export::{CheckpointLine, EndLine, EndVersion, KeysLine, Opening, PathLine};
+use crate::standing::{Settling, Standing};
 use crate::stream::Stream;
 use crate::world::World;
 
@@ -29,8 +33,13 @@ pub struct ExtractReport {
     pub tree_size: Option<u64>,
     /// Its streams, by name.
     pub streams: Vec<StreamReport>,
-    /// Streams of which nobody says where they end: more of them may have been cut off.
+    /// Streams of which nobody says where they end, or whose end is of version 1: more of them may
+    /// have been cut off (ledger-contract.md section 8).
     pub open_ended: u64,
+    /// What the ledger signed that became of the payment, as of `tree_size` records; absent where
+    /// the interaction's stream is open-ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standing: Option<Standing>,
     /// What cannot be checked without the rest of the log, and how often.
     pub not_checked: BTreeMap<Unchecked, u64>,
 }
@@ -42,7 +51,7 @@ pub struct StreamReport {
     pub stream: String,
     /// Its records.
     pub records: u64,
-    /// Whether the ledger signed that it ends there.
+    /// Whether the ledger's checkpoint key signed that it ends there.
     pub is_closed: bool,
 }
 
@@ -56,7 +65,12 @@ pub(super) struct Extract {
     last: Option<Last>,
     streams: BTreeMap<String, Stretch>,
     ends: Vec<EndLine>,
+    /// Whether a keys statement has to be here.
+    has_keys: bool,
+    keys: Option<KeysLine>,
     opening: Option<Opening>,
+    /// What became of the interaction's payment so far.
+    settling: Settling,
 }
 
 /// The record with the highest position so far.
@@ -85,6 +99,11 @@ impl Extract {
             interaction,
             ..Extract::default()
         }
+    }
+
+    /// Of which version its ends are, and whether there is a keys statement with them.
+    pub(super) fn of_version(&mut self, ends: EndVersion) {
+        self.has_keys = ends == EndVersion::Two;
     }
 
     /// The checkpoint that everything is to be under, as far as it can be read.
@@ -137,9 +156,12 @@ impl Extract {
         has_gap
     }
 
-    /// Takes note of who the parties are.
+    /// Takes note of who the parties are, and of what becomes of the payment.
     pub(super) fn note(&mut self, stream: Option<&Stream>, event: &Event) {
         let is_it = matches!(stream, Some(Stream::Interaction(id)) if self.interaction.is_none_or(|known| known == *id));
+        if is_it {
+            self.settling.take(event);
+        }
         if is_it && self.opening.is_none() {
             self.opening = Opening::of(event);
         }
@@ -283,6 +305,7 @@ impl Extract {
         findings: &mut Findings,
     ) -> Option<Covered> {
         let covered = self.check_checkpoint(ledger, trusting, findings);
+        self.check_keys(ledger, world, findings);
         let expected = self.expected(world);
         let mut closed: BTreeMap<&str, u64> = BTreeMap::new();
         for line in &self.ends {
@@ -332,8 +355,14 @@ impl Extract {
         };
         match checkpoint::open(&line.note, ledger?) {
             Ok(checkpoint) => {
-                let size = checkpoint.size;
-                trusting.judge(&line.note, size, ledger, &spot, findings);
+                let statement = self.keys.as_ref().map(|line| &line.signed.statement);
+                let signed = Signed {
+                    note: &line.note,
+                    checkpoint: &checkpoint,
+                    ledger,
+                    statement,
+                };
+                trusting.judge(signed, &spot, findings);
                 Some(Covered::of(&checkpoint))
             }
             Err(error) => {
@@ -366,59 +395,6 @@ impl Extract {
         expected.sort_unstable();
         expected.dedup();
         expected
-    }
-
-    /// What the ledger said of a stream's end, against what is here.
-    fn check_end(&self, line: &EndLine, ledger: Option<&LedgerOpened>, findings: &mut Findings) {
-        let SignedEnd { end, .. } = &line.signed;
-        let spot = self.end_of_stream(&end.stream, Some(line.line));
-        let mut differs = |field: &str, cause: Cause, sentence: String| {
-            findings.add(&spot, field, cause, sentence);
-        };
-        if let Some(ledger) = ledger
-            && !line.signed.is_by(&ledger.keys.receipt)
-        {
-            let sentence = "the end of the stream is not signed by the ledger's receipt key";
-            differs(
-                "end.signature",
-                Cause::StreamEndDiffers,
-                sentence.to_owned(),
-            );
-        }
-        if let Some(checkpoint) = &self.claimed
-            && end.tree_size != checkpoint.size
-        {
-            let sentence = format!(
-                "this end is of a tree of {} records, the checkpoint is over {}",
-                end.tree_size, checkpoint.size
-            );
-            differs("end.tree_size", Cause::StreamEndDiffers, sentence);
-        }
-        let stretch = self.streams.get(&end.stream);
-        let next_seq = stretch.map_or(0, |stretch| stretch.next_seq);
-        let said = end.last.map_or(0, |last| last.seq.saturating_add(1));
-        if said > next_seq {
-            let sentence = match said - 1 {
-                last if last == next_seq => {
-                    format!("the stream has {said} records, number {last} is not here")
-                }
-                last => format!(
-                    "the stream has {said} records, numbers {next_seq} to {last} are not here"
-                ),
-            };
-            differs("end.last_seq", Cause::Missing, sentence);
-        } else if said < next_seq {
-            let sentence = format!("the stream has {said} records, here are {next_seq}");
-            differs("end.last_seq", Cause::StreamEndDiffers, sentence);
-        } else if let (Some(last), Some(stretch)) = (end.last, stretch)
-            && last.hash != stretch.last_hash
-        {
-            let sentence = format!(
-                "the stream's last record hashes to {}, its end names {}",
-                stretch.last_hash, last.hash
-            );
-            differs("end.last_hash", Cause::StreamEndDiffers, sentence);
-        }
     }
 
     /// What belongs to something else.
@@ -466,22 +442,23 @@ impl Extract {
     }
 
     /// Why a bundle is not whole, if streams of it have no end.
-    pub(super) fn undecided(&self) -> Option<Undecided> {
-        let count = self
-            .streams
-            .keys()
-            .filter(|name| !self.is_ended(name))
-            .count() as u64;
+    pub(super) fn undecided(&self, world: &World) -> Option<Undecided> {
+        let expected = self.expected(world);
+        let mut open = expected.iter().filter(|name| !self.is_ended(name));
+        let first = open.next()?;
+        let count = 1 + open.count() as u64;
         let sentence = format!(
-            "of {count} streams nothing signed says where they end: what follows may be left out; ask \
-             for the bundle again"
+            "of {count} streams, `{first}` the first, nothing by the ledger's checkpoint key says where \
+             they end: what follows may be left out; ask the ledger for the bundle again"
         );
         Undecided::of(Gap::MissingEnds, count, sentence)
     }
 
     fn is_ended(&self, stream: &str) -> bool {
-        let mut ends = self.ends.iter();
-        ends.any(|line| line.signed.end.stream == stream)
+        self.ends.iter().any(|line| {
+            let signed = &line.signed;
+            signed.version == EndVersion::Two && signed.end.stream == stream
+        })
     }
 
     /// For the report.
@@ -497,6 +474,11 @@ impl Extract {
                 not_checked.insert(unchecked, count);
             }
         }
+        let standing = self.interaction.and_then(|id| {
+            let stream = Stream::Interaction(id).to_string();
+            let mut ends = self.ends.iter().map(|line| &line.signed.end);
+            ends.find(|end| end.stream == stream)?.standing
+        });
         let mut names: Vec<&str> = self.streams.keys().map(String::as_str).collect();
         names.extend(self.ends.iter().map(|line| line.signed.end.stream.as_str()));
         names.sort_unstable();
@@ -512,6 +494,7 @@ impl Extract {
             tree_size,
             open_ended: streams.iter().filter(|s| !s.is_closed).count() as u64,
             streams,
+            standing,
             not_checked,
         }
     }

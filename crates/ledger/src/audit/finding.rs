@@ -74,6 +74,8 @@ pub enum Cause {
     CheckpointDiffers,
     /// The auditor's policy does not hold a checkpoint for good.
     CheckpointNotTrusted,
+    /// The keys statement is not by the checkpoint key in force, or not of these records.
+    KeysDiffer,
     /// A record is not under the checkpoint by its path.
     NotIncluded,
     /// The ledger signed another end of a stream, or did not sign it.
@@ -136,6 +138,7 @@ impl Cause {
             Cause::CheckpointInvalid => "checkpoint invalid",
             Cause::CheckpointDiffers => "checkpoint differs",
             Cause::CheckpointNotTrusted => "checkpoint not trusted",
+            Cause::KeysDiffer => "keys differ",
             Cause::NotIncluded => "not included",
             Cause::StreamEndDiffers => "stream end differs",
             Cause::Foreign => "foreign record",

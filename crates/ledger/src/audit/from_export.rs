@@ -14,8 +14,8 @@ use super::options::Options;
 use super::pages::{self, Next};
 use super::report::Report;
 use crate::export::{
-    CheckpointLine, EndLine, Fault, FaultKind, Header, Item, PathLine, Reader, RecordLine, Scope,
-    Trailer,
+    CheckpointLine, EndLine, Fault, FaultKind, Header, Item, KeysLine, PathLine, Reader,
+    RecordLine, Scope, Trailer,
 };
 
 /// Audits an export, line by line.
@@ -91,6 +91,7 @@ pub(super) enum ExaminedItem {
     Header(Box<Header>),
     Record(Examined, Option<PathLine>),
     Checkpoint(CheckpointLine),
+    Keys(KeysLine),
     End(EndLine),
     Trailer(u64, Trailer),
     Fault(Fault),
@@ -105,6 +106,7 @@ impl ExaminedItem {
                 ExaminedItem::Record(Examined::of(entry(record), rules), path)
             }
             Ok(Item::Checkpoint(line)) => ExaminedItem::Checkpoint(line),
+            Ok(Item::Keys(line)) => ExaminedItem::Keys(line),
             Ok(Item::End(line)) => ExaminedItem::End(line),
             Ok(Item::Trailer { line, trailer }) => ExaminedItem::Trailer(line, trailer),
             Err(fault) => ExaminedItem::Fault(fault),
@@ -118,6 +120,7 @@ impl pages::Item for ExaminedItem {
             ExaminedItem::Record(examined, _) => examined.whole_mut(),
             ExaminedItem::Header(_)
             | ExaminedItem::Checkpoint(_)
+            | ExaminedItem::Keys(_)
             | ExaminedItem::End(_)
             | ExaminedItem::Trailer(..)
             | ExaminedItem::Fault(_) => None,
@@ -153,6 +156,9 @@ impl pages::Audit for ExportAudit {
             ExaminedItem::Header(header) => {
                 if let Scope::Interaction(interaction) = header.scope {
                     self.extract(Some(interaction));
+                    if let Some((extract, _)) = self.auditor.extract() {
+                        extract.of_version(header.end_version());
+                    }
                 }
                 self.header = Some(*header);
             }
@@ -164,6 +170,11 @@ impl pages::Audit for ExportAudit {
                 }
             }
             ExaminedItem::Checkpoint(line) => self.checkpoint(line),
+            ExaminedItem::Keys(line) => {
+                if let Some((extract, findings)) = self.auditor.extract() {
+                    extract.state_keys(line, findings);
+                }
+            }
             ExaminedItem::End(line) => {
                 if let Some((extract, _)) = self.auditor.extract() {
                     extract.end_of(line);

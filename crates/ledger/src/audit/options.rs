@@ -7,6 +7,8 @@ use serde::Serialize;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Hash, Policy};
 
+use crate::refresh::Refresh;
+
 /// Told how many records were audited, and of how many.
 pub type OnProgress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
@@ -18,6 +20,9 @@ pub struct Options {
     /// Whose checkpoints are trusted, by a source outside the file: every one must satisfy it, and
     /// there must be one. Without it the ledger's key is the one that the file names.
     pub trust: Option<TrustedBy>,
+    /// What the ledger said later of the file's checkpoint, where that is by a key which it replaced
+    /// since (ledger-contract.md section 8).
+    pub refresh: Option<Arc<Refresh>>,
     /// The last signed checkpoint of a store, which lies elsewhere; an export brings its own.
     pub checkpoint: Option<String>,
     /// Whether the report keeps the evidence of every payment, to be held against the network: some
@@ -96,6 +101,7 @@ impl fmt::Debug for Options {
         f.debug_struct("Options")
             .field("expected_head", &self.expected_head)
             .field("trust", &self.trust)
+            .field("refresh", &self.refresh)
             .field("checkpoint", &self.checkpoint)
             .field("keeps_evidence", &self.keeps_evidence)
             .finish_non_exhaustive()

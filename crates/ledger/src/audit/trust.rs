@@ -1,24 +1,34 @@
 //! Whose log this is: proven by keys and witnesses that the auditor named, or the file's own word.
 
+use std::sync::Arc;
+
 use serde::Serialize;
-use x811_eventlog::note::NoteKey;
-use x811_eventlog::policy::Cosignature;
+use x811_eventlog::note::{NoteError, NoteKey};
+use x811_eventlog::policy::{Cosignature, Distrust};
+use x811_eventlog::{Checkpoint, CheckpointError, Policy};
 use x811_protocol::event::LedgerOpened;
 
 use super::finding::{Cause, Findings, Spot};
-use super::options::{Given, TrustedBy};
+use super::options::{Given, Options, TrustedBy};
 use super::report::Verdict;
 use crate::checkpoint;
+use crate::keys_statement::KeysStatement;
+use crate::refresh::{Held, Keys, Paper, Refresh, is_same_log, since_replaced};
 
 /// How well it is known whose log this is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Trust {
     /// Proven: every checkpoint is one that the key or the policy holds for good. Asserted: neither
-    /// was given, and the key is the one that the file names.
+    /// was given, and the key is the one that the file names; or the last checkpoint is by another
+    /// key of the log than the trusted one, see `rotated`.
     pub verdict: Verdict,
     /// What the auditor gave, to say whom they trust; absent where it was nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given: Option<Given>,
+    /// Why the last checkpoint is neither held for good nor broken: it is by a key that the ledger
+    /// may have replaced, and nothing shows that the log goes on behind it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rotated: Option<String>,
     /// The checkpoint key in force at the end, as the file names it: `name+id+key`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_vkey: Option<String>,
@@ -48,23 +58,40 @@ impl From<Cosignature> for Cosigned {
     }
 }
 
+/// A checkpoint that the ledger signed by its own words.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Signed<'a> {
+    /// As it was signed.
+    pub(super) note: &'a str,
+    /// What it says.
+    pub(super) checkpoint: &'a Checkpoint,
+    /// Who the ledger says it is, with the keys in force after these records.
+    pub(super) ledger: Option<&'a LedgerOpened>,
+    /// The file's keys statement of the same records, where it has one.
+    pub(super) statement: Option<&'a KeysStatement>,
+}
+
 /// What the auditor trusts, and what of the log so far rests on it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Trusting {
     by: Option<TrustedBy>,
+    refresh: Option<Arc<Refresh>>,
     /// Checkpoints that there were.
     checkpoints: u64,
     /// Some checkpoint did not hold.
     is_broken: bool,
+    /// Why the last is not held, and is not broken either.
+    rotated: Option<String>,
     /// Records under one that does.
     records: u64,
     cosigned: Vec<Cosigned>,
 }
 
 impl Trusting {
-    pub(super) fn by(by: Option<TrustedBy>) -> Trusting {
+    pub(super) fn by(options: &Options) -> Trusting {
         Trusting {
-            by,
+            by: options.trust.clone(),
+            refresh: options.refresh.clone(),
             ..Trusting::default()
         }
     }
@@ -75,28 +102,35 @@ impl Trusting {
         self.is_broken = true;
     }
 
-    /// Asks the policy about a checkpoint over so many records, which `ledger` signed by its own
-    /// words.
-    pub(super) fn judge(
-        &mut self,
-        note: &str,
-        records: u64,
-        ledger: Option<&LedgerOpened>,
-        spot: &Spot,
-        findings: &mut Findings,
-    ) {
+    /// Asks the policy about a checkpoint. One by another key of the same log waits for a later one
+    /// in the file, or for what the ledger said since.
+    pub(super) fn judge(&mut self, signed: Signed<'_>, spot: &Spot, findings: &mut Findings) {
         self.checkpoints += 1;
         let Some(TrustedBy { policy, given }) = &self.by else {
             return;
         };
-        match policy.check(note, checkpoint::verifies) {
-            Ok(trusted) => {
-                self.records = records;
-                self.cosigned = trusted.cosignatures.into_iter().map(Into::into).collect();
+        let held = match policy.check(signed.note, checkpoint::verifies) {
+            Ok(trusted) => Ok(trusted.cosignatures),
+            Err(why) => match replaced(&signed, policy, &why, self.refresh.as_deref()) {
+                None => Err(why.to_string()),
+                Some(Held::Proven { cosignatures, .. }) => Ok(cosignatures),
+                Some(Held::Broken(why)) => Err(why),
+                Some(Held::Asserted(why)) => {
+                    self.rotated = Some(why);
+                    return;
+                }
+            },
+        };
+        match held {
+            Ok(cosignatures) => {
+                // It covers those before it, which are of the same records.
+                self.rotated = None;
+                self.records = signed.checkpoint.size;
+                self.cosigned = cosignatures.into_iter().map(Into::into).collect();
             }
             Err(why) => {
                 self.is_broken = true;
-                let own = ledger.and_then(vkey);
+                let own = signed.ledger.and_then(vkey);
                 let own = own.map_or_else(String::new, |vkey| {
                     format!("; the key that the file names for it is {vkey}")
                 });
@@ -111,6 +145,7 @@ impl Trusting {
         match &self.by {
             _ if self.is_broken => Verdict::Broken,
             Some(_) if self.checkpoints == 0 => Verdict::Asserted,
+            Some(_) if self.rotated.is_some() => Verdict::Asserted,
             Some(_) => Verdict::Proven,
             None => Verdict::Asserted,
         }
@@ -123,12 +158,40 @@ impl Trusting {
         Trust {
             verdict: self.verdict(),
             given: self.by.as_ref().map(|by| by.given),
+            rotated: self.rotated.clone().filter(|_| !self.is_broken),
             checkpoint_vkey: ledger.and_then(vkey),
             records_proven,
             records_asserted: records - records_proven,
             cosigned: self.cosigned.clone(),
         }
     }
+}
+
+/// What can be said of a checkpoint that the policy refuses because it is by another key of a log
+/// which the policy trusts; `None` for every other reason.
+fn replaced(
+    signed: &Signed<'_>,
+    policy: &Policy,
+    why: &Distrust,
+    refresh: Option<&Refresh>,
+) -> Option<Held> {
+    let is_unsigned = matches!(
+        why,
+        Distrust::Checkpoint(CheckpointError::Note(NoteError::NotSigned))
+    );
+    let ledger = signed.ledger.filter(|_| is_unsigned)?;
+    let key = *ledger.keys.checkpoint.as_bytes();
+    if !is_same_log(policy, &signed.checkpoint.origin, key) {
+        return None;
+    }
+    let paper = Paper {
+        checkpoint: signed.checkpoint,
+        note: Some(signed.note),
+        log_id: Some(ledger.log_id),
+        keys: Keys::All(ledger.keys),
+        statement: signed.statement,
+    };
+    Some(since_replaced(paper, policy, refresh))
 }
 
 /// The ledger's checkpoint key as a text; none where its origin is no name for one.

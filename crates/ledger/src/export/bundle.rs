@@ -4,14 +4,16 @@ use std::collections::VecDeque;
 
 use x811_eventlog::{Checkpoint, CheckpointError, EventLog as _, Hash, ReadError, Record};
 use x811_protocol::canonical::to_canonical;
-use x811_protocol::event::{Event, LedgerRole};
+use x811_protocol::event::Event;
 use x811_protocol::id::InteractionId;
-use x811_protocol::key::{PublicKey, SecretKey};
+use x811_protocol::key::SecretKey;
 
 use super::opening::Opening;
 use super::{Header, LastRecord, Scope, SignedEnd, StreamEnd, Trailer};
+use crate::keys_statement::SignedKeys;
 use crate::port::{LedgerStore, ReadModel};
 use crate::proof::{self, ProofError};
+use crate::standing::Settling;
 use crate::stream::Stream;
 
 /// Positions of a stream that are read at a time.
@@ -65,10 +67,16 @@ pub enum BundleError {
     },
     /// Another key than the log names.
     #[error(
-        "the receipt key at hand is not the one in force after {size} records: it was replaced just \
-         now, ask again in a second"
+        "the checkpoint key at hand is not the one in force after {size} records: it was replaced \
+         just now, ask again in a second"
     )]
     OtherKey {
+        /// Records that the checkpoint covers.
+        size: u64,
+    },
+    /// Checkpoint and keys statement are of different moments.
+    #[error("the keys statement is not of the checkpoint over {size} records: ask again")]
+    OtherStatement {
         /// Records that the checkpoint covers.
         size: u64,
     },
@@ -90,8 +98,7 @@ pub struct InteractionBundle {
     header: Header,
     checkpoint: Checkpoint,
     note: String,
-    /// The receipt key in force after the records written so far.
-    receipt_key: PublicKey,
+    keys: SignedKeys,
     /// In order of name.
     streams: Vec<Cursor>,
     stage: Stage,
@@ -117,11 +124,13 @@ struct Cursor {
     /// Nothing of it follows under the checkpoint.
     is_read: bool,
     last: Option<LastRecord>,
+    /// What became of the payment, where this is an interaction's.
+    settling: Option<Settling>,
 }
 
 impl InteractionBundle {
     /// Begins the bundle of `interaction` under the checkpoint in `note`, which the caller has from
-    /// the ledger itself.
+    /// the ledger itself, with the keys statement of the same records.
     ///
     /// # Errors
     /// [`BundleError`].
@@ -130,9 +139,13 @@ impl InteractionBundle {
         rows: &R,
         interaction: InteractionId,
         note: String,
+        keys: SignedKeys,
     ) -> Result<InteractionBundle, BundleError> {
         let checkpoint = Checkpoint::claimed(&note)?;
         let size = checkpoint.size;
+        if !keys.statement.is_of(&checkpoint) {
+            return Err(BundleError::OtherStatement { size });
+        }
         let applied = rows.applied_size().await?;
         if applied < size {
             return Err(BundleError::RowsBehind {
@@ -152,10 +165,10 @@ impl InteractionBundle {
         streams.sort_unstable();
         streams.dedup();
         Ok(InteractionBundle {
-            receipt_key: opened.keys.receipt,
             header: Header::new(opened, Scope::Interaction(interaction)),
             checkpoint,
             note,
+            keys,
             streams: streams.into_iter().map(Cursor::new).collect(),
             stage: Stage::Begin,
             records: 0,
@@ -176,7 +189,7 @@ impl InteractionBundle {
     }
 
     /// The next piece, some whole lines; `None` behind the last. `store` and `rows` are those that
-    /// it was opened with, and `key` is the ledger's receipt key.
+    /// it was opened with, and `key` is the ledger's checkpoint key.
     ///
     /// # Errors
     /// [`BundleError`]; what was given out before is then no bundle, for it has no trailer.
@@ -192,6 +205,7 @@ impl InteractionBundle {
                 let mut piece = Vec::new();
                 put_line(&mut piece, b"", &self.header.to_line()?);
                 put_line(&mut piece, b"c ", &to_canonical(&self.note));
+                put_line(&mut piece, b"k ", &self.keys.to_json());
                 Ok(Some(piece))
             }
             Stage::Records => {
@@ -244,8 +258,8 @@ impl InteractionBundle {
         if record.stream() != cursor.stream {
             return Err(damaged(position, "record of the stream it is listed in"));
         }
-        if let Some(key) = new_receipt_key(&record)? {
-            self.receipt_key = key;
+        if let Some(settling) = &mut cursor.settling {
+            settling.take(&event(&record)?);
         }
         cursor.last = Some(LastRecord {
             seq: record.stream_seq(),
@@ -267,7 +281,7 @@ impl InteractionBundle {
 
     /// Writes where each stream ends, and the trailer.
     fn close(&self, piece: &mut Vec<u8>, key: &SecretKey) -> Result<(), BundleError> {
-        if key.public() != self.receipt_key {
+        if key.public() != self.keys.statement.keys.checkpoint {
             let size = self.checkpoint.size;
             return Err(BundleError::OtherKey { size });
         }
@@ -291,7 +305,9 @@ impl InteractionBundle {
 
 impl Cursor {
     fn new(stream: String) -> Cursor {
+        let is_interaction = matches!(stream.parse(), Ok(Stream::Interaction(_)));
         Cursor {
+            settling: is_interaction.then(Settling::default),
             stream,
             ahead: VecDeque::new(),
             next_seq: 0,
@@ -318,6 +334,7 @@ impl Cursor {
         let end = StreamEnd {
             stream: self.stream.clone(),
             last: self.last,
+            standing: self.settling.as_ref().map(Settling::standing),
             tree_size,
         };
         end.sign(key)
@@ -334,17 +351,6 @@ async fn beside<S: LedgerStore>(store: &S, first: u64) -> Result<Vec<String>, Bu
         return Err(damaged(position, "parameters_set"));
     };
     Ok(opening.streams(&parameters))
-}
-
-/// The receipt key that a record of the ledger's stream brings.
-fn new_receipt_key(record: &Record) -> Result<Option<PublicKey>, BundleError> {
-    if record.event_type() != b"ledger_key_rotated" {
-        return Ok(None);
-    }
-    let Event::LedgerKeyRotated(rotated) = event(record)? else {
-        return Ok(None);
-    };
-    Ok(Some(rotated.new_key).filter(|_| rotated.role == LedgerRole::Receipt))
 }
 
 async fn record_at<S: LedgerStore>(store: &S, position: u64) -> Result<Record, BundleError> {

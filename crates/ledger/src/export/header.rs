@@ -5,8 +5,14 @@ use serde_json::Value;
 use x811_protocol::event::LedgerOpened;
 use x811_protocol::id::InteractionId;
 
-/// The version of the line format that is written, under `x811_export`. Version 1 is read too.
+use super::EndVersion;
+
+/// The version of the line format of a whole log, under `x811_export`. Version 1 is read too.
 pub const EXPORT_VERSION: u64 = 2;
+
+/// The version of that of one interaction: with a keys statement, and ends of version 2. Version 2 is
+/// read too.
+pub const BUNDLE_VERSION: u64 = 3;
 
 const MARK: &str = "x811_export";
 const SCOPE: &str = "scope";
@@ -15,7 +21,7 @@ const SCOPE: &str = "scope";
 /// and can compare; and what is in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// The version of the line format: 1 or 2.
+    /// The version of the line format: 1 to 3.
     pub version: u64,
     /// The event at position 0.
     pub opened: LedgerOpened,
@@ -37,10 +43,24 @@ impl Header {
     /// The header that is written today.
     #[must_use]
     pub fn new(opened: LedgerOpened, scope: Scope) -> Header {
+        let version = match scope {
+            Scope::Log => EXPORT_VERSION,
+            Scope::Interaction(_) => BUNDLE_VERSION,
+        };
         Header {
-            version: EXPORT_VERSION,
+            version,
             opened,
             scope,
+        }
+    }
+
+    /// Whether the file has a keys statement, and of which version its ends are.
+    #[must_use]
+    pub fn end_version(&self) -> EndVersion {
+        if self.version < BUNDLE_VERSION {
+            EndVersion::One
+        } else {
+            EndVersion::Two
         }
     }
 
@@ -61,13 +81,16 @@ impl Header {
     /// # Errors
     /// Says what is wrong with it.
     pub fn parse(line: &[u8]) -> Result<Header, String> {
-        let (version, mut members) = super::read_mark(line, MARK, EXPORT_VERSION)?;
+        let (version, mut members) = super::read_mark(line, MARK, BUNDLE_VERSION)?;
         let scope = members
             .as_object_mut()
             .filter(|_| version > 1)
             .map(|members| members.remove(SCOPE).unwrap_or(Value::Null));
         let scope = scope.map(Scope::deserialize).transpose();
         let scope = scope.map_err(|error| format!("`{SCOPE}`: {error}"))?;
+        if version == BUNDLE_VERSION && scope == Some(Scope::Log) {
+            return Err(format!("a whole log has no version {version}"));
+        }
         let opened = LedgerOpened::deserialize(members).map_err(|error| error.to_string())?;
         Ok(Header {
             version,

@@ -1,7 +1,7 @@
 //! A log, or one interaction of it, as one line file: what an auditor takes away and checks offline.
 //! `FORMAT.md` of `x811-eventlog` says it all for a second reader; this is the short form.
 //!
-//! # Format, version 2
+//! # Format, version 2; of one interaction 3
 //!
 //! UTF-8 text; every line ends with one LF, the last one too; no CR, no blank line, nothing behind
 //! the trailer. JSON is in RFC 8785 form, so no line holds a line end of its own.
@@ -27,11 +27,13 @@
 //!
 //! A *bundle* of one interaction holds its stream and every stream that its replay rests on, in
 //! order of position: `ledger`, `network:` of the parameters it was opened under, `agent:` of both
-//! parties; all under one checkpoint, which stands just behind the header. Each record has behind
-//! it, and behind its body:
+//! parties; all under one checkpoint, which stands just behind the header, and behind it the keys
+//! statement of the same records ([`SignedKeys`](crate::keys_statement::SignedKeys)). Each record has
+//! behind it, and behind its body:
 //!
 //! | line | holds |
 //! |---|---|
+//! | `k ` | the keys statement, once, behind the checkpoint |
 //! | `p ` | the inclusion path of the record just above under the checkpoint: an array of hashes |
 //! | `e ` | behind the last record, one for each stream: where it ends, signed ([`SignedEnd`]) |
 //!
@@ -40,6 +42,11 @@
 //! A leaf's hash is `SHA-256(0x00 ‖ leaf bytes)`, the bytes between `r ` and the line end; a body's
 //! digest is SHA-256 of the bytes between `b ` and the line end. The trailer is as good as where it
 //! came from: compare its `head` with one you noted yourself.
+//!
+//! # Version 2 of one interaction
+//!
+//! Without the line `k `, and with ends of version 1, which the receipt key signed: its streams are
+//! *open-ended*. It is read for ever.
 //!
 //! # Version 1
 //!
@@ -56,12 +63,12 @@ mod trailer;
 mod writer;
 
 pub use bundle::{BundleError, InteractionBundle};
-pub use end::{LastRecord, SignedEnd, StreamEnd};
-pub use header::{EXPORT_VERSION, Header, Scope};
+pub use end::{EndVersion, LastRecord, SignedEnd, StreamEnd};
+pub use header::{BUNDLE_VERSION, EXPORT_VERSION, Header, Scope};
 pub(crate) use opening::Opening;
 pub use reader::{
-    Body, CheckpointLine, EndLine, Fault, FaultKind, Item, MAX_LINE_BYTES, PathLine, Reader,
-    RecordLine,
+    Body, CheckpointLine, EndLine, Fault, FaultKind, Item, KeysLine, MAX_LINE_BYTES, PathLine,
+    Reader, RecordLine,
 };
 pub use tiles::{TilesError, write_tiles};
 pub use trailer::{TRAILER_VERSION, Trailer};

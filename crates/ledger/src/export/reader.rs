@@ -6,7 +6,10 @@ use std::io::{BufRead, Read};
 
 use x811_eventlog::Hash;
 
-use super::{Header, Scope, SignedEnd, Trailer, read_note, read_path, trailer};
+use super::{
+    BUNDLE_VERSION, EndVersion, Header, Scope, SignedEnd, Trailer, read_note, read_path, trailer,
+};
+use crate::keys_statement::SignedKeys;
 
 /// Most bytes of a line, its end not counted. Bodies are bounded by the ledger's limits, which are
 /// in the log; this only bounds memory before anything is known.
@@ -21,6 +24,8 @@ pub enum Item {
     Record(RecordLine),
     /// A signed checkpoint.
     Checkpoint(CheckpointLine),
+    /// The ledger's keys, in a bundle of one interaction.
+    Keys(KeysLine),
     /// Where a stream ends, in a bundle of one interaction.
     End(EndLine),
     /// The last line.
@@ -72,6 +77,15 @@ pub struct CheckpointLine {
     pub note: String,
 }
 
+/// A keys statement, as it stands in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeysLine {
+    /// Its line, from 1.
+    pub line: u64,
+    /// What it says; the signature is not checked yet.
+    pub signed: Box<SignedKeys>,
+}
+
 /// Where a stream ends, as it stands in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndLine {
@@ -113,7 +127,7 @@ pub enum FaultKind {
     /// A path that does not follow its record.
     #[error("an inclusion path without the record it belongs to just above")]
     PathWithoutRecord,
-    /// A path, a checkpoint or an end of a stream that cannot be read.
+    /// A path, a checkpoint, a keys statement or an end of a stream that cannot be read.
     #[error("the {what} cannot be read: {why}")]
     Unreadable {
         /// Which of them.
@@ -159,6 +173,8 @@ pub struct Reader<R> {
     ready: VecDeque<Result<Item, Fault>>,
     place: Place,
     letters: Letters,
+    /// Of which version the ends are; where the header cannot be read, a keys statement says it.
+    ends: EndVersion,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,6 +196,8 @@ enum Letters {
     Log,
     /// And `p` and `e`.
     Bundle,
+    /// And `k`.
+    BundleWithKeys,
     /// All of them: the header cannot be read.
     Unknown,
 }
@@ -189,6 +207,7 @@ impl Letters {
         match (header.version, header.scope) {
             (1, _) => Letters::Version1,
             (_, Scope::Log) => Letters::Log,
+            (BUNDLE_VERSION, Scope::Interaction(_)) => Letters::BundleWithKeys,
             (_, Scope::Interaction(_)) => Letters::Bundle,
         }
     }
@@ -197,9 +216,14 @@ impl Letters {
         match letter {
             b'r' | b'b' => true,
             b'c' => self != Letters::Version1,
-            b'p' | b'e' => matches!(self, Letters::Bundle | Letters::Unknown),
+            b'p' | b'e' => self.is_bundle() || self == Letters::Unknown,
+            b'k' => matches!(self, Letters::BundleWithKeys | Letters::Unknown),
             _ => false,
         }
+    }
+
+    fn is_bundle(self) -> bool {
+        matches!(self, Letters::Bundle | Letters::BundleWithKeys)
     }
 }
 
@@ -222,6 +246,7 @@ impl<R: BufRead> Reader<R> {
             ready: VecDeque::new(),
             place: Place::Begin,
             letters: Letters::Unknown,
+            ends: EndVersion::One,
         }
     }
 
@@ -234,6 +259,7 @@ impl<R: BufRead> Reader<R> {
             records,
             place: Place::Records,
             letters: Letters::of(header),
+            ends: header.end_version(),
             ..Reader::new(input)
         }
     }
@@ -321,6 +347,7 @@ impl<R: BufRead> Reader<R> {
             match Header::parse(&bytes) {
                 Ok(header) => {
                     self.letters = Letters::of(&header);
+                    self.ends = header.end_version();
                     self.ready.push_back(Ok(Item::Header(Box::new(header))));
                 }
                 Err(why) => {
@@ -338,6 +365,7 @@ impl<R: BufRead> Reader<R> {
                 b'b' => self.body(text),
                 b'p' => self.path(text),
                 b'c' => self.checkpoint(text),
+                b'k' => self.keys(text),
                 _ => self.stream_end(text),
             },
             [b'{', ..] => self.mark(&bytes),
@@ -402,7 +430,7 @@ impl<R: BufRead> Reader<R> {
     fn checkpoint(&mut self, text: &[u8]) {
         self.flush();
         let is_first = self.records == 0 && self.place == Place::Records;
-        if self.letters == Letters::Bundle && !is_first {
+        if self.letters.is_bundle() && !is_first {
             let why = "a bundle has one checkpoint, just behind its header";
             self.fault(FaultKind::OutOfPlace(why));
         }
@@ -416,11 +444,29 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
+    fn keys(&mut self, text: &[u8]) {
+        self.flush();
+        if self.records > 0 || self.place != Place::Records {
+            let why = "a keys statement stands just behind the checkpoint";
+            self.fault(FaultKind::OutOfPlace(why));
+        }
+        self.ends = EndVersion::Two;
+        let (line, what) = (self.line, "keys statement");
+        match SignedKeys::from_json(text) {
+            Ok(signed) => {
+                let signed = Box::new(signed);
+                self.ready
+                    .push_back(Ok(Item::Keys(KeysLine { line, signed })));
+            }
+            Err(why) => self.fault(FaultKind::Unreadable { what, why }),
+        }
+    }
+
     fn stream_end(&mut self, text: &[u8]) {
         self.flush();
         self.place = Place::Ends;
         let (line, what) = (self.line, "end of a stream");
-        match SignedEnd::parse(text) {
+        match SignedEnd::parse(text, self.ends) {
             Ok(signed) => self
                 .ready
                 .push_back(Ok(Item::End(EndLine { line, signed }))),

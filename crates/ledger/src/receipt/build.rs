@@ -2,9 +2,12 @@
 
 use super::{CompactReceipt, Enclosed, Leaf, Opened, RECEIPT_VERSION, Receipt, agent_keys, ask};
 use crate::checkpoint::Signed;
+use crate::export::{LastRecord, SignedEnd, StreamEnd};
 use crate::keyring::Keyring;
+use crate::keys_statement::SignedKeys;
 use crate::port::{Body, LedgerStore, ReadModel};
 use crate::proof::{self, ProofError};
+use crate::standing::{Settling, Standing};
 use crate::stream::Stream;
 use std::collections::HashMap;
 use x811_eventlog::{CoseReceipt, Hash, ReadError, Record};
@@ -36,6 +39,9 @@ pub enum ReceiptError {
         /// Place in the log of the record that says so.
         position: u64,
     },
+    /// Longer than an end can be signed of.
+    #[error("the interaction has {MAX_RECORDS} records or more: take its bundle, x811 export")]
+    TooLong,
     /// A record or a message that must be kept is gone.
     #[error("the {what} that the payment rests on is missing: audit the ledger")]
     Missing {
@@ -59,6 +65,8 @@ pub struct Issuer<'a> {
     pub keyring: &'a Keyring,
     /// The receipt key in force.
     pub key: &'a SecretKey,
+    /// The checkpoint key in force: it says where the interaction's stream ends.
+    pub checkpoint_key: &'a SecretKey,
     /// Position of the parameters in force: most interactions were opened under them, so they are
     /// read at once.
     pub parameters: Option<u64>,
@@ -90,6 +98,8 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
         .await?;
     let own = records.split_off(records.partition_point(|it| it.stream() == stream));
     let settled = Settled::of(records)?;
+    let keys = keys_of(signed)?;
+    let end = settled.end(signed.checkpoint.size, &keys, issuer.checkpoint_key)?;
     let [opened, parameters, rotations @ ..] =
         &*configuration(store, &settled.records, own, &replaced).await?
     else {
@@ -106,9 +116,11 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
         ask: ask(interaction),
         checkpoint: signed.note.clone(),
         confirmed: Leaf::of(&settled.record),
+        end: Some(end),
         envelopes,
         hashes: proof.hashes,
         interaction,
+        keys: Some(keys),
         ledger: Opened::of(opened),
         parameters: Leaf::of(parameters),
         rotations: rotations.iter().map(Leaf::of).collect(),
@@ -133,6 +145,8 @@ pub async fn build_compact<S: LedgerStore, R: ReadModel>(
     let records = rows.stream_with_bodies(store, &stream, &[], MAX_RECORDS);
     let (records, _) = records.await?;
     let settled = Settled::of(records)?;
+    settled.standing(signed.checkpoint.size)?;
+    let statement = keys_of(signed)?;
     let proof = proof::inclusion(rows, &settled.record, &signed.checkpoint).await?;
     let keys = issuer.keyring.after(signed.checkpoint.size);
     let receipt = CoseReceipt {
@@ -147,8 +161,15 @@ pub async fn build_compact<S: LedgerStore, R: ReadModel>(
         issuer.ledger,
         confirmed,
         receipt,
+        &statement,
         issuer.key,
     ))
+}
+
+/// The keys statement that was made with the checkpoint.
+fn keys_of(signed: &Signed) -> Result<SignedKeys, ReceiptError> {
+    let what = "keys statement";
+    signed.keys.clone().ok_or(ReceiptError::Missing { what })
 }
 
 /// The records of an interaction whose payment is confirmed.
@@ -164,7 +185,7 @@ impl Settled {
         let is_confirmed = |record: &&Record| record.event_type() == b"confirmed";
         let record = records.iter().find(is_confirmed).cloned();
         let record = record.ok_or(ReceiptError::NotConfirmed)?;
-        if let Some(position) = reversed_at(&records) {
+        if let Some(position) = reversed_at(records.iter()) {
             return Err(ReceiptError::Reversed { position });
         }
         let Ok(Event::Confirmed(confirmed)) = event(&record) else {
@@ -175,6 +196,57 @@ impl Settled {
             record,
             confirmed,
         })
+    }
+
+    /// Where the stream ends under a checkpoint over `size` records, by the key in force there.
+    fn end(
+        &self,
+        size: u64,
+        keys: &SignedKeys,
+        key: &SecretKey,
+    ) -> Result<SignedEnd, ReceiptError> {
+        if key.public() != keys.statement.keys.checkpoint {
+            let what = "checkpoint key in force";
+            return Err(ReceiptError::Missing { what });
+        }
+        let standing = self.standing(size)?;
+        let last = self.under(size).last();
+        let end = StreamEnd {
+            stream: self.record.stream().to_owned(),
+            last: last.map(|record| LastRecord {
+                seq: record.stream_seq(),
+                hash: record.hash(),
+            }),
+            standing: Some(standing),
+            tree_size: size,
+        };
+        Ok(end.sign(key))
+    }
+
+    /// What became of the payment by the records under a checkpoint, if it stands.
+    fn standing(&self, size: u64) -> Result<Standing, ReceiptError> {
+        // A stream that was read in part has another end.
+        if self.records.len() >= MAX_RECORDS {
+            return Err(ReceiptError::TooLong);
+        }
+        let mut settling = Settling::default();
+        for record in self.under(size) {
+            let what = "readable record";
+            settling.take(&event(record).map_err(|_| ReceiptError::Missing { what })?);
+        }
+        match settling.standing() {
+            standing @ (Standing::Paid | Standing::Returned) => Ok(standing),
+            Standing::Reversed => {
+                let position = reversed_at(self.under(size)).unwrap_or_default();
+                Err(ReceiptError::Reversed { position })
+            }
+            Standing::None => Err(ReceiptError::NotConfirmed),
+        }
+    }
+
+    fn under(&self, size: u64) -> impl Iterator<Item = &Record> {
+        let records = self.records.iter();
+        records.filter(move |record| record.position() < size)
     }
 }
 
@@ -226,10 +298,10 @@ fn envelopes(
 }
 
 /// Place in the log of the last `reversed` whose transaction has not returned.
-fn reversed_at(records: &[Record]) -> Option<u64> {
+fn reversed_at<'a>(records: impl Iterator<Item = &'a Record>) -> Option<u64> {
     let mut gone = HashMap::new();
     let is_either = |record: &&Record| matches!(record.event_type(), b"reversed" | b"returned");
-    for record in records.iter().filter(is_either) {
+    for record in records.filter(is_either) {
         let event = event(record);
         if let Ok(Event::Reversed(reversed)) = &event {
             gone.insert(reversed.tx_hash, record.position());

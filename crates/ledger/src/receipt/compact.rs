@@ -1,6 +1,7 @@
 //! Compact receipts: the record `confirmed` and the proof that the log has it, as a COSE statement
-//! of two kilobytes. Without the messages they show neither price nor consent.
+//! of two and a half kilobytes. Without the messages they show neither price nor consent.
 
+use crate::keys_statement::SignedKeys;
 use x811_eventlog::{CoseError, CoseReceipt, CoseStatement};
 use x811_protocol::did::Did;
 use x811_protocol::id::InteractionId;
@@ -17,13 +18,15 @@ pub struct CompactReceipt {
 }
 
 impl CompactReceipt {
-    /// Over the leaf `confirmed`, which `receipt` is about, by the ledger's receipt key.
+    /// Over the leaf `confirmed`, which `receipt` is about, by the ledger's receipt key; `keys` is the
+    /// keys statement of the same tree.
     #[must_use]
     pub fn sign(
         interaction: InteractionId,
         ledger: Did,
         confirmed: Vec<u8>,
         receipt: CoseReceipt,
+        keys: &SignedKeys,
         key: &SecretKey,
     ) -> CompactReceipt {
         let mut statement = CoseStatement {
@@ -32,10 +35,20 @@ impl CompactReceipt {
             public_key: *key.public().as_bytes(),
             leaf: confirmed,
             receipt,
+            keys: Some(keys.to_json()),
             signature: [0; 64],
         };
         statement.signature = *key.sign(&statement.signed_bytes()).as_bytes();
         CompactReceipt { statement }
+    }
+
+    /// The keys statement in it; `None` in one that was written without.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub fn keys(&self) -> Result<Option<SignedKeys>, String> {
+        let keys = self.statement.keys.as_deref();
+        keys.map(SignedKeys::from_json).transpose()
     }
 
     /// Whether these may be the bytes of one, rather than of a receipt in JSON.

@@ -5,6 +5,11 @@
 //! not follow from them. Whoever reads it makes the records from the messages: they hash to what the
 //! record `confirmed` lists, or the receipt is broken. `confirmed` in turn hangs on the checkpoint,
 //! together with the records that say whose ledger it is, under which keys, and which token it counts.
+//!
+//! That no rotation of the ledger's keys is left out, and what became of the payment, the ledger's
+//! checkpoint key says: form 2 has its keys statement and the end of the interaction's stream
+//! (ledger-contract.md section 8). The receipt key signs the whole, and decides no more than who
+//! issued it.
 
 mod agent_keys;
 mod build;
@@ -16,9 +21,12 @@ pub use build::{Issuer, ReceiptError, build, build_compact};
 pub use compact::CompactReceipt;
 pub use leaf::{Enclosed, Leaf, Opened, Place};
 pub use verify::{
-    Checked, Paid, PaidTransfer, Step, Terms, Verdict, tlog_proof, verify, verify_compact,
+    AsOf, Checked, Paid, PaidTransfer, Step, Terms, Verdict, tlog_proof, verify, verify_compact,
+    verify_compact_refreshed, verify_refreshed,
 };
 
+use crate::export::SignedEnd;
+use crate::keys_statement::SignedKeys;
 use crate::stream::Stream;
 use serde::{Deserialize, Serialize};
 use x811_eventlog::{Hash, Multiproof, ProvenLeaf, Record, RecordError};
@@ -28,11 +36,13 @@ use x811_protocol::json::{Limits, parse_strict};
 use x811_protocol::key::SecretKey;
 use x811_protocol::signature::Signature;
 
-/// The version of the format, under `x811_receipt`.
-pub const RECEIPT_VERSION: u64 = 1;
+/// The version of the form that is written, under `x811_receipt`. Form 1 is read too.
+pub const RECEIPT_VERSION: u64 = 2;
+
+/// The form without keys statement and end.
+const OPEN_ENDED_VERSION: u64 = 1;
 
 const MARK: &str = "x811_receipt";
-const SIGNED_AS: &[u8] = b"x811 receipt v1\n";
 
 /// Most bytes of a receipt: eleven messages and records of the largest kind.
 pub const MAX_RECEIPT_BYTES: usize = 16 << 20;
@@ -59,6 +69,10 @@ pub struct Receipt {
     pub checkpoint: String,
     /// The record `confirmed`.
     pub confirmed: Leaf,
+    /// Where the interaction's stream ends under the checkpoint, and what became of the payment;
+    /// from form 2 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<SignedEnd>,
     /// OFFER, ACCEPT, VERIFY and every PAYMENT.
     pub envelopes: Vec<Enclosed>,
     /// Multiproof of these records under the checkpoint.
@@ -66,6 +80,9 @@ pub struct Receipt {
     pub hashes: Vec<Hash>,
     /// Which interaction was paid.
     pub interaction: InteractionId,
+    /// The keys statement of the checkpoint's records; from form 2 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<SignedKeys>,
     /// The record at position 0: the ledger and its keys.
     pub ledger: Opened,
     /// The parameters that the interaction was opened under: the networks and their tokens.
@@ -75,7 +92,7 @@ pub struct Receipt {
     pub rotations: Vec<Leaf>,
     /// By the ledger's receipt key.
     pub signature: Signature,
-    /// [`RECEIPT_VERSION`].
+    /// The form: [`RECEIPT_VERSION`], or 1.
     #[serde(rename = "x811_receipt")]
     pub version: u64,
 }
@@ -99,7 +116,17 @@ impl Receipt {
         if let Some(from) = place {
             bytes.drain(from..from + member.len());
         }
-        [SIGNED_AS, &bytes].concat()
+        let line = match self.version {
+            OPEN_ENDED_VERSION => &b"x811 receipt v1\n"[..],
+            _ => b"x811 receipt v2\n",
+        };
+        [line, &bytes].concat()
+    }
+
+    /// Whether it has what its form has.
+    fn is_of_its_form(&self) -> bool {
+        let has = self.version == RECEIPT_VERSION;
+        (self.end.is_some(), self.keys.is_some()) == (has, has)
     }
 
     /// The file.
@@ -118,13 +145,13 @@ impl Receipt {
         let json = bytes.strip_suffix(b"\n").ok_or(NotAReceipt::NoLineEnd)?;
         let value =
             parse_strict(json, &LIMITS).map_err(|error| NotAReceipt::Json(error.to_string()))?;
-        if value[MARK] != RECEIPT_VERSION {
+        if value[MARK] != RECEIPT_VERSION && value[MARK] != OPEN_ENDED_VERSION {
             return Err(NotAReceipt::Version);
         }
         let receipt: Receipt = serde_json::from_value(value)
             .map_err(|error| NotAReceipt::Member(error.to_string()))?;
         // What has other members, or another form, was not written by us.
-        if receipt.to_bytes() == bytes {
+        if receipt.is_of_its_form() && receipt.to_bytes() == bytes {
             Ok(receipt)
         } else {
             Err(NotAReceipt::Form)
@@ -178,19 +205,19 @@ fn ask(interaction: InteractionId) -> String {
 }
 
 /// Hashes as C2SP writes them: they are a third of a hash in hex shorter.
-mod in_base64 {
+pub(crate) mod in_base64 {
     use serde::de::Error as _;
     use serde::{Deserialize as _, Deserializer, Serializer};
     use x811_eventlog::Hash;
 
-    pub(super) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         hashes: &[Hash],
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(hashes.iter().map(Hash::to_base64))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<Hash>, D::Error> {
         let hashes = Vec::<String>::deserialize(deserializer)?;
@@ -211,13 +238,17 @@ pub enum NotAReceipt {
     Json(String),
     /// Of another version, or something else.
     #[error(
-        "the file is no receipt of version {RECEIPT_VERSION}: `{MARK}` is another, or not there"
+        "the file is no receipt of form {OPEN_ENDED_VERSION} or {RECEIPT_VERSION}: `{MARK}` is \
+         another, or not there"
     )]
     Version,
     /// A member is missing or malformed.
     #[error("the receipt cannot be read: {0}")]
     Member(String),
     /// Members that do not belong there, or another spelling.
-    #[error("the receipt is not in RFC 8785 form, or has members that no receipt has")]
+    #[error(
+        "the receipt is not in RFC 8785 form, or has members that no receipt has, or not those of \
+         its form"
+    )]
     Form,
 }

@@ -1,16 +1,14 @@
 //! The good bundles and receipts of `tests/vectors`: what a ledger with fixed keys, times and chance writes.
-//! They stay as they are, byte for byte, for whoever reads this format in years to come.
+//! They stay as they are, byte for byte, for whoever reads this format in years to come. Bundles of
+//! version 2 and receipts of form 1 are there too; nothing writes them any more.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use x811_eventlog::{Checkpoint, CoseReceipt};
-use x811_ledger::checkpoint::Signed;
 use x811_ledger::erasure::ErasureRequest;
 use x811_ledger::export;
-use x811_ledger::receipt::{self, Issuer};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::document::DidDocument;
 use x811_protocol::envelope::SealedEnvelope;
@@ -23,6 +21,7 @@ use crate::base::{Base, TREASURY, tx};
 use crate::bundles::{bundle, signed};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::Ledgerbox;
+use crate::papers::receipts_in_both_forms;
 use crate::party::{Account, Party};
 use crate::scene::{exported_under, impatient, pay};
 
@@ -116,8 +115,8 @@ async fn rejected_and_open() -> [(&'static str, Vec<u8>); 2] {
     ledgerbox.accept(&rejected.offer(&ledgerbox)).await;
     ledgerbox.accept(&rejected.reject(&ledgerbox)).await;
     [
-        ("rejected", bundle(&ledgerbox, rejected.id()).await),
-        ("open", bundle(&ledgerbox, open.id()).await),
+        ("rejected-v3", bundle(&ledgerbox, rejected.id()).await),
+        ("open-v3", bundle(&ledgerbox, open.id()).await),
     ]
 }
 
@@ -164,10 +163,10 @@ async fn interactions() -> BTreeMap<&'static str, Vec<u8>> {
     ledgerbox.ledger().erase(request).await.unwrap();
     ledgerbox.settle().await;
     let deals = [
-        ("erased-bodies", erased),
-        ("completed", completed),
-        ("disputed", disputed),
-        ("rotated-key", rotated),
+        ("erased-bodies-v3", erased),
+        ("completed-v3", completed),
+        ("disputed-v3", disputed),
+        ("rotated-key-v3", rotated),
     ];
     let mut bundles = BTreeMap::new();
     for (name, deal) in deals {
@@ -193,7 +192,7 @@ async fn replaced_keys() -> Golden {
     let whole = exported_under(&ledgerbox, Some(&note)).await;
     let mut files = receipts_of(&ledgerbox, &second, "replaced-keys").await;
     let bundle = bundle(&ledgerbox, second.id()).await;
-    files.push(("bundle/replaced-keys.x811".to_owned(), bundle));
+    files.push(("bundle/replaced-keys-v3.x811".to_owned(), bundle));
     files.push(("bundle/log-replaced-keys.x811".to_owned(), whole));
     files
 }
@@ -263,30 +262,13 @@ async fn unusual_receipts() -> Golden {
 
 /// The receipt of a paid interaction, in both forms.
 async fn receipts_of(ledgerbox: &Ledgerbox, deal: &Deal, name: &str) -> Golden {
-    let note = signed(ledgerbox, ledgerbox.records().await.len()).await;
-    let checkpoint = Checkpoint::claimed(&note).unwrap();
-    let key = &ledgerbox.checkpoint_key;
-    let public_key = *key.public().as_bytes();
-    let root = CoseReceipt::signed_bytes(&checkpoint.origin, public_key, checkpoint.root);
-    let signed = Signed {
-        checkpoint,
-        note,
-        cose_signature: *key.sign(&root).as_bytes(),
-        monotonic_ms: 0,
-    };
-    let world = ledgerbox.ledger().world();
-    let issuer = || Issuer {
-        ledger: ledgerbox.identity.did,
-        keyring: world.keyring().unwrap(),
-        key: &ledgerbox.receipt_key,
-        parameters: world.parameters().map(|(position, _)| position),
-    };
-    let (store, rows) = (&*ledgerbox.store, &*ledgerbox.rows);
-    let whole = receipt::build(store, rows, deal.id(), &signed, issuer()).await;
-    let compact = receipt::build_compact(store, rows, deal.id(), &signed, issuer()).await;
+    let (whole, compact) = receipts_in_both_forms(ledgerbox, deal.id()).await;
     vec![
-        (format!("receipt/{name}.json"), whole.unwrap().to_bytes()),
-        (format!("receipt/{name}.cose"), compact.unwrap().to_bytes()),
+        (format!("receipt/{name}-v2.json"), whole.unwrap().to_bytes()),
+        (
+            format!("receipt/{name}-v2.cose"),
+            compact.unwrap().to_bytes(),
+        ),
     ]
 }
 

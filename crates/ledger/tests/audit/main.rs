@@ -10,8 +10,10 @@
 
 mod authorizations_forged;
 mod clean;
+mod earlier_keys;
 mod erasures;
 mod flips;
+mod forged_bundle;
 mod forger;
 mod golden;
 mod golden_log;
@@ -21,10 +23,12 @@ mod hidden;
 mod late_lapses;
 mod limits;
 mod looks_forged;
+mod mutations;
 mod notices;
 mod order;
 mod overdue;
 mod pages;
+mod papers;
 mod parameters;
 mod payments_forged;
 mod read_model;

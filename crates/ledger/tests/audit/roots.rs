@@ -48,7 +48,11 @@ async fn start_on(ledgerbox: &mut Ledgerbox, export: &[u8]) {
     let records: Vec<Record> = Reader::new(export)
         .filter_map(|item| match item.unwrap() {
             Item::Record(line) => Some(Record::parse(line.leaf).unwrap()),
-            Item::Header(_) | Item::Checkpoint(_) | Item::End(_) | Item::Trailer { .. } => None,
+            Item::Header(_)
+            | Item::Checkpoint(_)
+            | Item::Keys(_)
+            | Item::End(_)
+            | Item::Trailer { .. } => None,
         })
         .collect();
     for records in records.chunks(100) {

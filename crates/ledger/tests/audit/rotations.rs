@@ -6,7 +6,7 @@ use x811_ledger::export::{BundleError, InteractionBundle};
 use x811_protocol::event::{Event, LedgerKeyRotated, LedgerRole};
 use x811_protocol::key::SecretKey;
 
-use crate::bundles::{all_clean, bundle, signed};
+use crate::bundles::{all_clean, bundle, keys, signed};
 use crate::deal::{Deal, Until};
 use crate::ledgerbox::Ledgerbox;
 use crate::scene::{Parts, audit, exported, exported_under, found};
@@ -103,10 +103,7 @@ async fn rec_2_a_bundle_is_held_against_the_keys_of_its_time() {
     let deal = Deal::opened(&ledgerbox, Until::Verified).await;
     let before = bundle(&ledgerbox, deal.id()).await;
     assert_eq!(found(&audit(&before)), []);
-    let old = (
-        ledgerbox.checkpoint_key.clone(),
-        ledgerbox.receipt_key.clone(),
-    );
+    let old = ledgerbox.checkpoint_key.clone();
     ledgerbox.rotate(LedgerRole::Checkpoint, 91);
     ledgerbox.rotate(LedgerRole::Receipt, 92);
     ledgerbox.restart().await;
@@ -116,24 +113,27 @@ async fn rec_2_a_bundle_is_held_against_the_keys_of_its_time() {
     let whole = exported_under(&ledgerbox, Some(&note)).await;
     assert_eq!(audit(&whole).checkpoints.len(), 1);
 
-    let new_checkpoint_key = std::mem::replace(&mut ledgerbox.checkpoint_key, old.0);
-    let by_old = bundle(&ledgerbox, deal.id()).await;
-    let report = audit(&by_old);
+    let good = bundle(&ledgerbox, deal.id()).await;
+    let new_checkpoint_key = std::mem::replace(&mut ledgerbox.checkpoint_key, old.clone());
+    let by_old = signed(&ledgerbox, size).await;
+    let good = String::from_utf8(good).unwrap();
+    let line = |note: &str| format!("c {}\n", Value::from(note));
+    let report = audit(good.replace(&line(&note), &line(&by_old)).as_bytes());
     let (last, cause) = (size as u64 - 1, Cause::CheckpointInvalid);
     assert_eq!(found(&report), [(last, "checkpoint", cause)]);
-    let note = signed(&ledgerbox, size).await;
-    let report = audit(&exported_under(&ledgerbox, Some(&note)).await);
+    let report = audit(&exported_under(&ledgerbox, Some(&by_old)).await);
     assert_eq!(found(&report), [(last, "checkpoint", cause)]);
 
     // Ends by a key that is in force no more are not made.
     ledgerbox.checkpoint_key = new_checkpoint_key;
     let (store, rows) = (&*ledgerbox.store, &*ledgerbox.rows);
     let note = signed(&ledgerbox, size).await;
-    let mut bundle = InteractionBundle::open(store, rows, deal.id(), note)
+    let statement = keys(&ledgerbox, &note);
+    let mut bundle = InteractionBundle::open(store, rows, deal.id(), note, statement)
         .await
         .unwrap();
     let ended = loop {
-        match bundle.next_piece(store, rows, &old.1).await {
+        match bundle.next_piece(store, rows, &old).await {
             Ok(Some(_)) => {}
             ended => break ended,
         }

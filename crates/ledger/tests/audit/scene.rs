@@ -125,7 +125,7 @@ impl Parts {
                 Item::Record(line) => records.push(kept(line.leaf, line.body.map(|b| b.bytes))),
                 // Over other records, once they are changed.
                 Item::Checkpoint(_) => {}
-                Item::End(_) => unreachable!("no bundle"),
+                Item::Keys(_) | Item::End(_) => unreachable!("no bundle"),
             }
         }
         Parts {

@@ -6,9 +6,11 @@ use x811_ledger::audit::{Cause, Report};
 use x811_ledger::export::{
     Header, Item, LastRecord, PathLine, Reader, Scope, SignedEnd, StreamEnd, Trailer,
 };
+use x811_ledger::keys_statement::{KeysStatement, SignedKeys};
+use x811_ledger::standing::Settling;
 use x811_ledger::stream::Stream;
 use x811_protocol::canonical::to_canonical;
-use x811_protocol::event::LedgerOpened;
+use x811_protocol::event::{Event, LedgerOpened};
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
 use x811_protocol::time::TimestampMs;
@@ -38,6 +40,7 @@ fn server_key(seed: u64) -> SecretKey {
 struct Bundle {
     header: Header,
     note: String,
+    keys: SignedKeys,
     records: Vec<Piece>,
     ends: Vec<SignedEnd>,
     trailer: Trailer,
@@ -58,12 +61,13 @@ impl Piece {
 
 impl Bundle {
     fn of(bytes: &[u8]) -> Bundle {
-        let (mut header, mut trailer, mut signed) = (None, None, None);
+        let (mut header, mut trailer, mut signed, mut keys) = (None, None, None, None);
         let (mut records, mut ends) = (Vec::new(), Vec::new());
         for item in Reader::new(bytes) {
             match item.unwrap() {
                 Item::Header(found) => header = Some(*found),
                 Item::Checkpoint(line) => signed = Some(line.note),
+                Item::Keys(line) => keys = Some(*line.signed),
                 Item::Record(line) => records.push(Piece {
                     leaf: line.leaf,
                     body: line.body.map(|body| body.bytes),
@@ -76,6 +80,7 @@ impl Bundle {
         Bundle {
             header: header.unwrap(),
             note: signed.unwrap(),
+            keys: keys.unwrap(),
             records,
             ends,
             trailer: trailer.unwrap(),
@@ -118,8 +123,16 @@ impl Bundle {
             .collect();
         let end = |stream: &String| {
             let of_it = pieces.iter().map(Piece::record);
-            let last = of_it.rev().find(|record| record.stream() == stream);
+            let of_it = of_it.filter(|record| record.stream() == stream);
+            let mut settling = Settling::default();
+            let events = of_it
+                .clone()
+                .map(|record| Event::from_json(record.event_json()));
+            events.for_each(|event| settling.take(&event.unwrap()));
+            let last = of_it.last();
+            let is_interaction = stream.starts_with("interaction:");
             StreamEnd {
+                standing: is_interaction.then(|| settling.standing()),
                 stream: stream.clone(),
                 last: last.map(|record| LastRecord {
                     seq: record.stream_seq(),
@@ -127,9 +140,18 @@ impl Bundle {
                 }),
                 tree_size: size,
             }
-            .sign(&receipt_key())
+            .sign(&checkpoint_key())
+        };
+        let statement = KeysStatement {
+            keys: opened.keys,
+            log_id: opened.log_id,
+            origin: opened.origin.clone(),
+            root: checkpoint.root,
+            rotations: Vec::new(),
+            size,
         };
         Bundle {
+            keys: statement.sign(&checkpoint_key()),
             header: Header::new(opened, Scope::Interaction(id)),
             note: note(&checkpoint, &checkpoint_key()),
             ends: streams.iter().map(end).collect(),
@@ -150,6 +172,7 @@ impl Bundle {
         };
         line(b"", &self.header.to_line().unwrap());
         line(b"c ", &to_canonical(&self.note));
+        line(b"k ", &self.keys.to_json());
         for piece in &self.records {
             line(b"r ", &piece.leaf);
             if let Some(body) = &piece.body {
@@ -168,6 +191,16 @@ impl Bundle {
     fn with_new_trailer(mut self) -> Bundle {
         self.trailer.records = Some(self.records.len() as u64);
         self.trailer.head = self.records.last().unwrap().record().hash();
+        self
+    }
+
+    /// Under another checkpoint, and a keys statement that fits it.
+    fn under(mut self, checkpoint: &Checkpoint) -> Bundle {
+        self.note = note(checkpoint, &checkpoint_key());
+        let mut statement = self.keys.statement;
+        (statement.size, statement.root) = (checkpoint.size, checkpoint.root);
+        self.keys = statement.sign(&checkpoint_key());
+        (self.trailer.size, self.trailer.root) = (checkpoint.size, checkpoint.root);
         self
     }
 
@@ -355,10 +388,7 @@ async fn promise_4_a_forged_checkpoint_is_named() {
         root: Hash::from_bytes([7; 32]),
         ..good.clone()
     };
-    let mut another_root = bundle.clone();
-    another_root.note = note(&another, &checkpoint_key());
-    another_root.trailer.root = another.root;
-    let report = another_root.audit();
+    let report = bundle.clone().under(&another).audit();
     let causes = report.findings.iter().map(|finding| finding.cause);
     assert!(causes.clone().all(|cause| cause == Cause::NotIncluded));
     assert_eq!(causes.count(), bundle.records.len());
@@ -368,10 +398,7 @@ async fn promise_4_a_forged_checkpoint_is_named() {
         size: good.size + 1,
         ..good
     };
-    let mut another_size = bundle.clone();
-    another_size.note = note(&longer, &checkpoint_key());
-    another_size.trailer.size = longer.size;
-    let report = another_size.audit();
+    let report = bundle.clone().under(&longer).audit();
     for cause in [Cause::NotIncluded, Cause::StreamEndDiffers] {
         assert!(report.findings.iter().any(|finding| finding.cause == cause));
     }
@@ -429,9 +456,9 @@ async fn promise_4_paths_and_ends_that_were_changed_are_named() {
     for (index, end) in bundle.ends.iter().enumerate() {
         let mut smaller = bundle.clone();
         smaller.ends[index].end.tree_size -= 1;
-        smaller.ends[index] = smaller.ends[index].end.clone().sign(&receipt_key());
+        smaller.ends[index] = smaller.ends[index].end.clone().sign(&checkpoint_key());
         let mut by_another = bundle.clone();
-        by_another.ends[index] = end.end.clone().sign(&checkpoint_key());
+        by_another.ends[index] = end.end.clone().sign(&receipt_key());
         for (changed, field) in [(smaller, "end.tree_size"), (by_another, "end.signature")] {
             let report = changed.audit();
             let found: Vec<_> = found(&report).into_iter().map(|(_, f, c)| (f, c)).collect();

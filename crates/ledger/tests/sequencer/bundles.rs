@@ -3,6 +3,7 @@
 use x811_eventlog::{Checkpoint, Record, root_of};
 use x811_ledger::audit::{Options, Report, audit_export, audit_store};
 use x811_ledger::export::InteractionBundle;
+use x811_ledger::keys_statement::{KeysStatement, SignedKeys};
 use x811_ledger::port::ReadModel as _;
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
@@ -43,15 +44,24 @@ pub(crate) fn note(checkpoint: &Checkpoint, key: &SecretKey) -> String {
     checkpoint.sign(*key.public().as_bytes(), sign).unwrap()
 }
 
+/// The keys statement of a checkpoint, by the checkpoint key at hand.
+pub(crate) fn keys(ledgerbox: &Ledgerbox, note: &str) -> SignedKeys {
+    let world = ledgerbox.ledger().world();
+    let (opened, keyring) = (world.identity().unwrap(), world.keyring().unwrap());
+    let checkpoint = Checkpoint::claimed(note).unwrap();
+    KeysStatement::of(opened, keyring, &checkpoint).sign(&ledgerbox.checkpoint_key)
+}
+
 /// The bundle of an interaction, under a checkpoint over everything that the rows reflect.
 pub(crate) async fn bundle(ledgerbox: &Ledgerbox, id: InteractionId) -> Vec<u8> {
     let (store, rows) = (&*ledgerbox.store, &*ledgerbox.rows);
     let size = rows.applied_size().await.unwrap();
     let note = signed(ledgerbox, usize::try_from(size).unwrap()).await;
-    let mut bundle = InteractionBundle::open(store, rows, id, note)
+    let keys = keys(ledgerbox, &note);
+    let mut bundle = InteractionBundle::open(store, rows, id, note, keys)
         .await
         .unwrap();
-    let (mut bytes, key) = (Vec::new(), &ledgerbox.receipt_key);
+    let (mut bytes, key) = (Vec::new(), &ledgerbox.checkpoint_key);
     while let Some(piece) = bundle.next_piece(store, rows, key).await.unwrap() {
         bytes.extend(piece);
     }

@@ -360,11 +360,94 @@ pub(crate) struct LedgerAnswer {
     payer_binding: String,
 }
 
+/// Which keys the ledger had after so many records, in RFC 8785 form with a line end.
+#[derive(ToSchema)]
+pub(crate) struct KeysAnswer {
+    /// Those in force after `size` records.
+    keys: KeysInForce,
+    /// Names the log.
+    #[schema(value_type = Uuid)]
+    log_id: String,
+    /// The checkpoints' name.
+    origin: String,
+    /// Root of the Merkle tree over the first `size` records.
+    #[schema(value_type = HexHash)]
+    root: String,
+    /// Every key that one of these records replaced, in order of position.
+    rotations: Vec<KeysRotation>,
+    /// By `keys.checkpoint`, over the line `x811 keys v1`, LF, and the object without this member.
+    signature: String,
+    /// Records that this is said of.
+    size: u64,
+}
+
+/// The ledger's three keys.
+#[derive(ToSchema)]
+pub(crate) struct KeysInForce {
+    /// Signs checkpoints, keys statements and ends of streams.
+    checkpoint: String,
+    /// Signs notices.
+    envelope: String,
+    /// Signs receipts.
+    receipt: String,
+}
+
+/// That a record replaced a key.
+#[derive(ToSchema)]
+pub(crate) struct KeysRotation {
+    /// The key from here on.
+    new: String,
+    /// The key until here.
+    old: String,
+    /// Place of the record in the log.
+    position: u64,
+    /// `checkpoint`, `envelope` or `receipt`.
+    role: String,
+}
+
+/// That the log goes on where an older checkpoint ended, in RFC 8785 form with a line end.
+#[derive(ToSchema)]
+pub(crate) struct RefreshAnswer {
+    /// The last signed checkpoint.
+    checkpoint: String,
+    /// The consistency proof (RFC 6962 section 2.1.2), in base64.
+    hashes: Vec<String>,
+    /// The keys statement of that checkpoint.
+    keys: KeysAnswer,
+    /// Records that the older checkpoint covers.
+    size: u64,
+    /// 1, the version of the format.
+    x811_refresh: u64,
+}
+
+/// Where a stream ends, by the checkpoint key.
+#[derive(ToSchema)]
+pub(crate) struct ReceiptEnd {
+    /// Record hash of its last record.
+    #[schema(value_type = HexHash)]
+    last_hash: String,
+    /// Place in the stream of its last record.
+    last_seq: u64,
+    /// By the checkpoint key, over the line `x811 stream end v2`, LF, and the object without this
+    /// member.
+    signature: String,
+    /// `paid`, or `returned` where it was taken back in between.
+    standing: String,
+    /// Its name.
+    stream: String,
+    /// Records that this is said of.
+    tree_size: u64,
+}
+
 /// A receipt, in RFC 8785 form with a line end.
 #[derive(ToSchema)]
 pub(crate) struct ReceiptAnswer {
-    /// 1, the version of the format.
+    /// 2, the version of the form.
     x811_receipt: u64,
+    /// Where the interaction's stream ends, and what became of the payment.
+    end: ReceiptEnd,
+    /// Which keys the ledger had.
+    keys: KeysAnswer,
     /// Which interaction.
     #[schema(value_type = Uuid)]
     interaction: String,
@@ -376,7 +459,9 @@ pub(crate) struct ReceiptAnswer {
     parameters: ReceiptRecord,
     /// The confirmation.
     confirmed: ReceiptRecord,
-    /// Proof that these three are under the checkpoint, in base64.
+    /// Every record under the checkpoint that replaced a key of the ledger; absent where none did.
+    rotations: Option<Vec<ReceiptRecord>>,
+    /// Proof that these records are under the checkpoint, in base64.
     hashes: Vec<String>,
     /// The signed checkpoint.
     checkpoint: String,

@@ -46,7 +46,8 @@ pub(super) async fn handle<C: Clock>(
     let signed = app.signed_over(row.last_position).await?;
     app.rows_reflect(signed.checkpoint.size - 1).await?;
     let (store, rows) = (app.ledger.store(), app.ledger.read_model());
-    let bundle = InteractionBundle::open(store, rows, id, signed.note).await;
+    let keys = signed.keys.ok_or_else(ApiError::no_keys_statement)?;
+    let bundle = InteractionBundle::open(store, rows, id, signed.note, keys).await;
     let bundle = bundle.map_err(ApiError::from)?;
     let pieces = stream::try_unfold((app, bundle), |(app, mut bundle)| async move {
         let piece = next_piece(&app, &mut bundle).await.inspect_err(|error| {
@@ -62,5 +63,5 @@ async fn next_piece<C: Clock>(
     bundle: &mut InteractionBundle,
 ) -> Result<Option<Vec<u8>>, BundleError> {
     let (store, rows) = (app.ledger.store(), app.ledger.read_model());
-    bundle.next_piece(store, rows, &app.receipt_key).await
+    bundle.next_piece(store, rows, &app.checkpoint_key).await
 }

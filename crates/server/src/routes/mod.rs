@@ -16,8 +16,10 @@
 //! | `POST /api/v1/interactions/{id}/erasure` | ‡have bodies erased: `reason_code` |
 //! | `GET /api/v1/records/{position}/proof` | *that a record is in the log, as a file |
 //! | `GET /log/checkpoint` | the last signed checkpoint |
+//! | `GET /log/refresh/{size}` | that it goes on where one over so many records ended, and by which keys |
 //! | `GET /log/tile/{level}/{index}`, `/log/tile/entries/{index}` | †the log in tiles |
 //! | `GET /.well-known/did.json`, `/.well-known/x811.json` | who this ledger is |
+//! | `GET /.well-known/x811-keys` | which keys it has and had, signed |
 //! | `GET /health`, `GET /ready` | whether it runs, whether it takes messages |
 //! | `GET /openapi.json`, `/docs` | all of this for programs, and rendered |
 //!
@@ -44,6 +46,7 @@ mod post_message;
 mod ready;
 mod receipt;
 mod record_proof;
+mod refresh;
 mod settlement;
 mod stream_page;
 mod tile;
@@ -71,6 +74,7 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<agent_keys::__path_handle>(get(agent_keys::handle::<C>))
         .add::<well_known::__path_did>(get(well_known::did::<C>))
         .add::<well_known::__path_ledger>(get(well_known::ledger::<C>))
+        .add::<well_known::__path_keys>(get(well_known::keys::<C>))
         .add::<health::__path_handle>(get(health::handle))
         .add::<ready::__path_handle>(get(ready::handle::<C>))
         .add::<inbox::__path_handle>(get(inbox::handle::<C>))
@@ -83,6 +87,7 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<erasure::__path_handle>(post(erasure::handle::<C>))
         .add::<record_proof::__path_handle>(get(record_proof::handle::<C>))
         .add::<log_checkpoint::__path_handle>(get(log_checkpoint::handle::<C>))
+        .add::<refresh::__path_handle>(get(refresh::handle::<C>))
         .add_below::<entry_tile::__path_handle>(get(entry_tile::handle::<C>))
         .add_below::<hash_tile::__path_handle>(get(hash_tile::handle::<C>))
         .described()

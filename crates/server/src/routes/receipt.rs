@@ -72,6 +72,7 @@ pub(super) async fn handle<C: Clock>(
         ledger: app.identity.did,
         keyring: world.keyring().ok_or_else(no_keys)?,
         key: &app.receipt_key,
+        checkpoint_key: &app.checkpoint_key,
         parameters: world.parameters().map(|(position, _)| position),
     };
     Ok(match question.format {

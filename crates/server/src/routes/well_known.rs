@@ -1,11 +1,13 @@
-//! `GET /.well-known/did.json` and `/.well-known/x811.json`: who this ledger is and what it decides
-//! on (AX-32, AE-121).
+//! `GET /.well-known/did.json`, `/.well-known/x811.json` and `/.well-known/x811-keys`: who this ledger
+//! is, what it decides on (AX-32, AE-121), and which keys it has had (ledger-contract.md section 8).
 
 use super::did_document::document;
 use crate::app::App;
-use crate::openapi::schema;
+use crate::error::ApiError;
+use crate::openapi::{Refused, schema};
 use axum::Json;
 use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::IntoResponse;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -15,6 +17,11 @@ use x811_protocol::document::DidDocument;
 use x811_protocol::event::LedgerOpened;
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::parameters::Network;
+
+pub(super) const JSON: &str = "application/json";
+
+/// One is signed every second, so a copy may be as old.
+const CACHED: &str = "public, max-age=1";
 
 /// The ledger's DID document; its key signs notices.
 #[utoipa::path(
@@ -57,6 +64,26 @@ pub(super) async fn ledger<C: Clock>(State(app): State<Arc<App<C>>>) -> Json<Val
         "looks_ms": parameters.looks_ms,
         "payer_binding": parameters.payer_binding,
     }))
+}
+
+/// Which keys the ledger has, and every one that it replaced, signed by its checkpoint key with the
+/// last checkpoint: the object in RFC 8785 form and a line end. 503 before the first since the start.
+#[utoipa::path(
+    get,
+    path = "/.well-known/x811-keys",
+    tag = "ledger",
+    responses(
+        (status = 200, description = "The keys statement", body = schema::KeysAnswer),
+        Refused,
+    ),
+)]
+pub(super) async fn keys<C: Clock>(
+    State(app): State<Arc<App<C>>>,
+) -> Result<impl IntoResponse, ApiError> {
+    let mut statement = app.last_keys()?.to_json();
+    statement.push(b'\n');
+    let headers = [(CONTENT_TYPE, JSON), (CACHE_CONTROL, CACHED)];
+    Ok((headers, statement))
 }
 
 /// `None`, shown as null, would mean that no checkpoint could be signed either.

@@ -63,7 +63,7 @@ impl Export {
                     }
                     self.opened = Some(header.opened);
                 }
-                Ok(Item::End(_)) => {}
+                Ok(Item::Keys(_) | Item::End(_)) => {}
                 Ok(Item::Trailer { line, trailer }) => self.trailer = Some((line, trailer)),
                 Err(fault) => self.fault(&fault),
             }

@@ -149,7 +149,7 @@ impl HashAudit {
             is_over: false,
             last: None,
             checkpoints: Vec::new(),
-            trusting: Trusting::by(options.trust.clone()),
+            trusting: Trusting::by(options),
             findings: Findings::default(),
             expected_head: options.expected_head,
             expected_head_position: None,

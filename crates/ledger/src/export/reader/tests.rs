@@ -17,6 +17,7 @@ fn read(text: &str) -> Vec<String> {
             }
             Ok(Item::Trailer { .. }) => "T".to_owned(),
             Ok(Item::Checkpoint(_)) => "C".to_owned(),
+            Ok(Item::Keys(_)) => "K".to_owned(),
             Ok(Item::End(_)) => "E".to_owned(),
             Err(fault) => {
                 let kind = format!("{:?}", fault.kind);

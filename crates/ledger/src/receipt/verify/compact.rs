@@ -1,11 +1,12 @@
 //! What a compact receipt proves.
 
 use super::transfers::{claimed, elsewhere, sentence};
-use super::{Broken, Checked, Paid, Steps, Verdict, broken, event};
+use super::{Broken, Checked, Paid, Steps, Verdict, broken, event, keys};
 use crate::checkpoint::verifies;
 use crate::receipt::{CompactReceipt, ask};
+use crate::refresh::Refresh;
 use crate::stream::Stream;
-use x811_eventlog::{Policy, Record};
+use x811_eventlog::{Checkpoint, Policy, Record};
 use x811_protocol::did::Did;
 use x811_protocol::event::{Confirmed, Event};
 use x811_protocol::id::InteractionId;
@@ -13,25 +14,34 @@ use x811_protocol::key::PublicKey;
 use x811_protocol::time::TimestampMs;
 
 /// Verifies a compact receipt offline. Without `trust` it is only found to hold together. With it,
-/// the record is proven to be in the log; but who issued the file is not, for the receipt key stands
-/// at position 0, which it does not have. So no ledger is named, and it is never `trusted`.
+/// the record is proven to be in the log; who issued the file only where it has the keys statement,
+/// which names the receipt key. Else no ledger is named, and it is not `trusted`.
 #[must_use]
 pub fn verify_compact(receipt: &CompactReceipt, trust: Option<&Policy>) -> Checked {
+    verify_compact_refreshed(receipt, trust, None)
+}
+
+/// The same with what the ledger said later of the receipt's tree, for one who trusts the key by
+/// which the ledger replaced the one that signed it.
+#[must_use]
+pub fn verify_compact_refreshed(
+    receipt: &CompactReceipt,
+    trust: Option<&Policy>,
+    refresh: Option<&Refresh>,
+) -> Checked {
     let mut steps = Steps::under(trust);
-    let paid = check(receipt, trust, &mut steps);
-    Checked {
-        trusted: false,
-        ..steps.checked(paid)
-    }
+    let paid = check(receipt, trust, refresh, &mut steps);
+    steps.checked(paid)
 }
 
 fn check(
     receipt: &CompactReceipt,
     trust: Option<&Policy>,
+    refresh: Option<&Refresh>,
     steps: &mut Steps,
 ) -> Result<Paid, Broken> {
     let (record, confirmed, interaction) = confirmed(receipt)?;
-    root(receipt, &record, trust, steps)?;
+    let root = root(receipt, &record, trust, refresh, steps)?;
     let statement = &receipt.statement;
     statement
         .verify(&verifies)
@@ -40,11 +50,23 @@ fn check(
     let key = key.map_err(|error| broken("issuer", error))?;
     let ledger = statement.issuer.parse::<Did>();
     let ledger = ledger.map_err(|error| broken("issuer", format!("{error}")))?;
-    let sentence_of_issuer = format!(
-        "signed by {key}, which says that it is the receipt key of {ledger}: both stand at position \
-         0 of the log, which a compact receipt has not"
-    );
-    steps.add("issuer", Verdict::NotChecked, sentence_of_issuer);
+    let issuer = keys::compact_issuer(receipt, &root)?;
+    match &issuer {
+        Some(_) => {
+            let sentence = format!(
+                "signed by {key}, the receipt key by the keys statement of the log, for {ledger}"
+            );
+            steps.by_the_log("issuer", sentence);
+        }
+        None => {
+            let sentence = format!(
+                "signed by {key}, which says that it is the receipt key of {ledger}: that says a keys \
+                 statement, which this one has not"
+            );
+            steps.is_trusted = false;
+            steps.add("issuer", Verdict::NotChecked, sentence);
+        }
+    }
     let recorded_at_ms = TimestampMs::new(record.recorded_at_ms());
     let sentence_of_record = format!(
         "the confirmation is record {} of the log, of {}",
@@ -58,6 +80,10 @@ fn check(
     steps.asserted("transfers", sentence(&transfers));
     elsewhere(&transfers, steps);
     let paid = Paid::new(interaction, &record, &confirmed, transfers);
+    let paid = match issuer {
+        Some(_) => paid.by(ledger),
+        None => paid,
+    };
     steps.left(&paid, &ask(interaction));
     Ok(paid)
 }
@@ -83,8 +109,9 @@ fn root(
     receipt: &CompactReceipt,
     record: &Record,
     trust: Option<&Policy>,
+    refresh: Option<&Refresh>,
     steps: &mut Steps,
-) -> Result<(), Broken> {
+) -> Result<Checkpoint, Broken> {
     let about = "checkpoint";
     let log = &receipt.statement.receipt;
     if log.proof.position != record.position() {
@@ -92,6 +119,11 @@ fn root(
     }
     let root = log.verify(record.hash(), &verifies);
     let root = root.map_err(|error| broken(about, error))?;
+    let checkpoint = Checkpoint {
+        origin: log.origin.clone(),
+        size: log.proof.size,
+        root,
+    };
     let Some(trust) = trust else {
         let sentence = format!(
             "the log {} signed the root {root} that the record leads to; whether that is the log \
@@ -99,14 +131,14 @@ fn root(
             log.origin
         );
         steps.add(about, Verdict::NotChecked, sentence);
-        return Ok(());
+        return Ok(checkpoint);
     };
     let is_log = |key: &x811_eventlog::note::NoteKey| {
         key.name() == log.origin && *key.public_key() == log.public_key
     };
     if !trust.logs().iter().any(is_log) {
-        let sentence = "signed by a log that you do not trust: compare the key";
-        return Err(broken(about, sentence));
+        keys::compact_replaced(receipt, &checkpoint, trust, refresh, steps)?;
+        return Ok(checkpoint);
     }
     if trust.asks_for_witnesses() {
         let sentence = "the policy asks for witnesses, whose signatures a compact receipt cannot \
@@ -115,5 +147,5 @@ fn root(
     }
     let sentence = format!("the key you trust signed the root {root} that the record leads to");
     steps.proven(about, sentence);
-    Ok(())
+    Ok(checkpoint)
 }

@@ -1,204 +1,360 @@
-//! Whose keys signed: every one is named, and where the initiator signs with more than one, the
-//! records that gave it each of them are in the file.
+//! Which key was in force, and what became of the payment: what the checkpoint key says in a receipt
+//! (ledger-contract.md section 8).
 
-use super::messages::{Messages, SignedBy};
-use super::{Broken, Steps, broken, event};
-use crate::receipt::Receipt;
-use crate::stream::Stream;
-use x811_eventlog::Record;
-use x811_protocol::did::Did;
-use x811_protocol::envelope::AcceptedHeader;
-use x811_protocol::event::{Event, KeyRotated};
-use x811_protocol::key::{AgentKey, Profile, PublicKey};
-use x811_protocol::payload::registry::rotation_message;
+use super::{AsOf, Broken, Steps, broken, event};
+use crate::checkpoint::verifies;
+use crate::export::EndVersion;
+use crate::keyring::Keyring;
+use crate::keys_statement::{Rotation, SignedKeys};
+use crate::receipt::{CompactReceipt, Receipt};
+use crate::refresh::{Held, Keys, Paper, Refresh, is_same_log, since_replaced};
+use crate::standing::Standing;
+use x811_eventlog::note::{NoteError, NoteKey};
+use x811_eventlog::policy::Distrust;
+use x811_eventlog::{Checkpoint, CheckpointError, Policy, Record};
+use x811_protocol::event::{Event, LedgerOpened};
+use x811_protocol::key::PublicKey;
+use x811_protocol::time::TimestampMs;
 
-const ABOUT: &str = "keys";
-
-/// A record that gave the agent keys.
-#[derive(Debug)]
-struct Given {
-    position: u64,
-    keys: Vec<AgentKey>,
-    /// The key that ended with it.
-    ended: Option<PublicKey>,
+/// The ledger with the keys that are in force after all that were replaced.
+pub(super) fn opened(receipt: &Receipt) -> Result<LedgerOpened, Broken> {
+    let about = "issuer";
+    let record = receipt.ledger.record();
+    let record = record.map_err(|error| broken(about, error))?;
+    let Event::LedgerOpened(mut opened) = event(&record, about)? else {
+        return Err(broken(about, "the record in `ledger` is no ledger_opened"));
+    };
+    opened.keys = *keyring(receipt, &opened)?.in_force();
+    Ok(opened)
 }
 
-/// Names the keys.
-///
-/// # Errors
-/// The initiator's messages are signed by several keys, and the records under the checkpoint do not
-/// show that each was its own when its message was recorded.
-pub(super) fn keys(
+/// The keys as the receipt's rotations replace them.
+fn keyring(receipt: &Receipt, opened: &LedgerOpened) -> Result<Keyring, Broken> {
+    let about = "issuer";
+    let positions = receipt.rotations.iter().map(|leaf| leaf.place.position);
+    if !positions.is_sorted_by(|one, next| one < next) {
+        return Err(broken(about, "the records in `rotations` are not in order"));
+    }
+    let mut keyring = Keyring::opened(opened.keys);
+    for rotation in &receipt.rotations {
+        let event = Event::from_value(&rotation.event);
+        let event = event.map_err(|error| broken(about, error))?;
+        let Event::LedgerKeyRotated(rotated) = event else {
+            return Err(broken(about, "a record in `rotations` replaces no key"));
+        };
+        let position = rotation.place.position;
+        let next = keyring.rotated(opened.did, &rotated, position);
+        keyring = next.map_err(|why| broken(about, format!("a key was not replaced: {why}")))?;
+    }
+    Ok(keyring)
+}
+
+/// The checkpoint: by the ledger that the file names, and by the key that is trusted, or one that
+/// the ledger replaced by it.
+pub(super) fn checkpoint(
     receipt: &Receipt,
-    ledger: Did,
-    messages: &Messages,
+    trust: Option<&Policy>,
+    refresh: Option<&Refresh>,
+    opened: &LedgerOpened,
+    steps: &mut Steps,
+) -> Result<Checkpoint, Broken> {
+    let about = "checkpoint";
+    let key = *opened.keys.checkpoint.as_bytes();
+    let own_key = NoteKey::new(&*opened.origin, key).map_err(|error| broken(about, error))?;
+    let is_only_trusted = trust.is_some_and(|trust| trust.logs() == [own_key.clone()]);
+    let own = Policy::of_log(own_key);
+    let note = &receipt.checkpoint;
+    let Some(trust) = trust else {
+        let trusted = own.check(note, verifies);
+        let checkpoint = trusted.map_err(|error| broken(about, error))?.checkpoint;
+        let sentence = format!(
+            "signed over {} records by the ledger that the file names; whether that is the ledger \
+             you mean is yours to say: give its key with --key",
+            checkpoint.size
+        );
+        steps.not_checked(about, sentence);
+        return Ok(checkpoint);
+    };
+    let trusted = match trust.check(note, verifies) {
+        Err(Distrust::Checkpoint(CheckpointError::Note(NoteError::NotSigned)))
+            if is_same_log(trust, &opened.origin, key) =>
+        {
+            None
+        }
+        trusted => Some(trusted.map_err(|error| broken(about, error))?),
+    };
+    let witnesses = trusted.as_ref().map(|trusted| trusted.cosignatures.len());
+    // The identity in the file has to be that of the key, whoever named the key.
+    let checkpoint = match trusted {
+        Some(trusted) if is_only_trusted => trusted.checkpoint,
+        _ => {
+            let own = own.check(note, verifies);
+            own.map_err(|error| broken(about, error))?.checkpoint
+        }
+    };
+    match witnesses {
+        Some(witnesses) => steps.proven(about, by_trusted(&checkpoint, witnesses)),
+        None => {
+            let paper = Paper {
+                checkpoint: &checkpoint,
+                note: Some(note),
+                log_id: Some(opened.log_id),
+                keys: Keys::All(opened.keys),
+                statement: receipt.keys.as_ref().map(|keys| &keys.statement),
+            };
+            replaced(since_replaced(paper, trust, refresh), steps)?;
+        }
+    }
+    Ok(checkpoint)
+}
+
+fn by_trusted(checkpoint: &Checkpoint, witnesses: usize) -> String {
+    format!(
+        "signed over {} records by the key you trust, cosigned by {witnesses} {}",
+        checkpoint.size,
+        if witnesses == 1 {
+            "witness"
+        } else {
+            "witnesses"
+        }
+    )
+}
+
+/// What a checkpoint by another key of the trusted log is worth.
+fn replaced(held: Held, steps: &mut Steps) -> Result<(), Broken> {
+    let about = "checkpoint";
+    match held {
+        Held::Proven { sentence, .. } => {
+            steps.proven(about, sentence);
+            steps.is_replaced = true;
+        }
+        Held::Asserted(sentence) => {
+            steps.is_trusted = false;
+            steps.asserted(about, format!("rotated, asserted: {sentence}"));
+        }
+        Held::Broken(sentence) => return Err(broken(about, sentence)),
+    }
+    Ok(())
+}
+
+/// Who issued it: the receipt key in force, which the keys statement says.
+pub(super) fn issuer(
+    receipt: &Receipt,
+    opened: &LedgerOpened,
+    checkpoint: &Checkpoint,
     steps: &mut Steps,
 ) -> Result<(), Broken> {
-    let signed = messages.of_initiator();
-    let provider = messages.provider_key().key;
-    let used = distinct(&signed);
-    if let [only] = &used[..] {
-        if !receipt.agent_keys.is_empty() {
-            let sentence = "the file has records of keys, and one key signed all";
-            return Err(broken(ABOUT, sentence));
-        }
-        let sentence = format!(
-            "{} was the initiator's key and {provider} the provider's: the ledger's word, which an \
-             audit of the whole log proves",
-            only.key
-        );
-        steps.asserted(ABOUT, sentence);
-        return Ok(());
+    let about = "issuer";
+    let signed = receipt.signed_bytes();
+    if !opened.keys.receipt.verify(&signed, &receipt.signature) {
+        let sentence = "the receipt is not signed by the ledger's receipt key";
+        return Err(broken(about, sentence));
     }
-    if receipt.agent_keys.is_empty() {
-        return Err(unexplained(&signed, &used));
-    }
-    let given = given(receipt, ledger, messages.initiator())?;
-    let said = explained(&signed, &given)?;
     let sentence = format!(
-        "the initiator's keys were {said}, as its records under the checkpoint give them to it, and \
-         {provider} was the provider's: the ledger's word, which an audit of the whole log proves"
+        "signed by {}, the receipt key of {} as {}",
+        opened.keys.receipt,
+        opened.did,
+        match receipt.rotations.last() {
+            None => "position 0 has it".to_owned(),
+            Some(last) => format!("position {} leaves it", last.place.position),
+        }
     );
-    steps.asserted(ABOUT, sentence);
+    let Some(keys) = &receipt.keys else {
+        steps.is_open_ended = true;
+        let sentence = format!(
+            "{sentence}; whether that key was replaced before is open-ended: a receipt of form 1 has \
+             no keys statement, take a new one from the ledger"
+        );
+        steps.asserted(about, sentence);
+        return Ok(());
+    };
+    let rotations = receipt_rotations(receipt)?;
+    let why = misfit(keys, opened, checkpoint, &rotations);
+    why.map_or(Ok(()), |why| Err(broken(about, why)))?;
+    let sentence = format!("{sentence}, and the keys statement of the checkpoint says so");
+    steps.by_the_log(about, sentence);
     Ok(())
 }
 
-fn distinct(signed: &[SignedBy<'_>]) -> Vec<AgentKey> {
-    let mut keys = Vec::new();
-    for by in signed {
-        if !keys.contains(&by.key) {
-            keys.push(by.key);
-        }
+/// The rotations in a receipt as a statement lists them.
+fn receipt_rotations(receipt: &Receipt) -> Result<Vec<Rotation>, Broken> {
+    let Event::LedgerOpened(opened) =
+        Event::from_value(&receipt.ledger.event).map_err(|error| broken("issuer", error))?
+    else {
+        return Err(broken(
+            "issuer",
+            "the record in `ledger` is no ledger_opened",
+        ));
+    };
+    Ok(keyring(receipt, &opened)?.rotations(u64::MAX))
+}
+
+/// In what a keys statement is not of this ledger and checkpoint.
+fn misfit(
+    keys: &SignedKeys,
+    opened: &LedgerOpened,
+    checkpoint: &Checkpoint,
+    rotations: &[Rotation],
+) -> Option<&'static str> {
+    let statement = &keys.statement;
+    let is_of_log = (statement.log_id, &statement.origin) == (opened.log_id, &opened.origin);
+    [
+        (
+            keys.is_its_own(),
+            "the keys statement is not signed by the checkpoint key that it names, or its rotations \
+             do not lead to the keys that it names",
+        ),
+        (is_of_log, "the keys statement is of another log"),
+        (
+            statement.is_of(checkpoint),
+            "the keys statement is of another checkpoint than the receipt",
+        ),
+        (
+            statement.rotations == rotations,
+            "the keys statement lists other rotations of the ledger's keys than the receipt: one \
+             was left out, or put in",
+        ),
+        (
+            statement.keys == opened.keys,
+            "the keys statement names other keys than those in force in the receipt",
+        ),
+    ]
+    .into_iter()
+    .find_map(|(holds, why)| (!holds).then_some(why))
+}
+
+/// What became of the payment by the records under the checkpoint.
+pub(super) fn standing(
+    receipt: &Receipt,
+    opened: &LedgerOpened,
+    checkpoint: &Checkpoint,
+    confirmed: &Record,
+    steps: &mut Steps,
+) -> Result<(), Broken> {
+    let about = "standing";
+    let not_before_ms = TimestampMs::new(confirmed.recorded_at_ms());
+    let Some(signed) = &receipt.end else {
+        let sentence = "confirmed; whether it was taken back before the checkpoint is open-ended: a \
+                        receipt of form 1 has no end of the interaction's stream";
+        steps.asserted(about, sentence);
+        return Ok(());
+    };
+    let end = &signed.end;
+    let key = opened.keys.checkpoint;
+    if signed.version != EndVersion::Two || !signed.is_by(&key) {
+        let sentence = "the end of the interaction's stream is not signed by the checkpoint key";
+        return Err(broken(about, sentence));
     }
-    keys
-}
-
-/// Which messages a key signed: `ACCEPT, VERIFY`.
-fn names(signed: &[SignedBy<'_>], key: AgentKey) -> String {
-    let by_it = signed.iter().filter(|by| by.key == key);
-    let mut names: Vec<String> = by_it.map(|by| by.name.to_uppercase()).collect();
-    names.dedup();
-    names.join(", ")
-}
-
-fn unexplained(signed: &[SignedBy<'_>], used: &[AgentKey]) -> Broken {
-    let used = used
-        .iter()
-        .map(|key| format!("{} ({})", key.key, names(signed, *key)));
-    let used: Vec<String> = used.collect();
-    let sentence = format!(
-        "the initiator's messages are signed by {} keys, {}, and the file has no record that gave \
-         it more than one: a receipt from before there were such records in it may be honest, so \
-         ask the ledger for another with x811 receipt",
-        used.len(),
-        used.join(" and ")
+    if end.stream != receipt.stream() || end.tree_size != checkpoint.size {
+        let sentence = "the end is of another stream or checkpoint than the receipt";
+        return Err(broken(about, sentence));
+    }
+    if let Some(why) = signed.contradicts(confirmed) {
+        return Err(broken(about, why));
+    }
+    let is_last = end
+        .last
+        .is_some_and(|last| last.seq == confirmed.stream_seq());
+    let last_record = checkpoint.size.saturating_sub(1);
+    let as_of = format!(
+        "as of record {last_record}, of {} or later",
+        not_before_ms.to_rfc3339()
     );
-    broken(ABOUT, sentence)
-}
-
-/// What the records in `agent_keys` say; each is signed by a key of the agent, and a new key has
-/// proved itself.
-fn given(receipt: &Receipt, ledger: Did, agent: Did) -> Result<Vec<Given>, Broken> {
-    let positions = receipt.agent_keys.iter().map(|leaf| leaf.place.position);
-    if !positions.is_sorted_by(|one, next| one < next) {
-        let sentence = "the records in `agent_keys` are not in order";
-        return Err(broken(ABOUT, sentence));
+    let standing = match end.standing {
+        Some(standing @ (Standing::Paid | Standing::Returned)) => standing,
+        Some(Standing::Reversed) if !is_last => {
+            let sentence = format!(
+                "REVERSED {as_of}: a reorganisation took the payment back, by the ledger's word at \
+                 the end of the interaction's stream"
+            );
+            return Err(broken(about, sentence));
+        }
+        Some(Standing::None | Standing::Reversed) | None => {
+            let sentence = "the end says that nothing was confirmed, or nothing else happened, and \
+                            the receipt has the confirmation";
+            return Err(broken(about, sentence));
+        }
+    };
+    if is_last && standing == Standing::Returned {
+        let sentence = "the end says that the payment was taken back and returned, and that the \
+                        confirmation was the stream's last record";
+        return Err(broken(about, sentence));
     }
-    let stream = Stream::Agent(agent).to_string();
-    let leaves = receipt.agent_keys.iter();
-    leaves
-        .map(|leaf| {
-            let record = leaf.record(stream.clone());
-            let record = record.map_err(|error| broken(ABOUT, error))?;
-            given_by(&record, ledger, agent)
-        })
-        .collect()
-}
-
-fn given_by(record: &Record, ledger: Did, agent: Did) -> Result<Given, Broken> {
-    let event = event(record, ABOUT)?;
-    let (keys, ended, envelope) = if let Event::AgentRegistered(it) = event {
-        (it.keys, None, it.envelope)
-    } else if let Event::KeyRotated(it) = event {
-        replaces(&it, agent, ledger)?;
-        (vec![it.new_key], Some(it.old_key), it.envelope)
+    let word = match standing {
+        Standing::Returned => "paid again, after a reorganisation had taken it back,",
+        _ => "paid",
+    };
+    steps.standing = Some(AsOf {
+        standing,
+        record: last_record,
+        not_before_ms,
+    });
+    if steps.is_replaced {
+        let sentence = format!("{word} {as_of}, by the checkpoint key that was replaced since");
+        steps.asserted(about, sentence);
     } else {
-        return Err(broken(ABOUT, "a record in `agent_keys` gives no key"));
-    };
-    is_by(&envelope, agent)?;
-    Ok(Given {
-        position: record.position(),
-        keys,
-        ended,
-    })
-}
-
-fn replaces(rotated: &KeyRotated, agent: Did, ledger: Did) -> Result<(), Broken> {
-    let new_key = rotated.new_key.key;
-    let text = rotation_message(agent, ledger, rotated.old_key, new_key);
-    if rotated.envelope.key.key != rotated.old_key {
-        let sentence = "a key was not replaced by the key that it replaces";
-        return Err(broken(ABOUT, sentence));
-    }
-    if !new_key.verify(text.as_bytes(), &rotated.proof) {
-        let sentence = format!("{new_key} has not signed that it takes another key's place");
-        return Err(broken(ABOUT, sentence));
+        steps.by_the_log(
+            about,
+            format!("{word} {as_of}: the checkpoint key signed that"),
+        );
     }
     Ok(())
 }
 
-/// Profile `direct` signs the body, which is not in the file: its signature is left to an audit.
-fn is_by(envelope: &AcceptedHeader, agent: Did) -> Result<(), Broken> {
-    let is_own = envelope.from == agent && envelope.key.did == agent;
-    let holds = match envelope.profile {
-        Profile::Digest => envelope.verify_from_leaf(),
-        Profile::Direct => true,
+/// Whose receipt a compact one is: what its keys statement says of the key that signed it, `None`
+/// where it has no statement. The log's name and root are those that its inner receipt signs.
+pub(super) fn compact_issuer(
+    receipt: &CompactReceipt,
+    root: &Checkpoint,
+) -> Result<Option<SignedKeys>, Broken> {
+    let about = "issuer";
+    let keys = receipt.keys().map_err(|why| broken(about, why))?;
+    let Some(keys) = keys else {
+        return Ok(None);
     };
-    if is_own && holds {
-        return Ok(());
+    let statement = &keys.statement;
+    if !keys.is_its_own() || !statement.is_of(root) {
+        let sentence = "the keys statement is not by the key that it names, or of another tree";
+        return Err(broken(about, sentence));
     }
-    let sentence = "a record in `agent_keys` is of another agent, or not signed by its key";
-    Err(broken(ABOUT, sentence))
+    let log = &receipt.statement.receipt;
+    if statement.keys.checkpoint.as_bytes() != &log.public_key {
+        let sentence = "the keys statement names another checkpoint key than the one that signed";
+        return Err(broken(about, sentence));
+    }
+    let key = PublicKey::from_bytes(&receipt.statement.public_key);
+    if !key.is_ok_and(|key| key == statement.keys.receipt) {
+        let sentence = "the receipt is not signed by the receipt key that was in force";
+        return Err(broken(about, sentence));
+    }
+    Ok(Some(keys))
 }
 
-/// Each key once with its messages and the record that gave it: `KEY (ACCEPT; record 7)`.
-fn explained(signed: &[SignedBy<'_>], given: &[Given]) -> Result<String, Broken> {
-    let (mut used, mut said) = (Vec::new(), Vec::new());
-    for by in signed {
-        let before = given.iter().filter(|it| it.position < by.position);
-        let from = before.clone().rfind(|it| it.keys.contains(&by.key));
-        let from = from.ok_or_else(|| {
-            let sentence = format!(
-                "no record in the file gave the initiator the key {} before its {}",
-                by.key.key,
-                by.name.to_uppercase()
-            );
-            broken(ABOUT, sentence)
-        })?;
-        let mut since = before.filter(|it| it.position > from.position);
-        if let Some(end) = since.find(|it| it.ended == Some(by.key.key)) {
-            let sentence = format!(
-                "the {} is signed by {}, which record {} had replaced",
-                by.name.to_uppercase(),
-                by.key.key,
-                end.position
-            );
-            return Err(broken(ABOUT, sentence));
-        }
-        used.push(from.position);
-        let sentence = format!(
-            "{} ({}; record {})",
-            by.key.key,
-            names(signed, by.key),
-            from.position
-        );
-        if !said.contains(&sentence) {
-            said.push(sentence);
-        }
+/// What a compact receipt's root is worth where it is by another key of the trusted log.
+pub(super) fn compact_replaced(
+    receipt: &CompactReceipt,
+    root: &Checkpoint,
+    trust: &Policy,
+    refresh: Option<&Refresh>,
+    steps: &mut Steps,
+) -> Result<(), Broken> {
+    let about = "checkpoint";
+    let log = &receipt.statement.receipt;
+    if !is_same_log(trust, &log.origin, log.public_key) {
+        let sentence = "signed by a log that you do not trust: compare the key";
+        return Err(broken(about, sentence));
     }
-    if given.iter().any(|it| !used.contains(&it.position)) {
-        let sentence = "a record in `agent_keys` gave no key that signed";
-        return Err(broken(ABOUT, sentence));
-    }
-    Ok(said.join(" and "))
+    let statement = receipt.keys().map_err(|why| broken("issuer", why))?;
+    let statement = statement.as_ref().map(|keys| &keys.statement);
+    let paper = Paper {
+        checkpoint: root,
+        note: None,
+        log_id: statement.map(|statement| statement.log_id),
+        keys: match statement {
+            Some(statement) => Keys::All(statement.keys),
+            None => Keys::Checkpoint(log.public_key),
+        },
+        statement,
+    };
+    replaced(since_replaced(paper, trust, refresh), steps)
 }

@@ -1,6 +1,6 @@
 //! The signed messages: that they are the ones the confirmation rests on, and of one deal.
 
-use super::keys::keys;
+use super::agent_keys::keys;
 use super::{Broken, Steps, Terms, broken};
 use crate::receipt::{Place, Receipt};
 use x811_protocol::did::Did;

@@ -1,5 +1,6 @@
 //! What a receipt proves to somebody who has nothing but the file, and a key that he trusts.
 
+mod agent_keys;
 mod compact;
 mod keys;
 mod messages;
@@ -7,18 +8,17 @@ mod paid;
 mod settled;
 mod transfers;
 
-pub use compact::verify_compact;
+pub use compact::{verify_compact, verify_compact_refreshed};
 pub use paid::{Paid, PaidTransfer, Terms};
 
 use super::{Receipt, ask};
-use crate::checkpoint::verifies;
-use crate::keyring::Keyring;
+use crate::refresh::Refresh;
+use crate::standing::Standing;
 use messages::Messages;
 use serde::Serialize;
 use transfers::{Grounds, own_nonces, paid_transfers};
-use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Checkpoint, Policy, Record, TlogProof};
-use x811_protocol::event::{Confirmed, Event, LedgerOpened};
+use x811_protocol::event::{Confirmed, Event};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::time::TimestampMs;
 
@@ -52,28 +52,63 @@ pub struct Step {
 pub struct Checked {
     /// Every claim, in the order it was looked at; a broken one is the last.
     pub steps: Vec<Step>,
-    /// Whether the ledger's key came from outside: whose ledger it is follows from nothing in the
-    /// file.
+    /// Whether the ledger's key came from outside, and holds the checkpoint for good: whose ledger
+    /// it is follows from nothing in the file.
     pub trusted: bool,
+    /// Whether nobody says that the file leaves nothing out: a receipt of form 1 has no keys
+    /// statement and no end, so an earlier receipt key may have signed it (ledger-contract.md
+    /// section 8).
+    pub open_ended: bool,
+    /// What became of the payment, by the checkpoint key; absent where the file does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standing: Option<AsOf>,
     /// What was paid; absent when a claim is broken.
     pub paid: Option<Paid>,
+}
+
+/// What became of a payment, and as of when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct AsOf {
+    /// What.
+    pub standing: Standing,
+    /// The last record that this takes into account: the last under the checkpoint.
+    pub record: u64,
+    /// A moment that this record is not older than, by the ledger's clock: when the payment was
+    /// confirmed.
+    pub not_before_ms: TimestampMs,
 }
 
 /// Verifies a receipt offline. Without `trust` it is only found to hold together: whose ledger it is
 /// stays open, and what rests on that is asserted, for anybody can open a ledger.
 #[must_use]
 pub fn verify(receipt: &Receipt, trust: Option<&Policy>) -> Checked {
+    verify_refreshed(receipt, trust, None)
+}
+
+/// The same with what the ledger said later of the receipt's checkpoint, for one who trusts the key
+/// by which the ledger replaced that one.
+#[must_use]
+pub fn verify_refreshed(
+    receipt: &Receipt,
+    trust: Option<&Policy>,
+    refresh: Option<&Refresh>,
+) -> Checked {
     let mut steps = Steps::under(trust);
-    let paid = check(receipt, trust, &mut steps);
+    let paid = check(receipt, trust, refresh, &mut steps);
     steps.checked(paid)
 }
 
-fn check(receipt: &Receipt, trust: Option<&Policy>, steps: &mut Steps) -> Result<Paid, Broken> {
-    let opened = opened(receipt)?;
-    let checkpoint = checkpoint(receipt, trust, &opened, steps)?;
+fn check(
+    receipt: &Receipt,
+    trust: Option<&Policy>,
+    refresh: Option<&Refresh>,
+    steps: &mut Steps,
+) -> Result<Paid, Broken> {
+    let opened = keys::opened(receipt)?;
+    let checkpoint = keys::checkpoint(receipt, trust, refresh, &opened, steps)?;
     let (record, confirmed) = confirmed(receipt)?;
     let parameters = under_one_root(receipt, &record, &checkpoint)?;
-    issuer(receipt, &opened, steps)?;
+    keys::issuer(receipt, &opened, &checkpoint, steps)?;
     let recorded_at_ms = TimestampMs::new(record.recorded_at_ms());
     let sentence = format!(
         "the confirmation is record {} of the log, of {}",
@@ -81,6 +116,7 @@ fn check(receipt: &Receipt, trust: Option<&Policy>, steps: &mut Steps) -> Result
         recorded_at_ms.to_rfc3339()
     );
     steps.by_the_log("record", sentence);
+    keys::standing(receipt, &opened, &checkpoint, &record, steps)?;
     let messages = Messages::read(receipt, opened.did, &confirmed, steps)?;
     let terms = messages.terms(receipt.interaction, steps)?;
     let grounds = Grounds {
@@ -109,7 +145,7 @@ fn check(receipt: &Receipt, trust: Option<&Policy>, steps: &mut Steps) -> Result
 /// # Errors
 /// What does not hold in the receipt.
 pub fn tlog_proof(receipt: &Receipt) -> Result<TlogProof, Step> {
-    let checked = check(receipt, None, &mut Steps::under(None));
+    let checked = check(receipt, None, None, &mut Steps::under(None));
     let proof = checked.and_then(|_| proof_of_confirmed(receipt));
     proof.map_err(|Broken { about, sentence }| Step {
         about,
@@ -120,8 +156,8 @@ pub fn tlog_proof(receipt: &Receipt) -> Result<TlogProof, Step> {
 
 fn proof_of_confirmed(receipt: &Receipt) -> Result<TlogProof, Broken> {
     let about = "record";
-    let opened = opened(receipt)?;
-    let checkpoint = checkpoint(receipt, None, &opened, &mut Steps::under(None))?;
+    let opened = keys::opened(receipt)?;
+    let checkpoint = keys::checkpoint(receipt, None, None, &opened, &mut Steps::under(None))?;
     let (record, _) = confirmed(receipt)?;
     let leaves = receipt.leaves(&record);
     let leaves = leaves.map_err(|error| broken(about, error))?;
@@ -133,76 +169,6 @@ fn proof_of_confirmed(receipt: &Receipt) -> Result<TlogProof, Broken> {
         path: proof.map_err(|error| broken(about, error))?.path,
         checkpoint: receipt.checkpoint.clone(),
     })
-}
-
-fn opened(receipt: &Receipt) -> Result<LedgerOpened, Broken> {
-    let about = "issuer";
-    let record = receipt.ledger.record();
-    let record = record.map_err(|error| broken(about, error))?;
-    let Event::LedgerOpened(opened) = event(&record, about)? else {
-        return Err(broken(about, "the record in `ledger` is no ledger_opened"));
-    };
-    in_force(receipt, opened)
-}
-
-/// The same ledger with the keys that are in force after all that were replaced.
-fn in_force(receipt: &Receipt, mut opened: LedgerOpened) -> Result<LedgerOpened, Broken> {
-    let about = "issuer";
-    let positions = receipt.rotations.iter().map(|leaf| leaf.place.position);
-    if !positions.is_sorted_by(|one, next| one < next) {
-        return Err(broken(about, "the records in `rotations` are not in order"));
-    }
-    let mut keyring = Keyring::opened(opened.keys);
-    for rotation in &receipt.rotations {
-        let event = Event::from_value(&rotation.event);
-        let event = event.map_err(|error| broken(about, error))?;
-        let Event::LedgerKeyRotated(rotated) = event else {
-            return Err(broken(about, "a record in `rotations` replaces no key"));
-        };
-        let position = rotation.place.position;
-        let next = keyring.rotated(opened.did, &rotated, position);
-        keyring = next.map_err(|why| broken(about, format!("a key was not replaced: {why}")))?;
-    }
-    opened.keys = *keyring.in_force();
-    Ok(opened)
-}
-
-fn checkpoint(
-    receipt: &Receipt,
-    trust: Option<&Policy>,
-    opened: &LedgerOpened,
-    steps: &mut Steps,
-) -> Result<Checkpoint, Broken> {
-    let about = "checkpoint";
-    let own = NoteKey::new(&*opened.origin, *opened.keys.checkpoint.as_bytes());
-    let own = Policy::of_log(own.map_err(|error| broken(about, error))?);
-    let note = &receipt.checkpoint;
-    let trusted = trust.unwrap_or(&own).check(note, verifies);
-    let trusted = trusted.map_err(|error| broken(about, error))?;
-    let checkpoint = trusted.checkpoint;
-    let size = checkpoint.size;
-    if trust.is_none() {
-        let sentence = format!(
-            "signed over {size} records by the ledger that the file names; whether that is the \
-             ledger you mean is yours to say: give its key with --key"
-        );
-        steps.add(about, Verdict::NotChecked, sentence);
-        return Ok(checkpoint);
-    }
-    // The identity in the file has to be that of the key, whoever named the key.
-    own.check(note, verifies)
-        .map_err(|error| broken(about, error))?;
-    let witnesses = trusted.cosignatures.len();
-    let sentence = format!(
-        "signed over {size} records by the key you trust, cosigned by {witnesses} {}",
-        if witnesses == 1 {
-            "witness"
-        } else {
-            "witnesses"
-        }
-    );
-    steps.proven(about, sentence);
-    Ok(checkpoint)
 }
 
 fn confirmed(receipt: &Receipt) -> Result<(Record, Confirmed), Broken> {
@@ -237,26 +203,6 @@ fn under_one_root(
     Ok((receipt.parameters.place.position, parameters))
 }
 
-fn issuer(receipt: &Receipt, opened: &LedgerOpened, steps: &mut Steps) -> Result<(), Broken> {
-    let about = "issuer";
-    let signed = receipt.signed_bytes();
-    if !opened.keys.receipt.verify(&signed, &receipt.signature) {
-        let sentence = "the receipt is not signed by the ledger's receipt key";
-        return Err(broken(about, sentence));
-    }
-    let sentence = format!(
-        "signed by {}, the receipt key of {} as {}",
-        opened.keys.receipt,
-        opened.did,
-        match receipt.rotations.last() {
-            None => "position 0 has it".to_owned(),
-            Some(last) => format!("position {} leaves it", last.place.position),
-        }
-    );
-    steps.by_the_log(about, sentence);
-    Ok(())
-}
-
 /// Why it ends.
 struct Broken {
     about: &'static str,
@@ -272,6 +218,10 @@ fn broken(about: &'static str, sentence: impl ToString) -> Broken {
 struct Steps {
     list: Vec<Step>,
     is_trusted: bool,
+    /// The checkpoint is by a key that the ledger replaced since.
+    is_replaced: bool,
+    is_open_ended: bool,
+    standing: Option<AsOf>,
 }
 
 impl Steps {
@@ -280,6 +230,9 @@ impl Steps {
         Steps {
             list: Vec::new(),
             is_trusted: trust.is_some(),
+            is_replaced: false,
+            is_open_ended: false,
+            standing: None,
         }
     }
 
@@ -309,6 +262,10 @@ impl Steps {
         self.add(about, Verdict::Asserted, sentence);
     }
 
+    fn not_checked(&mut self, about: &'static str, sentence: impl ToString) {
+        self.add(about, Verdict::NotChecked, sentence);
+    }
+
     /// What no file can show.
     fn left(&mut self, paid: &Paid, ask: &str) {
         let sentence = match paid.provider_prev {
@@ -333,6 +290,8 @@ impl Steps {
         Checked {
             steps: self.list,
             trusted: self.is_trusted,
+            open_ended: self.is_open_ended,
+            standing: self.standing,
             paid: paid.ok(),
         }
     }
