@@ -185,6 +185,10 @@ async fn lc_8_a_receipt_whose_end_says_something_else_is_broken() {
         bad.end = Some(end.sign(key));
         broken_of(&bad.sign(issuer), &policy)
     };
+    let reversed = |end: &mut x811_ledger::export::StreamEnd| {
+        end.last.as_mut().unwrap().seq += 2;
+        end.standing = Some(Standing::Reversed);
+    };
     let table: [(
         &str,
         &dyn Fn(&mut x811_ledger::export::StreamEnd),
@@ -197,11 +201,7 @@ async fn lc_8_a_receipt_whose_end_says_something_else_is_broken() {
             &|end| end.stream = "ledger".to_owned(),
             signer,
         ),
-        (
-            "REVERSED",
-            &|end| end.standing = Some(Standing::Reversed),
-            signer,
-        ),
+        ("REVERSED", &reversed, signer),
         (
             "nothing was confirmed",
             &|end| end.standing = Some(Standing::None),
@@ -468,6 +468,7 @@ async fn lc_8_a_paper_that_the_newest_keys_statement_contradicts_is_broken() {
     let good = receipt_of(&ledgerbox, &deal).await;
     let size = Checkpoint::claimed(&good.checkpoint).unwrap().size;
     let old = rotated(&mut ledgerbox, LedgerRole::Checkpoint, 91).await;
+    ledgerbox.restart().await;
     let policy = trusting(&ledgerbox, &ledgerbox.checkpoint_key);
     let refresh = refreshed(&ledgerbox, size).await;
     let refused = |paper: &Receipt, refresh: &Refresh, expected: &str| {

@@ -150,7 +150,7 @@ async fn bundles_that_hold(seed: u64, count: usize) -> Vec<Vec<u8>> {
     let holder = holder(&mut ledgerbox).await;
     let good = bundle(&ledgerbox, deal.id()).await;
     assert!(bundle_holds(&good, &holder.policy));
-    let (mut dice, mut made, mut held) = (Dice(seed), 0, Vec::new());
+    let (mut dice, mut made, mut held) = (Dice(0x811_0000 + seed), 0, Vec::new());
     let parts = File::of(&good);
     while made < count {
         let mut file = parts.clone();
@@ -173,16 +173,52 @@ async fn bundles_that_hold(seed: u64, count: usize) -> Vec<Vec<u8>> {
     held
 }
 
-#[tokio::test]
-async fn lc_8_no_changed_bundle_holds_first_thousands() {
-    let held = bundles_that_hold(0x811_0001, 2_600).await;
+/// So many in each of the eight tests below, which run beside each other: 5,120.
+const EACH: usize = 640;
+
+async fn none_holds(seed: u64) {
+    let held = bundles_that_hold(seed, EACH).await;
     assert_eq!(held.first().map(|it| String::from_utf8_lossy(it)), None);
 }
 
 #[tokio::test]
-async fn lc_8_no_changed_bundle_holds_second_thousands() {
-    let held = bundles_that_hold(0x811_0002, 2_600).await;
-    assert_eq!(held.first().map(|it| String::from_utf8_lossy(it)), None);
+async fn lc_8_no_changed_bundle_holds_first_part() {
+    none_holds(1).await;
+}
+
+#[tokio::test]
+async fn lc_8_no_changed_bundle_holds_second_part() {
+    none_holds(2).await;
+}
+
+#[tokio::test]
+async fn lc_8_no_changed_bundle_holds_third_part() {
+    none_holds(3).await;
+}
+
+#[tokio::test]
+async fn lc_8_no_changed_bundle_holds_fourth_part() {
+    none_holds(4).await;
+}
+
+#[tokio::test]
+async fn lc_8_no_changed_bundle_holds_fifth_part() {
+    none_holds(5).await;
+}
+
+#[tokio::test]
+async fn lc_8_no_changed_bundle_holds_sixth_part() {
+    none_holds(6).await;
+}
+
+#[tokio::test]
+async fn lc_8_no_changed_bundle_holds_seventh_part() {
+    none_holds(7).await;
+}
+
+#[tokio::test]
+async fn lc_8_no_changed_bundle_holds_eighth_part() {
+    none_holds(8).await;
 }
 
 /// One change to a receipt's members.
@@ -257,6 +293,10 @@ async fn lc_8_no_changed_receipt_holds_whoever_signs_it() {
         }
         let version = bad["x811_receipt"].as_u64().unwrap();
         let line = format!("x811 receipt v{version}\n");
+        // A change may be the one that changes nothing.
+        if bad == good {
+            continue;
+        }
         let key = dice.pick(&holder.keys).clone();
         signed(&mut bad, &line, &key);
         let bytes = [to_canonical(&bad), b"\n".to_vec()].concat();

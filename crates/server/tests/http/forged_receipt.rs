@@ -7,7 +7,10 @@ use crate::world::{Deal, World};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use x811_eventlog::{Checkpoint, Frontier, Record};
+use x811_ledger::export::{LastRecord, StreamEnd};
+use x811_ledger::keys_statement::{KeysStatement, Rotation};
 use x811_ledger::receipt::{Leaf, Receipt, Verdict, verify};
+use x811_ledger::standing::Standing;
 use x811_protocol::event::{Event, LedgerKeyRotated, LedgerRole};
 use x811_protocol::key::SecretKey;
 
@@ -78,7 +81,47 @@ fn forged(mut receipt: Receipt, change: impl FnOnce(&mut Receipt, &mut Value)) -
     let sign = |message: &[u8]| *signer.sign(message).as_bytes();
     receipt.checkpoint = checkpoint.sign(*signer.public().as_bytes(), sign).unwrap();
     receipt.hashes = Vec::new();
+    receipt.keys = Some(statement(&receipt, &checkpoint).sign(&signer));
+    let confirmed = receipt.confirmed.record(stream.clone()).unwrap();
+    let end = StreamEnd {
+        stream,
+        last: Some(LastRecord {
+            seq: confirmed.stream_seq(),
+            hash: confirmed.hash(),
+        }),
+        standing: Some(Standing::Paid),
+        tree_size: checkpoint.size,
+    };
+    receipt.end = Some(end.sign(&signer));
     receipt.sign(&issuer)
+}
+
+/// The keys as the receipt has them, whatever its rotations are worth.
+fn statement(receipt: &Receipt, checkpoint: &Checkpoint) -> KeysStatement {
+    let Event::LedgerOpened(opened) = Event::from_value(&receipt.ledger.event).unwrap() else {
+        panic!("position 0 opens a ledger");
+    };
+    let mut statement = KeysStatement {
+        keys: opened.keys,
+        log_id: opened.log_id,
+        origin: opened.origin,
+        root: checkpoint.root,
+        rotations: Vec::new(),
+        size: checkpoint.size,
+    };
+    for leaf in &receipt.rotations {
+        let Ok(Event::LedgerKeyRotated(rotated)) = Event::from_value(&leaf.event) else {
+            continue;
+        };
+        statement.keys = statement.keys.with(rotated.role, rotated.new_key);
+        statement.rotations.push(Rotation {
+            new: rotated.new_key,
+            old: rotated.old_key,
+            position: leaf.place.position,
+            role: rotated.role,
+        });
+    }
+    statement
 }
 
 /// The same event right behind `before`.

@@ -20,6 +20,7 @@ mod guards;
 mod hostile;
 mod inbox;
 mod incidents;
+mod keys_statement;
 mod lifecycle;
 mod limits;
 mod log;

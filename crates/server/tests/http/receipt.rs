@@ -66,6 +66,7 @@ async fn a_receipt_proves_offline_what_was_agreed_and_recorded() {
         ("checkpoint", Verdict::Proven),
         ("issuer", Verdict::Proven),
         ("record", Verdict::Proven),
+        ("standing", Verdict::Proven),
         ("keys", Verdict::Asserted),
         ("messages", Verdict::Proven),
         ("terms", Verdict::Proven),
@@ -146,11 +147,11 @@ async fn no_byte_of_a_receipt_can_be_changed_unnoticed() {
 async fn a_receipt_is_small() {
     let (answer, compact, _) = receipts().await;
     assert!(answer.bytes.len() <= 8_000, "{}", answer.bytes.len());
-    assert!(compact.bytes.len() <= 2_000, "{}", compact.bytes.len());
+    assert!(compact.bytes.len() <= 2_500, "{}", compact.bytes.len());
     let mut whole = Receipt::from_bytes(&answer.bytes).unwrap();
     whole.hashes = vec![Hash::ZERO; 20];
     assert!(
-        whole.to_bytes().len() <= 8_000,
+        whole.to_bytes().len() <= 9_000,
         "{}",
         whole.to_bytes().len()
     );
@@ -166,7 +167,7 @@ async fn rfc_9942_a_compact_receipt_proves_the_confirmation_alone() {
     let checked = verify_compact(&receipt, Some(&policy));
     let expected = [
         ("checkpoint", Verdict::Proven),
-        ("issuer", Verdict::NotChecked),
+        ("issuer", Verdict::Proven),
         ("record", Verdict::Proven),
         ("messages", Verdict::NotChecked),
         ("transfers", Verdict::Asserted),
