@@ -37,8 +37,8 @@ async fn offer_hash(ledgerbox: &Ledgerbox) -> Digest {
 /// An interaction that was paid by a stranger's wallet under its nonce, and its two nonces.
 async fn authorized(amounts: &[u64]) -> (Vec<u8>, Digest, Digest) {
     let mut ledgerbox = impatient().await;
-    let deal = Deal::opened(&ledgerbox, Until::Verified).await;
     ledgerbox.sweep().await;
+    let deal = Deal::opened(&ledgerbox, Until::Verified).await;
     let (ledger, id) = (ledgerbox.identity.did, deal.id());
     let offer_hash = offer_hash(&ledgerbox).await;
     let nonce = payment_nonce(ledger, id, offer_hash);
