@@ -267,7 +267,7 @@ async fn lc_9_a_payment_that_returned_as_another_is_found() {
 
 /// What is over is watched for so long, and nothing is recorded of it afterwards.
 #[tokio::test]
-async fn lc_9_a_reversal_long_after_the_end_is_found() {
+async fn lc_9_a_final_head_long_after_the_end_is_found() {
     let bytes = returned().await;
     let mut parts = Parts::of(&bytes);
     let last = parts.records.len() - 1;
