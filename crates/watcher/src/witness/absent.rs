@@ -82,20 +82,6 @@ fn found(sought: &Sought, receipt: &Receipt, headers: &BTreeMap<u64, Header>) ->
     let Some(block) = block.filter(|block| block.hash == receipt.block_hash) else {
         return unknown(NOT_HELD);
     };
-    let above = sought.head.number.saturating_add(1);
-    let depth = above.saturating_sub(block.number);
-    if depth < sought.confirmed_depth {
-        if sought.came_later {
-            return Testimony::Same;
-        }
-        return unknown("it came after the look that did not find it, or just before");
-    }
-    let looked_at = headers.get(&sought.head.number);
-    if looked_at.is_none_or(|header| header.hash != sought.head.hash) {
-        return unknown(
-            "the head of the look that did not find it is not on the endpoint's branch",
-        );
-    }
     let may_pay = receipt.succeeded && sought.since.admits(&block);
     let mut paying = paying(&sought.fit, receipt).filter(|it| may_pay && sought.is(it));
     let Some(first) = paying.next() else {
@@ -104,6 +90,23 @@ fn found(sought: &Sought, receipt: &Receipt, headers: &BTreeMap<u64, Header>) ->
             None => unknown("it is there, and nothing in it pays"),
         };
     };
+    let above = sought.head.number.saturating_add(1);
+    let depth = above.saturating_sub(block.number);
+    if depth < sought.confirmed_depth {
+        return match sought.came_later {
+            true => Testimony::Same,
+            false => {
+                unknown("it pays, and came after the look that did not find it, or just before")
+            }
+        };
+    }
+    let looked_at = headers.get(&sought.head.number);
+    if looked_at.is_none_or(|header| header.hash != sought.head.hash) {
+        return unknown(
+            "it pays, and the head of the look that did not say so is not on the endpoint's branch: a \
+             reorganisation replaced it, or there was never such a block",
+        );
+    }
     let not = match sought.amount {
         Some(_) => "did not pay",
         None => "was not found",
