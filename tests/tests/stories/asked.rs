@@ -2,11 +2,12 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use x811_eventlog::{Checkpoint, Frontier, Hash};
 use x811_protocol::key::SecretKey;
-use x811_tests::anvil::{Anvil, LOCAL_CHAIN_ID};
+use x811_tests::anvil::{Anvil, BASE_USDC, LOCAL_CHAIN_ID};
 use x811_tests::binary::{Finished, run};
+use x811_tests::proxy::{Act, Proxy};
 
 use crate::stage::Stage;
 
@@ -157,6 +158,90 @@ async fn sw_24_a_payment_that_a_reorganisation_took_back_is_counted_as_reversed(
     assert_eq!(report["observations"]["proven"], 0, "{report}");
 }
 
+/// A ledger that waits for two blocks, gives up soon, and asks this endpoint.
+fn impatient(rpc_url: &str) -> Vec<String> {
+    let token = BASE_USDC.to_string();
+    [
+        ["--network", "local"],
+        ["--rpc-url", rpc_url],
+        ["--token", &token],
+        ["--confirmed-depth", "2"],
+        ["--confirmation-ms", "5000"],
+        ["--looks-ms", "2000,2000,2000,2000"],
+    ]
+    .concat()
+    .into_iter()
+    .map(str::to_owned)
+    .collect()
+}
+
+/// The transactions that looks did not find, and how many of them are as the log says.
+fn sought(report: &Value) -> [&Value; 2] {
+    let asked = &report["network"]["asked"][0];
+    ["sought", "sought_same"].map(|name| &asked[name])
+}
+
+/// The ledger's own endpoint hides every transfer: what it recorded hangs together, and only the
+/// network shows that a provider was paid and told otherwise.
+#[tokio::test(flavor = "multi_thread")]
+async fn sw_10_a_payment_that_the_log_says_was_never_there_is_found_by_the_auditors_endpoint() {
+    let anvil = Anvil::start(LOCAL_CHAIN_ID, Some(1));
+    anvil.deploy_usdc(BASE_USDC).await;
+    let hiding = Proxy::start(&anvil.rpc_url()).await;
+    hiding.rule(|call| match call.method {
+        "eth_getLogs" => Act::Replace(json!([])),
+        "eth_getTransactionReceipt" => Act::null(),
+        _ => Act::Pass,
+    });
+    let stage = Stage::on(anvil, impatient(hiding.url()));
+    let bert = stage.cast().await;
+    let interaction = stage.deliver(&bert);
+    let _ = stage.pay(&interaction);
+    assert_eq!(stage.until_decided(&interaction).await.code, Some(11));
+    let file = exported(&stage, "hidden.x811");
+    let unasked = run(&["--json", "audit", &file]).ok().json();
+    assert_eq!(unasked["observations"]["records"]["looked_not_found"], 4);
+
+    let found = asked(&file, &stage.anvil.rpc_url());
+    assert_eq!(found.code, Some(20), "{found:?}");
+    let report = found.json();
+    let [finding] = report["findings"].as_array().unwrap().as_slice() else {
+        panic!("{report}");
+    };
+    assert_eq!(finding["cause"], "evidence_differs", "{finding}");
+    assert_eq!(finding["field"], "finding[0].status", "{finding}");
+    let sentence = finding["sentence"].as_str().unwrap();
+    let said = "the network has a transfer that the log says was not found: 0.029725 USDC";
+    assert!(sentence.contains(said), "{sentence}");
+    assert_eq!(sought(&report), [1, 0], "{report}");
+    assert_eq!(transfers(&report), [0, 0, 0, 0], "{report}");
+    assert_eq!(report["observations"]["broken"], 1, "{report}");
+}
+
+#[tokio::test]
+async fn sw_10_a_payment_that_never_was_is_asked_for_and_nothing_is_found() {
+    let anvil = Anvil::start(LOCAL_CHAIN_ID, Some(1));
+    anvil.deploy_usdc(BASE_USDC).await;
+    let options = impatient(&anvil.rpc_url());
+    let stage = Stage::on(anvil, options);
+    let bert = stage.cast().await;
+    let interaction = stage.deliver(&bert);
+    let nothing = format!("0x{}", "ab".repeat(32));
+    let payment = ["send", "payment", &interaction, "--tx", &nothing];
+    let _ = stage.x811("ada", &payment).ok();
+    assert_eq!(stage.until_decided(&interaction).await.code, Some(11));
+    let file = exported(&stage, "never.x811");
+    let rpc = stage.anvil.rpc_url();
+    let report = asked(&file, &rpc).ok().json();
+    assert_eq!(sought(&report), [1, 1], "{report}");
+    assert_eq!(report["network"]["not_checked"], json!({}), "{report}");
+    let text = run(&["audit", &file, "--rpc", &rpc]).ok().stdout;
+    assert!(
+        text.contains("also asked about 1 transaction that"),
+        "{text}"
+    );
+}
+
 #[tokio::test]
 async fn a_receipt_is_held_against_the_network_too() {
     let (stage, _, interaction) = paid().await;
@@ -198,6 +283,57 @@ async fn a_receipt_is_held_against_the_network_too() {
     assert_eq!(verdict(&gone, "transfer"), "broken", "{gone:?}");
     assert_eq!(verdict(&gone, "reversal"), "not_checked", "{gone:?}");
     assert!(gone.json()["paid"].is_null(), "{gone:?}");
+}
+
+/// Another nonce than the transfer was made under.
+fn under_another_nonce(receipt: &mut Value) {
+    for log in receipt["logs"].as_array_mut().into_iter().flatten() {
+        if log["data"] == "0x" {
+            log["topics"][2] = json!(format!("0x{}", "99".repeat(32)));
+        }
+    }
+}
+
+/// The payer is a bound wallet: a ledger of before the rule counted it, so nothing is broken; and
+/// nothing is proven, for the same transfer may have been counted at the ledger that it names.
+#[tokio::test(flavor = "multi_thread")]
+async fn sw_18_a_transfer_under_another_nonce_is_not_proven_to_pay_this() {
+    let (stage, file, interaction) = paid().await;
+    let changed = Proxy::start(&stage.anvil.rpc_url()).await;
+    changed.rule(|call| match call.method {
+        "eth_getTransactionReceipt" => Act::edit(under_another_nonce),
+        _ => Act::Pass,
+    });
+    // The log names the nonce, so there it shows as well.
+    let audited = asked(&file, changed.url());
+    assert_eq!(audited.code, Some(20), "{audited:?}");
+    let finding = &audited.json()["findings"][0];
+    assert_eq!(
+        finding["field"], "evidence[0].authorization_nonce",
+        "{finding}"
+    );
+
+    let receipt = stage.folder.path().join("receipt.json");
+    let receipt = receipt.to_str().unwrap();
+    let fetch = ["receipt", &interaction, "-o", receipt];
+    let _ = stage.x811("bert", &fetch).ok();
+    let verify = [
+        "--json",
+        "receipt",
+        "verify",
+        receipt,
+        "--rpc",
+        changed.url(),
+    ];
+    let verified = run(&verify).json();
+    let steps = verified["steps"].as_array().unwrap();
+    let step = steps
+        .iter()
+        .find(|step| step["about"] == "transfer")
+        .unwrap();
+    assert_eq!(step["verdict"], "not_checked", "{verified}");
+    let sentence = step["sentence"].as_str().unwrap();
+    assert!(sentence.contains("for something else"), "{sentence}");
 }
 
 /// The export with every event changed, every hash behind it, the checkpoint signed anew by `key`, and

@@ -18,4 +18,5 @@ mod refusal;
 mod settlement;
 mod stage;
 mod tamper;
+mod two_ledgers;
 mod undeclared;
