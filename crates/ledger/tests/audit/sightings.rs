@@ -23,11 +23,13 @@ async fn kept(ledgerbox: &Ledgerbox) -> Report {
 /// Position and head of the last look that was answered.
 async fn last_look(ledgerbox: &Ledgerbox) -> (u64, x811_protocol::observation::Block) {
     let events = ledgerbox.events().await;
-    let looks = events.iter().filter_map(|(record, event)| match event {
-        Event::Looked(looked) => Some((record.position(), looked.head)),
-        _ => None,
+    let mut looks = events.iter().filter_map(|(record, event)| {
+        if let Event::Looked(looked) = event {
+            return Some((record.position(), looked.head));
+        }
+        None
     });
-    looks.last().unwrap()
+    looks.next_back().unwrap()
 }
 
 #[tokio::test]
