@@ -37,6 +37,8 @@ pub(crate) fn tx(number: u16) -> TxHash {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Base {
     mined: BTreeMap<TxHash, MinedTransaction>,
+    /// What every transaction does in every block that it was ever put into, by height.
+    said: BTreeMap<(TxHash, u64), MinedTransaction>,
     /// Height of the finalized head.
     pub(crate) finalized: Option<u64>,
 }
@@ -105,7 +107,9 @@ impl Base {
             hindrance: None,
             endpoints: vec!["one".to_owned(), "two".to_owned()],
         };
-        self.mined.insert(hash, mined);
+        // A block is what it is: in the same one a transaction does the same.
+        let known = self.said.entry((hash, block)).or_insert(mined);
+        self.mined.insert(hash, known.clone());
     }
 
     /// Takes a transaction out of its block, as a reorganisation does.
