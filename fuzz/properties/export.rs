@@ -47,6 +47,7 @@ fn rewritten(items: &[Result<Item, x811_ledger::export::Fault>]) -> Vec<u8> {
                 }
             }
             Item::Checkpoint(checkpoint) => line(b"c ", &to_canonical(&checkpoint.note)),
+            Item::Keys(keys) => line(b"k ", &keys.signed.to_json()),
             Item::End(end) => line(b"e ", &end.signed.to_line()),
             Item::Trailer { trailer, .. } => {
                 line(b"", &trailer.to_line().expect("a trailer is plain JSON"));

@@ -199,7 +199,7 @@ async fn sw_10_a_payment_that_the_log_says_was_never_there_is_found_by_the_audit
     let _ = stage.pay(&interaction);
     assert_eq!(stage.until_decided(&interaction).await.code, Some(11));
     let file = exported(&stage, "hidden.x811");
-    let unasked = run(&["--json", "audit", &file]).ok().json();
+    let unasked = run(&["--json", "audit", &file]).unverified().json();
     assert_eq!(unasked["observations"]["records"]["looked_not_found"], 4);
 
     let found = asked(&file, &stage.anvil.rpc_url());
@@ -232,10 +232,10 @@ async fn sw_10_a_payment_that_never_was_is_asked_for_and_nothing_is_found() {
     assert_eq!(stage.until_decided(&interaction).await.code, Some(11));
     let file = exported(&stage, "never.x811");
     let rpc = stage.anvil.rpc_url();
-    let report = asked(&file, &rpc).ok().json();
+    let report = asked(&file, &rpc).unverified().json();
     assert_eq!(sought(&report), [1, 1], "{report}");
     assert_eq!(report["network"]["not_checked"], json!({}), "{report}");
-    let text = run(&["audit", &file, "--rpc", &rpc]).ok().stdout;
+    let text = run(&["audit", &file, "--rpc", &rpc]).unverified().stdout;
     assert!(
         text.contains("also asked about 1 transaction that"),
         "{text}"

@@ -246,7 +246,7 @@ async fn lc_8_a_reversed_payment_has_no_receipt_until_it_is_back() {
     let (whole, compact) = receipts_in_both_forms(&ledgerbox, deal.id()).await;
     for refused in [whole.map(drop), compact.map(drop)] {
         assert!(
-            matches!(refused, Err(ReceiptError::Reversed)),
+            matches!(refused, Err(ReceiptError::Reversed { .. })),
             "{refused:?}"
         );
     }

@@ -6,7 +6,7 @@ use x811_protocol::key::SecretKey;
 use crate::paper::{Paper, paid};
 
 #[tokio::test]
-async fn lc_8_a_compact_receipt_names_no_ledger_and_is_not_trusted() {
+async fn lc_8_a_compact_receipt_names_the_ledger_that_its_keys_statement_proves() {
     let (ledgerbox, deal) = paid().await;
     let paper = Paper::of(&ledgerbox, &deal).await;
     // Somebody without any key of the ledger wraps its record as his own.
@@ -17,9 +17,19 @@ async fn lc_8_a_compact_receipt_names_no_ledger_and_is_not_trusted() {
         deal.provider.did,
         statement.leaf.clone(),
         statement.receipt.clone(),
+        &paper.compact.keys().unwrap().unwrap(),
         &stranger,
     );
-    for compact in [&paper.compact, &stolen] {
+    assert_eq!(verify_compact(&stolen, Some(&paper.policy)).paid, None);
+    // Of before there were statements.
+    let mut without = paper.compact.clone();
+    without.statement.keys = None;
+    let signed = paper.receipt_key.sign(&without.statement.signed_bytes());
+    without.statement.signature = *signed.as_bytes();
+    let proven = verify_compact(&paper.compact, Some(&paper.policy));
+    assert!(proven.trusted);
+    assert_eq!(proven.paid.unwrap().ledger, Some(ledgerbox.identity.did));
+    for compact in [&without] {
         for trust in [None, Some(&paper.policy)] {
             let checked = verify_compact(compact, trust);
             assert!(!checked.trusted);

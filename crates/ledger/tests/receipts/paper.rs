@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Checkpoint, CoseReceipt, Hash, Multiproof, Node, Policy, Record, root_of};
 use x811_ledger::checkpoint::Signed;
+use x811_ledger::export::LastRecord;
+use x811_ledger::keys_statement::KeysStatement;
 use x811_ledger::receipt::{
     self, Checked, CompactReceipt, Issuer, Leaf, Receipt, ReceiptError, Verdict, verify,
 };
@@ -13,6 +15,7 @@ use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
 
 use crate::base::{Base, TREASURY, tx};
+use crate::bundles;
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::{Ledgerbox, parameters};
 use crate::party::Account;
@@ -90,8 +93,10 @@ async fn signed(ledgerbox: &Ledgerbox) -> Signed {
     let key = &ledgerbox.checkpoint_key;
     let public_key = *key.public().as_bytes();
     let root = CoseReceipt::signed_bytes(&checkpoint.origin, public_key, checkpoint.root);
+    let note = note(&checkpoint, key);
     Signed {
-        note: note(&checkpoint, key),
+        keys: Some(bundles::keys(ledgerbox, &note)),
+        note,
         cose_signature: *key.sign(&root).as_bytes(),
         checkpoint,
         monotonic_ms: 0,
@@ -114,6 +119,7 @@ pub(crate) async fn issue(
         ledger: ledgerbox.identity.did,
         keyring: world.keyring().unwrap(),
         key: &ledgerbox.receipt_key,
+        checkpoint_key: &ledgerbox.checkpoint_key,
         parameters: world.parameters().map(|(position, _)| position),
     };
     let (store, rows) = (&*ledgerbox.store, &*ledgerbox.rows);
@@ -226,7 +232,29 @@ impl Paper {
         // Records in no order, or twice, have no proof: whatever is there is refused.
         receipt.hashes = proof.map_or_else(Vec::new, |proof| proof.hashes);
         receipt.checkpoint = note(&checkpoint, &self.checkpoint_key);
+        let confirmed = record(&receipt.confirmed, stream);
+        self.restate(&mut receipt, &checkpoint, &confirmed);
         receipt.sign(&self.receipt_key)
+    }
+
+    /// Signs keys statement and end anew, for that checkpoint.
+    fn restate(&self, receipt: &mut Receipt, checkpoint: &Checkpoint, confirmed: &Record) {
+        if let Some(keys) = receipt.keys.take() {
+            let statement = KeysStatement {
+                origin: checkpoint.origin.clone(),
+                root: checkpoint.root,
+                ..keys.statement
+            };
+            receipt.keys = Some(statement.sign(&self.checkpoint_key));
+        }
+        if let Some(end) = receipt.end.take() {
+            let mut end = end.end;
+            let of_it = |last: &&mut LastRecord| last.seq == confirmed.stream_seq();
+            if let Some(last) = end.last.as_mut().filter(of_it) {
+                last.hash = confirmed.hash();
+            }
+            receipt.end = Some(end.sign(&self.checkpoint_key));
+        }
     }
 }
 
