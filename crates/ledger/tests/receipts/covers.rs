@@ -192,6 +192,23 @@ async fn lc_5_evidence_of_a_receipt_is_as_deep_and_as_young_as_the_rules_ask_for
                 "transfers",
                 "older than the ACCEPT",
             ),
+        ],
+    );
+    let to_the_limit = paper.forged(|good| {
+        network(good)["safe_above"] = json!(TOTAL_MICRO_USDC.to_string());
+        *at(good, "/evidence/0/depth") = json!(DEPTH);
+        *at(good, "/evidence/0/block/number") = json!(head + 1);
+    });
+    paper.holds(&to_the_limit);
+}
+
+#[tokio::test]
+async fn lc_5_evidence_of_a_receipt_is_what_somebody_can_have_seen() {
+    let (ledgerbox, deal) = paid().await;
+    let paper = Paper::of(&ledgerbox, &deal).await;
+    all_are_found(
+        &paper,
+        &[
             (
                 "nobody showed it",
                 &|bad| *at(bad, "/evidence/0/endpoints") = json!([]),
@@ -227,12 +244,6 @@ async fn lc_5_evidence_of_a_receipt_is_as_deep_and_as_young_as_the_rules_ask_for
             ),
         ],
     );
-    let to_the_limit = paper.forged(|good| {
-        network(good)["safe_above"] = json!(TOTAL_MICRO_USDC.to_string());
-        *at(good, "/evidence/0/depth") = json!(DEPTH);
-        *at(good, "/evidence/0/block/number") = json!(head + 1);
-    });
-    paper.holds(&to_the_limit);
 }
 
 #[tokio::test]

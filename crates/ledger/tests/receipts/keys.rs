@@ -202,93 +202,58 @@ async fn lc_8_a_message_by_another_key_without_its_record_is_broken() {
     }
 }
 
-/// What a ledger can write of a rotation without the agent's old key, or without the new one.
+/// A lie of the ledger, and words of the sentence that shows it.
+type Lie<'a> = (&'a str, &'a dyn Fn(&mut Receipt), &'a str);
+
+#[track_caller]
+fn all_are_found(paper: &Paper, lies: &[Lie<'_>]) {
+    for (what, lie, words) in lies {
+        let (about, sentence) = paper.breaks(lie);
+        assert_eq!(about, "keys", "{what}: {sentence}");
+        assert!(sentence.contains(words), "{what}: {sentence}");
+    }
+}
+
+/// What a ledger can leave out of the records of keys, or put there.
 #[tokio::test]
 async fn lc_8_a_key_that_the_agents_records_do_not_give_is_broken() {
     let mut ledgerbox = impatient().await;
     let deal = rotated_before(&mut ledgerbox, "v").await;
     let paper = Paper::of(&ledgerbox, &deal).await;
-    let stranger = ledgerbox.party().key;
-    let rotated = |bad: &mut Receipt, member: &str, to: Value| {
-        *bad.agent_keys[1].event.pointer_mut(member).unwrap() = to;
-    };
     let verified = paper.receipt.envelopes[2].place.position;
-    let proof = json!(stranger.sign(b"x811 key rotation v1"));
     let resumed = json!({ "gap_ms": 1, "type": "ledger_resumed" });
-    let other = json!("did:x811:019b76da-a800-7000-8000-0000000000d1");
-    let table: [(&str, &dyn Fn(&mut Receipt), &str); 12] = [
-        ("no records", &|bad| bad.agent_keys.clear(), "by 2 keys"),
-        (
-            "no rotation",
-            &|bad| drop(bad.agent_keys.pop()),
-            "gave the initiator the key",
-        ),
-        (
-            "no registration",
-            &|bad| drop(bad.agent_keys.remove(0)),
-            "gave the initiator the key",
-        ),
-        (
-            "a proof by somebody else",
-            &|bad| rotated(bad, "/proof", proof.clone()),
-            "has not signed",
-        ),
-        (
-            "a key that has not proved itself",
-            &|bad| rotated(bad, "/new_key/key", json!(stranger.public())),
-            "has not signed",
-        ),
-        (
-            "in place of a key that did not sign",
-            &|bad| rotated(bad, "/old_key", json!(stranger.public())),
-            "not replaced by the key",
-        ),
-        (
-            "an envelope by another key",
-            &|bad| {
-                let signature = json!(stranger.sign(b"it"));
-                rotated(bad, "/envelope/signature", signature);
-            },
-            "not signed by its key",
-        ),
-        (
-            "an envelope of somebody else",
-            &|bad| rotated(bad, "/envelope/from", other.clone()),
-            "of another agent",
-        ),
-        (
-            "a registration that somebody else signed",
-            &|bad| {
-                let signature = json!(stranger.sign(b"it"));
-                bad.agent_keys[0].event["envelope"]["signature"] = signature;
-            },
-            "not signed by its key",
-        ),
-        (
-            "behind the message that it is for",
-            &|bad| bad.agent_keys[1].place.position = verified + 1,
-            "gave the initiator the key",
-        ),
-        (
-            "no key at all",
-            &|bad| rotated_to(bad, &resumed),
-            "gives no key",
-        ),
-        (
-            "a key that signed nothing",
-            &|bad| {
-                let mut unused = bad.agent_keys[0].clone();
-                unused.place.position += 1;
-                bad.agent_keys.insert(1, unused);
-            },
-            "gave no key that signed",
-        ),
-    ];
-    for (what, lie, words) in table {
-        let (about, sentence) = paper.breaks(lie);
-        assert_eq!(about, "keys", "{what}: {sentence}");
-        assert!(sentence.contains(words), "{what}: {sentence}");
-    }
+    let missing = "gave the initiator the key";
+    all_are_found(
+        &paper,
+        &[
+            ("no records", &|bad| bad.agent_keys.clear(), "by 2 keys"),
+            ("no rotation", &|bad| drop(bad.agent_keys.pop()), missing),
+            (
+                "no registration",
+                &|bad| drop(bad.agent_keys.remove(0)),
+                missing,
+            ),
+            (
+                "behind the message that it is for",
+                &|bad| bad.agent_keys[1].place.position = verified + 1,
+                missing,
+            ),
+            (
+                "no key at all",
+                &|bad| bad.agent_keys[1].event = resumed.clone(),
+                "gives no key",
+            ),
+            (
+                "a key that signed nothing",
+                &|bad| {
+                    let mut unused = bad.agent_keys[0].clone();
+                    unused.place.position += 1;
+                    bad.agent_keys.insert(1, unused);
+                },
+                "gave no key that signed",
+            ),
+        ],
+    );
     // Twice, or in another order, no proof has them.
     let swapped = paper.forged(|bad| bad.agent_keys.reverse());
     assert_eq!(paper.verify(&swapped).paid, None);
@@ -296,8 +261,54 @@ async fn lc_8_a_key_that_the_agents_records_do_not_give_is_broken() {
     assert_eq!(paper.verify(&doubled).paid, None);
 }
 
-fn rotated_to(bad: &mut Receipt, event: &Value) {
-    bad.agent_keys[1].event = event.clone();
+/// What a ledger can write of a rotation without the agent's old key, or without the new one.
+#[tokio::test]
+async fn lc_8_a_rotation_that_the_agents_keys_did_not_sign_is_broken() {
+    let mut ledgerbox = impatient().await;
+    let deal = rotated_before(&mut ledgerbox, "v").await;
+    let paper = Paper::of(&ledgerbox, &deal).await;
+    let stranger = ledgerbox.party().key;
+    let rotated = |bad: &mut Receipt, member: &str, to: Value| {
+        *bad.agent_keys[1].event.pointer_mut(member).unwrap() = to;
+    };
+    let proof = json!(stranger.sign(b"x811 key rotation v1"));
+    let signature = json!(stranger.sign(b"it"));
+    let other = json!("did:x811:019b76da-a800-7000-8000-0000000000d1");
+    all_are_found(
+        &paper,
+        &[
+            (
+                "a proof by somebody else",
+                &|bad| rotated(bad, "/proof", proof.clone()),
+                "has not signed",
+            ),
+            (
+                "a key that has not proved itself",
+                &|bad| rotated(bad, "/new_key/key", json!(stranger.public())),
+                "has not signed",
+            ),
+            (
+                "in place of a key that did not sign",
+                &|bad| rotated(bad, "/old_key", json!(stranger.public())),
+                "not replaced by the key",
+            ),
+            (
+                "an envelope by another key",
+                &|bad| rotated(bad, "/envelope/signature", signature.clone()),
+                "not signed by its key",
+            ),
+            (
+                "an envelope of somebody else",
+                &|bad| rotated(bad, "/envelope/from", other.clone()),
+                "of another agent",
+            ),
+            (
+                "a registration that somebody else signed",
+                &|bad| bad.agent_keys[0].event["envelope"]["signature"] = signature.clone(),
+                "not signed by its key",
+            ),
+        ],
+    );
 }
 
 /// Signed by the key that was replaced, after it was.
