@@ -49,6 +49,7 @@ fn statement(position: u64, size: u64) -> CoseStatement {
             proof: proof.unwrap(),
             signature: *log().sign(&signed).as_bytes(),
         },
+        keys: None,
         signature: [0; 64],
     };
     statement.signature = *issuer().sign(&statement.signed_bytes()).as_bytes();

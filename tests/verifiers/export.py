@@ -9,7 +9,7 @@ whole log. Jobs are lines `export FILE` and `receipt FILE VKEY`, answered as by 
 import sys
 from pathlib import Path
 
-from canonical import canonical, read_json
+from canonical import read_json
 from messages import REGISTRY, envelope_of, facts_of, of_registry
 from receipt import receipt
 from signed import (
@@ -20,9 +20,12 @@ from signed import (
     root_by_path,
     root_of,
     rotate,
+    standing_after,
     unpadded,
     verify,
     verify_checkpoint,
+    verify_end,
+    verify_keys,
 )
 from states import States
 
@@ -32,11 +35,14 @@ class Log:
 
     def __init__(self, header):
         self.version = header.pop("x811_export")
-        hold(self.version in (1, 2), "a version that is not known")
         self.scope = header.pop("scope", "log")
+        known = (2, 3) if self.is_bundle() else (1, 2)
+        hold(self.version in known, "a version that is not known")
         self.header, self.keys = header, dict(header["keys"])
         self.records, self.hashes, self.streams = [], [], {}
         self.checkpoint, self.note_parts, self.ends = None, None, []
+        self.statement, self.rotations = None, []
+        self.standing, self.gone = "none", set()
         self.body_due, self.path_due = None, False
         self.states = None if self.is_bundle() else States()
 
@@ -74,6 +80,9 @@ class Log:
             hold(opened == self.header, "header and position 0")
         if event["type"] == "ledger_key_rotated":
             self.keys = rotate(self.keys, self.header["did"], event)
+            self.rotations.append(record)
+        if record["stream"].startswith("interaction:"):
+            self.standing = standing_after(self.standing, self.gone, event)
         if envelope := event.get("envelope"):
             did, key = envelope["key"].split("#")
             hold(did == envelope["from"], "the key of somebody else")
@@ -109,7 +118,7 @@ class Log:
         hold(said == due, f"the facts at {record['position']}")
 
     def note(self, line):
-        hold(self.version == 2, "a checkpoint in version 1")
+        hold(self.version > 1, "a checkpoint in version 1")
         origin, size, root, signed = checkpoint_parts(read_json(line))
         hold(origin == self.header["origin"], "the checkpoint's origin")
         if self.is_bundle():
@@ -118,6 +127,11 @@ class Log:
             hold(size == len(self.records) and root == root_of(self.hashes), "a checkpoint")
             self.signed(origin, signed)
         self.checkpoint, self.note_parts = (size, root), (origin, signed)
+
+    def state_keys(self, line):
+        hold(self.version == 3 and not self.statement, "a keys statement")
+        hold(self.checkpoint and not self.records, "the place of the keys statement")
+        self.statement = read_json(line)
 
     def signed(self, origin, signed):
         """Whether the checkpoint is by the key in force after all the records it covers."""
@@ -133,9 +147,8 @@ class Log:
 
     def end(self, line):
         end = read_json(line)
-        signature = unpadded(end.pop("signature"))
-        signed = b"x811 stream end v1\n" + canonical(end)
-        verify(public_key(self.keys["receipt"]), signature, signed, "an end")
+        verify_end(end, self.version - 1, self.keys)
+        hold(end.get("standing", self.standing) == self.standing, "the standing of an end")
         hold(end["tree_size"] == self.checkpoint[0], "an end of another tree")
         last = (end.get("last_seq", -1), end.get("last_hash"))
         hold(self.streams.get(end["stream"], (-1, None)) == last, "the end of a stream")
@@ -160,6 +173,10 @@ class Log:
         due = {"head": self.hashes[-1].hex()}
         if self.is_bundle():
             self.signed(*self.note_parts)
+            if self.version == 3:
+                verify_keys(
+                    self.statement, self.header, self.keys, self.rotations, self.checkpoint
+                )
             hold(self.ends == sorted(self.streams_due()), "the streams and their ends")
             due["records"], (size, root) = size, self.checkpoint
         hold(trailer == due | {"size": size, "root": root.hex()}, "the trailer")
@@ -171,6 +188,7 @@ def export(file):
     header, *lines, trailer = data[:-1].split(b"\n")
     log = Log(read_json(header))
     kinds = {b"r ": log.record, b"b ": log.body, b"c ": log.note, b"p ": log.path, b"e ": log.end}
+    kinds[b"k "] = log.state_keys
     for line in lines:
         hold(line[:2] in kinds, "a line of no known kind")
         kinds[line[:2]](line[2:])

@@ -20,6 +20,8 @@ from signed import (
     unpadded,
     verify,
     verify_checkpoint,
+    verify_end,
+    verify_keys,
 )
 
 MEMBERS = {"x811_receipt", "interaction", "envelopes", "ledger", "parameters", "confirmed"} | {
@@ -38,8 +40,10 @@ def receipt(file, vkey):
     data = Path(file).read_bytes()
     hold(data.endswith(b"\n"), "a file that was cut off")
     read = read_json(data[:-1])
-    hold(read["x811_receipt"] == 1, "no receipt of version 1")
-    hold(set(read) - {"rotations", "agent_keys"} == MEMBERS, "other members")
+    form = read["x811_receipt"]
+    hold(form in (1, 2), "no receipt of form 1 or 2")
+    members = MEMBERS | {"keys", "end"} if form == 2 else MEMBERS
+    hold(set(read) - {"rotations", "agent_keys"} == members, "other members")
     hold(read["ask"] == f"/api/v1/interactions/{read['interaction']}/settlement", "another path")
     opened = read["ledger"]["event"]
     place = {"position": 0, "prev": "0" * 64, "stream_seq": 0}
@@ -59,10 +63,13 @@ def receipt(file, vkey):
     for at in given:
         hold(at["position"] not in leaves, "a record twice")
         leaves[at["position"]] = record(at, agent)
-    under_checkpoint(read, leaves, vkey, opened["origin"], keys)
+    checkpoint = under_checkpoint(read, leaves, vkey, opened["origin"], keys)
     unsigned = {name: read[name] for name in read if name != "signature"}
-    signed = b"x811 receipt v1\n" + canonical(unsigned)
+    signed = f"x811 receipt v{form}\n".encode() + canonical(unsigned)
     verify(public_key(keys["receipt"]), unpadded(read["signature"]), signed, "the receipt")
+    if form == 2:
+        verify_keys(read["keys"], opened, keys, read.get("rotations", []), checkpoint)
+        ends(read["end"], read["confirmed"], leaves, stream, checkpoint[0], keys)
     confirmed = read["confirmed"]["event"]
     hold(confirmed["type"] == "confirmed", "no confirmation")
     messages = enclosed(read["envelopes"], stream, confirmed["records"])
@@ -74,6 +81,17 @@ def receipt(file, vkey):
     parameters = read["parameters"]["event"]
     total = settle(messages[3:], terms, confirmed, parameters, accepted)
     return f"{total} micro-USDC paid to {terms['provider']}"
+
+
+def ends(end, confirmed, leaves, stream, size, keys):
+    """That the stream ends with the confirmation or behind it, and that the payment stands."""
+    verify_end(end, 2, keys)
+    hold((end["stream"], end["tree_size"]) == (stream, size), "the end of something else")
+    last, known = end["last_seq"], confirmed["stream_seq"]
+    hold(last >= known, "an end before the confirmation")
+    hold(last > known or end["last_hash"] == leaves[confirmed["position"]].hex(), "another end")
+    standings = ("paid", "returned") if last > known else ("paid",)
+    hold(end["standing"] in standings, "a payment that does not stand")
 
 
 def record(read, stream):
@@ -96,6 +114,7 @@ def under_checkpoint(read, leaves, vkey, origin, keys):
     verify_checkpoint(origin, signed, public_key(keys["checkpoint"]))
     hashes = [b64decode(hash, validate=True) for hash in read["hashes"]]
     hold(root_by_multiproof(leaves, size, hashes) == root, "the records under the checkpoint")
+    return size, root
 
 
 def enclosed(envelopes, stream, records):

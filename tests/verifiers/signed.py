@@ -3,6 +3,7 @@
 from base64 import b64decode, urlsafe_b64decode
 from hashlib import sha256
 
+from canonical import canonical
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -45,6 +46,50 @@ def rotate(keys, ledger, event):
     lines = ["x811 ledger key v1", ledger, role, old, new]
     verify(public_key(old), unpadded(event["proof"]), "\n".join(lines).encode(), "a rotation")
     return keys | {role: new}
+
+
+def listed(rotation):
+    """A `ledger_key_rotated`, a position beside its event, as a keys statement lists it."""
+    event = rotation["event"]
+    keys = {"old": event["old_key"], "new": event["new_key"], "role": event["role"]}
+    return keys | {"position": rotation["position"]}
+
+
+def verify_keys(statement, opened, keys, rotations, checkpoint):
+    """The keys statement of a checkpoint of the ledger that `opened` its log: by the checkpoint key
+    in force, over these rotations and no others."""
+    signature = unpadded(statement["signature"])
+    said = {name: statement[name] for name in statement if name != "signature"}
+    size, root = checkpoint
+    due = {"log_id": opened["log_id"], "origin": opened["origin"], "keys": keys}
+    due |= {"size": size, "root": root.hex(), "rotations": [listed(it) for it in rotations]}
+    hold(said == due, "the keys statement")
+    signed = b"x811 keys v1\n" + canonical(said)
+    verify(public_key(keys["checkpoint"]), signature, signed, "the keys statement")
+
+
+def verify_end(end, version, keys):
+    """The end of a stream, by the key that signs those of its version."""
+    role = "receipt" if version == 1 else "checkpoint"
+    said = {name: end[name] for name in end if name != "signature"}
+    is_paid_for = version == 2 and end["stream"].startswith("interaction:")
+    hold(("standing" in end) == is_paid_for, "the standing of an end")
+    signed = f"x811 stream end v{version}\n".encode() + canonical(said)
+    verify(public_key(keys[role]), unpadded(end["signature"]), signed, "an end")
+
+
+def standing_after(standing, gone, event):
+    """What became of a payment after one more event; `gone` are its transactions that are."""
+    kind = event["type"]
+    if kind == "confirmed":
+        return "paid"
+    if kind == "reversed":
+        gone.add(event["tx_hash"])
+        return "reversed"
+    if kind == "returned":
+        gone.discard(event["tx_hash"])
+        return standing if gone else "returned"
+    return standing
 
 
 def leaf_hash(leaf):

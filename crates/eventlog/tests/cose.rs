@@ -85,6 +85,7 @@ fn statement(position: u64, size: u64) -> CoseStatement {
         public_key: public(8),
         leaf: LEAF.to_vec(),
         receipt: receipt(position, size).0,
+        keys: None,
         signature: [0; 64],
     };
     statement.signature = key(8).sign(&statement.signed_bytes()).to_bytes();
@@ -107,6 +108,33 @@ fn rfc_9052_a_statement_is_the_bytes_that_others_make_of_it() {
     let read = CoseStatement::from_bytes(&bytes(STATEMENT)).unwrap();
     assert_eq!(read, made);
     assert_eq!(read.verify(&verifies), Ok(()));
+}
+
+/// The log's own statement beside the receipt: read back, and covered by no signature of the issuer.
+#[test]
+fn lc_8_a_statement_carries_the_keys_of_the_log() {
+    let without = statement(0, 1);
+    let mut with = without.clone();
+    with.keys = Some(br#"{"keys":{}}"#.to_vec());
+    let read = CoseStatement::from_bytes(&with.to_bytes()).unwrap();
+    assert_eq!(read, with);
+    assert_eq!(read.verify(&verifies), Ok(()));
+    assert_eq!(with.signed_bytes(), without.signed_bytes());
+    // {394: […], -81101: h'…'}: the shorter key first.
+    let made = with.to_bytes();
+    let place = |bytes: &[u8]| made.windows(bytes.len()).position(|found| found == bytes);
+    let (receipts, keys) = (
+        place(b"\xa2\x19\x01\x8a"),
+        place(b"\x3a\x00\x01\x3c\xcc\x4b{"),
+    );
+    assert!(
+        receipts.is_some() && receipts < keys,
+        "{receipts:?} {keys:?}"
+    );
+    let mut other = made.clone();
+    let at = keys.unwrap();
+    other[at + 4] ^= 1;
+    assert_eq!(CoseStatement::from_bytes(&other), Err(CoseError::Form));
 }
 
 #[test]

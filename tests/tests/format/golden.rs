@@ -91,6 +91,7 @@ fn document(name: &str, line: &str) -> Option<Document> {
             let ty = event_type(&event);
             Some((at(&leaf["position"].to_string()), event, ty))
         }
+        ("k ", keys) => Some((at("keys"), json(keys), "keys_statement")),
         ("e ", end) => Some((at("an end"), json(end), "end")),
         _ if line.contains("\"x811_export\"") => Some((at("header"), json(line), "header")),
         _ if line.contains("\"x811_trailer\"") => Some((at("trailer"), json(line), "trailer")),

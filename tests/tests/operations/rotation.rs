@@ -121,6 +121,44 @@ async fn rec_2_every_key_of_a_ledger_is_replaced() {
     place.assert_well();
 }
 
+/// A paper from before holds by the newest key once the ledger was asked for the proof.
+#[tokio::test]
+async fn lc_8_a_bundle_from_before_holds_by_the_newest_key_after_refresh() {
+    let place = Place::new();
+    let server = place.serve();
+    let interaction = place.fill(&server);
+    server.stop();
+    let export = ["export", "--interaction", &interaction, "-o"];
+    let _ = place.over(&export, &["before.bundle", "ledger"]).ok();
+    let _ = place.rotate("checkpoint").ok();
+    let server = place.serve();
+    let about: Value = serde_json::from_str(&get(&server, "/.well-known/x811.json").await).unwrap();
+    let vkey = about["checkpoint_vkey"].as_str().unwrap();
+    let audit = || place.over(&["audit", "--key", vkey], &["before.bundle"]);
+
+    let rotated = audit();
+    assert_eq!(rotated.code, Some(21), "{rotated:?}");
+    let report = rotated.json();
+    assert_eq!(report["trust"]["verdict"], "asserted", "{report}");
+    assert_eq!(report["findings"], json!([]), "never broken");
+
+    let paper = place.path("before.bundle");
+    let paper = paper.to_str().unwrap();
+    let refreshed = place.x811(&server, &["receipt", "refresh", paper]);
+    assert_eq!(refreshed["vkey"], vkey, "{refreshed}");
+    let report = audit().ok().json();
+    assert_eq!(report["trust"]["verdict"], "proven", "{report}");
+
+    // A proof that does not lead there is found.
+    let side = place.path("before.bundle.refresh");
+    let good = fs::read_to_string(&side).unwrap();
+    let mut bad: Value = serde_json::from_str(&good).unwrap();
+    bad["hashes"].as_array_mut().unwrap().pop();
+    fs::write(&side, format!("{bad}\n")).unwrap();
+    let found = audit();
+    assert_eq!(found.code, Some(20), "{found:?}");
+}
+
 /// What the ledger said before its key changed is still believed, and so is what it says after.
 #[tokio::test]
 async fn incident_notices_unverifiable_after_key_change_ccf_3343() {

@@ -1,9 +1,10 @@
 //! A bundle of one interaction, changed: of one that was rejected, 7 records of 8.
 
+use serde_json::{Value, json};
 use x811_eventlog::Hash;
 use x811_protocol::key::SecretKey;
 
-use super::lines::{Lines, checkpoint, resigned};
+use super::lines::{Lines, checkpoint, resigned, resigned_as};
 use super::whole_log::Changed;
 use crate::keys::{checkpoint_key, receipt_key};
 
@@ -19,7 +20,86 @@ pub(super) fn files() -> Changed {
     files.extend(paths(&good));
     files.extend(ends(&good));
     files.extend(erasures());
+    files.extend(of_version_3());
     files
+}
+
+/// What the checkpoint key says in a bundle of version 3.
+fn of_version_3() -> Changed {
+    let good = Lines::of("rejected-v3");
+    let (keys, end) = (good.find("k "), good.find("e "));
+    let own = end + 2;
+    let of_end = |change: &dyn Fn(&mut Value), key: &SecretKey| {
+        good.with(|file| {
+            file.edit(own, "e ", |end| {
+                change(end);
+                resigned_as("x811 stream end v2\n", end, key);
+            });
+        })
+    };
+    let none = |_: &mut Value| ();
+    vec![
+        (
+            "three-keys-dropped",
+            good.with(|file| drop(file.0.remove(keys))),
+        ),
+        (
+            "three-keys-behind-records",
+            good.with(|file| {
+                let line = file.0.remove(keys);
+                file.0.insert(end - 1, line);
+            }),
+        ),
+        (
+            "three-keys-by-the-receipt-key",
+            good.with(|file| {
+                file.edit(keys, "k ", |keys| {
+                    resigned_as("x811 keys v1\n", keys, &receipt_key());
+                });
+            }),
+        ),
+        (
+            "three-keys-with-another-rotation",
+            good.with(|file| {
+                file.edit(keys, "k ", |keys| {
+                    let new = keys["keys"]["receipt"].clone();
+                    let old = SecretKey::from_seed([2; 32]).public().to_string();
+                    let rotation =
+                        json!({"new": new, "old": old, "position": 3, "role": "receipt"});
+                    keys["rotations"] = json!([rotation]);
+                    resigned_as("x811 keys v1\n", keys, &checkpoint_key());
+                });
+            }),
+        ),
+        (
+            "three-end-by-the-receipt-key",
+            of_end(&none, &receipt_key()),
+        ),
+        (
+            "three-standing-by-the-ledger",
+            of_end(&|end| end["standing"] = "paid".into(), &checkpoint_key()),
+        ),
+        (
+            "three-without-standing",
+            of_end(
+                &|end| drop(end.as_object_mut().unwrap().remove("standing")),
+                &checkpoint_key(),
+            ),
+        ),
+        (
+            "three-as-version-2",
+            good.with(|file| {
+                file.edit(0, "", |header| header["x811_export"] = 2.into());
+                file.0.remove(keys);
+                for at in end - 1..file.0.len() - 1 {
+                    file.edit(at, "e ", |end| {
+                        end.as_object_mut().unwrap().remove("standing");
+                        resigned(end, &receipt_key());
+                    });
+                }
+            }),
+        ),
+    ]
 }
 
 fn records(good: &Lines) -> Changed {
