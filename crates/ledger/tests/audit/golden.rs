@@ -10,19 +10,16 @@ use serde_json::{Value, json};
 use x811_ledger::erasure::ErasureRequest;
 use x811_ledger::export;
 use x811_protocol::canonical::to_canonical;
-use x811_protocol::document::DidDocument;
-use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::event::LedgerRole;
 use x811_protocol::json::Limits;
-use x811_protocol::key::{AgentKey, Profile};
-use x811_protocol::payload::registry::rotation_message;
 
 use crate::base::{Base, TREASURY, tx};
 use crate::bundles::{bundle, signed};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
+use crate::every_event::{again, rotation};
 use crate::ledgerbox::Ledgerbox;
 use crate::papers::receipts_in_both_forms;
-use crate::party::{Account, Party};
+use crate::party::Party;
 use crate::scene::{exported_under, impatient, pay};
 
 /// Set to `write`, the files are written anew.
@@ -74,36 +71,10 @@ fn in_version_1(second: &[u8]) -> Vec<u8> {
     first
 }
 
-/// The next interaction of the same two.
-pub(crate) fn again(ledgerbox: &Ledgerbox, deal: &Deal) -> Deal {
-    Deal::between(
-        ledgerbox,
-        &deal.initiator,
-        &deal.provider,
-        Account::new(0x46),
-    )
-}
-
 async fn settled(ledgerbox: &mut Ledgerbox, deal: &Deal, number: u16, paid: u64, state: &str) {
     pay(ledgerbox, deal, number, paid).await;
     ledgerbox.watch_ms(20_000).await;
     assert_eq!(ledgerbox.state(deal.id()), state);
-}
-
-/// By which the provider has another key from here on.
-pub(crate) fn rotation(ledgerbox: &Ledgerbox, party: &Party, renewed: &Party) -> SealedEnvelope {
-    let (old_key, key) = (party.key.public(), renewed.key.public());
-    let text = rotation_message(party.did, ledgerbox.identity.did, old_key, key);
-    let agent_key = AgentKey {
-        key,
-        profile: Profile::Digest,
-    };
-    let payload = json!({
-        "document": DidDocument::build(party.did, &[agent_key], None),
-        "new_key": key,
-        "proof": renewed.key.sign(text.as_bytes()),
-    });
-    ledgerbox.seal(party, "x811.registry/rotate", &ledgerbox.identity, payload)
 }
 
 /// Of a short log: an interaction that was rejected, and one that is open.

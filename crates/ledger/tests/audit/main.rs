@@ -12,6 +12,7 @@ mod authorizations_forged;
 mod clean;
 mod earlier_keys;
 mod erasures;
+mod every_event;
 mod flips;
 mod forged_bundle;
 mod forger;

@@ -1,0 +1,43 @@
+//! Somebody who has the ledger's database and all of its keys lies in meaning alone: hashes,
+//! numbers and signatures of the ledger are written anew. Whatever is said by a member is proven, or
+//! `tests/AUDIT.md` calls it the ledger's word (ledger-contract.md section 9).
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that panics has failed"
+)]
+
+mod changes;
+mod keys;
+mod ledgers_hand;
+mod lies;
+mod log;
+mod members;
+mod rarer;
+mod roots;
+mod single;
+mod table;
+mod verdict;
+
+#[path = "../sequencer/base.rs"]
+mod base;
+#[path = "../sequencer/bundles.rs"]
+#[expect(dead_code, reason = "the sequencer's tests use the rest")]
+mod bundles;
+#[path = "../sequencer/deal.rs"]
+#[expect(dead_code, reason = "the sequencer's tests use the rest")]
+mod deal;
+#[path = "../sequencer/erasure_order.rs"]
+mod erasure_order;
+#[path = "../audit/every_event.rs"]
+mod every_event;
+#[path = "../sequencer/ledgerbox.rs"]
+#[expect(dead_code, reason = "the sequencer's tests use the rest")]
+mod ledgerbox;
+#[path = "../sequencer/party.rs"]
+mod party;
+#[path = "../audit/scene.rs"]
+#[expect(dead_code, reason = "the audit's tests use the rest")]
+mod scene;

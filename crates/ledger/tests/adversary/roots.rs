@@ -1,0 +1,56 @@
+//! Roots of all states, computed from the worlds alone, for a forger who has to write true ones
+//! (STATES.md).
+
+use serde_json::json;
+use x811_eventlog::Record;
+use x811_ledger::stream::Stream;
+use x811_ledger::world::World;
+use x811_protocol::digest::Digest;
+use x811_protocol::event::Event;
+
+/// What the records so far add up to.
+#[derive(Debug, Clone)]
+pub(crate) struct Root {
+    pub(crate) world: World,
+    /// Absent once a record could not be replayed.
+    pub(crate) running: Option<Digest>,
+}
+
+/// The same behind `record`.
+pub(crate) fn next_root(before: &Root, record: &Record) -> Root {
+    let mut world = before.world.clone();
+    let is_first = record.position() == 0;
+    let running = before.running.filter(|_| !is_first);
+    let running = running.or_else(|| is_first.then(|| Digest::from_bytes([0; 32])));
+    let event = Event::from_json(record.event_json()).ok();
+    let applied = event.and_then(|event| world.apply(record, &event).ok());
+    let running = match (running, applied) {
+        (Some(running), Some(_)) => Some(root(&world, record, running)),
+        _ => None,
+    };
+    Root { world, running }
+}
+
+fn root(world: &World, record: &Record, before: Digest) -> Digest {
+    let stream: Stream = record.stream().parse().unwrap();
+    let state = match &stream {
+        Stream::Ledger => json!({
+            "parameters": world.parameters().map(|(position, _)| position),
+            "rules_version": world.rules_version(),
+        }),
+        Stream::Network(name) => {
+            json!({ "blind_since_ms": world.sight(name).and_then(|sight| sight.blind_since) })
+        }
+        Stream::Agent(did) | Stream::Mail(did) => {
+            serde_json::to_value(&**world.agent(*did).unwrap()).unwrap()
+        }
+        Stream::Interaction(id) => serde_json::to_value(&world.latest(*id).unwrap().state).unwrap(),
+        Stream::Roots => return before,
+    };
+    let state = Digest::of(&serde_jcs::to_vec(&state).unwrap());
+    Digest::of_parts(&[
+        before.as_bytes(),
+        record.stream().as_bytes(),
+        state.as_bytes(),
+    ])
+}

@@ -1,0 +1,136 @@
+//! What the audit says of a forged log, in one word.
+
+use std::sync::Arc;
+
+use x811_eventlog::note::NoteKey;
+use x811_ledger::audit::{ExportAudit, Options, Report};
+use x811_ledger::export::{Body, CheckpointLine, Item, RecordLine};
+
+use crate::log::{Log, Sealing, Written};
+
+/// The three that there are (ledger-contract.md section 9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verdict3 {
+    Broken,
+    Incomplete,
+    Clean,
+}
+
+/// The verdict of a report.
+pub(crate) fn judge(report: &Report) -> Verdict3 {
+    let undecided = [
+        report.absent_bodies.missing,
+        report.not_re_decided,
+        report.not_replayed,
+        report.notices_owed,
+        report.looks_overdue,
+        report.trust.records_asserted,
+    ];
+    if !report.is_clean() {
+        Verdict3::Broken
+    } else if undecided.iter().any(|count| *count > 0) {
+        Verdict3::Incomplete
+    } else {
+        Verdict3::Clean
+    }
+}
+
+/// An honest log, and the audit of it before each record: a change in a record need not be audited
+/// from the beginning.
+pub(crate) struct Honest {
+    pub(crate) log: Log,
+    options: Options,
+    before: Vec<(ExportAudit, Sealing)>,
+}
+
+impl Honest {
+    /// Of a log that nothing is wrong with.
+    pub(crate) fn of(log: Log) -> Honest {
+        let opened = log.header().unwrap().opened;
+        let key = NoteKey::new(&*opened.origin, *opened.keys.checkpoint.as_bytes()).unwrap();
+        let options = Options {
+            trust: Some(key.into()),
+            ..Options::default()
+        };
+        let mut honest = Honest {
+            log,
+            options,
+            before: Vec::new(),
+        };
+        let (mut audit, mut sealing) = honest.begun(&honest.log);
+        let mut before = Vec::new();
+        for written in &honest.log.records {
+            before.push((audit.clone(), sealing.clone()));
+            take(&mut audit, &mut sealing, written).unwrap();
+        }
+        let report = finish(audit, &sealing);
+        assert_eq!(report.findings, []);
+        assert_eq!(judge(&report), Verdict3::Clean, "{report:#?}");
+        honest.before = before;
+        honest
+    }
+
+    fn begun(&self, log: &Log) -> (ExportAudit, Sealing) {
+        let mut audit = ExportAudit::new(self.options.clone());
+        if let Some(header) = log.header() {
+            audit.take(Ok(Item::Header(Box::new(header)))).unwrap();
+        }
+        (audit, log.sealing())
+    }
+
+    /// The verdict on `records` in the place of the honest ones, of which those before `from` are the
+    /// same. The rest is not read once something is found.
+    pub(crate) fn verdict(&self, records: Vec<Arc<Written>>, from: usize) -> Verdict3 {
+        let forged = Log {
+            records,
+            hand: self.log.hand.clone(),
+        };
+        let (mut audit, mut sealing) = match self.before.get(from).filter(|_| from > 0) {
+            Some(before) => before.clone(),
+            None => self.begun(&forged),
+        };
+        for written in forged.records.iter().skip(from) {
+            if take(&mut audit, &mut sealing, written).is_none() || !audit.findings().is_empty() {
+                return Verdict3::Broken;
+            }
+        }
+        judge(&finish(audit, &sealing))
+    }
+
+    /// The whole report on `records`.
+    pub(crate) fn report(&self, records: Vec<Arc<Written>>) -> Report {
+        let forged = Log {
+            records,
+            hand: self.log.hand.clone(),
+        };
+        x811_ledger::audit::audit_export(&forged.sealed()[..], self.options.clone()).unwrap()
+    }
+}
+
+/// Seals the next record and has it audited; `None` where it cannot be sealed.
+fn take(audit: &mut ExportAudit, sealing: &mut Sealing, written: &Written) -> Option<()> {
+    let line = 2 * sealing.size() + 2;
+    let sealed = sealing.seal(written)?;
+    let body = sealed.body.map(|bytes| Body {
+        line: line + 1,
+        bytes,
+    });
+    let record = RecordLine {
+        line,
+        leaf: sealed.leaf,
+        body,
+        path: None,
+    };
+    audit.take(Ok(Item::Record(record))).unwrap();
+    Some(())
+}
+
+fn finish(mut audit: ExportAudit, sealing: &Sealing) -> Report {
+    let line = 2 * sealing.size() + 2;
+    let (note, trailer) = sealing.end();
+    let checkpoint = CheckpointLine { line, note };
+    audit.take(Ok(Item::Checkpoint(checkpoint))).unwrap();
+    let line = line + 1;
+    audit.take(Ok(Item::Trailer { line, trailer })).unwrap();
+    audit.finish()
+}
