@@ -8,10 +8,14 @@
     reason = "a harness stops the test at once where something is missing"
 )]
 
+mod audit;
 mod golden;
 mod schema;
 mod tables;
 mod walk;
+
+#[path = "../../../crates/ledger/tests/adversary/table.rs"]
+mod table;
 
 use serde_json::Value;
 use x811_protocol::event::Event;

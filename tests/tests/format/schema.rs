@@ -39,7 +39,8 @@ pub(crate) fn members() -> Vec<(&'static str, Names)> {
     all
 }
 
-fn of_events() -> Vec<(&'static str, Names)> {
+/// Those of every event.
+pub(crate) fn of_events() -> Vec<(&'static str, Names)> {
     vec![
         ("ledger_opened", asked::<LedgerOpened>()),
         ("parameters_set", asked::<Parameters>()),

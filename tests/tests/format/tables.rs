@@ -135,6 +135,14 @@ impl Tables {
         self.tags.get(name).map(Vec::as_slice)
     }
 
+    /// Types that what is called so may be: itself, and any facts for `facts`.
+    pub(crate) fn types<'a>(&'a self, ty: &'a str) -> Vec<&'a str> {
+        match ty {
+            "facts" => self.facts.values().map(String::as_str).collect(),
+            ty => vec![ty],
+        }
+    }
+
     /// The table of the facts of that type of message.
     pub(crate) fn facts_of(&self, message_type: &str) -> &str {
         let custom = "x811.<namespace>/<name>";

@@ -11,6 +11,8 @@ use crate::members::{Member, Pool, members};
 
 /// The member that stands for a record as a whole.
 pub(crate) const RECORD: &str = "(record)";
+/// The one that stands for its place among records of other streams.
+pub(crate) const ORDER: &str = "(order)";
 /// The one that stands for its time.
 pub(crate) const TIME: &str = "(recorded_at_ms)";
 /// The one that stands for its stream.
@@ -261,12 +263,16 @@ impl Told<'_> {
         });
     }
 
-    /// The record says `event` instead; in a notice also with its message as it was.
+    /// The record says `event` instead; where the ledger signs for what it says, with that signature
+    /// as it was and anew.
     fn event(&mut self, member: &str, how: How, event: Value) {
-        if self.written.event_type() == "notice_issued" {
+        let of = self.written.event_type();
+        if ["notice_issued", "ledger_key_rotated"].contains(&of) {
             self.tell(member, how, Edit::Event(event.clone(), false));
         }
-        self.tell(member, how, Edit::Event(event, true));
+        if (of, member) != ("ledger_key_rotated", "proof") {
+            self.tell(member, how, Edit::Event(event, true));
+        }
     }
 
     /// Members that the event has not, though others have.
@@ -321,7 +327,9 @@ impl Told<'_> {
         of_stream.retain(|index| self.log.records[*index].stream == self.written.stream);
         let is_different = of_stream.len() < of_log.len();
         for records in [Some(of_log), Some(of_stream).filter(|_| is_different)] {
-            let Some(records) = records.filter(|records| records.len() > 1) else {
+            // Told once, where it is said first.
+            let is_first = |records: &Vec<usize>| records.len() > 1 && records[0] == self.record;
+            let Some(records) = records.filter(is_first) else {
                 continue;
             };
             let lie = Everywhere {
@@ -359,8 +367,10 @@ impl Told<'_> {
         let (records, at) = (&self.log.records, self.record);
         self.tell(RECORD, How::RecordDropped, Edit::Drop);
         self.tell(RECORD, How::RecordDoubled, Edit::Double);
-        if at + 1 < records.len() {
-            self.tell(RECORD, How::RecordsSwapped, Edit::Swap);
+        if let Some(next) = records.get(at + 1) {
+            let is_of_one = next.stream == self.written.stream;
+            let member = if is_of_one { RECORD } else { ORDER };
+            self.tell(member, How::RecordsSwapped, Edit::Swap);
         }
         let now = self.written.at_ms;
         let before = at.checked_sub(1).map(|before| records[before].at_ms);

@@ -48,14 +48,14 @@ impl Hand {
     }
 }
 
-/// Makes the proof of a rotation fit what it says, and puts the new key in force.
-pub(crate) fn rotated(hand: &Hand, opened: &mut LedgerOpened, event: &mut Value) {
+/// Puts the new key in force; the proof of the rotation `follows` what it says.
+pub(crate) fn rotated(hand: &Hand, opened: &mut LedgerOpened, event: &mut Value, follows: bool) {
     let role = event["role"].as_str().and_then(|role| role.parse().ok());
     let key = |name: &str| -> Option<PublicKey> { event[name].as_str()?.parse().ok() };
     let (Some(role), Some(old), Some(new)) = (role, key("old_key"), key("new_key")) else {
         return;
     };
-    if let Some(secret) = hand.secret(&old) {
+    if let Some(secret) = hand.secret(&old).filter(|_| follows) {
         let rotation = LedgerKeyRotated::sign(opened.did, role, secret, new);
         event["proof"] = json!(rotation.proof);
     }

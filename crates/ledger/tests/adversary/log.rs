@@ -12,7 +12,7 @@ use x811_protocol::event::{Event, LedgerOpened};
 use x811_protocol::key::SecretKey;
 
 use crate::ledgers_hand::{Hand, follow, rotated, signed_anew};
-use crate::roots::{Root, next_root};
+use crate::roots::Root;
 
 /// A record to be sealed, and its body.
 #[derive(Debug, Clone)]
@@ -183,7 +183,7 @@ impl Sealing {
             self.opened = opened(&event).or_else(|| self.opened.take());
         } else if event["type"] == "ledger_key_rotated" {
             let opened = self.opened.as_mut()?;
-            rotated(&self.hand, opened, &mut event);
+            rotated(&self.hand, opened, &mut event, written.follows);
         } else if event["type"] == "notice_issued"
             && let Some(text) = &body
         {
@@ -241,7 +241,7 @@ impl Sealing {
             *receipts = (receipts.0 + 1, Some(hash));
         }
         if let Some(root) = &mut self.root {
-            *root = next_root(root, record);
+            root.take(record);
         }
     }
 

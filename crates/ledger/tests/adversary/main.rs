@@ -15,6 +15,7 @@ mod ledgers_hand;
 mod lies;
 mod log;
 mod members;
+mod open_members;
 mod rarer;
 mod roots;
 mod single;

@@ -16,19 +16,17 @@ pub(crate) struct Root {
     pub(crate) running: Option<Digest>,
 }
 
-/// The same behind `record`.
-pub(crate) fn next_root(before: &Root, record: &Record) -> Root {
-    let mut world = before.world.clone();
-    let is_first = record.position() == 0;
-    let running = before.running.filter(|_| !is_first);
-    let running = running.or_else(|| is_first.then(|| Digest::from_bytes([0; 32])));
-    let event = Event::from_json(record.event_json()).ok();
-    let applied = event.and_then(|event| world.apply(record, &event).ok());
-    let running = match (running, applied) {
-        (Some(running), Some(_)) => Some(root(&world, record, running)),
-        _ => None,
-    };
-    Root { world, running }
+impl Root {
+    /// Takes the next record.
+    pub(crate) fn take(&mut self, record: &Record) {
+        if record.position() == 0 {
+            self.running = Some(Digest::from_bytes([0; 32]));
+        }
+        let event = Event::from_json(record.event_json()).ok();
+        let applied = event.and_then(|event| self.world.apply(record, &event).ok());
+        let running = self.running.filter(|_| applied.is_some());
+        self.running = running.map(|running| root(&self.world, record, running));
+    }
 }
 
 fn root(world: &World, record: &Record, before: Digest) -> Digest {

@@ -3,36 +3,14 @@
 use std::sync::Arc;
 
 use x811_eventlog::note::NoteKey;
-use x811_ledger::audit::{ExportAudit, Options, Report};
+use x811_ledger::audit::{ExportAudit, Options, Outcome, Report};
 use x811_ledger::export::{Body, CheckpointLine, Item, RecordLine};
 
 use crate::log::{Log, Sealing, Written};
 
-/// The three that there are (ledger-contract.md section 9).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Verdict3 {
-    Broken,
-    Incomplete,
-    Clean,
-}
-
 /// The verdict of a report.
-pub(crate) fn judge(report: &Report) -> Verdict3 {
-    let undecided = [
-        report.absent_bodies.missing,
-        report.not_re_decided,
-        report.not_replayed,
-        report.notices_owed,
-        report.looks_overdue,
-        report.trust.records_asserted,
-    ];
-    if !report.is_clean() {
-        Verdict3::Broken
-    } else if undecided.iter().any(|count| *count > 0) {
-        Verdict3::Incomplete
-    } else {
-        Verdict3::Clean
-    }
+pub(crate) fn judge(report: &Report) -> Outcome {
+    report.verdict
 }
 
 /// An honest log, and the audit of it before each record: a change in a record need not be audited
@@ -40,12 +18,19 @@ pub(crate) fn judge(report: &Report) -> Verdict3 {
 pub(crate) struct Honest {
     pub(crate) log: Log,
     options: Options,
+    /// The first record that `before` has an audit before.
+    first: usize,
     before: Vec<(ExportAudit, Sealing)>,
 }
 
 impl Honest {
     /// Of a log that nothing is wrong with.
     pub(crate) fn of(log: Log) -> Honest {
+        Honest::changed_from(log, 0)
+    }
+
+    /// The same, to be changed from the record of that place on.
+    pub(crate) fn changed_from(log: Log, first: usize) -> Honest {
         let opened = log.header().unwrap().opened;
         let key = NoteKey::new(&*opened.origin, *opened.keys.checkpoint.as_bytes()).unwrap();
         let options = Options {
@@ -55,17 +40,20 @@ impl Honest {
         let mut honest = Honest {
             log,
             options,
+            first,
             before: Vec::new(),
         };
         let (mut audit, mut sealing) = honest.begun(&honest.log);
         let mut before = Vec::new();
-        for written in &honest.log.records {
-            before.push((audit.clone(), sealing.clone()));
+        for (at, written) in honest.log.records.iter().enumerate() {
+            if at >= first {
+                before.push((audit.clone(), sealing.clone()));
+            }
             take(&mut audit, &mut sealing, written).unwrap();
         }
         let report = finish(audit, &sealing);
         assert_eq!(report.findings, []);
-        assert_eq!(judge(&report), Verdict3::Clean, "{report:#?}");
+        assert_eq!(judge(&report), Outcome::Clean, "{report:#?}");
         honest.before = before;
         honest
     }
@@ -80,18 +68,18 @@ impl Honest {
 
     /// The verdict on `records` in the place of the honest ones, of which those before `from` are the
     /// same. The rest is not read once something is found.
-    pub(crate) fn verdict(&self, records: Vec<Arc<Written>>, from: usize) -> Verdict3 {
+    pub(crate) fn verdict(&self, records: Vec<Arc<Written>>, from: usize) -> Outcome {
         let forged = Log {
             records,
             hand: self.log.hand.clone(),
         };
-        let (mut audit, mut sealing) = match self.before.get(from).filter(|_| from > 0) {
-            Some(before) => before.clone(),
-            None => self.begun(&forged),
-        };
+        let known = from.checked_sub(self.first).filter(|_| from > 0);
+        let known = known.and_then(|at| self.before.get(at));
+        let from = known.map_or(0, |_| from);
+        let (mut audit, mut sealing) = known.cloned().unwrap_or_else(|| self.begun(&forged));
         for written in forged.records.iter().skip(from) {
             if take(&mut audit, &mut sealing, written).is_none() || !audit.findings().is_empty() {
-                return Verdict3::Broken;
+                return Outcome::Broken;
             }
         }
         judge(&finish(audit, &sealing))
