@@ -75,7 +75,13 @@ fn lc_9_every_member_of_every_event_is_in_the_tables_of_the_audit() {
 fn lc_9_every_record_of_every_event_is_in_the_tables_of_the_audit() {
     let known = known();
     for (event, _) in schema::of_events() {
-        for member in ["(record)", "(stream)", "(body)", "(recorded_at_ms)", "(order)"] {
+        for member in [
+            "(record)",
+            "(stream)",
+            "(body)",
+            "(recorded_at_ms)",
+            "(order)",
+        ] {
             assert!(known.of(event, member).is_some(), "{event} {member}");
         }
     }

@@ -368,7 +368,9 @@ impl Told<'_> {
         self.tell(RECORD, How::RecordDropped, Edit::Drop);
         self.tell(RECORD, How::RecordDoubled, Edit::Double);
         if let Some(next) = records.get(at + 1) {
-            let is_of_one = next.stream == self.written.stream;
+            // Notices come in a later commit than their cause, among whatever happens meanwhile.
+            let is_notice = [self.written, next].map(|one| one.event_type() == "notice_issued");
+            let is_of_one = next.stream == self.written.stream && is_notice == [false; 2];
             let member = if is_of_one { RECORD } else { ORDER };
             self.tell(member, How::RecordsSwapped, Edit::Swap);
         }

@@ -27,6 +27,8 @@ pub(crate) struct Written {
     pub(crate) follows: bool,
     /// Whether numbers of receipts and roots of states are left as they stand here.
     pub(crate) keeps_numbers: bool,
+    /// Whether its body is another one than the record was made of.
+    pub(crate) says_more: bool,
 }
 
 impl Written {
@@ -40,6 +42,7 @@ impl Written {
             was: None,
             follows: true,
             keeps_numbers: false,
+            says_more: false,
         }
     }
 
@@ -77,6 +80,7 @@ impl Log {
                         was: Some((record.position(), record.hash().to_string())),
                         follows: true,
                         keeps_numbers: false,
+                        says_more: false,
                     }));
                 }
                 Item::Header(_) | Item::Checkpoint(_) | Item::End(_) | Item::Trailer { .. } => {}
@@ -113,14 +117,14 @@ impl Log {
         Some(Header::new(opened, Scope::Log))
     }
 
-    /// The whole file.
-    pub(crate) fn sealed(&self) -> Vec<u8> {
+    /// The whole file; `None` where it cannot be written.
+    pub(crate) fn sealed(&self) -> Option<Vec<u8>> {
         let mut sealing = self.sealing();
-        let mut bytes = self.header().unwrap().to_line().unwrap();
+        let mut bytes = self.header()?.to_line().ok()?;
         bytes.push(b'\n');
         let mut line = |letter: &[u8], text: &[u8]| bytes.extend([letter, text, b"\n"].concat());
         for written in &self.records {
-            let sealed = sealing.seal(written).unwrap();
+            let sealed = sealing.seal(written)?;
             line(b"r ", &sealed.leaf);
             if let Some(body) = sealed.body {
                 line(b"b ", &body);
@@ -128,8 +132,8 @@ impl Log {
         }
         let (note, trailer) = sealing.end();
         line(b"c ", json!(note).to_string().as_bytes());
-        line(b"", &trailer.to_line().unwrap());
-        bytes
+        line(b"", &trailer.to_line().ok()?);
+        Some(bytes)
     }
 }
 
@@ -193,13 +197,9 @@ impl Sealing {
             if written.follows {
                 follow(&event, &mut message);
             }
-            body = Some(signed_anew(
-                &self.hand,
-                self.opened.as_ref(),
-                &mut event,
-                message,
-                text,
-            ));
+            let was = (!written.says_more).then_some(&**text);
+            let opened = self.opened.as_ref();
+            body = Some(signed_anew(&self.hand, opened, &mut event, message, was));
         }
         self.record(written, event, body)
     }

@@ -15,10 +15,12 @@ mod ledgers_hand;
 mod lies;
 mod log;
 mod members;
+mod named;
 mod open_members;
 mod rarer;
 mod roots;
 mod single;
+#[expect(dead_code, reason = "the walk over the types uses the rest")]
 mod table;
 mod verdict;
 

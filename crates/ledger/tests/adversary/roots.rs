@@ -5,6 +5,7 @@ use serde_json::json;
 use x811_eventlog::Record;
 use x811_ledger::stream::Stream;
 use x811_ledger::world::World;
+use x811_protocol::canonical::to_canonical;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Event;
 
@@ -45,7 +46,7 @@ fn root(world: &World, record: &Record, before: Digest) -> Digest {
         Stream::Interaction(id) => serde_json::to_value(&world.latest(*id).unwrap().state).unwrap(),
         Stream::Roots => return before,
     };
-    let state = Digest::of(&serde_jcs::to_vec(&state).unwrap());
+    let state = Digest::of(&to_canonical(&state));
     Digest::of_parts(&[
         before.as_bytes(),
         record.stream().as_bytes(),

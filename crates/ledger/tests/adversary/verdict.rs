@@ -84,15 +84,6 @@ impl Honest {
         }
         judge(&finish(audit, &sealing))
     }
-
-    /// The whole report on `records`.
-    pub(crate) fn report(&self, records: Vec<Arc<Written>>) -> Report {
-        let forged = Log {
-            records,
-            hand: self.log.hand.clone(),
-        };
-        x811_ledger::audit::audit_export(&forged.sealed()[..], self.options.clone()).unwrap()
-    }
 }
 
 /// Seals the next record and has it audited; `None` where it cannot be sealed.

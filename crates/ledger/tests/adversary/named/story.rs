@@ -4,13 +4,12 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use x811_ledger::audit::{Options, Outcome, Report, audit_export};
 use x811_eventlog::note::NoteKey;
+use x811_ledger::audit::{Options, Report, audit_export};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::code::Code;
 
 use crate::log::{Log, Written};
-use crate::verdict::judge;
 
 /// Names of records that were put in begin here.
 const PUT_IN: u64 = 1_000_000;
@@ -47,8 +46,13 @@ impl Story {
     }
 
     fn index(&self, name: u64) -> usize {
-        let is_it = |written: &Arc<Written>| written.was.as_ref().is_some_and(|(at, _)| *at == name);
-        self.log.records.iter().position(is_it).expect("it is there")
+        let is_it =
+            |written: &Arc<Written>| written.was.as_ref().is_some_and(|(at, _)| *at == name);
+        self.log
+            .records
+            .iter()
+            .position(is_it)
+            .expect("it is there")
     }
 
     /// The record of that name.
@@ -71,7 +75,8 @@ impl Story {
     pub(crate) fn names(&self, is_one: impl Fn(&Written) -> bool) -> Vec<u64> {
         let records = self.log.records.iter();
         let ones = records.filter(|written| is_one(written));
-        ones.map(|written| written.was.as_ref().unwrap().0).collect()
+        ones.map(|written| written.was.as_ref().unwrap().0)
+            .collect()
     }
 
     /// Names of the events of that type.
@@ -107,7 +112,11 @@ impl Story {
         let written = self.record_mut(name);
         let (parent, member) = pointer.rsplit_once('/').unwrap();
         let object = written.event.pointer_mut(parent).unwrap();
-        object.as_object_mut().unwrap().remove(member).expect("it is there");
+        object
+            .as_object_mut()
+            .unwrap()
+            .remove(member)
+            .expect("it is there");
         written.keeps_numbers = true;
         self
     }
@@ -119,6 +128,7 @@ impl Story {
         let mut message: Value = serde_json::from_slice(body).unwrap();
         message["payload"][member] = value;
         written.body = Some(to_canonical(&message));
+        written.says_more = true;
         self
     }
 
@@ -176,7 +186,9 @@ impl Story {
         self.put_in += 1;
         let index = self.index(before);
         let was = Some((self.put_in, format!("put in {}", self.put_in)));
-        self.log.records.insert(index, Arc::new(Written { was, ..written }));
+        self.log
+            .records
+            .insert(index, Arc::new(Written { was, ..written }));
         self.put_in
     }
 
@@ -192,7 +204,13 @@ impl Story {
         let index = self.index(name);
         let written = self.log.records.remove(index);
         let (at, at_ms) = (self.index(before), self.time(before));
-        self.log.records.insert(at, Arc::new(Written { at_ms, ..Written::clone(&written) }));
+        self.log.records.insert(
+            at,
+            Arc::new(Written {
+                at_ms,
+                ..Written::clone(&written)
+            }),
+        );
         self
     }
 
@@ -201,7 +219,10 @@ impl Story {
         let index = self.index(name);
         let written = self.log.records.remove(index);
         let at_ms = self.log.records.last().unwrap().at_ms;
-        self.log.records.push(Arc::new(Written { at_ms, ..Written::clone(&written) }));
+        self.log.records.push(Arc::new(Written {
+            at_ms,
+            ..Written::clone(&written)
+        }));
         self
     }
 
@@ -234,6 +255,7 @@ impl Story {
             (envelope["id"], envelope["to"]) = (id, to);
             envelope["created_ms"] = json!(at_ms);
             notice.body = Some(to_canonical(&message));
+            notice.says_more = true;
             notice.stream.clone_from(&stream);
             self.put_written(before, Written { at_ms, ..notice });
         }
@@ -242,7 +264,7 @@ impl Story {
 
     /// The whole file, with everything that the ledger signs.
     pub(crate) fn sealed(&self) -> Vec<u8> {
-        self.log.sealed()
+        self.log.sealed().expect("it can be written")
     }
 
     /// What the audit says of it.
@@ -252,11 +274,6 @@ impl Story {
             ..Options::default()
         };
         audit_export(&self.sealed()[..], options).unwrap()
-    }
-
-    /// The same in a word.
-    pub(crate) fn outcome(&self) -> Outcome {
-        judge(&self.report())
     }
 }
 

@@ -1,0 +1,121 @@
+//! Forged logs before the reader in `tests/verifiers`, which was written from the texts: of what it
+//! can judge it says what the audit says. The forger seals everything anew, as in
+//! `crates/ledger/tests/adversary`.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a harness stops the test at once where something is missing"
+)]
+
+#[path = "../../crates/ledger/tests/adversary/changes.rs"]
+#[expect(dead_code, reason = "the test of every member uses the rest")]
+mod changes;
+#[path = "../../crates/ledger/tests/adversary/keys.rs"]
+mod keys;
+#[path = "../../crates/ledger/tests/adversary/ledgers_hand.rs"]
+mod ledgers_hand;
+#[path = "../../crates/ledger/tests/adversary/lies.rs"]
+mod lies;
+#[path = "../../crates/ledger/tests/adversary/log.rs"]
+#[expect(dead_code, reason = "whole stories use the rest")]
+mod log;
+#[path = "../../crates/ledger/tests/adversary/members.rs"]
+mod members;
+#[path = "../../crates/ledger/tests/sequencer/party.rs"]
+#[expect(dead_code, reason = "the sequencer's tests use the rest")]
+mod party;
+#[path = "../../crates/ledger/tests/adversary/roots.rs"]
+mod roots;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use x811_ledger::audit::{Cause, Report, audit_export};
+use x811_tests::anvil::checkout;
+use x811_tests::verifiers::{Job, Verifier};
+
+use changes::{SaidBy, lies};
+use log::Log;
+use members::Pool;
+
+/// One of how many lies is told.
+const ONE_IN: usize = 23;
+
+/// Bytes, hashes, signatures, messages and facts: what the reader checks too.
+const JUDGED_BY_BOTH: [Cause; 15] = [
+    Cause::FormatBroken,
+    Cause::HeaderDiffers,
+    Cause::BytesChanged,
+    Cause::Missing,
+    Cause::Reordered,
+    Cause::Duplicated,
+    Cause::TimeRanBack,
+    Cause::StreamGap,
+    Cause::SignatureInvalid,
+    Cause::BodyChanged,
+    Cause::EnvelopeDiffers,
+    Cause::FactsDiffer,
+    Cause::TrailerDiffers,
+    Cause::CheckpointInvalid,
+    Cause::CheckpointDiffers,
+];
+
+/// Whether the reader has to refuse it too.
+fn is_for_both(report: &Report) -> bool {
+    let mut findings = report.findings.iter();
+    findings.any(|finding| JUDGED_BY_BOTH.contains(&finding.cause))
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "the counts are what the test is for")]
+fn lc_9_a_reader_by_the_texts_refuses_what_it_can_judge() {
+    let path = checkout().join("tests/vectors/bundle/log-every-event.x811");
+    let honest = Log::of(&fs::read(path).unwrap(), keys::all());
+    let (pool, said_by) = (Pool::of(&honest), SaidBy::of(&honest));
+    let places = 0..honest.records.len();
+    let all = places.flat_map(|at| lies(&honest, &pool, &said_by, at));
+    let place = tempfile::tempdir().unwrap();
+    let (mut jobs, mut reports) = (Vec::new(), Vec::new());
+    for lie in all.step_by(ONE_IN) {
+        if lie.written_twice().is_some() {
+            continue;
+        }
+        let (records, _) = lie.told(&honest);
+        let hand = honest.hand.clone();
+        let Some(bytes) = (Log { records, hand }).sealed() else {
+            continue;
+        };
+        let file = place.path().join(format!("{}.x811", jobs.len()));
+        fs::write(&file, &bytes).unwrap();
+        jobs.push(Job::export(&file));
+        let report = audit_export(&bytes[..], None).unwrap();
+        reports.push((lie.what(&honest), report));
+    }
+    assert!(jobs.len() > 500, "{}", jobs.len());
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut faults = Vec::new();
+    for (verdict, (what, report)) in Verifier::Reader.judge_all(&jobs).iter().zip(&reports) {
+        let said = match (report.findings.is_empty(), verdict) {
+            (true, Ok(_)) => "taken by both",
+            (false, Err(_)) => "refused by both",
+            (false, Ok(_)) if !is_for_both(report) => "refused by the audit, by rules of trade",
+            (false, Ok(_)) => {
+                faults.push(format!("{what}: taken, and {:?}", report.findings));
+                continue;
+            }
+            (true, Err(why)) => {
+                faults.push(format!("{what}: refused, and the audit takes it: {why}"));
+                continue;
+            }
+        };
+        *counts.entry(said).or_default() += 1;
+    }
+    println!("{counts:?}");
+    assert!(faults.is_empty(), "{} {faults:#?}", faults.len());
+    assert!(
+        counts.len() == 3 && counts["refused by both"] > 200,
+        "{counts:?}"
+    );
+}
