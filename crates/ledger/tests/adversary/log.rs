@@ -83,7 +83,11 @@ impl Log {
                         says_more: false,
                     }));
                 }
-                Item::Header(_) | Item::Checkpoint(_) | Item::End(_) | Item::Trailer { .. } => {}
+                Item::Header(_)
+                | Item::Checkpoint(_)
+                | Item::Keys(_)
+                | Item::End(_)
+                | Item::Trailer { .. } => {}
             }
         }
         let hand = Arc::new(Hand::of(keys));
