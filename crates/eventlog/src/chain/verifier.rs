@@ -102,12 +102,44 @@ pub struct ChainVerifier {
     /// Hash of the record at `next - 1`.
     last: Hash,
     recorded_at_ms: u64,
-    /// The hash of bytes that were no record, each since the last record.
-    unreadable: Vec<Hash>,
+    /// Bytes that were no record, since the last record.
+    unreadable: Unreadable,
     gaps: Gaps,
     next_seq: HashMap<Box<str>, u64, RandomState>,
     /// From the first record on, so a stream not seen yet begins at 0.
     from_the_start: bool,
+}
+
+/// Most hashes of bytes that were no record that are kept: a file may be nothing but such bytes.
+const MAX_UNREADABLE: usize = 4_096;
+
+/// Bytes that were no record, one after the other.
+#[derive(Debug, Clone, Default)]
+struct Unreadable {
+    count: u64,
+    /// Hashes of the first of them.
+    first: Vec<Hash>,
+    /// And of the last.
+    last: Option<Hash>,
+}
+
+impl Unreadable {
+    fn push(&mut self, hash: Hash) {
+        self.count += 1;
+        if self.first.len() < MAX_UNREADABLE {
+            self.first.push(hash);
+        }
+        self.last = Some(hash);
+    }
+
+    /// The hash of the one that is so many-th, from 1; none where it was not kept.
+    fn hash(&self, number: u64) -> Option<Hash> {
+        if number == self.count {
+            return self.last;
+        }
+        let index = usize::try_from(number.checked_sub(1)?).ok()?;
+        self.first.get(index).copied()
+    }
 }
 
 impl Default for ChainVerifier {
@@ -131,7 +163,7 @@ impl ChainVerifier {
             next: head.size,
             last: head.hash,
             recorded_at_ms: head.recorded_at_ms,
-            unreadable: Vec::new(),
+            unreadable: Unreadable::default(),
             gaps: Gaps::default(),
             next_seq: HashMap::default(),
             from_the_start: head.size == 0,
@@ -170,7 +202,7 @@ impl ChainVerifier {
 
     /// Takes bytes that [`Record::parse`] refused: their hash, and what it said of them.
     pub fn push_unreadable(&mut self, hash: Hash, error: RecordError) -> Break {
-        let position = self.next.saturating_add(self.unreadable.len() as u64);
+        let position = self.next.saturating_add(self.unreadable.count);
         self.unreadable.push(hash);
         Break {
             position,
@@ -274,11 +306,11 @@ impl ChainVerifier {
 
     /// Bytes that were no record stood where records are missing, as far as there are any.
     fn settle_unreadable(&mut self, next: u64) {
-        for hash in std::mem::take(&mut self.unreadable) {
-            if self.next < next {
-                self.next += 1;
-                self.last = hash;
-            }
+        let unreadable = std::mem::take(&mut self.unreadable);
+        let count = unreadable.count.min(next.saturating_sub(self.next));
+        if let Some(last) = unreadable.hash(count) {
+            self.next += count;
+            self.last = last;
         }
     }
 

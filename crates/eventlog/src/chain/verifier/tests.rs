@@ -351,6 +351,38 @@ fn design_8_4_every_flipped_bit_of_a_record_is_found() {
     }
 }
 
+/// However many bytes that are no record stand in a row, the link over them is known.
+#[test]
+fn more_unreadable_bytes_than_are_kept_break_no_link() {
+    let count = MAX_UNREADABLE as u64 + 900;
+    let hash = |number: u64| Hash::of_leaf(&number.to_be_bytes());
+    let first = records(1).remove(0);
+    let table = [
+        // Each stood in the place of a record.
+        (count, hash(count - 1), 0),
+        // Some did, of those that are kept.
+        (40, hash(39), 0),
+        // What is not kept is missing.
+        (count - 1, hash(count - 2), 1),
+    ];
+    for (stood, prev, broken) in table {
+        let mut verifier = ChainVerifier::new();
+        assert_eq!(verifier.push(&first), []);
+        for number in 0..count {
+            let break_at = verifier.push_unreadable(hash(number), RecordError::NotAnObject);
+            assert_eq!(break_at.position, 1 + number);
+        }
+        let position = 1 + stood;
+        let next = sealed(position, prev, 2_000, 0);
+        let breaks = verifier.push(&next);
+        let of_positions = breaks
+            .iter()
+            .filter(|found| !matches!(found.cause, Cause::StreamGap { .. }));
+        assert_eq!(of_positions.count(), broken, "{stood}: {breaks:?}");
+        assert_eq!(verifier.head().size, position + 1);
+    }
+}
+
 proptest! {
     #[test]
     fn design_8_4_a_dropped_record_is_named(size in 2..40_u64, at_index in any::<Index>()) {
