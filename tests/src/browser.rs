@@ -53,6 +53,33 @@ pub fn show(page: &Path, width_px: u32) -> Shown {
     }
 }
 
+/// How wide `page` is in a window as wide as that: more than the window is where it scrolls sideways.
+///
+/// # Panics
+/// When there is no Chromium, or it fails.
+#[must_use]
+pub fn scroll_width_px(page: &Path, width_px: u32) -> u32 {
+    let text = std::fs::read_to_string(page).expect("the page can be read");
+    let text = text.replace('&', "&amp;").replace('"', "&quot;");
+    let folder = TempDir::new().expect("a folder can be made");
+    let frame = folder.path().join("frame.html");
+    // A window has a least width of its own; a frame has not, and the page in it runs no script.
+    let framed = format!(
+        "<!doctype html><title>none</title><iframe style=\"width:{width_px}px;height:900px;border:0\" \
+         srcdoc=\"{text}\"></iframe><script>onload=()=>{{const shown=document.querySelector('iframe')\
+         .contentDocument.documentElement;document.title='width '+shown.scrollWidth+'.'}}</script>"
+    );
+    std::fs::write(&frame, framed).expect("the frame can be written");
+    let (proxy, _requests) = proxy();
+    let document = chromium(&frame, 1_100, &folder, proxy, "--dump-dom");
+    let document = String::from_utf8(document).expect("a document is UTF-8");
+    let width = document
+        .split_once("<title>width ")
+        .and_then(|(_, behind)| behind.split_once('.'));
+    let (width, _) = width.expect("the frame was measured");
+    width.parse().expect("a width is a number")
+}
+
 /// A proxy that hears every request, tells its first line, and answers none.
 fn proxy() -> (SocketAddr, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");

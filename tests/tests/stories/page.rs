@@ -4,7 +4,7 @@
 use std::fs;
 
 use x811_tests::binary::run;
-use x811_tests::browser::show;
+use x811_tests::browser::{scroll_width_px, show};
 
 use crate::stage::Stage;
 
@@ -94,4 +94,44 @@ fn a_page_that_asks_the_network_is_noticed() {
         .iter()
         .any(|request| request.contains("x811.example"));
     assert!(heard, "{requests:?}");
+}
+
+/// Hashes, DIDs, keys, names of streams, tables: on a phone too.
+#[test]
+fn lc_9_a_page_on_a_phone_does_not_scroll_sideways() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (file, page) = (place(&"long-name".repeat(20)), place("report.html"));
+    let honest = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/vectors/bundle/log-every-event.x811"
+    );
+    let honest = fs::read_to_string(honest).unwrap();
+    let unbroken = "x".repeat(300);
+    for (name, log) in [
+        ("honest", honest.clone()),
+        (
+            "streams",
+            honest.replace("\"agent:", &format!("\"agent:{unbroken}")),
+        ),
+        (
+            "events",
+            honest.replace("\"type\":\"lapsed\"", &format!("\"type\":\"{unbroken}\"")),
+        ),
+        (
+            "networks",
+            honest.replace("\"base\"", &format!("\"{unbroken}\"")),
+        ),
+    ] {
+        fs::write(&file, log).unwrap();
+        let audited = run(&["audit", &file, "--html", &page]);
+        assert!(audited.code.is_some_and(|code| code != 4), "{audited:?}");
+        let text = fs::read_to_string(&page).unwrap();
+        assert!(text.contains("data-label="), "{name} has tables");
+        // As a note of an endpoint names its newest block.
+        let note = format!("<ul>\n<li>at its block 5 (0x{}).</li>", "ab".repeat(32));
+        assert!(text.contains("<ul>\n<li>"), "{name} has notes");
+        fs::write(&page, text.replace("<ul>\n", &format!("{note}\n"))).unwrap();
+        assert_eq!(scroll_width_px(page.as_ref(), 390), 390, "{name}");
+    }
 }
