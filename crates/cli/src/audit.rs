@@ -1,12 +1,16 @@
 //! `x811 audit`: re-runs a whole log or one interaction, from a data directory or an export, and
 //! trusts nobody.
 
+mod against;
 mod bar;
 mod checkpoint_dir;
+mod csv;
 mod draft;
 mod extract;
 mod hashes;
+mod listing;
 mod network;
+mod noted;
 mod page;
 mod summary;
 mod text;
@@ -29,7 +33,9 @@ use crate::output::Out;
 use crate::trust::{RefreshArgs, TrustArgs};
 use bar::Bar;
 use checkpoint_dir::CheckpointDir;
+use csv::Tables;
 use draft::Draft;
+use listing::ListingArgs;
 use network::{Hearing, Witnesses};
 use page::Page;
 
@@ -38,9 +44,20 @@ pub(crate) struct Args {
     /// A ledger's data directory (running or not), an export of it or of one interaction, or `-`
     /// for standard input
     source: PathBuf,
+    /// A second file of the same log: an export, a bundle, a receipt or a signed checkpoint, as the first
+    /// may be then. Nothing is audited: it is only found whether the two contradict each other
+    #[arg(conflicts_with_all = [
+        "expect_head", "checkpoint", "key", "policy", "checkpoint-dir", "hash_only", "html", "csv",
+        "from", "to", "rpc",
+    ])]
+    other: Option<PathBuf>,
     /// A head you noted earlier: the log must hold the record of this hash
     #[arg(long, value_name = "HASH")]
     expect_head: Option<Hash>,
+    /// A signed checkpoint you noted earlier, from anywhere (a file, or `-`): the log must begin with
+    /// the very records that it covers
+    #[arg(long, value_name = "NOTE")]
+    checkpoint: Option<PathBuf>,
     #[command(flatten)]
     trust: TrustArgs,
     #[command(flatten)]
@@ -49,11 +66,13 @@ pub(crate) struct Args {
     checkpoint_dir: CheckpointDir,
     /// Check bytes, links, tree and checkpoints alone: no signature, message, rule or payment. Quick,
     /// and no word on whether the log is sound
-    #[arg(long, conflicts_with_all = ["html", "rpc"])]
+    #[arg(long, conflicts_with_all = ["html", "rpc", "csv", "from", "to", "checkpoint"])]
     hash_only: bool,
     /// Also write the report as one HTML page that needs nothing else, whole or not at all
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    #[command(flatten)]
+    listing: ListingArgs,
     /// Also hold every payment against the network, by an endpoint that you choose; its chain id
     /// says which network it is. Once for each
     #[arg(long, value_name = "URL")]
@@ -65,13 +84,19 @@ pub(crate) struct Args {
 
 /// Audits; the exit code says what it came to.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
+    if let Some(other) = &args.other {
+        return against::run(&args.source, other, out);
+    }
     let draft = args
         .html
         .as_deref()
         .map(|page| Draft::of(page, &args.source));
     let draft = draft.transpose()?;
+    let tables = args.listing.csv.as_deref();
+    let tables = tables.map(|folder| Tables::of(folder, &args.source));
+    let tables = tables.transpose()?;
     let bar = Bar::new(out.shows_progress() && !args.quiet);
-    let options = asked(&args).await?;
+    let options = asked(&args, out.is_json()).await?;
     if args.hash_only {
         return hashes::run(args, options, &bar, out).await;
     }
@@ -100,11 +125,13 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         };
         draft.finish(&page.to_string())?;
     }
+    let csv = tables.map(|tables| tables.finish(&report)).transpose()?;
     out.report(&Audited {
         source: args.source,
         report,
         network,
         html: args.html,
+        csv,
     });
     Ok(exit)
 }
@@ -121,7 +148,7 @@ fn exit(report: &audit::Report) -> Exit {
 }
 
 /// What is asked of the audit.
-async fn asked(args: &Args) -> Result<Options, Failure> {
+async fn asked(args: &Args, is_json: bool) -> Result<Options, Failure> {
     let checkpoint = if args.source.is_dir() {
         // First: what was signed is in the log that is read then.
         export::last_signed(&args.source, args.checkpoint_dir.get()).await?
@@ -135,6 +162,8 @@ async fn asked(args: &Args) -> Result<Options, Failure> {
         refresh: args.refresh.read(&args.source)?.map(Into::into),
         checkpoint,
         keeps_evidence: !args.rpc.is_empty(),
+        noted_checkpoint: args.checkpoint.as_deref().map(noted::read).transpose()?,
+        listing: args.listing.period(is_json || args.html.is_some())?,
         ..Options::default()
     })
 }
@@ -197,6 +226,8 @@ struct Audited {
     network: Option<Hearing>,
     #[serde(skip_serializing_if = "Option::is_none")]
     html: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    csv: Option<PathBuf>,
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod interaction;
 mod log;
 mod sink;
 mod tiles;
+mod until;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,10 @@ pub(crate) struct Args {
     /// The whole log (this is what happens without it)
     #[arg(long)]
     all: bool,
+    /// Also the records behind the last signed checkpoint, up to the present end: nobody signed those,
+    /// and an audit counts them apart. Without it the export waits for a checkpoint and ends there
+    #[arg(long, conflicts_with_all = ["interaction", "tiles"])]
+    tail: bool,
     /// One interaction alone, and the streams that it rests on, each closed by a signature
     #[arg(long, value_name = "ID", conflicts_with_all = ["all", "tiles"])]
     interaction: Option<InteractionId>,
@@ -49,6 +54,7 @@ impl Args {
         Args {
             data_dir: Some(data_dir.to_owned()),
             all: false,
+            tail: true,
             interaction: None,
             output: Some(output.to_owned()),
             tiles: None,
@@ -86,12 +92,18 @@ pub(crate) async fn run(
         }
         (Some(data_dir), None) => {
             let named = args.checkpoint_dir.as_deref();
-            // First: what was signed is in the log that is read then.
-            let note = last_signed(data_dir, named).await?;
-            let store = open(data_dir).await?;
-            let looked_for = checkpoint_dir(&args, data_dir).ok();
-            let looked_for = looked_for.map(|place| FileCheckpointStore::at(&place).file());
-            log::run(&store, note, looked_for, target, out).await?;
+            if args.tail {
+                // First: what was signed is in the log that is read then.
+                let note = last_signed(data_dir, named).await?;
+                let store = open(data_dir).await?;
+                let looked_for = checkpoint_dir(&args, data_dir).ok();
+                let looked_for = looked_for.map(|place| FileCheckpointStore::at(&place).file());
+                log::with_tail(&store, note, looked_for, target, out).await?;
+            } else {
+                let store = open(data_dir).await?;
+                let place = FileCheckpointStore::at(&checkpoint_dir(&args, data_dir)?);
+                log::until_checkpoint(&store, &place, target, out).await?;
+            }
         }
         (None, None) => return Err(Failure::usage("name a data directory, or --interaction")),
     }

@@ -60,6 +60,11 @@ impl Out {
         }
     }
 
+    /// Whether a program reads.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
     /// Whether a person watches, who may want to see how far something is.
     pub(crate) fn shows_progress(&self) -> bool {
         !self.json && io::stderr().is_terminal()

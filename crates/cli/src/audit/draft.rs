@@ -1,6 +1,6 @@
-//! A page on its way to its place: whole or not at all.
+//! A page or a table on its way to its place: whole or not at all.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -15,11 +15,11 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// A draft of the page at `place`, about `source`.
+    /// A draft of the file at `place`, about `source`.
     pub(super) fn of(place: &Path, source: &Path) -> Result<Draft, Failure> {
         let is_source = || Some(place.canonicalize().ok()? == source.canonicalize().ok()?);
         if place.is_dir() || is_source() == Some(true) {
-            let message = format!("{} is no place for a page", place.display());
+            let message = format!("{} is no place for a report", place.display());
             return Err(Failure::usage(&message));
         }
         let folder = place.parent().filter(|folder| *folder != Path::new(""));
@@ -36,8 +36,18 @@ impl Draft {
     }
 
     /// Puts `text` in its place.
-    pub(super) fn finish(mut self, text: &str) -> Result<(), Failure> {
-        let written = self.file.write_all(text.as_bytes());
+    pub(super) fn finish(self, text: &str) -> Result<(), Failure> {
+        self.finish_with(|out| out.write_all(text.as_bytes()))
+    }
+
+    /// Puts what `write` writes in its place.
+    pub(super) fn finish_with(
+        mut self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let mut out = BufWriter::new(&mut self.file);
+        let written = write(&mut out).and_then(|()| out.flush());
+        drop(out);
         let written = written.and_then(|()| self.file.as_file().sync_all());
         written.map_err(|error| unwritten(&self.place, &error))?;
         let kept = self.file.persist(&self.place);

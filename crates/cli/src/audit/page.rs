@@ -6,6 +6,7 @@
 
 mod escaped;
 mod findings;
+mod interactions;
 mod tables;
 
 use std::fmt::{self, Display, Formatter};
@@ -15,9 +16,10 @@ use x811_protocol::time::TimestampMs;
 
 use super::network::Hearing;
 use super::summary::{as_of, finding_count, interactions, notes, reservations, usdc};
-use super::trust;
+use super::{noted, trust};
 use escaped::Escaped;
 use findings::Findings;
+use interactions::Interactions;
 use tables::{Checks, Erasures, Payments};
 
 /// The page of one audit.
@@ -41,6 +43,7 @@ impl Display for Page<'_> {
         write!(f, "{}", Findings(self.report))?;
         write!(f, "{}", Checks(self.report))?;
         write!(f, "{}", Payments(self.report))?;
+        write!(f, "{}", Interactions(self.report))?;
         write!(f, "{}", Erasures(self.report))?;
         self.limits(f)?;
         self.repeat(f)?;
@@ -143,7 +146,8 @@ impl Page<'_> {
              </h2>\n<ul>\n",
         )?;
         let asked = self.network.into_iter().flat_map(Hearing::notes);
-        for note in asked.chain(notes(self.report)) {
+        let noted = noted::sentence(self.report);
+        for note in asked.chain(notes(self.report)).chain(noted) {
             writeln!(f, "<li>{}.</li>", Escaped(capitalised(&note)))?;
         }
         f.write_str(

@@ -244,6 +244,7 @@ async fn more_findings_than_are_shown_are_counted_by_cause() {
         report,
         network: None,
         html: None,
+        csv: None,
     });
     let text = text.text();
     for part in [

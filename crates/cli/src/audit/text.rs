@@ -7,7 +7,7 @@ use super::network::Hearing;
 use super::summary::{
     Check, checks, finding_count, interactions, notes, ranges, reservations, usdc, verdict,
 };
-use super::trust;
+use super::{listing, noted, trust};
 use crate::output::{Out, Report, Tone};
 
 /// Most findings that are shown; `--json` and `--html` list them all.
@@ -18,6 +18,7 @@ impl Report for Audited {
         let source = self.source.display();
         out.heading(Tone::Plain, format_args!("audit of {source}"));
         out.fields(&self.figures());
+        listing::print(self, out);
         out.gap();
         table(&checks(&self.report), out);
         out.gap();
@@ -34,7 +35,8 @@ impl Report for Audited {
         }
         out.gap();
         let asked = self.network.iter().flat_map(Hearing::notes);
-        for note in asked.chain(notes(&self.report)) {
+        let noted = noted::sentence(&self.report);
+        for note in asked.chain(notes(&self.report)).chain(noted) {
             out.line(note);
         }
         if let Some(page) = &self.html {

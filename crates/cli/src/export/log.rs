@@ -4,34 +4,62 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use x811_ledger::checkpoint::CheckpointStore as _;
-use x811_ledger::export::{Trailer, WriteError, write};
+use x811_ledger::export::{Trailer, UpTo, WriteError, write};
 use x811_store::{FileCheckpointStore, SqliteStore};
 
+use super::until::{self, Awaited};
 use super::{sink::Sink, unwritten};
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
 
+/// Writes the log up to the last signed checkpoint, once there is one over all that is in the log now.
+pub(super) async fn until_checkpoint(
+    store: &SqliteStore,
+    place: &FileCheckpointStore,
+    target: &Path,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    let Awaited { note, left_out } = until::signed_at(store, place).await?;
+    let trailer = written(store, UpTo::Checkpoint(&note), target).await?;
+    if target != Path::new("-") {
+        out.report(&Exported {
+            file: target.to_owned(),
+            has_checkpoint: true,
+            left_out,
+            looked_for: None,
+            trailer,
+        });
+    }
+    Ok(())
+}
+
 /// Writes the log as it is now, with the last signed checkpoint where there is one.
-pub(super) async fn run(
+pub(super) async fn with_tail(
     store: &SqliteStore,
     note: Option<String>,
     looked_for: Option<PathBuf>,
     target: &Path,
     out: &mut Out,
 ) -> Result<(), Failure> {
-    let mut sink = Sink::open(target).map_err(|error| unwritten(&error))?;
-    let trailer = write(store, note.as_deref(), &mut sink).await;
-    let trailer = trailer.map_err(|error| unexported(&error))?;
-    sink.finish().map_err(|error| unwritten(&error))?;
+    let trailer = written(store, UpTo::Head(note.as_deref()), target).await?;
     if target != Path::new("-") {
         out.report(&Exported {
             file: target.to_owned(),
             has_checkpoint: note.is_some(),
+            left_out: 0,
             looked_for: looked_for.filter(|_| note.is_none()),
             trailer,
         });
     }
     Ok(())
+}
+
+async fn written(store: &SqliteStore, up_to: UpTo<'_>, target: &Path) -> Result<Trailer, Failure> {
+    let mut sink = Sink::open(target).map_err(|error| unwritten(&error))?;
+    let trailer = write(store, up_to, &mut sink).await;
+    let trailer = trailer.map_err(|error| unexported(&error))?;
+    sink.finish().map_err(|error| unwritten(&error))?;
+    Ok(trailer)
 }
 
 /// The last signed checkpoint; none where the ledger's place for it is not known, unless that was
@@ -55,7 +83,7 @@ pub(crate) async fn last_signed(
     }
 }
 
-fn unexported(error: &WriteError) -> Failure {
+pub(super) fn unexported(error: &WriteError) -> Failure {
     let code = match error {
         WriteError::Write(_) | WriteError::Json(_) => "file",
         WriteError::Checkpoint(_) => "checkpoint",
@@ -73,6 +101,8 @@ fn unexported(error: &WriteError) -> Failure {
 struct Exported {
     file: PathBuf,
     has_checkpoint: bool,
+    /// Records behind the checkpoint that it ends with, as the log was when it was exported.
+    left_out: u64,
     /// Where it was looked for, and not found.
     #[serde(skip_serializing_if = "Option::is_none")]
     looked_for: Option<PathBuf>,
@@ -101,6 +131,13 @@ impl Report for Exported {
             ("head", self.trailer.head.to_string()),
             ("root", self.trailer.root.to_string()),
         ]);
+        if self.left_out > 0 {
+            out.line(format_args!(
+                "  {} records behind that checkpoint are not in it: none that covers them came, so \
+                 the ledger may not be running; --tail takes them along, signed by nobody",
+                self.left_out
+            ));
+        }
         out.gap();
         out.line(format_args!(
             "check it anywhere: x811 audit {} --expect-head {}",

@@ -20,6 +20,8 @@ use super::finding::{Cause, Finding, Findings, Spot};
 use super::heads::Heads;
 use super::late_lapse::Pace;
 use super::links::Links;
+use super::listing::Listed as Accounts;
+use super::noted::Noted;
 use super::notices::Owing;
 use super::observed::Observations;
 use super::on_chain::{self, Kept};
@@ -106,6 +108,11 @@ pub struct Auditor {
     pub(super) unknown: BTreeSet<String>,
     /// Interactions by the state they were left in, and how many were not replayed; at the end.
     pub(super) states: (BTreeMap<String, u64>, u64),
+    /// What is kept to list every interaction, where that is asked for.
+    pub(super) accounts: Option<Accounts>,
+    /// A checkpoint somebody noted, until it was compared; and once it was, if it holds.
+    pub(super) noted: Option<Noted>,
+    pub(super) noted_held: Option<Covered>,
     /// A head somebody noted, and where it was found.
     pub(super) expected_head: Option<Hash>,
     pub(super) expected_head_position: Option<u64>,
@@ -158,6 +165,9 @@ impl Auditor {
             evidence: None,
             unknown: BTreeSet::new(),
             states: Default::default(),
+            accounts: None,
+            noted: None,
+            noted_held: None,
             expected_head: None,
             expected_head_position: None,
         }
@@ -190,6 +200,8 @@ impl Auditor {
     pub(super) fn with(options: &Options) -> Auditor {
         Auditor {
             evidence: options.keeps_evidence.then(Kept::default),
+            accounts: options.listing.map(Accounts::of),
+            noted: options.noted_checkpoint.clone().map(Noted::of),
             trusting: Trusting::by(options),
             ..Auditor::new().expecting(options.expected_head)
         }
@@ -241,6 +253,7 @@ impl Auditor {
             line,
             content,
         } = examined;
+        self.compare_noted();
         self.leave_prefix();
         let order = self.frontier.size();
         self.frontier.push(hash);
@@ -341,6 +354,12 @@ impl Auditor {
             Replayed::Applied(touched) => {
                 let position = record.position();
                 self.rows.fold(self.replay.world(), position, &touched);
+                if let (Some(accounts), Some(Stream::Interaction(id))) =
+                    (&mut self.accounts, &whole.stream)
+                    && let Some(number) = self.rows.number(*id)
+                {
+                    accounts.take(number, position, event);
+                }
                 self.owing.note(self.replay.world(), position, at, event);
                 self.findings.extend(late);
                 if !self.findings.breaks_a_rule(position, found) {
@@ -563,7 +582,9 @@ impl Auditor {
 
     /// The record's stream is not known any more.
     fn lose(&mut self, record: &Record) {
-        self.unknown.insert(record.stream().to_owned());
+        if let Ok(Stream::Interaction(_)) = record.stream().parse() {
+            self.unknown.insert(record.stream().to_owned());
+        }
     }
 
     /// Whether all that the log says of an interaction was replayed.

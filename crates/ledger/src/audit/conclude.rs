@@ -6,6 +6,7 @@ use x811_protocol::event::LedgerOpened;
 use super::auditor::Auditor;
 use super::extract::Extract;
 use super::finding::Cause;
+use super::listing::{Listed as Accounts, Listing, Period};
 use super::outcome::{Gap, Outcome, Undecided};
 use super::prefix::{self, AsOf, Tail};
 use super::report::Report;
@@ -25,6 +26,7 @@ impl Auditor {
         let differs = noted.is_some_and(|noted| noted != self.last_hash);
         self.links.finish(differs, &mut self.findings);
         self.settle_rows();
+        self.noted_is_no_longer();
         if let Some(expected) = self.expected_head
             && self.expected_head_position.is_none()
         {
@@ -71,10 +73,13 @@ impl Auditor {
         for finding in &findings {
             *findings_by_cause.entry(finding.cause).or_default() += 1;
         }
+        let period = self.accounts.as_ref().map(Accounts::period);
+        let noted_checkpoint = self.noted_held;
         let mut judged = self.judged();
         let as_of = judged.as_of();
         let tail = Tail::behind(as_of, records, last_at);
         let undecided = judged.undecided(as_of, tail);
+        let listing = period.map(|period| judged.listing(period));
         let extract = judged.extract.take();
         let kept = judged.evidence.map(|kept| kept.finish(extract.is_some()));
         let (evidence, sightings) = kept.unwrap_or_default();
@@ -104,6 +109,7 @@ impl Auditor {
             paid,
             payments,
             payments_left_out,
+            listing,
             parameters: judged.parameters.list,
             parameters_left_out: judged.parameters.left_out,
             remarks: judged.remarks.list,
@@ -117,6 +123,7 @@ impl Auditor {
             trust,
             extract: extract.map(|extract| extract.report(records, unchecked)),
             expected_head_position,
+            noted_checkpoint,
             read_model: None,
             findings,
             findings_left_out,
@@ -136,6 +143,13 @@ impl Auditor {
         };
         prefix.settle_rows();
         prefix
+    }
+
+    /// What is judged, listed; nothing of it where no checkpoint holds.
+    fn listing(&mut self, period: Period) -> Listing {
+        let accounts = self.accounts.take();
+        let accounts = accounts.unwrap_or_else(|| Accounts::of(period));
+        accounts.finish(&self.rows, |id| self.knows(id))
     }
 
     /// What should be decidable of what is judged, and is not.

@@ -55,6 +55,9 @@ pub struct StreamReport {
     pub is_closed: bool,
 }
 
+/// Most streams of a bundle, which has those of two agents and of as many networks as parameters name.
+const MAX_STREAMS: usize = 4_096;
+
 /// A bundle on its way.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Extract {
@@ -129,7 +132,13 @@ impl Extract {
     }
 
     /// Takes where a stream is said to end.
-    pub(super) fn end_of(&mut self, line: EndLine) {
+    pub(super) fn end_of(&mut self, line: EndLine, findings: &mut Findings) {
+        if self.ends.len() == MAX_STREAMS {
+            let sentence = format!("a bundle has no more than {MAX_STREAMS} streams");
+            let spot = self.end(Some(line.line));
+            findings.add(&spot, "end", Cause::Foreign, sentence);
+            return;
+        }
         self.ends.push(line);
     }
 
@@ -253,6 +262,11 @@ impl Extract {
         findings: &mut Findings,
     ) -> bool {
         let seq = record.stream_seq();
+        if self.streams.len() == MAX_STREAMS && !self.streams.contains_key(record.stream()) {
+            let sentence = format!("a bundle has no more than {MAX_STREAMS} streams");
+            findings.add(spot, "stream", Cause::Foreign, sentence);
+            return true;
+        }
         let stretch = self.streams.entry(record.stream().to_owned());
         let stretch = stretch.or_insert_with(|| Stretch {
             first: spot.clone(),

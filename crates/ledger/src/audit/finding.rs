@@ -195,6 +195,20 @@ impl Spot {
 /// Findings that are kept; a log full of faults is not worth more memory than this.
 pub(super) const MAX_FINDINGS: usize = 10_000;
 
+/// Bytes of a text from a file that a finding quotes at most.
+const MAX_TEXT_BYTES: usize = 4_096;
+
+/// The text, cut where it is longer than anybody reads.
+fn cut(mut text: String) -> String {
+    if text.len() > MAX_TEXT_BYTES {
+        let bytes = text.len();
+        text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
+        text.push_str(&format!("… ({bytes} bytes in all)"));
+        text.shrink_to_fit();
+    }
+    text
+}
+
 /// What was found so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Findings {
@@ -214,10 +228,10 @@ impl Findings {
         self.keep(Finding {
             position: spot.position,
             line: spot.line,
-            stream: spot.stream.as_deref().map(str::to_owned),
-            field: field.into(),
+            stream: spot.stream.as_deref().map(str::to_owned).map(cut),
+            field: cut(field.into()),
             cause,
-            sentence: sentence.into(),
+            sentence: cut(sentence.into()),
         });
     }
 

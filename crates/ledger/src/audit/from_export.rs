@@ -77,13 +77,19 @@ pub(super) fn read_page<R: BufRead>(
     Ok(page)
 }
 
+/// Bytes of what an item holds beside itself, which counts for little in a page of so many.
 fn size(item: &Result<Item, Fault>) -> usize {
-    let Ok(Item::Record(record)) = item else {
-        return 0;
-    };
-    let (body, path) = (record.body.as_ref(), record.path.as_ref());
-    let path = path.map_or(0, |path| size_of_val(path.hashes.as_slice()));
-    record.leaf.len() + body.map_or(0, |body| body.bytes.len()) + path
+    match item {
+        Ok(Item::Record(record)) => {
+            let (body, path) = (record.body.as_ref(), record.path.as_ref());
+            let path = path.map_or(0, |path| size_of_val(path.hashes.as_slice()));
+            record.leaf.len() + body.map_or(0, |body| body.bytes.len()) + path
+        }
+        Ok(Item::Checkpoint(line)) => line.note.len(),
+        Ok(Item::End(line)) => line.signed.end.stream.len(),
+        Err(fault) => fault.kind.text_bytes(),
+        Ok(Item::Header(_) | Item::Keys(_) | Item::Trailer { .. }) => 0,
+    }
 }
 
 /// What the reader made out, and what was found of it alone.
@@ -176,8 +182,8 @@ impl pages::Audit for ExportAudit {
                 }
             }
             ExaminedItem::End(line) => {
-                if let Some((extract, _)) = self.auditor.extract() {
-                    extract.end_of(line);
+                if let Some((extract, findings)) = self.auditor.extract() {
+                    extract.end_of(line, findings);
                 }
             }
             ExaminedItem::Trailer(line, trailer) => self.trailer = Some((line, trailer)),

@@ -30,6 +30,8 @@
 //! | parameters, and what changed when | `parameters` |
 //! | what the rules allowed and people should know | `remarks` |
 //! | rows for readers | `rows`, `compare` |
+//! | a checkpoint that the auditor noted elsewhere | `noted` |
+//! | every interaction and payment by itself, for whoever keeps books | `listing` |
 //!
 //! An [`Auditor`] takes records from anywhere and goes on after every fault; [`audit_export`] and
 //! [`audit_store`] feed one. Three verdicts for facts (record.md section 3): proven, asserted,
@@ -45,6 +47,8 @@
 //! one checkpoint and the signed ends, the replay steps over positions that are not there, and what
 //! takes the rest of the log is counted as [`Unchecked`].
 //!
+//! Two files of one log are held against each other by [`compare`]: `against`.
+//!
 //! Three verdicts for the whole (ledger-contract.md section 9): *broken* where something contradicts,
 //! *incomplete* where something is not decided that should be, else *clean*; always as of the last
 //! record under a checkpoint.
@@ -54,6 +58,7 @@
 //! name witnesses who must have seen it (`trust`).
 
 mod aftermath;
+mod against;
 mod auditor;
 mod authorization;
 mod body;
@@ -73,7 +78,9 @@ mod hashes;
 mod heads;
 mod late_lapse;
 mod links;
+mod listing;
 mod looks;
+mod noted;
 mod notices;
 mod numbered;
 mod observed;
@@ -101,6 +108,9 @@ mod trust;
 mod unchecked;
 mod uniqueness;
 
+pub use against::{
+    AgainstError, Comparison, Contradiction, Contradicts, PaperKind, PaperReport, compare,
+};
 pub use auditor::Auditor;
 pub use checkpoints::Covered;
 pub use downtime::Downtimes;
@@ -110,6 +120,7 @@ pub use finding::{Cause, Finding};
 pub use from_export::{ExportAudit, audit_export, audit_export_in_pages};
 pub use from_store::audit_store;
 pub use hashes::{HashAudit, HashReport, PAGE_RECORDS, Piece, hash_export, hash_store};
+pub use listing::{ListedInteraction, ListedPayment, Listing, Period, Totals};
 pub use observed::{Heard, Observations};
 pub use on_chain::{DeclaredTransaction, Place, RecordedEvidence, RecordedSighting, Sighting};
 pub use options::{Given, OnProgress, Options, TrustedBy};

@@ -7,6 +7,7 @@ use serde::Serialize;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Hash, Policy};
 
+use super::listing::Period;
 use crate::refresh::Refresh;
 
 /// Told how many records were audited, and of how many.
@@ -28,6 +29,12 @@ pub struct Options {
     /// Whether the report keeps the evidence of every payment, to be held against the network: some
     /// hundred bytes each.
     pub keeps_evidence: bool,
+    /// A signed checkpoint noted earlier, from anywhere: the first records of a whole log must be
+    /// those that it covers.
+    pub noted_checkpoint: Option<String>,
+    /// Whether the report lists every interaction and every payment by itself, and of which time:
+    /// some eighty bytes each while the log is read, and four hundred in the report.
+    pub listing: Option<Period>,
     /// Called now and then by the audit of a store, from any thread; whoever audits a file sees how
     /// far it is read.
     pub on_progress: Option<OnProgress>,
@@ -104,6 +111,8 @@ impl fmt::Debug for Options {
             .field("refresh", &self.refresh)
             .field("checkpoint", &self.checkpoint)
             .field("keeps_evidence", &self.keeps_evidence)
+            .field("noted_checkpoint", &self.noted_checkpoint)
+            .field("listing", &self.listing)
             .finish_non_exhaustive()
     }
 }

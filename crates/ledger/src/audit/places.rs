@@ -6,8 +6,9 @@ use x811_protocol::key::Profile;
 
 use super::numbered::Number;
 
-/// Places of a block: few, as a bundle of one interaction has records here and there.
-const BLOCK: u64 = 64;
+/// Places of a block: few, as a bundle of one interaction has records here and there, and a hostile file
+/// as well.
+const BLOCK: u64 = 16;
 
 /// Of the records so far.
 #[derive(Debug, Clone, Default)]

@@ -4,8 +4,10 @@
 //! follows in it is counted as not replayed. The world itself goes on: in the place of such a
 //! record it is given a `ledger_resumed` of no time, which moves nothing.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
+use std::hash::BuildHasher as _;
 
+use foldhash::fast::RandomState;
 use x811_eventlog::{Draft, Record};
 use x811_protocol::event::{Event, LedgerResumed};
 
@@ -19,8 +21,8 @@ const MAX_GAP: u64 = 4_096;
 #[derive(Debug, Clone)]
 pub(super) struct Replay {
     world: World,
-    /// Streams given up, by name.
-    ended: BTreeSet<String>,
+    /// Streams given up.
+    ended: Names,
     /// Stand-ins in the ledger's stream so far.
     stand_ins: u64,
     /// Nothing is replayed any more.
@@ -34,7 +36,7 @@ impl Replay {
     pub(super) fn new() -> Replay {
         Replay {
             world: World::without_repeats(),
-            ended: BTreeSet::new(),
+            ended: Names::default(),
             stand_ins: 0,
             stopped: false,
             is_extract: false,
@@ -63,7 +65,7 @@ impl Replay {
 
     /// Whether what the log says of this stream is known up to here.
     pub(super) fn knows(&self, stream: &Stream) -> bool {
-        !self.stopped && (self.ended.is_empty() || !self.ended.contains(&stream.to_string()))
+        !self.stopped && (self.ended.is_empty() || !self.ended.has(&stream.to_string()))
     }
 
     /// Steps to the place of `record`; `false`, and the record is counted, when it cannot be
@@ -73,7 +75,7 @@ impl Replay {
             self.not_replayed += 1;
             return false;
         }
-        if self.ended.contains(record.stream()) {
+        if self.ended.has(record.stream()) {
             self.give_up(record);
             return false;
         }
@@ -101,7 +103,7 @@ impl Replay {
     /// Ends the stream of a record that cannot be replayed, and steps over it.
     pub(super) fn give_up(&mut self, record: &Record) {
         self.not_replayed += 1;
-        self.ended.insert(record.stream().to_owned());
+        self.ended.insert(record.stream());
         if record.position() == self.world.head().size {
             self.stand_in(record.recorded_at_ms());
         }
@@ -165,6 +167,28 @@ impl Replay {
             // Without a position 0 there is no ledger to replay.
             Err(_) => self.stopped = true,
         }
+    }
+}
+
+/// Names, however long and however many a hostile file has of them: each by a hash of eight bytes whose
+/// key nobody knows before.
+#[derive(Debug, Clone, Default)]
+struct Names {
+    hashes: HashSet<u64, RandomState>,
+    hasher: RandomState,
+}
+
+impl Names {
+    fn is_empty(&self) -> bool {
+        self.hashes.is_empty()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        !self.is_empty() && self.hashes.contains(&self.hasher.hash_one(name))
+    }
+
+    fn insert(&mut self, name: &str) {
+        self.hashes.insert(self.hasher.hash_one(name));
     }
 }
 

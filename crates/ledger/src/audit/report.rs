@@ -9,6 +9,7 @@ use super::checkpoints::Covered;
 use super::downtime::Downtimes;
 use super::extract::ExtractReport;
 use super::finding::{Cause, Finding, MAX_FINDINGS};
+use super::listing::Listing;
 use super::observed::{Heard, Observations};
 use super::on_chain::{RecordedEvidence, RecordedSighting};
 use super::outcome::{Outcome, Undecided};
@@ -173,6 +174,9 @@ pub struct Report {
     pub payments: Vec<Payment>,
     /// Further ones.
     pub payments_left_out: u64,
+    /// Every interaction and every payment by itself, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listing: Option<Listing>,
     /// What every record `parameters_set` says of payments, in order.
     pub parameters: Vec<ParametersReport>,
     /// Further ones.
@@ -207,6 +211,9 @@ pub struct Report {
     /// Position of the record that was expected to be there, if one was named and found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_head_position: Option<u64>,
+    /// The checkpoint that was noted earlier, if one was named and holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noted_checkpoint: Option<Covered>,
     /// How the rows for readers were compared; absent where there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_model: Option<ReadModelCheck>,

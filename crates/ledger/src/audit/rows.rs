@@ -6,6 +6,7 @@ use foldhash::fast::RandomState;
 use serde::Serialize;
 use serde_json::Value;
 use x811_protocol::canonical::{members_to_canonical, to_canonical};
+use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::id::InteractionId;
@@ -37,6 +38,8 @@ pub(super) struct Kept {
     initiator: Number,
     provider: Number,
     pub(super) state: StateName,
+    /// Why it ended, where a code says it.
+    pub(super) code: Option<Code>,
     /// In dispute, or paid by what disappeared.
     is_disputed: bool,
     pub(super) total: Option<MicroUsdc>,
@@ -79,6 +82,7 @@ impl Kept {
             initiator: dids.enter(opening.initiator).number,
             provider: dids.enter(opening.provider).number,
             state: state.name(),
+            code: state.closing_code(),
             is_disputed: is_disputed(state),
             total: state.offer().map(|offer| offer.total),
             deadline_at_ms: state.deadline(),
@@ -185,7 +189,7 @@ impl Rows {
                 profile,
                 is_there: whole.body.is_some(),
             });
-        } else {
+        } else if whole.stream.is_some() {
             let positions = self.others.entry(record.stream().into()).or_default();
             positions.push(position);
         }

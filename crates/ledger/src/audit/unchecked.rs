@@ -32,6 +32,8 @@ pub enum Unchecked {
     StateRoots,
     /// A head that was noted and is none of the records here.
     ExpectedHead,
+    /// A checkpoint that was noted, for which it takes all records that it covers.
+    NotedCheckpoint,
 }
 
 impl Unchecked {
@@ -52,6 +54,9 @@ impl Unchecked {
             Unchecked::Downtimes => "downtimes: whether no record fell into them",
             Unchecked::StateRoots => "roots of all states",
             Unchecked::ExpectedHead => "head that was noted: it is none of the records here",
+            Unchecked::NotedCheckpoint => {
+                "checkpoint that was noted: it takes the whole log to hold it against"
+            }
         }
     }
 }

@@ -55,6 +55,7 @@
 
 mod bundle;
 mod end;
+mod foreign;
 mod header;
 mod opening;
 mod reader;
@@ -64,6 +65,7 @@ mod writer;
 
 pub use bundle::{BundleError, InteractionBundle};
 pub use end::{EndVersion, LastRecord, SignedEnd, StreamEnd};
+pub use foreign::foreign_file;
 pub use header::{BUNDLE_VERSION, EXPORT_VERSION, Header, Scope};
 pub(crate) use opening::Opening;
 pub use reader::{
@@ -72,7 +74,7 @@ pub use reader::{
 };
 pub use tiles::{TilesError, write_tiles};
 pub use trailer::{TRAILER_VERSION, Trailer};
-pub use writer::{WriteError, write};
+pub use writer::{UpTo, WriteError, write};
 
 use serde::Deserialize as _;
 use serde_json::Value;

@@ -7,7 +7,8 @@ use std::io::{BufRead, Read};
 use x811_eventlog::Hash;
 
 use super::{
-    BUNDLE_VERSION, EndVersion, Header, Scope, SignedEnd, Trailer, read_note, read_path, trailer,
+    BUNDLE_VERSION, EndVersion, Header, Scope, SignedEnd, Trailer, foreign_file, read_note,
+    read_path, trailer,
 };
 use crate::keys_statement::SignedKeys;
 
@@ -113,6 +114,9 @@ pub enum FaultKind {
     /// The first line is no header.
     #[error("the file does not begin with an export's header: {0}")]
     Header(String),
+    /// The first bytes are those of another kind of file, which is not read on.
+    #[error("{0}")]
+    Foreign(&'static str),
     /// A header that is not the first line.
     #[error("a second header: two exports were joined")]
     SecondHeader,
@@ -159,6 +163,28 @@ pub enum FaultKind {
     /// The file cannot be read.
     #[error("the file cannot be read: {0}")]
     Io(#[from] std::io::Error),
+}
+
+impl FaultKind {
+    /// Bytes of the text that it holds.
+    pub(crate) fn text_bytes(&self) -> usize {
+        match self {
+            FaultKind::Header(why) | FaultKind::Trailer(why) => why.len(),
+            FaultKind::Unreadable { why, .. } => why.len(),
+            FaultKind::Foreign(_)
+            | FaultKind::SecondHeader
+            | FaultKind::UnknownPrefix
+            | FaultKind::BodyWithoutRecord
+            | FaultKind::PathWithoutRecord
+            | FaultKind::OutOfPlace(_)
+            | FaultKind::CarriageReturn
+            | FaultKind::NoFinalLineFeed
+            | FaultKind::LineTooLong
+            | FaultKind::NoTrailer
+            | FaultKind::BehindTrailer
+            | FaultKind::Io(_) => 0,
+        }
+    }
 }
 
 /// Reads an export. Yields every [`Item`] it can make out and every [`Fault`] in between; it ends
@@ -231,8 +257,19 @@ impl Letters {
 enum Line {
     Whole(Vec<u8>),
     Unended(Vec<u8>),
-    TooLong,
+    /// The first bytes of it.
+    TooLong([u8; 16]),
     End,
+}
+
+impl Line {
+    fn first_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Line::Whole(bytes) | Line::Unended(bytes) => Some(bytes),
+            Line::TooLong(first) => Some(first),
+            Line::End => None,
+        }
+    }
 }
 
 impl<R: BufRead> Reader<R> {
@@ -274,9 +311,15 @@ impl<R: BufRead> Reader<R> {
                 return;
             }
         };
+        let foreign = line.first_bytes().and_then(foreign_file);
+        if let Some(what) = foreign.filter(|_| self.place == Place::Begin) {
+            self.fault(FaultKind::Foreign(what));
+            self.place = Place::End;
+            return;
+        }
         match line {
             Line::End => self.end(),
-            Line::TooLong => {
+            Line::TooLong(_) => {
                 self.flush();
                 self.fault(FaultKind::LineTooLong);
             }
@@ -309,7 +352,9 @@ impl<R: BufRead> Reader<R> {
             return Ok(Line::Unended(bytes));
         }
         self.skip_line()?;
-        Ok(Line::TooLong)
+        let mut first = [0; 16];
+        first.copy_from_slice(&bytes[..16]);
+        Ok(Line::TooLong(first))
     }
 
     fn skip_line(&mut self) -> std::io::Result<()> {

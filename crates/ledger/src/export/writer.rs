@@ -64,35 +64,52 @@ pub enum WriteError {
     Json(#[from] serde_json::Error),
 }
 
-/// Writes the log up to its present head to `out`, and returns the trailer. Records that are
-/// appended meanwhile are left out. `note` is the last signed checkpoint, where there is one. No
-/// signature or hash is checked here: that is the audit's work.
+/// With which record an export of a log ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UpTo<'a> {
+    /// The last one under this signed checkpoint: nothing is in the file that nobody signed
+    /// (ledger-contract.md section 9).
+    Checkpoint(&'a str),
+    /// The last one of the log; of what stands behind the checkpoint, if there is one, only the file
+    /// says that it is the ledger's.
+    Head(Option<&'a str>),
+}
+
+/// Writes the log up to that end to `out`, and returns the trailer. Records that are appended
+/// meanwhile are left out. No signature or hash is checked here: that is the audit's work.
 ///
 /// # Errors
 /// See [`WriteError`]; `out` then holds a part of the export without trailer.
 pub async fn write<S: LedgerStore>(
     store: &S,
-    note: Option<&str>,
+    up_to: UpTo<'_>,
     out: &mut (impl Write + Send),
 ) -> Result<Trailer, WriteError> {
     let head = store.log().head().await?;
+    let note = match up_to {
+        UpTo::Checkpoint(note) => Some(note),
+        UpTo::Head(note) => note,
+    };
     let signed = note.map(Checkpoint::claimed).transpose()?;
     let signed = signed.map(|checkpoint| checkpoint.size);
     if let Some(signed) = signed.filter(|signed| *signed > head.size) {
         let size = head.size;
         return Err(WriteError::CutBehindCheckpoint { signed, size });
     }
+    let size = match up_to {
+        UpTo::Checkpoint(_) => signed.unwrap_or(head.size),
+        UpTo::Head(_) => head.size,
+    };
     let mut frontier = Frontier::new();
     let mut last = Hash::ZERO;
-    if head.size == 0 {
+    if size == 0 {
         return Err(WriteError::Empty);
     }
-    while frontier.size() < head.size {
+    while frontier.size() < size {
         let position = frontier.size();
-        let rest = usize::try_from(head.size - position).unwrap_or(usize::MAX);
+        let rest = usize::try_from(size - position).unwrap_or(usize::MAX);
         let page = store.log().read(position, PAGE.min(rest)).await?;
         if page.is_empty() {
-            let size = head.size;
             return Err(WriteError::CutShort { size, position });
         }
         if position == 0 {

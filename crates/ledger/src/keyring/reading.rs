@@ -95,6 +95,15 @@ impl Reading {
         })
     }
 
+    /// The same, with the keys that were in force after the first `size` records.
+    pub(crate) fn ledger_after(&self, size: u64) -> Option<LedgerOpened> {
+        let (opened, keyring) = self.0.as_ref()?;
+        Some(LedgerOpened {
+            keys: keyring.after(size),
+            ..opened.clone()
+        })
+    }
+
     fn keyring(self) -> Option<Keyring> {
         self.0.map(|(_, keyring)| keyring)
     }

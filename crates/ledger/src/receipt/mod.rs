@@ -29,7 +29,7 @@ use crate::export::SignedEnd;
 use crate::keys_statement::SignedKeys;
 use crate::stream::Stream;
 use serde::{Deserialize, Serialize};
-use x811_eventlog::{Hash, Multiproof, ProvenLeaf, Record, RecordError};
+use x811_eventlog::{Checkpoint, Hash, Multiproof, ProvenLeaf, Record, RecordError};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::id::InteractionId;
 use x811_protocol::json::{Limits, parse_strict};
@@ -156,6 +156,31 @@ impl Receipt {
         } else {
             Err(NotAReceipt::Form)
         }
+    }
+
+    /// Its records without those of messages, in order of position, all under its checkpoint; the error
+    /// is a sentence.
+    pub(crate) fn records(&self) -> Result<Vec<Record>, String> {
+        let ledger = Stream::Ledger.to_string();
+        let of_ledger = self.rotations.iter().chain([&self.parameters]);
+        let of_ledger = of_ledger.map(|leaf| leaf.record(ledger.clone()));
+        let confirmed = self.confirmed.record(self.stream());
+        let records: Result<Vec<Record>, _> = [self.ledger.record(), confirmed]
+            .into_iter()
+            .chain(of_ledger)
+            .collect();
+        let mut records = records.map_err(|error| error.to_string())?;
+        records.sort_unstable_by_key(Record::position);
+        let claimed = Checkpoint::claimed(&self.checkpoint).map_err(|error| error.to_string())?;
+        let leaves: Vec<ProvenLeaf> = records
+            .iter()
+            .map(|record| (record.position(), record.hash()))
+            .collect();
+        let proof = self.multiproof(claimed.size);
+        proof
+            .verify(&leaves, claimed.root)
+            .map_err(|error| error.to_string())?;
+        Ok(records)
     }
 
     /// Name of the stream that its records but two are in.

@@ -104,7 +104,7 @@ async fn lc_5_a_refuted_transfer_for_something_else_is_clean() {
 }
 
 /// The account that the first declared payment came from.
-async fn payer_of_first(ledgerbox: &Ledgerbox) -> EvmAddress {
+pub(crate) async fn payer_of_first(ledgerbox: &Ledgerbox) -> EvmAddress {
     let events = ledgerbox.events().await;
     let mut payments = events.iter().filter_map(|(_, event)| {
         if let Event::EnvelopeAccepted(accepted) = event

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use x811_ledger::erasure::ErasureRequest;
-use x811_ledger::export;
+use x811_ledger::export::{self, UpTo};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::event::LedgerRole;
 use x811_protocol::json::Limits;
@@ -54,7 +54,7 @@ async fn whole_logs() -> [(&'static str, Vec<u8>); 2] {
     deal = again(&ledgerbox, &deal);
     ledgerbox.accept(&deal.request(&ledgerbox)).await;
     let mut second = Vec::new();
-    let written = export::write(&*ledgerbox.store, Some(&signed), &mut second);
+    let written = export::write(&*ledgerbox.store, UpTo::Head(Some(&signed)), &mut second);
     written.await.unwrap();
     [("log-v1", in_version_1(&second)), ("log-v2", second)]
 }

@@ -8,6 +8,7 @@
     reason = "a test that panics has failed"
 )]
 
+mod against;
 mod authorizations_forged;
 mod clean;
 mod earlier_keys;
@@ -21,10 +22,13 @@ mod golden_log;
 mod hashes;
 mod heads_forged;
 mod hidden;
+mod hostile;
 mod late_lapses;
 mod limits;
+mod listing;
 mod looks_forged;
 mod mutations;
+mod noted;
 mod notices;
 mod order;
 mod overdue;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use x811_eventlog::{Checkpoint, Draft, Frontier, Hash, Record};
 use x811_ledger::audit::{Cause, Report, audit_export};
-use x811_ledger::export::{self, Header, Item, Reader, Trailer};
+use x811_ledger::export::{self, Header, Item, Reader, Trailer, UpTo};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::key::SecretKey;
 
@@ -56,7 +56,17 @@ pub(crate) async fn exported(ledgerbox: &Ledgerbox) -> Vec<u8> {
 /// The log as an export, with that checkpoint.
 pub(crate) async fn exported_under(ledgerbox: &Ledgerbox, note: Option<&str>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    export::write(&*ledgerbox.store, note, &mut bytes)
+    export::write(&*ledgerbox.store, UpTo::Head(note), &mut bytes)
+        .await
+        .unwrap();
+    bytes
+}
+
+/// The log as an export that ends with that checkpoint.
+pub(crate) async fn exported_until(ledgerbox: &Ledgerbox, note: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let up_to = UpTo::Checkpoint(note);
+    export::write(&*ledgerbox.store, up_to, &mut bytes)
         .await
         .unwrap();
     bytes

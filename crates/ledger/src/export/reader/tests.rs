@@ -208,3 +208,20 @@ fn a_line_without_end_is_bounded() {
     let text = format!("{HEADER}\nr {long}\nr {{}}\n{TRAILER}\n");
     assert_eq!(read(&text), ["H", "2@0:LineTooLong", "R", "T"]);
 }
+
+#[test]
+fn other_kinds_of_files_are_named_and_read_no_further() {
+    let packed = [b"\x1f\x8b\x08\0\n".as_slice(), &b"\n".repeat(1_000)].concat();
+    let unended = b"\x1f\x8b\x08\0".to_vec();
+    let long = [b"\x1f\x8b".as_slice(), &vec![b'x'; MAX_LINE_BYTES + 1]].concat();
+    for bytes in [packed, unended, long] {
+        let mut reader = Reader::new(&bytes[..]);
+        let fault = reader.next().unwrap().unwrap_err();
+        assert_eq!((fault.line, fault.position), (1, 0));
+        assert!(fault.to_string().contains("gunzip"), "{fault}");
+        assert!(reader.next().is_none(), "one sentence says it all");
+    }
+    let database = Reader::new(&b"SQLite format 3\0\x10\0"[..]).next();
+    let fault = database.unwrap().unwrap_err();
+    assert!(fault.to_string().contains("data directory"), "{fault}");
+}
