@@ -13,6 +13,7 @@ mod network;
 mod noted;
 mod page;
 mod summary;
+mod terms;
 mod text;
 mod trust;
 

@@ -15,8 +15,8 @@ use x811_ledger::audit::{Given, Outcome, Report};
 use x811_protocol::time::TimestampMs;
 
 use super::network::Hearing;
-use super::summary::{as_of, finding_count, interactions, notes, reservations, usdc};
-use super::{noted, trust};
+use super::summary::{as_of, finding_count, interactions, notes, reservations};
+use super::{noted, terms, trust};
 use escaped::Escaped;
 use findings::Findings;
 use interactions::Interactions;
@@ -129,11 +129,17 @@ impl Page<'_> {
         writeln!(f, "<dt>Records</dt><dd>{}</dd>", report.records)?;
         writeln!(f, "<dt>Interactions</dt><dd>{}</dd>", Escaped(states))?;
         for (network, paid) in &report.paid {
-            let (total, network) = (usdc(paid.total_micro_usdc), Escaped(network));
-            writeln!(
-                f,
-                "<dt>Paid</dt><dd>{total} USDC on <bdi>{network}</bdi></dd>"
-            )?;
+            let paid = Escaped(terms::paid(network, paid));
+            writeln!(f, "<dt>Paid</dt><dd><bdi>{paid}</bdi></dd>")?;
+        }
+        for (name, lines) in [
+            ("Network", terms::networks(report)),
+            ("Changed", terms::changes(report)),
+            ("Remark", terms::remarks(report)),
+        ] {
+            for line in lines {
+                writeln!(f, "<dt>{name}</dt><dd><bdi>{}</bdi></dd>", Escaped(line))?;
+            }
         }
         writeln!(f, "<dt>Head</dt><dd><code>{}</code></dd>", report.head)?;
         writeln!(f, "<dt>Root</dt><dd><code>{}</code></dd>", report.root)?;

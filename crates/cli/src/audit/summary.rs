@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use x811_ledger::audit::{Cause, FactCounts, Finding, Report};
 
-use super::{extract, trust};
+use super::{extract, terms, trust};
 
 /// How far one kind of thing holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -311,6 +311,7 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
     {
         notes.push(format!("the rows lag by {} records", check.lag_records));
     }
+    notes.extend(terms::downtimes(report));
     notes.extend(extract::notes(report));
     notes.push(trust::note(&report.trust, report.records));
     notes.push(end(report));

@@ -5,9 +5,9 @@ use x811_ledger::audit::{Finding, Outcome};
 use super::Audited;
 use super::network::Hearing;
 use super::summary::{
-    Check, checks, finding_count, interactions, notes, ranges, reservations, usdc, verdict,
+    Check, checks, finding_count, interactions, notes, ranges, reservations, verdict,
 };
-use super::{listing, noted, trust};
+use super::{listing, noted, terms, trust};
 use crate::output::{Out, Report, Tone};
 
 /// Most findings that are shown; `--json` and `--html` list them all.
@@ -33,6 +33,9 @@ impl Report for Audited {
         for undecided in &self.report.undecided {
             out.line(format_args!("  not decided: {}", undecided.sentence));
         }
+        for remark in terms::remarks(&self.report) {
+            out.line(format_args!("  remark: {remark}"));
+        }
         out.gap();
         let asked = self.network.iter().flat_map(Hearing::notes);
         let noted = noted::sentence(&self.report);
@@ -55,11 +58,12 @@ impl Audited {
         figures.push(("records", report.records.to_string()));
         figures.push(("interactions", interactions(report)));
         for (network, paid) in &report.paid {
-            let (total, fee) = (usdc(paid.total_micro_usdc), usdc(paid.fee_micro_usdc));
-            let count = paid.interactions;
-            let text = format!("{total} USDC for {count} on {network}, {fee} of it fees");
-            figures.push(("paid", text));
+            figures.push(("paid", terms::paid(network, paid)));
         }
+        let networks = terms::networks(report).into_iter();
+        figures.extend(networks.map(|text| ("network", text)));
+        let changes = terms::changes(report).into_iter();
+        figures.extend(changes.map(|text| ("changed", text)));
         for erasure in &report.absent_bodies.erasures {
             let text = format!(
                 "the bodies of {}, by the record at {} ({}, {}): asserted only",

@@ -1,0 +1,106 @@
+//! Under which terms the ledger decided about payments, what changed when, what was paid, and what the
+//! rules allowed and people should know.
+
+use x811_ledger::audit::{NetworkReport, Paid, ParameterChange, Report};
+use x811_protocol::parameters::PayerBindingRule;
+
+use super::summary::usdc;
+
+/// Most changes and remarks that a terminal or a page shows; JSON lists more.
+const SHOWN: usize = 20;
+
+/// Networks as they are in force at the end, by name and terms.
+pub(super) fn networks(report: &Report) -> Vec<String> {
+    let Some(last) = report.parameters.last() else {
+        return Vec::new();
+    };
+    let payer = match last.payer_binding {
+        PayerBindingRule::Wallet => "payers are bound to initiators",
+        PayerBindingRule::Unchecked => "PAYERS ARE NOT CHECKED",
+    };
+    let networks = last.networks.iter();
+    networks.map(|network| terms(network, payer)).collect()
+}
+
+fn terms(network: &NetworkReport, payer: &str) -> String {
+    let mut text = format!(
+        "{}: chain {}, token {}, confirmed from {} blocks on",
+        network.name,
+        network.chain_id,
+        network.token.to_checksum(),
+        network.confirmed_depth
+    );
+    if let Some(treasury) = network.treasury {
+        text.push_str(&format!(", fees may go to {}", treasury.to_checksum()));
+    }
+    if let Some(limit) = network.safe_above {
+        text.push_str(&format!(
+            ", above {} USDC when safe",
+            limit.to_usdc_decimal()
+        ));
+    }
+    format!("{text}; {payer}")
+}
+
+/// What the ledger changed of its parameters, and where.
+pub(super) fn changes(report: &Report) -> Vec<String> {
+    let records = report.parameters.iter();
+    let changes = records.flat_map(|record| {
+        let changes = record.changes.iter();
+        changes.map(|change| format!("position {}: {}", record.position, changed(change)))
+    });
+    shortened(changes.collect(), report.parameters_left_out)
+}
+
+fn changed(change: &ParameterChange) -> String {
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
+    let (before, after) = (value(&change.before), value(&change.after));
+    format!("{} from {before} to {after}", change.member)
+}
+
+/// What the rules in force allowed, and changes no verdict.
+pub(super) fn remarks(report: &Report) -> Vec<String> {
+    let remarks = report.remarks.iter();
+    let remarks = remarks.map(|it| format!("position {}: {}", it.position, it.sentence));
+    shortened(remarks.collect(), report.remarks_left_out)
+}
+
+fn shortened(mut lines: Vec<String>, left_out: u64) -> Vec<String> {
+    let more = lines.len().saturating_sub(SHOWN) as u64 + left_out;
+    lines.truncate(SHOWN);
+    if more > 0 {
+        lines.push(format!("and {more} more; --json lists them"));
+    }
+    lines
+}
+
+/// What came on a network: `0.5 USDC for 2 on base, …`.
+pub(super) fn paid(network: &str, paid: &Paid) -> String {
+    let mut text = format!(
+        "{} USDC for {} on {network}, {} of it fees",
+        usdc(paid.total_micro_usdc),
+        paid.interactions,
+        usdc(paid.fee_micro_usdc)
+    );
+    for (micro_usdc, what) in [
+        (paid.late_micro_usdc, "of it late"),
+        (paid.reversed_micro_usdc, "more was taken back"),
+    ] {
+        if micro_usdc > 0 {
+            text.push_str(&format!(", {} {what}", usdc(micro_usdc)));
+        }
+    }
+    text
+}
+
+/// How long the ledger says that it was away; `None` where it says nothing of it.
+pub(super) fn downtimes(report: &Report) -> Option<String> {
+    let downtimes = report.downtimes;
+    (downtimes.records > 0).then(|| {
+        format!(
+            "asserted: the ledger says that it was away {} times, {} s in all, and windows moved by that",
+            downtimes.records,
+            downtimes.total_ms / 1_000
+        )
+    })
+}
