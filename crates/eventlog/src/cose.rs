@@ -31,9 +31,9 @@ const ISSUER: i64 = 1;
 /// What it is about: claim of RFC 8392.
 const SUBJECT: i64 = 2;
 
-/// Most bytes of a statement: the largest leaf, as many for the log's keys, and room for the longest
-/// proof and the headers.
-const MAX_BYTES: usize = 2 * MAX_LEAF_BYTES + 8_192;
+/// Most bytes of a statement: the largest leaf, some sixty rotations of the log's keys, and room for
+/// the longest proof and the headers.
+const MAX_BYTES: usize = MAX_LEAF_BYTES + 16_384 + 8_192;
 
 /// A signature over all that `message` protects, and over `payload`, by the rule of the caller.
 type Verify<'a> = &'a dyn Fn(&[u8; 32], &[u8], &[u8; SIGNATURE_BYTES]) -> bool;

@@ -13,7 +13,7 @@ use super::options::{Given, Options, TrustedBy};
 use super::report::Verdict;
 use crate::checkpoint;
 use crate::keys_statement::KeysStatement;
-use crate::refresh::{Held, Keys, Paper, Refresh, is_same_log, since_replaced};
+use crate::refresh::{Held, Paper, Refresh, is_same_log, since_replaced};
 
 /// How well it is known whose log this is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -188,7 +188,8 @@ fn replaced(
         checkpoint: signed.checkpoint,
         note: Some(signed.note),
         log_id: Some(ledger.log_id),
-        keys: Keys::All(ledger.keys),
+        key,
+        keys: Some(&ledger.keys),
         statement: signed.statement,
     };
     Some(since_replaced(paper, policy, refresh))

@@ -18,29 +18,12 @@ pub struct Paper<'a> {
     pub note: Option<&'a str>,
     /// The log, where the paper names it.
     pub log_id: Option<Uuid>,
-    /// The keys in force after the records that the checkpoint covers: all three, or the checkpoint
-    /// key alone where the paper names no others.
-    pub keys: Keys,
+    /// The key that signed the checkpoint, 32 bytes of Ed25519.
+    pub key: [u8; 32],
+    /// All keys in force after the records that the checkpoint covers, where the paper names them.
+    pub keys: Option<&'a LedgerKeys>,
     /// Its own keys statement, where it has one.
     pub statement: Option<&'a KeysStatement>,
-}
-
-/// Which keys a paper names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keys {
-    /// All.
-    All(LedgerKeys),
-    /// The checkpoint key, 32 bytes of Ed25519.
-    Checkpoint([u8; 32]),
-}
-
-impl Keys {
-    fn checkpoint(self) -> [u8; 32] {
-        match self {
-            Keys::All(keys) => *keys.checkpoint.as_bytes(),
-            Keys::Checkpoint(key) => key,
-        }
-    }
 }
 
 /// How far a checkpoint by another key than the trusted one is held.
@@ -121,7 +104,7 @@ fn statement(paper: Paper<'_>, policy: &Policy, refresh: &Refresh) -> Result<u64
             statement.size
         ));
     }
-    let key = paper.keys.checkpoint();
+    let key = paper.key;
     let then = statement.keys_after(size);
     if then.checkpoint.as_bytes() != &key {
         let mut rotations = statement.rotations.iter();
@@ -135,7 +118,7 @@ fn statement(paper: Paper<'_>, policy: &Policy, refresh: &Refresh) -> Result<u64
             None => "the key that signed the checkpoint never was one of this log's".to_owned(),
         });
     }
-    if matches!(paper.keys, Keys::All(keys) if keys != then) {
+    if paper.keys.is_some_and(|keys| *keys != then) {
         return broken(format!(
             "the paper names other keys than those that were in force after {size} records"
         ));
@@ -203,7 +186,7 @@ fn cosigned(paper: Paper<'_>, policy: &Policy, replaced: u64) -> Result<Held, He
     let Some(note) = paper.note.filter(|_| policy.asks_for_witnesses()) else {
         return asserted(without);
     };
-    let Ok(key) = NoteKey::new(&*paper.checkpoint.origin, paper.keys.checkpoint()) else {
+    let Ok(key) = NoteKey::new(&*paper.checkpoint.origin, paper.key) else {
         return broken("the log's name is none that a key can have");
     };
     match policy.clone().with_log(key).check(note, verifies) {

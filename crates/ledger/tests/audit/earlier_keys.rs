@@ -5,6 +5,7 @@ use serde_json::json;
 use x811_eventlog::note::{CosignerKey, Note};
 use x811_eventlog::{Checkpoint, Hash, Multiproof, Policy, Record, root_of};
 use x811_ledger::audit::{Cause, Options, Report, Verdict as Proven, audit_export};
+use x811_ledger::export::StreamEnd;
 use x811_ledger::receipt::{Checked, Receipt, ReceiptError, Verdict, verify, verify_refreshed};
 use x811_ledger::receipt::{verify_compact, verify_compact_refreshed};
 use x811_ledger::refresh::Refresh;
@@ -169,6 +170,9 @@ fn broken_of(receipt: &Receipt, policy: &Policy) -> (&'static str, String) {
     (about, why.to_owned())
 }
 
+/// What is done to an end.
+type Change<'a> = &'a dyn Fn(&mut StreamEnd);
+
 /// An end that is another stream's, another tree's, by another key, or says something else.
 #[tokio::test]
 async fn lc_8_a_receipt_whose_end_says_something_else_is_broken() {
@@ -179,21 +183,17 @@ async fn lc_8_a_receipt_whose_end_says_something_else_is_broken() {
     let good = receipt_of(&ledgerbox, &deal).await;
     let (signer, issuer) = (&ledgerbox.checkpoint_key, &ledgerbox.receipt_key);
     let end = good.end.clone().unwrap().end;
-    let said = |change: &dyn Fn(&mut x811_ledger::export::StreamEnd), key: &SecretKey| {
+    let said = |change: &dyn Fn(&mut StreamEnd), key: &SecretKey| {
         let (mut bad, mut end) = (good.clone(), end.clone());
         change(&mut end);
         bad.end = Some(end.sign(key));
         broken_of(&bad.sign(issuer), &policy)
     };
-    let reversed = |end: &mut x811_ledger::export::StreamEnd| {
+    let reversed = |end: &mut StreamEnd| {
         end.last.as_mut().unwrap().seq += 2;
         end.standing = Some(Standing::Reversed);
     };
-    let table: [(
-        &str,
-        &dyn Fn(&mut x811_ledger::export::StreamEnd),
-        &SecretKey,
-    ); 8] = [
+    let table: [(&str, Change<'_>, &SecretKey); 8] = [
         ("not signed", &|_| (), issuer),
         ("another stream", &|end| end.tree_size -= 1, signer),
         (

@@ -123,13 +123,13 @@ impl Bundle {
             .collect();
         let end = |stream: &String| {
             let of_it = pieces.iter().map(Piece::record);
-            let of_it = of_it.filter(|record| record.stream() == stream);
+            let mut of_it = of_it.filter(|record| record.stream() == stream);
             let mut settling = Settling::default();
             let events = of_it
                 .clone()
                 .map(|record| Event::from_json(record.event_json()));
             events.for_each(|event| settling.take(&event.unwrap()));
-            let last = of_it.last();
+            let last = of_it.next_back();
             let is_interaction = stream.starts_with("interaction:");
             StreamEnd {
                 standing: is_interaction.then(|| settling.standing()),

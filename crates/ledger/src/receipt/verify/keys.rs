@@ -7,7 +7,7 @@ use crate::export::EndVersion;
 use crate::keyring::Keyring;
 use crate::keys_statement::{Rotation, SignedKeys};
 use crate::receipt::{CompactReceipt, Receipt};
-use crate::refresh::{Held, Keys, Paper, Refresh, is_same_log, since_replaced};
+use crate::refresh::{Held, Paper, Refresh, is_same_log, since_replaced};
 use crate::standing::Standing;
 use x811_eventlog::note::{NoteError, NoteKey};
 use x811_eventlog::policy::Distrust;
@@ -99,7 +99,8 @@ pub(super) fn checkpoint(
                 checkpoint: &checkpoint,
                 note: Some(note),
                 log_id: Some(opened.log_id),
-                keys: Keys::All(opened.keys),
+                key,
+                keys: Some(&opened.keys),
                 statement: receipt.keys.as_ref().map(|keys| &keys.statement),
             };
             replaced(since_replaced(paper, trust, refresh), steps)?;
@@ -280,9 +281,10 @@ pub(super) fn standing(
                         confirmation was the stream's last record";
         return Err(broken(about, sentence));
     }
-    let word = match standing {
-        Standing::Returned => "paid again, after a reorganisation had taken it back,",
-        _ => "paid",
+    let word = if standing == Standing::Returned {
+        "paid again, after a reorganisation had taken it back,"
+    } else {
+        "paid"
     };
     steps.standing = Some(AsOf {
         standing,
@@ -350,10 +352,8 @@ pub(super) fn compact_replaced(
         checkpoint: root,
         note: None,
         log_id: statement.map(|statement| statement.log_id),
-        keys: match statement {
-            Some(statement) => Keys::All(statement.keys),
-            None => Keys::Checkpoint(log.public_key),
-        },
+        key: log.public_key,
+        keys: statement.map(|statement| &statement.keys),
         statement,
     };
     replaced(since_replaced(paper, trust, refresh), steps)
