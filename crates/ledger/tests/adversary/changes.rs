@@ -123,10 +123,10 @@ impl Lie {
 
     /// The name of a member that stands twice in the record's text.
     pub(crate) fn written_twice(&self) -> Option<&str> {
-        match &self.edit {
-            Edit::Twice(pointer) => Some(pointer),
-            _ => None,
+        if let Edit::Twice(pointer) = &self.edit {
+            return Some(pointer);
         }
+        None
     }
 
     /// What it says, for people.
@@ -139,7 +139,13 @@ impl Lie {
             Edit::Everywhere(lie) => {
                 format!("{} → {} in {} records", lie.was, lie.is, lie.records.len())
             }
-            other => format!("{other:?}"),
+            edit @ (Edit::At(_)
+            | Edit::Stream(_)
+            | Edit::NoBody
+            | Edit::Twice(_)
+            | Edit::Drop
+            | Edit::Double
+            | Edit::Swap) => format!("{edit:?}"),
         };
         format!(
             "record {}: {} {:?}: {said}",
@@ -158,8 +164,8 @@ fn difference(honest: &Value, forged: &Value) -> String {
         leaves.collect()
     };
     let (before, after) = (of(honest), of(forged));
-    let lost = before.iter().filter(|line| !after.contains(line)).last();
-    let new = after.iter().filter(|line| !before.contains(line)).last();
+    let lost = before.iter().rfind(|line| !after.contains(line));
+    let new = after.iter().rfind(|line| !before.contains(line));
     let text = |line: Option<&String>| {
         line.map_or("nothing".to_owned(), |line| {
             line.chars().take(160).collect()
@@ -313,7 +319,7 @@ impl Told<'_> {
         match &value {
             Value::Array(values) => self.array(member, values),
             Value::Object(_) => self.added(&member.pointer, path),
-            _ => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
 

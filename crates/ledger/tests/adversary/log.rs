@@ -143,10 +143,10 @@ impl Log {
 
 /// Who the ledger is by that event.
 pub(crate) fn opened(event: &Value) -> Option<LedgerOpened> {
-    match Event::from_value(event) {
-        Ok(Event::LedgerOpened(opened)) => Some(opened),
-        _ => None,
-    }
+    let Ok(Event::LedgerOpened(opened)) = Event::from_value(event) else {
+        return None;
+    };
+    Some(opened)
 }
 
 /// A record as it stands in a file.
@@ -272,11 +272,10 @@ impl Sealing {
         }
         let records = event.get_mut("records").and_then(Value::as_object_mut);
         for hash in records.into_iter().flat_map(|records| records.values_mut()) {
-            match hash {
-                Value::Array(hashes) => {
-                    hashes.iter_mut().for_each(|hash| *hash = self.hash(hash));
-                }
-                _ => *hash = self.hash(hash),
+            if let Value::Array(hashes) = hash {
+                hashes.iter_mut().for_each(|hash| *hash = self.hash(hash));
+            } else {
+                *hash = self.hash(hash);
             }
         }
         if let Some(hash) = event.get_mut("provider_prev") {

@@ -40,7 +40,7 @@ fn into_mail(story: &mut Story, name: u64) {
     let to = story.get(name, "/envelope/to");
     let stream = format!("mail:{}", to.as_str().unwrap());
     story
-        .into_stream(name, &stream)
+        .in_stream(name, &stream)
         .set(name, "/derived", json!({}));
 }
 
@@ -163,7 +163,7 @@ fn lc_6_mail_lies_with_somebody_else() {
     let mut story = said();
     story.expect(126, "envelope_accepted");
     let from = story.get(126, "/envelope/from");
-    story.into_stream(126, &format!("mail:{}", from.as_str().unwrap()));
+    story.in_stream(126, &format!("mail:{}", from.as_str().unwrap()));
     found!(story);
 }
 
@@ -171,7 +171,7 @@ fn lc_6_mail_lies_with_somebody_else() {
 fn lc_6_a_message_is_in_another_interaction() {
     let mut story = said();
     let stream = story.record(RESULT).stream.clone();
-    story.into_stream(96, &stream);
+    story.in_stream(96, &stream);
     found!(story);
 }
 
@@ -215,7 +215,7 @@ fn lc_6_a_payment_comes_behind_the_end() {
 fn lc_6_an_error_belongs_to_an_interaction_that_it_does_not_name() {
     let mut story = said();
     let stream = story.record(80).stream.clone();
-    story.into_stream(ERROR, &stream).moved(ERROR, 82);
+    story.in_stream(ERROR, &stream).moved(ERROR, 82);
     found!(story);
 }
 
@@ -231,7 +231,7 @@ fn lc_3_an_error_is_replayed_in_another_interaction() {
     let mut story = said();
     let copy = story.again(ERROR, 82);
     let stream = story.record(80).stream.clone();
-    story.into_stream(copy, &stream);
+    story.in_stream(copy, &stream);
     found!(story);
 }
 
@@ -241,7 +241,7 @@ fn lc_3_a_request_opens_two_interactions() {
     let copy = story.again(REQUEST, 88);
     let id = "019b7c03-0000-7000-8000-000000000001";
     story.set(copy, "/envelope/id", json!(id));
-    story.into_stream(copy, &format!("interaction:{id}"));
+    story.in_stream(copy, &format!("interaction:{id}"));
     found!(story);
 }
 

@@ -179,7 +179,7 @@ fn lc_5_a_late_transfer_of_others_is_bound() {
     let mut story = paid();
     story.expect(66, "late");
     let stream = story.record(LATE).stream.clone();
-    story.into_stream(66, &stream);
+    story.in_stream(66, &stream);
     found!(story);
 }
 

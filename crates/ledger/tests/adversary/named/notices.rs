@@ -161,6 +161,6 @@ fn ax_32_a_notice_is_sent_as_an_agents_error() {
 fn ax_32_a_notice_is_in_the_stream_of_others() {
     let mut story = told();
     let stream = story.record(18).stream.clone();
-    story.into_stream(NOTICES[0], &stream);
+    story.in_stream(NOTICES[0], &stream);
     found!(story);
 }

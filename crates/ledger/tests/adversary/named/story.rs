@@ -99,9 +99,11 @@ impl Story {
     pub(crate) fn set(&mut self, name: u64, pointer: &str, value: Value) -> &mut Story {
         let written = self.record_mut(name);
         let (parent, member) = pointer.rsplit_once('/').unwrap();
-        match written.event.pointer_mut(parent).expect("it has it") {
-            Value::Array(values) => values[member.parse::<usize>().unwrap()] = value,
-            object => object[member] = value,
+        let holder = written.event.pointer_mut(parent).expect("it has it");
+        if let Value::Array(values) = holder {
+            values[member.parse::<usize>().unwrap()] = value;
+        } else {
+            holder[member] = value;
         }
         written.keeps_numbers = true;
         self
@@ -144,7 +146,7 @@ impl Story {
     }
 
     /// In another stream.
-    pub(crate) fn into_stream(&mut self, name: u64, stream: &str) -> &mut Story {
+    pub(crate) fn in_stream(&mut self, name: u64, stream: &str) -> &mut Story {
         stream.clone_into(&mut self.record_mut(name).stream);
         self
     }
