@@ -4,8 +4,6 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
     reason = "a harness stops the test at once where something is missing"
 )]
 
@@ -73,7 +71,6 @@ fn is_for_both(report: &Report) -> bool {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "the counts are what the test is for")]
 fn lc_9_a_reader_by_the_texts_refuses_what_it_can_judge() {
     let path = checkout().join("tests/vectors/bundle/log-every-event.x811");
     let honest = Log::of(&fs::read(path).unwrap(), keys::all());
