@@ -64,9 +64,11 @@ async fn views(ledgerbox: &Ledgerbox) -> Vec<(Did, SettlementView)> {
             parameters: None,
         });
         let live = Live::nothing(ledgerbox.now());
-        let provider = of_it.iter().find_map(|(_, (_, event))| match event {
-            Event::EnvelopeAccepted(accepted) => Some(accepted.envelope.to),
-            _ => None,
+        let provider = of_it.iter().find_map(|(_, (_, event))| {
+            let Event::EnvelopeAccepted(accepted) = event else {
+                return None;
+            };
+            Some(accepted.envelope.to)
         });
         views.push((provider.unwrap(), SettlementView::of(id, recorded, live)));
     }
