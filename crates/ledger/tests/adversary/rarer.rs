@@ -147,12 +147,8 @@ async fn authorized(ledgerbox: &mut Ledgerbox) {
         json!({ "authorization_nonce": nonce }),
     )
     .await;
-    shown(ledgerbox, 8, |hash, mined| {
-        if *hash == tx(22) {
-            mined.authorizations = [(1, nonce)].into();
-        }
-    })
-    .await;
+    ledgerbox.base.authorize(tx(22), &[(1, nonce)]);
+    ledgerbox.watch_ms(8_000).await;
     assert_eq!(ledgerbox.state(deal.id()), "completed");
 }
 

@@ -3,14 +3,18 @@
 use std::sync::Arc;
 
 use x811_eventlog::note::NoteKey;
-use x811_ledger::audit::{ExportAudit, Options, Outcome, Report};
+use x811_ledger::audit::{ExportAudit, Options, Outcome, Report, Verdict};
 use x811_ledger::export::{Body, CheckpointLine, Item, RecordLine};
 
 use crate::log::{Log, Sealing, Written};
 
-/// The verdict of a report.
+/// The verdict of a report, for an auditor who has the ledger's key from elsewhere: of a log that is
+/// not proven to be under it nothing is called clean (exit code 21).
 pub(crate) fn judge(report: &Report) -> Outcome {
-    report.verdict
+    match (report.verdict, report.trust.verdict) {
+        (Outcome::Clean, Verdict::Asserted | Verdict::Broken) => Outcome::Incomplete,
+        (verdict, _) => verdict,
+    }
 }
 
 /// An honest log, and the audit of it before each record: a change in a record need not be audited

@@ -240,7 +240,8 @@ impl Story {
             let mut notice = self.record(like).clone();
             let to = self.get(request, party);
             let mut message: Value = serde_json::from_slice(&notice.body.unwrap()).unwrap();
-            let id = unlike(&message["id"], self.put_in * 2 + number);
+            let at_ms = self.time(before);
+            let id = made_at(at_ms, &unlike(&message["id"], self.put_in * 2 + number));
             message["nonce"] = unlike(&message["nonce"], self.put_in * 2 + number);
             let known: Code = serde_json::from_value(code.clone()).unwrap();
             message["payload"] = json!({
@@ -252,7 +253,6 @@ impl Story {
             });
             let event = &mut notice.event;
             (event["to"], event["code"], event["cause"]) = (to.clone(), code.clone(), json!(cause));
-            let at_ms = self.time(before);
             let envelope = &mut event["envelope"];
             (envelope["id"], envelope["to"]) = (id, to);
             envelope["created_ms"] = json!(at_ms);
@@ -277,6 +277,12 @@ impl Story {
         };
         audit_export(&self.sealed()[..], options).unwrap()
     }
+}
+
+/// The same UUIDv7 of another time.
+fn made_at(at_ms: u64, id: &Value) -> Value {
+    let (time, id) = (format!("{at_ms:012x}"), id.as_str().unwrap());
+    json!(format!("{}-{}{}", &time[..8], &time[8..], &id[13..]))
 }
 
 /// Another UUID that looks like this one.
