@@ -10,6 +10,7 @@ use serde::Serialize;
 use x811_protocol::time::TimestampMs;
 
 use super::auditor::Auditor;
+use super::extract::Extract;
 use super::outcome::{Gap, Undecided};
 
 /// How much younger than the last record under a checkpoint a tail may be.
@@ -89,8 +90,10 @@ impl Auditor {
 
     /// Up to where it is judged; `None` where no record is.
     pub(super) fn as_of(&self) -> Option<AsOf> {
-        let records = self.size();
-        (records > 0).then(|| AsOf {
+        // A bundle has some of the records that its checkpoint covers.
+        let claimed = self.extract.as_ref().and_then(Extract::claimed);
+        let records = claimed.map_or(self.size(), |checkpoint| checkpoint.size);
+        (self.size() > 0).then(|| AsOf {
             records,
             at_ms: self.last_at(),
         })

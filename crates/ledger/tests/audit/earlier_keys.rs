@@ -233,7 +233,7 @@ async fn lc_8_a_receipt_whose_end_says_something_else_is_broken() {
     let mut elsewhere = good;
     elsewhere.ask = "/api/v1/interactions/else/settlement".to_owned();
     let (about, _) = broken_of(&elsewhere.sign(issuer), &policy);
-    assert_eq!(about, "ask");
+    assert_eq!(about, "reversal");
 }
 
 #[tokio::test]

@@ -181,8 +181,8 @@ async fn rfc_9942_a_compact_receipt_proves_the_confirmation_alone() {
     let whole = Receipt::from_bytes(&answer.bytes).unwrap();
     let whole_paid = verify(&whole, Some(&policy)).paid.unwrap();
     assert_eq!(paid.interaction, whole_paid.interaction);
-    // Who issued it stands in no record that it has.
-    assert_eq!((paid.ledger, checked.trusted), (None, false));
+    // Who issued it stands in no record that it has; its keys statement says whose key signed.
+    assert_eq!((paid.ledger, checked.trusted), (None, true));
     assert_eq!(paid.record_hash, whole_paid.record_hash);
     assert_eq!((paid.amount(), paid.terms), (whole_paid.amount(), None));
 

@@ -169,7 +169,7 @@ async fn incident_receipts_unverifiable_after_key_change_ccf_3343() {
             verify(whole, Some(trust)),
             verify_compact(compact, Some(trust)),
         ];
-        assert_eq!((whole.trusted, compact.trusted), (true, false));
+        assert_eq!((whole.trusted, compact.trusted), (true, true));
         paid.extend([whole, compact].map(|checked| {
             let paid = checked.paid.unwrap();
             (paid.record_hash, paid.amount())

@@ -15,7 +15,7 @@ use x811_protocol::time::TimestampMs;
 
 /// Verifies a compact receipt offline. Without `trust` it is only found to hold together. With it,
 /// the record is proven to be in the log; who issued the file only where it has the keys statement,
-/// which names the receipt key. Else no ledger is named, and it is not `trusted`.
+/// which names the receipt key: else it is not `trusted`. Whose the log is it never says.
 #[must_use]
 pub fn verify_compact(receipt: &CompactReceipt, trust: Option<&Policy>) -> Checked {
     verify_compact_refreshed(receipt, trust, None)
@@ -31,7 +31,11 @@ pub fn verify_compact_refreshed(
 ) -> Checked {
     let mut steps = Steps::under(trust);
     let paid = check(receipt, trust, refresh, &mut steps);
-    steps.checked(paid)
+    let checked = steps.checked(paid);
+    Checked {
+        trusted: checked.trusted && receipt.statement.keys.is_some(),
+        ..checked
+    }
 }
 
 fn check(
@@ -50,11 +54,12 @@ fn check(
     let key = key.map_err(|error| broken("issuer", error))?;
     let ledger = statement.issuer.parse::<Did>();
     let ledger = ledger.map_err(|error| broken("issuer", format!("{error}")))?;
-    let issuer = keys::compact_issuer(receipt, &root)?;
-    match &issuer {
+    match keys::compact_issuer(receipt, &root)? {
         Some(_) => {
             let sentence = format!(
-                "signed by {key}, the receipt key by the keys statement of the log, for {ledger}"
+                "signed by {key}, the receipt key of the log {} by its keys statement; that this log is \
+                 {ledger}'s stands at position 0, which a compact receipt has not",
+                root.origin
             );
             steps.by_the_log("issuer", sentence);
         }
@@ -63,7 +68,6 @@ fn check(
                 "signed by {key}, which says that it is the receipt key of {ledger}: that says a keys \
                  statement, which this one has not"
             );
-            steps.is_trusted = false;
             steps.add("issuer", Verdict::NotChecked, sentence);
         }
     }
@@ -80,10 +84,6 @@ fn check(
     steps.asserted("transfers", sentence(&transfers));
     elsewhere(&transfers, steps);
     let paid = Paid::new(interaction, &record, &confirmed, transfers);
-    let paid = match issuer {
-        Some(_) => paid.by(ledger),
-        None => paid,
-    };
     steps.left(&paid, &ask(interaction));
     Ok(paid)
 }
