@@ -19,6 +19,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
 pub(crate) use log::last_signed;
+#[cfg(feature = "serve")]
+pub(crate) use until::signed_at;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

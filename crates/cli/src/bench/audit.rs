@@ -12,6 +12,10 @@ mod program;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use x811_eventlog::{Checkpoint, Hash};
+use x811_ledger::checkpoint::CheckpointStore as _;
+use x811_server::keys::Identity;
+use x811_store::FileCheckpointStore;
 
 use super::figures::{Rate, thousands};
 use super::history::{History, PastClock, register};
@@ -85,7 +89,33 @@ async fn fill(directory: &Path, agents: &Agents, conversations: usize) -> Result
         span_ms: 0,
     };
     history.make(&ledger, agents, &clock).await?;
-    ledger.close().await
+    let world = ledger.running().world();
+    let (size, root) = (world.head().size, world.frontier().root());
+    drop(world);
+    ledger.close().await?;
+    sign(directory, size, root).await
+}
+
+/// Where its checkpoint is kept: it goes with the log.
+fn checkpoint_dir(directory: &Path) -> PathBuf {
+    directory.join("checkpoint")
+}
+
+/// Signs what there is, for an audit counts nothing that no checkpoint covers.
+async fn sign(directory: &Path, size: u64, root: Hash) -> Result<(), Failure> {
+    let identity = Identity::load(directory).map_err(broken)?;
+    let identity = identity.ok_or_else(|| broken("the ledger has no keys"))?;
+    let checkpoint = Checkpoint {
+        origin: identity.opened.origin,
+        size,
+        root,
+    };
+    let key = &identity.checkpoint_key;
+    let sign = |message: &[u8]| *key.sign(message).as_bytes();
+    let note = checkpoint.sign(*key.public().as_bytes(), sign);
+    let kept = FileCheckpointStore::open(&checkpoint_dir(directory)).map_err(broken)?;
+    let swapped = kept.compare_and_swap(None, note.map_err(broken)?);
+    swapped.await.map_err(broken)
 }
 
 fn measure(limit: &mut Limit, sample: &[Conversation]) -> Result<(), Failure> {

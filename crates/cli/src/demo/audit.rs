@@ -1,11 +1,11 @@
 //! The last scene: the log that was just written is audited, as anybody could do with the directory.
 
 use super::{DemoError, Story};
-use crate::export::last_signed;
+use crate::export::signed_at;
 use x811_eventlog::note::NoteKey;
 use x811_ledger::audit::{Options, Report, audit_store};
 use x811_server::ServerConfig;
-use x811_store::{SqliteReadModel, SqliteStore};
+use x811_store::{FileCheckpointStore, SqliteReadModel, SqliteStore};
 
 /// Audits the directory, for somebody who has the ledger's checkpoint key, and tells what was found;
 /// the report, when it is clean.
@@ -16,16 +16,19 @@ pub(super) async fn tell(
 ) -> Result<Report, DemoError> {
     story.heading("Audit: the whole log again, from its bytes");
     let data_dir = &config.data_dir;
-    // First: what was signed is in the log that is read then.
-    let checkpoint = last_signed(data_dir, config.checkpoint_dir.as_deref()).await;
-    let checkpoint = checkpoint.map_err(|failure| DemoError::Audit(failure.message))?;
     let store = SqliteStore::open_read_only(data_dir).await;
     let store = store.map_err(|error| DemoError::Audit(error.to_string()))?;
     let rows = SqliteReadModel::open_read_only(data_dir).await;
     let rows = rows.map_err(|error| DemoError::Audit(error.to_string()))?;
+    let place = config.checkpoint_dir.clone();
+    let place = place.or_else(|| FileCheckpointStore::beside(data_dir));
+    let place = place.ok_or_else(|| DemoError::Audit("no place for a checkpoint".to_owned()))?;
+    // What no checkpoint covers yet would be nobody's word.
+    let signed = signed_at(&store, &FileCheckpointStore::at(&place)).await;
+    let signed = signed.map_err(|failure| DemoError::Audit(failure.message))?;
     let options = Options {
         trust: Some(key.into()),
-        checkpoint,
+        checkpoint: Some(signed.note),
         ..Options::default()
     };
     let report = audit_store(&store, Some(&rows), options).await;
@@ -33,6 +36,9 @@ pub(super) async fn tell(
     if let Some(finding) = report.findings.first() {
         let text = format!("position {}: {}", finding.position, finding.sentence);
         return Err(DemoError::Audit(text));
+    }
+    if let Some(undecided) = report.undecided.first() {
+        return Err(DemoError::Audit(undecided.sentence.clone()));
     }
     story.fact(
         "records",

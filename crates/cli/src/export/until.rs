@@ -20,11 +20,11 @@ const PATIENCE: u32 = 30;
 
 /// What was found.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Awaited {
+pub(crate) struct Awaited {
     /// The last signed checkpoint.
-    pub(super) note: String,
+    pub(crate) note: String,
     /// Records that the log had and that it does not cover.
-    pub(super) left_out: u64,
+    pub(crate) left_out: u64,
 }
 
 /// Waits until all that is in the log now is under a signed checkpoint, at most `patience` times as
@@ -56,7 +56,7 @@ pub(super) async fn signed<S: LedgerStore, C: CheckpointStore>(
 }
 
 /// The same, as long as it takes a ledger that is running.
-pub(super) async fn signed_at(
+pub(crate) async fn signed_at(
     store: &SqliteStore,
     place: &FileCheckpointStore,
 ) -> Result<Awaited, Failure> {

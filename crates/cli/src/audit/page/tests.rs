@@ -90,6 +90,9 @@ fn texts(value: &Value, found: &mut Vec<String>) {
                 "level",
                 "total_micro_usdc",
                 "fee_micro_usdc",
+                "confirmed_micro_usdc",
+                "late_micro_usdc",
+                "reversed_micro_usdc",
             ];
             let members = members
                 .iter()
@@ -166,7 +169,7 @@ fn every_figure_and_every_finding_is_on_the_page() {
         "<span class=\"cause\">bytes changed</span>",
         "And 9 more that are not listed.",
         "x811 audit &#39;it&#39;&quot;&#39;&quot;&#39;s here.x811&#39; --expect-head 0000",
-        "not re-decided.",
+        "of it not re-decided: 17",
     ] {
         assert!(page.contains(part), "no `{part}` in {page}");
     }

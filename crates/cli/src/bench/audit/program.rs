@@ -53,8 +53,8 @@ pub(super) async fn audit(directory: &Path) -> Result<Audited, Failure> {
     elapsed.wall = stopwatch.elapsed().wall;
     let said: Said = serde_json::from_slice(&output.stdout)
         .map_err(|_| broken("the audit did not end; its own words are above"))?;
-    if said.verdict == "broken" {
-        return Err(broken("the audit found its own log broken"));
+    if said.verdict != "clean" {
+        return Err(broken("the audit did not find its own log clean"));
     }
     Ok(Audited {
         records: said.records,
@@ -77,6 +77,8 @@ fn command(directory: &Path) -> Result<Command, Failure> {
         .env_remove("RUST_LOG")
         .args(["audit", "--json"])
         .arg(directory)
+        .arg("--checkpoint-dir")
+        .arg(super::checkpoint_dir(directory))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .kill_on_drop(true);
