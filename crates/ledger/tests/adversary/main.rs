@@ -25,7 +25,6 @@ mod table;
 mod verdict;
 
 #[path = "../sequencer/base.rs"]
-#[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod base;
 #[path = "../sequencer/bundles.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
