@@ -97,7 +97,7 @@ pub struct Auditor {
     pub(super) payments: Payments,
     pub(super) parameters: ParametersSeen,
     /// What was said of blocks and transactions.
-    stories: Stories,
+    pub(super) stories: Stories,
     heads: Heads,
     seen_transfers: SeenTransfers,
     pub(super) remarks: Remarks,

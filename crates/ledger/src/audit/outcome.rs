@@ -40,6 +40,8 @@ pub enum Gap {
     MissingBodies,
     /// Streams of a bundle of which nobody who may say so says where they end.
     MissingEnds,
+    /// Transfers that `seen` tells otherwise than another record: an endpoint lied, or the ledger.
+    ContestedSightings,
     /// Windows that ended and whose lapse is not here.
     OverdueLapses,
     /// Notices that were owed for longer than the grace.
@@ -53,7 +55,7 @@ pub enum Gap {
 pub struct Undecided {
     /// What.
     pub gap: Gap,
-    /// How many: records, bodies, streams, windows, notices or looks.
+    /// How many: records, bodies, streams, sightings, windows, notices or looks.
     pub count: u64,
     /// The same for people: what is missing, and what to do.
     pub sentence: String,

@@ -8,6 +8,9 @@
 //! | the transfer of an ordinal there | from, to, amount |
 //! | an interaction's transaction in a block | which transfers fit, where all of them are quoted |
 //!
+//! What `seen` says of transfers may be the word of a single endpoint: where a record of several says
+//! otherwise, either that endpoint lied or the ledger did. That is *contested*, and no finding.
+//!
 //! A reorganisation moves a transaction to another block, of another hash: there all may be
 //! otherwise. What is quoted is a part, so that nothing follows from what is not.
 //!
@@ -28,6 +31,7 @@ use super::evidence::are_all_quoted;
 use super::finding::{Cause, Findings, Spot};
 use super::heads::{Chain, mentioned};
 use super::numbered::{Entered, Keyed, Numbered};
+use super::outcome::{Gap, Undecided};
 use crate::stream::Stream;
 use crate::world::World;
 
@@ -38,6 +42,8 @@ type Half = [u8; 16];
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stories {
     words: Numbered<Word>,
+    /// What `seen` says otherwise than another record.
+    contested: u64,
 }
 
 /// What was said, and where first.
@@ -46,6 +52,7 @@ struct Word {
     about: Half,
     said: Half,
     position: u64,
+    is_seen: bool,
 }
 
 impl Keyed for Word {
@@ -63,6 +70,8 @@ pub(super) struct Telling {
     about: Half,
     said: Half,
     sentence: &'static str,
+    /// Whether one endpoint may have said it alone.
+    is_seen: bool,
 }
 
 impl Stories {
@@ -73,9 +82,23 @@ impl Stories {
                 about: telling.about,
                 said: telling.said,
                 position: spot.position,
+                is_seen: telling.is_seen,
             });
-            let word = &self.words[number];
-            if is_new || word.said == telling.said {
+            if is_new {
+                continue;
+            }
+            let word = &mut self.words[number];
+            let (is_same, is_contested) =
+                (word.said == telling.said, word.is_seen || telling.is_seen);
+            if word.is_seen && !telling.is_seen {
+                // From here on what several endpoints said counts.
+                (word.said, word.position, word.is_seen) = (telling.said, spot.position, false);
+            }
+            if is_same {
+                continue;
+            }
+            if is_contested {
+                self.contested += 1;
                 continue;
             }
             let sentence = format!(
@@ -84,6 +107,16 @@ impl Stories {
             );
             findings.add(spot, telling.field, Cause::Contradicts, sentence);
         }
+    }
+
+    /// That a payment was seen otherwise than others saw it.
+    pub(super) fn undecided(&self) -> Option<Undecided> {
+        let count = self.contested;
+        let sentence = format!(
+            "{count} things that `seen` says of a transaction are otherwise in another record: a single \
+             endpoint may have lied, or the ledger did; hold the log against the chain with --rpc"
+        );
+        Undecided::of(Gap::ContestedSightings, count, sentence)
     }
 }
 
@@ -111,7 +144,11 @@ pub(super) fn told(before: &World, stream: Option<&Stream>, event: &Event) -> Ve
     };
     if let Event::Seen(seen) = event {
         let (tx, block) = (seen.tx_hash, seen.block);
-        tellings.extend(teller.transfers("transfers", tx, block, &seen.transfers, true));
+        let seen = teller.transfers("transfers", tx, block, &seen.transfers, true);
+        tellings.extend(seen.into_iter().map(|telling| Telling {
+            is_seen: true,
+            ..telling
+        }));
     } else if let Event::Refuted(refuted) = event {
         // Which transfers fit an authorization is all that this cause is about.
         let fitting = refuted.cause != RefutedCause::Unauthorized;
@@ -137,6 +174,7 @@ fn of_block((field, chain, block): (String, Chain, Block)) -> Telling {
         ]),
         said,
         sentence: "a block has one number and one time",
+        is_seen: false,
     }
 }
 
@@ -167,6 +205,7 @@ impl Teller {
             about: half(&[b"c", &place]),
             said,
             sentence: "a transaction makes as many transfers in a block, whoever looks",
+            is_seen: false,
         }];
         let field = format!("{field}.transfers");
         tellings.extend(self.transfers(&field, tx, block, &evidence.transfers, fitting));
@@ -190,6 +229,7 @@ impl Teller {
                 about: half(&[b"t", &place, &transfer.ordinal.to_be_bytes()]),
                 said: written(transfer),
                 sentence: "a transfer is from one account to one other, of one amount",
+                is_seen: false,
             });
         let mut tellings: Vec<Telling> = each.collect();
         if fitting && are_all_quoted(transfers, self.declared) {
@@ -203,6 +243,7 @@ impl Teller {
                 said: half(&[&list, &ordinals]),
                 sentence: "the transfers that fit are the same whenever the transaction is in this \
                            block",
+                is_seen: false,
             });
         }
         tellings
