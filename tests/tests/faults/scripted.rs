@@ -131,4 +131,3 @@ pub(crate) async fn assert_whole(place: &Place, life: &Life, fault: &str) {
     assert!(ended.status.success(), "after {fault}: {ended:?}");
     place.clean(life.acknowledged.head());
 }
-

@@ -125,7 +125,12 @@ fn an_audit_refuses_another_ledgers_key_and_says_so_everywhere() {
     let (place, _, vkey) = stopped();
     let log = place.exported("ledger-checkpoint");
     let (name, _) = vkey.split_once('+').unwrap();
-    let other = NoteKey::new(name, *witness().public().as_bytes()).unwrap();
+    // By its name it may be a later key of this ledger's: a file that ends before says nothing of it.
+    let later = NoteKey::new(name, *witness().public().as_bytes()).unwrap();
+    let asserted = audit(&log, &["--key", &later.to_vkey()]).unverified();
+    assert_eq!(asserted.json()["trust"]["verdict"], "asserted");
+
+    let other = NoteKey::new("other.example", *witness().public().as_bytes()).unwrap();
     let page = place.path("page.html");
     let named = ["--key", &other.to_vkey(), "--html", page.to_str().unwrap()];
     let refused = audit(&log, &named);

@@ -3,6 +3,7 @@
 //! binds nothing.
 
 use crate::stage::{Stage, text};
+use crate::undeclared::nonce_of;
 use alloy::primitives::{Address, B256, U256, address, hex};
 use alloy::signers::SignerSync as _;
 use alloy::sol_types::{SolStruct as _, eip712_domain};
@@ -64,16 +65,15 @@ fn refused(finished: &Finished, code: &str, words: &str) {
     assert!(finished.stdout.contains(words), "{finished:?}");
 }
 
-/// Moves the wallet's money as its owner signed it, under a nonce that says nothing, sent by
-/// somebody else.
-async fn transfer(stage: &Stage, payee: Address) -> B256 {
+/// Moves the wallet's money as its owner signed it for that interaction, sent by somebody else.
+async fn transfer(stage: &Stage, interaction: &str) -> B256 {
     let signed = TransferWithAuthorization {
         from: WALLET,
-        to: payee,
+        to: stage.payee(interaction),
         value: U256::from(TOTAL_MICRO_USDC),
         validAfter: U256::ZERO,
         validBefore: U256::MAX,
-        nonce: B256::repeat_byte(7),
+        nonce: B256::from(*nonce_of(stage, interaction).as_bytes()),
     };
     let domain = eip712_domain! {
         name: "USD Coin",
@@ -113,7 +113,7 @@ async fn rule_18_a_contract_wallet_is_bound_and_pays() {
     assert_eq!(shown.json()["wallets"], json!([wallet]));
 
     let interaction = stage.deliver(&bert);
-    let paid = transfer(&stage, stage.payee(&interaction)).await;
+    let paid = transfer(&stage, &interaction).await;
     let (paid, payer) = (paid.to_string(), WALLET.to_string());
     let payment = ["send", "payment", &interaction, "--tx", &paid];
     let _ = stage

@@ -55,10 +55,12 @@ fn over(verb: &[&str], paths: &[&Path]) -> Finished {
     run(&all)
 }
 
-/// The audit passes and names what is the ledger's word only.
+/// The audit passes and names what is the ledger's word only; `more` says where the checkpoint of a
+/// copy lies.
 #[track_caller]
-fn audit_lists(source: &Path, done: &Value, operator: &str) {
-    let report = over(&["audit"], &[source]).unverified().json();
+fn audit_lists(source: &Path, more: &[&str], done: &Value, operator: &str) {
+    let report = over(&[&["audit"], more].concat(), &[source]);
+    let report = report.unverified().json();
     assert_eq!(report["verdict"], "clean", "{report}");
     assert_eq!(report["facts"]["asserted"], 2, "{report}");
     let absent = json!({
@@ -78,7 +80,7 @@ fn audit_lists(source: &Path, done: &Value, operator: &str) {
     assert_eq!(report["erasures"]["asserted"], 1, "{report}");
     let page = source.with_extension("html");
     let audit = ["audit", source.to_str().unwrap(), "--html"];
-    let told = run(&[&audit[..], &[page.to_str().unwrap()]].concat());
+    let told = run(&[&audit[..], &[page.to_str().unwrap()], more].concat());
     let told = told.unverified().stdout;
     let shown = std::fs::read_to_string(page).unwrap();
     for part in ["2 bodies in all", operator, "gdpr_request"] {
@@ -170,7 +172,7 @@ async fn rec_4_what_an_operator_has_erased_is_nowhere_and_everything_else_stays(
     let why = format!("erased before: the record at position {}", done["position"]);
     refused(&stage, "olga", &interaction, "X811-4001", &why);
     all_rests_on_the_record(&stage, &interaction, &before, &receipt).await;
-    audit_lists(&data_dir, &done, &operator);
+    audit_lists(&data_dir, &[], &done, &operator);
 
     stage.kill();
     stage.start();
@@ -179,7 +181,7 @@ async fn rec_4_what_an_operator_has_erased_is_nowhere_and_everything_else_stays(
     let server = stage.server.take().unwrap();
     server.stop();
     assert_eq!(holding(&data_dir), Vec::<PathBuf>::new(), "once it ended");
-    audit_lists(&data_dir, &done, &operator);
+    audit_lists(&data_dir, &[], &done, &operator);
     copies_hold_nothing_either(&stage, &done, &operator);
 }
 
@@ -194,8 +196,11 @@ fn copies_hold_nothing_either(stage: &Stage, done: &Value, operator: &str) {
     let _ = over(&["export", "--tiles"], &[&tiles, &data_dir]).ok();
     let _ = over(&["backup"], &[&data_dir, &backup]).ok();
     let _ = over(&["restore"], &[&backup, &restored]).ok();
-    for source in [&export, &backup, &restored] {
-        audit_lists(source, done, operator);
+    let checkpoint_dir = format!("{}-checkpoint", data_dir.display());
+    let beside: [&str; 2] = ["--checkpoint-dir", &checkpoint_dir];
+    audit_lists(&export, &[], done, operator);
+    for source in [&backup, &restored] {
+        audit_lists(source, &beside, done, operator);
     }
     for directory in [&data_dir, &restored] {
         let _ = over(&["doctor"], &[directory]).ok();
@@ -203,7 +208,7 @@ fn copies_hold_nothing_either(stage: &Stage, done: &Value, operator: &str) {
     assert_eq!(holding(&copies), Vec::<PathBuf>::new());
     let again = Server::start(&restored, &["--rpc-url", "http://127.0.0.1:1"]).unwrap();
     again.stop();
-    audit_lists(&restored, done, operator);
+    audit_lists(&restored, &[], done, operator);
 }
 
 #[tokio::test]

@@ -20,17 +20,22 @@ pub(crate) struct Undeclared {
     pub(crate) payer: Address,
 }
 
-/// Pays as `x811 pay` does and forgets it; the nonce is made of what the ledger shows to anyone.
-pub(crate) async fn pay(stage: &Stage, interaction: &str) -> Undeclared {
+/// The nonce that an authorization for the interaction has, made of what the ledger shows to anyone.
+pub(crate) fn nonce_of(stage: &Stage, interaction: &str) -> Digest {
     let status = stage.x811("", &["status"]).ok().json();
     let history = stage.x811("ada", &["history", interaction]).ok().json();
     let offer = &history["records"][1]["leaf"]["event"];
     let offer_hash: Digest = find(offer, "payload_hash").unwrap().parse().unwrap();
-    let nonce = payment_nonce(
+    payment_nonce(
         text(&status, "did").parse().unwrap(),
         interaction.parse().unwrap(),
         offer_hash,
-    );
+    )
+}
+
+/// Pays as `x811 pay` does and forgets it.
+pub(crate) async fn pay(stage: &Stage, interaction: &str) -> Undeclared {
+    let nonce = nonce_of(stage, interaction);
     let key = WalletKey::from_hex(&stage.wallet_key("ada")).unwrap();
     let transfer = Transfer {
         payee: EvmAddress::from_bytes(stage.payee(interaction).into()),
