@@ -6,6 +6,8 @@
 //! | anything | anything | records of one position; checkpoints of one size |
 //! | bundle, receipt | anything | records of one place in a stream |
 //! | checkpoint | whole log | its root, and that over as many records |
+//! | bundle, receipt | anything with records | ends of streams, and the records there |
+//! | bundle, receipt | bundle, receipt | ends of one stream; keys statements |
 //!
 //! Neither is audited: what is wrong in one file alone is not looked for. Who said something is told
 //! from signed checkpoints that cover it; what stands under none anybody may have written.
@@ -15,6 +17,7 @@
 
 mod paper;
 mod report;
+mod word;
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -54,8 +57,8 @@ pub enum AgainstError {
     },
 }
 
-/// Holds what `other` says against what `one` says; both are named for people. `one` is kept in memory
-/// while `other` is read: the smaller one takes less.
+/// Holds what `other` says against what `one` says; both are named for people. A file that is no
+/// whole log is kept in memory, and of two whole logs `one`: the smaller one takes less.
 ///
 /// # Errors
 /// [`AgainstError`] when they cannot be compared.
@@ -63,14 +66,34 @@ pub fn compare(
     (name, one): (&str, impl BufRead),
     (other_name, other): (&str, impl BufRead),
 ) -> Result<Comparison, AgainstError> {
-    let unreadable = |name: &str| {
-        let name = name.to_owned();
-        move |why| AgainstError::Unreadable { name, why }
+    let one = Opened::of(one).map_err(|why| unreadable(name, why))?;
+    let other = Opened::of(other).map_err(|why| unreadable(other_name, why))?;
+    if let Some((of_one, of_other)) = Identity::differ(one.identity(), other.identity()) {
+        return Err(AgainstError::OtherLogs {
+            one: name.to_owned(),
+            of_one,
+            other: other_name.to_owned(),
+            of_other,
+        });
+    }
+    let (findings, one, other) = if one.is_whole() && !other.is_whole() {
+        let (findings, other, one) = hold((other_name, other), (name, one))?;
+        (findings.mirrored(), one, other)
+    } else {
+        hold((name, one), (other_name, other))?
     };
+    let side = |name, paper, other| Side { name, paper, other };
+    Ok(findings.report(side(name, &one, &other), side(other_name, &other, &one)))
+}
+
+/// Reads both, `one` first.
+fn hold(
+    (name, one): (&str, Opened<impl BufRead>),
+    (other_name, other): (&str, Opened<impl BufRead>),
+) -> Result<(Findings, Paper, Paper), AgainstError> {
     let mut index = Index::default();
-    let one = Opened::of(one).map_err(unreadable(name))?;
     let one = one.read(|said| index.take(said));
-    let one = one.map_err(unreadable(name))?;
+    let one = one.map_err(|why| unreadable(name, why))?;
     let mut against = Against {
         index: &index,
         one: &one,
@@ -79,30 +102,17 @@ pub fn compare(
         next: 0,
         findings: Findings::default(),
     };
-    let other = Opened::of(other).map_err(unreadable(other_name))?;
-    if let Some((of_one, of_other)) = Identity::differ(&one.identity, other.identity()) {
-        return Err(AgainstError::OtherLogs {
-            one: name.to_owned(),
-            of_one,
-            other: other_name.to_owned(),
-            of_other,
-        });
-    }
     let other = other.read(|said| against.take(said));
-    let other = other.map_err(unreadable(other_name))?;
+    let other = other.map_err(|why| unreadable(other_name, why))?;
     let findings = against.finish(&other);
-    Ok(findings.report(
-        Side {
-            name,
-            paper: &one,
-            other: &other,
-        },
-        Side {
-            name: other_name,
-            paper: &other,
-            other: &one,
-        },
-    ))
+    Ok((findings, one, other))
+}
+
+fn unreadable(name: &str, why: String) -> AgainstError {
+    AgainstError::Unreadable {
+        name: name.to_owned(),
+        why,
+    }
 }
 
 /// What one file says, to be looked up.
@@ -185,8 +195,11 @@ impl Against<'_> {
         }
     }
 
-    /// A place of a stream that the one has at another position.
+    /// A place of a stream: the one may have it at another position, or an end that hides it.
     fn place(&mut self, stream: &str, seq: u64, position: u64, hash: Hash) {
+        let one = self.one;
+        let hidden = one.words.against_record((stream, seq), position, hash);
+        hidden.for_each(|found| self.findings.keep(found));
         if self.index.streams.is_empty() {
             return;
         }
@@ -236,8 +249,17 @@ impl Against<'_> {
     }
 
     /// Nothing follows: the checkpoints of a bundle, receipt or note against each other were compared
-    /// as they came.
+    /// as they came. What the other file signed at its end is held against all of the one.
     fn finish(mut self, other: &Paper) -> Findings {
+        for found in self.one.words.against(&other.words) {
+            self.findings.keep(found);
+        }
+        let mut places: Vec<_> = self.index.streams.iter().collect();
+        places.sort_by_key(|(_, (position, _))| *position);
+        for ((stream, seq), (position, hash)) in places {
+            let hidden = other.words.against_record((stream, *seq), *position, *hash);
+            hidden.for_each(|found| self.findings.keep(found.mirrored()));
+        }
         let behind = |paper: &Paper, size: u64| {
             let checkpoints = paper.checkpoints.iter();
             checkpoints.filter(|seen| seen.size > size).count() as u64

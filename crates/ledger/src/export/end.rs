@@ -124,19 +124,29 @@ impl SignedEnd {
     /// against it, where it hides the record or names another as the last.
     #[must_use]
     pub fn contradicts(&self, record: &Record) -> Option<String> {
+        let place = (record.stream(), record.stream_seq());
+        self.contradicts_place(place, record.position(), record.hash())
+    }
+
+    /// The same of the record that has that place in a stream, position and record hash.
+    pub(crate) fn contradicts_place(
+        &self,
+        (record_stream, seq): (&str, u64),
+        position: u64,
+        hash: Hash,
+    ) -> Option<String> {
         let StreamEnd {
             stream,
             last,
             tree_size,
             ..
         } = &self.end;
-        if record.stream() != stream || record.position() >= *tree_size {
+        if record_stream != stream || position >= *tree_size {
             return None;
         }
-        let (position, seq) = (record.position(), record.stream_seq());
         let said = match last {
             Some(last) if last.seq > seq => return None,
-            Some(last) if last.seq == seq && last.hash == record.hash() => return None,
+            Some(last) if last.seq == seq && last.hash == hash => return None,
             Some(last) if last.seq == seq => format!("with another record as number {seq}"),
             Some(last) => format!("with number {} as its last", last.seq),
             None => "without any record".to_owned(),

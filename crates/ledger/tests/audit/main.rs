@@ -9,6 +9,7 @@
 )]
 
 mod against;
+mod against_words;
 mod authorizations_forged;
 mod clean;
 mod earlier_keys;

@@ -1,4 +1,5 @@
-//! What a file says of its log, whichever kind of file it is: records and checkpoints, one by one.
+//! What a file says of its log, whichever kind of file it is: records and checkpoints, one by one, and
+//! what the ledger signed beside them.
 
 use std::io::{BufRead, Chain, Cursor, Read as _};
 
@@ -14,6 +15,8 @@ use crate::export::{
 };
 use crate::keyring::Reading;
 use crate::receipt::{CompactReceipt, Receipt};
+
+use super::word::Words;
 
 /// Most bytes of a file with a note.
 const MAX_NOTE_BYTES: u64 = 65_535;
@@ -116,24 +119,25 @@ impl Seen {
 #[derive(Debug)]
 pub(super) struct Paper {
     pub(super) kind: PaperKind,
-    pub(super) identity: Identity,
     /// Records that were read; of a whole log its length.
     pub(super) records: u64,
     /// What could not be read, or is not under the file's own checkpoint.
     pub(super) passed_over: u64,
     /// In order of size.
     pub(super) checkpoints: Vec<Seen>,
+    /// Ends of streams and keys statements; whole logs have none.
+    pub(super) words: Words,
     keys: Reading,
 }
 
 impl Paper {
-    fn new(kind: PaperKind, identity: Identity) -> Paper {
+    fn new(kind: PaperKind) -> Paper {
         Paper {
             kind,
-            identity,
             records: 0,
             passed_over: 0,
             checkpoints: Vec::new(),
+            words: Words::default(),
             keys: Reading::default(),
         }
     }
@@ -160,14 +164,26 @@ impl Paper {
     }
 
     fn signer_of(&self, seen: &Seen, other: &Paper) -> Option<String> {
+        self.signer_after(seen.size, other, |ledger| {
+            checkpoint::open(&seen.note, ledger).is_ok()
+        })
+    }
+
+    /// The checkpoint key in force after `size` records, by this file or by `other`, if `is_by` finds
+    /// that it signed.
+    pub(super) fn signer_after(
+        &self,
+        size: u64,
+        other: &Paper,
+        is_by: impl Fn(&LedgerOpened) -> bool,
+    ) -> Option<String> {
         let known = [&self.keys, &other.keys].into_iter();
-        known
-            .filter_map(|keys| keys.ledger_after(seen.size))
-            .find_map(|ledger| {
-                checkpoint::open(&seen.note, &ledger).ok()?;
-                let key = *ledger.keys.checkpoint.as_bytes();
-                Some(NoteKey::new(&*ledger.origin, key).ok()?.to_vkey())
-            })
+        let mut known = known.filter_map(|keys| keys.ledger_after(size));
+        known.find_map(|ledger| {
+            let key = *ledger.keys.checkpoint.as_bytes();
+            let key = is_by(&ledger).then(|| NoteKey::new(&*ledger.origin, key))?;
+            Some(key.ok()?.to_vkey())
+        })
     }
 
     /// Keeps a checkpoint, as far as there is room.
@@ -277,21 +293,23 @@ impl<R: BufRead> Opened<R> {
         &self.identity
     }
 
+    /// Whether it is a log from its first record on.
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(&self.content, Content::Export(header, _) if header.scope == Scope::Log)
+    }
+
     /// Reads the rest, and tells what it says; the error is a sentence.
     pub(super) fn read(self, mut tell: impl FnMut(Said<'_>)) -> Result<Paper, String> {
-        let identity = self.identity;
         match self.content {
             Content::Export(header, reader) => match header.scope {
-                Scope::Log => read_log(reader, Paper::new(PaperKind::Log, identity), tell),
-                Scope::Interaction(_) => {
-                    read_bundle(reader, Paper::new(PaperKind::Bundle, identity), tell)
-                }
+                Scope::Log => read_log(reader, Paper::new(PaperKind::Log), tell),
+                Scope::Interaction(_) => read_bundle(reader, Paper::new(PaperKind::Bundle), tell),
             },
             Content::Receipt(receipt) => {
-                read_receipt(&receipt, Paper::new(PaperKind::Receipt, identity), tell)
+                read_receipt(&receipt, Paper::new(PaperKind::Receipt), tell)
             }
             Content::Note(note, claimed) => {
-                let mut paper = Paper::new(PaperKind::Checkpoint, identity);
+                let mut paper = Paper::new(PaperKind::Checkpoint);
                 let seen = Seen::of(note, &claimed, true);
                 tell(Said::Checkpoint(&seen));
                 paper.keep(seen);
@@ -359,8 +377,9 @@ fn read_bundle<R: BufRead>(
                 }
                 Ok(_) | Err(_) => paper.passed_over += 1,
             },
-            // Ends and statements of keys are not compared here.
-            Ok(Item::End(_) | Item::Keys(_) | Item::Trailer { .. }) => {}
+            Ok(Item::End(line)) => paper.words.take_end(line.signed),
+            Ok(Item::Keys(line)) => paper.words.take_keys(*line.signed),
+            Ok(Item::Trailer { .. }) => {}
             Ok(Item::Header(_)) => paper.passed_over += 1,
             Err(fault) => pass_over(&mut paper, fault.kind)?,
         }
@@ -396,6 +415,12 @@ fn read_receipt(
         tell(Said::Placed(record, record.hash()));
     }
     paper.keep(seen);
+    if let Some(end) = &receipt.end {
+        paper.words.take_end(end.clone());
+    }
+    if let Some(keys) = &receipt.keys {
+        paper.words.take_keys(keys.clone());
+    }
     Ok(paper)
 }
 

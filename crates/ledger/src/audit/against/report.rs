@@ -4,6 +4,7 @@ use serde::Serialize;
 use x811_eventlog::Hash;
 
 use super::paper::{Paper, PaperKind};
+use super::word::Word;
 
 /// Most contradictions that are listed; all are counted.
 const MAX_LISTED: usize = 100;
@@ -69,6 +70,10 @@ pub enum Contradicts {
     Place,
     /// Two roots over as many records.
     Root,
+    /// An end of a stream, and a record of it or another end.
+    End,
+    /// Two keys statements.
+    Keys,
 }
 
 /// One thing that they cannot both say.
@@ -76,12 +81,16 @@ pub enum Contradicts {
 pub struct Contradiction {
     /// What.
     pub what: Contradicts,
-    /// Position of the record in the first file; of a root, how many records are under it.
+    /// Position of the record in the first file; of a root, an end or a keys statement, of how many
+    /// records it is.
     pub at: u64,
-    /// Record hash or root in the first file.
-    pub one: Hash,
-    /// In the second.
-    pub other: Hash,
+    /// In the first file the record hash or root; of an end the hash of the last record, absent where
+    /// it says that there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub one: Option<Hash>,
+    /// The same in the second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other: Option<Hash>,
     /// The ledger's key that signed the first, as `name+id+key`; absent where it is not under any
     /// signed checkpoint of that file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,15 +130,6 @@ impl Side<'_> {
             passed_over: *passed_over,
         }
     }
-
-    fn signer(self, found: &Found, hash: Hash) -> Option<String> {
-        let Found { at, what, .. } = found;
-        if *what == Contradicts::Root {
-            let of_root = self.paper.signer_of_root(*at, hash, self.other);
-            return of_root.or_else(|| self.paper.signer(at.saturating_sub(1), self.other));
-        }
-        self.paper.signer(*at, self.other)
-    }
 }
 
 /// What was found so far, without who signed it.
@@ -144,16 +144,16 @@ pub(super) struct Findings {
     left_out: u64,
 }
 
+/// Two things that cannot both be true, the first file's first.
 #[derive(Debug)]
-struct Found {
-    what: Contradicts,
-    at: u64,
-    /// The same in the other file, where it is not `at`.
-    other_at: u64,
-    one: Hash,
-    other: Hash,
-    /// Which stream, and the place in it.
-    place: Option<(String, u64)>,
+pub(super) struct Found {
+    pub(super) what: Contradicts,
+    pub(super) at: (u64, u64),
+    pub(super) hashes: (Option<Hash>, Option<Hash>),
+    /// Who may have signed each.
+    pub(super) words: (Word, Word),
+    /// What is wrong, where it does not take the names of the files to say it.
+    pub(super) why: Option<String>,
 }
 
 impl Findings {
@@ -163,11 +163,10 @@ impl Findings {
         if one != other {
             self.keep(Found {
                 what: Contradicts::Record,
-                at: position,
-                other_at: position,
-                one,
-                other,
-                place: None,
+                at: (position, position),
+                hashes: (Some(one), Some(other)),
+                words: (Word::Record(position), Word::Record(position)),
+                why: None,
             });
         }
     }
@@ -182,11 +181,12 @@ impl Findings {
     ) {
         self.keep(Found {
             what: Contradicts::Place,
-            at,
-            other_at,
-            one,
-            other,
-            place: Some((stream.to_owned(), seq)),
+            at: (at, other_at),
+            hashes: (Some(one), Some(other)),
+            words: (Word::Record(at), Word::Record(other_at)),
+            why: Some(format!(
+                "number {seq} of the stream {stream} is at the positions {at} and {other_at}"
+            )),
         });
     }
 
@@ -195,20 +195,25 @@ impl Findings {
         if self.counted.replace(size) != Some(size) {
             self.checkpoints += 1;
         }
-        let is_known = |found: &Found| found.what == Contradicts::Root && found.at == size;
+        let is_known = |found: &Found| found.what == Contradicts::Root && found.at.0 == size;
         if one != other && !self.list.iter().any(is_known) {
             self.keep(Found {
                 what: Contradicts::Root,
-                at: size,
-                other_at: size,
-                one,
-                other,
-                place: None,
+                at: (size, size),
+                hashes: (Some(one), Some(other)),
+                words: (Word::Root(size, one), Word::Root(size, other)),
+                why: None,
             });
         }
     }
 
-    fn keep(&mut self, found: Found) {
+    /// As they are when the second file is named first.
+    pub(super) fn mirrored(self) -> Findings {
+        let list = self.list.into_iter().map(Found::mirrored).collect();
+        Findings { list, ..self }
+    }
+
+    pub(super) fn keep(&mut self, found: Found) {
         if self.list.len() < MAX_LISTED {
             self.list.push(found);
         } else {
@@ -231,38 +236,41 @@ impl Findings {
 }
 
 impl Found {
-    fn signed(self, one: Side<'_>, other: Side<'_>) -> Contradiction {
-        let of_other = Found {
-            at: self.other_at,
-            place: None,
+    pub(super) fn mirrored(self) -> Found {
+        Found {
+            at: (self.at.1, self.at.0),
+            hashes: (self.hashes.1, self.hashes.0),
+            words: (self.words.1, self.words.0),
             ..self
-        };
-        let one_signed_by = one.signer(&self, self.one);
-        let other_signed_by = other.signer(&of_other, self.other);
+        }
+    }
+
+    fn signed(self, one: Side<'_>, other: Side<'_>) -> Contradiction {
+        let one_signed_by = self.words.0.signer(one.paper, one.other);
+        let other_signed_by = self.words.1.signer(other.paper, other.other);
         let is_evidence = one_signed_by.is_some() && other_signed_by.is_some();
         let mut sentence = self.sentence(one.name, other.name);
         sentence.push_str(&match (&one_signed_by, &other_signed_by) {
             (Some(one), Some(other)) if one == other => format!(
-                "; both are under checkpoints signed by {one}: the ledger told two people different \
+                "; both are signed by {one}: the ledger told two people different \
                  things, and these two files prove it"
             ),
             (Some(one), Some(other)) => format!(
-                "; they are under checkpoints signed by {one} and {other}, both keys of the ledger: it \
+                "; they are signed by {one} and {other}, both keys of the ledger: it \
                  told two people different things, and these two files prove it"
             ),
             (Some(key), None) => unsigned(one.name, key, other.name),
             (None, Some(key)) => unsigned(other.name, key, one.name),
             (None, None) => {
-                "; neither is under a checkpoint that the ledger signed: anybody may have written \
-                 either"
+                "; neither is under a signature of the ledger: anybody may have written either"
                     .to_owned()
             }
         });
         Contradiction {
             what: self.what,
-            at: self.at,
-            one: self.one,
-            other: self.other,
+            at: self.at.0,
+            one: self.hashes.0,
+            other: self.hashes.1,
             one_signed_by,
             other_signed_by,
             is_evidence,
@@ -271,26 +279,24 @@ impl Found {
     }
 
     fn sentence(&self, name: &str, other_name: &str) -> String {
-        let Found { at, one, other, .. } = self;
-        match &self.place {
-            Some((stream, seq)) => format!(
-                "number {seq} of the stream {stream} is at position {at} in {name}, and at position \
-                 {} in {other_name}",
-                self.other_at
-            ),
-            None if self.what == Contradicts::Root => format!(
+        if let Some(why) = &self.why {
+            return format!("{why}, by {name} and {other_name}");
+        }
+        let hash = |hash: Option<Hash>| hash.map(|hash| hash.to_string()).unwrap_or_default();
+        let (at, [one, other]) = (self.at.0, [self.hashes.0, self.hashes.1].map(hash));
+        if self.what == Contradicts::Root {
+            format!(
                 "the first {at} records have the root {one} by {name}, and {other} by {other_name}"
-            ),
-            None => {
-                format!("position {at} is the record {one} in {name}, and {other} in {other_name}")
-            }
+            )
+        } else {
+            format!("position {at} is the record {one} in {name}, and {other} in {other_name}")
         }
     }
 }
 
 fn unsigned(signed: &str, key: &str, unsigned: &str) -> String {
     format!(
-        "; in {signed} it is under a checkpoint signed by {key}, in {unsigned} under none: anybody may \
-         have written that"
+        "; what {signed} says is signed by {key}, what {unsigned} says by nobody: anybody may have \
+         written that"
     )
 }
