@@ -172,6 +172,9 @@ async fn rec_4_what_an_operator_has_erased_is_nowhere_and_everything_else_stays(
     let why = format!("erased before: the record at position {}", done["position"]);
     refused(&stage, "olga", &interaction, "X811-4001", &why);
     all_rests_on_the_record(&stage, &interaction, &before, &receipt).await;
+    // An export waits until a checkpoint covers the order; before that it is nobody's word.
+    let covered = stage.folder.path().join("covered.x811");
+    let _ = over(&["export", "-o"], &[&covered, &data_dir]).ok();
     audit_lists(&data_dir, &[], &done, &operator);
 
     stage.kill();
