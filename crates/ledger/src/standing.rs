@@ -22,7 +22,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// The word.
+    /// The standing as the signed end spells it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -80,7 +80,7 @@ pub enum UnfitNetwork {
     /// A PAYMENT could not say which it means.
     #[error("two networks are called {name}: give each a name of its own")]
     SameName {
-        /// The name.
+        /// The name that both networks have.
         name: String,
     },
     /// A claim is bound by chain id, transaction and ordinal: with two tokens of one chain, a

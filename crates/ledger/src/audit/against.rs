@@ -36,7 +36,7 @@ pub enum AgainstError {
     /// The one of this name is nothing that can be compared.
     #[error("{name}: {why}")]
     Unreadable {
-        /// Which file.
+        /// The file, by the name that it was given.
         name: String,
         /// What is the matter with it.
         why: String,
@@ -48,11 +48,11 @@ pub enum AgainstError {
     OtherLogs {
         /// The first file.
         one: String,
-        /// Its log.
+        /// The log that the first file is of: its origin, and its id where the file has it.
         of_one: String,
         /// The second file.
         other: String,
-        /// Its log.
+        /// The log that the second file is of.
         of_other: String,
     },
 }

@@ -68,7 +68,7 @@ pub struct Listing {
 /// decimal text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ListedInteraction {
-    /// Which.
+    /// The interaction that the transfer counts for.
     pub interaction: InteractionId,
     /// Who asked, and pays.
     pub initiator: Did,
@@ -119,9 +119,9 @@ pub struct ListedPayment {
     pub position: u64,
     /// What it paid.
     pub interaction: InteractionId,
-    /// Where.
+    /// The name of the network that it was paid on.
     pub network: Arc<str>,
-    /// The transaction.
+    /// Hash of the transaction that made the transfer.
     pub tx_hash: TxHash,
     /// What of it was claimed for the interaction, in micro-USDC as decimal text.
     #[serde(serialize_with = "as_text")]

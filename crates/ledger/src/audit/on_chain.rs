@@ -57,7 +57,7 @@ impl Place {
 /// A transaction as PAYMENTs declared it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeclaredTransaction {
-    /// Which.
+    /// Hash of the transaction.
     pub tx_hash: TxHash,
     /// The chain, as the parameters say that the interaction was opened under.
     pub chain_id: ChainId,
@@ -79,7 +79,7 @@ pub struct DeclaredTransaction {
 /// What a record shows of one transaction, and what later records say of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedEvidence {
-    /// Where.
+    /// The record that says so.
     pub place: Place,
     /// The transaction, as it was declared.
     pub declared: DeclaredTransaction,
@@ -122,7 +122,7 @@ impl RecordedEvidence {
 /// What a log last says of a declared transaction that it shows no evidence of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedSighting {
-    /// Where.
+    /// The record that says so.
     pub place: Place,
     /// The transaction, as it was declared.
     pub declared: DeclaredTransaction,

@@ -10,7 +10,7 @@ pub enum Outcome {
     Clean,
     /// Nothing contradicts, but something in scope that should be decidable is not.
     Incomplete,
-    /// Something contradicts.
+    /// At least one thing contradicts another: there are findings.
     Broken,
 }
 
@@ -53,7 +53,7 @@ pub enum Gap {
 /// Something that should be decidable and is not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Undecided {
-    /// What.
+    /// Why it is not decided.
     pub gap: Gap,
     /// How many: records, bodies, streams, sightings, windows, notices or looks.
     pub count: u64,

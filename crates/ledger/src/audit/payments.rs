@@ -102,7 +102,7 @@ enum What {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Payments {
     rows: Numbered<Row>,
-    /// By network.
+    /// What was paid, by the name of the network.
     paid: BTreeMap<String, Paid>,
     left_out: u64,
 }

@@ -99,7 +99,7 @@ pub struct AbsentBodies {
     pub missing: u64,
     /// Records that erased bodies, at most 1,000 of them.
     pub erasures: Vec<Erasure>,
-    /// Further ones.
+    /// How many more such records there are.
     pub erasures_left_out: u64,
 }
 
@@ -172,20 +172,20 @@ pub struct Report {
     pub paid: BTreeMap<String, Paid>,
     /// Each transaction of them, the first million.
     pub payments: Vec<Payment>,
-    /// Further ones.
+    /// How many more transactions there are.
     pub payments_left_out: u64,
     /// Every interaction and every payment by itself, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listing: Option<Listing>,
     /// What every record `parameters_set` says of payments, in order.
     pub parameters: Vec<ParametersReport>,
-    /// Further ones.
+    /// How many more such records there are.
     #[serde(skip_serializing_if = "is_zero")]
     pub parameters_left_out: u64,
     /// What the rules in force allowed and an auditor should know, in order of position.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Remark>,
-    /// Further ones.
+    /// How many more remarks there are.
     #[serde(skip_serializing_if = "is_zero")]
     pub remarks_left_out: u64,
     /// The transactions that these and late payments rest on.

@@ -11,7 +11,7 @@ pub enum RefreshError {
     /// The ledger has no keys statement to give.
     #[error("no keys statement was signed since the ledger was started: ask again")]
     NoStatement,
-    /// Not provable.
+    /// The log gives no proof between the two sizes.
     #[error(transparent)]
     Proof(#[from] ProofError),
 }

@@ -40,13 +40,13 @@ pub enum NotARefresh {
     /// A member is missing, malformed or unknown.
     #[error("the file is neither a refreshed proof nor a keys statement: {0}")]
     Member(String),
-    /// Another spelling.
+    /// The bytes are not the one spelling that a refresh file has.
     #[error("the file is not in RFC 8785 form with one line end")]
     Form,
 }
 
 impl Refresh {
-    /// The file.
+    /// The bytes of the file: RFC 8785 JSON and one line end.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = match &self.link {

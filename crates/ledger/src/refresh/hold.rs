@@ -29,7 +29,7 @@ pub struct Paper<'a> {
 /// How far a checkpoint by another key than the trusted one is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Held {
-    /// For good.
+    /// The trusted key covers the paper's checkpoint.
     Proven {
         /// Why, in a sentence.
         sentence: String,
@@ -38,7 +38,7 @@ pub enum Held {
     },
     /// Nobody can tell: *rotated, asserted*. The sentence says what to do.
     Asserted(String),
-    /// Something contradicts.
+    /// The refresh and the paper contradict each other; the sentence says in what.
     Broken(String),
 }
 

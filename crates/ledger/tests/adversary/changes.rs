@@ -20,7 +20,7 @@ pub(crate) const STREAM: &str = "(stream)";
 /// The one that stands for its body.
 pub(crate) const BODY: &str = "(body)";
 
-/// One lie.
+/// One change to an honest log, before everything is sealed anew.
 #[derive(Debug, Clone)]
 pub(crate) struct Lie {
     /// Place of the record in the honest log.

@@ -25,7 +25,7 @@ pub struct Fit {
     pub fee_nonce: Digest,
     /// Who is to be paid.
     pub payee: EvmAddress,
-    /// Who pays.
+    /// The account that the transfer has to be from.
     pub payer: EvmAddress,
     /// The EIP-3009 nonce of a transfer to the payee. It names the ledger, so another ledger has
     /// another one for the same conversation.

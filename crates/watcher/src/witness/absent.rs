@@ -21,7 +21,7 @@ use crate::source::{ChainSource, Header, Receipt, ReceiptAnswer, SourceError};
 pub struct Sought {
     /// The token that was to be paid with.
     pub token: EvmAddress,
-    /// Which transaction.
+    /// Hash of the transaction that is absent.
     pub tx_hash: TxHash,
     /// The head of the look.
     pub head: Block,

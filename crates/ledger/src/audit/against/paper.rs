@@ -39,7 +39,7 @@ pub enum PaperKind {
 }
 
 impl PaperKind {
-    /// In words.
+    /// The kind as people read it, with its article.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -90,7 +90,7 @@ pub(super) enum Said<'a> {
     Logged(Hash, Option<&'a Record>),
     /// A record of a bundle or receipt, under its checkpoint.
     Placed(&'a Record, Hash),
-    /// A checkpoint.
+    /// A signed checkpoint that stands in the file.
     Checkpoint(&'a Seen),
 }
 

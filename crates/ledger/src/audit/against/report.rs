@@ -14,7 +14,7 @@ const MAX_LISTED: usize = 100;
 pub struct Comparison {
     /// The first file.
     pub one: PaperReport,
-    /// The second.
+    /// The second file.
     pub other: PaperReport,
     /// Records that both have.
     pub records: u64,
@@ -25,7 +25,7 @@ pub struct Comparison {
     pub checkpoints_beyond: u64,
     /// What they cannot both say.
     pub contradictions: Vec<Contradiction>,
-    /// Further ones.
+    /// How many contradictions there are beside those listed.
     pub contradictions_left_out: u64,
 }
 
@@ -60,7 +60,7 @@ pub struct PaperReport {
     pub passed_over: u64,
 }
 
-/// What contradicts.
+/// Which kind of thing the two files say differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Contradicts {
@@ -79,7 +79,7 @@ pub enum Contradicts {
 /// One thing that they cannot both say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Contradiction {
-    /// What.
+    /// Which kind of thing they say differently.
     pub what: Contradicts,
     /// Position of the record in the first file; of a root, an end or a keys statement, of how many
     /// records it is.

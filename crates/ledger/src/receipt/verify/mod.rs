@@ -69,7 +69,7 @@ pub struct Checked {
 /// What became of a payment, and as of when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct AsOf {
-    /// What.
+    /// What became of the payment by then.
     pub standing: Standing,
     /// The last record that this takes into account: the last under the checkpoint.
     pub record: u64,

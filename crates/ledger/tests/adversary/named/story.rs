@@ -216,7 +216,7 @@ impl Story {
         self
     }
 
-    /// Behind everything.
+    /// Moves the record behind all others.
     pub(crate) fn moved_to_the_end(&mut self, name: u64) -> &mut Story {
         let index = self.index(name);
         let written = self.log.records.remove(index);
