@@ -296,7 +296,7 @@ impl Kept {
                 token: network.token,
                 fit: Fit::of(deal, network, declared, by),
                 confirmed_depth: network.confirmed_depth,
-                since: Since::of(deal, network),
+                since: Since::of(&network.name, &deal.acceptance.heads, deal.acceptance.at),
                 quoted: TRANSFERS_QUOTED / hashes.max(1),
                 decides: Some(deal.offer.total)
                     .filter(|total| network.safe_above.is_none_or(|limit| *total <= limit)),

@@ -7,6 +7,34 @@ use crate::time::TimestampMs;
 /// The ACCEPT's clock and a block's may differ by this much.
 const ACCEPT_SLACK_MS: u64 = 2_000;
 
+/// From when on a transfer can pay: after the ACCEPT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    /// Above this height, the head's that was recorded with the ACCEPT.
+    Above(u64),
+    /// In a block of that time or later; where no head was recorded.
+    Time(TimestampMs),
+}
+
+impl Since {
+    /// From when on can be paid on `network` what was accepted at `accepted_at`, recorded together
+    /// with `heads`.
+    pub fn of(network: &str, heads: &[NetworkHead], accepted_at: TimestampMs) -> Since {
+        match heads.iter().find(|head| head.network == network) {
+            Some(head) => Since::Above(head.number),
+            None => Since::Time(accepted_at.saturating_sub_ms(ACCEPT_SLACK_MS)),
+        }
+    }
+
+    /// Whether a transfer of that block can pay.
+    pub fn admits(self, block: &Block) -> bool {
+        match self {
+            Since::Above(number) => block.number > number,
+            Since::Time(at) => TimestampMs::new(block.timestamp_s.saturating_mul(1_000)) >= at,
+        }
+    }
+}
+
 /// Whether `block` of `network` is older than the ACCEPT that was recorded at `accepted_at` together
 /// with `heads`: at or below the height of the network's head there; without such a head, by the
 /// clock.
@@ -16,13 +44,7 @@ pub fn is_older_than_accept(
     heads: &[NetworkHead],
     accepted_at: TimestampMs,
 ) -> bool {
-    match heads.iter().find(|head| head.network == network) {
-        Some(head) => block.number <= head.number,
-        None => {
-            let block_at = TimestampMs::new(block.timestamp_s.saturating_mul(1_000));
-            block_at < accepted_at.saturating_sub_ms(ACCEPT_SLACK_MS)
-        }
-    }
+    !Since::of(network, heads, accepted_at).admits(block)
 }
 
 #[cfg(test)]

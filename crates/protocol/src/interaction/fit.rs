@@ -9,12 +9,8 @@ use crate::did::Did;
 use crate::digest::Digest;
 use crate::event::PayerBinding;
 use crate::evm::EvmAddress;
-use crate::observation::{Block, Transfer};
+use crate::observation::Transfer;
 use crate::parameters::Network;
-use crate::time::TimestampMs;
-
-/// The ACCEPT's clock and a block's may differ by this much.
-const ACCEPT_SLACK_MS: u64 = 2_000;
 
 /// What a transfer must be to pay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,34 +67,5 @@ impl Fit {
     pub fn is_own(&self, transfer: &Transfer, nonce: &Digest) -> bool {
         (transfer.to == self.payee && *nonce == self.payment_nonce)
             || (Some(transfer.to) == self.treasury && *nonce == self.fee_nonce)
-    }
-}
-
-/// From when on a transfer can pay: after the ACCEPT.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Since {
-    /// Above this height, the head's that was recorded with the ACCEPT.
-    Above(u64),
-    /// In a block of that time or later; where no head was recorded.
-    Time(TimestampMs),
-}
-
-impl Since {
-    /// From when on `deal` can be paid on `network`.
-    pub fn of(deal: &Deal, network: &Network) -> Since {
-        let acceptance = &deal.acceptance;
-        let mut heads = acceptance.heads.iter();
-        match heads.find(|head| head.network == network.name) {
-            Some(head) => Since::Above(head.number),
-            None => Since::Time(acceptance.at.saturating_sub_ms(ACCEPT_SLACK_MS)),
-        }
-    }
-
-    /// Whether a transfer of that block can pay.
-    pub fn admits(self, block: &Block) -> bool {
-        match self {
-            Since::Above(number) => block.number > number,
-            Since::Time(at) => TimestampMs::new(block.timestamp_s.saturating_mul(1_000)) >= at,
-        }
     }
 }

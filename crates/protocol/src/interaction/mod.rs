@@ -35,8 +35,9 @@ mod view;
 mod written;
 
 pub use aftermath::{Aftermath, PaidTransfer, Unpaid, late_of};
+pub use age::Since;
 pub use context::{Context, Input, ProviderView};
-pub use fit::{Fit, Since};
+pub use fit::Fit;
 pub use message::{derived, repeated_payment, state_after};
 pub use outline::Outline;
 pub use settlement::FAILURES_TO_DISPUTE;
