@@ -1,5 +1,6 @@
 //! Decides again what the ledger decided, from the log alone, and compares.
 
+use x811_eventlog::FORMAT_VERSION;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{
     AgentRegistered, AgentStatusChanged, AgentUpdated, EnvelopeAccepted, Event, KeyRotated,
@@ -86,8 +87,13 @@ impl Decided<'_> {
             | Event::Reversed(_)
             | Event::Returned(_)
             | Event::Late(_) => aftermath::check(self, findings),
-            Event::LedgerOpened(_)
-            | Event::ParametersSet(_)
+            Event::LedgerOpened(opened) => {
+                if opened.format != FORMAT_VERSION {
+                    let sentence = format!("the leaves of this log are of format {FORMAT_VERSION}");
+                    self.differs("format", sentence, findings);
+                }
+            }
+            Event::ParametersSet(_)
             | Event::RulesChanged(_)
             | Event::LedgerKeyRotated(_)
             | Event::BodiesErased(_)

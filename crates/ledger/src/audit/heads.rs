@@ -5,6 +5,8 @@
 //!   may differ by: with a clock that is further off nobody could talk to the ledger.
 //! - A fresh head ends blindness before anything else is concluded from it, so that a blind network
 //!   shows no fresh block; it became blind when its head was old, and sees when one is fresh.
+//!   Nor is the head that a depth was counted from: every block is a second younger at least than the
+//!   one below.
 //! - Looks that stand on one head stand on the same blocks.
 //!
 //! What a rule-abiding ledger can bring about as well is a remark: a head that is lower than one
@@ -147,6 +149,40 @@ fn blocks_of(event: &Event) -> Vec<(String, Block)> {
     named.collect()
 }
 
+/// Whether there was time for the blocks above those of the evidence, each a second younger at least
+/// than the one below.
+fn time_for_depths(
+    decided: &Decided<'_>,
+    blocks: &[(String, Chain, Block)],
+    findings: &mut Findings,
+) {
+    for (evidence, (field, chain, block)) in shown(decided.event).iter().zip(blocks) {
+        let above = evidence.depth.saturating_sub(1);
+        let at = |seconds: u64| TimestampMs::new(seconds.saturating_mul(1_000));
+        let (block_at, head_at) = (
+            at(block.timestamp_s),
+            at(block.timestamp_s.saturating_add(above)),
+        );
+        let is_late = |time: TimestampMs| time.since(decided.at) > clock_tolerance_ms(decided);
+        if is_late(head_at) && !is_late(block_at) && !OWN_CHAINS.contains(&chain.id) {
+            let sentence = format!(
+                "{above} blocks above block {} are of {} at the earliest, and the record of {}: nobody \
+                 could have counted them then",
+                block.number,
+                head_at.to_rfc3339(),
+                decided.at.to_rfc3339()
+            );
+            let field = field.replace(".block", ".depth");
+            findings.add(decided.spot, field, Cause::Contradicts, sentence);
+        }
+    }
+}
+
+fn clock_tolerance_ms(decided: &Decided<'_>) -> u64 {
+    let parameters = decided.before.parameters();
+    parameters.map_or(0, |(_, parameters)| parameters.limits.clock_tolerance_ms)
+}
+
 /// Heights of the heads that depths were counted from.
 fn reached(event: &Event) -> Vec<u64> {
     shown(event).iter().map(head_of).collect()
@@ -242,6 +278,7 @@ impl Heads {
         for (field, chain, block) in &blocks {
             self.not_from_later(decided, field, *chain, block, findings, remarks);
         }
+        time_for_depths(decided, &blocks, findings);
         if let Event::LedgerResumed(_) = decided.event {
             // What a process begins with may lag behind what the one before had.
             self.highest.clear();
@@ -275,10 +312,7 @@ impl Heads {
         findings: &mut Findings,
         remarks: &mut Remarks,
     ) {
-        let tolerance_ms = decided
-            .before
-            .parameters()
-            .map_or(0, |(_, parameters)| parameters.limits.clock_tolerance_ms);
+        let tolerance_ms = clock_tolerance_ms(decided);
         let block_at = TimestampMs::new(block.timestamp_s.saturating_mul(1_000));
         if block_at.since(decided.at) <= tolerance_ms {
             return;

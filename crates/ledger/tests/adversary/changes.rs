@@ -129,6 +129,11 @@ impl Lie {
         None
     }
 
+    /// Whether the record changes places with the one behind it.
+    pub(crate) fn swaps(&self) -> bool {
+        matches!(self.edit, Edit::Swap)
+    }
+
     /// What it says, for people.
     pub(crate) fn what(&self, log: &Log) -> String {
         let said = match &self.edit {

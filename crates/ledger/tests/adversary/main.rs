@@ -9,6 +9,7 @@
     reason = "a test that panics has failed"
 )]
 
+mod cases;
 mod changes;
 mod keys;
 mod ledgers_hand;
@@ -16,7 +17,6 @@ mod lies;
 mod log;
 mod members;
 mod named;
-mod open_members;
 mod rarer;
 mod roots;
 mod single;

@@ -203,7 +203,7 @@ async fn lc_9_blindness_by_a_stale_head_that_is_not_named_is_found() {
 async fn lc_9_a_depth_above_the_heads_that_follow_is_a_remark() {
     let bytes = settled().await;
     let at = Parts::of(&bytes).find_event("confirmed");
-    let report = with(&bytes, at, &[("/evidence/0/depth", json!(500))]);
+    let report = with(&bytes, at, &[("/evidence/0/depth", json!(250))]);
     assert_eq!(found(&report), []);
     let said = remarks(&report);
     assert!(
@@ -211,6 +211,16 @@ async fn lc_9_a_depth_above_the_heads_that_follow_is_a_remark() {
         "{said:?}"
     );
     assert_eq!(remarks(&audit(&bytes)), Vec::<&str>::new());
+}
+
+/// Blocks are a second apart at least: for so many there was no time.
+#[tokio::test]
+async fn lc_9_a_depth_that_no_time_was_for_is_found() {
+    let bytes = settled().await;
+    let at = Parts::of(&bytes).find_event("confirmed");
+    let report = with(&bytes, at, &[("/evidence/0/depth", json!(LATER_S))]);
+    let depth = (at as u64, "evidence[0].depth", Cause::Contradicts);
+    assert_eq!(found(&report), [depth]);
 }
 
 /// A head that went back with a reorganisation that the log records, and after a restart.
