@@ -66,6 +66,8 @@ pub(super) async fn write(
     use x811_server::keys::Identity;
     use x811_store::{SqliteReadModel, SqliteStore};
 
+    use super::until::rows_at;
+
     let unopened = crate::audit::unopened;
     let store = SqliteStore::open_read_only(data_dir)
         .await
@@ -84,6 +86,7 @@ pub(super) async fn write(
     let unread = |error: String| Failure::local("log", error);
     let checkpoint = Checkpoint::claimed(&note);
     let checkpoint = checkpoint.map_err(|error| Failure::local("checkpoint", error.to_string()))?;
+    rows_at(&rows, checkpoint.size).await?;
     let keyring = keyring::find(&store, &rows, checkpoint.size).await;
     let keyring = keyring.map_err(|error| unread(error.to_string()))?;
     let keyring = keyring.ok_or_else(|| unread("position 0 is no `ledger_opened`".to_owned()))?;

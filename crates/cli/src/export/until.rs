@@ -7,6 +7,10 @@ use x811_eventlog::{Checkpoint, EventLog as _};
 use x811_ledger::checkpoint::CheckpointStore;
 use x811_ledger::export::WriteError;
 use x811_ledger::port::LedgerStore;
+#[cfg(feature = "serve")]
+use x811_ledger::port::ReadModel;
+#[cfg(feature = "serve")]
+use x811_store::SqliteReadModel;
 use x811_store::{FileCheckpointStore, SqliteStore};
 
 use super::log::unexported;
@@ -63,6 +67,32 @@ pub(crate) async fn signed_at(
     let pause = async || tokio::time::sleep(STEP).await;
     let awaited = signed(store, place, PATIENCE, pause).await?;
     awaited.ok_or_else(|| none(place))
+}
+
+/// Waits until the rows for readers reflect `size` records: a running ledger writes them behind its
+/// log, and may sign first. Where they stay behind, whoever reads them says so.
+#[cfg(feature = "serve")]
+pub(super) async fn reflected<R: ReadModel>(
+    rows: &R,
+    size: u64,
+    patience: u32,
+    pause: impl AsyncFn(),
+) -> Result<(), Failure> {
+    for _ in 0..patience {
+        let reflected = rows.applied_size().await;
+        if reflected.map_err(|error| unexported(&WriteError::Read(error)))? >= size {
+            break;
+        }
+        pause().await;
+    }
+    Ok(())
+}
+
+/// The same, as long as it takes a ledger that is running.
+#[cfg(feature = "serve")]
+pub(super) async fn rows_at(rows: &SqliteReadModel, size: u64) -> Result<(), Failure> {
+    let pause = async || tokio::time::sleep(STEP).await;
+    reflected(rows, size, PATIENCE, pause).await
 }
 
 /// The last signed one, and how many records it covers.

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use x811_eventlog::{Draft, Hash, Record};
 use x811_ledger::checkpoint::CheckpointStoreError;
+#[cfg(feature = "serve")]
+use x811_ledger::memory::MemoryReadModel;
 use x811_ledger::memory::MemoryStore;
 use x811_protocol::key::SecretKey;
 
@@ -114,4 +116,20 @@ async fn an_empty_log_and_what_is_no_checkpoint_are_not_waited_for() {
     let junk = Looks(Mutex::new([Some("junk".to_owned())].into()));
     let failure = signed(&some, &junk, 4, pause).await;
     assert_eq!(failure.unwrap_err().code, "checkpoint");
+}
+
+#[cfg(feature = "serve")]
+#[tokio::test]
+async fn rec_2_a_bundle_waits_for_the_rows_of_a_ledger_that_signed_first() {
+    let (rows, pauses) = (MemoryReadModel::new(), AtomicU32::new(0));
+    let pause = async || {
+        let at = u64::from(pauses.fetch_add(1, Ordering::Relaxed));
+        rows.apply(at, at + 1, &[]).await.unwrap();
+    };
+    reflected(&rows, 3, 4, pause).await.unwrap();
+    assert_eq!(pauses.load(Ordering::Relaxed), 3, "until they are there");
+    reflected(&rows, 3, 4, pause).await.unwrap();
+    assert_eq!(pauses.load(Ordering::Relaxed), 3, "they are there");
+    reflected(&rows, 9, 4, pause).await.unwrap();
+    assert_eq!(pauses.load(Ordering::Relaxed), 7, "not for ever");
 }
