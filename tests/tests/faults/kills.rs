@@ -2,17 +2,16 @@
 //!
 //! A longer run: `X811_KILLS=300 cargo nextest run -p x811-tests --test faults kill_9`.
 
-use crate::client::{Acknowledged, Agent, Told, get, ledger_did, post};
+use crate::client::{Agent, get, ledger_did};
 use crate::dealing::Pair;
 use crate::dice::{Dice, number};
 use crate::ledger::Place;
+use crate::talking::{Client, Heard, PAUSE, talk};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use x811_protocol::did::Did;
-use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::id::InteractionId;
 
 /// Kills in a usual run.
@@ -27,87 +26,8 @@ const DEALERS: usize = 2;
 /// The longest a ledger lives, in milliseconds.
 const LIFE_MS: u64 = 250;
 
-/// A pause of a client between two messages, so that audits stay short.
-const PAUSE: Duration = Duration::from_millis(5);
-
 /// How often it is asked whether an interaction is completed.
 const LOOKS: u64 = 200;
-
-/// Where the ledger is; `None` while it is down.
-type Whereabouts = watch::Receiver<Option<String>>;
-
-/// Who sends.
-enum Client {
-    Talker {
-        agent: Box<Agent>,
-        is_registered: bool,
-    },
-    Dealer(Box<Pair>),
-}
-
-impl Client {
-    /// The next message, once the one before was acknowledged.
-    fn say(&mut self, ledger: Did) -> SealedEnvelope {
-        match self {
-            Client::Talker {
-                agent,
-                is_registered: true,
-            } => agent.message(ledger, 100),
-            Client::Talker {
-                agent,
-                is_registered,
-            } => {
-                *is_registered = true;
-                agent.registration(ledger)
-            }
-            Client::Dealer(pair) => pair.say(ledger),
-        }
-    }
-}
-
-/// What a client was told.
-#[derive(Default)]
-struct Heard {
-    acknowledged: Acknowledged,
-    /// Interactions whose PAYMENT was acknowledged.
-    paid: Vec<InteractionId>,
-}
-
-/// Sends message after message, each until it is acknowledged, whoever answers and however often
-/// the ledger dies on the way.
-async fn talk(
-    counted: Arc<AtomicU64>,
-    mut client: Client,
-    ledger: Did,
-    mut at: Whereabouts,
-    end: watch::Receiver<bool>,
-) -> Heard {
-    let mut acknowledged = Acknowledged::default();
-    let mut due = client.say(ledger);
-    while !*end.borrow() {
-        let Ok(url) = at.wait_for(Option::is_some).await.map(|url| url.clone()) else {
-            break;
-        };
-        match post(&url.unwrap_or_default(), &due).await {
-            Told::Accepted(answer) => {
-                acknowledged.note(&answer);
-                counted.fetch_add(1, Ordering::Relaxed);
-                due = client.say(ledger);
-            }
-            Told::Nothing => {}
-            Told::Refused(status, body) => {
-                let is_busy = matches!(status.as_u16(), 429 | 500 | 503);
-                assert!(is_busy, "{status} {body}");
-            }
-        }
-        tokio::time::sleep(PAUSE).await;
-    }
-    let paid = match client {
-        Client::Talker { .. } => Vec::new(),
-        Client::Dealer(pair) => pair.paid,
-    };
-    Heard { acknowledged, paid }
-}
 
 /// Every interaction that was paid for is completed, or about to be.
 async fn assert_completed(url: &str, paid: &[InteractionId]) {

@@ -26,3 +26,4 @@ mod ledger;
 mod restored;
 mod scripted;
 mod syscalls;
+mod talking;
