@@ -23,13 +23,14 @@ install_cargo_tool() {
   cargo "$1" --version 2>/dev/null || cargo install --locked "cargo-$1"
 }
 
-# The fault tests make single system calls fail, and mount small disks.
-install_strace() {
-  command -v strace >/dev/null 2>&1 && return
-  [ "$(uname -s)" = Linux ] || die "the fault tests need Linux: strace and tmpfs"
-  command -v apt-get >/dev/null 2>&1 || die "strace is not installed: install it with your system's package manager"
-  apt-get install --yes --no-install-recommends strace ||
-    die "strace could not be installed: run this as root, or install it by hand"
+# The fault tests make single system calls fail, mount small disks, and look at files a day later.
+install_fault_tools() {
+  command -v strace >/dev/null 2>&1 && command -v faketime >/dev/null 2>&1 && return
+  [ "$(uname -s)" = Linux ] || die "the fault tests need Linux: strace, faketime and tmpfs"
+  command -v apt-get >/dev/null 2>&1 ||
+    die "strace or faketime is not installed: install them with your system's package manager"
+  apt-get install --yes --no-install-recommends strace faketime ||
+    die "strace and faketime could not be installed: run this as root, or install them by hand"
 }
 
 # Go's own transparency log code checks ours.
@@ -51,7 +52,7 @@ install_chromium() {
 }
 
 require_tools
-step "strace" install_strace
+step "strace and faketime" install_fault_tools
 step "Chromium" install_chromium
 step "Go" install_go
 step "verifiers of other authors" scripts/verifiers.sh

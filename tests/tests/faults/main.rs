@@ -17,6 +17,7 @@ mod client;
 mod dealing;
 mod dice;
 mod disk;
+mod exported;
 mod flood;
 mod forks;
 mod incidents;
