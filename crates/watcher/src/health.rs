@@ -19,10 +19,26 @@ pub struct NetworkHealth {
     /// Those whose endpoints contradict each other or have not answered: nothing is reported of
     /// them.
     pub unsettled: usize,
+    /// Whether as many endpoints as must agree carry one head.
+    pub is_agreed: bool,
     /// Reorganisations since the start.
     pub reorgs: u64,
     /// Blocks that the deepest of them replaced.
     pub deepest_reorg_blocks: u64,
+}
+
+impl NetworkHealth {
+    /// Labels of the endpoints that give no usable answer: they count as silent.
+    pub fn silent(&self) -> Vec<&str> {
+        let silent = self
+            .endpoints
+            .iter()
+            .filter(|endpoint| match endpoint.state {
+                EndpointState::Unknown | EndpointState::Failing | EndpointState::Misfit => true,
+                EndpointState::Good | EndpointState::Lagging => false,
+            });
+        silent.map(|endpoint| endpoint.label.as_str()).collect()
+    }
 }
 
 /// How one endpoint behaves.

@@ -1,9 +1,11 @@
 //! What several endpoints say of one transaction, put together (settlement-watcher.md rules 10, 11,
 //! 26 and 27). Pure: where a receipt's block stands was found out before.
 //!
-//! - Nothing is missing because one endpoint does not have it: a single receipt on any branch keeps
-//!   a transaction from being *absent*.
-//! - An endpoint that lags, or was not heard, is no witness of what is missing.
+//! - It is there when as many endpoints as must agree have it in one block, and say the same of it.
+//! - It is absent when as many do not have it, and nobody has a receipt of it on any branch.
+//! - An endpoint that does not carry the agreed head, or was not heard, is no witness of what is
+//!   missing.
+//! - What fewer have than must agree, while another does not, is *contested*: neither there nor absent.
 //! - Answers that exclude each other settle nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,17 +54,15 @@ pub(crate) enum Testimony {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Witness {
     pub(crate) endpoint: EndpointId,
-    /// Its head is behind the others'.
-    pub(crate) lags: bool,
-    /// The held branch is this endpoint's.
-    pub(crate) leads: bool,
+    /// It carries the agreed head: what it does not have is missing there.
+    pub(crate) carries_head: bool,
     pub(crate) testimony: Testimony,
 }
 
 /// What follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is there. How many must say so is decided at confirmed depth.
+    /// It is there; as many as must agree say so.
     Found(Found),
     /// It is nowhere.
     Absent,
@@ -73,11 +73,11 @@ pub(crate) enum Verdict {
     },
 }
 
-/// The verdict on one transaction.
-pub(crate) fn judge(witnesses: Vec<Witness>) -> Verdict {
+/// The verdict on one transaction, of which `quorum` endpoints must say the same.
+pub(crate) fn judge(witnesses: Vec<Witness>, quorum: usize) -> Verdict {
     let mut found: Option<Found> = None;
-    let mut contradiction = BTreeSet::new();
-    let (mut is_missing, mut is_open) = (false, false);
+    let (mut contradiction, mut missing) = (BTreeSet::new(), BTreeSet::new());
+    let mut is_open = false;
     for witness in witnesses {
         match witness.testimony {
             Testimony::Held(said) => match &mut found {
@@ -88,18 +88,23 @@ pub(crate) fn judge(witnesses: Vec<Witness>) -> Verdict {
                     contradiction.extend(said.by);
                 }
             },
-            // The leader's own branch contradicts its receipt: the branch decides (rule 11).
-            Testimony::Elsewhere if witness.leads => is_missing = true,
+            Testimony::Missing if witness.carries_head => drop(missing.insert(witness.endpoint)),
+            Testimony::Missing => {}
             Testimony::Above | Testimony::Elsewhere | Testimony::Silent => is_open = true,
-            Testimony::Missing => is_missing |= !witness.lags,
         }
     }
-    if !contradiction.is_empty() {
-        return Verdict::Unsettled { contradiction };
-    }
     match found {
-        Some(found) => Verdict::Found(found),
-        None if is_missing && !is_open => Verdict::Absent,
+        Some(found) if contradiction.is_empty() && found.by.len() >= quorum => {
+            Verdict::Found(found)
+        }
+        Some(found) => {
+            if !missing.is_empty() {
+                contradiction.extend(found.by);
+                contradiction.extend(missing);
+            }
+            Verdict::Unsettled { contradiction }
+        }
+        None if missing.len() >= quorum && !is_open => Verdict::Absent,
         None => Verdict::Unsettled { contradiction },
     }
 }
@@ -126,15 +131,14 @@ mod tests {
     fn witness(endpoint: EndpointId, testimony: Testimony) -> Witness {
         Witness {
             endpoint,
-            lags: false,
-            leads: endpoint == 0,
+            carries_head: true,
             testimony,
         }
     }
 
-    fn lagging(endpoint: EndpointId, testimony: Testimony) -> Witness {
+    fn elsewhere(endpoint: EndpointId, testimony: Testimony) -> Witness {
         Witness {
-            lags: true,
+            carries_head: false,
             ..witness(endpoint, testimony)
         }
     }
@@ -146,56 +150,71 @@ mod tests {
     }
 
     #[test]
-    fn sw_26_a_negative_takes_every_endpoint_that_does_not_lag() {
+    fn sw_26_a_negative_takes_as_many_endpoints_at_the_agreed_head_as_must_agree() {
         use Testimony::{Above, Elsewhere, Missing, Silent};
         let table = [
-            (vec![witness(0, Missing)], Verdict::Absent),
+            (1, vec![witness(0, Missing)], Verdict::Absent),
+            (2, vec![witness(0, Missing)], unsettled()),
             (
+                2,
                 vec![witness(0, Missing), witness(1, Missing)],
                 Verdict::Absent,
             ),
             (
-                vec![witness(0, Missing), lagging(1, Missing)],
+                2,
+                vec![witness(0, Missing), elsewhere(1, Missing)],
+                unsettled(),
+            ),
+            (
+                2,
+                vec![
+                    witness(0, Missing),
+                    witness(1, Missing),
+                    elsewhere(2, Missing),
+                ],
                 Verdict::Absent,
             ),
-            (vec![lagging(0, Missing), lagging(1, Missing)], unsettled()),
             (
-                vec![lagging(0, Missing), witness(1, Missing)],
-                Verdict::Absent,
+                2,
+                vec![witness(0, Missing), witness(1, Silent)],
+                unsettled(),
             ),
-            (vec![witness(0, Missing), witness(1, Silent)], unsettled()),
             (
+                2,
+                vec![witness(0, Missing), witness(1, Missing), witness(2, Silent)],
+                unsettled(),
+            ),
+            (
+                2,
                 vec![witness(0, Missing), witness(1, Elsewhere)],
                 unsettled(),
             ),
-            (
-                vec![witness(0, Missing), lagging(1, Elsewhere)],
-                unsettled(),
-            ),
-            (vec![witness(0, Missing), witness(1, Above)], unsettled()),
-            (vec![witness(0, Elsewhere)], Verdict::Absent),
-            (vec![witness(0, Above)], unsettled()),
-            (
-                vec![witness(0, Elsewhere), witness(1, Elsewhere)],
-                unsettled(),
-            ),
-            (vec![], unsettled()),
+            (2, vec![witness(0, Missing), witness(1, Above)], unsettled()),
+            (1, vec![witness(0, Elsewhere)], unsettled()),
+            (1, vec![witness(0, Above)], unsettled()),
+            (1, vec![], unsettled()),
         ];
-        for (witnesses, expected) in table {
-            assert_eq!(judge(witnesses.clone()), expected, "{witnesses:?}");
+        for (quorum, witnesses, expected) in table {
+            assert_eq!(judge(witnesses.clone(), quorum), expected, "{witnesses:?}");
         }
     }
 
     #[test]
-    fn sw_10_one_receipt_outweighs_any_number_that_do_not_have_it() {
-        for rest in [Testimony::Missing, Testimony::Silent, Testimony::Above] {
-            let witnesses = vec![witness(0, rest.clone()), witness(1, held(1, true))];
-            let Verdict::Found(found) = judge(witnesses) else {
-                panic!("{rest:?}")
-            };
-            assert_eq!(found.by, BTreeSet::from([1]));
+    fn sw_26_what_one_endpoint_alone_has_is_contested() {
+        let alone = |rest| judge(vec![witness(0, rest), witness(1, held(1, true))], 2);
+        for rest in [Testimony::Silent, Testimony::Above, Testimony::Elsewhere] {
+            assert_eq!(alone(rest), unsettled());
         }
-        let both = judge(vec![witness(0, held(0, true)), witness(1, held(1, true))]);
+        let contested = Verdict::Unsettled {
+            contradiction: BTreeSet::from([0, 1]),
+        };
+        assert_eq!(alone(Testimony::Missing), contested);
+        let enough = judge(vec![witness(0, held(0, true))], 1);
+        assert!(matches!(enough, Verdict::Found(found) if found.by.len() == 1));
+        let both = judge(
+            vec![witness(0, held(0, true)), witness(1, held(1, true))],
+            2,
+        );
         assert!(matches!(both, Verdict::Found(found) if found.by.len() == 2));
     }
 
@@ -207,7 +226,7 @@ mod tests {
             witness(2, held(2, true)),
         ];
         let contradiction = BTreeSet::from([0, 1, 2]);
-        let Verdict::Unsettled { contradiction: who } = judge(witnesses) else {
+        let Verdict::Unsettled { contradiction: who } = judge(witnesses, 2) else {
             panic!("it is not settled")
         };
         assert!(who.is_superset(&BTreeSet::from([0, 1])) && who.is_subset(&contradiction));

@@ -1,14 +1,15 @@
 //! The task that watches one network: it follows one branch by hash, block by block, and says where
 //! each watched transaction stands.
 //!
-//! A look is: the leading endpoint's head, the headers between it and what is held, and for each
-//! new block the token's transfers; the others' heads beside. Then receipts for what the blocks
-//! cannot answer, and one [`Sweep`] of all that can be said, as of that head. Whatever fails,
-//! nothing advances, and it is tried again later. What a look costs does not depend on how many
-//! transactions are watched.
+//! A look is: the endpoints' heads, the agreed head, which is the highest block that as many of them
+//! as must agree carry, the headers between it and what is held, and for each new block the token's
+//! transfers. Then receipts for what the blocks cannot answer or one endpoint alone says, and one
+//! [`Sweep`] of all that can be said, as of the agreed head. Whatever fails, nothing advances, and it
+//! is tried again later. What a look costs does not depend on how many transactions are watched.
 //!
 //! [`Sweep`]: x811_protocol::observation::Sweep
 
+mod agree;
 mod follow;
 mod settle;
 
@@ -78,7 +79,7 @@ pub struct WatchedNetwork {
     /// The USDC contract.
     pub token: EvmAddress,
     /// Blocks at which a transfer counts as confirmed: so many headers are held from the start, and
-    /// there two endpoints must agree, where there are two.
+    /// there a payment may be confirmed.
     pub confirmed_depth: u64,
     /// Pause between two requests for the head while a block is due.
     pub poll_ms: u64,
@@ -103,8 +104,10 @@ pub struct Channels {
 pub struct Watcher<S, B> {
     network: WatchedNetwork,
     endpoints: Vec<Tracked<S>>,
-    /// The endpoint whose branch is followed.
+    /// The endpoint that headers and transfers are asked of.
     leader: EndpointId,
+    /// Those of whom is known that they carry the tip.
+    carriers: BTreeSet<EndpointId>,
     block_store: B,
     channels: Channels,
     new_heads: Vec<NewHeads>,
@@ -124,6 +127,8 @@ pub struct Watcher<S, B> {
     health: NetworkHealth,
     published: watch::Sender<NetworkHealth>,
     failing: bool,
+    /// Too few endpoints agree on a head.
+    is_alone: bool,
     reported_at_ms: Option<u64>,
     started: Instant,
 }
@@ -134,6 +139,8 @@ pub struct Watcher<S, B> {
 #[derive(Debug, Default)]
 struct Fetched {
     headers: BTreeMap<BlockHash, Header>,
+    /// Of a branch that one endpoint alone has, by endpoint.
+    below: BTreeMap<(EndpointId, BlockHash), Header>,
     transfers: BTreeMap<BlockHash, (EndpointId, Vec<TokenTransaction>)>,
 }
 
@@ -142,6 +149,17 @@ struct Fetched {
 struct LevelsAsked {
     number: Option<u64>,
     last: EndpointId,
+}
+
+/// What a round of questions for the head came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Advance {
+    /// The agreed head is held, or is an older block than is held.
+    Agreed,
+    /// Some endpoint answers, but too few agree.
+    Parted,
+    /// No endpoint leads anywhere.
+    Unanswered,
 }
 
 /// Nobody takes the observations any more.
@@ -168,6 +186,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         let (announcer, announced) = watch::channel(None);
         Watcher {
             leader: 0,
+            carriers: BTreeSet::new(),
             new_heads: Vec::new(),
             announced,
             announcer,
@@ -175,7 +194,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             channels,
             window: Window::new(fill_blocks(&network)),
             index: TransferIndex::default(),
-            watchlist: Watchlist::new(network.confirmed_depth, endpoints.len()),
+            watchlist: Watchlist::new(network.confirmed_depth, quorum_of(endpoints.len())),
             fetched: Fetched::default(),
             pace: Pace::new(network.poll_ms, network.block_ms),
             levels_at: LevelsAsked::default(),
@@ -184,6 +203,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             published: watch::Sender::new(health.clone()),
             health,
             failing: false,
+            is_alone: false,
             reported_at_ms: None,
             started: Instant::now(),
             network,
@@ -230,9 +250,15 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
 
     /// One look, and the rest after it.
     async fn look(&mut self) -> Result<(), Closed> {
-        if !self.advance().await {
+        let advance = self.advance().await;
+        self.note_agreement(advance);
+        if advance != Advance::Agreed {
+            self.praise();
             self.publish();
-            self.report().await?;
+            // Without an agreed head the last one grows old, and the ledger judges that itself.
+            if advance == Advance::Unanswered || self.window.tip().is_none() {
+                self.report().await?;
+            }
             tokio::time::sleep(Duration::from_millis(self.retry_in_ms())).await;
             return Ok(());
         }
@@ -243,6 +269,25 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         self.praise();
         self.publish();
         self.rest().await
+    }
+
+    /// Says once that too few endpoints agree, and that they do again.
+    fn note_agreement(&mut self, advance: Advance) {
+        let is_alone = advance == Advance::Parted;
+        self.health.is_agreed = advance == Advance::Agreed;
+        if std::mem::replace(&mut self.is_alone, is_alone) == is_alone {
+            return;
+        }
+        let (network, quorum) = (&self.network.name, self.quorum());
+        if is_alone {
+            tracing::warn!(
+                network,
+                quorum,
+                "fewer RPC endpoints agree on a head than must: nothing is concluded until they do"
+            );
+        } else {
+            tracing::info!(network, "RPC endpoints agree on a head");
+        }
     }
 
     async fn restore(&mut self) {
@@ -356,20 +401,27 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             let is_first = self.window.tip().is_none();
             return is_first.then_some(BlindCause::Unreachable);
         }
-        let is_misfit = causes
+        let misfits = causes
             .iter()
-            .all(|cause| *cause == Some(BlindCause::WrongChain));
-        Some(if is_misfit && !causes.is_empty() {
+            .filter(|cause| **cause == Some(BlindCause::WrongChain));
+        Some(if misfits.count() == self.endpoints.len() {
             BlindCause::WrongChain
         } else {
             BlindCause::Unreachable
         })
     }
 
+    /// When an endpoint that failed may be asked again; soon, where all answer and do not agree.
     fn retry_in_ms(&self) -> u64 {
-        let retries = self.endpoints.iter().map(Tracked::retry_at_ms);
-        let next_ms = retries.min().unwrap_or(u64::MAX);
-        next_ms.saturating_sub(self.now_ms()).max(1)
+        let failed = self.endpoints.iter().filter(|it| it.head.is_none());
+        let next_ms = failed.map(Tracked::retry_at_ms).min();
+        let wait_ms = next_ms.map(|next_ms| next_ms.saturating_sub(self.now_ms()));
+        wait_ms.unwrap_or(self.network.poll_ms).max(1)
+    }
+
+    /// So many endpoints must agree before anything is concluded.
+    fn quorum(&self) -> usize {
+        quorum_of(self.endpoints.len())
     }
 
     async fn send(&self, observation: Observation) -> Result<(), Closed> {
@@ -380,6 +432,11 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
     fn now_ms(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
+}
+
+/// As many endpoints as there are must agree, at most two (ledger-contract.md section 5).
+fn quorum_of(endpoints: usize) -> usize {
+    endpoints.clamp(1, 2)
 }
 
 fn fill_blocks(network: &WatchedNetwork) -> usize {

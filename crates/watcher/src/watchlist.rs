@@ -4,8 +4,9 @@
 //! | standing | asked for | reported |
 //! |---|---|---|
 //! | unasked | receipts of all endpoints, at the next look | not |
+//! | found, too few say so | endpoints that have not said it yet, at every head | not |
 //! | found, not deep | nothing: the branch is held by hash | in every sweep |
-//! | found and deep | endpoints that have not confirmed it yet | once enough agree, then as below |
+//! | found and deep | nothing | once, then as below |
 //! | absent | receipts again, when a look of the ledger's is due, and long after | as of the head a look was asked at |
 //! | unsettled | receipts of all endpoints, at every head | not |
 //!
@@ -48,7 +49,7 @@ const LAST: TxHash = TxHash::from_bytes([0xff; 32]);
 #[derive(Debug)]
 pub(crate) struct Watchlist {
     confirmed_depth: u64,
-    /// Endpoints that must agree before a transaction counts at confirmed depth.
+    /// Endpoints that must agree before a transaction counts.
     quorum: usize,
     watched: OrdSet<TxHash>,
     standings: BTreeMap<TxHash, Standing>,
@@ -110,10 +111,10 @@ pub(crate) enum Question {
 }
 
 impl Watchlist {
-    pub(crate) fn new(confirmed_depth: u64, endpoints: usize) -> Watchlist {
+    pub(crate) fn new(confirmed_depth: u64, quorum: usize) -> Watchlist {
         Watchlist {
             confirmed_depth,
-            quorum: endpoints.min(2),
+            quorum,
             watched: OrdSet::new(),
             standings: BTreeMap::new(),
             found: BTreeSet::new(),
@@ -265,7 +266,7 @@ impl Watchlist {
     pub(crate) fn questions(&self, head: &Header, due: &BTreeSet<TxHash>) -> Vec<Question> {
         let unconfirmed = self.shallow.iter().filter(|tx| {
             matches!(self.standings.get(*tx), Some(Standing::Found(found))
-                if self.is_deep(found, head) && found.by.len() < self.quorum)
+                if found.by.len() < self.quorum)
         });
         let looked_for = due.iter().filter(|tx| match self.standings.get(*tx) {
             Some(Standing::Absent { as_of, .. }) => *as_of != head.hash,
@@ -431,7 +432,7 @@ impl Watchlist {
 
     fn counts(&self, found: &Found, head: &Header) -> bool {
         let is_held = found.block.number <= head.number;
-        is_held && (!self.is_deep(found, head) || found.by.len() >= self.quorum)
+        is_held && found.by.len() >= self.quorum
     }
 
     /// Everything is to be said again. What was absent is asked for again as what is missing.

@@ -88,7 +88,7 @@ pub(super) fn by_transaction(
     token: EvmAddress,
     asked: BlockHash,
 ) -> Result<Vec<TokenTransaction>, &'static str> {
-    logs.sort_by_key(|log| log.log_index);
+    in_order(&mut logs)?;
     let mut transactions: Vec<(TxHash, Moves)> = Vec::new();
     let mut places: HashMap<TxHash, usize> = HashMap::new();
     for log in &logs {
@@ -113,6 +113,22 @@ pub(super) fn by_transaction(
             authorizations: moves.authorizations,
         })
         .collect())
+}
+
+/// Puts the logs of one block in the order in which they were emitted, each once: a place that stands
+/// there twice, or not at all, would count a transfer twice (settlement-watcher.md rule 26).
+fn in_order(logs: &mut [RpcLog]) -> Result<(), &'static str> {
+    if logs.iter().any(|log| log.log_index.is_none()) {
+        return Err("a log without its place in the block");
+    }
+    logs.sort_by_key(|log| log.log_index);
+    let is_repeated = logs
+        .windows(2)
+        .any(|two| two[0].log_index == two[1].log_index);
+    match is_repeated {
+        true => Err("two logs at one place of a block"),
+        false => Ok(()),
+    }
 }
 
 /// What the logs of one transaction say, read in the order in which they were emitted. Of the
@@ -168,7 +184,16 @@ impl RpcReceipt {
         if block_number > MOST_NUMBER {
             return Err("a block number beyond any chain's");
         }
-        self.logs.sort_by_key(|log| log.log_index);
+        let is_its_own = |log: &RpcLog| {
+            log.block_hash.is_none_or(|block| block == hash)
+                && log
+                    .transaction_hash
+                    .is_none_or(|tx| tx == self.transaction_hash)
+        };
+        if !self.logs.iter().all(is_its_own) {
+            return Err("a receipt with a log of another transaction or block");
+        }
+        in_order(&mut self.logs)?;
         let mut moves = Moves::default();
         for log in &self.logs {
             moves.read(log, token);

@@ -175,6 +175,29 @@ fn rule_13_the_logs_of_a_block_are_put_together_by_transaction() {
     assert!(read(&stray).is_err());
 }
 
+/// Half of the money would pay twice over.
+#[test]
+fn rule_26_a_log_that_is_repeated_makes_the_answer_unreadable() {
+    let paid = |index| log(index, USDC, &transfer_topics(1, 2), &word("64"));
+    assert!(read(receipt(&[paid(3), paid(4)])).is_ok());
+    assert!(read(receipt(&[paid(3), paid(3)])).is_err(), "in a receipt");
+    let mut nowhere = paid(3);
+    nowhere["logIndex"] = Value::Null;
+    assert!(read(receipt(&[nowhere])).is_err(), "without a place");
+    for member in ["blockHash", "transactionHash"] {
+        let mut stray = paid(3);
+        stray[member] = json!(word("ee"));
+        assert!(read(receipt(&[stray])).is_err(), "of another {member}");
+    }
+    let of_block = |logs: &[Value]| {
+        let logs = serde_json::from_value(json!(logs)).unwrap();
+        let block = BlockHash::from_bytes(hash_bytes(word("b10c").parse().unwrap()));
+        by_transaction(logs, usdc(), block)
+    };
+    assert_eq!(of_block(&[paid(3), paid(4)]).unwrap()[0].transfers.len(), 2);
+    assert!(of_block(&[paid(3), paid(3)]).is_err(), "in a block");
+}
+
 fn authorization(index: u64, address: &str, authorizer: u8, nonce: &str) -> Value {
     let topics = [
         AUTHORIZATION_USED.to_owned(),

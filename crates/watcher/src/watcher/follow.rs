@@ -1,39 +1,44 @@
-//! Whose head is followed, and how the held branch comes to reach it.
+//! How the held branch comes to reach the agreed head.
+
+use std::collections::BTreeSet;
 
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt as _};
 
-use super::Watcher;
+use super::{Advance, Watcher};
 use crate::block_store::{BlockStore, TailBlock, TailChange};
 use crate::endpoint::EndpointFailure;
 use crate::source::{ChainSource, Header, SourceError, TokenTransaction};
 use crate::verdict::EndpointId;
-use crate::window::{Branch, Extension, MIN_CAPACITY_BLOCKS, Splice};
+use crate::window::{Extension, MIN_CAPACITY_BLOCKS, Splice};
+use x811_protocol::evm::BlockHash;
 
 /// Blocks whose transfers are asked for at the same time.
 const BLOCKS_IN_FLIGHT: usize = 8;
 /// Headers kept of a gap that cannot be filled: more than a fillable gap has.
 const MOST_WALKED: usize = 4 * MIN_CAPACITY_BLOCKS;
-/// An endpoint whose head is older than another's by more than this does not lead.
+/// An endpoint whose head is older than another's by more than this lags.
 const LAG_S: u64 = 10;
 
 /// Which endpoint failed, and why.
-type Failed = (EndpointId, EndpointFailure);
+pub(super) type Failed = (EndpointId, EndpointFailure);
 
 impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
-    /// Makes the newest head the tip. `false` when no endpoint leads anywhere.
-    pub(super) async fn advance(&mut self) -> bool {
+    /// Makes the agreed head the tip, where there is one and it can be reached.
+    pub(super) async fn advance(&mut self) -> Advance {
         let now_ms = self.now_ms();
         while let Some(candidate) = self.candidate(now_ms) {
             match self.advance_with(candidate, now_ms).await {
-                Ok(()) => return true,
-                Err((endpoint, failure)) => {
-                    let now_ms = self.now_ms();
-                    self.endpoints[endpoint].failed(failure, now_ms);
-                }
+                Ok(advance) => return advance,
+                Err((endpoint, failure)) => self.fails(endpoint, failure),
             }
         }
-        false
+        Advance::Unanswered
+    }
+
+    fn fails(&mut self, endpoint: EndpointId, failure: EndpointFailure) {
+        let now_ms = self.now_ms();
+        self.endpoints[endpoint].failed(failure, now_ms);
     }
 
     /// The leader, or else the first that may be asked.
@@ -44,26 +49,55 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             .find(|id| self.endpoints[*id].retry_at_ms() <= now_ms)
     }
 
-    async fn advance_with(&mut self, candidate: EndpointId, now_ms: u64) -> Result<(), Failed> {
+    async fn advance_with(
+        &mut self,
+        candidate: EndpointId,
+        now_ms: u64,
+    ) -> Result<Advance, Failed> {
         let head = self.endpoints[candidate].latest(now_ms).await;
         let head = head.map_err(|failure| (candidate, failure))?;
-        let is_new = self.window.tip().is_none_or(|tip| tip.hash != head.hash);
-        if is_new || candidate != self.leader || self.pace.is_stalled(now_ms) {
+        let tip = self.window.tip().copied();
+        let is_new = tip.is_none_or(|tip| tip.hash != head.hash);
+        if is_new || self.carriers.len() < self.quorum() || self.pace.is_stalled(now_ms) {
             self.ask_others(candidate, now_ms).await;
         }
-        let leader = self.ahead_of(candidate, head).unwrap_or(candidate);
-        if leader != self.leader {
-            let (network, endpoint) = (&self.network.name, &self.endpoints[leader].health.label);
-            tracing::warn!(network, endpoint, "another RPC endpoint is followed");
+        let Some((agreed, carriers)) = self.agreed(candidate).await? else {
+            return Ok(Advance::Parted);
+        };
+        if !self.follow_one_of(&carriers, agreed).await {
+            let is_answered = self.endpoints.iter().any(|it| it.head.is_some());
+            return Ok(match is_answered {
+                true => Advance::Parted,
+                false => Advance::Unanswered,
+            });
         }
-        let head = self.endpoints[leader].head.unwrap_or(head);
-        self.follow(leader, head)
-            .await
-            .map_err(|failure| (leader, failure))?;
-        if is_new {
+        let is_at_tip = self.window.tip() == Some(&agreed);
+        self.carriers = if is_at_tip { carriers } else { BTreeSet::new() };
+        if self.window.tip().copied() != tip {
             self.pace.advanced(now_ms);
         }
-        Ok(())
+        Ok(Advance::Agreed)
+    }
+
+    /// Follows to the agreed head through the leader, or else another that carries it.
+    async fn follow_one_of(&mut self, carriers: &BTreeSet<EndpointId>, agreed: Header) -> bool {
+        let (mut leaders, others): (Vec<_>, Vec<_>) =
+            carriers.iter().partition(|id| **id == self.leader);
+        leaders.extend(others);
+        for leader in leaders {
+            let was = self.leader;
+            match self.follow(leader, agreed).await {
+                Ok(()) if leader != was => {
+                    let network = &self.network.name;
+                    let endpoint = &self.endpoints[leader].health.label;
+                    tracing::warn!(network, endpoint, "another RPC endpoint is followed");
+                    return true;
+                }
+                Ok(()) => return true,
+                Err(failure) => self.fails(leader, failure),
+            }
+        }
+        false
     }
 
     /// The heads of all others that may be asked, at the same time.
@@ -82,21 +116,12 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         }
     }
 
-    /// An endpoint that `candidate` is so far behind that it must not lead.
-    fn ahead_of(&self, candidate: EndpointId, head: Header) -> Option<EndpointId> {
-        let heads = self.endpoints.iter().enumerate();
-        let (id, newest) = heads
-            .filter_map(|(id, endpoint)| Some((id, endpoint.head?)))
-            .max_by_key(|(id, head)| (head.timestamp_s, *id == candidate))?;
-        (newest.timestamp_s > head.timestamp_s + LAG_S).then_some(id)
-    }
-
-    /// Whether the endpoint's head is far behind the tip.
+    /// Whether the endpoint's head is far behind the newest that any names.
     pub(super) fn lags_far(&self, endpoint: EndpointId) -> bool {
-        match (self.endpoints[endpoint].head, self.window.tip()) {
-            (Some(head), Some(tip)) => head.timestamp_s + LAG_S < tip.timestamp_s,
-            (None, _) | (_, None) => false,
-        }
+        let heads = self.endpoints.iter().filter_map(|endpoint| endpoint.head);
+        let newest_s = heads.map(|head| head.timestamp_s).max().unwrap_or(0);
+        let head = self.endpoints[endpoint].head;
+        head.is_some_and(|head| head.timestamp_s.saturating_add(LAG_S) < newest_s)
     }
 
     /// Makes `head` the tip, unless it is older than what was already seen: an endpoint that lags
@@ -117,7 +142,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
                 }
                 Extension::Needs(branch) => {
                     let number = head.number;
-                    let parent = self.parent(leader, &branch).await?;
+                    let parent = self.header(leader, branch.missing()).await?;
                     let parent = parent.ok_or(EndpointFailure::UnknownParent { number })?;
                     // A header that does not link must not be served from memory next time.
                     self.window
@@ -130,12 +155,12 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         Ok(())
     }
 
-    async fn parent(
+    /// The header of that hash, as the endpoint gives it or gave it before.
+    pub(super) async fn header(
         &mut self,
         leader: EndpointId,
-        branch: &Branch,
+        hash: BlockHash,
     ) -> Result<Option<Header>, SourceError> {
-        let hash = branch.missing();
         if let Some(walked) = self.fetched.headers.get(&hash) {
             return Ok(Some(*walked));
         }

@@ -64,6 +64,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         }
         by.extend(found_by);
         by.insert(self.leader);
+        by.extend(&self.carriers);
         let sweep = Sweep {
             network: self.network.name.clone(),
             head: tip.block(),
@@ -112,7 +113,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
                             self.witness(endpoint, tx, answer, tip, &canonical)
                         })
                         .collect();
-                    let verdict = judge(witnesses);
+                    let verdict = judge(witnesses, self.quorum());
                     if verdict == Verdict::Absent {
                         heard.extend((0..asked.len()).filter(|e| answers[*e].contains_key(&tx)));
                     }
@@ -221,7 +222,6 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         tip: &Header,
         canonical: &BTreeMap<u64, Option<Header>>,
     ) -> Witness {
-        let is_behind = |head: Header| head.number < tip.number;
         let testimony = match answer {
             None | Some(ReceiptAnswer::Unanswered) => Testimony::Silent,
             Some(ReceiptAnswer::NotFound) => Testimony::Missing,
@@ -236,8 +236,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         };
         Witness {
             endpoint,
-            lags: self.endpoints[endpoint].head.is_none_or(is_behind),
-            leads: endpoint == self.leader,
+            carries_head: self.carriers.contains(&endpoint),
             testimony,
         }
     }
@@ -270,9 +269,8 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         })
     }
 
-    /// Takes in what other endpoints say of what was found. One that has passed the block and does
-    /// not have it contradicts as much as one that says something else; after the latter, all are
-    /// asked anew.
+    /// Takes in what other endpoints say of what was found. One that says something else contradicts,
+    /// and so does one that carries the agreed head and does not have it: all are asked anew then.
     fn corroborate(
         &mut self,
         tx: TxHash,
@@ -285,17 +283,18 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
                 continue;
             };
             let witness = self.witness(endpoint, tx, Some(answer), tip, canonical);
-            match &witness.testimony {
+            let contradicts = match &witness.testimony {
                 Testimony::Held(said) if said.agrees_with(found) => {
                     self.watchlist.confirmed_by(tx, endpoint);
+                    false
                 }
-                Testimony::Held(_) => {
-                    let contradiction = found.by.iter().copied().chain([endpoint]).collect();
-                    self.unsettle(tx, contradiction, tip);
-                }
-                Testimony::Missing if witness.lags => {}
-                Testimony::Missing | Testimony::Elsewhere => self.contradicts(tx, endpoint),
-                Testimony::Above | Testimony::Silent => {}
+                Testimony::Held(_) => true,
+                Testimony::Missing => witness.carries_head,
+                Testimony::Elsewhere | Testimony::Above | Testimony::Silent => false,
+            };
+            if contradicts && let Some(found) = self.watchlist.found(&tx) {
+                let contradiction = found.by.iter().copied().chain([endpoint]).collect();
+                self.unsettle(tx, contradiction, tip);
             }
         }
     }
@@ -394,16 +393,20 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         }
     }
 
-    /// The lowest that is named: one endpoint alone does not raise a level. None above the head.
+    /// The highest that as many endpoints as must agree have reached. None above the head.
     fn levels(&self, head_number: u64) -> Levels {
         let levels = || self.endpoints.iter().map(|endpoint| &endpoint.levels);
-        let safe_number = levels().filter_map(|levels| levels.safe_number).min();
-        let finalized = levels()
-            .filter_map(|levels| levels.finalized)
-            .min_by_key(|head| head.number);
+        let mut safe: Vec<u64> = levels().filter_map(|levels| levels.safe_number).collect();
+        safe.sort_unstable_by(|a, b| b.cmp(a));
+        let mut finalized: Vec<Block> = levels().filter_map(|levels| levels.finalized).collect();
+        finalized.sort_unstable_by(|a, b| b.number.cmp(&a.number));
+        let last = self.quorum() - 1;
         Levels {
-            safe_number: safe_number.map(|number| number.min(head_number)),
-            finalized: finalized.filter(|head| head.number <= head_number),
+            safe_number: safe.get(last).map(|number| *number.min(&head_number)),
+            finalized: finalized
+                .get(last)
+                .filter(|head| head.number <= head_number)
+                .copied(),
         }
     }
 }

@@ -164,6 +164,11 @@ impl World {
         said
     }
 
+    /// What is said of it, for another endpoint to say as well.
+    pub(crate) fn clone_of(&self, tx: TxHash) -> Receipt {
+        self.receipts[&tx].clone()
+    }
+
     pub(crate) fn head(&self) -> Header {
         *self.canonical.last().unwrap()
     }
