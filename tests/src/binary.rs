@@ -190,6 +190,12 @@ impl Server {
         &self.url
     }
 
+    /// Its process, for signals.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Ends it as a power cut would.
     ///
     /// # Panics

@@ -85,19 +85,19 @@ impl Report for Checked {
 /// Runs the ledger until it is asked to stop.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let only_check = args.check;
-    let effective = effective(args)?;
+    let effective = effective(args.clone())?;
     if only_check {
         out.report(&Checked(effective.shown()));
         return Ok(Exit::Ok);
     }
     let telemetry = Telemetry::start(&effective)?;
-    let ended = serve(effective.server, out).await;
+    let ended = serve(effective.server, args, out).await;
     telemetry.finish().await;
     ended
 }
 
 /// Until it is asked to stop.
-async fn serve(config: ServerConfig, out: &mut Out) -> Result<Exit, Failure> {
+async fn serve(config: ServerConfig, args: Args, out: &mut Out) -> Result<Exit, Failure> {
     // Before anybody can know that there is something to stop.
     let mut asked = pin!(StopSignals::set().asked());
     let mut running = tokio::select! {
@@ -105,12 +105,16 @@ async fn serve(config: ServerConfig, out: &mut Out) -> Result<Exit, Failure> {
         // As a crash would: a start leaves nothing that the next one does not take up.
         () = &mut asked => return Ok(Exit::Interrupted),
     };
+    let mut reloads = signal(SignalKind::hangup()).ok();
     out.report(&started(&config, &running));
-    let ended = tokio::select! {
-        ended = running.wait() => ended,
-        () = &mut asked => {
-            running.shutdown();
-            running.wait().await
+    let ended = loop {
+        tokio::select! {
+            ended = running.wait() => break ended,
+            () = &mut asked => {
+                running.shutdown();
+                break running.wait().await;
+            }
+            () = asked_to_reload(&mut reloads) => reload(&running, &args).await,
         }
     };
     ended.map_err(|error| {
@@ -118,6 +122,32 @@ async fn serve(config: ServerConfig, out: &mut Out) -> Result<Exit, Failure> {
             .hint("`x811 audit` of the data directory says whether the log is whole")
     })?;
     Ok(Exit::Ok)
+}
+
+/// Waits for SIGHUP; for ever where it cannot be caught.
+async fn asked_to_reload(reloads: &mut Option<Signal>) {
+    let is_asked = match reloads {
+        Some(reloads) => reloads.recv().await.is_some(),
+        None => false,
+    };
+    if !is_asked {
+        std::future::pending().await
+    }
+}
+
+/// Reads file, environment and options again, and exchanges the RPC endpoints. Whatever is wrong is
+/// logged, and the ledger goes on as before.
+async fn reload(running: &Running, args: &Args) {
+    let reloaded = match effective(args.clone()) {
+        Ok(effective) => running.reload(&effective.server).await,
+        Err(failure) => {
+            tracing::error!(error = failure.message, "nothing was reloaded");
+            return;
+        }
+    };
+    if let Err(error) = reloaded {
+        tracing::error!(%error, "nothing was reloaded");
+    }
 }
 
 /// All layers on top of each other, checked.

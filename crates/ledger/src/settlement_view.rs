@@ -2,10 +2,13 @@
 //! what they do not tell. The rules of the view are the protocol's
 //! ([`x811_protocol::settlement_view`]); here is only where the ledger looks.
 
+use std::collections::BTreeSet;
+
 use crate::world::World;
 use x811_eventlog::Record;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Event, Window};
+use x811_protocol::evm::TxHash;
 use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Schedule, Settlement, State};
@@ -26,6 +29,11 @@ pub struct Surroundings<'a> {
     pub blind_cause: Option<BlindCause>,
     /// How long a network may be blind before the operator is called, in milliseconds.
     pub blind_page_after_ms: u64,
+    /// Labels of the RPC endpoints of that network that give no usable answer, while fewer agree than
+    /// must.
+    pub silent: &'a [String],
+    /// Transactions that one RPC endpoint has and another has not.
+    pub contested: &'a BTreeSet<TxHash>,
 }
 
 /// Reads the records of `id`, oldest first.
@@ -58,6 +66,22 @@ pub fn network_of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Option<&'a
     })
 }
 
+/// Every transaction that a PAYMENT named, once.
+fn named<'a>(events: impl IntoIterator<Item = &'a Event>) -> impl Iterator<Item = TxHash> {
+    let payments = events.into_iter().filter_map(|event| match event {
+        Event::EnvelopeAccepted(accepted) => match &accepted.facts {
+            Facts::Payment(payment) => Some(payment),
+            _ => None,
+        },
+        _ => None,
+    });
+    let named: BTreeSet<TxHash> = payments
+        .flat_map(|payment| [Some(payment.tx_hash), payment.fee_tx_hash])
+        .flatten()
+        .collect();
+    named.into_iter()
+}
+
 fn live<'a>(
     id: InteractionId,
     events: impl Iterator<Item = &'a Event> + Clone,
@@ -87,6 +111,10 @@ fn live<'a>(
             hash: head.hash,
             timestamp_s: head.timestamp_s,
         }),
+        silent: around.silent.to_vec(),
+        contested: named(events.clone())
+            .filter(|tx_hash| around.contested.contains(tx_hash))
+            .collect(),
         rules: rules(world, name, events),
     }
 }

@@ -50,7 +50,7 @@ pub(crate) struct App<C> {
     pub(crate) body_read_ms: u64,
     pub(crate) limiter: Limiter,
     /// Asked whether contract wallets take their proofs.
-    pub(crate) contracts: AskedContracts,
+    pub(crate) contracts: Arc<AskedContracts>,
     pub(crate) signed_reads: SignedReads,
     /// The last checkpoint that this process has stored.
     pub(crate) signed: watch::Receiver<Option<Signed>>,

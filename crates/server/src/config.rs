@@ -160,8 +160,8 @@ pub struct NetworkConfig {
     pub confirmed_depth: u64,
     /// Totals above this wait for level *safe*.
     pub safe_above: Option<MicroUsdc>,
-    /// The JSON-RPC endpoints, 1 to 4. The first is followed while it can be; where there are more,
-    /// two must agree before a payment is confirmed.
+    /// The JSON-RPC endpoints, 1 to 4. Where there are more than one, two must agree on whatever is
+    /// concluded.
     pub endpoints: Vec<EndpointConfig>,
     /// Pause between two requests for the head while a block is due, in milliseconds.
     pub poll_ms: u64,

@@ -4,6 +4,8 @@
 //! Any stranger can cause these calls with a registration: each has a time limit, and few messages
 //! are checked at a time. Those beyond are told to come again; nobody waits in line.
 
+use std::sync::{Arc, PoisonError, RwLock};
+
 use futures_util::future::{join_all, try_join_all};
 use tokio::sync::Semaphore;
 use x811_ledger::port::{ContractProof, ContractVerdict, ContractWallets, ContractsNotAsked};
@@ -26,7 +28,7 @@ const LIMITS: RpcLimits = RpcLimits {
 /// The networks that are asked.
 #[derive(Debug)]
 pub(crate) struct AskedContracts {
-    networks: Vec<AskedNetwork>,
+    networks: RwLock<Arc<[AskedNetwork]>>,
     places: Semaphore,
 }
 
@@ -40,29 +42,35 @@ struct AskedNetwork {
 impl AskedContracts {
     /// Through the endpoints of `networks`. Nothing is asked yet.
     pub(crate) fn new(networks: &[&NetworkConfig]) -> Result<AskedContracts, EndpointError> {
-        let networks = networks.iter().map(|network| {
-            let endpoints = network.endpoints.iter();
-            let sources =
-                endpoints.map(|endpoint| RpcSource::new(endpoint.rpc_url.reveal(), LIMITS));
-            Ok(AskedNetwork {
-                name: network.name.clone(),
-                chain_id: network.chain_id,
-                sources: sources.collect::<Result<_, _>>()?,
-            })
-        });
         Ok(AskedContracts {
-            networks: networks.collect::<Result<_, _>>()?,
+            networks: RwLock::new(asked(networks)?),
             places: Semaphore::new(MOST_CHECKED),
         })
     }
 
-    async fn verdict(&self, proof: &ContractProof) -> Result<ContractVerdict, ContractsNotAsked> {
+    /// Asks through the endpoints of these from now on.
+    pub(crate) fn exchange(&self, networks: &[&NetworkConfig]) -> Result<(), EndpointError> {
+        let asked = asked(networks)?;
+        let networks = self.networks.write();
+        *networks.unwrap_or_else(PoisonError::into_inner) = asked;
+        Ok(())
+    }
+
+    fn networks(&self) -> Arc<[AskedNetwork]> {
+        let networks = self.networks.read();
+        networks.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn verdict(
+        networks: &[AskedNetwork],
+        proof: &ContractProof,
+    ) -> Result<ContractVerdict, ContractsNotAsked> {
         let ContractProof {
             wallet,
             hash,
             signature,
         } = proof;
-        let asked = self.networks.iter().map(|network| async move {
+        let asked = networks.iter().map(|network| async move {
             let (sources, chain_id) = (&network.sources, network.chain_id);
             let verdict = is_valid_signature(sources, chain_id, *wallet, *hash, signature).await;
             (&network.name, verdict)
@@ -83,17 +91,31 @@ impl AskedContracts {
     }
 }
 
+fn asked(networks: &[&NetworkConfig]) -> Result<Arc<[AskedNetwork]>, EndpointError> {
+    let networks = networks.iter().map(|network| {
+        let endpoints = network.endpoints.iter();
+        let sources = endpoints.map(|endpoint| RpcSource::new(endpoint.rpc_url.reveal(), LIMITS));
+        Ok(AskedNetwork {
+            name: network.name.clone(),
+            chain_id: network.chain_id,
+            sources: sources.collect::<Result<_, _>>()?,
+        })
+    });
+    networks.collect()
+}
+
 impl ContractWallets for AskedContracts {
     async fn judge(
         &self,
         proofs: &[ContractProof],
     ) -> Result<Vec<ContractVerdict>, ContractsNotAsked> {
-        if self.networks.is_empty() {
+        let networks = self.networks();
+        if networks.is_empty() {
             return Err(ContractsNotAsked::NotConfigured);
         }
         let place = self.places.try_acquire();
         let _place = place.map_err(|_| ContractsNotAsked::Busy)?;
-        let judged = try_join_all(proofs.iter().map(|proof| self.verdict(proof))).await;
+        let judged = try_join_all(proofs.iter().map(|proof| Self::verdict(&networks, proof))).await;
         judged.inspect_err(|error| tracing::warn!(%error, "contract wallets not checked"))
     }
 }
@@ -105,11 +127,14 @@ mod tests {
     #[tokio::test]
     async fn rule_18_few_messages_are_checked_at_a_time_and_without_networks_none() {
         let full = AskedContracts {
-            networks: vec![AskedNetwork {
-                name: "base".to_owned(),
-                chain_id: ChainId::new(8453),
-                sources: Vec::new(),
-            }],
+            networks: RwLock::new(
+                [AskedNetwork {
+                    name: "base".to_owned(),
+                    chain_id: ChainId::new(8453),
+                    sources: Vec::new(),
+                }]
+                .into(),
+            ),
             places: Semaphore::new(0),
         };
         assert_eq!(full.judge(&[]).await, Err(ContractsNotAsked::Busy));

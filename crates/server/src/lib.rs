@@ -40,4 +40,4 @@ pub use config::{
     ConfigError, ConnectionLimits, EndpointConfig, LogReaders, NetworkConfig, RpcUrl, ServerConfig,
 };
 pub use limits::RateLimits;
-pub use start::{CheckpointFault, RunError, Running, StartError, start, start_with};
+pub use start::{CheckpointFault, ReloadError, RunError, Running, StartError, start, start_with};

@@ -8,6 +8,7 @@ pub(crate) mod blindness;
 mod checkpoint;
 mod kept_blocks;
 mod lookout;
+mod reload;
 mod stop;
 
 use crate::app::App;
@@ -21,12 +22,13 @@ use crate::metrics::{self, HttpFigures};
 use crate::routes::Front;
 use crate::signed_read::{Privileges, SignedReads};
 use checkpoint::{Signers, Stored};
-use lookout::Lookout;
+use lookout::{Eyes, Lookout};
+use reload::Exchange;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use stop::{Parts, supervise};
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use x811_eventlog::{EventLog as _, ReadError};
 use x811_ledger::checkpoint::Checkpoints;
@@ -44,6 +46,7 @@ use x811_watcher::rpc::{EndpointError, RpcLimits, RpcSource};
 
 pub use checkpoint::CheckpointFault;
 pub use lookout::expected;
+pub use reload::ReloadError;
 pub use stop::RunError;
 
 /// A running server. Dropping it asks it to stop, without waiting.
@@ -57,6 +60,7 @@ pub struct Running {
     pub identity: LedgerOpened,
     /// Why the RPC endpoint could not be asked at the start; the ledger is blind until it can be.
     pub starts_blind: Option<String>,
+    exchange: Exchange,
     stop: watch::Sender<bool>,
     ended: JoinHandle<Result<(), RunError>>,
 }
@@ -120,7 +124,14 @@ pub async fn start_with<C: Clock, E: Entropy>(
     let (listener, local_addr) = ground.public;
     let (metrics_listener, metrics_addr) = ground.metrics;
     let signed_reads = signed_reads(&config, local_addr, ledger.now());
-    let (watching, watcher) = ground.lookout.watch(&ledger, stopping.clone());
+    let (eyes, exchanged) = mpsc::channel(1);
+    let exchange = Exchange {
+        network: config.network.clone(),
+        contracts: ground.contracts.clone(),
+        eyes,
+    };
+    let lookout = ground.lookout;
+    let (watching, watcher) = lookout.watch(&ledger, stopping.clone(), exchanged);
     let blindness = blindness::watch_over(&config.network, &ledger, &clock, &stopping);
     let app = Arc::new(App {
         parameters: config.parameters(),
@@ -157,6 +168,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         metrics_addr,
         identity: identity.opened,
         starts_blind: ground.starts_blind,
+        exchange,
         ended: tokio::spawn(supervise(parts, stop.clone())),
         stop,
     })
@@ -167,7 +179,7 @@ struct Ground {
     store: Arc<SqliteStore>,
     stored: Stored,
     identity: Identity,
-    contracts: AskedContracts,
+    contracts: Arc<AskedContracts>,
     lookout: Lookout,
     starts_blind: Option<String>,
     public: (TcpListener, SocketAddr),
@@ -180,15 +192,16 @@ impl Ground {
         clock: &C,
         entropy: &E,
     ) -> Result<Ground, StartError> {
-        let (sources, contracts) = sources(&config.network)?;
-        let new_heads = lookout::new_heads(&config.network, entropy)?;
+        let sources = sources_of(&config.network)?;
+        let contracts = Arc::new(AskedContracts::new(&[&config.network])?);
         let store = Arc::new(SqliteStore::open(&config.data_dir).await?);
         let stored = Stored::load(config).await?;
         let identity = identity(config, &store, &stored, clock, entropy).await?;
         let starts_blind = check_endpoints(&sources, &config.network).await?;
         let public = bind(config.listen).await?;
         let metrics = bind_metrics(config.metrics_listen).await?;
-        let lookout = Lookout::new(sources, new_heads, config, entropy).await;
+        let eyes = Eyes::of(&config.network, sources, entropy)?;
+        let lookout = Lookout::new(eyes, config).await;
         Ok(Ground {
             store,
             stored,
@@ -283,41 +296,51 @@ async fn identity<C: Clock, E: Entropy>(
     Ok(Identity::create(&config.data_dir, clock.wall(), entropy)?)
 }
 
-/// What is asked through the endpoints: of the chain, and of contract wallets.
-fn sources(network: &NetworkConfig) -> Result<(Vec<RpcSource>, AskedContracts), EndpointError> {
+/// How the chain is asked.
+fn sources_of(network: &NetworkConfig) -> Result<Vec<RpcSource>, EndpointError> {
     let configured = network.endpoints.iter();
-    let sources = configured
+    configured
         .map(|endpoint| RpcSource::new(endpoint.rpc_url.reveal(), RpcLimits::default()))
-        .collect::<Result<_, _>>()?;
-    Ok((sources, AskedContracts::new(&[network])?))
+        .collect()
 }
 
-/// Stops the start when an endpoint is *proven* not to fit; silence of all only makes it start
-/// blind (ledger-contract.md section 5), and then the first one's reason is returned.
+/// Stops the start when every endpoint is *proven* not to fit; one that does not counts as silent, and
+/// silence of all only makes it start blind (ledger-contract.md section 5): then the first one's
+/// reason is returned.
 async fn check_endpoints(
     sources: &[RpcSource],
     network: &NetworkConfig,
 ) -> Result<Option<String>, StartError> {
-    let (name, mut silent) = (&network.name, Vec::new());
+    let (name, mut silent, mut misfits) = (&network.name, Vec::new(), Vec::new());
     for (source, endpoint) in sources.iter().zip(&network.endpoints) {
+        let endpoint = &endpoint.label;
         match verify_endpoint(source, network.chain_id, network.token).await {
             Ok(()) => {}
-            Err(CheckFailure::Misfit(misfit)) => return Err(StartError::Misfit(misfit)),
+            Err(CheckFailure::Misfit(misfit)) => {
+                tracing::error!(network = name, endpoint, error = %misfit, "an RPC endpoint does not fit");
+                silent.push(format!("{endpoint}: {misfit}"));
+                misfits.push(misfit);
+            }
             Err(CheckFailure::Unreachable(error)) => {
-                let endpoint = &endpoint.label;
                 tracing::warn!(network = name, endpoint, %error, "an RPC endpoint is silent");
-                silent.push(error.to_string());
+                silent.push(format!("{endpoint}: {error}"));
             }
         }
     }
-    if silent.len() < sources.len() {
+    if misfits.len() == sources.len()
+        && let Some(misfit) = misfits.into_iter().next()
+    {
+        return Err(StartError::Misfit(misfit));
+    }
+    let answering = sources.len() - silent.len();
+    if answering >= sources.len().clamp(1, 2) {
         return Ok(None);
     }
     tracing::warn!(
         network = name,
-        "starts blind: payments wait until it is seen"
+        "starts blind: payments wait until as many endpoints answer as must agree"
     );
-    Ok(silent.into_iter().next())
+    Ok(Some(silent.join("; ")))
 }
 
 async fn bind(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {

@@ -1,6 +1,9 @@
 //! What an operator sees of a watcher: each endpoint, and what is held of the network. Published
 //! after every look; the server shows it in metrics, status and logs.
 
+use std::collections::BTreeSet;
+
+use x811_protocol::evm::TxHash;
 use x811_protocol::observation::Block;
 
 /// How a network is watched.
@@ -19,6 +22,9 @@ pub struct NetworkHealth {
     /// Those whose endpoints contradict each other or have not answered: nothing is reported of
     /// them.
     pub unsettled: usize,
+    /// Those of them of which endpoints say what excludes each other: one has it at the agreed head, and
+    /// another has not, or something else.
+    pub contested: BTreeSet<TxHash>,
     /// Whether as many endpoints as must agree carry one head.
     pub is_agreed: bool,
     /// Reorganisations since the start.

@@ -89,6 +89,7 @@ pub struct WatchedNetwork {
 }
 
 /// Where the watcher and the ledger meet.
+#[derive(Clone)]
 pub struct Channels {
     /// The transactions to report on.
     pub watched: watch::Receiver<WatchedSet>,
@@ -363,6 +364,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         self.health.indexed_transfers = self.index.transfers();
         self.health.watched = self.watchlist.len();
         self.health.unsettled = self.watchlist.unsettled();
+        self.health.contested = self.watchlist.contested();
         self.published.send_replace(self.health.clone());
     }
 

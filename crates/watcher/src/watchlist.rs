@@ -96,6 +96,7 @@ enum Standing {
     },
     Unsettled {
         asked_at: BlockHash,
+        is_contested: bool,
     },
 }
 
@@ -141,6 +142,21 @@ impl Watchlist {
             .iter()
             .filter(|tx| matches!(self.standings.get(*tx), Some(Standing::Unsettled { .. })));
         unsettled.count()
+    }
+
+    /// Those of which endpoints say what excludes each other.
+    pub(crate) fn contested(&self) -> BTreeSet<TxHash> {
+        let contested = self.open.iter().filter(|tx| {
+            let standing = self.standings.get(*tx);
+            matches!(
+                standing,
+                Some(Standing::Unsettled {
+                    is_contested: true,
+                    ..
+                })
+            )
+        });
+        contested.copied().collect()
     }
 
     /// Watches exactly these from now on. New ones are answered from the index, where it has them.
@@ -275,7 +291,7 @@ impl Watchlist {
             }
         });
         let is_asked_now = |tx: &&TxHash| match self.standings.get(*tx) {
-            Some(Standing::Unsettled { asked_at }) => *asked_at != head.hash,
+            Some(Standing::Unsettled { asked_at, .. }) => *asked_at != head.hash,
             Some(Standing::Unasked | Standing::Absent { .. } | Standing::Found(_)) | None => true,
         };
         let (open_due, open_rest): (Vec<&TxHash>, Vec<&TxHash>) = self
@@ -373,8 +389,9 @@ impl Watchlist {
                 as_of: head.hash,
                 asked_at_number: head.number,
             },
-            Verdict::Unsettled { .. } => Standing::Unsettled {
+            Verdict::Unsettled { contradiction } => Standing::Unsettled {
                 asked_at: head.hash,
+                is_contested: !contradiction.is_empty(),
             },
         };
         if self.standings.contains_key(&tx) {

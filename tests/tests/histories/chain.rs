@@ -10,7 +10,7 @@ use x811_protocol::time::TimestampMs;
 use x811_watcher::Receipt;
 
 use crate::base::{PAYEE, tx};
-use crate::scripted::{ScriptedChain, World, unreachable};
+use crate::scripted::{ScriptedChain, World, receipt, unreachable};
 
 /// Blocks below the ledger's start.
 const BLOCKS_BEFORE: u64 = 60;
@@ -29,6 +29,14 @@ pub(crate) enum Fault {
     OmitsLog(u16),
     DeniesReceipt(u16),
     Forges(u16),
+    /// Blocks on top of its branch that nobody else has.
+    InventsBlocks(u64),
+    /// A transfer in its newest block.
+    InventsTransfer(u16),
+    RepeatsLogs,
+    RefusesLevels,
+    /// For good: another endpoint has to take its place.
+    Dies,
 }
 
 pub(crate) struct Chain {
@@ -178,6 +186,7 @@ impl Chain {
 
     pub(crate) fn break_down(&self, endpoint: usize, fault: &Fault) {
         let mut world = self.endpoints[endpoint].world();
+        world.who = u8::try_from(endpoint).unwrap();
         match fault {
             Fault::Down => world.failure = Some(unreachable()),
             Fault::Lag(blocks) => world.lag_blocks = *blocks,
@@ -190,18 +199,32 @@ impl Chain {
                 let micro_usdc = [3_000_000, 4_000_000][endpoint];
                 world.forged.insert(tx(*number), micro_usdc);
             }
+            Fault::InventsBlocks(blocks) => world.invented = *blocks,
+            Fault::InventsTransfer(number) => {
+                let (hash, micro_usdc) = (tx(*number), [3_000_000, 4_000_000][endpoint]);
+                if !world.receipts.contains_key(&hash) {
+                    let made_up = receipt(hash, world.head(), micro_usdc);
+                    world.made_up.insert(hash, made_up);
+                }
+            }
+            Fault::RepeatsLogs => world.repeats_logs = true,
+            Fault::RefusesLevels => world.refuses_levels = true,
+            Fault::Dies => {
+                world.is_dead = true;
+                world.failure = Some(unreachable());
+            }
         }
     }
 
-    pub(crate) fn heal(&self, endpoint: usize) {
+    /// Another endpoint takes the place of this one.
+    pub(crate) fn exchange(&self, endpoint: usize) {
         let mut world = self.endpoints[endpoint].world();
-        world.failure = None;
-        world.lag_blocks = 0;
-        world.logs_fail_every = None;
-        world.header_fails_every = None;
-        world.omitted.clear();
-        world.denied.clear();
-        world.forged.clear();
+        world.is_dead = false;
+        world.heal();
+    }
+
+    pub(crate) fn heal(&self, endpoint: usize) {
+        self.endpoints[endpoint].world().heal();
     }
 }
 

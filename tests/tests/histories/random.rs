@@ -18,7 +18,7 @@ use crate::verdict::Tally;
 /// Transactions of one history.
 const TRANSACTIONS: u16 = 4;
 /// Histories of one run.
-const HISTORIES: u32 = 64;
+const HISTORIES: u32 = 256;
 /// The longest a failing history is shortened.
 const SHRINK_MS: u32 = 40_000;
 
@@ -107,6 +107,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => wait().prop_map(Act::Slow),
         2 => (0_usize..2, fault()).prop_map(|(endpoint, fault)| Act::Fault(endpoint, fault)),
         4 => (0_usize..2).prop_map(Act::Heal),
+        2 => (0_usize..2).prop_map(Act::Exchange),
         2 => commit_fault().prop_map(Act::Commit),
         2 => restart.prop_map(|(away_ms, forgets, dies_after_commit)| Act::Restart {
             away_ms,
@@ -125,6 +126,11 @@ fn fault() -> impl Strategy<Value = Fault> {
         number().prop_map(Fault::OmitsLog),
         number().prop_map(Fault::DeniesReceipt),
         number().prop_map(Fault::Forges),
+        (1_u64..40).prop_map(Fault::InventsBlocks),
+        number().prop_map(Fault::InventsTransfer),
+        Just(Fault::RepeatsLogs),
+        Just(Fault::RefusesLevels),
+        Just(Fault::Dies),
     ]
 }
 

@@ -54,6 +54,8 @@ pub(crate) enum Act {
     Slow(u64),
     Fault(usize, Fault),
     Heal(usize),
+    /// Another endpoint takes the place of this one, as a reload brings it about.
+    Exchange(usize),
     /// The next commit fails.
     Commit(CommitFault),
     Restart {
@@ -220,6 +222,7 @@ impl Story {
             }
             Act::Fault(endpoint, fault) => self.chain.break_down(*endpoint, fault),
             Act::Heal(endpoint) => self.chain.heal(*endpoint),
+            Act::Exchange(endpoint) => self.exchange(*endpoint).await,
             Act::Commit(fault) => self.ledgerbox.fail_next_commit(*fault),
             Act::Restart {
                 away_ms,
@@ -255,6 +258,12 @@ impl Story {
         }
     }
 
+    async fn exchange(&mut self, endpoint: usize) {
+        self.stop_watching().await;
+        self.chain.exchange(endpoint);
+        self.watch();
+    }
+
     async fn restart(&mut self, away_ms: u64, forgets: bool, dies_after_commit: bool) {
         if dies_after_commit {
             self.ledgerbox
@@ -277,8 +286,8 @@ impl Story {
     /// what no endpoint showed in time has been asked for again.
     pub(crate) async fn quiet_down(&mut self) {
         self.ledgerbox.store.pass_all_commits();
-        self.chain.heal(0);
-        self.chain.heal(1);
+        self.exchange(0).await;
+        self.exchange(1).await;
         for _ in 0..120 {
             self.rest(10_000).await;
             if self.ledgerbox.ledger().world().sizes().interactions == 0 {

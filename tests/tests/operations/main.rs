@@ -2,6 +2,7 @@
 
 mod backup;
 mod doctor;
+mod endpoints;
 mod place;
 mod rotation;
 mod secrets;

@@ -44,7 +44,7 @@ async fn rule_25_an_endpoint_that_cannot_be_asked_is_never_not_found() {
 }
 
 #[tokio::test]
-async fn rule_25_the_other_endpoint_is_followed_while_one_cannot_be_asked() {
+async fn rule_25_nothing_is_concluded_while_one_of_two_cannot_be_asked() {
     let chain = Chain::start().await;
     let proxies = chain.proxies(2).await;
     let mut rig = Rig::start(&proxies);
@@ -54,19 +54,37 @@ async fn rule_25_the_other_endpoint_is_followed_while_one_cannot_be_asked() {
         broken.rule(move |_| act());
         let payment = chain.pay().await;
         rig.watch(&[payment]);
-        let seen = rig.until_deep(payment, 1).await;
-        assert_eq!(amount(&seen), AMOUNT, "{fault}");
+        rig.until_endpoint(place % 2, |health| {
+            health.head.is_none() || health.failures > 0
+        })
+        .await;
         chain.anvil.mine(DEPTH).await;
-        let head = chain.head_number().await;
-        rig.until_head(head).await;
-        rig.assert_unconfirmed(payment);
+        assert_eq!(rig.said_of(payment), [], "{fault}");
         broken.heal();
-        rig.until_endpoint(place % 2, |health| health.head.is_some())
-            .await;
-        chain.anvil.mine(1).await;
         let confirmed = rig.until_deep(payment, DEPTH).await;
         assert_eq!(confirmed.endpoints, ["a", "b"], "{fault}");
         rig.assert_never_missed(payment);
+    }
+}
+
+/// Two of three are enough, whoever the third is.
+#[tokio::test]
+async fn rule_25_two_of_three_settle_while_one_cannot_be_asked() {
+    let chain = Chain::start().await;
+    let proxies = chain.proxies(3).await;
+    let mut rig = Rig::start(&proxies);
+    for (place, (fault, act)) in FAULTS.into_iter().enumerate() {
+        let broken = &proxies[place % 3];
+        broken.rule(move |_| act());
+        let payment = chain.pay().await;
+        rig.watch(&[payment]);
+        chain.anvil.mine(DEPTH).await;
+        let confirmed = rig.until_deep(payment, DEPTH).await;
+        assert_eq!(confirmed.endpoints.len(), 2, "{fault}");
+        rig.assert_never_missed(payment);
+        broken.heal();
+        rig.until_endpoint(place % 3, |health| health.head.is_some())
+            .await;
     }
 }
 

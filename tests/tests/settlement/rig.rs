@@ -329,12 +329,6 @@ impl Rig {
             |(status, _): &(TransactionStatus, u64)| *status == TransactionStatus::NotFound;
         assert!(!said.iter().any(is_missed), "{said:?}");
     }
-
-    /// It was never said that `hash` is as deep as a confirmation.
-    pub(crate) fn assert_unconfirmed(&self, hash: TxHash) {
-        let said = self.said_of(hash);
-        assert!(said.iter().all(|(_, depth)| *depth < DEPTH), "{said:?}");
-    }
 }
 
 /// The one amount that a transaction moved.

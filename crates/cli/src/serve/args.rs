@@ -16,7 +16,7 @@ use super::value::{
 };
 
 /// Options of `x811 serve`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
     /// TOML file with settings; environment and options win over it. None is read unless named
     #[arg(long, env = "X811_CONFIG", value_name = "FILE")]
@@ -84,7 +84,7 @@ pub(crate) struct Args {
 }
 
 /// Who is served.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "HTTP")]
 struct HttpArgs {
     /// Address to listen on; port 0 takes any free one (127.0.0.1:8811)
@@ -156,7 +156,7 @@ struct HttpArgs {
 }
 
 /// Where payments are made.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Network")]
 struct NetworkArgs {
     /// Base (base), its public test network, or a chain of your own such as Anvil's
@@ -234,7 +234,7 @@ struct NetworkArgs {
 }
 
 /// How long each message is waited for.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Windows (milliseconds, at least 2000; AEEP's own unless given)")]
 struct WindowArgs {
     /// REQUEST to OFFER (60000)

@@ -30,6 +30,8 @@ async fn provider_paid(ledgerbox: &Ledgerbox) -> u128 {
         now: ledgerbox.now(),
         blind_cause: None,
         blind_page_after_ms: 86_400_000,
+        silent: &[],
+        contested: &std::collections::BTreeSet::new(),
     };
     let views = interactions
         .iter()

@@ -31,6 +31,8 @@ async fn view(ledgerbox: &Ledgerbox, deal: &Deal) -> SettlementView {
         now: ledgerbox.now(),
         blind_cause: Some(BlindCause::Unreachable),
         blind_page_after_ms: 3_600_000,
+        silent: &[],
+        contested: &std::collections::BTreeSet::new(),
     };
     settlement_view(deal.id(), &records, around)
 }

@@ -1,6 +1,7 @@
 //! What the records of an interaction do not tell of its settlement.
 
 use crate::event::Window;
+use crate::evm::TxHash;
 use crate::money::MicroUsdc;
 use crate::observation::{BlindCause, Block};
 use crate::time::TimestampMs;
@@ -22,6 +23,14 @@ pub struct Live {
     /// What the network asks of a payment; whoever knows that knows what is due as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<NetworkRules>,
+    /// Labels of the RPC endpoints without whose answer nothing is concluded now. Empty while enough
+    /// of them agree.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silent: Vec<String>,
+    /// Transactions of the interaction that one RPC endpoint has at the agreed head, and another has
+    /// not: they are neither there nor absent until the two agree.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contested: Vec<TxHash>,
 }
 
 impl Live {
@@ -33,6 +42,8 @@ impl Live {
             due: None,
             head: None,
             rules: None,
+            silent: Vec::new(),
+            contested: Vec::new(),
         }
     }
 

@@ -84,6 +84,16 @@ fn held(families: &mut Families, network: &str, health: &NetworkHealth) {
         "Watched transactions about which RPC endpoints contradict each other or are silent",
         here(health.unsettled as u64),
     );
+    families.gauges(
+        "x811_watcher_contested_transactions",
+        "Watched transactions that one RPC endpoint has at the agreed head and another has not",
+        here(health.contested.len() as u64),
+    );
+    families.gauges(
+        "x811_watcher_agreed",
+        "1 while as many RPC endpoints as must agree carry one head",
+        here(u64::from(health.is_agreed)),
+    );
     families.counters(
         "x811_watcher_reorgs",
         "Times that held blocks were replaced by others",

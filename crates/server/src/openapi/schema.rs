@@ -606,6 +606,12 @@ pub(crate) struct NetworkSight {
     /// The RPC endpoints it is watched through; absent for a network that is not watched any more.
     #[schema(nullable = false)]
     endpoints: Option<Vec<EndpointSight>>,
+    /// Whether as many of them as must agree carry one head.
+    #[schema(nullable = false)]
+    agreed: Option<bool>,
+    /// Labels of those that give no usable answer.
+    #[schema(nullable = false)]
+    silent: Option<Vec<String>>,
 }
 
 /// How one RPC endpoint behaves.

@@ -37,6 +37,12 @@ pub(crate) struct SettlementAnswer {
     /// What the network asks of a payment.
     #[schema(nullable = false)]
     rules: Option<SettlementRules>,
+    /// Labels of RPC endpoints that must agree and give no usable answer now.
+    #[schema(nullable = false)]
+    silent: Option<Vec<String>>,
+    /// Transactions that one RPC endpoint has and another has not.
+    #[schema(nullable = false)]
+    contested: Option<Vec<String>>,
     /// Absent before a PAYMENT.
     #[schema(nullable = false)]
     network: Option<String>,

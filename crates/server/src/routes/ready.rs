@@ -43,7 +43,9 @@ pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> (StatusC
         answer.insert("why".to_owned(), json!(why));
     }
     let now = app.ledger.now();
-    let attention = attention(&app.blindness, &world, now);
+    let watching = app.watching.borrow().clone();
+    let mut attention = attention(&app.blindness, &world, now);
+    attention.extend(disagreement(&watching));
     if !attention.is_empty() {
         answer.insert("attention".to_owned(), json!(attention));
     }
@@ -71,10 +73,11 @@ pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> (StatusC
             network["blind_ms"] = json!(app.blindness.blind_ms(&world, &name, now));
         }
     }
-    let watching = app.watching.borrow().clone();
     let watched = networks.iter_mut().find(|n| n["name"] == watching.network);
     if let Some(watched) = watched {
         watched["endpoints"] = endpoints(&watching, now);
+        watched["agreed"] = json!(watching.is_agreed);
+        watched["silent"] = json!(watching.silent());
     }
     answer.insert("networks".to_owned(), Value::Array(networks));
     let status = if is_ready {
@@ -107,6 +110,35 @@ fn attention(bound: &BlindnessBound, world: &World, now: TimestampMs) -> Vec<Str
             )
         })
         .collect()
+}
+
+/// What the operator has to do while too few endpoints carry one head, or contradict each other about
+/// a payment.
+fn disagreement(watching: &NetworkHealth) -> Vec<String> {
+    let mut attention = Vec::new();
+    let (network, silent) = (&watching.network, watching.silent().join(", "));
+    if !watching.is_agreed && !watching.endpoints.is_empty() {
+        let who = match silent.is_empty() {
+            true => "all answer, and carry different blocks".to_owned(),
+            false => format!("silent: {silent}"),
+        };
+        attention.push(format!(
+            "too few RPC endpoints of network {network} agree on a head ({who}): payments on it wait; \
+             mend them, or exchange one in the configuration and send SIGHUP"
+        ));
+    } else if !silent.is_empty() {
+        attention.push(format!(
+            "RPC endpoints of network {network} give no usable answer: {silent}"
+        ));
+    }
+    if !watching.contested.is_empty() {
+        attention.push(format!(
+            "{} payments on network {network} are contested: one RPC endpoint has them at the agreed \
+             head, another has not; one of the two is wrong",
+            watching.contested.len()
+        ));
+    }
+    attention
 }
 
 fn faults(readiness: &Readiness) -> Vec<&'static str> {

@@ -71,11 +71,18 @@ async fn view<C: Clock>(
         Some(network) => blind_cause(app, world, network).await?,
         None => None,
     };
+    let watching = app.watching.borrow().clone();
+    let silent = match watching.is_agreed {
+        true => Vec::new(),
+        false => watching.silent().into_iter().map(str::to_owned).collect(),
+    };
     let around = Surroundings {
         world,
         now: app.ledger.now(),
         blind_cause,
         blind_page_after_ms: app.blindness.page_after_ms,
+        silent: &silent,
+        contested: &watching.contested,
     };
     Ok(settlement_view(id, &records, around))
 }

@@ -1,5 +1,8 @@
 //! The watcher beside the ledger: what it watches comes from the ledger's state, and what it sees
 //! goes into the log.
+//!
+//! Its endpoints can be exchanged while it runs: another watcher takes its place, which goes on from
+//! the blocks that were kept. What is open goes on, and nothing is recorded of it.
 
 use super::kept_blocks::KeptBlocks;
 use crate::app::{RunningLedger, stopped};
@@ -23,30 +26,42 @@ const OBSERVATIONS: usize = 16;
 /// Everything a network is watched with.
 pub(super) struct Lookout {
     network: WatchedNetwork,
-    endpoints: Vec<Endpoint<RpcSource>>,
-    new_heads: Vec<NewHeads>,
+    eyes: Eyes,
     blocks: KeptBlocks,
 }
 
-impl Lookout {
-    /// The configured endpoints, each with a random number of its own that scatters its retries,
-    /// and the blocks that an earlier process kept.
-    pub(super) async fn new(
+/// What a network is watched through.
+pub(super) struct Eyes {
+    endpoints: Vec<Endpoint<RpcSource>>,
+    new_heads: Vec<NewHeads>,
+}
+
+impl Eyes {
+    /// The configured endpoints, each with a random number of its own that scatters its retries.
+    pub(super) fn of(
+        network: &NetworkConfig,
         sources: Vec<RpcSource>,
-        new_heads: Vec<NewHeads>,
-        config: &ServerConfig,
         entropy: &impl Entropy,
-    ) -> Lookout {
-        let network = &config.network;
+    ) -> Result<Eyes, EndpointError> {
         let configured = sources.into_iter().zip(&network.endpoints);
         let endpoints = configured.map(|(source, endpoint)| Endpoint {
             source,
             label: endpoint.label.clone(),
             jitter_seed: seed(entropy),
         });
-        Lookout {
+        Ok(Eyes {
             endpoints: endpoints.collect(),
-            new_heads,
+            new_heads: new_heads(network, entropy)?,
+        })
+    }
+}
+
+impl Lookout {
+    /// What the configured network is watched through, and the blocks that an earlier process kept.
+    pub(super) async fn new(eyes: Eyes, config: &ServerConfig) -> Lookout {
+        let network = &config.network;
+        Lookout {
+            eyes,
             blocks: KeptBlocks::open(&config.data_dir).await,
             network: WatchedNetwork {
                 name: network.name.clone(),
@@ -59,24 +74,30 @@ impl Lookout {
         }
     }
 
-    /// Watches, and passes on what is seen, until the server is to stop.
+    /// Watches, and passes on what is seen, until the server is to stop; through others from when
+    /// `exchanged` has them.
     pub(super) fn watch<C: Clock>(
         self,
         ledger: &RunningLedger<C>,
         stopping: watch::Receiver<bool>,
+        mut exchanged: mpsc::Receiver<Eyes>,
     ) -> (watch::Receiver<NetworkHealth>, JoinHandle<()>) {
         let (observations, mut observed) = mpsc::channel(OBSERVATIONS);
-        let name = &self.network.name;
+        let network = self.network;
         let channels = Channels {
-            watched: ledger.watched(name).unwrap_or_else(nothing),
-            expecting: from_state(ledger.clone(), name.clone()),
-            accounts_of: accounts(ledger.clone(), name.clone()),
+            watched: ledger.watched(&network.name).unwrap_or_else(nothing),
+            expecting: from_state(ledger.clone(), network.name.clone()),
+            accounts_of: accounts(ledger.clone(), network.name.clone()),
             observations,
         };
-        let blocks = self.blocks.clone();
-        let watcher = Watcher::new(self.endpoints, self.network, self.blocks, channels)
-            .woken_by(self.new_heads);
-        let health = watcher.health();
+        let blocks = self.blocks;
+        let watcher_of = move |eyes: Eyes, channels: Channels, blocks: KeptBlocks| {
+            let watcher = Watcher::new(eyes.endpoints, network.clone(), blocks, channels);
+            watcher.woken_by(eyes.new_heads)
+        };
+        let first = watcher_of(self.eyes, channels.clone(), blocks.clone());
+        let published = watch::Sender::new(first.health().borrow().clone());
+        let health = published.subscribe();
         let ledger = ledger.clone();
         let task = tokio::spawn(async move {
             let forward = async {
@@ -84,15 +105,39 @@ impl Lookout {
                     ledger.observe(observation).await;
                 }
             };
-            tokio::join!(watcher.run(stopped(stopping)), forward);
+            let watch = async {
+                let mut watcher = first;
+                loop {
+                    let mut next = None;
+                    let until = async {
+                        tokio::select! {
+                            () = stopped(stopping.clone()) => {}
+                            Some(eyes) = exchanged.recv() => next = Some(eyes),
+                        }
+                    };
+                    let mirror = mirror(watcher.health(), &published);
+                    tokio::join!(watcher.run(until), mirror);
+                    let Some(eyes) = next else { break };
+                    watcher = watcher_of(eyes, channels.clone(), blocks.clone());
+                }
+                drop(channels);
+            };
+            tokio::join!(watch, forward);
             blocks.close().await;
         });
         (health, task)
     }
 }
 
+/// Shows what one watcher publishes, until it ends.
+async fn mirror(mut from: watch::Receiver<NetworkHealth>, to: &watch::Sender<NetworkHealth>) {
+    while from.changed().await.is_ok() {
+        to.send_replace(from.borrow_and_update().clone());
+    }
+}
+
 /// Where the endpoints announce new heads, those that do.
-pub(super) fn new_heads(
+fn new_heads(
     network: &NetworkConfig,
     entropy: &impl Entropy,
 ) -> Result<Vec<NewHeads>, EndpointError> {

@@ -2,7 +2,7 @@
 //! reorg with and without re-inclusion, drop, faults, lies, restarts.
 //!
 //! What is reported is taken in by a small stand-in for the ledger. Whatever happens on the way,
-//! nothing false is ever reported at confirmed depth, and once it is quiet what is known is exactly
+//! nothing false is ever reported, at whatever depth, and once it is quiet what is known is exactly
 //! what the chain says: so every transfer that was taken back had its report.
 
 #![expect(
@@ -61,6 +61,10 @@ enum Fault {
     OmitsLog(u8),
     DeniesReceipt(u8),
     Forges(u8),
+    InventsBlocks(u64),
+    InventsTransfer(u8),
+    RepeatsLogs,
+    RefusesLevels,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -87,6 +91,10 @@ fn fault() -> impl Strategy<Value = Fault> {
         (0..TRANSACTIONS).prop_map(Fault::OmitsLog),
         (0..TRANSACTIONS).prop_map(Fault::DeniesReceipt),
         (0..TRANSACTIONS).prop_map(Fault::Forges),
+        (1_u64..40).prop_map(Fault::InventsBlocks),
+        (0..TRANSACTIONS).prop_map(Fault::InventsTransfer),
+        Just(Fault::RepeatsLogs),
+        Just(Fault::RefusesLevels),
     ]
 }
 
@@ -99,6 +107,8 @@ struct History {
     watched: BTreeSet<TxHash>,
     /// What is true of every block there ever was.
     truth: BTreeMap<(BlockHash, TxHash), Receipt>,
+    /// Every block that there ever was.
+    blocks: BTreeSet<BlockHash>,
     /// What was reported last of each transaction: its block, and whether anything moved.
     known: BTreeMap<TxHash, Option<(BlockHash, bool)>>,
     /// Transfers that a ledger would have claimed.
@@ -115,6 +125,7 @@ impl History {
             highest: 0,
             watched: BTreeSet::new(),
             truth: BTreeMap::new(),
+            blocks: BTreeSet::new(),
             known: BTreeMap::new(),
             claimed: BTreeSet::new(),
         }
@@ -143,7 +154,7 @@ impl History {
                 again,
             } => self.reorg(depth, blocks, again),
             Step::Fault { endpoint, fault } => self.break_down(endpoint, &fault),
-            Step::Heal { endpoint } => heal(&mut self.endpoints[endpoint].world()),
+            Step::Heal { endpoint } => self.endpoints[endpoint].world().heal(),
             Step::Restart { forgets } => self.restart(forgets).await,
             Step::Watch { tx: number } => {
                 self.watched.insert(tx(number));
@@ -156,6 +167,7 @@ impl History {
             }
         }
         self.highest = self.highest.max(self.height());
+        self.note_blocks();
         self.listen(2_000).await;
     }
 
@@ -201,6 +213,12 @@ impl History {
         self.note_truth();
     }
 
+    fn note_blocks(&mut self) {
+        let world = self.endpoints[0].world();
+        self.blocks
+            .extend(world.canonical.iter().map(|header| header.hash));
+    }
+
     fn note_truth(&mut self) {
         for (tx, mined) in &self.endpoints[0].world().receipts {
             self.truth.insert((mined.block_hash, *tx), mined.clone());
@@ -209,6 +227,7 @@ impl History {
 
     fn break_down(&mut self, endpoint: usize, fault: &Fault) {
         let mut world = self.endpoints[endpoint].world();
+        world.who = u8::try_from(endpoint).unwrap();
         match fault {
             Fault::Down => world.failure = Some(unreachable()),
             Fault::Lag(blocks) => world.lag_blocks = *blocks,
@@ -220,6 +239,17 @@ impl History {
             Fault::Forges(number) => {
                 let micro_usdc = [1_000_000, 2_000_000][endpoint];
                 world.forged.insert(tx(*number), micro_usdc);
+            }
+            Fault::RepeatsLogs => world.repeats_logs = true,
+            Fault::RefusesLevels => world.refuses_levels = true,
+            Fault::InventsBlocks(blocks) => world.invented = *blocks,
+            // Each another one: two that lie alike are two that agree.
+            Fault::InventsTransfer(number) => {
+                let (hash, micro_usdc) = (tx(*number), [3_000_000, 4_000_000][endpoint]);
+                if !world.receipts.contains_key(&hash) {
+                    let made_up = receipt(hash, world.head(), micro_usdc);
+                    world.made_up.insert(hash, made_up);
+                }
             }
         }
     }
@@ -246,6 +276,8 @@ impl History {
 
     /// As a ledger does: what is deep is claimed, and what was claimed and is gone is reversed.
     fn take_in(&mut self, sweep: &Sweep) {
+        let is_true = self.blocks.contains(&sweep.head.hash);
+        assert!(is_true, "nobody mined the head {}", sweep.head.number);
         for (tx, status) in &sweep.transactions {
             assert!(self.watched.contains(tx), "nobody asked about {tx}");
             let TransactionStatus::Mined(mined) = status else {
@@ -254,12 +286,12 @@ impl History {
             };
             let has_moved = !mined.transfers.is_empty();
             self.known.insert(*tx, Some((mined.block.hash, has_moved)));
+            let truth = &self.truth[&(mined.block.hash, *tx)];
+            assert_eq!(truth.transfers, mined.transfers, "{tx}");
+            assert_eq!(truth.succeeded, mined.succeeded, "{tx}");
             if sweep.depth_of(&mined.block) < CONFIRMED_DEPTH {
                 continue;
             }
-            let truth = &self.truth[&(mined.block.hash, *tx)];
-            assert_eq!(truth.transfers, mined.transfers, "{tx} at confirmed depth");
-            assert_eq!(truth.succeeded, mined.succeeded, "{tx} at confirmed depth");
             let claims = mined.transfers.iter().map(|moved| (*tx, moved.ordinal));
             let claims: Vec<(TxHash, u64)> = claims.collect();
             let distinct: BTreeSet<_> = claims.iter().copied().collect();
@@ -271,13 +303,14 @@ impl History {
     /// Every fault ends, the chain outgrows whatever it once was (a head below all that is held says
     /// nothing), time passes, and each transaction is looked for.
     async fn quiet_down(&mut self) {
-        self.both(heal);
+        self.both(World::heal);
         let lost = self.highest.saturating_sub(self.height());
         self.both(|world| world.mine(lost));
         let watched: Vec<TxHash> = self.watched.iter().copied().collect();
         self.rig().look_for(&watched);
         for _ in 0..CONFIRMED_DEPTH + 3 {
             self.both(|world| world.mine(1));
+            self.note_blocks();
             self.listen(20_000).await;
         }
     }
@@ -307,16 +340,6 @@ impl History {
             "what is claimed and still there is what is paid"
         );
     }
-}
-
-fn heal(world: &mut World) {
-    world.failure = None;
-    world.lag_blocks = 0;
-    world.logs_fail_every = None;
-    world.header_fails_every = None;
-    world.omitted.clear();
-    world.denied.clear();
-    world.forged.clear();
 }
 
 proptest! {

@@ -72,6 +72,18 @@ pub(crate) struct World {
     pub(crate) answers: BTreeMap<(BlockHash, Vec<u8>), Result<CallAnswer, SourceError>>,
     /// Every so-many-th request for logs gets no answer.
     pub(crate) logs_fail_every: Option<usize>,
+    /// It refuses the words `safe` and `finalized`.
+    pub(crate) refuses_levels: bool,
+    /// It repeats logs, so that they cannot be read.
+    pub(crate) repeats_logs: bool,
+    /// It is gone for good.
+    pub(crate) is_dead: bool,
+    /// Which endpoint it is, so that no two tell the same lie.
+    pub(crate) who: u8,
+    /// How many blocks this endpoint invents on top of its branch.
+    pub(crate) invented: u64,
+    /// Transactions that this endpoint invents.
+    pub(crate) made_up: BTreeMap<TxHash, Receipt>,
     branches: u8,
     /// The time of block 0.
     pub(crate) genesis_s: u64,
@@ -151,6 +163,52 @@ impl World {
         receipt.authorizations = BTreeMap::from([(0, nonce)]);
     }
 
+    /// The block that is invented so far above the branch.
+    fn invented(&self, above: u64) -> Header {
+        let top = self.head();
+        let hash = |above: u64| match above {
+            0 => top.hash,
+            _ => {
+                let mut hash = *top.hash.as_bytes();
+                hash[31] = 0xfa - self.who;
+                hash[30] = u8::try_from(above).unwrap();
+                BlockHash::from_bytes(hash)
+            }
+        };
+        Header {
+            number: top.number + above,
+            hash: hash(above),
+            parent: hash(above.saturating_sub(1)),
+            timestamp_s: top.timestamp_s + 2 * above,
+        }
+    }
+
+    /// Every block that this endpoint knows.
+    fn blocks(&self) -> impl Iterator<Item = Header> + '_ {
+        let invented = (1..=self.invented).map(|above| self.invented(above));
+        self.canonical.iter().copied().chain(invented)
+    }
+
+    /// Every receipt that this endpoint has.
+    fn all_receipts(&self) -> impl Iterator<Item = &Receipt> {
+        self.receipts.values().chain(self.made_up.values())
+    }
+
+    /// Every fault ends, but for death.
+    pub(crate) fn heal(&mut self) {
+        self.failure = self.is_dead.then(unreachable);
+        self.lag_blocks = 0;
+        self.logs_fail_every = None;
+        self.header_fails_every = None;
+        self.omitted.clear();
+        self.denied.clear();
+        self.forged.clear();
+        self.refuses_levels = false;
+        self.repeats_logs = false;
+        self.invented = 0;
+        self.made_up.clear();
+    }
+
     /// What is said of a mined transaction.
     fn said(&self, truth: &Receipt) -> Receipt {
         let mut said = truth.clone();
@@ -213,6 +271,13 @@ pub(crate) fn refused() -> SourceError {
     }
 }
 
+fn malformed() -> SourceError {
+    SourceError::Malformed {
+        method: "scripted",
+        detail: "two logs at one place of a block".to_owned(),
+    }
+}
+
 /// One endpoint of the scripted chain.
 #[derive(Clone)]
 pub(crate) struct ScriptedChain(Arc<Mutex<World>>);
@@ -246,6 +311,12 @@ impl ScriptedChain {
             forged: BTreeMap::new(),
             answers: BTreeMap::new(),
             logs_fail_every: None,
+            refuses_levels: false,
+            repeats_logs: false,
+            is_dead: false,
+            who: 0,
+            invented: 0,
+            made_up: BTreeMap::new(),
             branches: 1,
             genesis_s,
         };
@@ -300,10 +371,16 @@ impl ChainSource for ScriptedChain {
         let mut world = self.asked()?;
         if tag == HeadTag::Latest {
             world.calls.latest += 1;
+            if world.invented > 0 {
+                return Ok(world.blocks().last());
+            }
             let number = world.canonical.len() - 1 - world.lag_blocks;
             return Ok(world.canonical.get(number).copied());
         }
         world.calls.levels += 1;
+        if world.refuses_levels {
+            return Err(refused());
+        }
         let mut number = world.safe_number.ok_or_else(refused)?;
         if tag == HeadTag::Finalized {
             number = world.final_number.unwrap_or(number);
@@ -321,20 +398,13 @@ impl ChainSource for ScriptedChain {
         {
             return Err(unreachable());
         }
-        Ok(world
-            .canonical
-            .iter()
-            .find(|header| header.hash == hash)
-            .copied())
+        Ok(world.blocks().find(|header| header.hash == hash))
     }
 
     async fn header_by_number(&self, number: u64) -> Result<Option<Header>, SourceError> {
         let mut world = self.asked()?;
         world.calls.header_by_number += 1;
-        Ok(world
-            .canonical
-            .get(usize::try_from(number).unwrap())
-            .copied())
+        Ok(world.blocks().find(|header| header.number == number))
     }
 
     async fn transfers_in(
@@ -352,10 +422,14 @@ impl ChainSource for ScriptedChain {
         {
             return Err(unreachable());
         }
-        if world.canonical.iter().all(|header| header.hash != block) {
+        if world.blocks().all(|header| header.hash != block) {
             return Err(refused());
         }
-        let moved = world.receipts.values().filter(|receipt| {
+        let has_logs = world.all_receipts().any(|it| it.block_hash == block);
+        if world.repeats_logs && has_logs {
+            return Err(malformed());
+        }
+        let moved = world.all_receipts().filter(|receipt| {
             receipt.block_hash == block
                 && !receipt.transfers.is_empty()
                 && !world.omitted.contains(&receipt.tx_hash)
@@ -379,14 +453,18 @@ impl ChainSource for ScriptedChain {
         let mut world = self.asked()?;
         world.calls.receipt += transactions.len();
         world.calls.receipt_batches += 1;
-        if world.is_behind || world.canonical.iter().all(|header| header.hash != as_of) {
+        if world.is_behind || world.blocks().all(|header| header.hash != as_of) {
             return Err(SourceError::Behind { method: "scripted" });
+        }
+        let has_logs = |tx: &TxHash| world.all_receipts().any(|it| it.tx_hash == *tx);
+        if world.repeats_logs && transactions.iter().any(has_logs) {
+            return Err(malformed());
         }
         let answer = |tx: &TxHash| {
             if world.too_large.contains(tx) {
                 return ReceiptAnswer::TooLarge;
             }
-            let receipt = world.receipts.get(tx);
+            let receipt = world.receipts.get(tx).or_else(|| world.made_up.get(tx));
             receipt
                 .filter(|_| !world.denied.contains(tx))
                 .map_or(ReceiptAnswer::NotFound, |receipt| {

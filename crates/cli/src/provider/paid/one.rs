@@ -103,6 +103,15 @@ impl Report for Answer {
         if let SettlementClock::Stopped { since_ms, .. } = view.live.clock {
             fields.push(("clock", format!("stopped {}", moment(since_ms, now))));
         }
+        if !view.live.silent.is_empty() {
+            let silent = view.live.silent.join(", ");
+            let why = format!("{silent}: RPC endpoints that must agree and give no usable answer");
+            fields.push(("waits for", why));
+        }
+        fields.extend(view.live.contested.iter().map(|tx_hash| {
+            let why = "one RPC endpoint has it, another has not; the operator has to look";
+            ("contested", format!("{tx_hash}: {why}"))
+        }));
         fields.extend(view.next.at_ms.map(|at| ("next", moment(at, now))));
         if let Some(proof) = view.proof {
             let at = moment(proof.recorded_at_ms, now);
@@ -158,7 +167,7 @@ mod tests {
                 "tx_hash": hash, "standing": {"kind": "claimed", "level": "confirmed"},
                 "block_number": 20, "depth": 12, "amount_micro_usdc": "29730",
                 "endpoints": ["rpc", "rpc-2"]}],
-            "claims": [], "failures": 1, "failures_to_dispute": 4, "last_position": 9,
+            "silent": ["rpc-2"], "contested": [hash], "claims": [], "failures": 1, "failures_to_dispute": 4, "last_position": 9,
             "proof": {"position": 9, "record_hash": "0".repeat(64), "recorded_at_ms": 500},
         });
         Answer {
@@ -198,6 +207,8 @@ mod tests {
             "too much     0.000005 USDC",
             "abab pays, 0.02973 USDC, in block 20, 12 deep, by rpc and rpc-2",
             "failures     1 of 4",
+            "waits for    rpc-2: RPC endpoints that must agree",
+            "abab: one RPC endpoint has it, another has not",
             "clock        stopped 1970-01-01T00:00:00.500Z (1 s ago)",
             "next         1970-01-01T00:01:01.000Z (in 60 s)",
             "recorded     position 9,",

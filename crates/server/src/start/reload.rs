@@ -1,0 +1,74 @@
+//! RPC endpoints are exchanged while the ledger runs (ledger-contract.md section 5: the way out of a
+//! blindness that lasts is the operator's).
+//!
+//! Nothing else is: what a decision depends on stands in the log, and is read when the ledger starts.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use x811_watcher::rpc::EndpointError;
+
+use super::lookout::Eyes;
+use super::{Running, StartError, check_endpoints, sources_of};
+use crate::config::{NetworkConfig, ServerConfig};
+use crate::contract_wallets::AskedContracts;
+use crate::entropy::{NoEntropy, SystemEntropy};
+
+/// What exchanges the endpoints of a running server.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) network: NetworkConfig,
+    pub(super) contracts: Arc<AskedContracts>,
+    pub(super) eyes: mpsc::Sender<Eyes>,
+}
+
+/// Why the endpoints were not exchanged. The ledger goes on with those that it has.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// More was changed than can be while the ledger runs.
+    #[error(
+        "only rpc_url, ws_url and label of the network's RPC endpoints can be exchanged while the \
+         ledger runs: restart it for the rest"
+    )]
+    NotEndpointsAlone,
+    /// An address cannot be asked.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    /// No endpoint fits.
+    #[error(transparent)]
+    Misfit(StartError),
+    /// No random numbers.
+    #[error(transparent)]
+    Entropy(#[from] NoEntropy),
+    /// The server ends.
+    #[error("the ledger is about to end")]
+    Ending,
+}
+
+impl Running {
+    /// Watches through the endpoints of `config` from now on, and asks them for contract wallets. What
+    /// is open goes on; nothing is recorded of it.
+    ///
+    /// # Errors
+    /// See [`ReloadError`].
+    pub async fn reload(&self, config: &ServerConfig) -> Result<(), ReloadError> {
+        let (network, exchange) = (&config.network, &self.exchange);
+        let same = NetworkConfig {
+            endpoints: exchange.network.endpoints.clone(),
+            ..network.clone()
+        };
+        if same != exchange.network {
+            return Err(ReloadError::NotEndpointsAlone);
+        }
+        let sources = sources_of(network)?;
+        let checked = check_endpoints(&sources, network).await;
+        checked.map_err(ReloadError::Misfit)?;
+        let eyes = Eyes::of(network, sources, &SystemEntropy::open()?)?;
+        exchange.contracts.exchange(&[network])?;
+        let sent = exchange.eyes.send(eyes).await;
+        sent.map_err(|_| ReloadError::Ending)?;
+        let labels: Vec<&str> = network.endpoints.iter().map(|it| &*it.label).collect();
+        tracing::info!(network = network.name, endpoints = ?labels, "RPC endpoints were exchanged");
+        Ok(())
+    }
+}
