@@ -122,8 +122,8 @@ pub struct ConnectionLimits {
     pub body_read_ms: u64,
     /// How long an answer may wait for its reader to take the next part of it, in milliseconds.
     pub write_stall_ms: u64,
-    /// Connections that are served at the same time; further ones wait in the system's queue. One
-    /// address may have a quarter of them.
+    /// Connections that are served at the same time; for further ones those give way that are idle
+    /// longest. One address may have a quarter of them, a /48 of IPv6 half.
     pub max_connections: usize,
 }
 

@@ -2,7 +2,7 @@
 //! ids in a path.
 
 use crate::app::App;
-use crate::limits;
+use crate::{limits, unread};
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::HeaderValue;
 use axum::http::header::X_CONTENT_TYPE_OPTIONS;
@@ -46,7 +46,10 @@ pub(crate) async fn logged<C: Clock, F: Future<Output = Response>>(
         http.response.status_code = tracing::field::Empty,
     );
     let mut response = match limits::guard(app, peer, &mut request) {
-        Ok(()) => answer(request).instrument(span.clone()).await,
+        Ok(client) => {
+            let response = answer(request).instrument(span.clone()).await;
+            unread::bounded(app, client, response)
+        }
         Err(refusal) => refusal.into_response(),
     };
     let status = response.status().as_u16();

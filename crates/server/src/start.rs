@@ -12,7 +12,7 @@ mod stop;
 
 use crate::app::App;
 use crate::config::{ConfigError, ConnectionLimits, NetworkConfig, ServerConfig};
-use crate::connections::serve;
+use crate::connections::Connections;
 use crate::contract_wallets::AskedContracts;
 use crate::entropy::{NoEntropy, SystemEntropy};
 use crate::keys::{Identity, KeyError, Replaced, finish_rotations};
@@ -122,7 +122,9 @@ pub async fn start_with<C: Clock, E: Entropy>(
     let signed_reads = signed_reads(&config, local_addr, ledger.now());
     let (watching, watcher) = ground.lookout.watch(&ledger, stopping.clone());
     let blindness = blindness::watch_over(&config.network, &ledger, &clock, &stopping);
+    let connections = Connections::new(config.connections);
     let app = Arc::new(App {
+        connections: connections.figures(),
         parameters: config.parameters(),
         ledger,
         clock,
@@ -143,7 +145,13 @@ pub async fn start_with<C: Clock, E: Entropy>(
         stopping: stopping.clone(),
     });
     let limits = config.connections;
-    let http = serve_all(listener, metrics_listener, app, limits, stopping);
+    let http = serve_all(
+        (listener, connections),
+        metrics_listener,
+        app,
+        limits,
+        stopping,
+    );
     let parts = Parts {
         checkpoints: tokio::spawn(checkpoints.run(worlds)),
         sequencer: tokio::spawn(sequencer.run()),
@@ -338,7 +346,7 @@ async fn bind_metrics(
 
 /// Serves the ledger, and its metrics where they have an address.
 async fn serve_all<C: Clock>(
-    listener: TcpListener,
+    (listener, connections): (TcpListener, Connections),
     metrics_listener: Option<TcpListener>,
     app: Arc<App<C>>,
     limits: ConnectionLimits,
@@ -347,12 +355,13 @@ async fn serve_all<C: Clock>(
     let figures = metrics::router(&app);
     // The ledger ends once nobody holds it: the app goes to its connections.
     let public = Arc::new(Front::new(app));
-    let public = serve(listener, public, limits, stopping.clone());
+    let public = connections.serve(listener, public, stopping.clone());
     let Some(metrics_listener) = metrics_listener else {
         drop(figures);
         return public.await;
     };
-    let figures = serve(metrics_listener, Arc::new(figures), limits, stopping);
+    let own = Connections::new(limits);
+    let figures = own.serve(metrics_listener, Arc::new(figures), stopping);
     tokio::try_join!(public, figures).map(|_| ())
 }
 

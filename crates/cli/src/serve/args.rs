@@ -131,7 +131,7 @@ struct HttpArgs {
     /// How long an answer may wait for its reader to take the next part (30000)
     #[arg(long, env = "X811_WRITE_STALL_MS", value_name = "MS")]
     write_stall_ms: Option<u64>,
-    /// Connections served at the same time; further ones wait (1024)
+    /// Connections served at the same time; for further ones idle ones give way (1024)
     #[arg(long, env = "X811_MAX_CONNECTIONS", value_name = "NUMBER")]
     max_connections: Option<usize>,
     /// Host and port that clients know this ledger by; signed reads are made for it

@@ -7,16 +7,19 @@
 
 mod address;
 mod buckets;
+mod networks;
 mod slots;
 
-pub(crate) use address::counted;
+pub(crate) use address::Counted;
 pub use address::{AddressBlock, NoAddressBlock};
+pub(crate) use networks::OF_A_SITE;
 
 use crate::app::App;
 use crate::error::ApiError;
 use crate::loopback;
 use axum::extract::Request;
 use buckets::{Buckets, Rate};
+use networks::{AddressRates, AddressSlot, AddressSlots};
 use slots::{Slot, Slots};
 use std::net::{IpAddr, SocketAddr};
 use x811_ledger::clock::Clock;
@@ -35,6 +38,13 @@ const HELD_RETRY_MS: u64 = SECOND_MS;
 
 /// Bytes of all bodies that are being read at the same time.
 const BODY_BYTES_IN_ALL: u64 = 256 * 1_048_576;
+
+/// Bytes of all long answers that are in memory and not taken yet. Those that are read from the store
+/// as they are taken do not count: each of them has less than 200 KiB there.
+const UNREAD_BYTES_IN_ALL: u64 = 64 * 1_048_576;
+
+/// The same of one address.
+const UNREAD_BYTES_PER_ADDRESS: u64 = 8 * 1_048_576;
 
 /// How much one address and one DID may ask of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,53 +90,65 @@ impl Default for RateLimits {
 
 /// Whose request it is; `None` for this machine's own, which are not limited.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Client(Option<IpAddr>);
+pub(crate) struct Client(Option<Counted>);
 
 /// The limits with what has been used of them.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     limits: RateLimits,
-    by_address: Buckets<IpAddr>,
+    by_address: AddressRates,
     by_did: Buckets<Did>,
-    registrations: Buckets<IpAddr>,
-    polls_by_address: Slots<IpAddr>,
+    registrations: AddressRates,
+    polls_by_address: AddressSlots,
     polls_by_did: Slots<Did>,
-    body_bytes: Slots<IpAddr>,
+    body_bytes: AddressSlots,
     body_bytes_in_all: Slots<()>,
+    unread_bytes: AddressSlots,
+    unread_bytes_in_all: Slots<()>,
 }
 
 /// What a waiting read holds.
 #[derive(Debug)]
 pub(crate) struct LongPoll {
-    _by_address: Option<Slot<IpAddr>>,
+    _by_address: Option<AddressSlot>,
     _by_did: Slot<Did>,
 }
 
 /// What a part of a body that is being read holds.
 #[derive(Debug)]
 pub(crate) struct BodyRoom {
-    _by_address: Option<Slot<IpAddr>>,
+    _by_address: Option<AddressSlot>,
+    _in_all: Slot<()>,
+}
+
+/// What a long answer holds until its reader has taken it.
+#[derive(Debug)]
+pub(crate) struct AnswerRoom {
+    _by_address: Option<AddressSlot>,
     _in_all: Slot<()>,
 }
 
 impl Limiter {
     pub(crate) fn new(limits: RateLimits) -> Limiter {
-        let per_second = |count, burst| Rate::new(count, SECOND_MS, burst);
         let registrations = limits.registrations_per_address_per_hour;
         Limiter {
-            by_address: Buckets::new(per_second(
+            by_address: AddressRates::new(
                 limits.requests_per_second_per_address,
+                SECOND_MS,
                 limits.burst_per_address,
-            )),
-            by_did: Buckets::new(per_second(
+            ),
+            by_did: Buckets::new(Rate::new(
                 limits.requests_per_second_per_did,
+                SECOND_MS,
                 limits.burst_per_did,
             )),
-            registrations: Buckets::new(Rate::new(registrations, HOUR_MS, registrations)),
-            polls_by_address: Slots::new(limits.long_polls_per_address.into()),
+            registrations: AddressRates::new(registrations, HOUR_MS, registrations),
+            polls_by_address: AddressSlots::new(limits.long_polls_per_address.into()),
             polls_by_did: Slots::new(limits.long_polls_per_did.into()),
-            body_bytes: Slots::new(limits.body_bytes_per_address),
+            body_bytes: AddressSlots::new(limits.body_bytes_per_address),
             body_bytes_in_all: Slots::new(BODY_BYTES_IN_ALL),
+            unread_bytes: AddressSlots::new(UNREAD_BYTES_PER_ADDRESS),
+            unread_bytes_in_all: Slots::new(UNREAD_BYTES_IN_ALL),
             limits,
         }
     }
@@ -138,7 +160,7 @@ impl Limiter {
         let is_own = address.is_loopback()
             && loopback::is_addressed_locally(request.headers(), request.uri());
         let is_limited = self.limits.limit_loopback || !is_own;
-        Client(is_limited.then(|| address::counted(address)))
+        Client(is_limited.then(|| Counted::of(address)))
     }
 
     fn request(&self, client: Client, now_ms: u64) -> Result<(), Refusal> {
@@ -205,6 +227,25 @@ impl Limiter {
     }
 }
 
+impl Limiter {
+    /// Room for a long answer that is in memory as a whole.
+    pub(crate) fn answer_room(&self, client: Client, bytes: u64) -> Result<AnswerRoom, Refusal> {
+        let full = |why| exceeded(why, HELD_RETRY_MS);
+        let by_address = match client.0 {
+            Some(address) => {
+                let slot = self.unread_bytes.take(address, bytes);
+                Some(slot.ok_or_else(|| full("this address reads its answers too slowly"))?)
+            }
+            None => None,
+        };
+        let in_all = self.unread_bytes_in_all.take((), bytes);
+        Ok(AnswerRoom {
+            _by_address: by_address,
+            _in_all: in_all.ok_or_else(|| full("too many answers wait to be read"))?,
+        })
+    }
+}
+
 /// Counts a request for its address, and notes whose it is.
 ///
 /// # Errors
@@ -213,11 +254,11 @@ pub(crate) fn guard<C: Clock>(
     app: &App<C>,
     peer: SocketAddr,
     request: &mut Request,
-) -> Result<(), ApiError> {
+) -> Result<Client, ApiError> {
     let client = app.limiter.client(peer.ip(), request);
     app.limiter.request(client, app.clock.monotonic_ms())?;
     request.extensions_mut().insert(client);
-    Ok(())
+    Ok(client)
 }
 
 /// Whose request it is, as [`guard`] noted.
@@ -237,7 +278,7 @@ mod tests {
     use super::*;
 
     fn client(address: &str) -> Client {
-        Client(Some(address.parse().unwrap()))
+        Client(Some(Counted::of(address.parse().unwrap())))
     }
 
     #[test]
@@ -279,6 +320,21 @@ mod tests {
         let all = usize::try_from(BODY_BYTES_IN_ALL).unwrap();
         let _held = limiter.body_room(Client(None), all).unwrap();
         assert!(limiter.body_room(neighbour, 1).is_err());
+    }
+
+    #[test]
+    fn xx_27_answers_that_nobody_takes_take_up_bounded_room() {
+        let limiter = Limiter::new(RateLimits::default());
+        let (slow, neighbour) = (client("203.0.113.9"), client("192.0.2.7"));
+        let held = limiter.answer_room(slow, UNREAD_BYTES_PER_ADDRESS).unwrap();
+        let refusal = limiter.answer_room(slow, 1).unwrap_err();
+        assert_eq!(refusal.code, Code::RateLimitExceeded);
+        assert!(limiter.answer_room(neighbour, 1_000_000).is_ok());
+        drop(held);
+        assert!(limiter.answer_room(slow, 1).is_ok());
+        // All addresses together, this machine included.
+        let _held = limiter.answer_room(Client(None), UNREAD_BYTES_IN_ALL);
+        assert!(limiter.answer_room(neighbour, 1).is_err());
     }
 
     #[test]
