@@ -23,6 +23,7 @@ use networks::{AddressRates, AddressSlot, AddressSlots};
 use slots::{Slot, Slots};
 use std::net::{IpAddr, SocketAddr};
 use x811_ledger::clock::Clock;
+use x811_ledger::sequencer::Origin;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
@@ -91,6 +92,15 @@ impl Default for RateLimits {
 /// Whose request it is; `None` for this machine's own, which are not limited.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Client(Option<Counted>);
+
+impl Client {
+    /// By whom its long messages take turns: one customer may have a whole /48 of IPv6.
+    pub(crate) fn origin(self) -> Origin {
+        self.0.map_or(Origin::HERE, |counted| {
+            Origin::of(counted.site.map_or(counted.network, IpAddr::V6))
+        })
+    }
+}
 
 /// The limits with what has been used of them.
 #[derive(Debug)]
