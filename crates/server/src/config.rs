@@ -168,8 +168,8 @@ pub struct NetworkConfig {
     /// Time between two blocks, in milliseconds: so long the head is not asked for after a new one.
     /// 0 where it is not known.
     pub block_ms: u64,
-    /// How long the network may be blind before the operator is called, in milliseconds. It changes
-    /// no state (ledger-contract.md section 5).
+    /// How long the network may be blind before the operator is called, in milliseconds; 0 when nobody
+    /// is to be. It changes no state (ledger-contract.md section 5).
     pub blind_page_after_ms: u64,
 }
 

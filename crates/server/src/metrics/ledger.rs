@@ -42,6 +42,11 @@ pub(super) fn note<C: Clock>(families: &mut Families, app: &App<C>) {
         float(ledger.rows_lag()),
     );
     connections(families, &app.connections);
+    families.counter(
+        "x811_requests_unattributed",
+        "Requests from this machine without X-Forwarded-For, though clients use a public name",
+        float(app.limiter.unattributed()),
+    );
     checkpoint(families, app);
     if let Some(free_bytes) = free_bytes(&app.data_dir) {
         families.gauge(
