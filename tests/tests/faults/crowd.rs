@@ -77,7 +77,7 @@ async fn honest_client(address: SocketAddr) -> Duration {
         connection.write_all(request).await.unwrap();
         let mut answer = Vec::new();
         let read = tokio::time::timeout(PATIENCE, connection.read_to_end(&mut answer));
-        read.await.expect("it is served in the end").unwrap();
+        read.await.unwrap().unwrap();
         assert!(answer.starts_with(b"HTTP/1.1 200"), "it is served");
         took.push(begun.elapsed());
     }
@@ -160,4 +160,50 @@ async fn xx_27_connections_on_which_nobody_asks_make_nobody_wait() {
         "{}",
         ended.said
     );
+}
+
+/// Sends `envelope` as if past a proxy, from `address`; its status.
+async fn post_from(url: &str, address: &str, envelope: Vec<u8>) -> u16 {
+    // Another test of this process may have installed it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let request = http.post(format!("{url}/api/v1/messages"));
+    let request = request.header("x-forwarded-for", address).body(envelope);
+    request.send().await.unwrap().status().as_u16()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn xx_27_bad_envelopes_of_nearly_a_mebibyte_hold_nobody_up() {
+    let (_, is_long) = crowd();
+    let place = place(is_long);
+    let ledger = place.start();
+    let did = ledger_did(&ledger.url).await.unwrap();
+    let [mut sender, reader] = ["sender", "reader"].map(Agent::new);
+    let to = reader.identity.did;
+    for envelope in [sender.registration(did), reader.registration(did)] {
+        let told = post(&ledger.url, &envelope).await;
+        assert!(matches!(told, Told::Accepted(_)), "{told:?}");
+    }
+    // Signed for another padding.
+    let bad = String::from_utf8(sender.message(to, 940_000).json).unwrap();
+    let bad = bad.replacen("xx", "xy", 1).into_bytes();
+    let mut flood = tokio::task::JoinSet::new();
+    for _ in 0..16 {
+        let (url, bad) = (ledger.url.clone(), bad.clone());
+        flood.spawn(async move { post_from(&url, "203.0.113.9", bad).await });
+    }
+    let mut longest = Duration::ZERO;
+    for _ in 0..4 {
+        let good = sender.message(to, 100_000);
+        let begun = Instant::now();
+        let status = post_from(&ledger.url, "192.0.2.7", good.json).await;
+        longest = longest.max(begun.elapsed());
+        assert_eq!(status, 202);
+    }
+    while let Some(status) = flood.join_next().await {
+        // What one address may have on its way is bounded.
+        assert!(matches!(status.unwrap(), 401 | 429));
+    }
+    println!("16 bad envelopes of 940 kB: messages of 100 kB beside them took {longest:?} at most");
+    assert!(ledger.stop().status.success());
 }
