@@ -30,6 +30,16 @@ pub fn x811() -> PathBuf {
     binary
 }
 
+/// What these tests are told by variables is no setting of a ledger, which refuses those it does not
+/// know.
+pub fn without_our_variables(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("X811_") {
+            command.env_remove(name);
+        }
+    }
+}
+
 /// Runs `x811` to its end.
 ///
 /// # Panics
@@ -134,6 +144,7 @@ impl Server {
 
     fn spawn(data_dir: &Path, more: &[&str], stderr: Stdio) -> Result<Server, Finished> {
         let mut command = Command::new(x811());
+        without_our_variables(&mut command);
         command
             .args(["serve", "--listen", "127.0.0.1:0"])
             .arg("--data-dir")

@@ -60,6 +60,12 @@ impl Out {
         }
     }
 
+    /// A program reads, from now on.
+    #[cfg(feature = "serve")]
+    pub(crate) fn speak_json(&mut self) {
+        self.json = true;
+    }
+
     /// Whether a program reads.
     pub(crate) fn is_json(&self) -> bool {
         self.json

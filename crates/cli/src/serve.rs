@@ -6,6 +6,7 @@
 
 mod args;
 mod effective;
+mod environment;
 mod layers;
 mod settings;
 mod telemetry;
@@ -26,6 +27,7 @@ pub(crate) use args::Args;
 use effective::Effective;
 use settings::Settings;
 use telemetry::Telemetry;
+use value::LogFormat;
 
 /// What is said once the ledger runs.
 #[derive(Debug, Serialize)]
@@ -85,7 +87,15 @@ impl Report for Checked {
 /// Runs the ledger until it is asked to stop.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let only_check = args.check;
+    if args.logs_json() {
+        out.speak_json();
+    }
+    environment::check()?;
     let effective = effective(args.clone())?;
+    if effective.log_format == LogFormat::Json && !only_check {
+        out.speak_json();
+        telemetry::log_panics();
+    }
     if only_check {
         out.report(&Checked(effective.shown()));
         return Ok(Exit::Ok);

@@ -194,6 +194,24 @@ pub trait LedgerStore: Send + Sync + 'static {
         positions: &[u64],
     ) -> impl Future<Output = Result<HashMap<u64, Body>, ReadError>> + Send;
 
+    /// At most `most` bytes of the body at `position` from its byte `from` on: none behind its end,
+    /// and `None` where it is absent or erased. Whoever sends a long one holds no more of it.
+    fn body_part(
+        &self,
+        position: u64,
+        from: usize,
+        most: usize,
+    ) -> impl Future<Output = Result<Option<Vec<u8>>, ReadError>> + Send {
+        async move {
+            let body = self.bodies(&[position]).await?.remove(&position);
+            let part = body.map(|body| body.bytes.get(from..).unwrap_or_default().to_vec());
+            Ok(part.map(|mut part| {
+                part.truncate(most);
+                part
+            }))
+        }
+    }
+
     /// The records and the bodies at these positions, as [`LedgerStore::records`] and
     /// [`LedgerStore::bodies`] give them.
     fn records_with_bodies(

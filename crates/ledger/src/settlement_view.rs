@@ -143,6 +143,7 @@ fn stopped(network: &str, since_ms: TimestampMs, around: Surroundings<'_>) -> Se
         since_ms,
         cause: around.blind_cause,
         operator_called_at_ms: blind_since
+            .filter(|_| around.blind_page_after_ms < u64::MAX)
             .map(|since| since.saturating_add_ms(around.blind_page_after_ms)),
     }
 }

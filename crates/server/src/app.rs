@@ -1,6 +1,7 @@
 //! What every handler holds.
 
 use crate::config::LogReaders;
+use crate::connections::ConnectionFigures;
 use crate::contract_wallets::AskedContracts;
 use crate::error::ApiError;
 use crate::limits::Limiter;
@@ -33,6 +34,8 @@ pub(crate) struct App<C> {
     pub(crate) clock: Arc<C>,
     /// Where everything is written.
     pub(crate) data_dir: PathBuf,
+    /// Counts connections.
+    pub(crate) connections: Arc<ConnectionFigures>,
     /// Counts requests.
     pub(crate) http: HttpFigures,
     pub(crate) identity: LedgerOpened,

@@ -122,8 +122,8 @@ pub struct ConnectionLimits {
     pub body_read_ms: u64,
     /// How long an answer may wait for its reader to take the next part of it, in milliseconds.
     pub write_stall_ms: u64,
-    /// Connections that are served at the same time; further ones wait in the system's queue. One
-    /// address may have a quarter of them.
+    /// Connections that are served at the same time; for further ones those give way that are idle
+    /// longest. One address may have a quarter of them, a /48 of IPv6 half.
     pub max_connections: usize,
 }
 
@@ -168,8 +168,8 @@ pub struct NetworkConfig {
     /// Time between two blocks, in milliseconds: so long the head is not asked for after a new one.
     /// 0 where it is not known.
     pub block_ms: u64,
-    /// How long the network may be blind before the operator is called, in milliseconds. It changes
-    /// no state (ledger-contract.md section 5).
+    /// How long the network may be blind before the operator is called, in milliseconds; 0 when nobody
+    /// is to be. It changes no state (ledger-contract.md section 5).
     pub blind_page_after_ms: u64,
 }
 

@@ -123,6 +123,11 @@ impl ApiError {
         tracing::error!(position, "a stored record cannot be read");
         internal()
     }
+
+    /// 500 X811-9002: a defect of ours, which the log names.
+    pub(crate) fn internal() -> ApiError {
+        internal()
+    }
 }
 
 fn internal() -> ApiError {

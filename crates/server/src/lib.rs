@@ -11,6 +11,7 @@
 //! | [`mod@start`] | from a configuration to a running server, and back |
 //! | [`routes`] | one file per endpoint |
 //! | `connections` | how long and how many connections may be open |
+//! | `streamed`, `stored` | answers that may be long, and what is in them as it is stored |
 //! | `openapi` | the interface, described for programs |
 //! | [`limits`] | how much one address and one DID may ask |
 //! | `metrics` | figures for operators, on an address of their own |
@@ -35,6 +36,8 @@ pub mod routes;
 mod signed_read;
 pub mod start;
 mod stored;
+mod streamed;
+mod unread;
 
 pub use config::{
     ConfigError, ConnectionLimits, EndpointConfig, LogReaders, NetworkConfig, RpcUrl, ServerConfig,

@@ -1,8 +1,8 @@
-//! One line per request: method, path template, status, milliseconds. Never a body, a query or the
-//! ids in a path.
+//! One line per request, at debug: who asked, method, path template, status, milliseconds. Never a body, a
+//! query or the ids in a path. At info there would be one for everybody who asks for anything.
 
 use crate::app::App;
-use crate::limits;
+use crate::{limits, unread};
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::HeaderValue;
 use axum::http::header::X_CONTENT_TYPE_OPTIONS;
@@ -45,15 +45,19 @@ pub(crate) async fn logged<C: Clock, F: Future<Output = Response>>(
         otel.name = %format_args!("{method} {route}"),
         http.response.status_code = tracing::field::Empty,
     );
-    let mut response = match limits::guard(app, peer, &mut request) {
-        Ok(()) => answer(request).instrument(span.clone()).await,
+    let (client, may_ask) = limits::guard(app, peer, &mut request);
+    let mut response = match may_ask {
+        Ok(()) => {
+            let response = answer(request).instrument(span.clone()).await;
+            unread::bounded(app, client, response)
+        }
         Err(refusal) => refusal.into_response(),
     };
     let status = response.status().as_u16();
     // Unsigned, it would be sent as a text.
     span.record("http.response.status_code", i64::from(status));
     let ms = app.clock.monotonic_ms().saturating_sub(begun_ms);
-    tracing::info!(%method, path = &*route, status, ms, "answered");
+    tracing::debug!(address = %peer.ip(), %client, %method, path = &*route, status, ms, "answered");
     app.http.answered(&method, route, status, ms);
     // Texts of agents leave inside JSON; no browser shall take them for anything else.
     response

@@ -6,6 +6,7 @@
 mod advice;
 pub(crate) mod blindness;
 mod checkpoint;
+mod files;
 mod kept_blocks;
 mod lookout;
 mod reload;
@@ -13,7 +14,7 @@ mod stop;
 
 use crate::app::App;
 use crate::config::{ConfigError, ConnectionLimits, NetworkConfig, ServerConfig};
-use crate::connections::serve;
+use crate::connections::Connections;
 use crate::contract_wallets::AskedContracts;
 use crate::entropy::{NoEntropy, SystemEntropy};
 use crate::keys::{Identity, KeyError, Replaced, finish_rotations};
@@ -27,7 +28,7 @@ use reload::Exchange;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use stop::{Parts, supervise};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use x811_eventlog::{EventLog as _, ReadError};
@@ -45,9 +46,13 @@ use x811_watcher::checks::{CheckFailure, Misfit, verify_endpoint};
 use x811_watcher::rpc::{EndpointError, RpcLimits, RpcSource};
 
 pub use checkpoint::CheckpointFault;
+pub use files::TooFewFiles;
 pub use lookout::expected;
 pub use reload::ReloadError;
 pub use stop::RunError;
+
+/// Connections that the system holds until they are taken, as far as it lets us.
+const BACKLOG: u32 = 1_024;
 
 /// A running server. Dropping it asks it to stop, without waiting.
 #[derive(Debug)]
@@ -109,9 +114,11 @@ pub async fn start_with<C: Clock, E: Entropy>(
 ) -> Result<Running, StartError> {
     config.validate()?;
     advice::give(&config);
+    files::allow(config.connections.max_connections)?;
     let ground = Ground::prepare(&config, &*clock, &*entropy).await?;
     let signers = Signers::of(&ground.identity);
     let opening = ground.opening(&config, &signers).await?;
+    let is_new = ground.store.log().head().await?.size == 0;
     let (identity, store) = (ground.identity, ground.store);
     let read_model = Arc::new(SqliteReadModel::open(&config.data_dir).await?);
     let (log, rows) = (store.clone(), read_model.clone());
@@ -119,6 +126,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
     let (sequencer, ledger) = opened.await?;
     let mut checkpoints = ground.stored.follow(clock.clone(), signers);
     let world = ledger.world();
+    tell_of_start(&identity, &world, ground.public.1, is_new);
     end_rotations(&config, &identity.replaced, &mut checkpoints, &world).await?;
     let (worlds, (stop, stopping)) = (ledger.follow(), watch::channel(false));
     let (listener, local_addr) = ground.public;
@@ -133,7 +141,9 @@ pub async fn start_with<C: Clock, E: Entropy>(
     let lookout = ground.lookout;
     let (watching, watcher) = lookout.watch(&ledger, stopping.clone(), exchanged);
     let blindness = blindness::watch_over(&config.network, &ledger, &clock, &stopping);
+    let connections = Connections::new(config.connections);
     let app = Arc::new(App {
+        connections: connections.figures(),
         parameters: config.parameters(),
         ledger,
         clock,
@@ -146,7 +156,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         log_readers: config.log_readers,
         blindness,
         body_read_ms: config.connections.body_read_ms,
-        limiter: Limiter::new(config.rate_limits),
+        limiter: Limiter::new(config.rate_limits, config.public_authority.is_some()),
         contracts: ground.contracts,
         signed_reads,
         signed: checkpoints.signed(),
@@ -154,7 +164,13 @@ pub async fn start_with<C: Clock, E: Entropy>(
         stopping: stopping.clone(),
     });
     let limits = config.connections;
-    let http = serve_all(listener, metrics_listener, app, limits, stopping);
+    let http = serve_all(
+        (listener, connections),
+        metrics_listener,
+        app,
+        limits,
+        stopping,
+    );
     let parts = Parts {
         checkpoints: tokio::spawn(checkpoints.run(worlds)),
         sequencer: tokio::spawn(sequencer.run()),
@@ -229,6 +245,18 @@ impl Ground {
             snapshots: Some(snapshots(config)),
             checkpoint: self.stored.checked(signers, size)?,
         })
+    }
+}
+
+/// A line by which every start is found in the log.
+fn tell_of_start(identity: &Identity, world: &World, address: SocketAddr, is_new: bool) {
+    let records = world.head().size;
+    let version = env!("CARGO_PKG_VERSION");
+    let ledger = identity.opened.did;
+    if is_new {
+        tracing::info!(version, %ledger, %address, records, "the ledger runs: it is new");
+    } else {
+        tracing::info!(version, %ledger, %address, records, "the ledger runs: it was found here");
     }
 }
 
@@ -345,9 +373,20 @@ async fn check_endpoints(
 
 async fn bind(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
     let failed = |source| StartError::Listen { listen, source };
-    let listener = TcpListener::bind(listen).await.map_err(failed)?;
+    let listener = listening(listen).map_err(failed)?;
     let addr = listener.local_addr().map_err(failed)?;
     Ok((listener, addr))
+}
+
+fn listening(listen: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = match listen {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A start need not wait until the system has forgotten the connections of the one before.
+    socket.set_reuseaddr(true)?;
+    socket.bind(listen)?;
+    socket.listen(BACKLOG)
 }
 
 async fn bind_metrics(
@@ -361,7 +400,7 @@ async fn bind_metrics(
 
 /// Serves the ledger, and its metrics where they have an address.
 async fn serve_all<C: Clock>(
-    listener: TcpListener,
+    (listener, connections): (TcpListener, Connections),
     metrics_listener: Option<TcpListener>,
     app: Arc<App<C>>,
     limits: ConnectionLimits,
@@ -370,12 +409,13 @@ async fn serve_all<C: Clock>(
     let figures = metrics::router(&app);
     // The ledger ends once nobody holds it: the app goes to its connections.
     let public = Arc::new(Front::new(app));
-    let public = serve(listener, public, limits, stopping.clone());
+    let public = connections.serve(listener, public, stopping.clone());
     let Some(metrics_listener) = metrics_listener else {
         drop(figures);
         return public.await;
     };
-    let figures = serve(metrics_listener, Arc::new(figures), limits, stopping);
+    let own = Connections::new(limits);
+    let figures = own.serve(metrics_listener, Arc::new(figures), stopping);
     tokio::try_join!(public, figures).map(|_| ())
 }
 
@@ -409,6 +449,9 @@ pub enum StartError {
     /// The RPC endpoint serves another chain or token.
     #[error(transparent)]
     Misfit(Misfit),
+    /// Fewer files may be open than connections.
+    #[error(transparent)]
+    Files(#[from] TooFewFiles),
     /// The address cannot be listened on.
     #[error("{listen} cannot be listened on ({source}): choose another address or free that one")]
     Listen {

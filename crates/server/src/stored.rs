@@ -1,13 +1,16 @@
 //! What is stored, as it goes out: leaves and envelopes byte for byte.
 
+mod envelope_parts;
+
+pub(crate) use envelope_parts::EnvelopeParts;
+
 use crate::app::App;
 use crate::error::ApiError;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use x811_eventlog::{EventLog as _, Hash, Record};
 use x811_ledger::clock::Clock;
-use x811_ledger::port::{Body, LedgerStore as _};
-use x811_protocol::envelope::wire_json;
+use x811_ledger::port::LedgerStore as _;
 use x811_protocol::event::Event;
 
 /// A record of a stream, leaf and all.
@@ -46,20 +49,13 @@ pub(crate) fn event(record: &Record) -> Result<Event, ApiError> {
     Event::from_json(record.event_json()).map_err(|_| ApiError::damaged(record.position()))
 }
 
-/// The whole envelope that `event` accepted, in canonical key order.
-pub(crate) fn envelope(event: &Event, body: &Body) -> Result<Box<RawValue>, ApiError> {
-    let damaged = || ApiError::damaged(body.position);
-    let header = event.envelope().ok_or_else(damaged)?;
-    verbatim(wire_json(&body.bytes, &header.signature)).ok_or_else(damaged)
-}
-
 /// The leaf of a record.
 fn leaf(record: &Record) -> Result<Box<RawValue>, ApiError> {
     verbatim(record.bytes().to_vec()).ok_or_else(|| ApiError::damaged(record.position()))
 }
 
 /// Bytes of JSON that go out as they are.
-pub(crate) fn verbatim(json: Vec<u8>) -> Option<Box<RawValue>> {
+fn verbatim(json: Vec<u8>) -> Option<Box<RawValue>> {
     let text = String::from_utf8(json).ok()?;
     RawValue::from_string(text).ok()
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tempfile::TempDir;
-use x811_tests::binary::{Finished, run, x811};
+use x811_tests::binary::{Finished, run, without_our_variables, x811};
 
 /// How long a process may take to end by itself.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -58,6 +58,7 @@ impl Place {
         let mut words = self.under.iter().map(PathBuf::from).collect::<Vec<_>>();
         words.push(x811());
         let mut command = Command::new(&words[0]);
+        without_our_variables(&mut command);
         command
             .args(&words[1..])
             .args(["serve", "--listen", "127.0.0.1:0", "--open-reads"])

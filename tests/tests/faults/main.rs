@@ -14,6 +14,7 @@
 )]
 
 mod client;
+mod crowd;
 mod dealing;
 mod dice;
 mod disk;

@@ -55,7 +55,7 @@ pub(crate) struct Args {
         value_enum
     )]
     log_readers: Option<Readers>,
-    /// How log lines look (text)
+    /// How log lines look (text); with json all that is said is JSON, one object a line
     #[arg(
         long,
         env = "X811_LOG_FORMAT",
@@ -131,7 +131,7 @@ struct HttpArgs {
     /// How long an answer may wait for its reader to take the next part (30000)
     #[arg(long, env = "X811_WRITE_STALL_MS", value_name = "MS")]
     write_stall_ms: Option<u64>,
-    /// Connections served at the same time; further ones wait (1024)
+    /// Connections served at the same time; for further ones idle ones give way (1024)
     #[arg(long, env = "X811_MAX_CONNECTIONS", value_name = "NUMBER")]
     max_connections: Option<usize>,
     /// Host and port that clients know this ledger by; signed reads are made for it
@@ -258,6 +258,13 @@ struct WindowArgs {
     /// The four looks after that, each from the one before (5000,15000,60000,300000)
     #[arg(long, env = "X811_LOOKS_MS", value_name = "MS,MS,MS,MS", value_parser = looks)]
     looks_ms: Option<[u64; 4]>,
+}
+
+impl Args {
+    /// Whether a program reads all that is said, as far as options and environment tell.
+    pub(super) fn logs_json(&self) -> bool {
+        self.log_format == Some(LogFormat::Json) && !self.check
+    }
 }
 
 impl From<Args> for Settings {

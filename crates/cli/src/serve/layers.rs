@@ -118,7 +118,8 @@ fn explained(message: &str) -> String {
     message.to_owned()
 }
 
-fn nearest<'k>(unknown: &str, known: &[&'k str]) -> Option<&'k str> {
+/// The known name that was probably meant.
+pub(super) fn nearest<'k>(unknown: &str, known: &[&'k str]) -> Option<&'k str> {
     let near = |name: &&&str| strsim::jaro_winkler(unknown, name);
     known
         .iter()

@@ -70,6 +70,13 @@ impl Telemetry {
     }
 }
 
+/// From now on a panic is a log line, like everything else that is said.
+pub(super) fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        tracing::error!(%panic, "a part of the program ended in a panic: report this");
+    }));
+}
+
 /// Whatever the operator asks for: below this, these quote the collector's whole address.
 fn quiet() -> Targets {
     Targets::new()

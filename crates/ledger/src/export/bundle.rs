@@ -21,7 +21,7 @@ const POSITIONS: usize = 256;
 
 /// Records of a piece, and bytes behind which no further record is put in.
 const PIECE_RECORDS: usize = 32;
-const PIECE_BYTES: usize = 1 << 20;
+const PIECE_BYTES: usize = 1 << 16;
 
 /// Why there is no bundle.
 #[derive(Debug, thiserror::Error)]

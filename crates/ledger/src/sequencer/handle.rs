@@ -3,6 +3,7 @@
 
 use super::Item;
 use super::admission::Admission;
+use super::fair::Fair;
 use super::together::Together;
 use crate::clock::{Clock, LedgerClock};
 use crate::figures::Figures;
@@ -48,6 +49,7 @@ pub struct Ledger<S, R, C> {
     pub(super) clock: Arc<LedgerClock<C>>,
     pub(super) admission: Admission,
     pub(super) together: Together,
+    pub(super) fair: Fair,
     pub(super) items: mpsc::Sender<Item>,
     pub(super) world: watch::Receiver<Arc<World>>,
     pub(super) applied: watch::Receiver<u64>,
@@ -66,6 +68,7 @@ impl<S, R, C> Clone for Ledger<S, R, C> {
             clock: self.clock.clone(),
             admission: self.admission.clone(),
             together: self.together.clone(),
+            fair: self.fair.clone(),
             items: self.items.clone(),
             world: self.world.clone(),
             applied: self.applied.clone(),

@@ -1,6 +1,7 @@
 //! Start: the world, and note of the time away.
 
 use super::admission::Admission;
+use super::fair::Fair;
 use super::projector;
 use super::rebuild::{Rebuilt, rebuild};
 use super::snapshots::Saver;
@@ -281,6 +282,7 @@ where
         clock: ledger_clock,
         admission: Admission::new(),
         together: Together::start(figures.clone()),
+        fair: Fair::new(),
         items,
         world: world_seen,
         applied: applied_seen,

@@ -7,10 +7,10 @@
 
 use super::Item;
 use super::admission::Admitted;
-use super::batch::{busy, failed};
+use super::batch::busy;
 use super::check::{Check, Checked, Refused};
+use super::fair::Origin;
 use super::handle::{Ledger, gone};
-use super::pool::on_the_pool;
 use super::repeat::Sent;
 use crate::SPANS;
 use crate::answer::Answer;
@@ -33,6 +33,7 @@ impl<F: Fn(&AcceptedHeader) -> Result<(), Refusal> + Clone + Send + 'static> May
 
 /// Who is asked before a message takes its turn, and since when it is on its way.
 struct Asked<'a, M, W> {
+    origin: Origin,
     may: M,
     contracts: &'a W,
     now: TimestampMs,
@@ -65,9 +66,25 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
         may: impl May,
         contracts: &impl ContractWallets,
     ) -> Result<Answer, Refusal> {
+        self.submit_from(Origin::HERE, bytes, may, contracts).await
+    }
+
+    /// The same for a message that came from `origin`: long ones wait for those of the same origin, and
+    /// hardly for others'.
+    ///
+    /// # Errors
+    /// Those of [`Ledger::submit_if`], and X811-9001 when the origin has too much on its way.
+    pub async fn submit_from(
+        &self,
+        origin: Origin,
+        bytes: impl AsRef<[u8]> + Send + 'static,
+        may: impl May,
+        contracts: &impl ContractWallets,
+    ) -> Result<Answer, Refusal> {
         let span = tracing::debug_span!(target: SPANS, "submit");
         let now = self.clock.now();
         let asked = Asked {
+            origin,
             may,
             contracts,
             now,
@@ -92,8 +109,10 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
         };
         let span = check_span();
         if !check.is_short() {
+            let length = check.bytes.as_ref().len();
             let alone = move || (span.in_scope(|| check.alone()), admitted);
-            let (checked, admitted) = on_the_pool(alone).await.ok_or_else(failed)?;
+            let turn = self.fair.at_its_turn(asked.origin, length, alone);
+            let (checked, admitted) = turn.await?;
             return self.go_alone(checked, admitted, asked).await;
         }
         if !self.together.is_worth_it() {

@@ -21,6 +21,6 @@ pub use accepted::{AcceptedHeader, nonce_tag};
 pub use header::{Header, PROTOCOL_VERSION};
 pub use message_type::{CoreType, CustomType, MessageType, MessageTypeError};
 pub use parse::{EnvelopeRules, ParsedEnvelope};
-pub use seal::{SealedEnvelope, seal, wire_json};
+pub use seal::{SealedEnvelope, seal, signature_member, wire_json};
 pub use times::check_times;
 pub use verify::{MAX_KEYS, Unverified, VerifiedEnvelope, verify, verify_together};

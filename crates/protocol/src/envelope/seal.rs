@@ -65,9 +65,16 @@ pub fn seal(
 /// exports deliver (ledger-contract.md section 6). `body` has to be a canonical body, as
 /// [`super::ParsedEnvelope`] holds it.
 pub fn wire_json(body: &[u8], signature: &Signature) -> Vec<u8> {
-    let (before, after) = body.split_at(place_of_signature(body));
-    let member = format!(r#""signature":"{signature}","#);
+    let (at, member) = signature_member(body, signature);
+    let (before, after) = body.split_at(at);
     [before, member.as_bytes(), after].concat()
+}
+
+/// What [`wire_json`] puts into a canonical body, and before which byte of it: for those who send a
+/// long envelope in parts.
+pub fn signature_member(body: &[u8], signature: &Signature) -> (usize, String) {
+    let member = format!(r#""signature":"{signature}","#);
+    (place_of_signature(body), member)
 }
 
 /// Where the first top-level key behind `signature` begins: every envelope has `to`, `type` and

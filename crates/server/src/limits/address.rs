@@ -108,15 +108,33 @@ fn read(hop: &str) -> Option<IpAddr> {
     bare.parse().or_else(|_| with_port()).ok()
 }
 
-/// What addresses are counted by: one of IPv4, a /64 of IPv6, which is what one subscriber has.
-pub(crate) fn counted(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(address) => {
-            let network = address.to_bits() & (u128::MAX << 64);
-            IpAddr::V6(Ipv6Addr::from_bits(network))
+/// What an address is counted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Counted {
+    /// One address of IPv4, a /64 of IPv6, which is what one subscriber has.
+    pub(crate) network: IpAddr,
+    /// The /48 of IPv6 around it: one customer may have all of its 65,536 networks.
+    pub(crate) site: Option<Ipv6Addr>,
+}
+
+impl Counted {
+    pub(crate) fn of(address: IpAddr) -> Counted {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Counted {
+                network: IpAddr::V4(address),
+                site: None,
+            },
+            IpAddr::V6(address) => Counted {
+                network: IpAddr::V6(prefix(address, 64)),
+                site: Some(prefix(address, 48)),
+            },
         }
     }
+}
+
+/// The first `bits` of an address, 1 to 127 of them.
+fn prefix(address: Ipv6Addr, bits: u32) -> Ipv6Addr {
+    Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << (128 - bits)))
 }
 
 #[cfg(test)]
@@ -174,10 +192,15 @@ mod tests {
     }
 
     #[test]
-    fn lc_3_ipv6_counts_by_its_64_bits_of_network() {
-        let count = |text: &str| counted(text.parse().unwrap());
+    fn xx_27_ipv6_counts_by_its_64_and_by_its_48_bits_of_network() {
+        let count = |text: &str| Counted::of(text.parse().unwrap());
         assert_eq!(count("2001:db8:1:2::1"), count("2001:db8:1:2:ffff::9"));
-        assert_ne!(count("2001:db8:1:2::1"), count("2001:db8:1:3::1"));
+        let (one, other) = (count("2001:db8:1:2::1"), count("2001:db8:1:3::1"));
+        assert_ne!(one.network, other.network);
+        assert_eq!(one.site, other.site);
+        assert_ne!(one.site, count("2001:db8:2:2::1").site);
         assert_ne!(count("192.0.2.7"), count("192.0.2.8"));
+        assert_eq!(count("192.0.2.7").site, None);
+        assert_eq!(count("::ffff:192.0.2.7"), count("192.0.2.7"));
     }
 }

@@ -25,9 +25,18 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    /// `count` in `period_ms`, of which `burst` may come at once.
+    /// No limit at all.
+    const OFF: Rate = Rate {
+        interval_ns: 0,
+        tolerance_ns: u64::MAX,
+    };
+
+    /// `count` in `period_ms`, of which `burst` may come at once; a count of 0 is no limit.
     pub(super) fn new(count: u32, period_ms: u64, burst: u32) -> Rate {
-        let interval_ns = (period_ms * NS_PER_MS / u64::from(count.max(1))).max(1);
+        if count == 0 {
+            return Rate::OFF;
+        }
+        let interval_ns = (period_ms * NS_PER_MS / u64::from(count)).max(1);
         Rate {
             interval_ns,
             tolerance_ns: interval_ns.saturating_mul(u64::from(burst.max(1)) - 1),
@@ -67,6 +76,9 @@ impl<K: Hash + Eq> Buckets<K> {
 
     /// Takes a token, or says after how many milliseconds there is one. Refusals cost nothing.
     pub(super) fn take(&self, key: K, now_ms: u64) -> Result<(), u64> {
+        if self.rate == Rate::OFF {
+            return Ok(());
+        }
         let now_ns = now_ms.saturating_mul(NS_PER_MS);
         let mut held = lock(&self.generations);
         let known = held.younger.get(&key).or_else(|| held.older.get(&key));

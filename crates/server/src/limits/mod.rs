@@ -7,19 +7,25 @@
 
 mod address;
 mod buckets;
+mod networks;
 mod slots;
 
-pub(crate) use address::counted;
+pub(crate) use address::Counted;
 pub use address::{AddressBlock, NoAddressBlock};
+pub(crate) use networks::OF_A_SITE;
 
 use crate::app::App;
 use crate::error::ApiError;
 use crate::loopback;
 use axum::extract::Request;
 use buckets::{Buckets, Rate};
+use networks::{AddressRates, AddressSlot, AddressSlots};
 use slots::{Slot, Slots};
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use x811_ledger::clock::Clock;
+use x811_ledger::sequencer::Origin;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
@@ -36,7 +42,14 @@ const HELD_RETRY_MS: u64 = SECOND_MS;
 /// Bytes of all bodies that are being read at the same time.
 const BODY_BYTES_IN_ALL: u64 = 256 * 1_048_576;
 
-/// How much one address and one DID may ask of this process.
+/// Bytes of all long answers that are in memory and not taken yet. Those that are read from the store
+/// as they are taken do not count: each of them has less than 200 KiB there.
+const UNREAD_BYTES_IN_ALL: u64 = 64 * 1_048_576;
+
+/// The same of one address.
+const UNREAD_BYTES_PER_ADDRESS: u64 = 8 * 1_048_576;
+
+/// How much one address and one DID may ask of this process. A limit of 0 is off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateLimits {
     /// Requests of any kind, counted before anything is parsed.
@@ -80,53 +93,90 @@ impl Default for RateLimits {
 
 /// Whose request it is; `None` for this machine's own, which are not limited.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Client(Option<IpAddr>);
+pub(crate) struct Client(Option<Counted>);
+
+impl Client {
+    /// By whom its long messages take turns: one customer may have a whole /48 of IPv6.
+    pub(crate) fn origin(self) -> Origin {
+        self.0.map_or(Origin::HERE, |counted| {
+            Origin::of(counted.site.map_or(counted.network, IpAddr::V6))
+        })
+    }
+}
+
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(counted) => write!(f, "{}", counted.network),
+            None => f.write_str("this machine"),
+        }
+    }
+}
 
 /// The limits with what has been used of them.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     limits: RateLimits,
-    by_address: Buckets<IpAddr>,
+    /// Whether clients come under a name, and so past a proxy where they come from this machine.
+    is_public: bool,
+    /// Requests of others that cannot be told from each other.
+    unattributed: AtomicU64,
+    by_address: AddressRates,
     by_did: Buckets<Did>,
-    registrations: Buckets<IpAddr>,
-    polls_by_address: Slots<IpAddr>,
+    registrations: AddressRates,
+    polls_by_address: AddressSlots,
     polls_by_did: Slots<Did>,
-    body_bytes: Slots<IpAddr>,
+    body_bytes: AddressSlots,
     body_bytes_in_all: Slots<()>,
+    unread_bytes: AddressSlots,
+    unread_bytes_in_all: Slots<()>,
 }
 
 /// What a waiting read holds.
 #[derive(Debug)]
 pub(crate) struct LongPoll {
-    _by_address: Option<Slot<IpAddr>>,
+    _by_address: Option<AddressSlot>,
     _by_did: Slot<Did>,
 }
 
 /// What a part of a body that is being read holds.
 #[derive(Debug)]
 pub(crate) struct BodyRoom {
-    _by_address: Option<Slot<IpAddr>>,
+    _by_address: Option<AddressSlot>,
+    _in_all: Slot<()>,
+}
+
+/// What a long answer holds until its reader has taken it.
+#[derive(Debug)]
+pub(crate) struct AnswerRoom {
+    _by_address: Option<AddressSlot>,
     _in_all: Slot<()>,
 }
 
 impl Limiter {
-    pub(crate) fn new(limits: RateLimits) -> Limiter {
-        let per_second = |count, burst| Rate::new(count, SECOND_MS, burst);
+    /// The limits of a ledger that clients know by a name of its own, if it `is_public`.
+    pub(crate) fn new(limits: RateLimits, is_public: bool) -> Limiter {
         let registrations = limits.registrations_per_address_per_hour;
         Limiter {
-            by_address: Buckets::new(per_second(
+            by_address: AddressRates::new(
                 limits.requests_per_second_per_address,
+                SECOND_MS,
                 limits.burst_per_address,
-            )),
-            by_did: Buckets::new(per_second(
+            ),
+            by_did: Buckets::new(Rate::new(
                 limits.requests_per_second_per_did,
+                SECOND_MS,
                 limits.burst_per_did,
             )),
-            registrations: Buckets::new(Rate::new(registrations, HOUR_MS, registrations)),
-            polls_by_address: Slots::new(limits.long_polls_per_address.into()),
-            polls_by_did: Slots::new(limits.long_polls_per_did.into()),
-            body_bytes: Slots::new(limits.body_bytes_per_address),
+            registrations: AddressRates::new(registrations, HOUR_MS, registrations),
+            polls_by_address: AddressSlots::new(unless_off(limits.long_polls_per_address.into())),
+            polls_by_did: Slots::new(unless_off(limits.long_polls_per_did.into())),
+            body_bytes: AddressSlots::new(unless_off(limits.body_bytes_per_address)),
             body_bytes_in_all: Slots::new(BODY_BYTES_IN_ALL),
+            unread_bytes: AddressSlots::new(UNREAD_BYTES_PER_ADDRESS),
+            unread_bytes_in_all: Slots::new(UNREAD_BYTES_IN_ALL),
+            is_public,
+            unattributed: AtomicU64::new(0),
             limits,
         }
     }
@@ -137,8 +187,26 @@ impl Limiter {
         // for.
         let is_own = address.is_loopback()
             && loopback::is_addressed_locally(request.headers(), request.uri());
+        if self.is_public && address.is_loopback() {
+            self.note_unattributed();
+        }
         let is_limited = self.limits.limit_loopback || !is_own;
-        Client(is_limited.then(|| address::counted(address)))
+        Client(is_limited.then(|| Counted::of(address)))
+    }
+
+    /// Requests of others that a proxy on this machine passed on without saying whose they are.
+    pub(crate) fn unattributed(&self) -> u64 {
+        self.unattributed.load(Ordering::Relaxed)
+    }
+
+    fn note_unattributed(&self) {
+        if self.unattributed.fetch_add(1, Ordering::Relaxed) == 0 {
+            tracing::warn!(
+                "a request came from this machine without X-Forwarded-For, though clients know the \
+                 ledger by a public name: if a proxy passed it on, all its clients count as one or \
+                 not at all. Have it set X-Forwarded-For; limits by DID hold meanwhile"
+            );
+        }
     }
 
     fn request(&self, client: Client, now_ms: u64) -> Result<(), Refusal> {
@@ -157,15 +225,25 @@ impl Limiter {
         header: &AcceptedHeader,
         now_ms: u64,
     ) -> Result<(), Refusal> {
-        let Client(Some(address)) = client else {
-            return Ok(());
+        let is_registration = matches!(Verb::of(&header.message_type), Ok(Some(Verb::Register)));
+        let address = match client {
+            Client(Some(address)) => address,
+            // It may be anybody's, past a proxy that does not say whose it is.
+            Client(None) if self.is_public && !is_registration => {
+                return self.of_did(header.from, now_ms);
+            }
+            Client(None) => return Ok(()),
         };
-        if matches!(Verb::of(&header.message_type), Ok(Some(Verb::Register))) {
+        if is_registration {
             let taken = self.registrations.take(address, now_ms);
             return taken
                 .map_err(|wait_ms| exceeded("too many DIDs register from this address", wait_ms));
         }
-        let taken = self.by_did.take(header.from, now_ms);
+        self.of_did(header.from, now_ms)
+    }
+
+    fn of_did(&self, did: Did, now_ms: u64) -> Result<(), Refusal> {
+        let taken = self.by_did.take(did, now_ms);
         taken.map_err(|wait_ms| exceeded("this DID sends too many messages", wait_ms))
     }
 
@@ -205,19 +283,36 @@ impl Limiter {
     }
 }
 
-/// Counts a request for its address, and notes whose it is.
-///
-/// # Errors
-/// 429 X811-9001 when the address has used up what it may ask.
+impl Limiter {
+    /// Room for a long answer that is in memory as a whole.
+    pub(crate) fn answer_room(&self, client: Client, bytes: u64) -> Result<AnswerRoom, Refusal> {
+        let full = |why| exceeded(why, HELD_RETRY_MS);
+        let by_address = match client.0 {
+            Some(address) => {
+                let slot = self.unread_bytes.take(address, bytes);
+                Some(slot.ok_or_else(|| full("this address reads its answers too slowly"))?)
+            }
+            None => None,
+        };
+        let in_all = self.unread_bytes_in_all.take((), bytes);
+        Ok(AnswerRoom {
+            _by_address: by_address,
+            _in_all: in_all.ok_or_else(|| full("too many answers wait to be read"))?,
+        })
+    }
+}
+
+/// Notes whose a request is, and counts it for its address: 429 X811-9001 when that has used up what
+/// it may ask.
 pub(crate) fn guard<C: Clock>(
     app: &App<C>,
     peer: SocketAddr,
     request: &mut Request,
-) -> Result<(), ApiError> {
+) -> (Client, Result<(), ApiError>) {
     let client = app.limiter.client(peer.ip(), request);
-    app.limiter.request(client, app.clock.monotonic_ms())?;
     request.extensions_mut().insert(client);
-    Ok(())
+    let may_ask = app.limiter.request(client, app.clock.monotonic_ms());
+    (client, may_ask.map_err(ApiError::from))
 }
 
 /// Whose request it is, as [`guard`] noted.
@@ -225,6 +320,11 @@ pub(crate) fn guard<C: Clock>(
 pub(crate) fn noted(request: &Request) -> Client {
     let client = request.extensions().get::<Client>().copied();
     client.expect("the request log has every request's client noted")
+}
+
+/// 0 turns a limit off.
+fn unless_off(most: u64) -> u64 {
+    if most == 0 { u64::MAX } else { most }
 }
 
 fn exceeded(why: &str, retry_after_ms: u64) -> Refusal {
@@ -237,12 +337,12 @@ mod tests {
     use super::*;
 
     fn client(address: &str) -> Client {
-        Client(Some(address.parse().unwrap()))
+        Client(Some(Counted::of(address.parse().unwrap())))
     }
 
     #[test]
     fn lc_3_a_silent_proxy_on_this_machine_does_not_lift_the_limits() {
-        let limiter = Limiter::new(RateLimits::default());
+        let limiter = Limiter::new(RateLimits::default(), false);
         let limited = |host: &str, forwarded_for: Option<&str>| {
             let mut request = Request::builder().uri("/x").header("host", host);
             if let Some(address) = forwarded_for {
@@ -263,10 +363,13 @@ mod tests {
 
     #[test]
     fn lc_3_bodies_being_read_take_up_bounded_room() {
-        let limiter = Limiter::new(RateLimits {
-            body_bytes_per_address: 100,
-            ..RateLimits::default()
-        });
+        let limiter = Limiter::new(
+            RateLimits {
+                body_bytes_per_address: 100,
+                ..RateLimits::default()
+            },
+            false,
+        );
         let (spammer, neighbour) = (client("203.0.113.9"), client("192.0.2.7"));
         let held = limiter.body_room(spammer, 60).unwrap();
         let refusal = limiter.body_room(spammer, 41).unwrap_err();
@@ -282,12 +385,67 @@ mod tests {
     }
 
     #[test]
-    fn lc_3_reads_that_wait_are_limited_per_address_and_per_inbox() {
-        let limiter = Limiter::new(RateLimits {
-            long_polls_per_address: 2,
-            long_polls_per_did: 1,
+    fn xx_27_what_a_silent_proxy_passes_on_is_counted() {
+        for (is_public, forwarded_for, counted) in [
+            (true, None, 1),
+            (true, Some("192.0.2.7"), 0),
+            (false, None, 0),
+        ] {
+            let limiter = Limiter::new(RateLimits::default(), is_public);
+            let mut request = Request::builder().uri("/x").header("host", "localhost");
+            if let Some(address) = forwarded_for {
+                request = request.header("x-forwarded-for", address);
+            }
+            let request = request.body(axum::body::Body::empty()).unwrap();
+            limiter.client("127.0.0.1".parse().unwrap(), &request);
+            assert_eq!(limiter.unattributed(), counted, "{forwarded_for:?}");
+        }
+    }
+
+    #[test]
+    fn xx_27_a_limit_of_0_is_off() {
+        let limits = RateLimits {
+            requests_per_second_per_address: 0,
+            long_polls_per_did: 0,
+            body_bytes_per_address: 0,
             ..RateLimits::default()
-        });
+        };
+        let limiter = Limiter::new(limits, false);
+        let spammer = client("203.0.113.9");
+        for _ in 0..10_000 {
+            assert!(limiter.request(spammer, 0).is_ok());
+        }
+        let _held = limiter.body_room(spammer, 100 * 1_048_576).unwrap();
+        let did = Did::from_uuid(uuid::Builder::from_random_bytes([7; 16]).into_uuid()).unwrap();
+        let polls: Result<Vec<_>, _> = (0..100).map(|_| limiter.long_poll(spammer, did)).collect();
+        assert!(polls.is_ok());
+    }
+
+    #[test]
+    fn xx_27_answers_that_nobody_takes_take_up_bounded_room() {
+        let limiter = Limiter::new(RateLimits::default(), false);
+        let (slow, neighbour) = (client("203.0.113.9"), client("192.0.2.7"));
+        let held = limiter.answer_room(slow, UNREAD_BYTES_PER_ADDRESS).unwrap();
+        let refusal = limiter.answer_room(slow, 1).unwrap_err();
+        assert_eq!(refusal.code, Code::RateLimitExceeded);
+        assert!(limiter.answer_room(neighbour, 1_000_000).is_ok());
+        drop(held);
+        assert!(limiter.answer_room(slow, 1).is_ok());
+        // All addresses together, this machine included.
+        let _held = limiter.answer_room(Client(None), UNREAD_BYTES_IN_ALL);
+        assert!(limiter.answer_room(neighbour, 1).is_err());
+    }
+
+    #[test]
+    fn lc_3_reads_that_wait_are_limited_per_address_and_per_inbox() {
+        let limiter = Limiter::new(
+            RateLimits {
+                long_polls_per_address: 2,
+                long_polls_per_did: 1,
+                ..RateLimits::default()
+            },
+            false,
+        );
         let did = |number| {
             let uuid = uuid::Builder::from_random_bytes([number; 16]).into_uuid();
             Did::from_uuid(uuid).unwrap()

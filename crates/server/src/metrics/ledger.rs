@@ -2,6 +2,7 @@
 
 use super::family::{Families, Labels, float};
 use crate::app::App;
+use crate::connections::ConnectionFigures;
 use crate::disk::free_bytes;
 use crate::routes::sight_word;
 use std::collections::BTreeMap;
@@ -40,6 +41,12 @@ pub(super) fn note<C: Clock>(families: &mut Families, app: &App<C>) {
         "Durable records that the rows for readers do not reflect yet",
         float(ledger.rows_lag()),
     );
+    connections(families, &app.connections);
+    families.counter(
+        "x811_requests_unattributed",
+        "Requests from this machine without X-Forwarded-For, though clients use a public name",
+        float(app.limiter.unattributed()),
+    );
     checkpoint(families, app);
     if let Some(free_bytes) = free_bytes(&app.data_dir) {
         families.gauge(
@@ -62,6 +69,35 @@ pub(super) fn note<C: Clock>(families: &mut Families, app: &App<C>) {
     work(families, ledger.figures());
     held(families, &world);
     networks(families, app, &world, ledger.now());
+}
+
+/// Connections of the public address.
+fn connections(families: &mut Families, of: &ConnectionFigures) {
+    families.gauge(
+        "x811_connections",
+        "Connections that are open",
+        float(of.open() as u64),
+    );
+    families.gauge(
+        "x811_connections_limit",
+        "Connections that may be open",
+        float(of.most() as u64),
+    );
+    families.counter(
+        "x811_connections_waited",
+        "Connections that had to wait for a place, as all were taken and at work",
+        float(of.waited()),
+    );
+    families.counter(
+        "x811_connections_turned_away",
+        "Connections that were closed at once: their address has its share, or others that wait",
+        float(of.turned_away()),
+    );
+    families.counter(
+        "x811_connections_gave_way",
+        "Connections closed for others while they waited for their peer",
+        float(of.gave_way()),
+    );
 }
 
 fn work(families: &mut Families, figures: &Figures) {

@@ -9,25 +9,12 @@ use crate::error::ApiError;
 use crate::extract::{AgentOf, Asked};
 use crate::openapi::Refused;
 use crate::openapi::schema::{AgentKeysAnswer, Uuid};
-use crate::stored::{self, ShownRecord};
-use axum::Json;
 use axum::extract::State;
-use serde::Serialize;
+use axum::response::Response;
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_ledger::stream::Stream;
-use x811_protocol::did::Did;
 use x811_protocol::event::Event;
-
-/// The answer.
-#[derive(Serialize)]
-pub(super) struct Keys {
-    did: Did,
-    records: Vec<ShownRecord>,
-    /// The `after_seq` to go on with, while there are more.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<u64>,
-}
 
 /// 200, also for who is deactivated or revoked, or 404 X811-1001. A page may hold no record and
 /// still have a `next`: records of the stream that leave the keys alone are passed over. Of the
@@ -46,7 +33,7 @@ pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
     AgentOf(did): AgentOf,
     Asked(question): Asked<Question>,
-) -> Result<Json<Keys>, ApiError> {
+) -> Result<Response, ApiError> {
     let page = if did == app.identity.did {
         StreamPage::of(&app, own_rotations(&app), &question).await?
     } else {
@@ -56,17 +43,7 @@ pub(super) async fn handle<C: Clock>(
         app.rows_current().await?;
         StreamPage::read(&app, &Stream::Agent(did), &question).await?
     };
-    let mut records = Vec::new();
-    for record in page.records {
-        if gives_keys(&stored::event(&record)?) {
-            records.push(ShownRecord::of(&record)?);
-        }
-    }
-    Ok(Json(Keys {
-        did,
-        records,
-        next: page.next,
-    }))
+    page.answer(app, ("did", did.to_string()), gives_keys).await
 }
 
 /// Where the ledger's own keys were named and replaced.

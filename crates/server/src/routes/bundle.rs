@@ -6,9 +6,13 @@ use super::log_checkpoint::TEXT;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::Named;
+use crate::limits::Client;
 use crate::openapi::Refused;
 use crate::openapi::schema::Uuid;
 use crate::signed_read::{ReadRefusal, Reader};
+use crate::streamed::WHOLE_BYTES;
+use crate::unread;
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
@@ -39,6 +43,7 @@ use x811_protocol::id::InteractionId;
 pub(super) async fn handle<C: Clock>(
     reader: Reader,
     State(app): State<Arc<App<C>>>,
+    Extension(client): Extension<Client>,
     Named(id): Named<InteractionId>,
 ) -> Result<impl IntoResponse, ReadRefusal> {
     app.rows_current().await?;
@@ -47,6 +52,10 @@ pub(super) async fn handle<C: Clock>(
     app.rows_reflect(signed.checkpoint.size - 1).await?;
     let (store, rows) = (app.ledger.store(), app.ledger.read_model());
     let keys = signed.keys.ok_or_else(ApiError::no_keys_statement)?;
+    // A piece ends with the body that makes it long enough.
+    let piece_bytes = app.parameters.limits.envelope_bytes + 2 * WHOLE_BYTES as u64;
+    let room = app.limiter.answer_room(client, piece_bytes);
+    let room = room.map_err(ApiError::from)?;
     let bundle = InteractionBundle::open(store, rows, id, signed.note, keys).await;
     let bundle = bundle.map_err(ApiError::from)?;
     let pieces = stream::try_unfold((app, bundle), |(app, mut bundle)| async move {
@@ -55,7 +64,8 @@ pub(super) async fn handle<C: Clock>(
         })?;
         Ok::<_, BundleError>(piece.map(|piece| (piece, (app, bundle))))
     });
-    Ok(([(CONTENT_TYPE, TEXT)], Body::from_stream(pieces)))
+    let body = unread::sliced(Body::from_stream(pieces), room);
+    Ok(([(CONTENT_TYPE, TEXT)], body))
 }
 
 async fn next_piece<C: Clock>(

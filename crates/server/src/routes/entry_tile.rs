@@ -6,11 +6,13 @@ use crate::error::ApiError;
 use crate::openapi::Refused;
 use crate::openapi::schema::Binary;
 use crate::signed_read::{LogReader, ReadRefusal};
+use crate::streamed::{self, Pieces, WHOLE_BYTES};
+use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::response::IntoResponse;
 use std::sync::Arc;
 use x811_eventlog::tile::write_entries;
-use x811_eventlog::{EventLog as _, Record, Tile};
+use x811_eventlog::{EventLog as _, Record};
 use x811_ledger::clock::Clock;
 use x811_ledger::port::LedgerStore as _;
 
@@ -41,23 +43,42 @@ pub(super) async fn handle<C: Clock>(
     Path(index): Path<String>,
 ) -> Result<impl IntoResponse, ReadRefusal> {
     let named = tile::named(&app, &format!("tile/entries/{index}")).await?;
-    let records = records(&app, named).await?;
-    let entries = write_entries(records.iter().map(Record::bytes));
-    let entries = entries.map_err(|_| ApiError::damaged(named.start()))?;
-    Ok(tile::answer(reader, entries))
+    let leaves = Leaves {
+        app,
+        at: named.start(),
+        end: named.start() + u64::from(named.width),
+        largest: WHOLE_BYTES / 2,
+    };
+    Ok(tile::answer(
+        reader,
+        streamed::answer(tile::BINARY, leaves).await?,
+    ))
 }
 
-async fn records<C: Clock>(app: &App<C>, tile: Tile) -> Result<Vec<Record>, ApiError> {
-    let width = usize::from(tile.width);
-    let mut records: Vec<Record> = Vec::with_capacity(width);
-    while records.len() < width {
-        let from = tile.start() + records.len() as u64;
-        let log = app.ledger.store().log();
-        let page = log.read(from, width - records.len()).await?;
-        if page.is_empty() {
-            return Err(ApiError::damaged(from));
+/// The leaves of a tile that were not sent. They are read in pages of about as many bytes as go out
+/// whole, as far as the largest leaf until now tells.
+struct Leaves<C> {
+    app: Arc<App<C>>,
+    at: u64,
+    end: u64,
+    largest: usize,
+}
+
+impl<C: Clock> Pieces for Leaves<C> {
+    async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+        let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
+        if left == 0 {
+            return Ok(None);
         }
-        records.extend(page);
+        let limit = (WHOLE_BYTES / self.largest).clamp(1, left);
+        let page = self.app.ledger.store().log().read(self.at, limit).await?;
+        let largest = page.iter().map(|record| record.bytes().len()).max();
+        let largest = largest.ok_or_else(|| ApiError::damaged(self.at))?;
+        // Half as much again may come next.
+        self.largest = (largest + largest / 2).max(1);
+        let entries = write_entries(page.iter().map(Record::bytes));
+        let entries = entries.map_err(|_| ApiError::damaged(self.at))?;
+        self.at += page.len() as u64;
+        Ok(Some(entries.into()))
     }
-    Ok(records)
 }

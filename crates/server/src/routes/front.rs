@@ -6,13 +6,12 @@
 
 use super::post_message;
 use crate::app::App;
-use crate::connections::Answers;
+use crate::connections::{Answers, Arriving};
 use crate::request_log::logged;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request};
 use axum::response::Response;
-use hyper::body::Incoming;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
@@ -31,7 +30,7 @@ impl<C: Clock> Front<C> {
 }
 
 impl<C: Clock> Answers for Front<C> {
-    async fn answer(self: Arc<Self>, peer: SocketAddr, request: Request<Incoming>) -> Response {
+    async fn answer(self: Arc<Self>, peer: SocketAddr, request: Request<Arriving>) -> Response {
         if request.method() != Method::POST || request.uri().path() != post_message::PATH {
             // Other answers' futures are larger: not part of every connection.
             return Box::pin(self.routes.clone().answer(peer, request)).await;

@@ -7,6 +7,7 @@ use crate::openapi::Refused;
 use crate::openapi::schema::Binary;
 use crate::signed_read::{LogReader, ReadRefusal};
 use axum::extract::{Path, State};
+use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use std::sync::Arc;
 use x811_eventlog::tile::Content;
@@ -62,5 +63,6 @@ pub(super) async fn handle<C: Clock>(
         return Err(ApiError::damaged(named.start()).into());
     }
     bytes.truncate(length);
-    Ok(tile::answer(reader, bytes))
+    let hashes = ([(CONTENT_TYPE, tile::BINARY)], bytes);
+    Ok(tile::answer(reader, hashes.into_response()))
 }

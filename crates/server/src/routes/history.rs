@@ -7,24 +7,12 @@ use crate::extract::{Asked, Named};
 use crate::openapi::Refused;
 use crate::openapi::schema::{HistoryAnswer, Uuid};
 use crate::signed_read::{ReadRefusal, Reader};
-use crate::stored::ShownRecord;
-use axum::Json;
 use axum::extract::State;
-use serde::Serialize;
+use axum::response::Response;
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_ledger::stream::Stream;
 use x811_protocol::id::InteractionId;
-
-/// The answer.
-#[derive(Serialize)]
-pub(super) struct History {
-    interaction: InteractionId,
-    records: Vec<ShownRecord>,
-    /// The `after_seq` to go on with, while there are more.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<u64>,
-}
 
 /// 200, or 404, also to those who are no party to it.
 #[utoipa::path(
@@ -39,14 +27,11 @@ pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
     Named(id): Named<InteractionId>,
     Asked(question): Asked<Question>,
-) -> Result<Json<History>, ReadRefusal> {
+) -> Result<Response, ReadRefusal> {
     app.rows_current().await?;
     readable(&app, &reader, id).await?;
     let page = StreamPage::read(&app, &Stream::Interaction(id), &question).await?;
-    let records = page.records.iter().map(ShownRecord::of);
-    Ok(Json(History {
-        interaction: id,
-        records: records.collect::<Result<_, _>>()?,
-        next: page.next,
-    }))
+    // Every record of an interaction is shown.
+    let of = ("interaction", id.to_string());
+    Ok(page.answer(app, of, |_| true).await?)
 }

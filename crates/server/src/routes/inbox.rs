@@ -1,6 +1,7 @@
 //! `GET /api/v1/messages/{uuid}`: what was sent to an agent, oldest first, with a long poll.
 
 mod cursor;
+mod page;
 
 use crate::app::App;
 use crate::error::ApiError;
@@ -9,25 +10,20 @@ use crate::limits::Client;
 use crate::openapi::Refused;
 use crate::openapi::schema::{InboxAnswer, Uuid};
 use crate::signed_read::{ReadRefusal, Reader};
-use crate::stored;
+use axum::Extension;
 use axum::extract::State;
-use axum::{Extension, Json};
+use axum::response::Response;
 use cursor::Cursor;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 use x811_ledger::clock::Clock;
-use x811_ledger::port::{LedgerStore as _, ReadModel as _};
+use x811_ledger::port::ReadModel as _;
 use x811_ledger::row::DeliveryRow;
 use x811_protocol::did::Did;
-use x811_protocol::event::Event;
 
 /// Most messages in one answer.
 const MAX_MESSAGES: u64 = 100;
-
-/// An answer ends with the message that makes its envelopes longer than this.
-const MAX_ENVELOPE_BYTES: u64 = 4 * 1_048_576;
 
 /// The longest wait for a first message, in milliseconds.
 const MAX_WAIT_MS: u64 = 30_000;
@@ -42,21 +38,6 @@ pub(super) struct Question {
     limit: Option<Bounded<1, MAX_MESSAGES>>,
     /// How long to wait for the first; no time without it.
     wait_ms: Option<Bounded<0, MAX_WAIT_MS>>,
-}
-
-/// The answer.
-#[derive(Serialize)]
-pub(super) struct Page {
-    messages: Vec<Message>,
-    /// The `after` to go on with.
-    next: String,
-}
-
-#[derive(Serialize)]
-struct Message {
-    cursor: String,
-    position: u64,
-    envelope: Box<RawValue>,
 }
 
 /// 200, also when there is nothing; 403 for anybody else's; 404 X811-1001 when there is no such
@@ -90,7 +71,7 @@ pub(super) async fn handle<C: Clock>(
     Extension(client): Extension<Client>,
     AgentOf(recipient): AgentOf,
     Asked(question): Asked<Question>,
-) -> Result<Json<Page>, ReadRefusal> {
+) -> Result<Response, ReadRefusal> {
     if !reader.may_read(&[recipient]) {
         return Err(ApiError::other_inbox().into());
     }
@@ -111,7 +92,7 @@ pub(super) async fn handle<C: Clock>(
     };
     let rows = deliveries(&app, after, limit, wait).await?;
     reader.check_standing(&app)?;
-    Ok(Json(page(&app, after, &rows).await?))
+    Ok(page::answer(app, after, &rows).await?)
 }
 
 /// The rows behind `after`; when there are none, those that come within `wait`.
@@ -145,51 +126,6 @@ async fn deliveries<C: Clock>(
             }
         }
     }
-}
-
-async fn page<C: Clock>(
-    app: &App<C>,
-    after: Cursor,
-    rows: &[DeliveryRow],
-) -> Result<Page, ApiError> {
-    let events = events(app, rows).await?;
-    let positions: Vec<u64> = events.iter().map(|(position, _)| *position).collect();
-    let bodies = app.ledger.store().bodies(&positions).await?;
-    let mut messages = Vec::with_capacity(events.len());
-    for (position, event) in &events {
-        // What an operator had erased is not delivered any more.
-        let Some(body) = bodies.get(position) else {
-            continue;
-        };
-        messages.push(Message {
-            cursor: behind(after.recipient, *position),
-            position: *position,
-            envelope: stored::envelope(event, body)?,
-        });
-    }
-    let next = match positions.last() {
-        Some(last) => behind(after.recipient, *last),
-        None => after.to_string(),
-    };
-    Ok(Page { messages, next })
-}
-
-/// The events of as many rows as one answer holds.
-async fn events<C: Clock>(
-    app: &App<C>,
-    rows: &[DeliveryRow],
-) -> Result<Vec<(u64, Event)>, ApiError> {
-    let mut events = Vec::with_capacity(rows.len());
-    let mut bytes = 0;
-    for row in rows {
-        let event = stored::event(&stored::record(app, row.position).await?)?;
-        bytes += event.envelope().map_or(0, |envelope| envelope.size);
-        events.push((row.position, event));
-        if bytes > MAX_ENVELOPE_BYTES {
-            break;
-        }
-    }
-    Ok(events)
 }
 
 fn behind(recipient: Did, position: u64) -> String {

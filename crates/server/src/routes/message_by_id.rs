@@ -7,11 +7,11 @@ use crate::extract::Named;
 use crate::openapi::Refused;
 use crate::openapi::schema::{AnyUuid, FoundAnswer};
 use crate::signed_read::{ReadRefusal, Reader};
-use crate::stored;
-use axum::Json;
+use crate::stored::{self, EnvelopeParts};
+use crate::streamed::{self, JSON, Pieces};
+use axum::body::Bytes;
 use axum::extract::State;
-use serde::Serialize;
-use serde_json::value::RawValue;
+use axum::response::Response;
 use std::str::FromStr;
 use std::sync::Arc;
 use x811_ledger::answer::Accepted;
@@ -30,19 +30,6 @@ impl FromStr for AnyId {
     }
 }
 
-/// The answer.
-#[derive(Serialize)]
-pub(super) struct Found {
-    /// The body of the 202.
-    first: Accepted,
-    /// The whole envelope; absent once its body is erased.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    envelope: Option<Box<RawValue>>,
-    /// Where the body was erased: the position of the record that says so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    erased_at: Option<u64>,
-}
-
 /// 200, or 404, also to those it is neither from nor to.
 #[utoipa::path(
     get,
@@ -55,7 +42,7 @@ pub(super) async fn handle<C: Clock>(
     reader: Reader,
     State(app): State<Arc<App<C>>>,
     Named(AnyId(id)): Named<AnyId>,
-) -> Result<Json<Found>, ReadRefusal> {
+) -> Result<Response, ReadRefusal> {
     let store = app.ledger.store();
     let positions = store.envelope_positions(&[id]).await?;
     let unknown =
@@ -69,17 +56,58 @@ pub(super) async fn handle<C: Clock>(
     }
     let first = Accepted::from_record(&record, &event);
     let first = first.ok_or_else(|| ApiError::damaged(position))?;
-    let body = store.bodies(&[position]).await?.remove(&position);
-    let envelope = body
-        .map(|body| stored::envelope(&event, &body))
-        .transpose()?;
+    let signature = event.envelope().map(|header| header.signature);
+    let signature = signature.ok_or_else(|| ApiError::damaged(position))?;
+    let envelope = EnvelopeParts::begin(&app, position, &signature).await?;
     let erased_at = match &envelope {
         Some(_) => None,
         None => store.erased(&[position]).await?.remove(&position),
     };
-    Ok(Json(Found {
-        first,
+    let first = String::from_utf8(streamed::json(&first)?);
+    let first = first.map_err(|_| ApiError::internal())?;
+    let found = Found {
+        before: Some(before(&first, envelope.is_some())),
         envelope,
-        erased_at,
-    }))
+        after: Some(after(erased_at)),
+        app,
+    };
+    Ok(streamed::answer(JSON, found).await?)
+}
+
+/// The body of the 202, and where the envelope follows, its name.
+fn before(first: &str, has_envelope: bool) -> String {
+    let envelope = if has_envelope { r#","envelope":"# } else { "" };
+    format!(r#"{{"first":{first}{envelope}"#)
+}
+
+/// Where the body was erased: the position of the record that says so.
+fn after(erased_at: Option<u64>) -> String {
+    match erased_at {
+        Some(erased_at) => format!(r#","erased_at":{erased_at}}}"#),
+        None => "}".to_owned(),
+    }
+}
+
+/// The answer: `first`, the body of the 202; `envelope`, the whole of it, or without one `erased_at`.
+struct Found<C> {
+    app: Arc<App<C>>,
+    before: Option<String>,
+    /// Absent once its body is erased.
+    envelope: Option<EnvelopeParts>,
+    after: Option<String>,
+}
+
+impl<C: Clock> Pieces for Found<C> {
+    async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+        if let Some(before) = self.before.take() {
+            return Ok(Some(before.into()));
+        }
+        if let Some(envelope) = &mut self.envelope
+            && let Some(part) = envelope.next(&self.app).await?
+        {
+            return Ok(Some(part));
+        }
+        self.envelope = None;
+        Ok(self.after.take().map(Bytes::from))
+    }
 }

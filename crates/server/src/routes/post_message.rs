@@ -55,7 +55,10 @@ async fn submit<C: Clock>(app: &Arc<App<C>>, request: Request) -> Result<Answer,
     let now_ms = app.clock.monotonic_ms();
     let limits = app.clone();
     let may = move |header: &_| limits.limiter.message(client, header, now_ms);
-    Ok(app.ledger.submit_if(body, may, &*app.contracts).await?)
+    let submitted = app
+        .ledger
+        .submit_from(client.origin(), body, may, &*app.contracts);
+    Ok(submitted.await?)
 }
 
 #[cfg(test)]

@@ -3,15 +3,20 @@
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Bounded, MAX_INTEGER};
-use crate::stored;
+use crate::stored::{self, ShownRecord};
+use crate::streamed::{self, Items, JSON, JsonList};
+use axum::body::Bytes;
+use axum::response::Response;
 use serde::Deserialize;
+use std::collections::VecDeque;
+use std::sync::Arc;
 use utoipa::IntoParams;
-use x811_eventlog::Record;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::stream::Stream;
+use x811_protocol::event::Event;
 
-/// Most records of a page: 13 MiB of the largest leaves.
+/// Most records of a page: 13 MiB of the largest leaves, of which one at a time is in memory.
 const MAX_RECORDS: u64 = 200;
 
 /// What may be asked.
@@ -38,11 +43,11 @@ impl Question {
     }
 }
 
-/// Records in order.
+/// Which records, in order.
 pub(super) struct StreamPage {
-    pub(super) records: Vec<Record>,
+    positions: VecDeque<u64>,
     /// The `after_seq` to go on with, while there are more.
-    pub(super) next: Option<u64>,
+    next: Option<u64>,
 }
 
 impl StreamPage {
@@ -58,11 +63,14 @@ impl StreamPage {
         let mut positions = rows.stream_positions(&stream, from_seq, limit + 1).await?;
         let has_more = positions.len() > limit;
         positions.truncate(limit);
-        let mut records = Vec::with_capacity(positions.len());
-        for position in positions {
-            records.push(stored::record(app, position).await?);
-        }
-        Ok(StreamPage::with(records, has_more))
+        let next = match positions.last().filter(|_| has_more) {
+            Some(last) => Some(stored::record(app, *last).await?.stream_seq()),
+            None => None,
+        };
+        Ok(StreamPage {
+            positions: positions.into(),
+            next,
+        })
     }
 
     /// The part that was asked for of the records at these positions, all of one stream and few.
@@ -71,21 +79,60 @@ impl StreamPage {
         positions: Vec<u64>,
         question: &Question,
     ) -> Result<StreamPage, ApiError> {
-        let mut records = Vec::with_capacity(positions.len());
+        let mut wanted = Vec::with_capacity(positions.len());
         for position in positions {
-            records.push(stored::record(app, position).await?);
+            let stream_seq = stored::record(app, position).await?.stream_seq();
+            if stream_seq >= question.first_seq() {
+                wanted.push((position, stream_seq));
+            }
         }
-        records.retain(|record| record.stream_seq() >= question.first_seq());
-        let has_more = records.len() > question.limit();
-        records.truncate(question.limit());
-        Ok(StreamPage::with(records, has_more))
+        let has_more = wanted.len() > question.limit();
+        wanted.truncate(question.limit());
+        Ok(StreamPage {
+            next: wanted.last().map(|(_, seq)| *seq).filter(|_| has_more),
+            positions: wanted.into_iter().map(|(position, _)| position).collect(),
+        })
     }
 
-    fn with(records: Vec<Record>, has_more: bool) -> StreamPage {
-        let last = records.last().map(Record::stream_seq);
-        StreamPage {
-            records,
-            next: last.filter(|_| has_more),
+    /// The page as an answer: `{"<name>":<of>,"records":[…],"next":…}`. Of the records those are shown
+    /// whose events are `wanted`; one at a time is read.
+    pub(super) async fn answer<C: Clock>(
+        self,
+        app: Arc<App<C>>,
+        (name, of): (&str, String),
+        wanted: fn(&Event) -> bool,
+    ) -> Result<Response, ApiError> {
+        let before = format!(r#"{{"{name}":"{of}","records":["#);
+        let after = match self.next {
+            Some(next) => format!(r#"],"next":{next}}}"#),
+            None => "]}".to_owned(),
+        };
+        let records = Records {
+            app,
+            positions: self.positions,
+            wanted,
+        };
+        let list = JsonList::new(before.into_bytes(), records, after.into_bytes());
+        streamed::answer(JSON, list).await
+    }
+}
+
+struct Records<C> {
+    app: Arc<App<C>>,
+    /// Of those that were not sent.
+    positions: VecDeque<u64>,
+    wanted: fn(&Event) -> bool,
+}
+
+impl<C: Clock> Items for Records<C> {
+    async fn next(&mut self) -> Result<Option<(bool, Bytes)>, ApiError> {
+        while let Some(position) = self.positions.pop_front() {
+            let record = stored::record(&self.app, position).await?;
+            if (self.wanted)(&stored::event(&record)?) {
+                let shown = streamed::json(&ShownRecord::of(&record)?)?;
+                return Ok(Some((true, shown.into())));
+            }
         }
+        Ok(None)
     }
 }

@@ -7,12 +7,13 @@
 use crate::app::App;
 use crate::error::ApiError;
 use crate::signed_read::LogReader;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::response::IntoResponse;
+use axum::http::HeaderValue;
+use axum::http::header::CACHE_CONTROL;
+use axum::response::Response;
 use x811_eventlog::Tile;
 use x811_ledger::clock::Clock;
 
-const BINARY: &str = "application/octet-stream";
+pub(super) const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
 const FOR_EVERYBODY: &str = "public, max-age=31536000, immutable";
 const FOR_ONE: &str = "private, max-age=31536000, immutable";
@@ -33,11 +34,13 @@ pub(super) async fn named<C: Clock>(app: &App<C>, path: &str) -> Result<Tile, Ap
     Ok(tile)
 }
 
-/// A tile as an answer.
-pub(super) fn answer(reader: LogReader, bytes: Vec<u8>) -> impl IntoResponse {
+/// A tile as an answer, kept as long as its reader may.
+pub(super) fn answer(reader: LogReader, mut tile: Response) -> Response {
     let cached = match reader {
         LogReader::Anyone => FOR_EVERYBODY,
         LogReader::Auditor => FOR_ONE,
     };
-    ([(CONTENT_TYPE, BINARY), (CACHE_CONTROL, cached)], bytes)
+    let cached = HeaderValue::from_static(cached);
+    tile.headers_mut().insert(CACHE_CONTROL, cached);
+    tile
 }

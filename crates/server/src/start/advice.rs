@@ -26,6 +26,17 @@ fn advice(config: &ServerConfig) -> Vec<&'static str> {
              clients use",
         );
     }
+    if config.public_authority.is_some()
+        && config.listen.ip().is_loopback()
+        && !config.rate_limits.limit_loopback
+    {
+        advice.push(
+            "clients come past a proxy on this machine, for the ledger listens on a loopback address \
+             and has a public name: have it set X-Forwarded-For and keep the Host header, or all its \
+             clients share one address's limits, or none. x811_requests_unattributed counts those \
+             that it says nothing of",
+        );
+    }
     if lies_inside(config) {
         advice.push(
             "the checkpoint lies inside the data directory: whoever restores an older copy restores \
@@ -75,7 +86,11 @@ mod tests {
     #[test]
     fn xx_7_what_is_seldom_meant_is_said_with_what_to_do() {
         type Spoil = fn(&mut ServerConfig);
-        let table: [(Spoil, &str); 3] = [
+        let table: [(Spoil, &str); 4] = [
+            (
+                |c| c.public_authority = Some("ledger.example.org".to_owned()),
+                "have it set X-Forwarded-For",
+            ),
             (|c| c.open_reads = true, "never run one in front of it"),
             (
                 |c| c.listen = "[::]:8811".parse().unwrap(),

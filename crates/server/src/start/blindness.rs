@@ -19,7 +19,11 @@ pub(super) fn watch_over<C: Clock>(
 ) -> BlindnessBound {
     let bound = BlindnessBound {
         networks: vec![network.name.clone()],
-        page_after_ms: network.blind_page_after_ms,
+        page_after_ms: match network.blind_page_after_ms {
+            // Off: nobody is called.
+            0 => u64::MAX,
+            page_after_ms => page_after_ms,
+        },
     };
     let (ledger, clock) = (ledger.clone(), clock.clone());
     let (watched, stop) = (bound.clone(), stopped(stopping.clone()));
@@ -93,6 +97,9 @@ impl BlindnessBound {
 
     /// Until a network passes its bound, if one that is blind has not yet.
     fn next_ms(&self, world: &World, called: &Called, now: TimestampMs) -> Option<u64> {
+        if self.page_after_ms == u64::MAX {
+            return None;
+        }
         let waiting = self.networks.iter().filter_map(|network| {
             let since = world.sight(network)?.blind_since?;
             let bound = since.saturating_add_ms(self.page_after_ms);

@@ -75,6 +75,7 @@ pub(super) async fn supervise(parts: Parts, stop: watch::Sender<bool>) -> Result
         ended = &mut watcher => watched = Some(ended.map_err(RunError::from)),
         () = stopped(stop.subscribe()) => {}
     }
+    tracing::info!("the ledger stops: what was taken is answered first");
     stop.send_replace(true);
     let served = match served {
         Some(served) => served,
@@ -94,7 +95,12 @@ pub(super) async fn supervise(parts: Parts, stop: watch::Sender<bool>) -> Result
         None => last_checkpoint(checkpoints).await,
     };
     close(store, read_model).await;
-    ledger.and(signed).and(served).and(watched)
+    let ended = ledger.and(signed).and(served).and(watched);
+    match &ended {
+        Ok(()) => tracing::info!("the ledger has stopped"),
+        Err(error) => tracing::error!(%error, "the ledger has stopped"),
+    }
+    ended
 }
 
 /// HTTP ends once everything that was taken is answered.

@@ -196,3 +196,21 @@ async fn lc_3_reads_that_wait_are_limited_per_inbox() {
     assert_eq!(page["messages"].as_array().unwrap().len(), 1);
     reply(world.http.get(inbox(&a, 1))).await.expect(200);
 }
+
+/// A proxy on this machine that neither names its clients nor keeps the name they ask for hides them
+/// all behind loopback, which has no limit by address.
+#[tokio::test]
+async fn xx_27_past_a_silent_proxy_limits_by_did_hold() {
+    let world = World::start_with(|config| {
+        config.open_reads = false;
+        config.public_authority = Some("ledger.example.org".to_owned());
+        config.rate_limits.requests_per_second_per_did = 1;
+        config.rate_limits.burst_per_did = 1;
+    })
+    .await;
+    let (a, b) = (world.agent().await, world.agent().await);
+    let ping = |from: &Agent, to: &Agent| from.say(&world, to.did, "x811.test/ping", json!({}));
+    world.accept(&ping(&a, &b)).await;
+    over(&world.post(ping(&a, &b).json).await, "1");
+    world.accept(&ping(&b, &a)).await;
+}

@@ -42,6 +42,25 @@ pub(super) async fn bodies(
     Ok(bodies)
 }
 
+/// A part of a body; what erasing leaves is none.
+pub(super) async fn body_part(
+    readers: &Readers,
+    position: u64,
+    from: usize,
+    most: usize,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let counted = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
+    // A part at a time is read: an erasure in between shows in the next one.
+    let part: Option<(Vec<u8>,)> =
+        sqlx::query_as("SELECT substr(bytes, ?, ?) FROM bodies WHERE position = ?")
+            .bind(counted(from).saturating_add(1))
+            .bind(counted(most))
+            .bind(position.cast_signed())
+            .fetch_optional(&mut *readers.get().await?)
+            .await?;
+    Ok(part.map(|(part,)| part).filter(|part| !part.contains(&0)))
+}
+
 /// Adds the bodies that `row` has, packed, from its column `first` on: their bytes, then digests.
 pub(super) fn read_bodies(
     row: &SqliteRow,

@@ -122,6 +122,15 @@ impl LedgerStore for SqliteStore {
         Ok(indexes::bodies(self.log.readers(), positions).await?)
     }
 
+    async fn body_part(
+        &self,
+        position: u64,
+        from: usize,
+        most: usize,
+    ) -> Result<Option<Vec<u8>>, ReadError> {
+        Ok(indexes::body_part(self.log.readers(), position, from, most).await?)
+    }
+
     async fn records_with_bodies(
         &self,
         positions: &[u64],
