@@ -75,12 +75,28 @@ pub(crate) struct Args {
     #[command(flatten)]
     listing: ListingArgs,
     /// Also hold every payment against the network, by an endpoint that you choose; its chain id
-    /// says which network it is. Once for each
-    #[arg(long, value_name = "URL")]
+    /// says which network it is. Once for each; without it, the one in `X811_RPC_URL`, where that is set
+    #[arg(long, alias = "rpc-url", value_name = "URL")]
     rpc: Vec<String>,
     /// No progress bar on the terminal
     #[arg(long)]
     quiet: bool,
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "for clap a variable that is set would contradict --hash-only and a second file"
+)]
+fn environment() -> Option<String> {
+    std::env::var("X811_RPC_URL").ok()
+}
+
+/// Which endpoints are asked: those of the command line, else the one of the environment.
+fn endpoints(given: Vec<String>, hash_only: bool, of_environment: Option<String>) -> Vec<String> {
+    match of_environment {
+        Some(url) if given.is_empty() && !hash_only && !url.is_empty() => vec![url],
+        _ => given,
+    }
 }
 
 /// Audits; the exit code says what it came to.
@@ -88,6 +104,10 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     if let Some(other) = &args.other {
         return against::run(&args.source, other, out);
     }
+    let args = Args {
+        rpc: endpoints(args.rpc, args.hash_only, environment()),
+        ..args
+    };
     let draft = args
         .html
         .as_deref()

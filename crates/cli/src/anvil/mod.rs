@@ -13,6 +13,7 @@ mod mine;
 pub(crate) mod node;
 mod pause;
 mod reorg;
+mod resend;
 pub(crate) mod rpc;
 mod start;
 pub(crate) mod token;
@@ -37,6 +38,8 @@ pub(crate) enum Verb {
     Mine(mine::Args),
     /// Replace the last blocks by others, with or without their transactions
     Reorg(reorg::Args),
+    /// Send again what `reorg --save` took away
+    Resend(resend::Args),
     /// Take a transaction that is not mined yet out of the pool
     Drop(drop::Args),
     /// Pause the token: no transfer succeeds
@@ -59,6 +62,7 @@ impl Verb {
             Verb::Start(args) => return start::run(args, out).await,
             Verb::Mine(args) => mine::run(args, out).await?,
             Verb::Reorg(args) => reorg::run(args, out).await?,
+            Verb::Resend(args) => resend::run(args, out).await?,
             Verb::Drop(args) => drop::run(args, out).await?,
             Verb::Pause(args) => pause::pause(args, out).await?,
             Verb::Unpause(args) => pause::unpause(args, out).await?,
@@ -76,7 +80,8 @@ impl Verb {
 pub(crate) struct EndpointArgs {
     /// Address of the running Anvil
     #[arg(
-        long,
+        long = "rpc",
+        alias = "rpc-url",
         env = "X811_RPC_URL",
         value_name = "URL",
         default_value = "http://127.0.0.1:8545",
