@@ -7,6 +7,7 @@ mod checkpoint_dir;
 mod csv;
 mod draft;
 mod extract;
+mod foreign;
 mod hashes;
 mod listing;
 mod network;
@@ -215,14 +216,31 @@ async fn open_store(directory: &Path) -> Result<SqliteStore, Failure> {
 /// An export to read.
 fn input(file: &Path, bar: &Bar) -> Result<Box<dyn BufRead>, Failure> {
     if file == Path::new("-") {
-        return Ok(Box::new(BufReader::new(bar.over_bytes(io::stdin(), None))));
+        let bytes = BufReader::new(bar.over_bytes(io::stdin(), None));
+        return begun(file, bytes);
     }
     let opened = File::open(file).map_err(|error| unreadable(file, &error))?;
     let metadata = opened
         .metadata()
         .map_err(|error| unreadable(file, &error))?;
     let bytes = bar.over_bytes(opened, Some(metadata.len()));
-    Ok(Box::new(BufReader::new(bytes)))
+    begun(file, BufReader::new(bytes))
+}
+
+/// The same, unless it is plain from how it begins that it is something else.
+fn begun<R: io::Read + 'static>(
+    file: &Path,
+    mut bytes: BufReader<R>,
+) -> Result<Box<dyn BufRead>, Failure> {
+    let first = bytes.fill_buf().map_err(|error| unreadable(file, &error))?;
+    match foreign::what_else(first) {
+        None => Ok(Box::new(bytes)),
+        Some(what) => {
+            let message = format!("{} is no export of a ledger: {what}", file.display());
+            Err(Failure::local("no_export", message)
+                .hint("`x811 export` writes one; a data directory can be audited too"))
+        }
+    }
 }
 
 /// An export that cannot be read.

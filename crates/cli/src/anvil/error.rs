@@ -87,7 +87,7 @@ impl From<AnvilError> for Failure {
             AnvilError::Unreachable { .. } => Failure::new(Exit::Unreachable, "anvil", text)
                 .hint("start one with `x811 anvil start`, or name another with --rpc"),
             AnvilError::NotAnvil { .. } => Failure::new(Exit::Refused, "not_anvil", text)
-                .hint("these commands change the chain; name an Anvil with --rpc"),
+                .hint("these commands change the chain: name an Anvil with --rpc, not a ledger and not Base"),
             AnvilError::Refused { .. }
             | AnvilError::Unreadable { .. }
             | AnvilError::TokenRefused { .. } => Failure::new(Exit::Refused, "anvil_refused", text)

@@ -176,6 +176,37 @@ fn every_verb_that_asks_an_endpoint_calls_it_rpc() {
     assert!(asking >= 3, "{asking} verbs have --rpc");
 }
 
+/// A number with a unit, or with a sign, is answered with what to write.
+#[test]
+fn a_number_that_is_none_is_told_how_to_write_it() {
+    for (line, wanted) in [
+        (
+            format!("send offer {ID} --price 1 --time 1m"),
+            "whole seconds",
+        ),
+        (
+            format!("send offer {ID} --price 1 --time -1"),
+            "whole seconds",
+        ),
+        (
+            format!("send offer {ID} --price -1 --time 5"),
+            "plain decimal amount",
+        ),
+        ("inbox --wait 1m".to_owned(), "whole seconds"),
+        (
+            format!("provider paid --last -1 --ledger {DID}"),
+            "whole number",
+        ),
+    ] {
+        let words = std::iter::once("x811").chain(line.split_whitespace());
+        let error = Cli::read(words.map(OsString::from)).unwrap_err();
+        assert_eq!(error.exit_code(), 2, "{line}");
+        let said = explained(&error);
+        assert!(said.contains(wanted), "{line}: {said}");
+        assert!(!said.contains("-- -1"), "{line}: {said}");
+    }
+}
+
 #[test]
 fn what_makes_no_sense_is_a_usage_error() {
     let upper = ID.to_uppercase();
