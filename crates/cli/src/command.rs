@@ -161,7 +161,7 @@ impl Cli {
             #[cfg(feature = "serve")]
             Verb::Demo(args) => demo::run(args, &context, out).await,
             #[cfg(feature = "serve")]
-            Verb::Anvil(verb) => verb.run(out).await,
+            Verb::Anvil(verb) => verb.run(&context, out).await,
             Verb::Completions(args) => Ok(completions::run(&args, out)),
             Verb::Man(args) => man::run(&args, out),
             #[cfg(feature = "serve")]

@@ -17,6 +17,7 @@ mod receipt;
 mod refusal;
 mod settlement;
 mod stage;
+mod storm;
 mod tamper;
 mod two_ledgers;
 mod undeclared;

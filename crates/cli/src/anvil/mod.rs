@@ -16,6 +16,7 @@ mod reorg;
 mod resend;
 pub(crate) mod rpc;
 mod start;
+mod storm;
 pub(crate) mod token;
 
 pub(crate) use error::AnvilError;
@@ -23,6 +24,7 @@ pub(crate) use error::AnvilError;
 use clap::Subcommand;
 use x811_protocol::evm::EvmAddress;
 
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
@@ -40,6 +42,8 @@ pub(crate) enum Verb {
     Reorg(reorg::Args),
     /// Send again what `reorg --save` took away
     Resend(resend::Args),
+    /// Play a random hour of reorganisations and bad endpoints against a running ledger
+    Storm(storm::Args),
     /// Take a transaction that is not mined yet out of the pool
     Drop(drop::Args),
     /// Pause the token: no transfer succeeds
@@ -57,9 +61,10 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    pub(crate) async fn run(self, out: &mut Out) -> Result<Exit, Failure> {
+    pub(crate) async fn run(self, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
         match self {
             Verb::Start(args) => return start::run(args, out).await,
+            Verb::Storm(args) => return storm::run(args, context, out).await,
             Verb::Mine(args) => mine::run(args, out).await?,
             Verb::Reorg(args) => reorg::run(args, out).await?,
             Verb::Resend(args) => resend::run(args, out).await?,

@@ -65,7 +65,7 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<(), AnvilError> {
 }
 
 /// Replaces the last `depth` blocks, and has time go on as if nothing had happened.
-async fn replace(
+pub(super) async fn replace(
     anvil: &Anvil,
     depth: u64,
     head_number: u64,

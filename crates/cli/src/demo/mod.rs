@@ -6,7 +6,7 @@
 
 mod act;
 mod audit;
-mod cast;
+pub(crate) mod cast;
 mod chain;
 mod error;
 mod story;
