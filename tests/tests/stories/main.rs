@@ -7,6 +7,7 @@
 
 mod accounts;
 mod asked;
+mod by_hand;
 mod contract_wallet;
 mod demo;
 mod erasure;
