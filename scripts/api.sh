@@ -29,7 +29,7 @@ trap cleanup EXIT
 
 # Nothing answers at that RPC address: the ledger is blind, which none of this needs.
 "$x811" serve --json --data-dir "$work/ledger" --listen 127.0.0.1:0 --open-reads --network local \
-  --token 0x5FbDB2315678afecb367f032d93F642f64180aa3 --rpc-url http://127.0.0.1:1 \
+  --token 0x5FbDB2315678afecb367f032d93F642f64180aa3 --rpc http://127.0.0.1:1 \
   >"$work/started.json" 2>"$work/ledger.log" &
 server=$!
 for _ in $(seq 100); do

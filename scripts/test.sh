@@ -51,7 +51,16 @@ install_chromium() {
     die "Chromium could not be installed: run this as root, or install it by hand"
 }
 
+# systemd's own reader checks the unit; it need not run.
+install_systemd() {
+  command -v systemd-analyze >/dev/null 2>&1 && return
+  command -v apt-get >/dev/null 2>&1 || die "systemd-analyze is not installed: install systemd with your system's package manager"
+  apt-get install --yes --no-install-recommends systemd ||
+    die "systemd could not be installed: run this as root, or install it by hand"
+}
+
 require_tools
+step "systemd-analyze" install_systemd
 step "strace and faketime" install_fault_tools
 step "Chromium" install_chromium
 step "Go" install_go

@@ -44,7 +44,8 @@ const RULES: &[Rule] = &[
     Rule {
         package: "x811-store",
         may_use: &["x811-protocol", "x811-eventlog", "x811-ledger"],
-        never_reaches: &["axum", "alloy", "reqwest"],
+        // sqlx's macros link the driver: SQLite would be compiled twice.
+        never_reaches: &["axum", "alloy", "reqwest", "sqlx-macros"],
     },
     Rule {
         package: "x811-watcher",

@@ -7,6 +7,7 @@ mod checkpoint_dir;
 mod csv;
 mod draft;
 mod extract;
+mod foreign;
 mod hashes;
 mod listing;
 mod network;
@@ -75,12 +76,28 @@ pub(crate) struct Args {
     #[command(flatten)]
     listing: ListingArgs,
     /// Also hold every payment against the network, by an endpoint that you choose; its chain id
-    /// says which network it is. Once for each
-    #[arg(long, value_name = "URL")]
+    /// says which network it is. Once for each; without it, the one in `X811_RPC_URL`, where that is set
+    #[arg(long, alias = "rpc-url", value_name = "URL")]
     rpc: Vec<String>,
     /// No progress bar on the terminal
     #[arg(long)]
     quiet: bool,
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "for clap a variable that is set would contradict --hash-only and a second file"
+)]
+fn environment() -> Option<String> {
+    std::env::var("X811_RPC_URL").ok()
+}
+
+/// Which endpoints are asked: those of the command line, else the one of the environment.
+fn endpoints(given: Vec<String>, hash_only: bool, of_environment: Option<String>) -> Vec<String> {
+    match of_environment {
+        Some(url) if given.is_empty() && !hash_only && !url.is_empty() => vec![url],
+        _ => given,
+    }
 }
 
 /// Audits; the exit code says what it came to.
@@ -88,6 +105,10 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     if let Some(other) = &args.other {
         return against::run(&args.source, other, out);
     }
+    let args = Args {
+        rpc: endpoints(args.rpc, args.hash_only, environment()),
+        ..args
+    };
     let draft = args
         .html
         .as_deref()
@@ -195,14 +216,31 @@ async fn open_store(directory: &Path) -> Result<SqliteStore, Failure> {
 /// An export to read.
 fn input(file: &Path, bar: &Bar) -> Result<Box<dyn BufRead>, Failure> {
     if file == Path::new("-") {
-        return Ok(Box::new(BufReader::new(bar.over_bytes(io::stdin(), None))));
+        let bytes = BufReader::new(bar.over_bytes(io::stdin(), None));
+        return begun(file, bytes);
     }
     let opened = File::open(file).map_err(|error| unreadable(file, &error))?;
     let metadata = opened
         .metadata()
         .map_err(|error| unreadable(file, &error))?;
     let bytes = bar.over_bytes(opened, Some(metadata.len()));
-    Ok(Box::new(BufReader::new(bytes)))
+    begun(file, BufReader::new(bytes))
+}
+
+/// The same, unless it is plain from how it begins that it is something else.
+fn begun<R: io::Read + 'static>(
+    file: &Path,
+    mut bytes: BufReader<R>,
+) -> Result<Box<dyn BufRead>, Failure> {
+    let first = bytes.fill_buf().map_err(|error| unreadable(file, &error))?;
+    match foreign::what_else(first) {
+        None => Ok(Box::new(bytes)),
+        Some(what) => {
+            let message = format!("{} is no export of a ledger: {what}", file.display());
+            Err(Failure::local("no_export", message)
+                .hint("`x811 export` writes one; a data directory can be audited too"))
+        }
+    }
 }
 
 /// An export that cannot be read.

@@ -3,9 +3,10 @@
 //! To add a verb: one file with its `Args` and its `run`, a `mod` line in `main.rs`, a variant of
 //! [`Verb`] and its line in [`Cli::run`].
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use x811_client::identity::AgentName;
 
 use crate::context::Context;
@@ -127,6 +128,13 @@ enum Verb {
 }
 
 impl Cli {
+    /// Reads a command line. `-1` is a value that somebody wrote where a number is wanted, so the
+    /// error is about the number.
+    pub(crate) fn read(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+        let matches = with_negative_numbers(Cli::command()).try_get_matches_from(words)?;
+        Cli::from_arg_matches(&matches)
+    }
+
     /// Runs the verb.
     pub(crate) async fn run(self, out: &mut Out) -> Result<Exit, Failure> {
         let json = self.global.json;
@@ -153,13 +161,42 @@ impl Cli {
             #[cfg(feature = "serve")]
             Verb::Demo(args) => demo::run(args, &context, out).await,
             #[cfg(feature = "serve")]
-            Verb::Anvil(verb) => verb.run(out).await,
+            Verb::Anvil(verb) => verb.run(&context, out).await,
             Verb::Completions(args) => Ok(completions::run(&args, out)),
             Verb::Man(args) => man::run(&args, out),
             #[cfg(feature = "serve")]
             Verb::Bench(verb) => verb.run(out).await,
         }
     }
+}
+
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let verbs: Vec<String> = command
+        .get_subcommands()
+        .map(|verb| verb.get_name().to_owned())
+        .collect();
+    let command = command.mut_args(|argument| match argument.get_action().takes_values() {
+        true => argument.allow_negative_numbers(true),
+        false => argument,
+    });
+    verbs.into_iter().fold(command, |command, verb| {
+        command.mut_subcommand(verb, with_negative_numbers)
+    })
+}
+
+/// What clap says of a command line, with what to write where it only names a fault of a number.
+pub(crate) fn explained(error: &clap::Error) -> String {
+    let text = error.render().ansi().to_string();
+    let wanted = match text.contains("<SECONDS>") {
+        true => "write whole seconds in digits alone, such as 60",
+        false => "write a whole number in digits alone, such as 12",
+    };
+    [
+        "invalid digit found in string",
+        "cannot parse integer from empty string",
+    ]
+    .iter()
+    .fold(text, |text, fault| text.replace(fault, wanted))
 }
 
 #[cfg(test)]

@@ -40,6 +40,11 @@ impl Context {
         }
     }
 
+    #[cfg(feature = "serve")]
+    pub(crate) fn ledger_url(&self) -> &str {
+        &self.ledger_url
+    }
+
     pub(crate) fn client(&self) -> Result<LedgerClient, Failure> {
         let (clock, entropy) = (self.clock.clone(), self.entropy.clone());
         // A person waits: an absent ledger is reported within two seconds.

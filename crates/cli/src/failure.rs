@@ -97,9 +97,13 @@ impl From<ClientError> for Failure {
         let text = error.to_string();
         match error {
             ClientError::Refused(refused) => refused_by_ledger(*refused),
-            ClientError::Unreachable { url, .. } => {
+            ClientError::Unreachable { url, cause } => {
+                let hint = match speaks_no_tls(&cause) {
+                    true => NO_TLS,
+                    false => "start a ledger with `x811 serve`, or name one with --ledger URL",
+                };
                 Failure::new(Exit::Unreachable, "unreachable", text)
-                    .hint("start a ledger with `x811 serve`, or name one with --ledger URL")
+                    .hint(hint)
                     .with_details(json!({ "url": url }))
             }
             ClientError::NotALedger { .. } => Failure::new(Exit::Untrusted, "not_a_ledger", text)
@@ -111,6 +115,28 @@ impl From<ClientError> for Failure {
             ClientError::Entropy(error) => error.into(),
             ClientError::Setup { .. } => Failure::local("tls", text),
         }
+    }
+}
+
+/// What to do about an address with another scheme than whoever listens there.
+pub(crate) const NO_TLS: &str = "what listens there speaks http: write http:// instead of https://";
+
+/// Whether whoever was asked by https answered in the clear, by the words of rustls.
+pub(crate) fn speaks_no_tls(cause: &str) -> bool {
+    cause.contains("InvalidContentType")
+}
+
+/// What to do about a call that the endpoint refused, by the words of USDC's contract.
+fn what_helps(cause: &str) -> &'static str {
+    let cause = cause.to_lowercase();
+    if cause.contains("paused") {
+        "the token is paused: nobody can pay with it until its issuer lets it go on; run this again \
+         then, nothing was sent"
+    } else if cause.contains("blacklist") {
+        "the token's issuer has blacklisted the payer's account or the payee's: no transfer between \
+         them succeeds; nothing was sent"
+    } else {
+        "the account may lack ETH for gas; else see what the endpoint says"
     }
 }
 
@@ -175,8 +201,16 @@ impl From<PayError> for Failure {
         let text = error.to_string();
         match error {
             PayError::Endpoint => Failure::usage(&text),
-            PayError::Unreachable { .. } => Failure::new(Exit::Unreachable, "rpc", text),
-            PayError::Refused { .. } => Failure::new(Exit::Refused, "rpc_refused", text),
+            PayError::Unreachable { cause, .. } => {
+                let failure = Failure::new(Exit::Unreachable, "rpc", text);
+                match speaks_no_tls(&cause) {
+                    true => failure.hint(NO_TLS),
+                    false => failure,
+                }
+            }
+            PayError::Refused { cause, .. } => {
+                Failure::new(Exit::Refused, "rpc_refused", text).hint(what_helps(&cause))
+            }
             PayError::OtherChain { .. } | PayError::NoToken { .. } => {
                 Failure::new(Exit::Refused, "other_chain", text)
             }

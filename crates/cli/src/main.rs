@@ -41,11 +41,10 @@ mod terminal;
 mod trust;
 mod witness;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use command::Cli;
+use command::{Cli, explained};
 use exit::Exit;
 use failure::Failure;
 use output::Out;
@@ -56,7 +55,7 @@ use output::Out;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
@@ -90,11 +89,17 @@ fn usage(error: &clap::Error) -> ExitCode {
         } else {
             Exit::Ok
         };
+        let text = explained(error);
         // Where nothing can be printed, the exit code still says it.
-        let _ = error.print();
+        let _ = if exit == Exit::Usage {
+            anstream::stderr().write_all(text.as_bytes())
+        } else {
+            anstream::stdout().write_all(text.as_bytes())
+        };
         return exit.into();
     }
     let mut out = Out::standard(true);
-    out.failure(&Failure::usage(&error.to_string()));
+    let text = anstream::adapter::strip_str(&explained(error)).to_string();
+    out.failure(&Failure::usage(&text));
     out.finish(Exit::Usage).into()
 }

@@ -31,7 +31,13 @@ pub(crate) struct Args {
     /// Which interaction
     interaction: InteractionId,
     /// JSON-RPC endpoint of the network
-    #[arg(long, env = "X811_RPC_URL", value_name = "URL", hide_env_values = true)]
+    #[arg(
+        long,
+        alias = "rpc-url",
+        env = "X811_RPC_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     rpc: String,
     /// The network; not needed when the ledger has only one
     #[arg(long, value_name = "NAME")]

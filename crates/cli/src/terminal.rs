@@ -7,12 +7,14 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use x811_protocol::shown::is_hidden;
+
 /// The longest piece of a sender's free text that is shown, in characters.
 const SHOWN_CHARS: usize = 240;
 
 /// The text with every character that a terminal would act on, or not show, written out.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|c| c == '\\' || is_unsafe(c)) {
+    if !text.chars().any(|c| c == '\\' || is_hidden(c)) {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len() + 16);
@@ -21,7 +23,7 @@ pub(crate) fn escape(text: &str) -> Cow<'_, str> {
             '\n' => escaped.push_str("\\n"),
             '\t' => escaped.push_str("\\t"),
             '\\' => escaped.push_str("\\\\"),
-            c if is_unsafe(c) => escaped.extend(c.escape_unicode()),
+            c if is_hidden(c) => escaped.extend(c.escape_unicode()),
             c => escaped.push(c),
         }
     }
@@ -41,7 +43,7 @@ pub(crate) fn shorten(text: &str) -> String {
 pub(crate) fn escape_json(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
-        if c != '\n' && is_unsafe(c) {
+        if c != '\n' && is_hidden(c) {
             let mut units = [0; 2];
             for unit in c.encode_utf16(&mut units) {
                 // Writing to a string cannot fail.
@@ -52,26 +54,6 @@ pub(crate) fn escape_json(json: &str) -> String {
         }
     }
     escaped
-}
-
-/// Whether a terminal acts on the character, or shows nothing for it, or shows it elsewhere.
-fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{ad}'                        // soft hyphen
-            | '\u{61c}'                     // Arabic letter mark
-            | '\u{115f}' | '\u{1160}'       // Hangul fillers
-            | '\u{180e}'                    // Mongolian vowel separator
-            | '\u{200b}'..='\u{200f}'       // zero width, left-to-right and right-to-left marks
-            | '\u{2028}'..='\u{202e}'       // line and paragraph separators, bidi embeddings
-            | '\u{2060}'..='\u{206f}'       // word joiner, invisible operators, bidi isolates
-            | '\u{3164}' | '\u{ffa0}'       // Hangul fillers
-            | '\u{feff}'                    // byte order mark
-            | '\u{fff0}'..='\u{fffb}'       // interlinear annotation
-            | '\u{1d173}'..='\u{1d17a}'     // musical formatting
-            | '\u{e0000}'..='\u{e0fff}'     // tags, variation selectors
-        )
 }
 
 #[cfg(test)]
@@ -91,6 +73,7 @@ mod tests {
             ("\u{2066}isolate\u{2069}", r"\u{2066}isolate\u{2069}"),
             ("zero\u{200b}width\u{feff}", r"zero\u{200b}width\u{feff}"),
             ("\u{e0041}tag", r"\u{e0041}tag"),
+            ("va\u{fe0f}ry", r"va\u{fe0f}ry"),
             ("line\u{2028}separator", r"line\u{2028}separator"),
             ("del\x7f", r"del\u{7f}"),
             (r"fake \u{1b} escape", r"fake \\u{1b} escape"),

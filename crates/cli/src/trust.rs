@@ -74,7 +74,10 @@ impl TrustArgs {
 
     fn key(&self) -> Result<Option<NoteKey>, Failure> {
         let key = self.key.as_deref().map(NoteKey::from_vkey).transpose();
-        key.map_err(|error| Failure::usage(&error.to_string()))
+        key.map_err(|error| {
+            Failure::usage(&error.to_string())
+                .hint("take `checkpoint_vkey` from the ledger's /.well-known/x811.json")
+        })
     }
 
     fn named_policy(&self) -> Result<Option<Policy>, Failure> {

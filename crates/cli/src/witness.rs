@@ -15,5 +15,5 @@ pub(crate) async fn call(url: &str) -> Result<Witness<RpcSource>, Failure> {
 /// An endpoint that gives no answer.
 pub(crate) fn silent(error: SourceError) -> Failure {
     Failure::new(Exit::Unreachable, "rpc", error.to_string())
-        .hint("try again, name another endpoint, or leave --rpc out: transfers are asserted then")
+        .hint("try again, name another endpoint, or leave --rpc and X811_RPC_URL out: transfers are asserted then")
 }

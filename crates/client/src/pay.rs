@@ -330,7 +330,7 @@ impl PayClient {
             | RpcError::DeserError { .. }
             | RpcError::Transport(_) => PayError::Unreachable {
                 endpoint,
-                cause: without_urls(&error.to_string()),
+                cause: without_urls(&innermost(error)),
             },
         }
     }
@@ -387,6 +387,15 @@ async fn sign_transaction(
 
 fn address(address: EvmAddress) -> Address {
     Address::from(*address.as_bytes())
+}
+
+/// The innermost cause: reqwest's own text only says that a request failed.
+fn innermost(error: &RpcError<TransportErrorKind>) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
 }
 
 /// Endpoints carry keys in their addresses; no error shows one.

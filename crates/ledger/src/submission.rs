@@ -16,6 +16,7 @@ use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::payload::registry::{Operation, Registration, Verb};
 use x811_protocol::payload::{self, PayloadRules};
 use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::shown::is_hidden;
 use x811_protocol::time::TimestampMs;
 
 /// What an authentic message says.
@@ -143,6 +144,7 @@ fn submission(envelope: VerifiedEnvelope, content: Result<Content, Refusal>) -> 
 fn register(parsed: ParsedEnvelope, world: &World) -> Result<Box<Submission>, Refusal> {
     let ledger = addressed_to_ledger(&parsed, world)?;
     let registration = Registration::parse(parsed.header.from, ledger, &parsed.payload)?;
+    newly_named(&registration.entry.capabilities, &[])?;
     let envelope = verify(parsed, &registration.keys)?;
     let operation = Operation::Register(Box::new(registration));
     Ok(submission(envelope, Ok(Content::Registry(operation))))
@@ -157,10 +159,35 @@ fn ask_registry(
 ) -> Result<Box<Submission>, Refusal> {
     let ledger = addressed_to_ledger(&parsed, world)?;
     let from = parsed.header.from;
-    let envelope = verify(parsed, &registered(world, from)?.keys)?;
+    let registered = registered(world, from)?;
+    let envelope = verify(parsed, &registered.keys)?;
     let signing_key = envelope.key().key;
     let operation = Operation::parse(verb, from, ledger, signing_key, envelope.payload());
+    let operation = operation.and_then(|operation| {
+        if let Operation::Update(update) = &operation {
+            newly_named(&update.entry.capabilities, &registered.capabilities)?;
+        }
+        Ok(operation)
+    });
     Ok(submission(envelope, operation.map(Content::Registry)))
+}
+
+/// X811-1005 for a capability that a reader would take for another one. Asked here, where messages
+/// come in, and not of what is recorded: an earlier ledger took such names, and its log holds. Who
+/// has one keeps it.
+fn newly_named(names: &[String], known: &[String]) -> Result<(), Refusal> {
+    let hides = |name: &&String| name.chars().any(is_hidden) && !known.contains(name);
+    match names.iter().find(hides) {
+        None => Ok(()),
+        Some(name) => {
+            let shown = name.escape_unicode();
+            Err(Refusal::new(
+                Code::DidDocumentInvalid,
+                Kind::Shape,
+                format!("the capability {shown} has characters that nobody sees: rename it"),
+            ))
+        }
+    }
 }
 
 /// X811-1005 for a message to the registry that names another recipient than this ledger.

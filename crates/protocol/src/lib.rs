@@ -37,6 +37,7 @@ pub mod parameters;
 pub mod payload;
 pub mod refusal;
 pub mod settlement_view;
+pub mod shown;
 pub mod signature;
 pub mod signed_read;
 mod spelled;

@@ -163,7 +163,7 @@ fn impatient(rpc_url: &str) -> Vec<String> {
     let token = BASE_USDC.to_string();
     [
         ["--network", "local"],
-        ["--rpc-url", rpc_url],
+        ["--rpc", rpc_url],
         ["--token", &token],
         ["--confirmed-depth", "2"],
         ["--confirmation-ms", "5000"],

@@ -7,6 +7,7 @@
 
 mod accounts;
 mod asked;
+mod by_hand;
 mod contract_wallet;
 mod demo;
 mod erasure;
@@ -17,6 +18,7 @@ mod receipt;
 mod refusal;
 mod settlement;
 mod stage;
+mod storm;
 mod tamper;
 mod two_ledgers;
 mod undeclared;

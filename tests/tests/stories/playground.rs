@@ -7,6 +7,7 @@ use alloy::providers::Provider;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use x811_client::clock::{Clock as _, SystemClock};
 use x811_tests::anvil::{Anvil, BASE_CHAIN_ID, BASE_USDC, DEV_KEYS, LOCAL_CHAIN_ID, binary};
 use x811_tests::binary::{Finished, run, x811};
 
@@ -42,7 +43,7 @@ impl Playground {
     /// Runs a verb on it.
     pub(crate) fn does(&self, words: &[&str]) -> Finished {
         let rpc_url = self.rpc_url();
-        run(&[&["--json", "anvil"], words, &["--rpc-url", &rpc_url]].concat())
+        run(&[&["--json", "anvil"], words, &["--rpc", &rpc_url]].concat())
     }
 }
 
@@ -61,7 +62,7 @@ async fn an_interaction_settles_on_the_playground_with_the_settings_for_base() {
     let playground = Playground::start();
     let rpc_url = playground.rpc_url();
     let anvil = Anvil::attach(&rpc_url);
-    let stage = Stage::on(anvil, vec!["--rpc-url".to_owned(), rpc_url]);
+    let stage = Stage::on(anvil, vec!["--rpc".to_owned(), rpc_url]);
     let bert = stage.cast().await;
     let interaction = stage.deliver(&bert);
 
@@ -164,6 +165,67 @@ async fn a_reorg_takes_transactions_away_or_mines_them_again_in_another_block() 
     assert_eq!(refused.code, Some(2), "{refused:?}");
 }
 
+/// Anvil by itself lets its clock stay at the last common block: three such reorganisations, and a
+/// ledger calls the chain stale.
+#[tokio::test]
+async fn rule_25_after_any_number_of_reorgs_blocks_are_as_young_as_before() {
+    let playground = Playground::start();
+    let anvil = Anvil::attach(&playground.rpc_url());
+    let _ = playground.does(&["mine", "10"]).ok();
+    for _ in 0..16 {
+        anvil.next_block().await;
+    }
+    for _ in 0..3 {
+        let age_s = || async { age_of_head_s(anvil.provider()).await };
+        let reorganised = playground.does(&["reorg", "15"]).ok().json();
+        let age = age_s().await;
+        assert!((-1..=5).contains(&age), "{age} s after {reorganised}");
+        anvil.next_block().await;
+        let age = age_s().await;
+        assert!((-1..=5).contains(&age), "{age} s at the next block");
+    }
+}
+
+/// Rule 24 rehearsed: a payment that was confirmed is taken away, everybody is told, and it is
+/// confirmed again when it returns, by the same bytes.
+#[tokio::test]
+async fn sw_24_an_operator_takes_a_payment_away_and_brings_it_back() {
+    let playground = Playground::start();
+    let rpc_url = playground.rpc_url();
+    let anvil = Anvil::attach(&rpc_url);
+    let stage = Stage::on(anvil, vec!["--rpc".to_owned(), rpc_url]);
+    let bert = stage.cast().await;
+    // The reorganisations must not take away what the payer was given.
+    let _ = playground.does(&["mine", "20"]).ok();
+    for _ in 0..3 {
+        let interaction = stage.deliver(&bert);
+        let _ = stage.pay(&interaction);
+        stage.until_recorded(&interaction, "\"seen\"").await;
+        let _ = playground.does(&["mine", "12"]).ok();
+        assert_eq!(stage.until_decided(&interaction).await.code, Some(0));
+
+        let file = stage.folder.path().join(format!("{interaction}.json"));
+        let file = file.to_str().unwrap();
+        let _ = playground.does(&["reorg", "20", "--save", file]).ok();
+        let again = playground.does(&["reorg", "1", "--save", file]);
+        assert_eq!(again.code, Some(4), "nothing is overwritten: {again:?}");
+        stage.until_recorded(&interaction, "\"reversed\"").await;
+        let paid = stage.x811("bert", &["provider", "paid", &interaction]);
+        assert_ne!(paid.code, Some(0), "{paid:?}");
+
+        let _ = playground.does(&["resend", file]).ok();
+        stage.anvil.next_block().await;
+        let _ = playground.does(&["mine", "12"]).ok();
+        stage.until_recorded(&interaction, "\"returned\"").await;
+        assert_eq!(stage.until_decided(&interaction).await.code, Some(0));
+        let status = stage.x811("", &["status"]).json();
+        assert_eq!(status["networks"][0]["sight"], "fresh", "{status}");
+    }
+    let report = stage.audit();
+    assert_eq!(report["verdict"], "clean", "{report}");
+    assert_eq!(report["interactions"]["completed"], 3, "{report}");
+}
+
 #[tokio::test]
 async fn a_halted_chain_stands_still_and_a_resumed_one_goes_on() {
     let playground = Playground::start();
@@ -205,13 +267,13 @@ async fn an_endpoint_that_is_not_anvil_is_left_alone() {
     let address = stranger.local_addr().unwrap();
     let answering = std::thread::spawn(move || answer_as_geth(&stranger));
     let rpc_url = format!("http://{address}");
-    let refused = run(&["--json", "anvil", "mine", "1", "--rpc-url", &rpc_url]);
+    let refused = run(&["--json", "anvil", "mine", "1", "--rpc", &rpc_url]);
     answering.join().unwrap();
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(refused.stdout.contains("not_anvil"), "{refused:?}");
     assert!(refused.stdout.contains("Geth/v1.16.0"), "{refused:?}");
 
-    let refused = run(&["anvil", "mine", "1", "--rpc-url", "http://127.0.0.1:1"]);
+    let refused = run(&["anvil", "mine", "1", "--rpc", "http://127.0.0.1:1"]);
     assert_eq!(refused.code, Some(3), "{refused:?}");
     assert!(refused.stderr.contains("x811 anvil start"), "{refused:?}");
 }
@@ -254,4 +316,12 @@ async fn transfer(provider: &impl Provider, from: Address, to: Address) -> B256 
 async fn status(provider: &impl Provider, hash: B256) -> Option<bool> {
     let receipt = provider.get_transaction_receipt(hash).await.unwrap();
     receipt.map(|receipt| receipt.status())
+}
+
+/// How much older than now the newest block is, by its own timestamp.
+async fn age_of_head_s(provider: &impl Provider) -> i64 {
+    let head = provider.get_block_by_number(alloy::eips::BlockNumberOrTag::Latest);
+    let head_s = head.await.unwrap().unwrap().header.timestamp;
+    let now_ms = SystemClock.now().as_ms();
+    i64::try_from(now_ms / 1_000).unwrap() - i64::try_from(head_s).unwrap()
 }

@@ -17,7 +17,7 @@ fn refused(folder: &TempDir, options: &[&str]) -> Finished {
 #[tokio::test]
 async fn rule_09_another_chain_is_refused() {
     let anvil = Anvil::start(LOCAL_CHAIN_ID, Some(1));
-    let ended = refused(&TempDir::new().unwrap(), &["--rpc-url", &anvil.rpc_url()]);
+    let ended = refused(&TempDir::new().unwrap(), &["--rpc", &anvil.rpc_url()]);
     assert_eq!(ended.code, Some(4), "{ended:?}");
     assert!(
         ended.stderr.contains("31337") && ended.stderr.contains("8453"),
@@ -30,7 +30,7 @@ async fn rule_09_a_token_without_code_is_refused() {
     let anvil = Anvil::start(LOCAL_CHAIN_ID, Some(1));
     let url = anvil.rpc_url();
     let token = BASE_USDC.to_string();
-    let options = ["--network", "local", "--rpc-url", &url, "--token", &token];
+    let options = ["--network", "local", "--rpc", &url, "--token", &token];
     let ended = refused(&TempDir::new().unwrap(), &options);
     assert_eq!(ended.code, Some(4), "{ended:?}");
     assert!(
@@ -44,7 +44,7 @@ async fn promise_8_a_second_process_is_refused() {
     let stage = Stage::set(&[]).await;
     let url = stage.anvil.rpc_url();
     let token = BASE_USDC.to_string();
-    let options = ["--network", "local", "--rpc-url", &url, "--token", &token];
+    let options = ["--network", "local", "--rpc", &url, "--token", &token];
     let ended = refused(&stage.folder, &options);
     assert_eq!(ended.code, Some(4), "{ended:?}");
     assert!(ended.stderr.contains("another process"), "{ended:?}");
@@ -57,7 +57,7 @@ fn lc_5_an_unreachable_endpoint_makes_it_start_blind() {
     let options = [
         "--network",
         "local",
-        "--rpc-url",
+        "--rpc",
         "http://127.0.0.1:9",
         "--token",
         &token,

@@ -30,7 +30,7 @@ impl Stage {
         let mut all = vec![
             "--network".to_owned(),
             "local".to_owned(),
-            "--rpc-url".to_owned(),
+            "--rpc".to_owned(),
             anvil.rpc_url(),
             "--token".to_owned(),
             BASE_USDC.to_string(),

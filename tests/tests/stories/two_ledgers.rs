@@ -57,14 +57,7 @@ async fn show(ledger: &Server, envelopes: &[(u64, Value)]) {
 async fn lc_5_two_ledgers_one_conversation_one_transfer_is_paid_once() {
     let stage = Stage::set(&SHORT).await;
     let (rpc_url, token) = (stage.anvil.rpc_url(), BASE_USDC.to_string());
-    let chain = [
-        "--network",
-        "local",
-        "--rpc-url",
-        &rpc_url,
-        "--token",
-        &token,
-    ];
+    let chain = ["--network", "local", "--rpc", &rpc_url, "--token", &token];
     let data_dir = stage.folder.path().join("other");
     let other = Server::start(&data_dir, &[&chain[..], &SHORT].concat()).unwrap();
     let bert = stage.cast().await;

@@ -58,6 +58,14 @@ pub(crate) enum AnvilError {
         /// What it should have done.
         what: &'static str,
     },
+    /// A file cannot be written or read.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
     /// What was asked for makes no sense on this chain.
     #[error("{0}")]
     Nonsense(String),
@@ -77,13 +85,16 @@ impl From<AnvilError> for Failure {
                      and a free port with --port",
             ),
             AnvilError::Unreachable { .. } => Failure::new(Exit::Unreachable, "anvil", text)
-                .hint("start one with `x811 anvil start`, or name another with --rpc-url"),
+                .hint("start one with `x811 anvil start`, or name another with --rpc"),
             AnvilError::NotAnvil { .. } => Failure::new(Exit::Refused, "not_anvil", text)
-                .hint("these commands change the chain; name an Anvil with --rpc-url"),
+                .hint("these commands change the chain: name an Anvil with --rpc, not a ledger and not Base"),
             AnvilError::Refused { .. }
             | AnvilError::Unreadable { .. }
             | AnvilError::TokenRefused { .. } => Failure::new(Exit::Refused, "anvil_refused", text)
                 .hint("see what Anvil printed; with another token, name it with --token"),
+            AnvilError::File { .. } => Failure::local("file", text).hint(
+                "`reorg --save` wants a file that is not there yet, `resend` one that it wrote",
+            ),
             AnvilError::Nonsense(_) => Failure::usage(&text),
         }
     }

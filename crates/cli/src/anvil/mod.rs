@@ -13,8 +13,10 @@ mod mine;
 pub(crate) mod node;
 mod pause;
 mod reorg;
+mod resend;
 pub(crate) mod rpc;
 mod start;
+mod storm;
 pub(crate) mod token;
 
 pub(crate) use error::AnvilError;
@@ -22,6 +24,7 @@ pub(crate) use error::AnvilError;
 use clap::Subcommand;
 use x811_protocol::evm::EvmAddress;
 
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
@@ -37,6 +40,10 @@ pub(crate) enum Verb {
     Mine(mine::Args),
     /// Replace the last blocks by others, with or without their transactions
     Reorg(reorg::Args),
+    /// Send again what `reorg --save` took away
+    Resend(resend::Args),
+    /// Play a random hour of reorganisations and bad endpoints against a running ledger
+    Storm(storm::Args),
     /// Take a transaction that is not mined yet out of the pool
     Drop(drop::Args),
     /// Pause the token: no transfer succeeds
@@ -54,11 +61,13 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    pub(crate) async fn run(self, out: &mut Out) -> Result<Exit, Failure> {
+    pub(crate) async fn run(self, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
         match self {
             Verb::Start(args) => return start::run(args, out).await,
+            Verb::Storm(args) => return storm::run(args, context, out).await,
             Verb::Mine(args) => mine::run(args, out).await?,
             Verb::Reorg(args) => reorg::run(args, out).await?,
+            Verb::Resend(args) => resend::run(args, out).await?,
             Verb::Drop(args) => drop::run(args, out).await?,
             Verb::Pause(args) => pause::pause(args, out).await?,
             Verb::Unpause(args) => pause::unpause(args, out).await?,
@@ -76,7 +85,8 @@ impl Verb {
 pub(crate) struct EndpointArgs {
     /// Address of the running Anvil
     #[arg(
-        long,
+        long = "rpc",
+        alias = "rpc-url",
         env = "X811_RPC_URL",
         value_name = "URL",
         default_value = "http://127.0.0.1:8545",

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::AnvilError;
+use crate::failure::speaks_no_tls;
 
 /// How long one call may take; a reorganisation of many blocks takes seconds.
 const CALL_LIMIT: Duration = Duration::from_secs(60);
@@ -24,7 +25,16 @@ impl Anvil {
             http,
             rpc_url: rpc_url.to_owned(),
         };
-        let version = anvil.call("web3_clientVersion", json!([])).await?;
+        let version = match anvil.call("web3_clientVersion", json!([])).await {
+            Ok(version) => version,
+            Err(AnvilError::Refused { cause, .. }) => {
+                return Err(AnvilError::NotAnvil {
+                    endpoint: host(rpc_url),
+                    version: cause,
+                });
+            }
+            Err(error) => return Err(error),
+        };
         let version = version.as_str().unwrap_or_default();
         if version.starts_with("anvil/") {
             return Ok(anvil);
@@ -131,6 +141,10 @@ pub(crate) fn text(value: &Value, name: &str) -> String {
 }
 
 fn words(answer: &Value) -> String {
+    let code = answer.get("code").and_then(Value::as_str);
+    if code.is_some_and(|code| code.starts_with("X811-")) {
+        return "an x811 ledger".to_owned();
+    }
     let message = answer.pointer("/error/message").and_then(Value::as_str);
     message.map_or_else(|| answer.to_string(), str::to_owned)
 }
@@ -138,6 +152,8 @@ fn words(answer: &Value) -> String {
 fn unreachable(rpc_url: &str, error: &reqwest::Error) -> AnvilError {
     let cause = if error.is_decode() {
         "what answers is no JSON-RPC endpoint"
+    } else if speaks_no_tls(&format!("{error:?}")) {
+        "what listens there speaks http, not https"
     } else if error.is_builder() {
         "the address is none"
     } else {

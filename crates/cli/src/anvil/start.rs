@@ -145,13 +145,15 @@ impl Report for Started {
         let default_url = "http://127.0.0.1:8545";
         let option = match rpc_url == default_url {
             true => String::new(),
-            false => format!(" --rpc-url {rpc_url}"),
+            false => format!(" --rpc {rpc_url}"),
         };
         for command in [
-            format!("x811 serve --rpc-url {rpc_url}"),
+            format!("x811 serve --rpc {rpc_url}"),
             format!("x811 anvil fund ADDRESS 10{option}"),
             format!("x811 anvil mine 12{option}"),
             format!("x811 anvil reorg 8 --keep-transactions{option}"),
+            format!("x811 anvil reorg 8 --save gone.json{option}"),
+            format!("x811 anvil resend gone.json{option}"),
             format!("x811 anvil halt{option}"),
         ] {
             out.line(format!("  {command}"));

@@ -364,3 +364,15 @@ async fn hashes_alone_never_say_that_a_log_is_sound() {
     assert_eq!(exit, Exit::Findings);
     assert!(text.contains("THE HASHES DO NOT HOLD"), "{text}");
 }
+
+/// `--hash-only` asks nobody, whatever is set.
+#[test]
+fn the_environments_endpoint_is_asked_where_none_is_named() {
+    let (mine, set) = ("http://mine".to_owned(), Some("http://set".to_owned()));
+    let asked = |given: &[String], hash_only| endpoints(given.to_vec(), hash_only, set.clone());
+    assert_eq!(asked(&[], false), ["http://set"]);
+    assert_eq!(asked(std::slice::from_ref(&mine), false), ["http://mine"]);
+    assert!(asked(&[], true).is_empty());
+    assert!(endpoints(Vec::new(), false, None).is_empty());
+    assert!(endpoints(Vec::new(), false, Some(String::new())).is_empty());
+}

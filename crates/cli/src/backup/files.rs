@@ -15,7 +15,13 @@ pub(crate) fn make_directory(path: &Path) -> Result<(), Failure> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path).map_err(|error| unusable(path, &error))
+    builder.create(path).map_err(|error| {
+        if error.kind() != io::ErrorKind::AlreadyExists {
+            return unusable(path, &error);
+        }
+        let message = format!("{} is there already; nothing was changed", path.display());
+        Failure::local("exists", message).hint("name a directory that is not there yet: it is made")
+    })
 }
 
 /// Copies `keys` from one directory to the other.
@@ -73,8 +79,13 @@ pub(crate) fn write_manifest(path: &Path, manifest: &Manifest) -> Result<(), Fai
 /// What is in a backup.
 pub(crate) fn read_manifest(path: &Path) -> Result<Manifest, Failure> {
     let file = path.join(MANIFEST);
+    let hint = "name a directory that `x811 backup` finished";
     let text = fs::read(&file).map_err(|error| {
-        unusable(&file, &error).hint("name a directory that `x811 backup` finished")
+        if error.kind() != io::ErrorKind::NotFound {
+            return unusable(&file, &error).hint(hint);
+        }
+        let message = format!("{} is no backup: it has no {MANIFEST}", path.display());
+        Failure::local("no_backup", message).hint(hint)
     })?;
     serde_json::from_slice(&text).map_err(|error| {
         let file = file.display();

@@ -150,6 +150,63 @@ fn every_benchmark_parses() {
     }
 }
 
+/// One name for the endpoint everywhere; what was written down with the earlier one still runs.
+#[test]
+fn every_verb_that_asks_an_endpoint_calls_it_rpc() {
+    let mut found = Vec::new();
+    leaves(&built(), "", &mut found);
+    let mut asking = 0;
+    for (words, command) in found {
+        for argument in command.get_arguments() {
+            let long = argument.get_long().unwrap_or_default();
+            assert!(!long.contains("rpc-url"), "{words} --{long}");
+            if long == "rpc" {
+                asking += 1;
+                let aliases = argument.get_all_aliases().unwrap_or_default();
+                assert_eq!(aliases, ["rpc-url"], "{words}");
+                let by_environment = argument.get_env() == Some("X811_RPC_URL".as_ref());
+                let in_help = argument.get_help().is_some_and(|help| {
+                    let help = help.to_string();
+                    help.contains("X811_RPC_URL")
+                });
+                assert!(by_environment || in_help, "{words} reads X811_RPC_URL");
+            }
+        }
+    }
+    assert!(asking >= 3, "{asking} verbs have --rpc");
+}
+
+/// A number with a unit, or with a sign, is answered with what to write.
+#[test]
+fn a_number_that_is_none_is_told_how_to_write_it() {
+    for (line, wanted) in [
+        (
+            format!("send offer {ID} --price 1 --time 1m"),
+            "whole seconds",
+        ),
+        (
+            format!("send offer {ID} --price 1 --time -1"),
+            "whole seconds",
+        ),
+        (
+            format!("send offer {ID} --price -1 --time 5"),
+            "plain decimal amount",
+        ),
+        ("inbox --wait 1m".to_owned(), "whole seconds"),
+        (
+            format!("provider paid --last -1 --ledger {DID}"),
+            "whole number",
+        ),
+    ] {
+        let words = std::iter::once("x811").chain(line.split_whitespace());
+        let error = Cli::read(words.map(OsString::from)).unwrap_err();
+        assert_eq!(error.exit_code(), 2, "{line}");
+        let said = explained(&error);
+        assert!(said.contains(wanted), "{line}: {said}");
+        assert!(!said.contains("-- -1"), "{line}: {said}");
+    }
+}
+
 #[test]
 fn what_makes_no_sense_is_a_usage_error() {
     let upper = ID.to_uppercase();

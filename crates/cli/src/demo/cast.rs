@@ -19,16 +19,16 @@ const INBOX_WAIT_MS: u64 = 2_000;
 const INBOX_TRIES: u32 = 10;
 
 /// An agent of the demo.
-pub(super) struct Agent {
-    pub(super) name: &'static str,
-    pub(super) identity: Identity,
-    pub(super) wallet: WalletKey,
+pub(crate) struct Agent {
+    pub(crate) name: &'static str,
+    pub(crate) identity: Identity,
+    pub(crate) wallet: WalletKey,
     ledger: LedgerClient,
 }
 
 impl Agent {
     /// Makes keys and registers them.
-    pub(super) async fn join(
+    pub(crate) async fn join(
         name: &'static str,
         ledger_url: &str,
         ledger_did: Did,
@@ -57,27 +57,27 @@ impl Agent {
         Ok(agent)
     }
 
-    pub(super) fn did(&self) -> Did {
+    pub(crate) fn did(&self) -> Did {
         self.identity.did
     }
 
-    pub(super) fn account(&self) -> EvmAddress {
+    pub(crate) fn account(&self) -> EvmAddress {
         self.wallet.address()
     }
 
-    pub(super) fn ledger(&self) -> &LedgerClient {
+    pub(crate) fn ledger(&self) -> &LedgerClient {
         &self.ledger
     }
 
     /// Signs and sends.
-    pub(super) async fn send(&self, to: Did, payload: &dyn Payload) -> Result<Accepted, DemoError> {
+    pub(crate) async fn send(&self, to: Did, payload: &dyn Payload) -> Result<Accepted, DemoError> {
         let composer = Composer::new(&self.identity, &SystemEntropy, &SystemClock);
         let sealed = composer.seal(to, payload)?;
         Ok(self.ledger.send(&sealed).await?)
     }
 
     /// The newest message of that type in the inbox, its signature checked.
-    pub(super) async fn read(
+    pub(crate) async fn read(
         &self,
         core: CoreType,
         from_position: u64,
@@ -98,7 +98,7 @@ impl Agent {
     }
 
     /// Everything in the inbox.
-    pub(super) async fn inbox(&self) -> Result<Vec<Incoming>, DemoError> {
+    pub(crate) async fn inbox(&self) -> Result<Vec<Incoming>, DemoError> {
         let mut request = InboxRequest {
             wait_ms: INBOX_WAIT_MS,
             ..InboxRequest::default()

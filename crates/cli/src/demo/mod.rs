@@ -6,7 +6,7 @@
 
 mod act;
 mod audit;
-mod cast;
+pub(crate) mod cast;
 mod chain;
 mod error;
 mod story;
@@ -322,7 +322,7 @@ fn what_next(story: &Story<'_>, config: &ServerConfig, chain: &Chain, summary: &
         "After kill -9 of this process, which leaves Anvil running, the same ledger goes on with:",
     );
     story.line(&format!(
-        "  x811 serve --data-dir {} --network local --rpc-url {} --token {}",
+        "  x811 serve --data-dir {} --network local --rpc {} --token {}",
         config.data_dir.display(),
         chain.rpc_url(),
         chain.token().to_checksum()

@@ -55,6 +55,7 @@ pub(super) enum Origin {
 impl Payer<'_> {
     /// Makes sure that there is one transfer, and only one.
     pub(super) async fn pay(&self, plain_transfer: bool) -> Result<Made, Failure> {
+        check_open(&self.case.transcript)?;
         if let Some(signed) = self.kept()? {
             self.endpoint
                 .check_in_time(&signed)
@@ -213,12 +214,45 @@ fn moved_nothing(signed: &SignedTransfer, block_number: u64) -> Failure {
     Failure::refused(Code::PaymentFailed, message)
 }
 
+/// Whether the interaction goes on. What was signed before is not sent again either: nobody would
+/// count it.
+fn check_open(transcript: &Transcript) -> Result<(), Failure> {
+    let id = transcript.id();
+    let (ended, command) = match transcript.view.state {
+        StateName::Completed => ("is completed: it was paid before", "provider paid"),
+        StateName::Disputed if transcript.has_payment() => (
+            "is disputed: its payment was not confirmed in time",
+            "provider paid",
+        ),
+        StateName::Disputed => ("is disputed", "history"),
+        StateName::Expired => ("expired: a window passed before delivery", "history"),
+        StateName::Rejected => ("ended when its OFFER was rejected", "history"),
+        StateName::Failed => (
+            "failed: the time for the VERIFY passed without one",
+            "history",
+        ),
+        StateName::Pending
+        | StateName::Offered
+        | StateName::Accepted
+        | StateName::Delivered
+        | StateName::Verified => return Ok(()),
+    };
+    let message = format!("nothing was paid now: the interaction {ended}");
+    let hint = format!("see how it ended: x811 {command} {id}");
+    Err(Failure::refused(Code::InvalidStateTransition, message).hint(hint))
+}
+
 /// Whether paying now does any good.
 fn check_payable(transcript: &Transcript, now: TimestampMs) -> Result<(), Failure> {
-    let state = transcript.view.state;
+    let (state, id) = (transcript.view.state, transcript.id());
     if state != StateName::Verified {
         let message = format!("nothing was paid: the interaction is {state}, not verified");
-        return Err(Failure::refused(Code::InvalidStateTransition, message));
+        let hint = if state == StateName::Delivered {
+            format!("say first that the result is good: x811 send verify {id}")
+        } else {
+            "wait for the RESULT: x811 inbox --wait 60".to_owned()
+        };
+        return Err(Failure::refused(Code::InvalidStateTransition, message).hint(hint));
     }
     if transcript.has_payment() {
         let message = "nothing was paid: a PAYMENT has been sent already";

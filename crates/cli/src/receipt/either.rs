@@ -1,10 +1,24 @@
 //! A receipt in whichever of its two forms a file has.
 
 use x811_eventlog::{Checkpoint, Policy};
+use x811_ledger::export::foreign_file;
 use x811_ledger::receipt::{
     Checked, CompactReceipt, Receipt, verify_compact_refreshed, verify_refreshed,
 };
 use x811_ledger::refresh::Refresh;
+
+/// What a file is instead of a receipt, where that is plain; a damaged receipt is not.
+fn what_else(bytes: &[u8]) -> Option<&'static str> {
+    if bytes.is_empty() {
+        return Some("it is empty");
+    }
+    if CompactReceipt::may_be(bytes) {
+        return None;
+    }
+    let has = |word: &[u8]| bytes.windows(word.len()).any(|part| part == word);
+    let is_export = has(b"\"x811_export\"") && !has(b"\"x811_receipt\"");
+    foreign_file(bytes).or_else(|| is_export.then_some("it is an export, which `x811 audit` reads"))
+}
 
 pub(super) enum AnyReceipt {
     Whole(Box<Receipt>),
@@ -14,6 +28,9 @@ pub(super) enum AnyReceipt {
 impl AnyReceipt {
     /// Reads a file; the error is a sentence.
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<AnyReceipt, String> {
+        if let Some(what) = what_else(bytes) {
+            return Err(format!("the file is no receipt: {what}"));
+        }
         if CompactReceipt::may_be(bytes) {
             let compact = CompactReceipt::from_bytes(bytes);
             let compact = compact.map_err(|error| error.to_string())?;
@@ -43,6 +60,25 @@ impl AnyReceipt {
                 Ok(claimed.map_err(|error| error.to_string())?.size)
             }
             AnyReceipt::Compact(receipt) => Ok(receipt.statement.receipt.proof.size),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_receipt_says_what_it_is() {
+        let table: [(&[u8], &str); 4] = [
+            (b"", "empty"),
+            (b"\x1f\x8b\x08\0", "gunzip"),
+            (b"{\"did\":1,\"x811_export\":2}\nr {}\n", "x811 audit"),
+            (b"hello\n", "no JSON"),
+        ];
+        for (bytes, expected) in table {
+            let error = AnyReceipt::from_bytes(bytes).err().unwrap_or_default();
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

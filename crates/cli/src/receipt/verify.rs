@@ -22,7 +22,13 @@ pub(crate) struct Args {
     #[command(flatten)]
     refresh: RefreshArgs,
     /// Also ask an endpoint that you chose for the transfers themselves
-    #[arg(long, value_name = "URL")]
+    #[arg(
+        long,
+        alias = "rpc-url",
+        env = "X811_RPC_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     rpc: Option<String>,
 }
 

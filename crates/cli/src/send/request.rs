@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 use x811_client::compose::Request;
+use x811_client::http::LedgerClient;
+use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::facts::AcceptancePolicy;
 use x811_protocol::id::Nonce;
@@ -72,8 +74,26 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> 
     };
     let client = context.client()?;
     let identity = context.identity(&client).await?;
-    let sent = deliver(context, &client, &identity, args.to, &request).await?;
-    Ok(sent.note("idempotency key", idempotency_key))
+    match deliver(context, &client, &identity, args.to, &request).await {
+        Ok(sent) => Ok(sent.note("idempotency key", idempotency_key)),
+        Err(failure) if failure.code == Code::CapabilityNotRegistered.as_str() => {
+            Err(with_offered(failure, &client, args.to).await)
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Says what the provider does offer, where the ledger can be asked.
+async fn with_offered(failure: Failure, client: &LedgerClient, provider: Did) -> Failure {
+    let Ok(agent) = client.agent(provider).await else {
+        return failure;
+    };
+    let offered = match agent.capabilities.as_slice() {
+        [] => "nothing".to_owned(),
+        names => names.join(", "),
+    };
+    let message = format!("{}; it offers {offered}", failure.message);
+    Failure { message, ..failure }
 }
 
 fn parameter(text: &str) -> Result<(String, Value), String> {

@@ -164,7 +164,8 @@ struct NetworkArgs {
     network: Option<Preset>,
     /// JSON-RPC endpoint; it may hold a key, so it is never printed
     #[arg(
-        long,
+        long = "rpc",
+        alias = "rpc-url",
         env = "X811_RPC_URL",
         value_name = "URL",
         hide_env_values = true,
@@ -172,7 +173,12 @@ struct NetworkArgs {
     )]
     rpc_url: Option<Secret>,
     /// File whose one line is that address
-    #[arg(long, env = "X811_RPC_URL_FILE", value_name = "FILE")]
+    #[arg(
+        long = "rpc-file",
+        alias = "rpc-url-file",
+        env = "X811_RPC_URL_FILE",
+        value_name = "FILE"
+    )]
     rpc_url_file: Option<PathBuf>,
     /// WebSocket of that endpoint, which announces new heads: payments are then seen sooner, and
     /// as before when it fails. It may hold a key, so it is never printed
@@ -190,7 +196,8 @@ struct NetworkArgs {
     /// A second JSON-RPC endpoint, of another provider: a payment is then confirmed only when both
     /// say the same
     #[arg(
-        long,
+        long = "second-rpc",
+        alias = "second-rpc-url",
         env = "X811_SECOND_RPC_URL",
         value_name = "URL",
         hide_env_values = true,
@@ -198,7 +205,12 @@ struct NetworkArgs {
     )]
     second_rpc_url: Option<Secret>,
     /// File whose one line is that address
-    #[arg(long, env = "X811_SECOND_RPC_URL_FILE", value_name = "FILE")]
+    #[arg(
+        long = "second-rpc-file",
+        alias = "second-rpc-url-file",
+        env = "X811_SECOND_RPC_URL_FILE",
+        value_name = "FILE"
+    )]
     second_rpc_url_file: Option<PathBuf>,
     /// WebSocket of the second endpoint
     #[arg(

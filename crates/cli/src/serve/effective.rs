@@ -118,7 +118,7 @@ fn hidden() -> Secret {
 fn network(given: settings::Network) -> Result<NetworkConfig, Failure> {
     let rpc_url = rpc_url(given.rpc_url, given.rpc_url_file, "rpc_url")?.ok_or_else(|| {
         Failure::usage(
-            "no JSON-RPC endpoint is given: --rpc-url, --rpc-url-file, or `rpc_url` under [network]",
+            "no JSON-RPC endpoint is given: --rpc, --rpc-file, X811_RPC_URL, or `rpc_url` under [network]",
         )
     })?;
     let (second, file) = (given.second_rpc_url, given.second_rpc_url_file);

@@ -19,7 +19,7 @@ pub enum PayError {
         cause: String,
     },
     /// The endpoint said no.
-    #[error("{endpoint} refused: {cause}; the account may lack ETH for gas")]
+    #[error("{endpoint} refused: {cause}")]
     Refused {
         /// Host of the endpoint.
         endpoint: String,

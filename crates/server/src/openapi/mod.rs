@@ -11,6 +11,10 @@ pub(crate) mod settlement;
 pub(crate) use refused::Refused;
 
 use axum::Router;
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_SECURITY_POLICY;
+use axum::middleware::map_response;
+use axum::response::Response;
 use axum::routing::MethodRouter;
 use utoipa::OpenApi;
 use utoipa::openapi::path::Paths;
@@ -128,9 +132,22 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
     pub(crate) fn described(self) -> Router<S> {
         let mut description = Description::openapi();
         description.paths = self.paths;
-        let page = SwaggerUi::new(PAGE).url(DESCRIPTION, description);
-        self.router.merge(page)
+        let page: Router<S> = SwaggerUi::new(PAGE).url(DESCRIPTION, description).into();
+        self.router.merge(page.layer(map_response(with_policy)))
     }
+}
+
+/// The page shows what this ledger serves and nothing of anybody else's: its own scripts, its own
+/// description, and styles and images as Swagger UI makes them.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+     img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'none'",
+);
+
+async fn with_policy(mut answer: Response) -> Response {
+    answer.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
+    answer
 }
 
 #[cfg(test)]

@@ -56,6 +56,35 @@ async fn lc_3_requests_per_second_and_address() {
 
 /// What reads bodies rests on it: each route knows whose request it answers, and refuses who asks
 /// for too much.
+/// Whatever a script in the page would be made to do, it has nobody else to tell.
+#[tokio::test]
+async fn the_docs_page_loads_and_asks_nothing_but_this_ledger() {
+    let world = limited(|_| ()).await;
+    for path in ["/docs/", "/docs/swagger-ui-bundle.js"] {
+        let answer = reqwest::get(format!("{}{path}", world.base)).await.unwrap();
+        assert_eq!(answer.status(), 200, "{path}");
+        let policy = answer.headers()["content-security-policy"].to_str();
+        let policy = policy.unwrap();
+        for rule in [
+            "default-src 'none'",
+            "script-src 'self';",
+            "connect-src 'self'",
+        ] {
+            assert!(policy.contains(rule), "{path}: {policy}");
+        }
+    }
+    let page = reqwest::get(format!("{}/docs/", world.base)).await.unwrap();
+    let page = page.text().await.unwrap();
+    let inline = page
+        .split("<script")
+        .skip(1)
+        .all(|tag| tag.contains("src="));
+    assert!(
+        inline,
+        "the policy allows no script in the page itself: {page}"
+    );
+}
+
 #[tokio::test]
 async fn lc_3_every_route_is_behind_the_limits() {
     let world = limited(|limits| {

@@ -66,6 +66,13 @@ async fn lc_4_an_update_replaces_what_is_served() {
     assert_eq!(shown(&world, &agent).await, expected);
     let document = did_document(&world, &agent).await.expect(200);
     assert_eq!(document, payload["document"]);
+
+    let served = expected["capabilities"].clone();
+    payload["capabilities"] = json!(["proofread", "trans\u{ad}late"]);
+    let hidden = ask(&world, &agent, "update", payload);
+    let refused = world.post(hidden.json).await.expect(400);
+    assert_eq!(refused["code"], "X811-1005", "{refused}");
+    assert_eq!(shown(&world, &agent).await["capabilities"], served);
 }
 
 #[tokio::test]

@@ -4,16 +4,14 @@ use std::ops::Range;
 use std::path::Path;
 
 use sqlx::QueryBuilder;
-use sqlx::migrate::Migrator;
 use sqlx::sqlite::SqliteSynchronous;
 
 use super::connect::Database;
 use super::data_dir::DataDir;
 use super::error::{OpenError, StoreError};
+use super::migrations::CHAIN;
 use super::readers::Readers;
 use super::turn::{Turn, Writer};
-
-static MIGRATOR: Migrator = sqlx::migrate!("../../migrations/sqlite/chain");
 
 /// What a block adds to the write-ahead log besides its transfers, about.
 const BLOCK_BYTES: u64 = 8_192;
@@ -52,7 +50,7 @@ impl SqliteChain {
     pub async fn open(data_dir: &Path) -> Result<SqliteChain, OpenError> {
         let data_dir = DataDir::create(data_dir)?;
         // The newest commits may be lost: the watcher then asks for a few blocks again.
-        let database = Database::new(&data_dir.chain(), SqliteSynchronous::Normal, &MIGRATOR);
+        let database = Database::new(&data_dir.chain(), SqliteSynchronous::Normal, &CHAIN);
         data_dir.create_database(database.file())?;
         let connection = database.migrated_writer().await?;
         Ok(SqliteChain {

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 
-use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnection, SqliteExecutor, SqliteRow, SqliteSynchronous};
 use sqlx::{Connection as _, Row};
 use tokio::sync::watch;
@@ -18,13 +17,12 @@ use super::data_dir::DataDir;
 use super::error::{OpenError, StoreError};
 use super::indexes::{self, read_bodies};
 use super::insert::{MAX_IN, select_in};
+use super::migrations::LEDGER;
 use super::packed::{Packed, blob, places};
 use super::readers::Readers;
 use super::tags::{Filing, NewTags};
 use super::turn::{Turn, Writer};
 use super::wal;
-
-static MIGRATOR: Migrator = sqlx::migrate!("../../migrations/sqlite/ledger");
 
 /// Most records in one page, whatever limit is asked for: 64 MiB of the largest leaves.
 const MAX_PAGE_RECORDS: usize = 1_024;
@@ -417,5 +415,5 @@ async fn raise_epoch(connection: &mut SqliteConnection) -> Result<u64, StoreErro
 }
 
 fn database(data_dir: &DataDir) -> Database {
-    Database::new(&data_dir.ledger(), SqliteSynchronous::Full, &MIGRATOR)
+    Database::new(&data_dir.ledger(), SqliteSynchronous::Full, &LEDGER)
 }

@@ -9,6 +9,7 @@ mod error;
 mod indexes;
 mod insert;
 mod log;
+mod migrations;
 mod own_thread;
 mod packed;
 mod read_model;

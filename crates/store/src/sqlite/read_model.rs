@@ -12,7 +12,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnection, SqliteSynchronous};
 use x811_eventlog::{AppendError, Hash, HashTile, Node, ReadError, Record, TileEdge};
 use x811_ledger::port::{Body, LedgerStore, ReadModel, Stretch};
@@ -27,10 +26,9 @@ use super::copy;
 use super::data_dir::DataDir;
 use super::error::{OpenError, StoreError};
 use super::insert::insert;
+use super::migrations::READ;
 use super::readers::Readers;
 use super::turn::Writer;
-
-static MIGRATOR: Migrator = sqlx::migrate!("../../migrations/sqlite/read");
 
 /// What a changed row adds to the write-ahead log, about.
 const ROW_BYTES: u64 = 1_024;
@@ -389,5 +387,5 @@ impl<'a> Batch<'a> {
 }
 
 fn database(data_dir: &DataDir) -> Database {
-    Database::new(&data_dir.read_model(), SqliteSynchronous::Normal, &MIGRATOR)
+    Database::new(&data_dir.read_model(), SqliteSynchronous::Normal, &READ)
 }

@@ -118,7 +118,7 @@ fn command(directory: &Path, connections: usize) -> Result<Command, Failure> {
         .env_remove("RUST_LOG")
         .env(KEPT_MEMORY.0, KEPT_MEMORY.1)
         .args(["serve", "--json", "--listen", "127.0.0.1:0"])
-        .args(["--network", NETWORK, "--rpc-url", RPC_URL])
+        .args(["--network", NETWORK, "--rpc", RPC_URL])
         .args(["--token", TOKEN, "--payer-binding", "unchecked"])
         .args(["--log-filter", "error"])
         .args(["--max-connections", &max_connections.to_string()])

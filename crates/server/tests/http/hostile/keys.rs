@@ -215,6 +215,11 @@ async fn lc_4_registrations_for_another_ledger_or_by_another_agent() {
             INVALID,
         ),
         case(
+            "capabilities that look like others",
+            with(&|p| p["capabilities"] = json!(["ec\u{200b}ho", "\u{202e}ohce"])),
+            INVALID,
+        ),
+        case(
             "no capabilities",
             with(&|p| p["capabilities"] = json!(null)),
             super::MALFORMED,

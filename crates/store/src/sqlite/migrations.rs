@@ -1,0 +1,73 @@
+//! The migrations of each database file.
+//!
+//! Listed by hand: `sqlx::migrate!` is a procedural macro that links the driver, so SQLite would be
+//! compiled twice in every build, once of it for the compiler alone.
+
+use std::sync::LazyLock;
+
+use sqlx::SqlSafeStr as _;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+
+/// Number, words and statements of one migration.
+type Step = (i64, &'static str, &'static str);
+
+macro_rules! sql {
+    ($file:literal) => {
+        include_str!(concat!("../../../../migrations/sqlite/", $file, ".sql"))
+    };
+}
+
+/// Of `ledger.db`.
+pub(super) static LEDGER: LazyLock<Migrator> = LazyLock::new(|| {
+    migrator(&[
+        (1, "ledger", sql!("ledger/0001_ledger")),
+        (2, "erasure", sql!("ledger/0002_erasure")),
+        (3, "new idempotency", sql!("ledger/0003_new_idempotency")),
+        (4, "guards roll back", sql!("ledger/0004_guards_roll_back")),
+    ])
+});
+
+/// Of the rows for readers.
+pub(super) static READ: LazyLock<Migrator> = LazyLock::new(|| {
+    migrator(&[
+        (1, "read model", sql!("read/0001_read_model")),
+        (2, "tiles", sql!("read/0002_tiles")),
+    ])
+});
+
+/// Of `chain.db`.
+pub(super) static CHAIN: LazyLock<Migrator> =
+    LazyLock::new(|| migrator(&[(1, "chain", sql!("chain/0001_chain"))]));
+
+fn migrator(steps: &[Step]) -> Migrator {
+    let migration = |&(version, words, sql): &Step| {
+        let sql = sql.into_sql_str();
+        Migration::new(version, words.into(), MigrationType::Simple, sql, false)
+    };
+    Migrator::with_migrations(steps.iter().map(migration).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Checksums too: a database that an earlier build migrated opens without a word.
+    #[tokio::test]
+    async fn every_file_of_the_folders_is_listed_as_sqlx_reads_it() {
+        let folders = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations/sqlite");
+        for (folder, listed) in [("ledger", &LEDGER), ("read", &READ), ("chain", &CHAIN)] {
+            let read = Migrator::new(folders.join(folder)).await.unwrap();
+            let all = |migrator: &Migrator| -> Vec<_> {
+                let steps = migrator.iter();
+                let step = |step: &Migration| {
+                    let checksum = step.checksum.clone();
+                    (step.version, step.description.clone(), checksum, step.no_tx)
+                };
+                steps.map(step).collect()
+            };
+            assert_eq!(all(listed), all(&read), "{folder}");
+        }
+    }
+}
