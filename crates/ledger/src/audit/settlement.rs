@@ -128,18 +128,22 @@ impl Payment<'_> {
         findings: &mut Findings,
     ) -> bool {
         let rests_on_claims = matches!(cause, RefutedCause::UsedAlready | RefutedCause::Short);
-        let is_possible = rests_on_claims
-            && !evidence.transfers.is_empty()
-            && !self.grounds.is_older_than_accept(&evidence.block);
+        let is_possible =
+            rests_on_claims && !evidence.transfers.is_empty() && !self.is_too_old(evidence);
         let decided = self.grounds.decided;
         is_possible && decided.leaves(Unchecked::ClaimedElsewhere, findings)
+    }
+
+    /// What was made under the interaction's own nonce was made for it, whatever its height.
+    fn is_too_old(&self, evidence: &Evidence) -> bool {
+        self.grounds.is_older_than_accept(&evidence.block)
+            && !authorization::is_own(&self.grounds, evidence)
     }
 
     /// Whether a transaction fails as is said, as far as the quoted transfers tell.
     fn shows(&self, evidence: &Evidence, cause: RefutedCause) -> bool {
         let is_below = self.grounds.is_older_than_accept(&evidence.block);
-        // What was made under the interaction's own nonce was made for it, whatever its height.
-        let older = is_below && !authorization::is_own(&self.grounds, evidence);
+        let older = self.is_too_old(evidence);
         let nothing_fits = evidence.transfers.is_empty();
         let unclaimed = self.grounds.candidates(std::slice::from_ref(evidence));
         match cause {

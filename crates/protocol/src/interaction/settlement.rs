@@ -197,7 +197,7 @@ impl Watching<'_> {
         if !mined.succeeded {
             return Some(RefutedCause::Reverted);
         }
-        if self.view.is_older_than_accept(mined) {
+        if self.view.is_too_old(declared, mined) {
             return Some(RefutedCause::OlderThanAccept);
         }
         if mined.transfers.is_empty() {
