@@ -79,7 +79,7 @@ async fn a_body_that_does_not_end_is_answered_with_408() {
 
 #[tokio::test]
 async fn one_connection_too_many_waits_until_another_ends() {
-    let world = World::start_with(|c| c.connections.max_connections = 1).await;
+    let world = World::start_blind_with(|c| c.connections.max_connections = 1).await;
     let request = b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n";
     let mut first = connected(&world).await;
     first.write_all(request).await.unwrap();
@@ -95,7 +95,7 @@ async fn one_connection_too_many_waits_until_another_ends() {
 
 #[tokio::test]
 async fn a_reader_that_takes_nothing_is_cut_off() {
-    let world = World::start_with(|c| {
+    let world = World::start_blind_with(|c| {
         c.connections.max_connections = 1;
         c.connections.write_stall_ms = HEADER_READ_MS;
     })
