@@ -3,10 +3,11 @@
 
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{
-    Confirmed, Event, Evidence, Level, Looked, Refuted, RefutedCause, Seen, SettlementRecords,
+    Confirmed, Event, Evidence, Looked, Refuted, RefutedCause, Seen, SettlementRecords,
 };
 use x811_protocol::evm::TxHash;
 use x811_protocol::interaction::claim::{Candidate, choose};
+use x811_protocol::interaction::level::is_safe;
 use x811_protocol::interaction::{Delivery, RecordRef, Settlement, Stage, State};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
@@ -190,7 +191,11 @@ impl Payment<'_> {
     fn pays_in_time(&self, field: &str, evidence: &Evidence, findings: &mut Findings) {
         self.grounds
             .not_older_than_accept(field, evidence, findings);
-        if self.grounds.waits_for_safe() && evidence.level < Level::Safe {
+        let is_safe = || {
+            let depth = self.grounds.network.confirmed_depth;
+            is_safe(evidence.level, evidence.depth, depth)
+        };
+        if self.grounds.waits_for_safe() && !is_safe() {
             let sentence = "a total of this size waits for level safe";
             self.grounds
                 .no_evidence(&format!("{field}.level"), sentence, findings);

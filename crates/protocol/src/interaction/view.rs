@@ -5,6 +5,7 @@
 
 use super::age::is_older_than_accept;
 use super::claim::{Candidate, Due};
+use super::level::stands_in;
 use super::{Context, Deal, Declared, Fit};
 use crate::digest::Digest;
 use crate::event::{Claim, Evidence, Level, RevertReason};
@@ -115,6 +116,17 @@ impl<'a> View<'a> {
         } else {
             Level::Confirmed
         }
+    }
+
+    pub(super) fn is_safe(&self, mined: &MinedTransaction) -> bool {
+        let names_none = self.sweep.safe_number.is_none() && self.sweep.finalized.is_none();
+        self.level(mined) >= Level::Safe || (names_none && self.stands_in(mined))
+    }
+
+    /// Whether its depth stands in for a level that no endpoint names.
+    pub(super) fn stands_in(&self, mined: &MinedTransaction) -> bool {
+        let depth = self.sweep.depth_of(&mined.block);
+        stands_in(depth, self.network.confirmed_depth)
     }
 
     pub(super) fn mined(&self, tx_hash: TxHash) -> Option<&MinedTransaction> {
