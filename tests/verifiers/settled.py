@@ -4,6 +4,7 @@ from keccak import keccak_256
 from signed import hold
 
 SLACK_MS = 2_000
+STAND_IN_BLOCKS = 600
 LEVELS = ["seen", "confirmed", "safe", "final"]
 BINDINGS = {"wallet": {"wallet", "authorization"}, "unchecked": {"unchecked"}}
 
@@ -78,7 +79,8 @@ def deep_and_young(shown, terms, network, accepted):
     level = LEVELS.index(shown["level"])
     hold(shown["depth"] >= network["confirmed_depth"] and level > 0, "a transfer that is not deep")
     limit = network.get("safe_above")
-    hold(limit is None or terms["total_cost"] <= int(limit) or level > 1, "a block that is not safe")
+    safe = level > 1 or shown["depth"] >= network["confirmed_depth"] + STAND_IN_BLOCKS
+    hold(limit is None or terms["total_cost"] <= int(limit) or safe, "a block that is not safe")
     (derived, at_ms), block = accepted, shown["block"]
     heads = [head for head in derived.get("heads", []) if head["network"] == network["name"]]
     if heads:

@@ -165,7 +165,7 @@ impl Draft {
     pub(crate) fn restore(&mut self, savepoint: Savepoint) {
         let mut again = Draft::on(&self.base, self.before.take());
         // Heads are seen, not recorded.
-        for head in self.world.heads() {
+        for head in self.world.seen_heads() {
             again.world.saw_head(head);
         }
         let bodies: HashMap<u64, Arc<[u8]>> = self

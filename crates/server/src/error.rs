@@ -149,9 +149,9 @@ impl From<ReceiptError> for ApiError {
     fn from(error: ReceiptError) -> ApiError {
         match error {
             ReceiptError::NotConfirmed => ApiError::not_found(error.to_string()),
-            ReceiptError::Reversed { .. } | ReceiptError::TooLong => {
-                Refusal::state(error.to_string()).into()
-            }
+            ReceiptError::Reversed { .. }
+            | ReceiptError::InNoBlock { .. }
+            | ReceiptError::TooLong => Refusal::state(error.to_string()).into(),
             ReceiptError::Proof(error) => error.into(),
             ReceiptError::Read(error) => error.into(),
             ReceiptError::Missing { .. } => {
@@ -235,11 +235,14 @@ mod tests {
 
     #[test]
     fn lc_8_a_reversed_payment_is_refused_with_the_record_that_says_so() {
-        let error = ApiError::from(ReceiptError::Reversed { position: 811 });
-        assert_eq!(error.status, StatusCode::UNPROCESSABLE_ENTITY);
-        assert_eq!(error.refusal.code, Code::InvalidStateTransition);
-        let message = &error.refusal.message;
-        assert!(message.contains("record 811 of the log"), "{message}");
+        let reversed = ReceiptError::Reversed { position: 811 };
+        let in_no_block = ReceiptError::InNoBlock { position: 811 };
+        for error in [reversed, in_no_block].map(ApiError::from) {
+            assert_eq!(error.status, StatusCode::UNPROCESSABLE_ENTITY);
+            assert_eq!(error.refusal.code, Code::InvalidStateTransition);
+            let message = &error.refusal.message;
+            assert!(message.contains("record 811 of the log"), "{message}");
+        }
     }
 
     #[test]

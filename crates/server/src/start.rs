@@ -244,6 +244,7 @@ impl Ground {
             envelope_key: self.identity.envelope_key.clone(),
             snapshots: Some(snapshots(config)),
             checkpoint: self.stored.checked(signers, size)?,
+            with_endpoints: with_endpoints(config),
         })
     }
 }
@@ -268,6 +269,15 @@ fn signed_reads(config: &ServerConfig, local_addr: SocketAddr, now: TimestampMs)
     };
     let authority = config.public_authority.as_deref();
     SignedReads::new(authority, local_addr, privileges, now)
+}
+
+/// Networks that somebody can be asked about.
+fn with_endpoints(config: &ServerConfig) -> Vec<String> {
+    let network = Some(&config.network).filter(|network| !network.endpoints.is_empty());
+    network
+        .into_iter()
+        .map(|network| network.name.clone())
+        .collect()
 }
 
 /// What the log is to say of the keys that end.

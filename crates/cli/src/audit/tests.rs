@@ -66,6 +66,7 @@ async fn running(directory: &Path) -> Ledger<SqliteStore, SqliteReadModel, Manua
         envelope_key: key(1),
         snapshots: None,
         checkpoint: None,
+        with_endpoints: Vec::new(),
     };
     let (sequencer, ledger) = open(
         Arc::new(SqliteStore::open(directory).await.unwrap()),

@@ -108,6 +108,7 @@ impl<C: Clock> BenchLedger<C> {
             envelope_key: identity.envelope_key,
             snapshots: (from == StartFrom::Snapshots).then(snapshots),
             checkpoint: None,
+            with_endpoints: Vec::new(),
         };
         let entropy = Arc::new(entropy);
         let (sequencer, ledger) =

@@ -3,10 +3,11 @@
 
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{
-    Confirmed, Event, Evidence, Level, Looked, Refuted, RefutedCause, Seen, SettlementRecords,
+    Confirmed, Event, Evidence, Looked, Refuted, RefutedCause, Seen, SettlementRecords,
 };
 use x811_protocol::evm::TxHash;
 use x811_protocol::interaction::claim::{Candidate, choose};
+use x811_protocol::interaction::level::is_safe;
 use x811_protocol::interaction::{Delivery, RecordRef, Settlement, Stage, State};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
@@ -128,18 +129,22 @@ impl Payment<'_> {
         findings: &mut Findings,
     ) -> bool {
         let rests_on_claims = matches!(cause, RefutedCause::UsedAlready | RefutedCause::Short);
-        let is_possible = rests_on_claims
-            && !evidence.transfers.is_empty()
-            && !self.grounds.is_older_than_accept(&evidence.block);
+        let is_possible =
+            rests_on_claims && !evidence.transfers.is_empty() && !self.is_too_old(evidence);
         let decided = self.grounds.decided;
         is_possible && decided.leaves(Unchecked::ClaimedElsewhere, findings)
+    }
+
+    /// What was made under the interaction's own nonce was made for it, whatever its height.
+    fn is_too_old(&self, evidence: &Evidence) -> bool {
+        self.grounds.is_older_than_accept(&evidence.block)
+            && !authorization::is_own(&self.grounds, evidence)
     }
 
     /// Whether a transaction fails as is said, as far as the quoted transfers tell.
     fn shows(&self, evidence: &Evidence, cause: RefutedCause) -> bool {
         let is_below = self.grounds.is_older_than_accept(&evidence.block);
-        // What was made under the interaction's own nonce was made for it, whatever its height.
-        let older = is_below && !authorization::is_own(&self.grounds, evidence);
+        let older = self.is_too_old(evidence);
         let nothing_fits = evidence.transfers.is_empty();
         let unclaimed = self.grounds.candidates(std::slice::from_ref(evidence));
         match cause {
@@ -186,7 +191,11 @@ impl Payment<'_> {
     fn pays_in_time(&self, field: &str, evidence: &Evidence, findings: &mut Findings) {
         self.grounds
             .not_older_than_accept(field, evidence, findings);
-        if self.grounds.waits_for_safe() && evidence.level < Level::Safe {
+        let is_safe = || {
+            let depth = self.grounds.network.confirmed_depth;
+            is_safe(evidence.level, evidence.depth, depth)
+        };
+        if self.grounds.waits_for_safe() && !is_safe() {
             let sentence = "a total of this size waits for level safe";
             self.grounds
                 .no_evidence(&format!("{field}.level"), sentence, findings);

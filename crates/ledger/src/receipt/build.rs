@@ -14,6 +14,7 @@ use x811_eventlog::{CoseReceipt, Hash, ReadError, Record};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Confirmed, Event};
+use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
 use x811_protocol::signature::Signature;
@@ -36,6 +37,16 @@ pub enum ReceiptError {
          log says so. There is no receipt unless it returns, x811 provider paid says where it is"
     )]
     Reversed {
+        /// Place in the log of the record that says so.
+        position: u64,
+    },
+    /// The payment was confirmed, and a transaction that it needs is in no block at the moment.
+    #[error(
+        "the payment was confirmed, and its transaction is at the moment in no block: record \
+         {position} of the log says so. There is no receipt until it is back, x811 provider paid says \
+         where it is"
+    )]
+    InNoBlock {
         /// Place in the log of the record that says so.
         position: u64,
     },
@@ -185,12 +196,16 @@ impl Settled {
         let is_confirmed = |record: &&Record| record.event_type() == b"confirmed";
         let record = records.iter().find(is_confirmed).cloned();
         let record = record.ok_or(ReceiptError::NotConfirmed)?;
-        if let Some(position) = reversed_at(records.iter()) {
-            return Err(ReceiptError::Reversed { position });
-        }
         let Ok(Event::Confirmed(confirmed)) = event(&record) else {
             return Err(ReceiptError::NotConfirmed);
         };
+        let missing = missing(&confirmed, records.iter());
+        if let Some(position) = missing.reversed_at() {
+            return Err(ReceiptError::Reversed { position });
+        }
+        if let Some(position) = missing.in_no_block_at() {
+            return Err(ReceiptError::InNoBlock { position });
+        }
         Ok(Settled {
             records,
             record,
@@ -237,7 +252,8 @@ impl Settled {
         match settling.standing() {
             standing @ (Standing::Paid | Standing::Returned) => Ok(standing),
             Standing::Reversed => {
-                let position = reversed_at(self.under(size)).unwrap_or_default();
+                let missing = missing(&self.confirmed, self.under(size));
+                let position = missing.reversed_at().unwrap_or_default();
                 Err(ReceiptError::Reversed { position })
             }
             Standing::None => Err(ReceiptError::NotConfirmed),
@@ -297,19 +313,50 @@ fn envelopes(
     enclosed.ok_or(ReceiptError::Missing { what: "message" })
 }
 
-/// Place in the log of the last `reversed` whose transaction has not returned.
-fn reversed_at<'a>(records: impl Iterator<Item = &'a Record>) -> Option<u64> {
-    let mut gone = HashMap::new();
-    let is_either = |record: &&Record| matches!(record.event_type(), b"reversed" | b"returned");
-    for record in records.filter(is_either) {
+/// Transactions that paid and are missing, each with the place of the record that says so.
+#[derive(Default)]
+struct Missing {
+    reversed: HashMap<TxHash, u64>,
+    in_no_block: HashMap<TxHash, u64>,
+}
+
+impl Missing {
+    /// Place in the log of the last `reversed` whose transaction has not returned.
+    fn reversed_at(&self) -> Option<u64> {
+        self.reversed.values().max().copied()
+    }
+
+    /// Place in the log of the last `unseen` whose transaction is in no block since.
+    fn in_no_block_at(&self) -> Option<u64> {
+        self.in_no_block.values().max().copied()
+    }
+}
+
+/// What is missing of a payment after these records of its stream.
+fn missing<'a>(confirmed: &Confirmed, records: impl Iterator<Item = &'a Record>) -> Missing {
+    let mut missing = Missing::default();
+    let is_told = |record: &&Record| {
+        let words: [&[u8]; 4] = [b"seen", b"unseen", b"reversed", b"returned"];
+        words.contains(&record.event_type())
+    };
+    let paid = |tx_hash: &TxHash| confirmed.claims.iter().any(|it| it.tx_hash == *tx_hash);
+    let since = records.skip_while(|record| record.event_type() != b"confirmed");
+    for record in since.filter(is_told) {
         let event = event(record);
+        let position = record.position();
         if let Ok(Event::Reversed(reversed)) = &event {
-            gone.insert(reversed.tx_hash, record.position());
+            missing.reversed.insert(reversed.tx_hash, position);
         } else if let Ok(Event::Returned(returned)) = &event {
-            gone.remove(&returned.tx_hash);
+            missing.reversed.remove(&returned.tx_hash);
+        } else if let Ok(Event::Unseen(unseen)) = &event {
+            missing.in_no_block.insert(unseen.tx_hash, position);
+        } else if let Ok(Event::Seen(seen)) = &event {
+            missing.in_no_block.remove(&seen.tx_hash);
         }
     }
-    gone.into_values().max()
+    missing.reversed.retain(|tx_hash, _| paid(tx_hash));
+    missing.in_no_block.retain(|tx_hash, _| paid(tx_hash));
+    missing
 }
 
 fn event(record: &Record) -> Result<Event, serde_json::Error> {

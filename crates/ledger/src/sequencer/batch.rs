@@ -1,7 +1,7 @@
 //! What a round looks up before it decides, and the decision of one item.
 
 use super::erasure::{self, ErasureAnswer};
-use super::{Item, PATIENCE_MS, Sequencer, notices};
+use super::{Item, PATIENCE_MS, Sequencer, notices, unseen};
 use crate::SPANS;
 use crate::answer::{Answer, Verdict};
 use crate::clock::Clock;
@@ -256,6 +256,13 @@ where
                 self.figures.turn_wait_ms.note(waited_ms);
                 if waited_ms > PATIENCE_MS {
                     let _ = reply.send(Err(busy("the message waited too long for its turn")));
+                    return None;
+                }
+                if let Some(network) =
+                    unseen::network(draft.world(), &self.with_endpoints, &message)
+                {
+                    let refusal = unseen::refusal(network).related_to(message.header.id);
+                    let _ = reply.send(Err(refusal));
                     return None;
                 }
                 match turn::take(draft, &message, lookups, now) {

@@ -22,6 +22,7 @@ mod repeat;
 mod snapshots;
 mod submit;
 mod together;
+mod unseen;
 
 pub(crate) use batch::busy;
 pub use commit::Stopped;
@@ -127,6 +128,8 @@ pub struct Sequencer<S, C, E> {
     projections: mpsc::Sender<Batch>,
     published: channel::Sender<Arc<World>>,
     watched: BTreeMap<String, channel::Sender<OrdSet<TxHash>>>,
+    /// Networks that endpoints are configured for.
+    with_endpoints: Vec<String>,
     readiness: channel::Sender<Readiness>,
     figures: Arc<Figures>,
     last_tick_ms: u64,

@@ -52,6 +52,9 @@ pub struct Opening {
     pub snapshots: Option<Snapshots>,
     /// The last checkpoint that was signed, which the log must extend.
     pub checkpoint: Option<Checkpoint>,
+    /// Names of the networks that endpoints are configured for. While no head of one was ever known,
+    /// nothing that costs something is accepted.
+    pub with_endpoints: Vec<String>,
 }
 
 /// Why a ledger does not start.
@@ -180,6 +183,7 @@ where
         notary,
         saver,
         watched: watches(&world, networks),
+        with_endpoints: opening.with_endpoints,
         world,
     }))
 }
@@ -219,6 +223,7 @@ struct Parts<S, R, C, E> {
     saver: Saver,
     world: World,
     watched: BTreeMap<String, watch::Sender<OrdSet<TxHash>>>,
+    with_endpoints: Vec<String>,
 }
 
 /// What of each network is to be watched, to be told.
@@ -271,6 +276,7 @@ where
         projections,
         published,
         watched: parts.watched,
+        with_endpoints: parts.with_endpoints,
         readiness,
         away_since: None,
         lapse_failed: false,

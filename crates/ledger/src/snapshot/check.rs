@@ -92,10 +92,10 @@ fn single_members(expected: &Content, found: &Content) -> Vec<Difference> {
     compare("parameters", &parameters(expected), &parameters(found), out);
     // A network that nothing was recorded of is the same as none.
     let networks = |content: &Content| {
-        let mut networks = table(&content.networks, |(name, seq, since)| {
-            (name.clone(), (*seq, *since))
+        let mut networks = table(&content.networks, |(name, seq, since, recorded)| {
+            (name.clone(), (*seq, *since, recorded.clone()))
         });
-        networks.retain(|_, sight| *sight != (0, None));
+        networks.retain(|_, sight| *sight != (0, None, None));
         networks
     };
     compare("networks", &networks(expected), &networks(found), out);

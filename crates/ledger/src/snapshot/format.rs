@@ -33,7 +33,7 @@ pub const FORMAT: u32 = 1;
 
 /// Meaning of the state in them: raised whenever the same log adds up to another state, or the
 /// state is written in another way.
-pub const SCHEMA: u32 = 6;
+pub const SCHEMA: u32 = 7;
 
 const MAGIC: &[u8] = b"x811 snapshot\n";
 const SIGNED_AS: &[u8] = b"x811 snapshot v1\n";
@@ -44,7 +44,7 @@ const MAX_HEADER_BYTES: usize = 1 << 20;
 /// A snapshot that was read and is this ledger's own.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// The state, without the heads of networks.
+    /// The state, without the heads of networks that no record names.
     pub world: World,
     /// When it was taken, by the recorded clock: what was seen long before that is not in it.
     pub taken_at_ms: TimestampMs,

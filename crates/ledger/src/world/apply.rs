@@ -13,6 +13,7 @@ use x811_protocol::event::{
 };
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::State;
+use x811_protocol::observation::{Block, NetworkHead};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::time::TimestampMs;
 
@@ -98,6 +99,7 @@ impl World {
                 return Err(fault);
             }
         };
+        self.note_heads(&step);
         // First, as the running ledger does: a nonce may come again once it is forgotten.
         self.forget_old(step.at);
         self.retire(&step);
@@ -106,6 +108,39 @@ impl World {
         self.head = Head::after(record);
         self.frontier.push(record.hash());
         Ok(touched)
+    }
+
+    /// Remembers the heads that a record names as such, so that the last one is known after a restart
+    /// too. They are no part of any state.
+    fn note_heads(&mut self, step: &Applying<'_>) {
+        match (step.stream, step.event) {
+            (Stream::Network(name), Event::NetworkSighted(sighted)) => {
+                self.note_head(name, sighted.head);
+            }
+            (Stream::Network(name), Event::NetworkBlind(NetworkBlind { head, .. })) => {
+                head.iter().for_each(|head| self.note_head(name, *head));
+            }
+            (Stream::Interaction(id), Event::Looked(looked)) => {
+                let watched = self.latest(*id).and_then(|live| live.state.watched());
+                if let Some(name) = watched.map(|(network, _)| network.to_owned()) {
+                    self.note_head(&name, looked.head);
+                }
+            }
+            (_, Event::EnvelopeAccepted(accepted)) => {
+                for head in accepted.derived.heads.iter().flatten() {
+                    if let Some(sight) = self.networks.get_mut(&head.network) {
+                        sight.recorded = Some(head.clone());
+                    }
+                }
+            }
+            (_, _) => {}
+        }
+    }
+
+    fn note_head(&mut self, network: &str, head: Block) {
+        if let Some(sight) = self.networks.get_mut(network) {
+            sight.recorded = Some(NetworkHead::new(network, head));
+        }
     }
 
     /// The next place in a stream; `None` where the stream cannot exist yet.
@@ -220,8 +255,14 @@ impl World {
     }
 
     fn set_parameters(&mut self, step: &Applying<'_>, parameters: &Parameters) -> Touched {
+        let before = self.parameters().map(|(_, before)| before.clone());
         for network in &parameters.networks {
-            self.networks.entry(network.name.clone()).or_default();
+            let sight = self.networks.entry(network.name.clone()).or_default();
+            let was = before.as_ref().and_then(|set| set.network(&network.name));
+            if was.is_some_and(|was| was.chain_id != network.chain_id) {
+                // Of another chain.
+                sight.recorded = None;
+            }
         }
         self.parameters
             .insert(step.position, Arc::new(parameters.clone()));

@@ -1,8 +1,8 @@
 //! The world taken apart into what cannot be worked out again, and put together from it.
 //!
 //! Routes, deadlines, watched transactions and open pairs follow from the live interactions; the
-//! last ended interaction is of interest for one record only; heads are seen and refusals counted
-//! by the running ledger alone.
+//! last ended interaction is of interest for one record only; heads that no record names are seen and
+//! refusals counted by the running ledger alone.
 
 use super::{FirstAnswer, Live, OwedNotice, Roots, Sight, World};
 use crate::agent::Agent;
@@ -16,6 +16,7 @@ use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{LedgerOpened, RulesChanged};
 use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::Parameters;
 use x811_protocol::time::TimestampMs;
 
@@ -40,8 +41,9 @@ pub(crate) struct Content {
     pub(crate) envelope_ids: Vec<(EnvelopeId, u64, u64)>,
 }
 
-/// A network's name, next place in its stream, and since when it is blind.
-pub(crate) type Sighted = (String, u64, Option<TimestampMs>);
+/// A network's name, next place in its stream, since when it is blind, and the last head that the log
+/// names.
+pub(crate) type Sighted = (String, u64, Option<TimestampMs>, Option<NetworkHead>);
 
 /// A live interaction and the position of the parameters it was opened under.
 pub(crate) type StoredLive = (InteractionId, u64, Arc<Live>);
@@ -108,10 +110,7 @@ impl World {
             rules: *rules,
             parameters: parameters.iter().map(|(p, q)| (*p, q.clone())).collect(),
             ledger_seq: *ledger_seq,
-            networks: networks
-                .iter()
-                .map(|(name, sight)| (name.clone(), sight.next_seq, sight.blind_since))
-                .collect(),
+            networks: networks.iter().map(sighted).collect(),
             agents: agents.iter().map(|(did, a)| (*did, a.clone())).collect(),
             interactions: interactions
                 .iter()
@@ -198,11 +197,17 @@ impl World {
     }
 }
 
-fn sight((name, next_seq, blind_since): Sighted) -> (String, Sight) {
+fn sighted((name, sight): (&String, &Sight)) -> Sighted {
+    let recorded = sight.recorded.clone();
+    (name.clone(), sight.next_seq, sight.blind_since, recorded)
+}
+
+fn sight((name, next_seq, blind_since, recorded): Sighted) -> (String, Sight) {
     let sight = Sight {
         next_seq,
         blind_since,
         head: None,
+        recorded,
     };
     (name, sight)
 }

@@ -96,6 +96,8 @@ pub struct Sight {
     pub blind_since: Option<TimestampMs>,
     /// The last head, as far as this process has seen one; not from the log.
     pub head: Option<NetworkHead>,
+    /// The last head that the log names as such.
+    pub recorded: Option<NetworkHead>,
 }
 
 /// The state of the ledger after some prefix of its log.
@@ -275,12 +277,29 @@ impl World {
         self.networks.get(network)
     }
 
-    /// Last known heads of all networks.
+    /// Last known heads of all networks, however old: what this process saw, else what the log says
+    /// of a network that is in force.
     pub fn heads(&self) -> Vec<NetworkHead> {
-        self.networks
-            .values()
-            .filter_map(|sight| sight.head.clone())
-            .collect()
+        let in_force = self.parameters().map(|(_, parameters)| parameters);
+        let is_in_force =
+            |head: &&NetworkHead| in_force.is_some_and(|set| set.network(&head.network).is_some());
+        let each = self.networks.values().filter_map(|sight| {
+            let recorded = sight.recorded.as_ref().filter(is_in_force);
+            sight.head.as_ref().or(recorded)
+        });
+        each.cloned().collect()
+    }
+
+    /// Whether some head of the network is known, of this process or from the log.
+    pub(crate) fn has_head(&self, network: &str) -> bool {
+        let sight = self.networks.get(network);
+        sight.is_some_and(|sight| sight.head.is_some() || sight.recorded.is_some())
+    }
+
+    /// The heads that this process has seen.
+    pub(crate) fn seen_heads(&self) -> Vec<NetworkHead> {
+        let each = self.networks.values();
+        each.filter_map(|sight| sight.head.clone()).collect()
     }
 
     /// Notes a head that was seen; no event, so nothing a replay would know.

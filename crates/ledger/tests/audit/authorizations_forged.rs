@@ -115,6 +115,40 @@ async fn lc_5_under_its_own_nonce_nothing_is_too_old() {
     assert!(found(&report).contains(&too_old), "{:?}", found(&report));
 }
 
+/// The machine and the audit say the same of a block that was there at the ACCEPT, and of what lies
+/// beside the authorised transfer.
+#[tokio::test]
+async fn rule_19_a_transfer_under_its_own_nonce_in_an_old_block_is_clean() {
+    let mut ledgerbox = impatient().await;
+    ledgerbox.sweep().await;
+    let deal = Deal::opened(&ledgerbox, Until::Verified).await;
+    let (ledger, id) = (ledgerbox.identity.did, deal.id());
+    let nonce = payment_nonce(ledger, id, offer_hash(&ledgerbox).await);
+    let accepted_at = Base::head_number(ledgerbox.now());
+    let (base, payer) = (&mut ledgerbox.base, deal.account.address);
+    let amounts = [TOTAL_MICRO_USDC, TOTAL_MICRO_USDC];
+    base.mine(tx(1), accepted_at, payer, &amounts);
+    base.authorize(tx(1), &[(1, nonce)]);
+    ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
+    ledgerbox.watch_ms(4_000).await;
+    assert_eq!(ledgerbox.state(id), "completed");
+    let events = ledgerbox.events().await;
+    let claimed: Vec<u64> = events
+        .iter()
+        .filter_map(|(_, event)| claimed(event))
+        .collect();
+    assert_eq!(claimed, [1], "the plain one is older than the ACCEPT");
+    assert_eq!(found(&audit(&exported(&ledgerbox).await)), []);
+}
+
+/// The ordinal that a confirmation claims.
+fn claimed(event: &Event) -> Option<u64> {
+    if let Event::Confirmed(confirmed) = event {
+        return Some(confirmed.claims[0].ordinal);
+    }
+    None
+}
+
 /// The token lets everybody see that no transfer was made under it, so that the payer is a stranger.
 #[tokio::test]
 async fn lc_9_a_payment_by_authorization_without_a_nonce_is_found() {

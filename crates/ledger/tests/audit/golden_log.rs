@@ -25,10 +25,17 @@ async fn golden_log_of_every_event_is_what_is_written() {
     let (log, types) = every_event_exported().await;
     assert_eq!(types.len() + NEVER_HERE.len(), 27, "{types:?}");
     assert_eq!(found(&audit(&log)), []);
-    let path = folder().join("bundle/log-every-event.x811");
+    let path = folder().join("bundle/log-every-event-2.x811");
     if is_to_be_written() {
         std::fs::write(path, log).unwrap();
     } else {
         assert_eq!(std::fs::read(path).ok(), Some(log));
     }
+}
+
+/// What a ledger wrote before an ACCEPT had the last head of before a restart.
+#[test]
+fn golden_log_of_every_event_as_it_was_is_clean() {
+    let log = std::fs::read(folder().join("bundle/log-every-event.x811")).unwrap();
+    assert_eq!(found(&audit(&log)), []);
 }

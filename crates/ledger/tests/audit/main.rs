@@ -25,6 +25,7 @@ mod heads_forged;
 mod hidden;
 mod hostile;
 mod late_lapses;
+mod levels;
 mod limits;
 mod listing;
 mod looks_forged;

@@ -36,3 +36,30 @@ async fn lc_8_a_reversed_payment_has_no_receipt_until_it_returns() {
     assert!(ledgerbox.types(deal.id()).await.contains(&"returned"));
     Paper::of(&ledgerbox, &deal).await;
 }
+
+/// Nobody sees that it is gone for good: the head that misses it is not fresh.
+#[tokio::test]
+async fn sw_24_a_payment_that_is_in_no_block_at_the_moment_has_no_receipt() {
+    let (mut ledgerbox, deal) = paid().await;
+    let head = Base::head_number(ledgerbox.now());
+    ledgerbox.base.reorganise_away(tx(1));
+    ledgerbox.advance_ms(12_000).await;
+    ledgerbox.sweep_at(head).await;
+    let types = ledgerbox.types(deal.id()).await;
+    assert_eq!(types.last(), Some(&"unseen"), "{types:?}");
+    let error = issue(&ledgerbox, deal.id()).await.unwrap_err();
+    let ReceiptError::InNoBlock { position } = error else {
+        unreachable!("{error}");
+    };
+    let records = ledgerbox.records().await;
+    let record = &records[usize::try_from(position).unwrap()];
+    assert_eq!(record.event_type(), b"unseen");
+
+    let block = Base::head_number(ledgerbox.now()) + 1;
+    let payer = deal.account.address;
+    ledgerbox
+        .base
+        .mine(tx(1), block, payer, &[TOTAL_MICRO_USDC]);
+    ledgerbox.watch_ms(20_000).await;
+    Paper::of(&ledgerbox, &deal).await;
+}

@@ -9,6 +9,7 @@ use x811_ledger::port::LedgerStore;
 use x811_protocol::code::Code;
 use x811_protocol::event::Event;
 use x811_protocol::evm::ChainId;
+use x811_protocol::interaction::level::STAND_IN_BLOCKS;
 use x811_protocol::time::TimestampMs;
 
 /// Long enough for a transaction of the next block to be confirmed.
@@ -279,6 +280,23 @@ async fn rule_24_a_reorg_below_the_finalized_head_takes_nothing_that_is_final() 
     ledgerbox.sweep().await;
     let seen = since(&ledgerbox, &deal, "confirmed").await;
     assert_eq!(seen[..2], ["unseen", "reversed"]);
+    ledgerbox.assert_log_adds_up().await;
+}
+
+/// Where no endpoint names a finalized head, depth stands in for it: 600 blocks above the confirmation.
+#[tokio::test]
+async fn lc_5_without_finalized_heads_depth_makes_a_payment_final() {
+    let mut ledgerbox = Ledgerbox::open().await;
+    let (deal, block) = paid(&mut ledgerbox).await;
+    let last = block + DEPTH + STAND_IN_BLOCKS - 1;
+    let left = last - Base::head_number(ledgerbox.now());
+    ledgerbox.advance_ms((left - 1) * 2_000).await;
+    ledgerbox.sweep().await;
+    assert!(since(&ledgerbox, &deal, "confirmed").await.is_empty());
+    ledgerbox.advance_ms(2_000).await;
+    ledgerbox.sweep().await;
+    assert_eq!(since(&ledgerbox, &deal, "confirmed").await, ["final"]);
+    assert_eq!(ledgerbox.watched(), []);
     ledgerbox.assert_log_adds_up().await;
 }
 

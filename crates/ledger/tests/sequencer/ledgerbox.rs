@@ -51,6 +51,8 @@ pub(crate) struct Ledgerbox {
     pub(crate) receipt_key: SecretKey,
     /// Keys that end with the next start.
     pub(crate) rotations: Vec<LedgerKeyRotated>,
+    /// Networks that endpoints are configured for.
+    pub(crate) with_endpoints: Vec<String>,
     running: Option<Running>,
 }
 
@@ -111,6 +113,7 @@ impl Ledgerbox {
             checkpoint_key: checkpoint_key(),
             receipt_key: Party::new(&SeededEntropy::new(2), start).key,
             rotations: Vec::new(),
+            with_endpoints: Vec::new(),
             running: None,
         };
         ledgerbox.start().await.unwrap();
@@ -131,6 +134,7 @@ impl Ledgerbox {
                 max_size: self.snapshot_max_size,
             }),
             checkpoint: self.signed.clone(),
+            with_endpoints: self.with_endpoints.clone(),
         };
         let (sequencer, ledger) = open(
             self.store.clone(),

@@ -9,6 +9,7 @@
     reason = "a test that panics has failed, and a match picks the one variant it is about"
 )]
 
+mod accept_heads;
 mod aftermath;
 mod authentication;
 mod base;

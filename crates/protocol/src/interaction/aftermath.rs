@@ -369,16 +369,25 @@ impl Over<'_> {
         let completion = self
             .completion
             .filter(|c| !c.is_final && c.reversed.is_empty())?;
-        let head = self.view.sweep.finalized?;
+        let claims = completion.claims.iter().map(|claim| claim.tx_hash);
+        let head = self.final_head(claims.clone())?;
         let is_final = |tx_hash: TxHash| {
             self.view.mined(tx_hash).is_some_and(|mined| {
                 mined.block.number <= head.number && self.aftermath.still_pays(tx_hash, mined)
             })
         };
-        let mut claims = completion.claims.iter();
-        claims
-            .all(|claim| is_final(claim.tx_hash))
-            .then_some(Event::Final(Final { head }))
+        let mut claims = claims;
+        claims.all(is_final).then_some(Event::Final(Final { head }))
+    }
+
+    /// The finalized head. Where no endpoint names one, the highest block of these transactions, once
+    /// its depth stands in for that.
+    fn final_head(&self, transactions: impl Iterator<Item = TxHash>) -> Option<Block> {
+        self.view.sweep.finalized.or_else(|| {
+            let mined = transactions.filter_map(|tx_hash| self.view.mined(tx_hash));
+            let highest = mined.max_by_key(|mined| mined.block.number)?;
+            self.view.stands_in(highest).then_some(highest.block)
+        })
     }
 
     /// What else came, at confirmed depth. An interaction that still waits for its payment and

@@ -12,6 +12,7 @@
 //! | `fit` | which transfers can pay |
 //! | [`claim`] | which transfers pay |
 //! | [`age`] | which blocks are older than the ACCEPT |
+//! | [`level`] | how sure a block is where no endpoint says |
 //! | `evolve` | what a record makes of the state |
 //! | `stored` | the state outside of memory |
 //! | `written` | what is written once, for all states that it is in |
@@ -25,6 +26,7 @@ mod clock;
 mod context;
 mod evolve;
 mod fit;
+pub mod level;
 mod message;
 mod outline;
 mod settlement;

@@ -11,7 +11,7 @@ use super::view::{TRANSFERS_QUOTED, View};
 use super::{Context, Deal, Declared, Schedule, Settlement, Stage, Standing, State};
 use crate::digest::Digest;
 use crate::event::{
-    Confirmed, Event, Finding, FindingStatus, Level, Looked, Refuted, RefutedCause, Seen,
+    Confirmed, Event, Finding, FindingStatus, Looked, Refuted, RefutedCause, Seen,
     SettlementRecords, TransactionNamed,
 };
 use crate::money::MicroUsdc;
@@ -197,7 +197,7 @@ impl Watching<'_> {
         if !mined.succeeded {
             return Some(RefutedCause::Reverted);
         }
-        if self.view.is_older_than_accept(mined) {
+        if self.view.is_too_old(declared, mined) {
             return Some(RefutedCause::OlderThanAccept);
         }
         if mined.transfers.is_empty() {
@@ -287,7 +287,8 @@ impl Watching<'_> {
         })
     }
 
-    /// Totals above the network's limit wait for level *safe*.
+    /// Totals above the network's limit wait for level *safe*; where no endpoint names such heads, for
+    /// the depth that stands in for it.
     fn deep_enough_for_total(&self, chosen: &[Candidate]) -> bool {
         let needs_safe = self
             .view
@@ -298,7 +299,7 @@ impl Watching<'_> {
             || chosen.iter().all(|candidate| {
                 self.view
                     .mined(candidate.tx_hash)
-                    .is_some_and(|mined| self.view.level(mined) >= Level::Safe)
+                    .is_some_and(|mined| self.view.is_safe(mined))
             })
     }
 }

@@ -5,6 +5,7 @@
 
 use super::age::is_older_than_accept;
 use super::claim::{Candidate, Due};
+use super::level::stands_in;
 use super::{Context, Deal, Declared, Fit};
 use crate::digest::Digest;
 use crate::event::{Claim, Evidence, Level, RevertReason};
@@ -46,7 +47,7 @@ impl<'a> View<'a> {
             let Some(mined) = self.mined(declared.tx_hash) else {
                 continue;
             };
-            if !mined.succeeded || !self.is_deep(mined) || self.is_older_than_accept(mined) {
+            if !mined.succeeded || !self.is_deep(mined) || self.is_too_old(declared, mined) {
                 continue;
             }
             candidates.extend(self.unclaimed(declared, mined).map(|transfer| Candidate {
@@ -117,6 +118,17 @@ impl<'a> View<'a> {
         }
     }
 
+    pub(super) fn is_safe(&self, mined: &MinedTransaction) -> bool {
+        let names_none = self.sweep.safe_number.is_none() && self.sweep.finalized.is_none();
+        self.level(mined) >= Level::Safe || (names_none && self.stands_in(mined))
+    }
+
+    /// Whether its depth stands in for a level that no endpoint names.
+    pub(super) fn stands_in(&self, mined: &MinedTransaction) -> bool {
+        let depth = self.sweep.depth_of(&mined.block);
+        stands_in(depth, self.network.confirmed_depth)
+    }
+
     pub(super) fn mined(&self, tx_hash: TxHash) -> Option<&MinedTransaction> {
         match self.sweep.transactions.get(&tx_hash)? {
             TransactionStatus::Mined(mined) => Some(mined),
@@ -146,11 +158,30 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Whether nothing in it can pay, because it is older than the ACCEPT. What was made under the
+    /// interaction's own authorization was made for it, whatever its block.
+    pub(super) fn is_too_old(&self, declared: &Declared, mined: &MinedTransaction) -> bool {
+        self.is_older_than_accept(mined)
+            && self.authorized(self.fit(declared), mined).next().is_none()
+    }
+
     /// Block number at or below the head recorded at ACCEPT; without one, by the clock.
-    pub(super) fn is_older_than_accept(&self, mined: &MinedTransaction) -> bool {
+    fn is_older_than_accept(&self, mined: &MinedTransaction) -> bool {
         let acceptance = &self.deal.acceptance;
         let (heads, accepted_at) = (&acceptance.heads, acceptance.at);
         is_older_than_accept(&self.network.name, &mined.block, heads, accepted_at)
+    }
+
+    /// Fitting transfers that were made under the interaction's own authorization.
+    fn authorized<'v>(
+        &self,
+        fit: Fit,
+        mined: &'v MinedTransaction,
+    ) -> impl Iterator<Item = &'v Transfer> + use<'v> {
+        mined.transfers.iter().filter(move |transfer| {
+            let nonce = mined.authorizations.get(&transfer.ordinal);
+            nonce.is_some() && fit.takes(transfer, nonce)
+        })
     }
 
     /// Fitting transfers that pay no interaction yet, in order of ordinal.
@@ -196,16 +227,21 @@ impl<'a> View<'a> {
         Fit::of(self.deal, self.network, declared, self.context.ledger)
     }
 
-    /// The transfers of a declared transaction that can pay, in order of ordinal.
+    /// The transfers of a declared transaction that can pay, in order of ordinal. Of one that is
+    /// older than the ACCEPT, those made under the interaction's own authorization alone, where there
+    /// are such.
     pub(super) fn fitting<'v>(
         &self,
         declared: &Declared,
         mined: &'v MinedTransaction,
     ) -> impl Iterator<Item = &'v Transfer> + Clone {
         let fit = self.fit(declared);
+        let authorized_alone =
+            self.is_older_than_accept(mined) && self.authorized(fit, mined).next().is_some();
         mined.transfers.iter().filter(move |transfer| {
             let nonce = mined.authorizations.get(&transfer.ordinal);
-            fit.takes(transfer, nonce)
+            let is_admitted = nonce.is_some() || !authorized_alone;
+            is_admitted && fit.takes(transfer, nonce)
         })
     }
 

@@ -166,13 +166,20 @@ impl Account {
         }
     }
 
-    /// In no block any more. A claimed one stays claimed until it is reversed.
+    /// In no block any more. A claimed one stays claimed until it is reversed, and a reversed one
+    /// reversed until it has returned, however often it comes and goes.
     fn unseen(&mut self, tx_hash: TxHash) {
         let transaction = self.transaction(tx_hash);
         transaction.block_number = None;
         transaction.depth = None;
-        if !matches!(transaction.standing, TransactionStanding::Claimed { .. }) {
-            transaction.standing = TransactionStanding::Unseen;
+        match transaction.standing {
+            TransactionStanding::Claimed { .. } | TransactionStanding::Reversed => {}
+            TransactionStanding::Unseen
+            | TransactionStanding::Seen
+            | TransactionStanding::Insufficient
+            | TransactionStanding::Refuted { .. } => {
+                transaction.standing = TransactionStanding::Unseen;
+            }
         }
     }
 
@@ -266,20 +273,26 @@ impl Account {
 
     /// What the claimed transfers add up to, reversed ones left out, and what of it is surplus.
     fn sums(&self) -> (MicroUsdc, MicroUsdc) {
-        let there = self.claims.iter().filter(|(claim, _)| {
-            let mut transactions = self.transactions.iter();
-            transactions.any(|known| {
-                known.tx_hash == claim.tx_hash && known.standing != TransactionStanding::Reversed
-            })
-        });
-        let paid = sum(there.map(|(_, amount)| *amount));
+        let paid = self.claimed_in(|known| known.standing != TransactionStanding::Reversed);
         let surplus = self.total.and_then(|total| paid.checked_sub(total));
         (paid, surplus.unwrap_or(MicroUsdc::ZERO))
+    }
+
+    /// What the claimed transfers of such transactions add up to.
+    fn claimed_in(&self, is_such: impl Fn(&Transaction) -> bool) -> MicroUsdc {
+        let of_such = self.claims.iter().filter(|(claim, _)| {
+            let mut transactions = self.transactions.iter();
+            transactions.any(|known| known.tx_hash == claim.tx_hash && is_such(known))
+        });
+        sum(of_such.map(|(_, amount)| *amount))
     }
 
     fn standing(&self, live: &Live) -> Standing {
         if let Some(tx_hash) = self.missing() {
             return Standing::Reversed { tx_hash };
+        }
+        if let Some(tx_hash) = self.in_no_block() {
+            return Standing::InNoBlock { tx_hash };
         }
         match self.confirmed {
             Some(_) if self.total.is_some_and(MicroUsdc::is_zero) => Standing::NothingDue,
@@ -299,6 +312,18 @@ impl Account {
             transactions.find(|known| known.standing == TransactionStanding::Reversed)?;
         let is_covered = self.total.is_some_and(|total| self.sums().0 >= total);
         (!is_covered).then_some(reversed.tx_hash)
+    }
+
+    /// A claimed transaction that is in no block at the moment, where the total is not covered
+    /// without it.
+    fn in_no_block(&self) -> Option<TxHash> {
+        let is_claimed =
+            |known: &Transaction| matches!(known.standing, TransactionStanding::Claimed { .. });
+        let mut transactions = self.transactions.iter();
+        let gone = transactions.find(|known| is_claimed(known) && known.block_number.is_none())?;
+        let total = self.total?;
+        let in_blocks = self.claimed_in(|known| is_claimed(known) && known.block_number.is_some());
+        (self.sums().0 >= total && in_blocks < total).then_some(gone.tx_hash)
     }
 
     fn unconfirmed(&self, live: &Live) -> Standing {
@@ -389,7 +414,9 @@ impl Account {
             Standing::Confirmed | Standing::Safe | Standing::Returned => {
                 (self.while_watched(NextStep::Final, live).0, None)
             }
-            Standing::Reversed { .. } => self.while_watched(NextStep::Return, live),
+            Standing::InNoBlock { .. } | Standing::Reversed { .. } => {
+                self.while_watched(NextStep::Return, live)
+            }
             Standing::Late { in_full: false } | Standing::Disputed { .. } => {
                 self.while_watched(NextStep::Late, live)
             }

@@ -54,7 +54,7 @@ pub struct SettlementView {
     /// What has to be paid in all; absent before an OFFER.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due_micro_usdc: Option<MicroUsdc>,
-    /// What the claimed transfers that are on the network add up to.
+    /// What the claimed transfers add up to, reversed ones left out.
     pub paid_micro_usdc: MicroUsdc,
     /// What they exceed the total by.
     pub surplus_micro_usdc: MicroUsdc,

@@ -44,6 +44,9 @@ fn money(view: &SettlementView) -> String {
         Standing::Confirmed => format!("confirmed: {}", paid(view)),
         Standing::Safe => format!("confirmed and safe: {}", paid(view)),
         Standing::Final => format!("final: {}, for good", paid(view)),
+        Standing::InNoBlock { tx_hash } => format!(
+            "confirmed, but {tx_hash} is at the moment in no block: a reorganisation took it out"
+        ),
         Standing::Reversed { tx_hash } => {
             format!("REVERSED: {tx_hash} was confirmed and then disappeared")
         }
@@ -142,10 +145,30 @@ fn step(view: &SettlementView) -> String {
         },
         NextStep::Look => look(view),
         NextStep::Final => "next, final once no reorganisation can take it away".to_owned(),
-        NextStep::Return => format!("it counts again if it comes back{at}"),
+        NextStep::Return => match again_in(view) {
+            Some(number) => format!(
+                "it is in block {number} again, and counts once it is deep enough{}",
+                if at.is_empty() {
+                    at
+                } else {
+                    format!(", if that is{at}")
+                }
+            ),
+            None => format!("it counts again if it comes back{at}"),
+        },
         NextStep::Late => format!("a transfer that still comes is recorded{at}"),
         NextStep::Sight | NextStep::Nothing => String::new(),
     }
+}
+
+/// The block that a transaction which had disappeared is in again.
+fn again_in(view: &SettlementView) -> Option<u64> {
+    let Standing::Reversed { tx_hash } = view.standing else {
+        return None;
+    };
+    let mut transactions = view.transactions.iter();
+    let reversed = transactions.find(|known| known.tx_hash == tx_hash)?;
+    reversed.block_number
 }
 
 fn look(view: &SettlementView) -> String {

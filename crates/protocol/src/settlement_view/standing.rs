@@ -48,6 +48,12 @@ pub enum Standing {
     Safe,
     /// Paid for good: no reorganisation can take it away.
     Final,
+    /// Confirmed, but the transaction is at the moment in no block: it comes back, or is reversed
+    /// once the blocks in its place are as deep.
+    InNoBlock {
+        /// Which.
+        tx_hash: TxHash,
+    },
     /// It was paid, and then the transaction disappeared.
     Reversed {
         /// Which.
@@ -106,7 +112,8 @@ impl Standing {
             | Standing::Declared
             | Standing::Seen { .. }
             | Standing::WaitingForSafe { .. }
-            | Standing::Refused { .. } => Paid::NotYet,
+            | Standing::Refused { .. }
+            | Standing::InNoBlock { .. } => Paid::NotYet,
             Standing::Reversed { .. }
             | Standing::Late { in_full: false }
             | Standing::Disputed { .. }
@@ -126,6 +133,7 @@ impl Standing {
             Standing::Confirmed => "confirmed",
             Standing::Safe => "safe",
             Standing::Final => "final",
+            Standing::InNoBlock { .. } => "in_no_block",
             Standing::Reversed { .. } => "reversed",
             Standing::Returned => "returned",
             Standing::Late { .. } => "late",

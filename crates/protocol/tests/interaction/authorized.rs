@@ -217,3 +217,84 @@ fn lc_5_what_was_authorised_for_something_else_is_not_late() {
         assert_eq!(is_late, is_own, "{events:?}");
     }
 }
+
+/// Height of the head that was recorded with the ACCEPT.
+fn accept_head(world: &World) -> u64 {
+    let events = world.events(0).into_iter();
+    let mut heads = events.filter_map(|event| match event {
+        Event::EnvelopeAccepted(accepted) => accepted.derived.heads.clone(),
+        _ => None,
+    });
+    heads.next().unwrap()[0].number
+}
+
+/// Transaction 1 with these transfers, in a block that was the head at the ACCEPT.
+fn settle_in_an_old_block(
+    world: &mut World,
+    rows: &[(EvmAddress, u64)],
+    nonces: &[(u64, Digest)],
+) -> Vec<Event> {
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|(to, amount)| (PAYER, *to, *amount))
+        .collect();
+    let head = accept_head(world);
+    world.chain.mine(tx(1), head, transfers(&rows));
+    let nonces = BTreeMap::from_iter(nonces.iter().copied());
+    world.chain.authorize(tx(1), nonces);
+    world.until_block(world.next_block().max(head + DEPTH));
+    world.sweep(0).events
+}
+
+/// What was made under the interaction's own nonce was made for it, whatever its block; what lies
+/// beside it in the same transaction was not.
+#[test]
+fn rule_19_under_its_own_nonce_no_transfer_is_too_old() {
+    let probe = World::at(StateName::Verified);
+    let [own, fee] = nonces(&probe);
+    let paid = |rows: &[(EvmAddress, u64)], nonces: &[(u64, Digest)]| {
+        let mut world = World::at(StateName::Verified);
+        world.pay(0, 1);
+        settle_in_an_old_block(&mut world, rows, nonces)
+    };
+    let events = paid(&[(PAYEE, TOTAL)], &[(0, own)]);
+    assert_eq!(confirmed(&events), (vec![0], Some(own)));
+    let events = paid(&[(PAYEE, PRICE), (TREASURY, FEE)], &[(0, own), (1, fee)]);
+    assert_eq!(confirmed(&events), (vec![0, 1], Some(own)));
+    let events = paid(&[(PAYEE, TOTAL), (PAYEE, TOTAL)], &[(1, own)]);
+    assert_eq!(confirmed(&events), (vec![1], Some(own)));
+
+    for (rows, nonces, cause) in [
+        (vec![(PAYEE, TOTAL)], vec![], RefutedCause::OlderThanAccept),
+        // The fee is there, and the price beside it pays something else.
+        (
+            vec![(PAYEE, PRICE), (TREASURY, FEE)],
+            vec![(1, fee)],
+            RefutedCause::Short,
+        ),
+    ] {
+        let events = paid(&rows, &nonces);
+        let Some(Event::Refuted(refuted)) = events.last() else {
+            panic!("{events:?}")
+        };
+        assert_eq!(refuted.cause, cause);
+    }
+}
+
+/// The same of what comes once it is over.
+#[test]
+fn rule_19_under_its_own_nonce_a_late_transfer_is_not_too_old() {
+    for is_own in [true, false] {
+        let mut world = World::looking();
+        let [own, _] = nonces(&world);
+        for _ in 0..4 {
+            until_look(&mut world);
+            let _ = answer_look(&mut world);
+        }
+        assert_eq!(world.name(0), StateName::Disputed);
+        let nonces: &[_] = if is_own { &[(0, own)] } else { &[] };
+        let events = settle_in_an_old_block(&mut world, &[(PAYEE, TOTAL)], nonces);
+        let is_late = events.iter().any(|event| matches!(event, Event::Late(_)));
+        assert_eq!(is_late, is_own, "{events:?}");
+    }
+}

@@ -5,6 +5,7 @@ use x811_protocol::code::Code;
 use x811_protocol::envelope::CoreType;
 use x811_protocol::event::{Confirmed, Event, Evidence, FindingStatus, Level, Seen};
 use x811_protocol::evm::ChainId;
+use x811_protocol::interaction::level::STAND_IN_BLOCKS;
 use x811_protocol::interaction::{Interaction, Standing, State, StateName};
 use x811_protocol::kernel::Machine;
 use x811_protocol::observation::Transfer;
@@ -298,6 +299,32 @@ fn totals_above_the_limit_wait_for_safe() {
     assert!(complete(TOTAL, false), "not above");
     assert!(!complete(TOTAL - 1, false), "above, not yet safe");
     assert!(complete(TOTAL - 1, true), "above and safe");
+}
+
+/// A level that no endpoint names never comes; where one names it, depth stands in for nothing.
+#[test]
+fn lc_5_depth_stands_in_for_safe_where_no_endpoint_names_such_a_head() {
+    for (safe, finalised) in [(None, None), (Some(0), None), (None, Some(0))] {
+        let mut world = World::with(parameters_with_safe_above(micro(1)));
+        world.bring(StateName::Verified);
+        world.pay(0, 1);
+        let block = world.next_block();
+        world
+            .chain
+            .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+        (world.chain.safe_number, world.chain.final_number) = (safe, finalised);
+        let deep = DEPTH + STAND_IN_BLOCKS;
+        world.until_block(block + deep - 2);
+        assert!(!world.sweep(0).types().contains(&"confirmed"));
+        world.until_block(block + deep - 1);
+        let outcome = world.sweep(0);
+        let is_named = safe.is_some() || finalised.is_some();
+        assert_eq!(outcome.types().contains(&"confirmed"), !is_named);
+        if !is_named {
+            let evidence = &confirmed(&outcome).evidence[0];
+            assert_eq!((evidence.level, evidence.depth), (Level::Confirmed, deep));
+        }
+    }
 }
 
 #[test]

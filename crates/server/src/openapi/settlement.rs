@@ -52,7 +52,7 @@ pub(crate) struct SettlementAnswer {
     /// What has to be paid in all; absent before an OFFER.
     #[schema(value_type = Option<Decimal>, nullable = false)]
     due_micro_usdc: Option<String>,
-    /// What the claimed transfers that are on the network add up to.
+    /// What the claimed transfers add up to, reversed ones left out.
     #[schema(value_type = Decimal)]
     paid_micro_usdc: String,
     /// What they exceed the total by.
@@ -96,7 +96,7 @@ pub(crate) struct SettlementStanding {
     /// `disputed`: why the initiator does not take the result.
     #[schema(nullable = false)]
     dispute_code: Option<String>,
-    /// `refused`, `reversed`: which transaction.
+    /// `refused`, `in_no_block`, `reversed`: which transaction.
     #[schema(nullable = false, pattern = "^0x[0-9a-f]{64}$")]
     tx_hash: Option<String>,
     /// `late`: whether all that was due has come.
@@ -117,6 +117,7 @@ pub(crate) enum StandingKind {
     Confirmed,
     Safe,
     Final,
+    InNoBlock,
     Reversed,
     Returned,
     Late,

@@ -254,6 +254,7 @@ mod tests {
                 hash: BlockHash::from_bytes([1; 32]),
                 timestamp_s,
             }),
+            recorded: None,
         };
         let now = TimestampMs::new(100_000);
         for (sight, word, age_ms) in [

@@ -66,6 +66,11 @@ impl Base {
         Base { url, shown }
     }
 
+    /// Where it is served.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     /// A ledger that watches this network.
     pub(crate) async fn watched(&self) -> World {
         let configure = |config: &mut ServerConfig| {

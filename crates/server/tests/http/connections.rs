@@ -78,7 +78,7 @@ async fn a_body_that_does_not_end_is_answered_with_408() {
 
 #[tokio::test]
 async fn xx_27_an_idle_connection_gives_way_at_once() {
-    let world = World::start_with(|c| c.connections.max_connections = 1).await;
+    let world = World::start_blind_with(|c| c.connections.max_connections = 1).await;
     let request = b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n";
     let mut first = connected(&world).await;
     first.write_all(request).await.unwrap();
@@ -91,7 +91,7 @@ async fn xx_27_an_idle_connection_gives_way_at_once() {
 
 #[tokio::test]
 async fn xx_27_a_reader_that_takes_nothing_gives_way_at_once() {
-    let world = World::start_with(|c| c.connections.max_connections = 1).await;
+    let world = World::start_blind_with(|c| c.connections.max_connections = 1).await;
     let mut stalled = connected(&world).await;
     stalled.write_all(pages().as_bytes()).await.unwrap();
     let mut next = connected(&world).await;

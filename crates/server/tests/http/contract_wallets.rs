@@ -135,7 +135,7 @@ async fn rule_18_a_contract_wallet_is_refused_when_its_contract_says_no() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rule_18_a_node_that_is_not_there_leaves_the_nonce_unspent() {
-    let world = World::start().await;
+    let world = World::start_blind_with(|_| {}).await;
     let agent = Agent::new();
     let message = registration(&world, &agent);
     for _ in 0..2 {

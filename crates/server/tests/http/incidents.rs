@@ -156,7 +156,7 @@ async fn incident_reader_passes_an_invisible_position_marten_4964() {
 /// A machine whose clock runs ahead or behind refuses in words and records nothing untrue.
 #[tokio::test]
 async fn incident_clock_skew_mammoth() {
-    let world = World::start().await;
+    let world = World::start_blind_with(|_| {}).await;
     let (a, b) = (world.agent().await, world.agent().await);
     let ping = a.say(&world, b.did, "x811.test/ping", json!({}));
     let size = |ready: &Value| ready["size"].clone();

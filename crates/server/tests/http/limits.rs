@@ -10,7 +10,7 @@ const SPAMMER: &str = "203.0.113.9";
 const NEIGHBOUR: &str = "192.0.2.7";
 
 async fn limited(change: impl FnOnce(&mut RateLimits)) -> World {
-    World::start_with(|config| change(&mut config.rate_limits)).await
+    World::start_blind_with(|config| change(&mut config.rate_limits)).await
 }
 
 async fn get_from(world: &World, address: &str, path: &str) -> Reply {

@@ -1,5 +1,6 @@
 //! The server over real HTTP on loopback, on real SQLite in a directory of its own, with a clock
-//! that the test moves. The RPC endpoint refuses connections: the ledger is blind from the start.
+//! that the test moves. The RPC endpoint shows one block, of the moment when the ledger began, unless
+//! a test asks for another.
 
 #![expect(
     clippy::unwrap_used,

@@ -19,7 +19,7 @@ fn with_metrics(config: &mut x811_server::ServerConfig) {
 
 #[tokio::test]
 async fn figures_follow_what_happened() {
-    let world = World::start_with(with_metrics).await;
+    let world = World::start_blind_with(with_metrics).await;
     let (initiator, provider) = (world.agent().await, world.agent().await);
     let deal = Deal::new(&world, &initiator, &provider);
     world.accept(&deal.request).await;

@@ -255,7 +255,8 @@ async fn rule_28_blindness_beyond_its_bound_calls_the_operator_and_changes_no_st
     let deal = Deal::new(&world, &initiator, &provider);
     let offer = deal.verified().await;
     world.accept(&deal.payment(&offer, TX)).await;
-    // Nobody answers at that endpoint.
+    // The chain stands still from here on.
+    world.clock.advance_ms(30_001);
     while world.get("/ready").await.json()["networks"][0]["sight"] != "blind" {
         tokio::task::yield_now().await;
     }
@@ -298,4 +299,25 @@ async fn rule_28_blindness_beyond_its_bound_calls_the_operator_and_changes_no_st
         ),
         (&json!("verified"), &json!("declared"), &json!(0))
     );
+}
+
+/// ledger-contract.md section 5: an ACCEPT with a price needs a head that says what is older than it.
+#[tokio::test]
+async fn lc_5_no_accept_with_a_price_before_the_network_was_ever_seen() {
+    let world = World::start_blind_with(|_| {}).await;
+    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let deal = Deal::new(&world, &initiator, &provider);
+    world.accept(&deal.request).await;
+    let offer = deal.offer();
+    world.accept(&offer).await;
+    let accept = deal.accept(&offer);
+    for _ in 0..2 {
+        let refused = world.post(accept.json.clone()).await;
+        let refused = refused.refused(500, "X811-9002");
+        let message = refused["message"].as_str().unwrap();
+        assert!(message.contains("has shown this ledger a block of local"));
+        assert_eq!(refused["related_message_id"], json!(accept.header.id));
+    }
+    let path = format!("/api/v1/interactions/{}", deal.id());
+    assert_eq!(world.get(&path).await.expect(200)["state"], "offered");
 }

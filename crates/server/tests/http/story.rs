@@ -43,9 +43,13 @@ async fn ae_009_from_request_to_a_watched_payment() {
     assert_eq!(shown["total_usdc"], "10.25");
     assert_eq!(shown["last_position"], last);
     assert_eq!(shown["detail"]["settlement"]["declared"][0]["tx_hash"], TX);
-    // Blind: the clock of the settlement stands still.
-    assert!(shown["detail"]["settlement"]["clock_stopped_since_ms"].is_u64());
-    assert!(shown.get("deadline_at_ms").is_none(), "{shown}");
+    // In sight: the clock of the settlement runs.
+    assert!(shown["detail"]["settlement"]["clock_stopped_since_ms"].is_null());
+    assert_eq!(shown["deadline_at_ms"], answer_by(30_000), "{shown}");
+}
+
+fn answer_by(ms: u64) -> Value {
+    json!(crate::world::BEGUN.saturating_add_ms(ms))
 }
 
 #[tokio::test]

@@ -122,7 +122,7 @@ async fn a_jump_of_the_clock_makes_it_unready_until_it_is_settled() {
 
 #[tokio::test]
 async fn a_blind_ledger_is_ready_and_says_that_it_is_blind() {
-    let world = World::start().await;
+    let world = World::start_blind_with(|_| {}).await;
     assert!(world.running.starts_blind.is_some());
     // The watcher's first report makes it a record; until then nothing is known.
     let sight = loop {

@@ -1,5 +1,6 @@
 //! A server, agents that sign, and a client that reads.
 
+use crate::base::Base;
 use k256::ecdsa::SigningKey;
 use serde_json::{Map, Value, json};
 use sha3::{Digest as _, Keccak256};
@@ -101,13 +102,37 @@ impl World {
         World::start_with(|_| {}).await
     }
 
+    /// A ledger that has seen one block, of the moment when it began. No other comes, unless the
+    /// configuration names another endpoint.
     pub(crate) async fn start_with(change: impl FnOnce(&mut ServerConfig)) -> World {
+        let base = Base::serve().await;
+        let url = RpcUrl::new(base.url());
+        let world = World::start_blind_with(|config| {
+            config.network.endpoints[0].rpc_url = url.clone();
+            change(config);
+        });
+        let world = world.await;
+        world.has_seen_a_head().await;
+        world
+    }
+
+    /// A ledger whose endpoint does not answer.
+    pub(crate) async fn start_blind_with(change: impl FnOnce(&mut ServerConfig)) -> World {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::at(BEGUN));
         let mut config = config(dir.path());
         change(&mut config);
         let running = run(config, clock.clone()).await.unwrap();
         World::around(dir, clock, running)
+    }
+
+    async fn has_seen_a_head(&self) {
+        let seen = async {
+            while self.get("/ready").await.json()["networks"][0]["head_number"].is_null() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, seen).await.unwrap();
     }
 
     /// A server whose timers never ring: nothing happens by itself, so a late message is the first
@@ -117,8 +142,12 @@ impl World {
         let clock = Arc::new(ManualClock::at(BEGUN));
         let silent = Arc::new(SilentClock(clock.clone()));
         let entropy = Arc::new(SystemEntropy::open().unwrap());
-        let running = start_with(config(dir.path()), silent, entropy).await;
-        World::around(dir, clock, running.unwrap())
+        let mut config = config(dir.path());
+        config.network.endpoints[0].rpc_url = RpcUrl::new(Base::serve().await.url());
+        let running = start_with(config, silent, entropy).await;
+        let world = World::around(dir, clock, running.unwrap());
+        world.has_seen_a_head().await;
+        world
     }
 
     fn around(dir: TempDir, clock: Arc<ManualClock>, running: Running) -> World {

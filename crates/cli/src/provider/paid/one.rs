@@ -132,6 +132,9 @@ fn transaction(known: &Transaction) -> String {
         TransactionStanding::Refuted { cause, reason, .. } => {
             text.push_str(&format!(" does not pay: {}", cause.explanation(reason)));
         }
+        TransactionStanding::Claimed { .. } if known.block_number.is_none() => {
+            text.push_str(" is at the moment in no block");
+        }
         TransactionStanding::Claimed { .. } => text.push_str(" pays"),
         TransactionStanding::Reversed => text.push_str(" disappeared"),
     }
@@ -181,6 +184,12 @@ mod tests {
         let table = [
             ("yes", json!({"kind": "confirmed"}), 0, "PAID: "),
             ("not_yet", json!({"kind": "declared"}), 10, "NOT YET: "),
+            (
+                "not_yet",
+                json!({"kind": "in_no_block", "tx_hash": format!("0x{}", "ab".repeat(32))}),
+                10,
+                "NOT YET: ",
+            ),
             ("no", json!({"kind": "disputed"}), 11, "NO: "),
         ];
         for (paid, standing, code, heading) in table {

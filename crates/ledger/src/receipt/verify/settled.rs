@@ -8,6 +8,7 @@ use x811_protocol::event::{Claim, Confirmed, Evidence, Level, PayerBinding};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::interaction::age::is_older_than_accept;
 use x811_protocol::interaction::claim::{Candidate, Due, choose};
+use x811_protocol::interaction::level::is_safe;
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::parameters::{Network, PayerBindingRule};
 
@@ -100,7 +101,8 @@ fn deep_enough(grounds: Grounds<'_>, network: &Network, evidence: &Evidence) -> 
     }
     let total = grounds.terms.total_cost;
     let needs_safe = network.safe_above.is_some_and(|limit| total > limit);
-    if needs_safe && evidence.level < Level::Safe {
+    let is_safe = is_safe(evidence.level, evidence.depth, network.confirmed_depth);
+    if needs_safe && !is_safe {
         return Err("a total as large as this needs a block that is safe, by the parameters");
     }
     Ok(())
