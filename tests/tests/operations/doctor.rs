@@ -56,7 +56,7 @@ async fn wrong_rows_are_found_and_repaired() {
 
 #[tokio::test]
 async fn indexes_that_differ_from_the_log_are_named() {
-    let table: [(&str, &[&str]); 7] = [
+    let table: [(&str, &[&str]); 8] = [
         (
             "envelope_ids",
             &[
@@ -90,6 +90,13 @@ async fn indexes_that_differ_from_the_log_are_named() {
             &[
                 "DROP TRIGGER bodies_never_deleted",
                 "DELETE FROM bodies WHERE position = (SELECT max(position) FROM bodies)",
+            ],
+        ),
+        (
+            "bodies",
+            &[
+                "DROP TRIGGER bodies_never_updated",
+                "UPDATE bodies SET bytes = CAST(replace(bytes, 'echo', 'ecio') AS BLOB)",
             ],
         ),
         ("tree", &["UPDATE tree SET frontier = x'00'"]),
