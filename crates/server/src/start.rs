@@ -55,6 +55,8 @@ pub struct Running {
     pub metrics_addr: Option<SocketAddr>,
     /// Who the ledger is.
     pub identity: LedgerOpened,
+    /// The data directory held no ledger: this start opened a new one there.
+    pub is_new: bool,
     /// Why the RPC endpoint could not be asked at the start; the ledger is blind until it can be.
     pub starts_blind: Option<String>,
     stop: watch::Sender<bool>,
@@ -156,6 +158,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         local_addr,
         metrics_addr,
         identity: identity.opened,
+        is_new: ground.is_new,
         starts_blind: ground.starts_blind,
         ended: tokio::spawn(supervise(parts, stop.clone())),
         stop,
@@ -167,6 +170,8 @@ struct Ground {
     store: Arc<SqliteStore>,
     stored: Stored,
     identity: Identity,
+    /// Its log holds nothing yet.
+    is_new: bool,
     contracts: AskedContracts,
     lookout: Lookout,
     starts_blind: Option<String>,
@@ -185,6 +190,11 @@ impl Ground {
         let store = Arc::new(SqliteStore::open(&config.data_dir).await?);
         let stored = Stored::load(config).await?;
         let identity = identity(config, &store, &stored, clock, entropy).await?;
+        let is_new = store.log().head().await?.size == 0;
+        if is_new {
+            let (data_dir, did) = (config.data_dir.display(), identity.opened.did);
+            tracing::warn!(%data_dir, %did, "no ledger was here: a NEW one is opened");
+        }
         let starts_blind = check_endpoints(&sources, &config.network).await?;
         let public = bind(config.listen).await?;
         let metrics = bind_metrics(config.metrics_listen).await?;
@@ -193,6 +203,7 @@ impl Ground {
             store,
             stored,
             identity,
+            is_new,
             contracts,
             lookout,
             starts_blind,
