@@ -52,6 +52,9 @@ pub(super) async fn handle<C: Clock>(
     let pieces = stream::try_unfold((app, bundle), |(app, mut bundle)| async move {
         let piece = next_piece(&app, &mut bundle).await.inspect_err(|error| {
             tracing::error!(%error, "a bundle was cut off");
+            if matches!(error, BundleError::Body(_) | BundleError::Damaged { .. }) {
+                app.http.met_damage();
+            }
         })?;
         Ok::<_, BundleError>(piece.map(|piece| (piece, (app, bundle))))
     });

@@ -10,9 +10,10 @@ use axum::extract::{Path, State};
 use axum::response::IntoResponse;
 use std::sync::Arc;
 use x811_eventlog::tile::write_entries;
-use x811_eventlog::{EventLog as _, Record, Tile};
+use x811_eventlog::{Record, Tile};
 use x811_ledger::clock::Clock;
 use x811_ledger::port::LedgerStore as _;
+use x811_ledger::whole;
 
 /// 200, or 404 for what the log does not have, however it is called.
 #[utoipa::path(
@@ -48,16 +49,11 @@ pub(super) async fn handle<C: Clock>(
 }
 
 async fn records<C: Clock>(app: &App<C>, tile: Tile) -> Result<Vec<Record>, ApiError> {
-    let width = usize::from(tile.width);
-    let mut records: Vec<Record> = Vec::with_capacity(width);
-    while records.len() < width {
-        let from = tile.start() + records.len() as u64;
-        let log = app.ledger.store().log();
-        let page = log.read(from, width - records.len()).await?;
-        if page.is_empty() {
-            return Err(ApiError::damaged(from));
-        }
-        records.extend(page);
+    let (width, head) = (usize::from(tile.width), app.ledger.world().head());
+    let log = app.ledger.store().log();
+    let records = whole::records(log, tile.start(), width, head).await?;
+    if records.len() < width {
+        return Err(ApiError::damaged(tile.start() + records.len() as u64));
     }
     Ok(records)
 }

@@ -21,6 +21,7 @@ use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
 use x811_ledger::row::DeliveryRow;
 use x811_protocol::did::Did;
+use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::Event;
 
 /// Most messages in one answer.
@@ -183,6 +184,12 @@ async fn events<C: Clock>(
     let mut bytes = 0;
     for row in rows {
         let event = stored::event(&stored::record(app, row.position).await?)?;
+        let is_listed =
+            |header: &AcceptedHeader| (header.to, header.id) == (row.recipient, row.envelope_id);
+        if !event.envelope().is_some_and(is_listed) {
+            // The rows lead astray.
+            return Err(ApiError::damaged(row.position));
+        }
         bytes += event.envelope().map_or(0, |envelope| envelope.size);
         events.push((row.position, event));
         if bytes > MAX_ENVELOPE_BYTES {

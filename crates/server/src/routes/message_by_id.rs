@@ -63,6 +63,10 @@ pub(super) async fn handle<C: Clock>(
     let position = positions.get(&id).copied().ok_or_else(unknown)?;
     let record = stored::record(&app, position).await?;
     let event = stored::event(&record)?;
+    if event.envelope().is_none_or(|header| header.id != id) {
+        // The index leads astray.
+        return Err(ApiError::damaged(position).into());
+    }
     let parties = event.envelope().map(|header| [header.from, header.to]);
     if !reader.may_read(parties.as_ref().map_or(&[], |parties| parties)) {
         return Err(unknown().into());

@@ -58,10 +58,7 @@ impl StreamPage {
         let mut positions = rows.stream_positions(&stream, from_seq, limit + 1).await?;
         let has_more = positions.len() > limit;
         positions.truncate(limit);
-        let mut records = Vec::with_capacity(positions.len());
-        for position in positions {
-            records.push(stored::record(app, position).await?);
-        }
+        let records = stored::records_of(app, &stream, from_seq, &positions).await?;
         Ok(StreamPage::with(records, has_more))
     }
 

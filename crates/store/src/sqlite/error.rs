@@ -179,6 +179,12 @@ impl fmt::Display for UniqueKey {
 }
 
 impl StoreError {
+    /// Whether the file holds something else than was written to it.
+    #[must_use]
+    pub const fn is_damage(&self) -> bool {
+        matches!(self, StoreError::Damaged(_) | StoreError::BadValue { .. })
+    }
+
     /// Sorts a failed insert into the table that `key` is unique in.
     pub(super) fn of_insert(key: UniqueKey, source: sqlx::Error) -> Self {
         /// The key itself, and the triggers that guard it.
