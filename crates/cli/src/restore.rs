@@ -56,7 +56,7 @@ async fn fill(args: &Args, manifest: &Manifest) -> Result<(), Failure> {
     let store = SqliteStore::open_read_only(&args.data_dir)
         .await
         .map_err(unopened)?;
-    let found = examined(&store, manifest.keys).await?;
+    let found = examined(&store, &args.data_dir, manifest.keys).await?;
     store.close().await;
     if found == *manifest {
         return Ok(());
