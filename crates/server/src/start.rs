@@ -7,10 +7,12 @@ mod advice;
 pub(crate) mod blindness;
 mod checkpoint;
 mod kept_blocks;
+pub(crate) mod log_check;
 mod lookout;
+mod rows;
 mod stop;
 
-use crate::app::App;
+use crate::app::{App, RunningLedger};
 use crate::config::{ConfigError, ConnectionLimits, NetworkConfig, ServerConfig};
 use crate::connections::serve;
 use crate::contract_wallets::AskedContracts;
@@ -38,7 +40,7 @@ use x811_ledger::snapshot::Snapshots;
 use x811_ledger::world::World;
 use x811_protocol::event::{LedgerKeyRotated, LedgerOpened};
 use x811_protocol::time::TimestampMs;
-use x811_store::{FileCheckpointStore, FileSnapshots, SqliteReadModel, SqliteStore};
+use x811_store::{FileCheckpointStore, FileSnapshots, SqliteStore};
 use x811_watcher::checks::{CheckFailure, Misfit, verify_endpoint};
 use x811_watcher::rpc::{EndpointError, RpcLimits, RpcSource};
 
@@ -109,12 +111,9 @@ pub async fn start_with<C: Clock, E: Entropy>(
     advice::give(&config);
     let ground = Ground::prepare(&config, &*clock, &*entropy).await?;
     let signers = Signers::of(&ground.identity);
-    let opening = ground.opening(&config, &signers).await?;
+    let opened = rows::open_ledger(&ground, &config, &signers, &clock, &entropy);
+    let ((sequencer, ledger), read_model) = opened.await?;
     let (identity, store) = (ground.identity, ground.store);
-    let read_model = Arc::new(SqliteReadModel::open(&config.data_dir).await?);
-    let (log, rows) = (store.clone(), read_model.clone());
-    let opened = sequencer::open(log, rows, clock.clone(), entropy, opening);
-    let (sequencer, ledger) = opened.await?;
     let mut checkpoints = ground.stored.follow(clock.clone(), signers);
     let world = ledger.world();
     end_rotations(&config, &identity.replaced, &mut checkpoints, &world).await?;
@@ -124,7 +123,9 @@ pub async fn start_with<C: Clock, E: Entropy>(
     let signed_reads = signed_reads(&config, local_addr, ledger.now());
     let (watching, watcher) = ground.lookout.watch(&ledger, stopping.clone());
     let blindness = blindness::watch_over(&config.network, &ledger, &clock, &stopping);
+    let log_check = log_check::begin(&store, world.head().size, &stopping);
     let app = Arc::new(App {
+        log_check,
         parameters: config.parameters(),
         ledger,
         clock,
@@ -164,6 +165,9 @@ pub async fn start_with<C: Clock, E: Entropy>(
         stop,
     })
 }
+
+/// A ledger that has been opened: what runs it, and the handle to talk to it.
+type Opened<C, E> = (sequencer::Sequencer<SqliteStore, C, E>, RunningLedger<C>);
 
 /// What a ledger stands on: all that can refuse to start before the log says that it is back.
 struct Ground {

@@ -27,7 +27,7 @@ pub use commit::Stopped;
 pub use erasure::ErasureAnswer;
 pub use handle::{Ledger, Readiness};
 pub(crate) use open::read_event;
-pub use open::{OpenError, Opening, OtherKey, open};
+pub use open::{OpenError, Opening, OtherKey, RowsError, open};
 pub use submit::May;
 
 use crate::answer::Answer;

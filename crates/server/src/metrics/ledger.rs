@@ -4,6 +4,7 @@ use super::family::{Families, Labels, float};
 use crate::app::App;
 use crate::disk::free_bytes;
 use crate::routes::sight_word;
+use crate::start::log_check::LogCheck;
 use std::collections::BTreeMap;
 use x811_ledger::clock::Clock;
 use x811_ledger::figures::Figures;
@@ -40,6 +41,7 @@ pub(super) fn note<C: Clock>(families: &mut Families, app: &App<C>) {
         "Durable records that the rows for readers do not reflect yet",
         float(ledger.rows_lag()),
     );
+    log_check(families, &app.log_check.borrow());
     checkpoint(families, app);
     if let Some(free_bytes) = free_bytes(&app.data_dir) {
         families.gauge(
@@ -120,6 +122,19 @@ fn work(families: &mut Families, figures: &Figures) {
         "How long messages waited for their turn",
         &figures.turn_wait_ms,
         MS_PER_S,
+    );
+}
+
+fn log_check(families: &mut Families, check: &LogCheck) {
+    families.gauge(
+        "x811_log_check_records",
+        "Records that the check after the start has read",
+        float(check.checked),
+    );
+    families.gauge(
+        "x811_log_damaged",
+        "1 when the check after the start found damage, else 0",
+        f64::from(u8::from(check.found.is_some())),
     );
 }
 

@@ -53,7 +53,7 @@ pub(super) async fn handle<C: Clock>(
         if app.ledger.world().agent(did).is_none() {
             return Err(ApiError::no_such_agent());
         }
-        app.rows_current().await?;
+        app.rows_as_they_come().await;
         StreamPage::read(&app, &Stream::Agent(did), &question).await?
     };
     let mut records = Vec::new();

@@ -41,7 +41,7 @@ pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
     Named(id): Named<InteractionId>,
 ) -> Result<impl IntoResponse, ReadRefusal> {
-    app.rows_current().await?;
+    app.rows_as_they_come().await;
     let row = readable(&app, &reader, id).await?;
     let signed = app.signed_over(row.last_position).await?;
     app.rows_reflect(signed.checkpoint.size - 1).await?;

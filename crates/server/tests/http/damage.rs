@@ -61,6 +61,40 @@ async fn damaged_reads(world: &World) -> String {
         .to_owned()
 }
 
+/// Waits until the check of the log is over.
+async fn checked(world: &World) -> Value {
+    loop {
+        let ready = world.get("/ready").await.json();
+        if ready["log_check"]["state"] != "running" {
+            return ready;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn rest_5_the_log_is_checked_after_a_start_and_ready_says_how_far() {
+    let (world, _) = changed(|_| {}).await;
+    let ready = checked(&world).await;
+    assert_eq!(ready["log_check"]["state"], "sound", "{ready}");
+    let checked = ready["log_check"]["checked"].as_u64().unwrap();
+    assert!(
+        checked >= ready["log_check"]["of"].as_u64().unwrap(),
+        "{ready}"
+    );
+    assert!(checked >= 4, "{ready}");
+}
+
+#[tokio::test]
+async fn rest_6_damage_that_nobody_asked_for_is_found_after_a_start() {
+    let (world, _) = changed(|data_dir| flip(data_dir, "\"text\":\"ech", 0, 0)).await;
+    let ready = checked(&world).await;
+    assert_eq!(ready["log_check"]["state"], "damaged", "{ready}");
+    let attention = ready["attention"].to_string();
+    assert!(attention.contains("the body at position"), "{attention}");
+    assert!(attention.contains("x811 doctor"), "{attention}");
+}
+
 async fn refuses_all(change: impl FnOnce(&Path)) {
     let (world, paths) = changed(change).await;
     for path in &paths {
