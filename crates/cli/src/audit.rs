@@ -24,10 +24,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use x811_client::clock::{Clock as _, SystemClock};
-use x811_eventlog::Hash;
+use x811_eventlog::{Hash, ReadError};
 use x811_ledger::audit::{self, Options, Outcome, audit_export, audit_store};
 use x811_store::{OpenError, SqliteReadModel, SqliteStore};
 
+use crate::doctor::prefix::Prefix;
 use crate::exit::Exit;
 use crate::export;
 use crate::failure::Failure;
@@ -200,11 +201,27 @@ pub(crate) async fn of_directory(
         Ok(rows) => Some(rows),
         // Rows may be thrown away at any time; the log is what counts.
         Err(OpenError::NoLedger { .. }) => None,
+        // `x811 doctor` says so.
+        Err(error) if error.is_damage() => None,
         Err(error) => return Err(unopened(error)),
     };
-    audit_store(&store, rows.as_ref(), options)
-        .await
-        .map_err(|error| Failure::local("log", error.to_string()))
+    match audit_store(&store, rows.as_ref(), options).await {
+        Ok(report) => Ok(report),
+        Err(error) => Err(unread(&store, directory, &error).await),
+    }
+}
+
+/// A log that cannot be read to its end: up to where it can be.
+async fn unread(store: &SqliteStore, directory: &Path, error: &ReadError) -> Failure {
+    let message = match Prefix::read(store, None).await {
+        Ok(prefix) => format!("{error}. {}", prefix.sentence()),
+        Err(_) => error.to_string(),
+    };
+    let directory = directory.display();
+    Failure::local("log", message).hint(format!(
+        "`x811 doctor {directory} --write-readable FILE` writes what can be read, and `x811 audit FILE` \
+         says whether that is sound; then restore a backup"
+    ))
 }
 
 async fn open_store(directory: &Path) -> Result<SqliteStore, Failure> {

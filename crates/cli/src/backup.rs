@@ -5,7 +5,7 @@
 
 pub(crate) mod files;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use x811_eventlog::{EventLog as _, Hash};
@@ -64,7 +64,7 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let copy = SqliteStore::open_read_only(&args.target)
         .await
         .map_err(unopened)?;
-    let manifest = examined(&copy, !args.without_keys).await?;
+    let manifest = examined(&copy, &args.target, !args.without_keys).await?;
     copy.close().await;
     files::remove_side_files(&args.target)?;
     files::write_manifest(&args.target, &manifest)?;
@@ -76,7 +76,11 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
 }
 
 /// What is in `store`, once it has been found whole.
-pub(crate) async fn examined(store: &SqliteStore, keys: bool) -> Result<Manifest, Failure> {
+pub(crate) async fn examined(
+    store: &SqliteStore,
+    directory: &Path,
+    keys: bool,
+) -> Result<Manifest, Failure> {
     let unreadable = |error: String| Failure::local("log", error);
     let examined = examine(store, &MemoryReadModel::default(), 0, &[])
         .await
@@ -86,6 +90,13 @@ pub(crate) async fn examined(store: &SqliteStore, keys: bool) -> Result<Manifest
             "the copy is not whole: {}: {}",
             finding.part, finding.sentence
         );
+        return Err(Failure::local("damaged", message)
+            .hint("`x811 doctor` of the original says what to do"));
+    }
+    let problems = store.problems(directory).await;
+    let problems = problems.map_err(|error| unreadable(error.to_string()))?;
+    if let Some(problem) = problems.first() {
+        let message = format!("the copy is not whole: {problem}");
         return Err(Failure::local("damaged", message)
             .hint("`x811 doctor` of the original says what to do"));
     }

@@ -2,6 +2,7 @@
 //! to do when it is not.
 
 mod checkpoint;
+pub(crate) mod prefix;
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ use x811_ledger::snapshot::{self, SnapshotStore as _};
 use x811_store::{FileSnapshots, OpenError, RowDifference, SqliteReadModel, SqliteStore};
 
 use checkpoint::{Found, Signed};
+use prefix::Prefix;
 
 use crate::audit::unopened;
 use crate::exit::Exit;
@@ -28,9 +30,12 @@ pub(crate) struct Args {
     /// Where the ledger keeps its last signed checkpoint (the data directory's path and -checkpoint)
     #[arg(long, value_name = "DIR")]
     checkpoint_dir: Option<PathBuf>,
-    /// Put the rows that were rebuilt in place of wrong ones; the ledger must be stopped
+    /// Put the rows that were rebuilt in place of wrong or damaged ones; the ledger must be stopped
     #[arg(long)]
     repair: bool,
+    /// Where the log is damaged: write what can be read of it, from its first record on, as an export
+    #[arg(long, value_name = "FILE")]
+    write_readable: Option<PathBuf>,
 }
 
 /// Examines; [`Exit::Findings`] when anything is wrong and stays so.
@@ -46,15 +51,19 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         )
     })?;
     let (found, due) = (work.path().join("found"), work.path().join("due"));
-    let rows_size = copy_rows(&args.data_dir, &found).await?;
+    let rows = FoundRows::copy(&args.data_dir, &found).await?;
     let rebuilt = SqliteReadModel::open(&due).await.map_err(unopened)?;
     let snapshots = FileSnapshots::of(&args.data_dir);
     let sizes = snapshots.sizes().map_err(unlisted)?;
     let mut stops = sizes.clone();
     stops.extend(found_checkpoint.as_ref().and_then(Found::size));
-    let mut examined = examine(&store, &rebuilt, rows_size.unwrap_or(0), &stops)
+    let mut examined = examine(&store, &rebuilt, rows.rebuilt_to(), &stops)
         .await
         .map_err(unexamined)?;
+    examined
+        .findings
+        .kept
+        .extend(form(&store, &args.data_dir).await);
     let is_read = !examined.findings.kept.iter().any(|one| one.part == "log");
     let mut checkpoint_findings = Vec::new();
     let signed = found_checkpoint
@@ -66,7 +75,8 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let mut diagnosis = Diagnosis {
         data_dir: args.data_dir.clone(),
         records: examined.size,
-        rows_reflect: rows_size,
+        rows_reflect: rows.size(),
+        readable: None,
         snapshots_checked: sizes.len(),
         checkpoint: signed,
         findings: examined.findings.kept,
@@ -76,32 +86,99 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let is_log_sound = diagnosis.findings.iter().all(|one| one.part == "snapshots");
     diagnosis.findings.extend(checkpoint_findings);
     diagnosis.add_permissions();
-    if rows_size.is_some() {
-        let may_repair = args.repair && is_log_sound;
-        diagnosis.compare_rows(&found, &due, may_repair).await?;
+    let may_repair = args.repair && is_log_sound;
+    match rows {
+        FoundRows::None => {}
+        FoundRows::Damaged(why) => diagnosis.replace_rows(&due, why, may_repair)?,
+        FoundRows::Some(_) if is_read => {
+            diagnosis.compare_rows(&found, &due, may_repair).await?;
+        }
+        FoundRows::Some(_) => {}
+    }
+    if !is_read {
+        let target = args.write_readable.as_deref();
+        diagnosis.readable = Some(Prefix::read(&store, target).await?);
     }
     let is_well = diagnosis.findings.is_empty();
     out.report(&diagnosis);
     Ok(if is_well { Exit::Ok } else { Exit::Findings })
 }
 
-/// Copies the rows as they are at one moment; gives how many records they reflect, `None` when
-/// there are none.
-async fn copy_rows(data_dir: &Path, target: &Path) -> Result<Option<u64>, Failure> {
-    let rows = match SqliteReadModel::open_read_only(data_dir).await {
-        Ok(rows) => rows,
-        // Rows may be thrown away at any time: the next start writes them again.
-        Err(OpenError::NoLedger { .. }) => return Ok(None),
-        Err(error) => return Err(unopened(error)),
+/// The rows that were found.
+enum FoundRows {
+    /// There are none: the next start writes them.
+    None,
+    /// A copy of them, which reflects so many records.
+    Some(u64),
+    /// They cannot be read, or are not what SQLite wrote.
+    Damaged(String),
+}
+
+impl FoundRows {
+    /// Copies the rows as they are at one moment.
+    async fn copy(data_dir: &Path, target: &Path) -> Result<FoundRows, Failure> {
+        let damaged = |why: String| Ok(FoundRows::Damaged(why));
+        let rows = match SqliteReadModel::open_read_only(data_dir).await {
+            Ok(rows) => rows,
+            // Rows may be thrown away at any time: the next start writes them again.
+            Err(OpenError::NoLedger { .. }) if !data_dir.join("read.db").exists() => {
+                return Ok(FoundRows::None);
+            }
+            Err(error @ OpenError::NoLedger { .. }) => {
+                return damaged(format!("read.db has no tables of ours: {error}"));
+            }
+            Err(error) if error.is_damage() => return damaged(error.to_string()),
+            Err(error) => return Err(unopened(error)),
+        };
+        match rows.problems(data_dir).await {
+            Ok(problems) if problems.is_empty() => {}
+            Ok(problems) => return damaged(problems.join("; ")),
+            Err(error) if error.is_damage_of_rows() => return damaged(error.to_string()),
+            Err(error) => return Err(Failure::local("rows", error.to_string())),
+        }
+        match rows.copy_to(target).await {
+            Err(error) if error.is_damage() => return damaged(error.to_string()),
+            copied => copied.map_err(unopened)?,
+        }
+        let copy = SqliteReadModel::open_read_only(target)
+            .await
+            .map_err(unopened)?;
+        let size = copy.applied_size().await;
+        copy.close().await;
+        match size {
+            Ok(size) => Ok(FoundRows::Some(size)),
+            Err(error) => damaged(error.to_string()),
+        }
+    }
+
+    fn size(&self) -> Option<u64> {
+        match self {
+            FoundRows::Some(size) => Some(*size),
+            FoundRows::None | FoundRows::Damaged(_) => None,
+        }
+    }
+
+    /// Of how many records rows are written beside them.
+    fn rebuilt_to(&self) -> u64 {
+        match self {
+            FoundRows::None => 0,
+            FoundRows::Some(size) => *size,
+            FoundRows::Damaged(_) => u64::MAX,
+        }
+    }
+}
+
+/// What is wrong with the form of `ledger.db` and its write-ahead log.
+async fn form(store: &SqliteStore, data_dir: &Path) -> Vec<Finding> {
+    let problems = match store.problems(data_dir).await {
+        Ok(problems) => problems,
+        Err(error) => vec![error.to_string()],
     };
-    rows.copy_to(target).await.map_err(unopened)?;
-    let copy = SqliteReadModel::open_read_only(target)
-        .await
-        .map_err(unopened)?;
-    let size = copy.applied_size().await;
-    copy.close().await;
-    size.map(Some)
-        .map_err(|error| Failure::local("rows", error.to_string()))
+    let finding = |sentence| Finding {
+        part: "ledger.db",
+        sentence,
+    };
+    problems.into_iter().map(finding).collect()
 }
 
 fn unlisted(error: std::io::Error) -> Failure {
@@ -179,6 +256,9 @@ struct Diagnosis {
     /// Absent where the log could not be read, or there is no place to look.
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<Signed>,
+    /// Only where the log is damaged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    readable: Option<Prefix>,
     findings: Vec<Finding>,
     findings_left_out: u64,
     rows_repaired: bool,
@@ -200,6 +280,20 @@ impl Diagnosis {
             self.rows_repaired = true;
         } else {
             self.findings.extend(differences.iter().map(row_finding));
+        }
+        Ok(())
+    }
+
+    /// Puts rows that were written again in place of damaged ones, where that may be.
+    fn replace_rows(&mut self, due: &Path, why: String, may_repair: bool) -> Result<(), Failure> {
+        if may_repair {
+            SqliteReadModel::replace(&self.data_dir, due).map_err(unopened)?;
+            self.rows_repaired = true;
+        } else {
+            self.findings.push(Finding {
+                part: "rows",
+                sentence: format!("read.db is damaged: {why}"),
+            });
         }
         Ok(())
     }
@@ -228,7 +322,8 @@ impl Diagnosis {
 fn what_to_do(part: &str) -> &'static str {
     match part {
         "rows" => {
-            "stop the ledger, then run `x811 doctor --repair`: it puts the rebuilt rows in place"
+            "stop the ledger, then run `x811 doctor --repair`: it puts the rebuilt rows in place. A \
+             start does so by itself where they cannot be read"
         }
         "snapshots" => "delete the files named: a start without them replays more of the log",
         "checkpoint" => {
@@ -283,6 +378,9 @@ impl Report for Diagnosis {
         let more = count.saturating_sub(SHOWN_FINDINGS as u64);
         if more > 0 {
             out.line(format_args!("  and {more} more; --json lists them"));
+        }
+        if let Some(readable) = &self.readable {
+            readable.print(out, &self.data_dir);
         }
         out.gap();
         let mut parts: Vec<&str> = self.findings.iter().map(|finding| finding.part).collect();

@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
-pub(crate) use log::last_signed;
+pub(crate) use log::{last_signed, written};
 #[cfg(feature = "serve")]
 pub(crate) use until::signed_at;
 

@@ -29,6 +29,21 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         );
     }
     files::make_directory(&args.data_dir)?;
+    if let Err(failure) = fill(&args, &manifest).await {
+        // Nobody shall start what was refused. It is our own directory, made a moment ago; one that
+        // cannot be removed is whole but for what the failure says.
+        let _ = std::fs::remove_dir_all(&args.data_dir);
+        return Err(failure);
+    }
+    out.report(&Restored {
+        data_dir: args.data_dir,
+        manifest,
+    });
+    Ok(Exit::Ok)
+}
+
+/// Copies the backup into the new directory and examines it there.
+async fn fill(args: &Args, manifest: &Manifest) -> Result<(), Failure> {
     let (source, target) = (
         args.backup.join("ledger.db"),
         args.data_dir.join("ledger.db"),
@@ -41,20 +56,16 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let store = SqliteStore::open_read_only(&args.data_dir)
         .await
         .map_err(unopened)?;
-    let found = examined(&store, manifest.keys).await?;
+    let found = examined(&store, &args.data_dir, manifest.keys).await?;
     store.close().await;
-    if found != manifest {
-        let message = format!(
-            "backup.json says {} records up to {}, ledger.db has {} up to {}",
-            manifest.size, manifest.head_hash, found.size, found.head_hash
-        );
-        return Err(Failure::local("manifest", message).hint("use another backup"));
+    if found == *manifest {
+        return Ok(());
     }
-    out.report(&Restored {
-        data_dir: args.data_dir,
-        manifest,
-    });
-    Ok(Exit::Ok)
+    let message = format!(
+        "backup.json says {} records up to {}, ledger.db has {} up to {}",
+        manifest.size, manifest.head_hash, found.size, found.head_hash
+    );
+    Err(Failure::local("manifest", message).hint("use another backup"))
 }
 
 #[derive(Debug, Serialize)]

@@ -34,6 +34,8 @@ use value::LogFormat;
 struct Started {
     url: String,
     did: String,
+    /// There was none in the data directory.
+    new_ledger: bool,
     log_id: String,
     data_dir: PathBuf,
     network: String,
@@ -57,6 +59,14 @@ impl Report for Started {
                 ),
             ),
         ]);
+        if self.new_ledger {
+            out.heading(
+                Tone::Waiting,
+                "this is a NEW ledger: the directory held none",
+            );
+            out.line("  If you expected yours, stop this one, name the right --data-dir, and");
+            out.line("  delete this directory and its checkpoint.");
+        }
         if let Some(why) = &self.starts_blind {
             out.heading(
                 Tone::Waiting,
@@ -175,6 +185,7 @@ fn started(config: &ServerConfig, running: &Running) -> Started {
     Started {
         url: format!("http://{}", running.local_addr),
         did: running.identity.did.to_string(),
+        new_ledger: running.is_new,
         log_id: running.identity.log_id.to_string(),
         data_dir: config.data_dir.clone(),
         network: config.network.name.clone(),

@@ -13,6 +13,15 @@ pub struct Node {
 }
 
 impl Node {
+    /// The leaf at `position`.
+    #[must_use]
+    pub const fn leaf(position: u64) -> Self {
+        Self {
+            level: 0,
+            index: position,
+        }
+    }
+
     /// Height above the leaves, which are at level 0.
     #[must_use]
     pub const fn level(&self) -> u8 {

@@ -62,6 +62,7 @@ pub mod stream;
 pub mod submission;
 mod turn;
 mod watch;
+pub mod whole;
 pub mod world;
 
 /// Target of the spans that follow a message: `submit`, `check`, `turn`, `commit`. Nobody listens

@@ -28,6 +28,40 @@ pub struct Body {
     pub bytes: Arc<[u8]>,
 }
 
+/// A body whose bytes are not those that were signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the body at position {position} is damaged: its bytes have the digest {found}, its record \
+     names {due}. Run `x811 doctor`, then restore a backup"
+)]
+pub struct DamagedBody {
+    /// Position of its record.
+    pub position: u64,
+    /// Digest that the record names.
+    pub due: Digest,
+    /// SHA-256 of what is stored.
+    pub found: Digest,
+}
+
+impl Body {
+    /// Hashes the bytes and compares them with the digest that the record names: what lies on a disk
+    /// may have changed there, and the digest beside it with it.
+    ///
+    /// # Errors
+    /// [`DamagedBody`].
+    pub fn check(&self, due: Digest) -> Result<(), DamagedBody> {
+        let found = Digest::of(&self.bytes);
+        if found == due {
+            return Ok(());
+        }
+        Err(DamagedBody {
+            position: self.position,
+            due,
+            found,
+        })
+    }
+}
+
 /// A nonce that was spent by an answer which left no record of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpentNonce {

@@ -8,6 +8,7 @@ use crate::limits::Limiter;
 use crate::metrics::HttpFigures;
 use crate::signed_read::SignedReads;
 use crate::start::blindness::BlindnessBound;
+use crate::start::log_check::LogCheck;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -57,6 +58,8 @@ pub(crate) struct App<C> {
     pub(crate) signed_reads: SignedReads,
     /// The last checkpoint that this process has stored.
     pub(crate) signed: watch::Receiver<Option<Signed>>,
+    /// How far the log has been read again since the start.
+    pub(crate) log_check: watch::Receiver<LogCheck>,
     /// How the network is watched.
     pub(crate) watching: watch::Receiver<NetworkHealth>,
     /// Becomes true when the server is to stop.
@@ -80,14 +83,21 @@ impl<C: Clock> App<C> {
         }
     }
 
-    /// Waits, for a bounded time, until the rows reflect everything durable; returns how many
-    /// records that is.
-    pub(crate) async fn rows_current(&self) -> Result<u64, ApiError> {
+    /// Waits until the rows reflect everything durable, as long as there is hope of it, and returns how
+    /// many records that is. Rows that cannot be written, on a full disk say, are no reason to show
+    /// nothing: what they reflect was true, and is all there.
+    pub(crate) async fn rows_as_they_come(&self) -> u64 {
         let size = self.ledger.world().head().size;
+        let mut failing = self.ledger.rows_failing();
         if let Some(last) = size.checked_sub(1) {
-            self.rows_reflect(last).await?;
+            tokio::select! {
+                biased;
+                _ = self.ledger.rows_reflect(last) => {}
+                Ok(_) = failing.wait_for(|failing| *failing) => {}
+                () = self.clock.sleep_ms(ROWS_PATIENCE_MS) => {}
+            }
         }
-        Ok(size)
+        size
     }
 
     /// Size and age in milliseconds of the last checkpoint; `None` before this process stored one.

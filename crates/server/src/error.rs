@@ -7,11 +7,13 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use x811_eventlog::ReadError;
 use x811_ledger::export::BundleError;
+use x811_ledger::port::DamagedBody;
 use x811_ledger::proof::ProofError;
 use x811_ledger::receipt::ReceiptError;
 use x811_ledger::refresh::RefreshError;
 use x811_protocol::code::Code;
 use x811_protocol::refusal::{Kind, Refusal};
+use x811_store::StoreError;
 
 /// After how long to try again, where nothing better is known.
 const RETRY_AFTER_MS: u64 = 1_000;
@@ -21,7 +23,12 @@ const RETRY_AFTER_MS: u64 = 1_000;
 pub(crate) struct ApiError {
     status: StatusCode,
     refusal: Refusal,
+    is_damage: bool,
 }
+
+/// Goes with an answer that was refused because what is stored is damaged, for whoever counts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Damage;
 
 impl ApiError {
     /// 400: the request itself is malformed.
@@ -33,6 +40,7 @@ impl ApiError {
     pub(crate) fn not_found(message: impl AsRef<str>) -> ApiError {
         ApiError {
             status: StatusCode::NOT_FOUND,
+            is_damage: false,
             refusal: Refusal::new(Code::InvalidStateTransition, Kind::NotFound, message),
         }
     }
@@ -47,6 +55,7 @@ impl ApiError {
     pub(crate) fn method_not_allowed() -> ApiError {
         ApiError {
             status: StatusCode::METHOD_NOT_ALLOWED,
+            is_damage: false,
             refusal: Refusal::shape("this path has another method: the Allow header names it"),
         }
     }
@@ -56,6 +65,7 @@ impl ApiError {
         let message = "an inbox is read by the agent it belongs to: sign with a key of that agent";
         ApiError {
             status: StatusCode::FORBIDDEN,
+            is_damage: false,
             refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
         }
     }
@@ -66,6 +76,7 @@ impl ApiError {
                        your DID, or read your own interactions and their proofs";
         ApiError {
             status: StatusCode::FORBIDDEN,
+            is_damage: false,
             refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
         }
     }
@@ -76,6 +87,7 @@ impl ApiError {
                        name your DID under `operators` in its configuration, and sign";
         ApiError {
             status: StatusCode::FORBIDDEN,
+            is_damage: false,
             refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
         }
     }
@@ -86,6 +98,7 @@ impl ApiError {
                        without a proxy in between, or sign the read";
         ApiError {
             status: StatusCode::FORBIDDEN,
+            is_damage: false,
             refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
         }
     }
@@ -94,6 +107,7 @@ impl ApiError {
     pub(crate) fn too_slow() -> ApiError {
         ApiError {
             status: StatusCode::REQUEST_TIMEOUT,
+            is_damage: false,
             refusal: Refusal::shape("the body arrived too slowly: send the same envelope again"),
         }
     }
@@ -109,6 +123,7 @@ impl ApiError {
     pub(crate) fn unavailable(message: impl AsRef<str>) -> ApiError {
         ApiError {
             status: StatusCode::SERVICE_UNAVAILABLE,
+            is_damage: false,
             refusal: Refusal::new(Code::RateLimitExceeded, Kind::Limit, message),
         }
     }
@@ -120,13 +135,24 @@ impl ApiError {
 
     /// 500 X811-9002: what is stored is not what this program wrote.
     pub(crate) fn damaged(position: u64) -> ApiError {
-        tracing::error!(position, "a stored record cannot be read");
-        internal()
+        tracing::error!(
+            position,
+            "a stored record is missing, or not as it was written"
+        );
+        damage()
     }
 
     /// 500 X811-9002: a defect of ours, which the log names.
     pub(crate) fn internal() -> ApiError {
         internal()
+    }
+}
+
+/// 500 X811-9002: what is stored is not what was written, so it is not given out.
+fn damage() -> ApiError {
+    ApiError {
+        is_damage: true,
+        ..internal()
     }
 }
 
@@ -140,6 +166,7 @@ impl From<Refusal> for ApiError {
         let status = StatusCode::from_u16(refusal.http_status());
         ApiError {
             status: status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            is_damage: false,
             refusal,
         }
     }
@@ -154,9 +181,10 @@ impl From<ReceiptError> for ApiError {
             | ReceiptError::TooLong => Refusal::state(error.to_string()).into(),
             ReceiptError::Proof(error) => error.into(),
             ReceiptError::Read(error) => error.into(),
-            ReceiptError::Missing { .. } => {
+            ReceiptError::Body(error) => error.into(),
+            ReceiptError::Missing { .. } | ReceiptError::Damaged { .. } => {
                 tracing::error!(%error, "no receipt can be made");
-                internal()
+                damage()
             }
         }
     }
@@ -171,12 +199,13 @@ impl From<BundleError> for ApiError {
             | BundleError::OtherStatement { .. } => ApiError::unavailable(error.to_string()),
             BundleError::Proof(error) => error.into(),
             BundleError::Read(error) => error.into(),
+            BundleError::Body(error) => error.into(),
             BundleError::Checkpoint(_)
             | BundleError::Damaged { .. }
             | BundleError::BodyLine { .. }
             | BundleError::Json(_) => {
                 tracing::error!(%error, "no bundle can be made");
-                internal()
+                damage()
             }
         }
     }
@@ -191,7 +220,7 @@ impl From<ProofError> for ApiError {
             ProofError::Read(error) => error.into(),
             ProofError::NoTile(_) | ProofError::Tiles(_) | ProofError::TilesOfSeveral(_) => {
                 tracing::error!(%error, "no proof can be made");
-                internal()
+                damage()
             }
         }
     }
@@ -209,7 +238,28 @@ impl From<RefreshError> for ApiError {
 impl From<ReadError> for ApiError {
     fn from(error: ReadError) -> ApiError {
         tracing::error!(error = ?error, "the store cannot be read");
-        internal()
+        if is_damage(&error) {
+            damage()
+        } else {
+            internal()
+        }
+    }
+}
+
+/// Whether it is the content of a file, and not that it could not be had.
+fn is_damage(error: &ReadError) -> bool {
+    match error {
+        ReadError::Damaged(_) => true,
+        ReadError::Backend(source) => source
+            .downcast_ref::<StoreError>()
+            .is_some_and(StoreError::is_damage),
+    }
+}
+
+impl From<DamagedBody> for ApiError {
+    fn from(error: DamagedBody) -> ApiError {
+        tracing::error!(%error, "a stored body is not given out");
+        damage()
     }
 }
 
@@ -224,6 +274,9 @@ impl IntoResponse for ApiError {
             let seconds = retry_after_ms.div_ceil(1_000).max(1);
             let headers = response.headers_mut();
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.is_damage {
+            response.extensions_mut().insert(Damage);
         }
         response
     }

@@ -59,6 +59,7 @@ pub(crate) async fn logged<C: Clock, F: Future<Output = Response>>(
     let ms = app.clock.monotonic_ms().saturating_sub(begun_ms);
     tracing::debug!(address = %peer.ip(), %client, %method, path = &*route, status, ms, "answered");
     app.http.answered(&method, route, status, ms);
+    app.http.note_damage(&response);
     // Texts of agents leave inside JSON; no browser shall take them for anything else.
     response
         .headers_mut()

@@ -8,11 +8,13 @@ pub(crate) mod blindness;
 mod checkpoint;
 mod files;
 mod kept_blocks;
+pub(crate) mod log_check;
 mod lookout;
 mod reload;
+mod rows;
 mod stop;
 
-use crate::app::App;
+use crate::app::{App, RunningLedger};
 use crate::config::{ConfigError, ConnectionLimits, NetworkConfig, ServerConfig};
 use crate::connections::Connections;
 use crate::contract_wallets::AskedContracts;
@@ -41,7 +43,7 @@ use x811_ledger::snapshot::Snapshots;
 use x811_ledger::world::World;
 use x811_protocol::event::{LedgerKeyRotated, LedgerOpened};
 use x811_protocol::time::TimestampMs;
-use x811_store::{FileCheckpointStore, FileSnapshots, SqliteReadModel, SqliteStore};
+use x811_store::{FileCheckpointStore, FileSnapshots, SqliteStore};
 use x811_watcher::checks::{CheckFailure, Misfit, verify_endpoint};
 use x811_watcher::rpc::{EndpointError, RpcLimits, RpcSource};
 
@@ -63,6 +65,8 @@ pub struct Running {
     pub metrics_addr: Option<SocketAddr>,
     /// Who the ledger is.
     pub identity: LedgerOpened,
+    /// The data directory held no ledger: this start opened a new one there.
+    pub is_new: bool,
     /// Why the RPC endpoint could not be asked at the start; the ledger is blind until it can be.
     pub starts_blind: Option<String>,
     exchange: Exchange,
@@ -117,16 +121,12 @@ pub async fn start_with<C: Clock, E: Entropy>(
     files::allow(config.connections.max_connections)?;
     let ground = Ground::prepare(&config, &*clock, &*entropy).await?;
     let signers = Signers::of(&ground.identity);
-    let opening = ground.opening(&config, &signers).await?;
-    let is_new = ground.store.log().head().await?.size == 0;
+    let opened = rows::open_ledger(&ground, &config, &signers, &clock, &entropy);
+    let ((sequencer, ledger), read_model) = opened.await?;
     let (identity, store) = (ground.identity, ground.store);
-    let read_model = Arc::new(SqliteReadModel::open(&config.data_dir).await?);
-    let (log, rows) = (store.clone(), read_model.clone());
-    let opened = sequencer::open(log, rows, clock.clone(), entropy, opening);
-    let (sequencer, ledger) = opened.await?;
     let mut checkpoints = ground.stored.follow(clock.clone(), signers);
     let world = ledger.world();
-    tell_of_start(&identity, &world, ground.public.1, is_new);
+    tell_of_start(&identity, &world, ground.public.1, ground.is_new);
     end_rotations(&config, &identity.replaced, &mut checkpoints, &world).await?;
     let (worlds, (stop, stopping)) = (ledger.follow(), watch::channel(false));
     let (listener, local_addr) = ground.public;
@@ -141,9 +141,11 @@ pub async fn start_with<C: Clock, E: Entropy>(
     let lookout = ground.lookout;
     let (watching, watcher) = lookout.watch(&ledger, stopping.clone(), exchanged);
     let blindness = blindness::watch_over(&config.network, &ledger, &clock, &stopping);
+    let log_check = log_check::begin(&store, world.head().size, &stopping);
     let connections = Connections::new(config.connections);
     let app = Arc::new(App {
         connections: connections.figures(),
+        log_check,
         parameters: config.parameters(),
         ledger,
         clock,
@@ -183,6 +185,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         local_addr,
         metrics_addr,
         identity: identity.opened,
+        is_new: ground.is_new,
         starts_blind: ground.starts_blind,
         exchange,
         ended: tokio::spawn(supervise(parts, stop.clone())),
@@ -190,11 +193,16 @@ pub async fn start_with<C: Clock, E: Entropy>(
     })
 }
 
+/// A ledger that has been opened: what runs it, and the handle to talk to it.
+type Opened<C, E> = (sequencer::Sequencer<SqliteStore, C, E>, RunningLedger<C>);
+
 /// What a ledger stands on: all that can refuse to start before the log says that it is back.
 struct Ground {
     store: Arc<SqliteStore>,
     stored: Stored,
     identity: Identity,
+    /// Its log holds nothing yet.
+    is_new: bool,
     contracts: Arc<AskedContracts>,
     lookout: Lookout,
     starts_blind: Option<String>,
@@ -213,6 +221,11 @@ impl Ground {
         let store = Arc::new(SqliteStore::open(&config.data_dir).await?);
         let stored = Stored::load(config).await?;
         let identity = identity(config, &store, &stored, clock, entropy).await?;
+        let is_new = store.log().head().await?.size == 0;
+        if is_new {
+            let (data_dir, did) = (config.data_dir.display(), identity.opened.did);
+            tracing::warn!(%data_dir, %did, "no ledger was here: a NEW one is opened");
+        }
         let starts_blind = check_endpoints(&sources, &config.network).await?;
         let public = bind(config.listen).await?;
         let metrics = bind_metrics(config.metrics_listen).await?;
@@ -222,6 +235,7 @@ impl Ground {
             store,
             stored,
             identity,
+            is_new,
             contracts,
             lookout,
             starts_blind,

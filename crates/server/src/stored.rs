@@ -8,9 +8,10 @@ use crate::app::App;
 use crate::error::ApiError;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use x811_eventlog::{EventLog as _, Hash, Record};
+use x811_eventlog::{Hash, Record};
 use x811_ledger::clock::Clock;
 use x811_ledger::port::LedgerStore as _;
+use x811_ledger::whole;
 use x811_protocol::event::Event;
 
 /// A record of a stream, leaf and all.
@@ -36,12 +37,30 @@ impl ShownRecord {
     }
 }
 
-/// The record at `position`, which has to exist.
+/// The record at `position`, which has to exist, as it was appended.
 pub(crate) async fn record<C: Clock>(app: &App<C>, position: u64) -> Result<Record, ApiError> {
-    let page = app.ledger.store().log().read(position, 1).await?;
-    page.into_iter()
-        .next()
-        .ok_or_else(|| ApiError::damaged(position))
+    let head = app.ledger.world().head();
+    let record = whole::record(app.ledger.store().log(), position, head).await?;
+    record.ok_or_else(|| ApiError::damaged(position))
+}
+
+/// The records at `positions`, which the rows name as those of `stream` from place `from_seq` on.
+pub(crate) async fn records_of<C: Clock>(
+    app: &App<C>,
+    stream: &str,
+    from_seq: u64,
+    positions: &[u64],
+) -> Result<Vec<Record>, ApiError> {
+    let mut records = Vec::with_capacity(positions.len());
+    for (seq, position) in (from_seq..).zip(positions) {
+        let record = record(app, *position).await?;
+        // The rows are not believed: one that lost a record would pass for a shorter history.
+        if record.stream() != stream || record.stream_seq() != seq {
+            return Err(ApiError::damaged(*position));
+        }
+        records.push(record);
+    }
+    Ok(records)
 }
 
 /// Its event.

@@ -11,7 +11,7 @@
 //! | `ledger.db` | log, bodies, nonce journal, decision indexes, writer epoch | never |
 //! | `ledger.db-wal` | the newest commits, not yet moved into `ledger.db` | never: it *is* part of the ledger until then |
 //! | `ledger.db-shm` | index of the WAL, made anew when it is missing | yes |
-//! | `read.db`, `read.db-wal`, `read.db-shm` | rows for reading | yes: they are rebuilt from the log |
+//! | `read.db`, `read.db-wal`, `read.db-shm` | rows for reading | yes: they are rebuilt from the log, also where a start finds them damaged |
 //! | `chain.db`, `chain.db-wal`, `chain.db-shm` | blocks that the watcher holds | yes: it asks the RPC endpoints again |
 //! | `snapshots/<size>.x811` | the state after so many records, signed by the ledger; the last two | yes: a start then replays the whole log |
 //!

@@ -13,6 +13,13 @@ impl Dice {
         Dice(seed)
     }
 
+    /// The same for a test that has a seed of its own.
+    pub(crate) fn seeded(what: &str, seed: u64) -> Dice {
+        let seed = number("X811_SEED").unwrap_or(seed);
+        println!("{what}: X811_SEED={seed}");
+        Dice(seed)
+    }
+
     /// A number below `end`.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

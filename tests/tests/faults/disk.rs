@@ -198,6 +198,15 @@ impl Used {
         let (status, ready) = get(&self.ledger.url, "/ready").await.unwrap();
         assert_eq!(status, 503, "{ready}");
         assert!(ready["why"].to_string().contains("disk"), "{ready}");
+        let did = self.agent.identity.did.uuid();
+        for path in [
+            format!("/api/v1/messages/{did}"),
+            format!("/api/v1/agents/{did}"),
+            format!("/api/v1/agents/{did}/keys"),
+        ] {
+            let (status, answer) = get(&self.ledger.url, &path).await.unwrap();
+            assert_eq!(status, 200, "{path}: {answer}");
+        }
         assert!(self.ledger.is_running(), "{}", self.ledger.said());
     }
 

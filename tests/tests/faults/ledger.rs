@@ -173,6 +173,15 @@ impl Place {
         (ended.code, ended.json(), told)
     }
 
+    /// The exit code of `x811 doctor`, and all it says, also where it cannot go on.
+    pub(crate) fn doctor_says(&self) -> (Option<i32>, String) {
+        let directories = [&self.data_dir, &self.checkpoint_dir];
+        let [data_dir, checkpoint_dir] = directories.map(|path| path.to_str().unwrap());
+        let words = ["doctor", data_dir, "--checkpoint-dir", checkpoint_dir];
+        let ended = run(&words);
+        (ended.code, format!("{}{}", ended.stdout, ended.stderr))
+    }
+
     /// Copies the data directory to `to`; nobody may be writing.
     pub(crate) fn copy_data(&self, to: &Path) {
         copy(&self.data_dir, to);

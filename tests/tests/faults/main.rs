@@ -13,6 +13,7 @@
               environment"
 )]
 
+mod bits;
 mod client;
 mod crowd;
 mod dealing;

@@ -83,6 +83,21 @@ async fn incident_restored_backup_signs_a_fork_venafi() {
 }
 
 #[tokio::test]
+async fn a_mistyped_directory_says_that_it_opened_a_new_ledger() {
+    let mut place = Place::new();
+    let said = place.start().stop().said;
+    assert!(said.contains("no ledger was here: a NEW one"), "{said}");
+    assert!(said.contains("this is a NEW ledger"), "{said}");
+    let said = place.start().stop().said;
+    assert!(!said.contains("NEW"), "the second start: {said}");
+
+    place.data_dir = place.folder.path().join("dtaa");
+    place.checkpoint_dir = place.folder.path().join("dtaa-checkpoint");
+    let said = place.start().stop().said;
+    assert!(said.contains("this is a NEW ledger"), "{said}");
+}
+
+#[tokio::test]
 async fn incident_a_ledger_without_its_disk_is_refused() {
     let place = Place::new();
     run(&place).await;

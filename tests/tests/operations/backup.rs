@@ -44,6 +44,37 @@ fn a_running_ledger_is_backed_up_and_restored() {
     assert_eq!(audit["findings"], serde_json::json!([]), "{audit}");
 }
 
+/// One bit of a body changes in a way that leaves its form, its length and its index as they were.
+const CHANGED_BODY: [&str; 2] = [
+    "DROP TRIGGER bodies_never_updated",
+    "UPDATE bodies SET bytes = CAST(replace(bytes, 'echo', 'ecio') AS BLOB)",
+];
+
+#[tokio::test]
+async fn a_body_that_changed_where_it_lies_is_neither_backed_up_nor_restored() {
+    let place = Place::new();
+    let server = place.serve();
+    place.fill(&server);
+    server.stop();
+    let _ = place.over(&["backup"], &["ledger", "before"]).ok();
+    place.sql("ledger.db", &CHANGED_BODY).await;
+    let refused = place.over(&["backup"], &["ledger", "after"]);
+    assert_eq!(refused.code, Some(4), "{refused:?}");
+    let error = refused.json()["error"].to_string();
+    assert!(error.contains("the body at position"), "{error}");
+    assert!(!place.path("after/backup.json").exists());
+
+    place.sql("../before/ledger.db", &CHANGED_BODY).await;
+    let refused = place.over(&["restore"], &["before", "restored"]);
+    assert_eq!(refused.code, Some(4), "{refused:?}");
+    let error = refused.json()["error"].to_string();
+    assert!(error.contains("the body at position"), "{error}");
+    assert!(
+        !place.path("restored").exists(),
+        "nobody shall start what was refused"
+    );
+}
+
 #[test]
 fn nothing_is_ever_overwritten() {
     let place = Place::new();

@@ -130,6 +130,7 @@ fn unbundled(error: &x811_ledger::export::BundleError) -> Failure {
         BundleError::OtherKey { .. } | BundleError::OtherStatement { .. } => "keys",
         BundleError::Json(_) => "file",
         BundleError::RowsBehind { .. }
+        | BundleError::Body(_)
         | BundleError::Damaged { .. }
         | BundleError::BodyLine { .. }
         | BundleError::Proof(_)

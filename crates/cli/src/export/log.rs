@@ -54,7 +54,11 @@ pub(super) async fn with_tail(
     Ok(())
 }
 
-async fn written(store: &SqliteStore, up_to: UpTo<'_>, target: &Path) -> Result<Trailer, Failure> {
+pub(crate) async fn written(
+    store: &SqliteStore,
+    up_to: UpTo<'_>,
+    target: &Path,
+) -> Result<Trailer, Failure> {
     let mut sink = Sink::open(target).map_err(|error| unwritten(&error))?;
     let trailer = write(store, up_to, &mut sink).await;
     let trailer = trailer.map_err(|error| unexported(&error))?;

@@ -83,7 +83,11 @@ impl Expected {
                     let sentence = format!("the body at {position} is filed under another digest");
                     findings.add("bodies", sentence);
                 }
-                Some(_) => {}
+                Some(body) => {
+                    if let Err(damaged) = body.check(digest) {
+                        findings.add("bodies", damaged.to_string());
+                    }
+                }
             }
         }
         Ok(())

@@ -5,8 +5,10 @@
 //! the old ones, by the code that writes them always, and the two are compared as a whole.
 
 mod indexes;
+mod readable;
 mod signed;
 
+pub use readable::{Readable, readable};
 pub use signed::{SignedFault, check_signed};
 
 use crate::port::{LedgerStore, ReadModel};
@@ -90,7 +92,20 @@ pub async fn examine<S: LedgerStore, R: ReadModel>(
     rows_size: u64,
     sizes: &[u64],
 ) -> Result<Examined, DoctorError> {
-    let (size, tree) = extent(store).await?;
+    examine_telling(store, rebuilt, rows_size, sizes, |_| {}).await
+}
+
+/// The same, telling after each page how many records are done.
+///
+/// # Errors
+/// See [`DoctorError`]; damage is in the findings.
+pub async fn examine_telling<S: LedgerStore, R: ReadModel>(
+    store: &S,
+    rebuilt: &R,
+    rows_size: u64,
+    sizes: &[u64],
+    tell: impl FnMut(u64) + Send,
+) -> Result<Examined, DoctorError> {
     let mut examination = Examination {
         world: World::empty(),
         chain: ChainVerifier::new(),
@@ -98,44 +113,40 @@ pub async fn examine<S: LedgerStore, R: ReadModel>(
         findings: Findings::default(),
         worlds: BTreeMap::new(),
     };
-    while examination.world.head().size < size {
-        let from = examination.world.head().size;
-        let rest = usize::try_from(size - from).unwrap_or(usize::MAX);
-        let page = store.log().read(from, PAGE.min(rest)).await?;
-        let (read, changes) = examination.replay(&page, rows_size, sizes);
-        examination
-            .expected
-            .compare(store, &mut examination.findings)
-            .await?;
-        if from < rows_size {
-            let to = examination.world.head().size.min(rows_size);
-            rebuilt.apply(from, to, &changes).await?;
+    match examination
+        .walk(store, rebuilt, rows_size, sizes, tell)
+        .await
+    {
+        Err(DoctorError::Read(error)) => {
+            let size = examination.world.head().size;
+            let sentence = format!(
+                "after {size} records that can be read: {}",
+                chain_of(&error)
+            );
+            examination.findings.add("log", sentence);
         }
-        if !read || page.is_empty() {
-            break;
-        }
+        walked => walked?,
     }
-    if let Some(tree) = tree {
-        examination.compare_tree(&tree, size);
-    }
-    let reached = examination.world.head().size;
-    let counts = store.index_counts(reached).await?;
-    let later = erased_since(store, reached).await?;
-    let Examination {
-        mut expected,
-        mut findings,
-        world,
-        worlds,
-        ..
-    } = examination;
-    expected.compare_bodies(&later, &mut findings);
-    expected.compare_counts(counts, &mut findings);
     Ok(Examined {
-        size: reached,
-        findings,
-        world,
-        worlds,
+        size: examination.world.head().size,
+        findings: examination.findings,
+        world: examination.world,
+        worlds: examination.worlds,
     })
+}
+
+/// An error with what is behind it: what a store says of its file is in there.
+fn chain_of(error: &ReadError) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(behind) = source {
+        let behind_text = behind.to_string();
+        if !text.contains(&behind_text) {
+            text = format!("{text}: {behind_text}");
+        }
+        source = behind.source();
+    }
+    text
 }
 
 /// How many records there are, and the tree over them. A ledger may write meanwhile, always both
@@ -183,6 +194,50 @@ struct Examination {
 }
 
 impl Examination {
+    /// Goes through everything.
+    async fn walk<S: LedgerStore, R: ReadModel>(
+        &mut self,
+        store: &S,
+        rebuilt: &R,
+        rows_size: u64,
+        sizes: &[u64],
+        mut tell: impl FnMut(u64) + Send,
+    ) -> Result<(), DoctorError> {
+        // Where the end cannot be read, what lies before it can be.
+        let extent = extent(store).await;
+        let (size, tree) = match &extent {
+            Ok((size, tree)) => (*size, tree.as_ref()),
+            Err(_) => (u64::MAX, None),
+        };
+        while self.world.head().size < size {
+            let from = self.world.head().size;
+            let rest = usize::try_from(size - from).unwrap_or(usize::MAX);
+            let page = store.log().read(from, PAGE.min(rest)).await?;
+            let (read, changes) = self.replay(&page, rows_size, sizes);
+            self.expected.compare(store, &mut self.findings).await?;
+            if from < rows_size {
+                let to = self.world.head().size.min(rows_size);
+                rebuilt.apply(from, to, &changes).await?;
+            }
+            if !read || page.is_empty() {
+                break;
+            }
+            tell(self.world.head().size);
+            // A running ledger has more to do than this.
+            tokio::task::yield_now().await;
+        }
+        if let Some(tree) = tree {
+            self.compare_tree(tree, size);
+        }
+        let reached = self.world.head().size;
+        let counts = store.index_counts(reached).await?;
+        let later = erased_since(store, reached).await?;
+        self.expected.compare_bodies(&later, &mut self.findings);
+        self.expected.compare_counts(counts, &mut self.findings);
+        extent?;
+        Ok(())
+    }
+
     /// Applies a page; `false` when it could not be applied whole.
     fn replay(&mut self, page: &[Record], rows_size: u64, sizes: &[u64]) -> (bool, Vec<RowChange>) {
         let mut changes = Vec::new();

@@ -11,7 +11,7 @@ use x811_protocol::key::SecretKey;
 use super::opening::Opening;
 use super::{Header, LastRecord, Scope, SignedEnd, StreamEnd, Trailer};
 use crate::keys_statement::SignedKeys;
-use crate::port::{LedgerStore, ReadModel};
+use crate::port::{DamagedBody, LedgerStore, ReadModel};
 use crate::proof::{self, ProofError};
 use crate::standing::Settling;
 use crate::stream::Stream;
@@ -59,6 +59,9 @@ pub enum BundleError {
         /// What it has to be.
         expected: &'static str,
     },
+    /// A body is not the one that was signed.
+    #[error(transparent)]
+    Body(#[from] DamagedBody),
     /// A body with a line end in it was not written by this ledger.
     #[error("the body at position {position} holds a line end: it was altered, audit the ledger")]
     BodyLine {
@@ -267,6 +270,9 @@ impl InteractionBundle {
         });
         put_line(piece, b"r ", record.bytes());
         if let Some(body) = store.bodies(&[position]).await?.remove(&position) {
+            if let Some(header) = event(&record)?.envelope() {
+                body.check(header.digest)?;
+            }
             if body.bytes.contains(&b'\n') {
                 return Err(BundleError::BodyLine { position });
             }

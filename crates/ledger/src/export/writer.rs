@@ -73,6 +73,8 @@ pub enum UpTo<'a> {
     /// The last one of the log; of what stands behind the checkpoint, if there is one, only the file
     /// says that it is the ledger's.
     Head(Option<&'a str>),
+    /// So many records from the first on, with no checkpoint: what can be read of a damaged log.
+    Records(u64),
 }
 
 /// Writes the log up to that end to `out`, and returns the trailer. Records that are appended
@@ -85,20 +87,25 @@ pub async fn write<S: LedgerStore>(
     up_to: UpTo<'_>,
     out: &mut (impl Write + Send),
 ) -> Result<Trailer, WriteError> {
-    let head = store.log().head().await?;
+    let head_size = match up_to {
+        // The last record of a damaged log may be what cannot be read.
+        UpTo::Records(size) => size,
+        UpTo::Checkpoint(_) | UpTo::Head(_) => store.log().head().await?.size,
+    };
     let note = match up_to {
         UpTo::Checkpoint(note) => Some(note),
         UpTo::Head(note) => note,
+        UpTo::Records(_) => None,
     };
     let signed = note.map(Checkpoint::claimed).transpose()?;
     let signed = signed.map(|checkpoint| checkpoint.size);
-    if let Some(signed) = signed.filter(|signed| *signed > head.size) {
-        let size = head.size;
+    if let Some(signed) = signed.filter(|signed| *signed > head_size) {
+        let size = head_size;
         return Err(WriteError::CutBehindCheckpoint { signed, size });
     }
     let size = match up_to {
-        UpTo::Checkpoint(_) => signed.unwrap_or(head.size),
-        UpTo::Head(_) => head.size,
+        UpTo::Checkpoint(_) => signed.unwrap_or(head_size),
+        UpTo::Head(_) | UpTo::Records(_) => head_size,
     };
     let mut frontier = Frontier::new();
     let mut last = Hash::ZERO;

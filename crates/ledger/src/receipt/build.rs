@@ -5,12 +5,12 @@ use crate::checkpoint::Signed;
 use crate::export::{LastRecord, SignedEnd, StreamEnd};
 use crate::keyring::Keyring;
 use crate::keys_statement::SignedKeys;
-use crate::port::{Body, LedgerStore, ReadModel};
+use crate::port::{Body, DamagedBody, LedgerStore, ReadModel};
 use crate::proof::{self, ProofError};
 use crate::standing::{Settling, Standing};
 use crate::stream::Stream;
 use std::collections::HashMap;
-use x811_eventlog::{CoseReceipt, Hash, ReadError, Record};
+use x811_eventlog::{CoseReceipt, Hash, Node, ReadError, Record};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Confirmed, Event};
@@ -59,6 +59,18 @@ pub enum ReceiptError {
         /// Which.
         what: &'static str,
     },
+    /// A record is not the one that was appended.
+    #[error(
+        "the record at position {position} is not the one that the tree over the log has: run \
+         x811 doctor"
+    )]
+    Damaged {
+        /// Its place in the log.
+        position: u64,
+    },
+    /// A body is not the one that was signed.
+    #[error(transparent)]
+    Body(#[from] DamagedBody),
     /// Not provable.
     #[error(transparent)]
     Proof(#[from] ProofError),
@@ -109,6 +121,7 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
         .await?;
     let own = records.split_off(records.partition_point(|it| it.stream() == stream));
     let settled = Settled::of(records)?;
+    settled.check(rows, signed.checkpoint.size).await?;
     let keys = keys_of(signed)?;
     let end = settled.end(signed.checkpoint.size, &keys, issuer.checkpoint_key)?;
     let [opened, parameters, rotations @ ..] =
@@ -156,6 +169,7 @@ pub async fn build_compact<S: LedgerStore, R: ReadModel>(
     let records = rows.stream_with_bodies(store, &stream, &[], MAX_RECORDS);
     let (records, _) = records.await?;
     let settled = Settled::of(records)?;
+    settled.check(rows, signed.checkpoint.size).await?;
     settled.standing(signed.checkpoint.size)?;
     let statement = keys_of(signed)?;
     let proof = proof::inclusion(rows, &settled.record, &signed.checkpoint).await?;
@@ -211,6 +225,21 @@ impl Settled {
             record,
             confirmed,
         })
+    }
+
+    /// Compares the records under a checkpoint over `size` records with the leaves of the tree. Not
+    /// all of them are proven, but what became of the payment is read from all.
+    async fn check<R: ReadModel>(&self, rows: &R, size: u64) -> Result<(), ReceiptError> {
+        let leaf = |record: &Record| Node::leaf(record.position());
+        let leaves: Vec<Node> = self.under(size).map(leaf).collect();
+        let hashes = rows.nodes(&leaves).await?;
+        let mut records = self.under(size);
+        match records.find(|record| hashes.get(&leaf(record)) != Some(&record.hash())) {
+            Some(record) => Err(ReceiptError::Damaged {
+                position: record.position(),
+            }),
+            None => Ok(()),
+        }
     }
 
     /// Where the stream ends under a checkpoint over `size` records, by the key in force there.
@@ -308,9 +337,17 @@ fn envelopes(
     };
     let found: Option<Vec<&Record>> = wanted.into_iter().map(find).collect();
     let found = found.ok_or(ReceiptError::Missing { what: "envelope" })?;
-    let enclosed = |record: &Record| Enclosed::of(record, &bodies.get(&record.position())?.bytes);
-    let enclosed: Option<Vec<Enclosed>> = found.into_iter().map(enclosed).collect();
-    enclosed.ok_or(ReceiptError::Missing { what: "message" })
+    let enclosed = |record| enclosed(record, bodies);
+    found.into_iter().map(enclosed).collect()
+}
+
+fn enclosed(record: &Record, bodies: &HashMap<u64, Body>) -> Result<Enclosed, ReceiptError> {
+    let missing = || ReceiptError::Missing { what: "message" };
+    let body = bodies.get(&record.position()).ok_or_else(missing)?;
+    let event = event(record).map_err(|_| missing())?;
+    let header = event.envelope().ok_or_else(missing)?;
+    body.check(header.digest)?;
+    Enclosed::of(record, &body.bytes).ok_or_else(missing)
 }
 
 /// Transactions that paid and are missing, each with the place of the record that says so.

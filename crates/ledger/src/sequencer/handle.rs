@@ -55,6 +55,8 @@ pub struct Ledger<S, R, C> {
     pub(super) applied: watch::Receiver<u64>,
     /// The size of the log that readers wait for the rows of.
     pub(super) rows_wanted: Arc<watch::Sender<u64>>,
+    /// The last rows could not be written, and are tried again.
+    pub(super) rows_failing: watch::Receiver<bool>,
     pub(super) watched: BTreeMap<String, watch::Receiver<OrdSet<TxHash>>>,
     pub(super) readiness: watch::Receiver<Readiness>,
     pub(super) figures: Arc<Figures>,
@@ -73,6 +75,7 @@ impl<S, R, C> Clone for Ledger<S, R, C> {
             world: self.world.clone(),
             applied: self.applied.clone(),
             rows_wanted: self.rows_wanted.clone(),
+            rows_failing: self.rows_failing.clone(),
             watched: self.watched.clone(),
             readiness: self.readiness.clone(),
             figures: self.figures.clone(),
@@ -123,6 +126,11 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
             .await
             .map(|_| ())
             .map_err(|_| gone())
+    }
+
+    /// Whether rows for readers cannot be written, on a full disk say; they are tried again.
+    pub fn rows_failing(&self) -> watch::Receiver<bool> {
+        self.rows_failing.clone()
     }
 
     /// Durable records that the rows for readers do not reflect yet.

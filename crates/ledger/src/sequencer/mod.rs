@@ -30,7 +30,7 @@ pub use erasure::ErasureAnswer;
 pub use fair::Origin;
 pub use handle::{Ledger, Readiness};
 pub(crate) use open::read_event;
-pub use open::{OpenError, Opening, OtherKey, open};
+pub use open::{OpenError, Opening, OtherKey, RowsError, open};
 pub use submit::May;
 
 use crate::answer::Answer;

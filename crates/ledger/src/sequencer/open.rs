@@ -66,6 +66,9 @@ pub enum OpenError {
     /// The log cannot be written.
     #[error(transparent)]
     Write(#[from] AppendError),
+    /// The rows for readers cannot be read or written.
+    #[error(transparent)]
+    Rows(#[from] RowsError),
     /// The hash chain is broken.
     #[error("the log is damaged: {0}. Restore a backup, or audit an export to see what is left")]
     Broken(Break),
@@ -117,6 +120,17 @@ pub enum OpenError {
     /// A key file is not the one in force.
     #[error(transparent)]
     OtherKey(Box<OtherKey>),
+}
+
+/// Why the rows for readers do not follow the log.
+#[derive(Debug, thiserror::Error)]
+pub enum RowsError {
+    /// They cannot be read.
+    #[error("the rows for readers cannot be read: {0}")]
+    Read(ReadError),
+    /// They cannot be written.
+    #[error("the rows for readers cannot be written: {0}")]
+    Write(AppendError),
 }
 
 /// A key file that is not the one in force.
@@ -205,9 +219,10 @@ async fn record<S: LedgerStore, R: ReadModel>(
     } = begin(world, start, now)?.finish()?;
     if !commit.records.is_empty() {
         store.commit(commit).await?;
-        read_model
+        let applied = read_model
             .apply(old_size, world.head().size, &changes.into_rows())
-            .await?;
+            .await;
+        applied.map_err(RowsError::Write)?;
     }
     store.tick(now).await?;
     Ok(world)
@@ -257,7 +272,15 @@ where
     let watched_seen = watched_seen.collect();
     let (wanted, wanted_seen) = watch::channel(0);
     let (rows, clock) = (parts.read_model.clone(), parts.clock);
-    tokio::spawn(projector::run(rows, clock, batches, applied, wanted_seen));
+    let (failing, rows_failing) = watch::channel(false);
+    tokio::spawn(projector::run(
+        rows,
+        clock,
+        batches,
+        applied,
+        wanted_seen,
+        failing,
+    ));
     let figures = Arc::new(Figures::default());
     let sequencer = Sequencer {
         figures: figures.clone(),
@@ -293,6 +316,7 @@ where
         world: world_seen,
         applied: applied_seen,
         rows_wanted: Arc::new(wanted),
+        rows_failing,
         watched: watched_seen,
         readiness: readiness_seen,
         figures,

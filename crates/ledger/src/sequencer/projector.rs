@@ -28,13 +28,14 @@ pub(super) struct Batch {
 }
 
 /// Applies batches until the sequencer is gone. A batch that cannot be applied is tried again: the
-/// rows must never skip one. `wanted` is the size of the log that a reader waits for.
+/// rows must never skip one; `failing` says that this is so. `wanted` is the size of the log that a reader waits for.
 pub(super) async fn run<R: ReadModel, C: Clock>(
     read_model: Arc<R>,
     clock: Arc<C>,
     mut batches: mpsc::Receiver<Batch>,
     applied: watch::Sender<u64>,
     mut wanted: watch::Receiver<u64>,
+    failing: watch::Sender<bool>,
 ) {
     while let Some(mut batch) = batches.recv().await {
         gather(&mut batch, &mut batches, &mut wanted, &*clock).await;
@@ -42,12 +43,14 @@ pub(super) async fn run<R: ReadModel, C: Clock>(
         let rows = batch.changes.into_rows();
         while let Err(error) = read_model.apply(old_size, new_size, &rows).await {
             tracing::error!(%error, old_size, "rows could not be written");
+            failing.send_replace(true);
             // A commit of unknown outcome may hold.
             if matches!(read_model.applied_size().await, Ok(size) if size == new_size) {
                 break;
             }
             clock.sleep_ms(RETRY_MS).await;
         }
+        failing.send_if_modified(std::mem::take);
         applied.send_replace(new_size);
     }
 }

@@ -1,7 +1,7 @@
 //! The world at a start: from the newest snapshot that holds and the tail of the log, or from the
 //! whole log. Rows that are missing are written on the way.
 
-use super::open::{OpenError, Opening, read_event};
+use super::open::{OpenError, Opening, RowsError, read_event};
 use crate::checkpoint::Guard;
 use crate::port::{LedgerStore, ReadModel};
 use crate::projection;
@@ -50,7 +50,7 @@ pub(super) async fn rebuild<S: LedgerStore, R: ReadModel>(
         store,
         guard: Guard::over(opening.checkpoint.as_ref(), head.size)?,
         head,
-        applied: read_model.applied_size().await?,
+        applied: read_model.applied_size().await.map_err(RowsError::Read)?,
         tree: store.frontier().await?,
     };
     if stored.applied > stored.head.size {
@@ -63,18 +63,14 @@ pub(super) async fn rebuild<S: LedgerStore, R: ReadModel>(
         && let Some((rebuilt, rows)) = stored.by_snapshots(snapshots, opening).await
     {
         for rows in rows {
-            read_model
-                .apply(rows.old_size, rows.new_size, &rows.changes)
-                .await?;
+            write(read_model, &rows).await?;
         }
         return Ok(rebuilt);
     }
     let mut replay = Replay::from(World::empty(), stored.applied);
     while let Some(rows) = replay.page(&stored).await? {
         if rows.new_size > rows.old_size {
-            read_model
-                .apply(rows.old_size, rows.new_size, &rows.changes)
-                .await?;
+            write(read_model, &rows).await?;
         }
     }
     stored.check_tree(&replay.world)?;
@@ -82,6 +78,11 @@ pub(super) async fn rebuild<S: LedgerStore, R: ReadModel>(
         world: replay.world,
         snapshot_size: 0,
     })
+}
+
+async fn write<R: ReadModel>(read_model: &R, rows: &Rows) -> Result<(), OpenError> {
+    let written = read_model.apply(rows.old_size, rows.new_size, &rows.changes);
+    Ok(written.await.map_err(RowsError::Write)?)
 }
 
 impl<S: LedgerStore> Stored<'_, S> {

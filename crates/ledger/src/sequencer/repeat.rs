@@ -7,8 +7,8 @@ use crate::answer::Accepted;
 use crate::port::LedgerStore;
 use crate::submission::envelope_rules;
 use crate::turn::nonce_replay;
+use crate::whole;
 use crate::world::World;
-use x811_eventlog::EventLog as _;
 use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{AcceptedHeader, ParsedEnvelope};
@@ -70,8 +70,9 @@ impl<S: LedgerStore, R, C> Ledger<S, R, C> {
 
     async fn first_outcome(&self, sent: Sent) -> Option<Accepted> {
         let position = self.world.borrow().recent_envelope(&sent.id)?;
-        let page = self.store.log().read(position, 1).await.ok()?;
-        let record = page.into_iter().next()?;
+        let head = self.world.borrow().head();
+        let record = whole::record(self.store.log(), position, head);
+        let record = record.await.ok()??;
         let event = Event::from_named_json(record.event_type(), record.event_json()).ok()?;
         let envelope = event.envelope()?;
         if (envelope.digest, envelope.signature) != (sent.digest, sent.signature) {

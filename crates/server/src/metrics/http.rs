@@ -1,6 +1,8 @@
 //! Requests by method, route and status.
 
+use crate::error::Damage;
 use axum::http::Method;
+use axum::response::Response;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -30,6 +32,7 @@ struct Route {
 pub(crate) struct HttpFigures {
     requests: Family<Request, Counter>,
     durations_s: Family<Route, Histogram, fn() -> Histogram>,
+    damaged: Counter,
 }
 
 impl Default for HttpFigures {
@@ -37,6 +40,7 @@ impl Default for HttpFigures {
         HttpFigures {
             requests: Family::default(),
             durations_s: Family::new_with_constructor(|| Histogram::new(DURATION_BOUNDS_S)),
+            damaged: Counter::default(),
         }
     }
 }
@@ -55,6 +59,18 @@ impl HttpFigures {
         self.durations_s.get_or_create(&route).observe(seconds);
     }
 
+    /// Notes an answer that was refused because what is stored is damaged.
+    pub(crate) fn note_damage(&self, response: &Response) {
+        if response.extensions().get::<Damage>().is_some() {
+            self.met_damage();
+        }
+    }
+
+    /// Notes damage that cut an answer off.
+    pub(crate) fn met_damage(&self) {
+        self.damaged.inc();
+    }
+
     pub(super) fn register(&self, registry: &mut Registry) {
         registry.register(
             "x811_http_requests",
@@ -65,6 +81,11 @@ impl HttpFigures {
             "x811_http_request_duration_seconds",
             "How long requests took",
             self.durations_s.clone(),
+        );
+        registry.register(
+            "x811_damaged_reads",
+            "Answers that were not given because a stored record, body or row is not what was written",
+            self.damaged.clone(),
         );
     }
 }

@@ -5,6 +5,7 @@ use crate::app::App;
 use crate::connections::ConnectionFigures;
 use crate::disk::free_bytes;
 use crate::routes::sight_word;
+use crate::start::log_check::LogCheck;
 use std::collections::BTreeMap;
 use x811_ledger::clock::Clock;
 use x811_ledger::figures::Figures;
@@ -47,6 +48,7 @@ pub(super) fn note<C: Clock>(families: &mut Families, app: &App<C>) {
         "Requests from this machine without X-Forwarded-For, though clients use a public name",
         float(app.limiter.unattributed()),
     );
+    log_check(families, &app.log_check.borrow());
     checkpoint(families, app);
     if let Some(free_bytes) = free_bytes(&app.data_dir) {
         families.gauge(
@@ -156,6 +158,19 @@ fn work(families: &mut Families, figures: &Figures) {
         "How long messages waited for their turn",
         &figures.turn_wait_ms,
         MS_PER_S,
+    );
+}
+
+fn log_check(families: &mut Families, check: &LogCheck) {
+    families.gauge(
+        "x811_log_check_records",
+        "Records that the check after the start has read",
+        float(check.checked),
+    );
+    families.gauge(
+        "x811_log_damaged",
+        "1 when the check after the start found damage, else 0",
+        f64::from(u8::from(check.found.is_some())),
     );
 }
 

@@ -60,6 +60,7 @@ const PAGE: &str = "/docs";
         schema::KeysInForce,
         schema::LedgerAnswer,
         schema::LedgerNetwork,
+        schema::LogCheckAnswer,
         schema::NetworkSight,
         schema::EndpointSight,
         schema::ReadyAnswer,

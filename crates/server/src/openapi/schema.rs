@@ -572,6 +572,8 @@ pub(crate) struct ReadyAnswer {
     clock: String,
     /// Durable records that what readers are shown does not reflect yet.
     rows_lag: u64,
+    /// How far the log has been read again since the start.
+    log_check: LogCheckAnswer,
     /// Records that the last signed checkpoint covers; absent until one was signed since the start.
     #[schema(nullable = false)]
     checkpoint_size: Option<u64>,
@@ -585,6 +587,17 @@ pub(crate) struct ReadyAnswer {
     version: String,
     /// How well each network is seen.
     networks: Vec<NetworkSight>,
+}
+
+/// How far the log, and what lies beside it, has been read again since the start.
+#[derive(ToSchema)]
+pub(crate) struct LogCheckAnswer {
+    /// `running`, `sound` or `damaged`.
+    state: String,
+    /// Records that were read.
+    checked: u64,
+    /// Records that there were at the start.
+    of: u64,
 }
 
 /// How well a network is seen.

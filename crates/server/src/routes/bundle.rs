@@ -46,7 +46,7 @@ pub(super) async fn handle<C: Clock>(
     Extension(client): Extension<Client>,
     Named(id): Named<InteractionId>,
 ) -> Result<impl IntoResponse, ReadRefusal> {
-    app.rows_current().await?;
+    app.rows_as_they_come().await;
     let row = readable(&app, &reader, id).await?;
     let signed = app.signed_over(row.last_position).await?;
     app.rows_reflect(signed.checkpoint.size - 1).await?;
@@ -61,6 +61,9 @@ pub(super) async fn handle<C: Clock>(
     let pieces = stream::try_unfold((app, bundle), |(app, mut bundle)| async move {
         let piece = next_piece(&app, &mut bundle).await.inspect_err(|error| {
             tracing::error!(%error, "a bundle was cut off");
+            if matches!(error, BundleError::Body(_) | BundleError::Damaged { .. }) {
+                app.http.met_damage();
+            }
         })?;
         Ok::<_, BundleError>(piece.map(|piece| (piece, (app, bundle))))
     });

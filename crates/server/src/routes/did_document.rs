@@ -5,6 +5,7 @@ use crate::error::ApiError;
 use crate::extract::AgentOf;
 use crate::openapi::Refused;
 use crate::openapi::schema::{self, Uuid};
+use crate::stored;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderValue;
@@ -82,6 +83,11 @@ pub(super) fn written(did: Did, agent: &Agent) -> Value {
 async fn given<C: Clock>(app: &App<C>, agent: &Agent) -> Result<Option<Value>, ApiError> {
     let position = agent.document_position;
     let bodies = app.ledger.store().bodies(&[position]).await?;
+    if let Some(body) = bodies.get(&position) {
+        let event = stored::event(&stored::record(app, position).await?)?;
+        let header = event.envelope();
+        body.check(header.ok_or_else(|| ApiError::damaged(position))?.digest)?;
+    }
     let document = bodies.get(&position).and_then(|body| {
         let mut envelope = parse_strict(&body.bytes, &Limits::bytes(usize::MAX)).ok()?;
         Some(envelope.get_mut("payload")?.get_mut("document")?.take())

@@ -11,10 +11,11 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::response::IntoResponse;
 use std::sync::Arc;
+use x811_eventlog::Record;
 use x811_eventlog::tile::write_entries;
-use x811_eventlog::{EventLog as _, Record};
 use x811_ledger::clock::Clock;
 use x811_ledger::port::LedgerStore as _;
+use x811_ledger::whole;
 
 /// 200, or 404 for what the log does not have, however it is called.
 #[utoipa::path(
@@ -71,7 +72,9 @@ impl<C: Clock> Pieces for Leaves<C> {
             return Ok(None);
         }
         let limit = (WHOLE_BYTES / self.largest).clamp(1, left);
-        let page = self.app.ledger.store().log().read(self.at, limit).await?;
+        let head = self.app.ledger.world().head();
+        let log = self.app.ledger.store().log();
+        let page = whole::records(log, self.at, limit, head).await?;
         let largest = page.iter().map(|record| record.bytes().len()).max();
         let largest = largest.ok_or_else(|| ApiError::damaged(self.at))?;
         // Half as much again may come next.

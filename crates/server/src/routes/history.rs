@@ -28,7 +28,7 @@ pub(super) async fn handle<C: Clock>(
     Named(id): Named<InteractionId>,
     Asked(question): Asked<Question>,
 ) -> Result<Response, ReadRefusal> {
-    app.rows_current().await?;
+    app.rows_as_they_come().await;
     readable(&app, &reader, id).await?;
     let page = StreamPage::read(&app, &Stream::Interaction(id), &question).await?;
     // Every record of an interaction is shown.

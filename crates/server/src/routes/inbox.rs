@@ -107,7 +107,7 @@ async fn deliveries<C: Clock>(
     tokio::pin!(patience, stopped);
     let mut follow = app.ledger.follow();
     loop {
-        let size = app.rows_current().await?;
+        let size = app.rows_as_they_come().await;
         let read_model = app.ledger.read_model();
         let rows = read_model
             .deliveries(after.recipient, after.from_position, limit)

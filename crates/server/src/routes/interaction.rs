@@ -6,6 +6,7 @@ use crate::extract::{Asked, Bounded, MAX_INTEGER, Named};
 use crate::openapi::Refused;
 use crate::openapi::schema::{InteractionAnswer, Uuid};
 use crate::signed_read::{ReadRefusal, Reader};
+use crate::stored;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
@@ -13,8 +14,9 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
-use x811_ledger::port::ReadModel as _;
+use x811_ledger::port::{LedgerStore as _, ReadModel as _};
 use x811_ledger::row::InteractionRow;
+use x811_ledger::stream::Stream;
 use x811_protocol::id::InteractionId;
 
 /// What may be asked of an interaction.
@@ -34,7 +36,7 @@ impl Question {
             Some(position) => app.rows_reflect(position.0).await,
             // As new as can be had: rows that do not come are no reason to show nothing.
             None => {
-                drop(app.rows_current().await);
+                app.rows_as_they_come().await;
                 Ok(())
             }
         }
@@ -65,7 +67,13 @@ pub(super) async fn readable<C: Clock>(
     reader: &Reader,
     id: InteractionId,
 ) -> Result<InteractionRow, ReadRefusal> {
+    // In this order: what is reflected now is in the row that is read then.
+    let size = app.ledger.world().head().size;
+    let reflected = size.saturating_sub(app.ledger.rows_lag());
     let row = app.ledger.read_model().interaction(id).await?;
+    if row.is_none() {
+        check_unknown(app, reader, id, reflected).await?;
+    }
     let row = row.filter(|row| reader.may_read(&[row.initiator, row.provider]));
     Ok(row.ok_or_else(|| {
         ApiError::not_found(
@@ -73,6 +81,32 @@ pub(super) async fn readable<C: Clock>(
              and its two parties read it",
         )
     })?)
+}
+
+/// Whether an interaction that the rows do not have is one that the log does not have: a row may have
+/// lost its key.
+async fn check_unknown<C: Clock>(
+    app: &App<C>,
+    reader: &Reader,
+    id: InteractionId,
+    reflected: u64,
+) -> Result<(), ApiError> {
+    let request = id.request_id();
+    let positions = app.ledger.store().envelope_positions(&[request]).await?;
+    let Some(position) = positions
+        .get(&request)
+        .filter(|position| **position < reflected)
+    else {
+        return Ok(());
+    };
+    let record = stored::record(app, *position).await?;
+    let event = stored::event(&record)?;
+    let parties = event.envelope().map(|header| [header.from, header.to]);
+    let is_readers = parties.is_some_and(|parties| reader.may_read(&parties));
+    if is_readers && record.stream() == Stream::Interaction(id).to_string() {
+        return Err(ApiError::damaged(*position));
+    }
+    Ok(())
 }
 
 fn shown(row: InteractionRow) -> Value {

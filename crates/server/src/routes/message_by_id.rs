@@ -50,15 +50,20 @@ pub(super) async fn handle<C: Clock>(
     let position = positions.get(&id).copied().ok_or_else(unknown)?;
     let record = stored::record(&app, position).await?;
     let event = stored::event(&record)?;
+    if event.envelope().is_none_or(|header| header.id != id) {
+        // The index leads astray.
+        return Err(ApiError::damaged(position).into());
+    }
     let parties = event.envelope().map(|header| [header.from, header.to]);
     if !reader.may_read(parties.as_ref().map_or(&[], |parties| parties)) {
         return Err(unknown().into());
     }
     let first = Accepted::from_record(&record, &event);
     let first = first.ok_or_else(|| ApiError::damaged(position))?;
-    let signature = event.envelope().map(|header| header.signature);
-    let signature = signature.ok_or_else(|| ApiError::damaged(position))?;
-    let envelope = EnvelopeParts::begin(&app, position, &signature).await?;
+    let header = event.envelope();
+    let header = header.ok_or_else(|| ApiError::damaged(position))?;
+    let body = (header.digest, &header.signature);
+    let envelope = EnvelopeParts::begin(&app, position, body).await?;
     let erased_at = match &envelope {
         Some(_) => None,
         None => store.erased(&[position]).await?.remove(&position),

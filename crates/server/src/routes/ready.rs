@@ -11,12 +11,14 @@ use crate::disk::free_bytes;
 use crate::metrics::head_age_ms;
 use crate::openapi::schema::ReadyAnswer;
 use crate::start::blindness::BlindnessBound;
+use crate::start::log_check::LogCheck;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
+use x811_ledger::doctor::Finding;
 use x811_ledger::sequencer::Readiness;
 use x811_ledger::world::{Sight, World};
 use x811_protocol::parameters::Network;
@@ -44,8 +46,15 @@ pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> (StatusC
     }
     let now = app.ledger.now();
     let watching = app.watching.borrow().clone();
+    let log_check = app.log_check.borrow().clone();
     let mut attention = attention(&app.blindness, &world, now);
+    attention.extend(damage(&log_check));
     attention.extend(disagreement(&watching));
+    if *app.ledger.rows_failing().borrow() {
+        let sentence = "the rows for readers cannot be written, so reads show what was: look at the \
+                        ledger's log, and at the room on its disk";
+        attention.push(sentence.to_owned());
+    }
     if !attention.is_empty() {
         answer.insert("attention".to_owned(), json!(attention));
     }
@@ -58,6 +67,9 @@ pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> (StatusC
     answer.insert("head_hash".to_owned(), json!(head.hash));
     answer.insert("clock".to_owned(), json!(clock));
     answer.insert("rows_lag".to_owned(), json!(app.ledger.rows_lag()));
+    let (checked, of) = (log_check.checked, log_check.of);
+    let log_check = json!({ "state": log_check.word(), "checked": checked, "of": of });
+    answer.insert("log_check".to_owned(), log_check);
     if let Some((size, age_ms)) = app.checkpoint() {
         answer.insert("checkpoint_size".to_owned(), json!(size));
         answer.insert("checkpoint_age_ms".to_owned(), json!(age_ms));
@@ -139,6 +151,15 @@ fn disagreement(watching: &NetworkHealth) -> Vec<String> {
         ));
     }
     attention
+}
+
+/// What the check of the log has found.
+fn damage(check: &LogCheck) -> Option<String> {
+    let Finding { part, sentence } = check.found.as_ref()?;
+    Some(format!(
+        "what is stored is damaged ({part}: {sentence}): stop the ledger, run x811 doctor, restore a \
+         backup"
+    ))
 }
 
 fn faults(readiness: &Readiness) -> Vec<&'static str> {

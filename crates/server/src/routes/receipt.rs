@@ -62,7 +62,7 @@ pub(super) async fn handle<C: Clock>(
     Named(id): Named<InteractionId>,
     Asked(question): Asked<Question>,
 ) -> Result<impl IntoResponse, ReadRefusal> {
-    app.rows_current().await?;
+    app.rows_as_they_come().await;
     let row = readable(&app, &reader, id).await?;
     let signed = app.signed_over(row.last_position).await?;
     app.rows_reflect(signed.checkpoint.size - 1).await?;

@@ -95,8 +95,7 @@ async fn read<C: Clock>(
     let rows = app.ledger.read_model();
     let positions = rows.stream_positions(stream, from_seq, PAGE_RECORDS);
     let mut records = Vec::new();
-    for position in positions.await? {
-        let record = stored::record(app, position).await?;
+    for record in stored::records_of(app, stream, from_seq, &positions.await?).await? {
         let event = stored::event(&record)?;
         records.push((record, event));
     }

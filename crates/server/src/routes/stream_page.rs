@@ -45,7 +45,10 @@ impl Question {
 
 /// Which records, in order.
 pub(super) struct StreamPage {
-    positions: VecDeque<u64>,
+    /// Position and place in the stream of each.
+    wanted: VecDeque<(u64, u64)>,
+    /// Which stream, where they are of one by the rows.
+    stream: Option<String>,
     /// The `after_seq` to go on with, while there are more.
     next: Option<u64>,
 }
@@ -63,13 +66,12 @@ impl StreamPage {
         let mut positions = rows.stream_positions(&stream, from_seq, limit + 1).await?;
         let has_more = positions.len() > limit;
         positions.truncate(limit);
-        let next = match positions.last().filter(|_| has_more) {
-            Some(last) => Some(stored::record(app, *last).await?.stream_seq()),
-            None => None,
-        };
+        let seqs = positions.into_iter().zip(from_seq..);
+        let wanted: VecDeque<(u64, u64)> = seqs.collect();
         Ok(StreamPage {
-            positions: positions.into(),
-            next,
+            next: wanted.back().map(|(_, seq)| *seq).filter(|_| has_more),
+            wanted,
+            stream: Some(stream),
         })
     }
 
@@ -90,7 +92,8 @@ impl StreamPage {
         wanted.truncate(question.limit());
         Ok(StreamPage {
             next: wanted.last().map(|(_, seq)| *seq).filter(|_| has_more),
-            positions: wanted.into_iter().map(|(position, _)| position).collect(),
+            wanted: wanted.into(),
+            stream: None,
         })
     }
 
@@ -109,7 +112,8 @@ impl StreamPage {
         };
         let records = Records {
             app,
-            positions: self.positions,
+            due: self.wanted,
+            stream: self.stream,
             wanted,
         };
         let list = JsonList::new(before.into_bytes(), records, after.into_bytes());
@@ -119,15 +123,21 @@ impl StreamPage {
 
 struct Records<C> {
     app: Arc<App<C>>,
-    /// Of those that were not sent.
-    positions: VecDeque<u64>,
+    /// Position and place in the stream of those that were not sent.
+    due: VecDeque<(u64, u64)>,
+    stream: Option<String>,
     wanted: fn(&Event) -> bool,
 }
 
 impl<C: Clock> Items for Records<C> {
     async fn next(&mut self) -> Result<Option<(bool, Bytes)>, ApiError> {
-        while let Some(position) = self.positions.pop_front() {
+        while let Some((position, seq)) = self.due.pop_front() {
             let record = stored::record(&self.app, position).await?;
+            // The rows are not believed: one that lost a record would pass for a shorter history.
+            let is_of = |stream: &String| record.stream() == stream;
+            if record.stream_seq() != seq || !self.stream.as_ref().is_none_or(is_of) {
+                return Err(ApiError::damaged(position));
+            }
             if (self.wanted)(&stored::event(&record)?) {
                 let shown = streamed::json(&ShownRecord::of(&record)?)?;
                 return Ok(Some((true, shown.into())));

@@ -6,6 +6,7 @@ use crate::streamed::WHOLE_BYTES;
 use axum::body::Bytes;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::LedgerStore as _;
+use x811_protocol::digest::Digest;
 use x811_protocol::envelope::signature_member;
 use x811_protocol::signature::Signature;
 
@@ -21,14 +22,18 @@ pub(crate) struct EnvelopeParts {
 }
 
 impl EnvelopeParts {
-    /// The envelope at `position`; `None` where its body is absent or erased.
+    /// The envelope at `position` whose body has that digest; `None` where it is absent or erased.
     pub(crate) async fn begin<C: Clock>(
         app: &App<C>,
         position: u64,
-        signature: &Signature,
+        (digest, signature): (Digest, &Signature),
     ) -> Result<Option<EnvelopeParts>, ApiError> {
         let body = app.ledger.store().bodies(&[position]).await?;
-        Ok(body.get(&position).map(|body| EnvelopeParts {
+        let Some(body) = body.get(&position) else {
+            return Ok(None);
+        };
+        body.check(digest)?;
+        Ok(Some(EnvelopeParts {
             position,
             sent: 0,
             size: body.bytes.len(),

@@ -14,6 +14,7 @@ mod bundle;
 mod codes;
 mod connections;
 mod contract_wallets;
+mod damage;
 mod erasure;
 mod faults;
 mod forged_receipt;

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::OpenError;
+use super::wal_file;
 
 const LOCK: &str = "LOCK";
 const LEDGER: &str = "ledger.db";
@@ -76,13 +77,25 @@ impl DataDir {
         Ok(())
     }
 
+    /// Looks into the write-ahead log of a database before SQLite does; nobody may be writing it.
+    pub(super) fn check_wal(file: &Path) -> Result<(), OpenError> {
+        let wal = beside(file, "-wal");
+        match wal_file::broken(&wal) {
+            Ok(None) => Ok(()),
+            Ok(Some(broken)) => Err(OpenError::Wal {
+                file: wal,
+                frame: broken.frame,
+                commits: broken.commits,
+            }),
+            Err(source) => Err(file_error(&wal, source)),
+        }
+    }
+
     /// Removes a database with its WAL and index; nothing happens when it is not there.
     pub(super) fn remove_database(file: &Path) -> Result<(), OpenError> {
         // The WAL first: left behind alone, it would be replayed into the next database.
         for suffix in ["-wal", "-shm", ""] {
-            let mut path = file.as_os_str().to_owned();
-            path.push(suffix);
-            let path = PathBuf::from(path);
+            let path = beside(file, suffix);
             match std::fs::remove_file(&path) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {
                     return Err(OpenError::File { path, source });
@@ -92,6 +105,13 @@ impl DataDir {
         }
         Ok(())
     }
+}
+
+/// A file that SQLite keeps beside a database.
+fn beside(file: &Path, suffix: &str) -> PathBuf {
+    let mut path = file.as_os_str().to_owned();
+    path.push(suffix);
+    PathBuf::from(path)
 }
 
 fn create_private(path: &Path) -> io::Result<File> {

@@ -65,6 +65,21 @@ pub enum OpenError {
         /// What the system reported.
         source: std::io::Error,
     },
+    /// The write-ahead log changed on the disk.
+    #[error(
+        "{} does not hold what was written at frame {frame}, and {commits} commits that it was to \
+         keep would be lost without a word: the disk changed it. Restore a backup; to keep what can \
+         be read before that frame, copy the directory, and see what `x811 doctor` of the copy says",
+        file.display()
+    )]
+    Wal {
+        /// The write-ahead log.
+        file: PathBuf,
+        /// The first frame that does not hold, from 1; 0 is the head of the file.
+        frame: u64,
+        /// Commits at it and behind it, as far as can be told.
+        commits: u64,
+    },
     /// SQLite could not open the database.
     #[error("the database {} could not be opened: {source}", file.display())]
     Database {
@@ -178,7 +193,44 @@ impl fmt::Display for UniqueKey {
     }
 }
 
+impl OpenError {
+    /// Whether the file holds something else than this program wrote to it, and not that it could
+    /// not be had.
+    #[must_use]
+    pub const fn is_damage(&self) -> bool {
+        match self {
+            OpenError::Database { source, .. } => source.is_damage_of_rows(),
+            OpenError::Migration { .. } | OpenError::Schema { .. } | OpenError::Wal { .. } => true,
+            OpenError::Owned { .. } | OpenError::NoLedger { .. } | OpenError::File { .. } => false,
+        }
+    }
+}
+
 impl StoreError {
+    /// Whether the file holds something else than was written to it.
+    #[must_use]
+    pub const fn is_damage(&self) -> bool {
+        matches!(
+            self,
+            StoreError::Damaged(_)
+                | StoreError::BadValue { .. }
+                | StoreError::Other(sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_))
+        )
+    }
+
+    /// Whether rows that this happened to are better written anew: they follow from the log.
+    #[must_use]
+    pub const fn is_damage_of_rows(&self) -> bool {
+        matches!(
+            self,
+            StoreError::Damaged(_)
+                | StoreError::BadValue { .. }
+                | StoreError::Duplicate { .. }
+                | StoreError::NotNext { .. }
+                | StoreError::Other(_)
+        )
+    }
+
     /// Sorts a failed insert into the table that `key` is unique in.
     pub(super) fn of_insert(key: UniqueKey, source: sqlx::Error) -> Self {
         /// The key itself, and the triggers that guard it.

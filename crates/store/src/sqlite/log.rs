@@ -20,6 +20,7 @@ use super::insert::{MAX_IN, select_in};
 use super::migrations::LEDGER;
 use super::packed::{Packed, blob, places};
 use super::readers::Readers;
+use super::sound;
 use super::tags::{Filing, NewTags};
 use super::turn::{Turn, Writer};
 use super::wal;
@@ -113,6 +114,7 @@ impl SqliteLog {
         let lock = data_dir.own()?;
         let database = database(&data_dir);
         data_dir.create_database(database.file())?;
+        DataDir::check_wal(database.file())?;
         let mut connection = database.migrated_writer().await?;
         // A process that died may have left pages there whose bodies were erased.
         if !matches!(wal::truncate(&mut connection).await, Ok(true)) {
@@ -143,9 +145,12 @@ impl SqliteLog {
         let data_dir = DataDir::at(data_dir);
         let database = database(&data_dir);
         let readers = database.checked_readers(data_dir.path()).await?;
-        let size = size_read(&readers)
-            .await
-            .map_err(|error| database.failed(error))?;
+        let size = match size_read(&readers).await {
+            Ok(size) => size,
+            // What lies before the damage may be read all the same.
+            Err(error) if error.is_damage() => 0,
+            Err(error) => return Err(database.failed(error)),
+        };
         Ok(Self {
             readers,
             owner: None,
@@ -164,6 +169,11 @@ impl SqliteLog {
 
     pub(super) fn readers(&self) -> &Readers {
         &self.readers
+    }
+
+    /// What is wrong with the form of the database.
+    pub(super) async fn problems(&self) -> Result<Vec<String>, StoreError> {
+        sound::problems(&self.readers, &LEDGER).await
     }
 
     /// Begins a transaction of this writer; refused when the store is read-only or fenced out.

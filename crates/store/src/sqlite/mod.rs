@@ -14,10 +14,12 @@ mod own_thread;
 mod packed;
 mod read_model;
 mod readers;
+mod sound;
 mod store;
 mod tags;
 mod turn;
 mod wal;
+mod wal_file;
 mod worker;
 
 pub use chain::{ChainBlock, SqliteChain};

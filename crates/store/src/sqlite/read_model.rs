@@ -28,6 +28,8 @@ use super::error::{OpenError, StoreError};
 use super::insert::insert;
 use super::migrations::READ;
 use super::readers::Readers;
+use super::sound;
+use super::store::wal_problems;
 use super::turn::Writer;
 
 /// What a changed row adds to the write-ahead log, about.
@@ -64,6 +66,7 @@ impl SqliteReadModel {
         let data_dir = DataDir::create(data_dir)?;
         let database = database(&data_dir);
         data_dir.create_database(database.file())?;
+        DataDir::check_wal(database.file())?;
         let connection = database.migrated_writer().await?;
         Ok(SqliteReadModel {
             readers: database.readers(),
@@ -91,6 +94,18 @@ impl SqliteReadModel {
             edge: Mutex::default(),
             known: Mutex::default(),
         })
+    }
+
+    /// What is wrong with the form of `read.db` and of its write-ahead log, sentence by sentence;
+    /// empty when nothing is.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read.
+    pub async fn problems(&self, data_dir: &Path) -> Result<Vec<String>, StoreError> {
+        let mut problems = wal_problems(&DataDir::at(data_dir).read_model());
+        problems.extend(sound::problems(&self.readers, &READ).await?);
+        Ok(problems)
     }
 
     /// Throws the rows away, so that the next [`SqliteReadModel::open`] begins at the first

@@ -60,6 +60,18 @@ impl SqliteStore {
         Ok(SqliteStore { log })
     }
 
+    /// What is wrong with the form of `ledger.db` and of its write-ahead log, sentence by sentence;
+    /// empty when nothing is. May be asked while the ledger runs.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read.
+    pub async fn problems(&self, data_dir: &Path) -> Result<Vec<String>, StoreError> {
+        let mut problems = wal_problems(&DataDir::at(data_dir).ledger());
+        problems.extend(self.log.problems().await?);
+        Ok(problems)
+    }
+
     /// Copies everything, as of one commit, into the directory `target`, which has no ledger yet.
     /// May be done while the ledger runs; the copy is durable when this returns.
     ///
@@ -193,6 +205,19 @@ impl LedgerStore for SqliteStore {
             .bind(at.as_ms().cast_signed());
         self.write_one(tick).await
     }
+}
+
+/// What is wrong with the write-ahead log of a database that somebody may be writing: what is found
+/// twice was not just on its way.
+pub(super) fn wal_problems(file: &Path) -> Vec<String> {
+    let look = || {
+        DataDir::check_wal(file)
+            .err()
+            .map(|error| error.to_string())
+    };
+    let again = look().map(|first| (look(), first));
+    let twice = again.filter(|(second, first)| second.as_ref() == Some(first));
+    twice.into_iter().map(|(_, first)| first).collect()
 }
 
 type Statement = sqlx::query::Query<'static, sqlx::Sqlite, sqlx::sqlite::SqliteArguments>;

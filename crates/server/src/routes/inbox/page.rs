@@ -15,7 +15,8 @@ use x811_ledger::clock::Clock;
 use x811_ledger::port::{Body, LedgerStore as _};
 use x811_ledger::row::DeliveryRow;
 use x811_protocol::did::Did;
-use x811_protocol::envelope::wire_json;
+use x811_protocol::digest::Digest;
+use x811_protocol::envelope::{AcceptedHeader, wire_json};
 use x811_protocol::signature::Signature;
 
 /// An answer ends with the message that makes its envelopes longer than this.
@@ -51,6 +52,8 @@ pub(super) async fn answer<C: Clock>(
 struct Message {
     position: u64,
     signature: Signature,
+    /// Of the body.
+    digest: Digest,
     /// Bytes of the body.
     size: u64,
 }
@@ -63,11 +66,15 @@ async fn messages<C: Clock>(
     let mut bytes = 0;
     for row in rows {
         let event = stored::event(&stored::record(app, row.position).await?)?;
-        let header = event.envelope();
+        let is_listed =
+            |header: &&AcceptedHeader| (header.to, header.id) == (row.recipient, row.envelope_id);
+        // The rows may lead astray.
+        let header = event.envelope().filter(is_listed);
         let header = header.ok_or_else(|| ApiError::damaged(row.position))?;
         messages.push_back(Message {
             position: row.position,
             signature: header.signature,
+            digest: header.digest,
             size: header.size,
         });
         bytes += header.size;
@@ -102,9 +109,10 @@ impl<C: Clock> Items for Page<C> {
             let position = message.position;
             let begin = self.begin(position);
             if is_long(message) {
-                let signature = message.signature;
+                let (digest, signature) = (message.digest, message.signature);
                 self.messages.pop_front();
-                self.long = EnvelopeParts::begin(&self.app, position, &signature).await?;
+                let body = (digest, &signature);
+                self.long = EnvelopeParts::begin(&self.app, position, body).await?;
                 if self.long.is_some() {
                     return Ok(Some((true, begin.into())));
                 }
@@ -118,6 +126,7 @@ impl<C: Clock> Items for Page<C> {
             };
             // What an operator had erased is not delivered any more.
             if let Some(body) = self.group.remove(&position) {
+                body.check(message.digest)?;
                 let envelope = wire_json(&body.bytes, &message.signature);
                 let piece = [begin.as_bytes(), &envelope, END].concat();
                 return Ok(Some((true, piece.into())));

@@ -1,0 +1,79 @@
+//! The whole log is read once after a start, beside everything else: a start from a snapshot reads its
+//! tail alone, and the index of what was paid, or a body, may have changed on the disk while nobody
+//! looked. What is found is told, and harms nobody who is served.
+
+use crate::app::stopped;
+use std::sync::Arc;
+use tokio::sync::watch;
+use x811_ledger::doctor::{Finding, examine_telling};
+use x811_ledger::memory::MemoryReadModel;
+use x811_store::SqliteStore;
+
+/// How far the check has come.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LogCheck {
+    /// Records it has read.
+    pub(crate) checked: u64,
+    /// Records there were when it began.
+    pub(crate) of: u64,
+    /// It is over.
+    pub(crate) is_over: bool,
+    /// What is wrong; the first of it.
+    pub(crate) found: Option<Finding>,
+}
+
+impl LogCheck {
+    /// `running`, `sound` or `damaged`.
+    pub(crate) fn word(&self) -> &'static str {
+        match (&self.found, self.is_over) {
+            (Some(_), _) => "damaged",
+            (None, true) => "sound",
+            (None, false) => "running",
+        }
+    }
+}
+
+/// Begins it. It ends with the server.
+pub(super) fn begin(
+    store: &Arc<SqliteStore>,
+    size: u64,
+    stopping: &watch::Receiver<bool>,
+) -> watch::Receiver<LogCheck> {
+    let (told, seen) = watch::channel(LogCheck {
+        of: size,
+        ..LogCheck::default()
+    });
+    let (store, stopping) = (store.clone(), stopping.clone());
+    tokio::spawn(async move {
+        tokio::select! {
+            () = check(&store, &told) => {}
+            () = stopped(stopping) => {}
+        }
+    });
+    seen
+}
+
+async fn check(store: &SqliteStore, told: &watch::Sender<LogCheck>) {
+    let tell = |checked| told.send_modify(|check| check.checked = checked);
+    let examined = examine_telling(store, &MemoryReadModel::default(), 0, &[], tell).await;
+    let found = match examined {
+        Ok(examined) => examined.findings.kept,
+        Err(error) => {
+            tracing::error!(%error, "the check of the log could not go on");
+            vec![Finding {
+                part: "log",
+                sentence: error.to_string(),
+            }]
+        }
+    };
+    for Finding { part, sentence } in &found {
+        tracing::error!(part, sentence, "the check of the log found damage");
+    }
+    if found.is_empty() {
+        tracing::info!("the log and what lies beside it are sound");
+    }
+    told.send_modify(|check| {
+        check.is_over = true;
+        check.found = found.into_iter().next();
+    });
+}

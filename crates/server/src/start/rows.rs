@@ -1,0 +1,84 @@
+//! The rows for readers at the start. They follow from the log, so that damaged ones are no reason
+//! not to start: they are thrown away, and written again.
+
+use super::{Ground, Opened, Signers, StartError};
+use crate::config::ServerConfig;
+use std::path::Path;
+use std::sync::Arc;
+use x811_eventlog::{AppendError, ReadError};
+use x811_ledger::clock::Clock;
+use x811_ledger::entropy::Entropy;
+use x811_ledger::sequencer::{self, OpenError};
+use x811_store::{SqliteReadModel, StoreError};
+
+/// Opens the log with its rows; with new ones where those that are there are damaged.
+pub(super) async fn open_ledger<C: Clock, E: Entropy>(
+    ground: &Ground,
+    config: &ServerConfig,
+    signers: &Signers,
+    clock: &Arc<C>,
+    entropy: &Arc<E>,
+) -> Result<(Opened<C, E>, Arc<SqliteReadModel>), StartError> {
+    let rows = Arc::new(open_rows(&config.data_dir).await?);
+    let damage = match open_with(ground, config, signers, clock, entropy, &rows).await {
+        Ok(opened) => return Ok((opened, rows)),
+        Err(StartError::Ledger(OpenError::Rows(error))) if is_damage(&error) => error,
+        Err(error) => return Err(error),
+    };
+    throw_away(&config.data_dir, &damage);
+    if let Some(rows) = Arc::into_inner(rows) {
+        rows.close().await;
+    }
+    SqliteReadModel::remove(&config.data_dir)?;
+    let rows = Arc::new(SqliteReadModel::open(&config.data_dir).await?);
+    let opened = open_with(ground, config, signers, clock, entropy, &rows).await?;
+    Ok((opened, rows))
+}
+
+async fn open_with<C: Clock, E: Entropy>(
+    ground: &Ground,
+    config: &ServerConfig,
+    signers: &Signers,
+    clock: &Arc<C>,
+    entropy: &Arc<E>,
+    rows: &Arc<SqliteReadModel>,
+) -> Result<Opened<C, E>, StartError> {
+    let opening = ground.opening(config, signers).await?;
+    let (log, rows) = (ground.store.clone(), rows.clone());
+    let opened = sequencer::open(log, rows, clock.clone(), entropy.clone(), opening);
+    Ok(opened.await?)
+}
+
+async fn open_rows(data_dir: &Path) -> Result<SqliteReadModel, StartError> {
+    match SqliteReadModel::open(data_dir).await {
+        Err(error) if error.is_damage() => {
+            throw_away(data_dir, &error);
+            SqliteReadModel::remove(data_dir)?;
+            Ok(SqliteReadModel::open(data_dir).await?)
+        }
+        opened => Ok(opened?),
+    }
+}
+
+fn throw_away(data_dir: &Path, damage: &dyn std::fmt::Display) {
+    let data_dir = data_dir.display();
+    tracing::warn!(
+        %data_dir,
+        %damage,
+        "read.db is damaged: it is thrown away, and written again from the log, which takes a while. \
+         Look at the disk, and see what `x811 doctor` says of the rest"
+    );
+}
+
+/// Whether the rows hold something else than was written to them.
+fn is_damage(error: &sequencer::RowsError) -> bool {
+    let source = match error {
+        sequencer::RowsError::Read(ReadError::Backend(source))
+        | sequencer::RowsError::Write(
+            AppendError::Backend(source) | AppendError::OutcomeUnknown { source, .. },
+        ) => source,
+        sequencer::RowsError::Read(_) | sequencer::RowsError::Write(_) => return false,
+    };
+    let source = source.downcast_ref::<StoreError>();
+    source.is_some_and(StoreError::is_damage_of_rows)
+}
