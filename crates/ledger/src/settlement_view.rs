@@ -68,12 +68,14 @@ pub fn network_of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Option<&'a
 
 /// Every transaction that a PAYMENT named, once.
 fn named<'a>(events: impl IntoIterator<Item = &'a Event>) -> impl Iterator<Item = TxHash> {
-    let payments = events.into_iter().filter_map(|event| match event {
-        Event::EnvelopeAccepted(accepted) => match &accepted.facts {
-            Facts::Payment(payment) => Some(payment),
-            _ => None,
-        },
-        _ => None,
+    let payments = events.into_iter().filter_map(|event| {
+        let Event::EnvelopeAccepted(accepted) = event else {
+            return None;
+        };
+        let Facts::Payment(payment) = &accepted.facts else {
+            return None;
+        };
+        Some(payment)
     });
     let named: BTreeSet<TxHash> = payments
         .flat_map(|payment| [Some(payment.tx_hash), payment.fee_tx_hash])
