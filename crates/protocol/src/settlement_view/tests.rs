@@ -601,6 +601,21 @@ fn a_reversal_of_surplus_alone_takes_nothing_away() {
     );
 }
 
+/// A look finds it deep and waiting, which only what came in too many parts does.
+#[test]
+fn rule_15_what_waits_in_too_many_transfers_is_told() {
+    let mut look = looked(1, 7, "seen");
+    look["finding"][0]["depth"] = json!(13);
+    let events = [payment(7), seen(7, 14), look];
+    let view = verified(&events, due_look(1));
+    assert_eq!(view.standing, Standing::TooManyTransfers);
+    assert_eq!(view.paid, Paid::NotYet);
+    assert!(
+        view.sentence
+            .contains("the largest 64 do not cover the total")
+    );
+}
+
 /// Confirmed, taken away, back, and away again: at each step the view says what the machine holds.
 #[test]
 fn sw_24_what_is_in_no_block_at_the_moment_is_not_paid() {

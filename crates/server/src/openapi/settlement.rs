@@ -107,6 +107,7 @@ pub(crate) enum StandingKind {
     Declared,
     Seen,
     WaitingForSafe,
+    TooManyTransfers,
     Refused,
     Confirmed,
     Safe,
