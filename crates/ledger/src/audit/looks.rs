@@ -66,17 +66,14 @@ fn is_a_depth(depth: u64, head: &Block) -> bool {
     (1..=head.number.saturating_add(1)).contains(&depth)
 }
 
-/// What is wrong with a finding by its depth. Deep enough and enough would have been confirmed, unless
-/// the total waits for level *safe*.
+/// What is wrong with a finding by its depth.
 fn of_depth(grounds: &Grounds<'_>, found: &Finding) -> Option<&'static str> {
     let is_deep = is_deep(grounds, found);
     match found.status {
         FindingStatus::Insufficient if !is_deep => {
             Some("only what is deep enough is found to be too little")
         }
-        FindingStatus::Seen if is_deep && !grounds.waits_for_safe() => {
-            Some("it is deep enough: it pays, or it is too little")
-        }
+        // Deep enough and seen: what came in too many parts waits, which `short` knows.
         FindingStatus::NotFound
         | FindingStatus::Seen
         | FindingStatus::Insufficient
@@ -100,7 +97,7 @@ fn of_all(grounds: &Grounds<'_>, all: &[Finding]) -> Option<&'static str> {
     is_mixed.then_some("what is deep is enough together, or it is too little together")
 }
 
-fn is_deep(grounds: &Grounds<'_>, found: &Finding) -> bool {
+pub(super) fn is_deep(grounds: &Grounds<'_>, found: &Finding) -> bool {
     let depth = grounds.network.confirmed_depth;
     found.depth.is_some_and(|found| found >= depth)
 }

@@ -5,7 +5,7 @@
 //! when they were seen; it is kept while a payment is waited for, some 60 bytes a transfer.
 
 use foldhash::HashMap;
-use x811_protocol::event::{Event, Refuted, RefutedCause};
+use x811_protocol::event::{Event, FindingStatus, Looked, Refuted, RefutedCause};
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::claim::{Candidate, choose};
@@ -15,6 +15,7 @@ use x811_protocol::observation::{Block, Transfer};
 use super::decision::Decided;
 use super::evidence::{Grounds, are_all_quoted, head_of};
 use super::finding::Findings;
+use super::looks::is_deep;
 use super::remarks::Remarks;
 use crate::stream::Stream;
 use crate::world::World;
@@ -65,20 +66,16 @@ impl SeenTransfers {
         }
     }
 
-    /// Checks a refutation as too short.
+    /// Checks a refutation as too short, and a look that finds what is deep enough still waiting.
     pub(super) fn check(
         &self,
         decided: &Decided<'_>,
         findings: &mut Findings,
         remarks: &mut Remarks,
     ) {
-        let (Event::Refuted(refuted), Stream::Interaction(id)) = (decided.event, decided.stream)
-        else {
+        let Stream::Interaction(id) = decided.stream else {
             return;
         };
-        if refuted.cause != RefutedCause::Short {
-            return;
-        }
         let Some(live) = decided.before.interaction(*id) else {
             return;
         };
@@ -96,8 +93,54 @@ impl SeenTransfers {
             network,
             declared: &settlement.declared,
         };
+        if let Event::Looked(looked) = decided.event {
+            self.waits_deep(*id, &grounds, looked, findings);
+        } else if let Event::Refuted(refuted) = decided.event
+            && refuted.cause == RefutedCause::Short
+        {
+            self.refuted_short(*id, &grounds, refuted, findings, remarks);
+        }
+    }
+
+    /// Deep enough and enough would have been confirmed, unless the total waits for level *safe*, or it
+    /// came in more transfers than a record can name.
+    fn waits_deep(
+        &self,
+        id: InteractionId,
+        grounds: &Grounds<'_>,
+        looked: &Looked,
+        findings: &mut Findings,
+    ) {
+        let may_be_too_many = grounds.declared.iter().any(|declared| {
+            let Standing::Seen(block) = declared.standing else {
+                return false;
+            };
+            let shown = self.of(id, declared.tx_hash, block);
+            shown.is_some_and(|shown| !are_all_quoted(shown, grounds.declared.len()))
+        });
+        if may_be_too_many || grounds.waits_for_safe() {
+            return;
+        }
+        for (index, found) in looked.finding.iter().enumerate() {
+            if found.status == FindingStatus::Seen && is_deep(grounds, found) {
+                let sentence = "it is deep enough: it pays, or it is too little";
+                let field = format!("finding[{index}]");
+                grounds.decided.differs(&field, sentence, findings);
+            }
+        }
+    }
+
+    fn refuted_short(
+        &self,
+        id: InteractionId,
+        grounds: &Grounds<'_>,
+        refuted: &Refuted,
+        findings: &mut Findings,
+        remarks: &mut Remarks,
+    ) {
+        let decided = grounds.decided;
         let due = grounds.due();
-        match self.others(*id, &grounds, refuted) {
+        match self.others(id, grounds, refuted) {
             Others::NotDefinite => {
                 let sentence = "another declared transaction was not deep, and may add to it yet";
                 decided.differs("cause", sentence, findings);

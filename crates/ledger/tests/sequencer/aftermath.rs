@@ -283,6 +283,24 @@ async fn rule_24_a_reorg_below_the_finalized_head_takes_nothing_that_is_final() 
     ledgerbox.assert_log_adds_up().await;
 }
 
+/// The same while another transaction is watched, which may still be late.
+#[tokio::test]
+async fn rule_24_what_is_final_stays_so_while_another_transaction_is_watched() {
+    let mut ledgerbox = Ledgerbox::open().await;
+    let deal = declared(&ledgerbox).await;
+    ledgerbox.accept(&deal.payment(&ledgerbox, 2)).await;
+    let block = mine(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC);
+    ledgerbox.watch_ms(CONFIRMED_MS).await;
+    ledgerbox.base.finalized = Some(block);
+    ledgerbox.sweep().await;
+    ledgerbox.base.reorganise_away(tx(1));
+    mine(&mut ledgerbox, &deal, 2, TOTAL_MICRO_USDC);
+    ledgerbox.watch_ms(CONFIRMED_MS).await;
+    let seen = since(&ledgerbox, &deal, "confirmed").await;
+    assert_eq!(seen, ["final", "seen", "late"]);
+    ledgerbox.assert_log_adds_up().await;
+}
+
 /// Where no endpoint names a finalized head, depth stands in for it: 600 blocks above the confirmation.
 #[tokio::test]
 async fn lc_5_without_finalized_heads_depth_makes_a_payment_final() {

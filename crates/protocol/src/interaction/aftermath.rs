@@ -324,6 +324,11 @@ impl Over<'_> {
     /// once its block at the old one's height is.
     fn missing(&self, declared: &Declared, events: &mut Vec<Event>) {
         let tx_hash = declared.tx_hash;
+        let is_final = self.completion.is_some_and(|it| it.is_final);
+        if is_final && self.aftermath.has_paid(tx_hash) {
+            // No reorganisation takes it away, whatever an endpoint says.
+            return;
+        }
         let (block, is_new) = match declared.standing {
             Standing::Seen(block) => (block, true),
             Standing::Gone(block) => (block, false),
@@ -403,7 +408,7 @@ impl Over<'_> {
             return None;
         }
         Some(Event::Late(Late {
-            evidence: self.view.evidence_of(&chosen),
+            evidence: self.view.evidence_of(&chosen, None),
             claims: self.view.claims(&chosen),
         }))
     }

@@ -11,6 +11,7 @@
 //! | `clock` | what downtime and blindness do to its clocks |
 //! | `fit` | which transfers can pay |
 //! | [`claim`] | which transfers pay |
+//! | `narrow` | the same where a record cannot name all it takes |
 //! | [`age`] | which blocks are older than the ACCEPT |
 //! | [`level`] | how sure a block is where no endpoint says |
 //! | `evolve` | what a record makes of the state |
@@ -28,6 +29,7 @@ mod evolve;
 mod fit;
 pub mod level;
 mod message;
+mod narrow;
 mod outline;
 mod settlement;
 mod state;

@@ -6,8 +6,9 @@
 //!
 //! Source: design.md section 7, ledger-contract.md section 5, AE-104, AE-105.
 
-use super::claim::{self, Candidate};
-use super::view::{TRANSFERS_QUOTED, View};
+use super::claim::Candidate;
+use super::narrow::{Choice, Covered};
+use super::view::View;
 use super::{Context, Deal, Declared, Schedule, Settlement, Stage, Standing, State};
 use crate::digest::Digest;
 use crate::event::{
@@ -88,21 +89,22 @@ struct Watching<'a> {
 impl Watching<'_> {
     fn events(&self) -> Vec<Event> {
         let mut events = self.sightings();
-        let chosen = claim::choose(&self.view.due(), &self.view.candidates())
-            .filter(|chosen| chosen.len() <= TRANSFERS_QUOTED);
-        if let Some(chosen) = &chosen
-            && self.deep_enough_for_total(chosen)
+        let covered = self.view.covered();
+        if let Covered::By(choice) = &covered
+            && self.deep_enough_for_total(&choice.claims)
         {
-            events.push(self.confirmation(chosen));
+            events.push(self.confirmation(choice));
             return events;
         }
-        let refutations = if chosen.is_none() {
-            self.refutations()
-        } else {
+        // What is enough in too many parts is not too little: it waits.
+        let is_covered = !matches!(covered, Covered::No);
+        let refutations = if is_covered {
             Vec::new()
+        } else {
+            self.refutations()
         };
         let failures = self.settlement.failures + refutations.len() as u64;
-        let look = self.look(&refutations, chosen.is_some());
+        let look = self.look(&refutations, is_covered);
         events.extend(refutations.into_iter().map(Event::Refuted));
         if failures < FAILURES_TO_DISPUTE {
             events.extend(look.map(Event::Looked));
@@ -148,7 +150,8 @@ impl Watching<'_> {
         }))
     }
 
-    fn confirmation(&self, chosen: &[Candidate]) -> Event {
+    fn confirmation(&self, choice: &Choice) -> Event {
+        let chosen = &choice.claims;
         let paid = chosen
             .iter()
             .map(|c| u128::from(c.amount.as_micro_usdc()))
@@ -159,7 +162,7 @@ impl Watching<'_> {
             .and_then(|surplus| MicroUsdc::from_micro_usdc(surplus).ok())
             .unwrap_or(MicroUsdc::MAX);
         Event::Confirmed(Confirmed {
-            evidence: self.view.evidence_of(chosen),
+            evidence: self.view.evidence_of(chosen, choice.quoted.as_ref()),
             claims: self.view.claims(chosen),
             surplus: (!surplus.is_zero()).then_some(surplus),
             records: records(self.view.deal, self.settlement, self.state),

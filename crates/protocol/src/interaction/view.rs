@@ -12,6 +12,7 @@ use crate::event::{Claim, Evidence, Level, RevertReason};
 use crate::evm::TxHash;
 use crate::observation::{Hindrance, MinedTransaction, Sweep, TransactionStatus, Transfer};
 use crate::parameters::Network;
+use std::collections::BTreeSet;
 
 /// Most transfers that one event quotes beside the claimed ones, and most that it claims; with eight
 /// declared transactions a leaf stays in bounds.
@@ -43,13 +44,7 @@ impl<'a> View<'a> {
     /// Unclaimed fitting transfers of everything deep enough, in order of (declaration, ordinal).
     pub(super) fn candidates(&self) -> Vec<Candidate> {
         let mut candidates = Vec::new();
-        for declared in self.declared {
-            let Some(mined) = self.mined(declared.tx_hash) else {
-                continue;
-            };
-            if !mined.succeeded || !self.is_deep(mined) || self.is_too_old(declared, mined) {
-                continue;
-            }
+        for (declared, mined) in self.paying() {
             candidates.extend(self.unclaimed(declared, mined).map(|transfer| Candidate {
                 tx_hash: declared.tx_hash,
                 ordinal: transfer.ordinal,
@@ -60,15 +55,37 @@ impl<'a> View<'a> {
         candidates
     }
 
-    /// Evidence of every transaction that a chosen transfer is in.
-    pub(super) fn evidence_of(&self, chosen: &[Candidate]) -> Vec<Evidence> {
+    /// Declared transactions that may pay: deep enough, and not too old.
+    pub(super) fn paying(&self) -> impl Iterator<Item = (&'a Declared, &'a MinedTransaction)> {
+        let view = *self;
+        self.declared.iter().filter_map(move |declared| {
+            let mined = view.mined(declared.tx_hash)?;
+            let pays = mined.succeeded && view.is_deep(mined) && !view.is_too_old(declared, mined);
+            pays.then_some((declared, mined))
+        })
+    }
+
+    /// Evidence of every transaction that a chosen transfer is in, quoting `only` these where it says
+    /// which.
+    pub(super) fn evidence_of(
+        &self,
+        chosen: &[Candidate],
+        only: Option<&BTreeSet<(TxHash, u64)>>,
+    ) -> Vec<Evidence> {
         let is_chosen = |tx_hash| chosen.iter().any(|candidate| candidate.tx_hash == tx_hash);
         self.declared
             .iter()
             .filter(|declared| is_chosen(declared.tx_hash))
             .filter_map(|declared| {
                 let mined = self.mined(declared.tx_hash)?;
-                Some(self.evidence(declared, mined, chosen))
+                let mut evidence = self.evidence(declared, mined, chosen);
+                if let Some(only) = only {
+                    let fitting = self.fitting(declared, mined);
+                    let quoted =
+                        fitting.filter(|it| only.contains(&(declared.tx_hash, it.ordinal)));
+                    evidence.transfers = quoted.copied().collect();
+                }
+                Some(evidence)
             })
             .collect()
     }
@@ -129,7 +146,7 @@ impl<'a> View<'a> {
         stands_in(depth, self.network.confirmed_depth)
     }
 
-    pub(super) fn mined(&self, tx_hash: TxHash) -> Option<&MinedTransaction> {
+    pub(super) fn mined(&self, tx_hash: TxHash) -> Option<&'a MinedTransaction> {
         match self.sweep.transactions.get(&tx_hash)? {
             TransactionStatus::Mined(mined) => Some(mined),
             TransactionStatus::NotFound => None,

@@ -35,6 +35,8 @@ pub(super) struct Account {
     is_final: bool,
     has_returned: bool,
     proof: Option<Proof>,
+    /// The depth at which the last look found something waiting.
+    waits_at: Option<u64>,
     /// The last refutation, unless a PAYMENT followed it.
     refusal: Option<Refusal>,
     failure: Option<Code>,
@@ -116,6 +118,7 @@ impl Account {
     fn declared(&mut self, payment: &PaymentFacts) {
         self.network.get_or_insert_with(|| payment.network.clone());
         self.refusal = None;
+        self.waits_at = None;
         for tx_hash in std::iter::once(payment.tx_hash).chain(payment.fee_tx_hash) {
             self.transaction(tx_hash);
         }
@@ -147,9 +150,15 @@ impl Account {
         if !looked.is_pending() {
             self.failure.get_or_insert(Code::PaymentConfirmationTimeout);
         }
+        self.waits_at = None;
         for finding in &looked.finding {
             let transaction = self.transaction(finding.tx_hash);
             transaction.depth = finding.depth;
+            let waits_at = finding
+                .depth
+                .filter(|_| finding.status == FindingStatus::Seen);
+            self.waits_at = waits_at.max(self.waits_at);
+            let transaction = self.transaction(finding.tx_hash);
             if finding.status == FindingStatus::Insufficient {
                 transaction.standing = TransactionStanding::Insufficient;
             }
@@ -392,6 +401,10 @@ impl Account {
             {
                 Standing::WaitingForSafe { depth }
             }
+            // Enough and deep is confirmed, unless it came in too many parts.
+            (_, Some(of)) if !waits_for_safe && self.waits_at.is_some_and(|depth| depth >= of) => {
+                Standing::TooManyTransfers
+            }
             (depth, of) => Standing::Seen { depth, of },
         }
     }
@@ -404,6 +417,7 @@ impl Account {
             Standing::Declared
             | Standing::Seen { .. }
             | Standing::WaitingForSafe { .. }
+            | Standing::TooManyTransfers
             | Standing::Refused { .. } => match (live.clock, live.due) {
                 (SettlementClock::Stopped { .. }, _) => (NextStep::Sight, None),
                 (_, Some(Due::Look { .. })) => (NextStep::Look, at_ms),

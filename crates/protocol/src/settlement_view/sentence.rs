@@ -31,6 +31,10 @@ fn money(view: &SettlementView) -> String {
         Standing::WaitingForSafe { depth } => {
             format!("seen, {depth} blocks deep; a total this large waits until its block is safe")
         }
+        Standing::TooManyTransfers => "seen, and enough in all, but in more transfers than one record \
+                                       can name, of which the largest 64 do not cover the total: name \
+                                       one more transaction that does with them"
+            .to_owned(),
         Standing::Refused {
             cause,
             reason,

@@ -30,6 +30,9 @@ pub enum Standing {
         /// Blocks from it to the newest, both included.
         depth: u64,
     },
+    /// Enough has come, in more transfers than one record can name; a further transaction of what the
+    /// largest of them lack settles it.
+    TooManyTransfers,
     /// Nothing that was named pays; another PAYMENT still may.
     Refused {
         /// Why the last one does not.
@@ -112,6 +115,7 @@ impl Standing {
             | Standing::Declared
             | Standing::Seen { .. }
             | Standing::WaitingForSafe { .. }
+            | Standing::TooManyTransfers
             | Standing::Refused { .. }
             | Standing::InNoBlock { .. } => Paid::NotYet,
             Standing::Reversed { .. }
@@ -129,6 +133,7 @@ impl Standing {
             Standing::Declared => "declared",
             Standing::Seen { .. } => "seen",
             Standing::WaitingForSafe { .. } => "waiting_for_safe",
+            Standing::TooManyTransfers => "too_many_transfers",
             Standing::Refused { .. } => "refused",
             Standing::Confirmed => "confirmed",
             Standing::Safe => "safe",

@@ -511,10 +511,12 @@ fn greedy_takes_at_most_as_many_transfers_as_a_record_can_quote() {
     assert_covers(confirmed(&outcome), "64 parts");
     assert_bounds(&outcome);
     let outcome = paid_by(rows(65, TOTAL.div_ceil(65)));
+    assert_eq!(outcome.types(), ["seen"], "65 parts are not too little");
+    let outcome = paid_by(rows(65, TOTAL / 65 - 1));
     let Some(Event::Refuted(refuted)) = outcome.events.last() else {
         panic!()
     };
-    assert_eq!(refuted.code, Code::InsufficientBalance, "65 parts");
+    assert_eq!(refuted.code, Code::InsufficientBalance, "65 small parts");
     assert_bounds(&outcome);
 }
 
@@ -572,4 +574,61 @@ fn assert_bounds(outcome: &Outcome) {
             event.type_name()
         );
     }
+}
+
+/// So many transfers of these amounts to the payee.
+fn dust(rows: &[(usize, u64)]) -> Vec<x811_protocol::observation::Transfer> {
+    let each = rows.iter();
+    let rows: Vec<_> = each
+        .flat_map(|(count, amount)| vec![(PAYER, PAYEE, *amount); *count])
+        .collect();
+    transfers(&rows)
+}
+
+/// In order it would take more than a record can name; among the largest it does not.
+#[test]
+fn rule_15_dust_before_a_transfer_that_pays_is_no_reason_to_refuse() {
+    let mut world = World::watching();
+    let block = world.next_block();
+    let rows = [(65, 1), (1, TOTAL - 10), (80, 2)];
+    world.chain.mine(tx(1), block, dust(&rows));
+    world.until_block(block + DEPTH - 1);
+    let outcome = world.sweep(0);
+    assert_eq!(outcome.types(), ["seen", "confirmed"]);
+    let confirmed = confirmed(&outcome);
+    let quoted: Vec<u64> = confirmed.evidence[0]
+        .transfers
+        .iter()
+        .map(|it| it.ordinal)
+        .collect();
+    let expected: Vec<u64> = (65..=128).collect();
+    assert_eq!(quoted, expected, "the largest alone");
+    let claimed: Vec<u64> = confirmed.claims.iter().map(|it| it.ordinal).collect();
+    assert_eq!(claimed, (65..=70).collect::<Vec<u64>>());
+}
+
+/// All of them are enough and no 64 of them: that is not too little. It waits for what the largest lack.
+#[test]
+fn rule_15_what_is_enough_in_too_many_transfers_waits() {
+    let mut world = World::looking();
+    let block = world.next_block();
+    world
+        .chain
+        .mine(tx(1), block, dust(&[(65, TOTAL / 65 + 1)]));
+    world.until_block(block + DEPTH);
+    assert_eq!(world.sweep(0).types(), ["seen", "looked"]);
+    for _ in 0..3 {
+        until_look(&mut world);
+        let (looked, _) = answer_look(&mut world);
+        assert_eq!(looked.finding[0].status, FindingStatus::Seen);
+    }
+    assert_eq!(world.settlement(0).failures, 0);
+    world.pay(0, 2);
+    let block = world.next_block();
+    world.chain.mine(tx(2), block, dust(&[(1, TOTAL / 32)]));
+    world.until_block(block + DEPTH - 1);
+    let outcome = world.sweep(0);
+    let confirmed = confirmed(&outcome);
+    let quoted = confirmed.evidence.iter().map(|it| it.transfers.len());
+    assert_eq!(quoted.collect::<Vec<usize>>(), [63, 1]);
 }

@@ -113,6 +113,7 @@ pub(crate) enum StandingKind {
     Declared,
     Seen,
     WaitingForSafe,
+    TooManyTransfers,
     Refused,
     Confirmed,
     Safe,

@@ -29,7 +29,7 @@ async fn lc_4_what_a_provider_said_before_a_rotation_still_counts() {
 
     world
         .done(&format!(
-            "send offer {id} --price 0.029 --time 5 --agent bob"
+            "send offer {id} --price 0 --time 5 --agent bob"
         ))
         .await;
     world.done("agent rotate bob").await;
