@@ -399,7 +399,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         let mut safe: Vec<u64> = levels().filter_map(|levels| levels.safe_number).collect();
         safe.sort_unstable_by(|a, b| b.cmp(a));
         let mut finalized: Vec<Block> = levels().filter_map(|levels| levels.finalized).collect();
-        finalized.sort_unstable_by(|a, b| b.number.cmp(&a.number));
+        finalized.sort_unstable_by_key(|head| std::cmp::Reverse(head.number));
         let last = self.quorum() - 1;
         Levels {
             safe_number: safe.get(last).map(|number| *number.min(&head_number)),

@@ -28,9 +28,7 @@ async fn lc_4_what_a_provider_said_before_a_rotation_still_counts() {
     let id = text(&request, "interaction_id");
 
     world
-        .done(&format!(
-            "send offer {id} --price 0 --time 5 --agent bob"
-        ))
+        .done(&format!("send offer {id} --price 0 --time 5 --agent bob"))
         .await;
     world.done("agent rotate bob").await;
     world.done(&format!("history {id} --agent ada")).await;
