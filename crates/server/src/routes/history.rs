@@ -41,8 +41,9 @@ pub(super) async fn handle<C: Clock>(
     Asked(question): Asked<Question>,
 ) -> Result<Json<History>, ReadRefusal> {
     app.rows_as_they_come().await;
-    readable(&app, &reader, id).await?;
+    let row = readable(&app, &reader, id).await?;
     let page = StreamPage::read(&app, &Stream::Interaction(id), &question).await?;
+    page.check_end(&app, &question, row.last_position).await?;
     let records = page.records.iter().map(ShownRecord::of);
     Ok(Json(History {
         interaction: id,

@@ -78,6 +78,30 @@ impl StreamPage {
         Ok(StreamPage::with(records, has_more))
     }
 
+    /// Refuses a page that ends before the record at `last_position`, which is the last of the stream or
+    /// one before it: the rows have lost what lies between.
+    pub(super) async fn check_end<C: Clock>(
+        &self,
+        app: &App<C>,
+        question: &Question,
+        last_position: u64,
+    ) -> Result<(), ApiError> {
+        let is_whole = match self.records.last() {
+            _ if self.next.is_some() => true,
+            Some(last) => last.position() >= last_position,
+            // Asked from behind the end.
+            None => {
+                let last = stored::record(app, last_position).await?;
+                last.stream_seq() < question.first_seq()
+            }
+        };
+        if is_whole {
+            Ok(())
+        } else {
+            Err(ApiError::damaged(last_position))
+        }
+    }
+
     fn with(records: Vec<Record>, has_more: bool) -> StreamPage {
         let last = records.last().map(Record::stream_seq);
         StreamPage {
