@@ -29,8 +29,9 @@ pub(super) async fn handle<C: Clock>(
     Asked(question): Asked<Question>,
 ) -> Result<Response, ReadRefusal> {
     app.rows_as_they_come().await;
-    readable(&app, &reader, id).await?;
+    let row = readable(&app, &reader, id).await?;
     let page = StreamPage::read(&app, &Stream::Interaction(id), &question).await?;
+    page.check_end(&app, &question, row.last_position).await?;
     // Every record of an interaction is shown.
     let of = ("interaction", id.to_string());
     Ok(page.answer(app, of, |_| true).await?)

@@ -46,20 +46,29 @@ pub(super) async fn handle<C: Clock>(
 ) -> Result<Json<SettlementView>, ReadRefusal> {
     question.await_rows(&app).await?;
     let world = app.ledger.world();
-    readable(&app, &reader, id).await?;
-    Ok(Json(view(&app, &world, id).await?))
+    let row = readable(&app, &reader, id).await?;
+    Ok(Json(view(&app, &world, id, row.last_position).await?))
 }
 
 async fn view<C: Clock>(
     app: &App<C>,
     world: &World,
     id: InteractionId,
+    last_position: u64,
 ) -> Result<SettlementView, ApiError> {
     let stream = Stream::Interaction(id).to_string();
     let mut records = Vec::new();
     loop {
         let page = read(app, &stream, records.len() as u64).await?;
         let is_last = page.len() < PAGE_RECORDS;
+        if is_last {
+            let last = page.last().or(records.last());
+            let position = last.map(|(record, _)| record.position());
+            if position.is_none_or(|position| position < last_position) {
+                // The rows have lost what lies between.
+                return Err(ApiError::damaged(last_position));
+            }
+        }
         // What became durable since belongs to a newer world than the one at hand.
         let known = page.into_iter();
         records.extend(known.filter(|(record, _)| record.position() < world.head().size));

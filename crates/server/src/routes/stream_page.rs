@@ -97,6 +97,30 @@ impl StreamPage {
         })
     }
 
+    /// Refuses a page that ends before the record at `last_position`, which is the last of the stream or
+    /// one before it: the rows have lost what lies between.
+    pub(super) async fn check_end<C: Clock>(
+        &self,
+        app: &App<C>,
+        question: &Question,
+        last_position: u64,
+    ) -> Result<(), ApiError> {
+        let is_whole = match self.wanted.back() {
+            _ if self.next.is_some() => true,
+            Some((position, _)) => *position >= last_position,
+            // Asked from behind the end.
+            None => {
+                let last = stored::record(app, last_position).await?;
+                last.stream_seq() < question.first_seq()
+            }
+        };
+        if is_whole {
+            Ok(())
+        } else {
+            Err(ApiError::damaged(last_position))
+        }
+    }
+
     /// The page as an answer: `{"<name>":<of>,"records":[…],"next":…}`. Of the records those are shown
     /// whose events are `wanted`; one at a time is read.
     pub(super) async fn answer<C: Clock>(
