@@ -11,7 +11,7 @@ use crate::stage::Stage;
 /// The shell blocks of the section, in order.
 fn blocks(readme: &str) -> Vec<&str> {
     let (_, section) = readme.split_once("\n## By hand\n").unwrap();
-    let (section, _) = section.split_once("\n### ").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
     let blocks = section.split("```sh\n").skip(1);
     blocks
         .map(|block| block.split_once("```").unwrap().0)
