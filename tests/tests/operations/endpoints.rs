@@ -108,6 +108,24 @@ async fn lc_5_a_dead_endpoint_is_named_and_exchanged_by_reload() {
 }
 
 #[tokio::test]
+async fn lc_5_two_of_three_endpoints_go_on_while_the_third_is_dead() {
+    let (place, anvil) = (Place::new(), chain().await);
+    let dead = Proxy::start(&anvil.rpc_url()).await;
+    dead.rule(|_| Act::Status(500, None));
+    let file = configured(&place, dead.url(), &anvil.rpc_url());
+    let good = fs::read_to_string(&file).unwrap();
+    let third = format!("[[network.further]]\nrpc_url = \"{}\"\n", anvil.rpc_url());
+    fs::write(&file, good + &third).unwrap();
+    let server = start(&place, &file).unwrap();
+    let seen = until(&server, |network| network["sight"] == "fresh").await;
+    let network = &seen["networks"][0];
+    assert_eq!(network["agreed"], true, "{seen}");
+    assert_eq!(network["silent"], json!(["rpc"]), "{seen}");
+    assert_eq!(network["endpoints"][2]["label"], "rpc-3", "{seen}");
+    server.stop();
+}
+
+#[tokio::test]
 async fn sw_09_one_endpoint_of_another_chain_counts_as_silent_and_two_do_not_start() {
     let (place, anvil) = (Place::new(), chain().await);
     let stranger = Anvil::start(1, None);

@@ -161,7 +161,26 @@ fn network(given: settings::Network) -> Result<NetworkConfig, Failure> {
         put(&mut second.label, given.second_endpoint_label);
         network.endpoints.push(second);
     }
+    for further in given.further.unwrap_or_default() {
+        let endpoint = endpoint(further, network.endpoints.len() + 1)?;
+        network.endpoints.push(endpoint);
+    }
     Ok(network)
+}
+
+/// The endpoint of that number, which its label has unless it is given.
+fn endpoint(given: settings::Further, number: usize) -> Result<EndpointConfig, Failure> {
+    let rpc_url = self::rpc_url(given.rpc_url, given.rpc_url_file, "rpc_url")?;
+    let rpc_url = rpc_url.ok_or_else(|| {
+        Failure::usage("[[network.further]] has neither rpc_url nor rpc_url_file: give one")
+    })?;
+    let ws_url = self::rpc_url(given.ws_url, given.ws_url_file, "ws_url")?;
+    let label = given.endpoint_label;
+    Ok(EndpointConfig {
+        rpc_url,
+        ws_url,
+        label: label.unwrap_or_else(|| format!("rpc-{number}")),
+    })
 }
 
 /// An endpoint's address, given in one of the two ways; `name` is that of the first.
@@ -266,7 +285,21 @@ fn shown_network(network: &NetworkConfig) -> settings::Network {
         second_ws_url: announced(1),
         second_ws_url_file: None,
         second_endpoint_label: label(1),
+        further: shown_further(&network.endpoints),
     }
+}
+
+/// The third endpoint and those behind it.
+fn shown_further(endpoints: &[EndpointConfig]) -> Option<Vec<settings::Further>> {
+    let further = endpoints.get(2..).filter(|further| !further.is_empty())?;
+    let shown = further.iter().map(|endpoint| settings::Further {
+        rpc_url: Some(hidden()),
+        rpc_url_file: None,
+        ws_url: endpoint.ws_url.as_ref().map(|_| hidden()),
+        ws_url_file: None,
+        endpoint_label: Some(endpoint.label.clone()),
+    });
+    Some(shown.collect())
 }
 
 fn shown_windows(server: &ServerConfig) -> settings::Windows {
@@ -364,6 +397,9 @@ mod tests {
                     rpc_url = \"https://host/SECRET\"\nws_url = \"wss://host/SECRET\"\n\
                     second_ws_url = \"wss://other/SECRET\"\n\
                     second_rpc_url = \"https://other/SECRET\"\nsafe_above_usdc = \"10.5\"\n\
+                    [[network.further]]\nrpc_url = \"https://third/SECRET\"\n\
+                    [[network.further]]\nrpc_url = \"https://fourth/SECRET\"\n\
+                    endpoint_label = \"spare\"\n\
                     [windows]\noffer_ms = 2500\n";
         let effective = effective(text).unwrap();
         assert_eq!(effective.server.network.chain_id, ChainId::new(84_532));
@@ -380,6 +416,8 @@ mod tests {
             "second_ws_url = \"(hidden)\"",
             "second_rpc_url = \"(hidden)\"",
             "second_endpoint_label = \"rpc-2\"",
+            "endpoint_label = \"rpc-3\"",
+            "endpoint_label = \"spare\"",
         ] {
             assert!(shown.contains(line), "{shown}");
         }
@@ -412,6 +450,10 @@ mod tests {
             (
                 "[network]\nrpc_url = \"http://a\"\nsecond_ws_url = \"ws://b\"\n",
                 "without second_rpc_url",
+            ),
+            (
+                "[network]\nrpc_url = \"http://a\"\n[[network.further]]\nws_url = \"ws://b\"\n",
+                "neither rpc_url nor rpc_url_file",
             ),
             (
                 "[network]\npreset = \"local\"\nrpc_url = \"http://a\"\n",

@@ -76,6 +76,19 @@ pub(super) struct Network {
     pub(super) second_ws_url: Option<Secret>,
     pub(super) second_ws_url_file: Option<PathBuf>,
     pub(super) second_endpoint_label: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) further: Option<Vec<Further>>,
+}
+
+/// `[[network.further]]`: a third or fourth endpoint, in the file alone.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Further {
+    pub(super) rpc_url: Option<Secret>,
+    pub(super) rpc_url_file: Option<PathBuf>,
+    pub(super) ws_url: Option<Secret>,
+    pub(super) ws_url_file: Option<PathBuf>,
+    pub(super) endpoint_label: Option<String>,
 }
 
 /// `[windows]`: how long each message is waited for, in milliseconds.
