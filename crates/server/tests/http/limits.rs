@@ -124,7 +124,10 @@ async fn lc_3_every_route_is_behind_the_limits() {
             request.send().await.unwrap().status().as_u16()
         };
         let (first, second) = (ask().await, ask().await);
-        assert!(first < 500 && first != 429, "{method} {path}: {first}");
+        // There are no keys to show before the first checkpoint is signed.
+        let is_unsigned = path.ends_with("/x811-keys") && first == 503;
+        let is_let_in = first < 500 && first != 429;
+        assert!(is_let_in || is_unsigned, "{method} {path}: {first}");
         assert_eq!(second, 429, "{method} {path}");
     }
 }
