@@ -32,6 +32,7 @@ pub(super) static READ: LazyLock<Migrator> = LazyLock::new(|| {
     migrator(&[
         (1, "read model", sql!("read/0001_read_model")),
         (2, "tiles", sql!("read/0002_tiles")),
+        (3, "sums", sql!("read/0003_sums")),
     ])
 });
 
