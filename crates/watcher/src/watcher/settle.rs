@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join_all;
 use x811_protocol::evm::TxHash;
+use x811_protocol::interaction::level::STAND_IN_BLOCKS;
 use x811_protocol::observation::{Block, Observation, Sweep};
 
 use super::{Closed, Expected, Reported, Watcher};
@@ -54,7 +55,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             head: tip,
             is_whole,
             safe_number: levels.safe_number,
-            final_number: levels.finalized.map(|head| head.number),
+            final_number: self.final_number(&levels, tip.number),
             are_levels_new,
             expected: &expected,
         };
@@ -391,6 +392,14 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             Err(SourceError::Refused { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Up to which height the ledger may take a payment for final: to the finalized head, or where none
+    /// is named, down to the depth that stands in for one.
+    fn final_number(&self, levels: &Levels, head_number: u64) -> Option<u64> {
+        let named = levels.finalized.map(|head| head.number);
+        let above = self.network.confirmed_depth.saturating_add(STAND_IN_BLOCKS);
+        named.or_else(|| head_number.saturating_add(1).checked_sub(above))
     }
 
     /// The highest that as many endpoints as must agree have reached. None above the head.

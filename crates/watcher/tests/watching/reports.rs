@@ -85,6 +85,18 @@ async fn sw_levels_what_is_deep_is_reported_when_it_is_safe_and_when_it_is_final
 }
 
 /// The ledger stops watching what it has recorded as final; until then it may have been busy.
+/// An endpoint that knows no such words: depth stands in, and what is so deep is reported for it.
+#[tokio::test(start_paused = true)]
+async fn sw_levels_without_finalized_heads_what_is_deep_enough_is_reported() {
+    let mut rig = deep(&[tx(1)]).await;
+    rig.world().safe_number = None;
+    let early = reported(&mut rig, 100).await;
+    assert!(early.iter().all(|said| *said == 0), "{early:?}");
+    rig.world().mine(520);
+    let sweeps = reported(&mut rig, 20).await;
+    assert!(sweeps.contains(&1), "{sweeps:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn sw_levels_what_is_final_is_reported_whenever_the_levels_are_asked_for() {
     let hashes: Vec<TxHash> = (0..2_600).map(numbered).collect();
