@@ -131,13 +131,13 @@ async fn sw_09_one_endpoint_of_another_chain_counts_as_silent_and_two_do_not_sta
     let stranger = Anvil::start(1, None);
     let file = configured(&place, &stranger.rpc_url(), &anvil.rpc_url());
     let server = start(&place, &file).unwrap();
-    let seen = until(&server, |network| network["agreed"] == false).await;
-    let network = &seen["networks"][0];
-    assert_eq!(network["silent"], json!(["rpc"]), "{seen}");
     let seen = until(&server, |network| {
         network["endpoints"][0]["state"] == "misfit"
     });
     let seen = seen.await;
+    let network = &seen["networks"][0];
+    assert_eq!(network["silent"], json!(["rpc"]), "{seen}");
+    assert_eq!(network["agreed"], false, "{seen}");
     let attention = seen["attention"][0].as_str().unwrap();
     assert!(attention.contains("rpc"), "{attention}");
     server.stop();

@@ -23,7 +23,7 @@ use x811_ledger::sequencer::Readiness;
 use x811_ledger::world::{Sight, World};
 use x811_protocol::parameters::Network;
 use x811_protocol::time::TimestampMs;
-use x811_watcher::NetworkHealth;
+use x811_watcher::{EndpointHealth, EndpointState, NetworkHealth};
 
 /// 200, or 503 with the reasons.
 #[utoipa::path(
@@ -129,7 +129,8 @@ fn attention(bound: &BlindnessBound, world: &World, now: TimestampMs) -> Vec<Str
 fn disagreement(watching: &NetworkHealth) -> Vec<String> {
     let mut attention = Vec::new();
     let (network, silent) = (&watching.network, watching.silent().join(", "));
-    if !watching.is_agreed && !watching.endpoints.is_empty() {
+    let is_asked = |endpoint: &EndpointHealth| endpoint.state != EndpointState::Unknown;
+    if !watching.is_agreed && watching.endpoints.iter().any(is_asked) {
         let who = match silent.is_empty() {
             true => "all answer, and carry different blocks".to_owned(),
             false => format!("silent: {silent}"),
