@@ -6,10 +6,10 @@ use x811_ledger::export::foreign_file;
 const LINES: [&[u8]; 6] = [b"r ", b"b ", b"c ", b"k ", b"p ", b"e "];
 
 /// What a file is instead of an export, by how it begins; `None` where it may be one, also a damaged
-/// one: that is for the audit to find.
+/// one, or one that was cut to nothing: that is for the audit to find.
 pub(super) fn what_else(first: &[u8]) -> Option<&'static str> {
     if first.is_empty() {
-        return Some("it is empty");
+        return None;
     }
     if let Some(what) = foreign_file(first) {
         return Some(what);
@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn what_is_plainly_something_else_is_told_from_what_was_damaged() {
         let table: [(&[u8], Option<&str>); 8] = [
-            (b"", Some("empty")),
+            (b"", None),
             (b"hello\n", Some("neither")),
             (b"\x7fELF\x02\x01\0\n\0", Some("neither")),
             (b"\x1f\x8b\x08\0", Some("gunzip")),
