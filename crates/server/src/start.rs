@@ -45,6 +45,7 @@ use x811_protocol::event::{LedgerKeyRotated, LedgerOpened};
 use x811_protocol::time::TimestampMs;
 use x811_store::{FileCheckpointStore, FileSnapshots, SqliteStore};
 use x811_watcher::checks::{CheckFailure, Misfit, verify_endpoint};
+use x811_watcher::quorum_of;
 use x811_watcher::rpc::{EndpointError, RpcLimits, RpcSource};
 
 pub use checkpoint::CheckpointFault;
@@ -356,9 +357,9 @@ fn sources_of(network: &NetworkConfig) -> Result<Vec<RpcSource>, EndpointError> 
         .collect()
 }
 
-/// Stops the start when every endpoint is *proven* not to fit; one that does not counts as silent, and
-/// silence of all only makes it start blind (ledger-contract.md section 5): then the first one's
-/// reason is returned.
+/// Stops the start when every endpoint is *proven* not to fit; one that does not counts as silent.
+/// Where fewer answer than must agree the ledger only starts blind (ledger-contract.md section 5): then
+/// it is returned why each of the others does not.
 async fn check_endpoints(
     sources: &[RpcSource],
     network: &NetworkConfig,
@@ -385,7 +386,7 @@ async fn check_endpoints(
         return Err(StartError::Misfit(misfit));
     }
     let answering = sources.len() - silent.len();
-    if answering >= sources.len().clamp(1, 2) {
+    if answering >= quorum_of(sources.len()) {
         return Ok(None);
     }
     tracing::warn!(

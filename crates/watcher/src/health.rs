@@ -34,14 +34,15 @@ pub struct NetworkHealth {
 }
 
 impl NetworkHealth {
-    /// Labels of the endpoints that give no usable answer: they count as silent.
+    /// Labels of the endpoints that give no usable answer: they count as silent. One that was not asked
+    /// yet is not among them.
     pub fn silent(&self) -> Vec<&str> {
         let silent = self
             .endpoints
             .iter()
             .filter(|endpoint| match endpoint.state {
-                EndpointState::Unknown | EndpointState::Failing | EndpointState::Misfit => true,
-                EndpointState::Good | EndpointState::Lagging => false,
+                EndpointState::Failing | EndpointState::Misfit => true,
+                EndpointState::Unknown | EndpointState::Good | EndpointState::Lagging => false,
             });
         silent.map(|endpoint| endpoint.label.as_str()).collect()
     }
@@ -54,7 +55,7 @@ pub struct EndpointHealth {
     pub label: String,
     /// Whether it can be used.
     pub state: EndpointState,
-    /// Whether it is the one whose branch is followed.
+    /// Whether it is the one that headers and transfers are asked of.
     pub leads: bool,
     /// The head it last named. Its age is the present less the block's timestamp.
     pub head: Option<Block>,
@@ -102,5 +103,29 @@ impl EndpointState {
             EndpointState::Failing => "failing",
             EndpointState::Misfit => "misfit",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sw_26_who_gives_no_usable_answer_is_silent_and_who_was_not_asked_is_not() {
+        let endpoints = EndpointState::ALL.map(|state| EndpointHealth {
+            label: state.as_str().to_owned(),
+            state,
+            leads: false,
+            head: None,
+            last_error: None,
+            calls: 0,
+            failures: 0,
+            disagreements: 0,
+        });
+        let health = NetworkHealth {
+            endpoints: endpoints.into(),
+            ..NetworkHealth::default()
+        };
+        assert_eq!(health.silent(), ["failing", "misfit"]);
     }
 }

@@ -1,8 +1,8 @@
 //! USDC transfers on Base, observed.
 //!
 //! A [`Watcher`] knows one network, one token and a set of transaction hashes. It follows the
-//! network block by block through one endpoint, compares with the others, and reports where each
-//! transaction stands. It knows nothing of interactions, prices or parties: which transfer pays whom
+//! network block by block up to the head that enough endpoints carry, and reports where each
+//! transaction stands, once as many say the same. It knows nothing of interactions, prices or parties: which transfer pays whom
 //! is decided by the machines, from what the log holds.
 //!
 //! Rules that make its word worth recording (settlement-watcher.md section 2):
@@ -59,6 +59,7 @@ pub use source::{
 };
 pub use watcher::{
     AccountsOf, Channels, Expected, Expecting, Reported, WatchedNetwork, WatchedSet, Watcher,
+    quorum_of,
 };
 pub use window::Window;
 pub use witness::{Difference, Shown, Sought, Testimony, Witness};

@@ -436,8 +436,8 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
     }
 }
 
-/// As many endpoints as there are must agree, at most two (ledger-contract.md section 5).
-fn quorum_of(endpoints: usize) -> usize {
+/// How many of so many endpoints must agree: all, at most two (ledger-contract.md section 5).
+pub fn quorum_of(endpoints: usize) -> usize {
     endpoints.clamp(1, 2)
 }
 

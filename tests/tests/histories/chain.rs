@@ -10,7 +10,7 @@ use x811_protocol::time::TimestampMs;
 use x811_watcher::Receipt;
 
 use crate::base::{PAYEE, tx};
-use crate::scripted::{ScriptedChain, World, receipt, unreachable};
+use crate::scripted::{ScriptedChain, World, unreachable};
 
 /// Blocks below the ledger's start.
 const BLOCKS_BEFORE: u64 = 60;
@@ -201,11 +201,7 @@ impl Chain {
             }
             Fault::InventsBlocks(blocks) => world.invented = *blocks,
             Fault::InventsTransfer(number) => {
-                let (hash, micro_usdc) = (tx(*number), [3_000_000, 4_000_000][endpoint]);
-                if !world.receipts.contains_key(&hash) {
-                    let made_up = receipt(hash, world.head(), micro_usdc);
-                    world.made_up.insert(hash, made_up);
-                }
+                world.invent_transfer(tx(*number), [3_000_000, 4_000_000][endpoint]);
             }
             Fault::RepeatsLogs => world.repeats_logs = true,
             Fault::RefusesLevels => world.refuses_levels = true,

@@ -5,11 +5,11 @@
 use crate::place::Place;
 use serde_json::{Value, json};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use x811_tests::anvil::{Anvil, BASE_CHAIN_ID, BASE_USDC};
-use x811_tests::binary::{Finished, Server, x811};
+use x811_tests::binary::{Finished, Server};
 use x811_tests::proxy::{Act, Proxy};
 
 /// How often `/ready` is looked at, and the pause between two looks.
@@ -32,11 +32,10 @@ fn configured(place: &Place, first: &str, second: &str) -> PathBuf {
     file
 }
 
-fn start(place: &Place, file: &PathBuf) -> Result<Server, Finished> {
-    let mut command = Command::new(x811());
-    let command = command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]);
-    let command = command.arg(place.data_dir()).arg("--config").arg(file);
-    Server::start_by(command)
+/// Starts the ledger by that file; its log goes into `log`.
+fn start(place: &Place, file: &Path) -> Result<Server, Finished> {
+    let options = ["--config", file.to_str().unwrap()];
+    Server::start_logged(&place.data_dir(), &options, &place.path("log"))
 }
 
 async fn ready(server: &Server) -> Value {
@@ -56,6 +55,18 @@ async fn until(server: &Server, wanted: impl Fn(&Value) -> bool) -> Value {
         tokio::time::sleep(STEP).await;
     }
     panic!("it stays {}", ready(server).await);
+}
+
+/// Waits until so many reloads were refused.
+async fn until_refused(place: &Place, count: usize) {
+    for _ in 0..LOOKS {
+        let log = fs::read_to_string(place.path("log")).unwrap();
+        if log.matches("nothing was reloaded").count() == count {
+            return;
+        }
+        tokio::time::sleep(STEP).await;
+    }
+    panic!("{}", fs::read_to_string(place.path("log")).unwrap());
 }
 
 fn hang_up(server: &Server) {
@@ -86,12 +97,16 @@ async fn lc_5_a_dead_endpoint_is_named_and_exchanged_by_reload() {
     assert!(attention.contains("silent: rpc-2"), "{attention}");
     assert_eq!(waiting["ready"], true, "messages are taken");
 
-    // What cannot be exchanged, and what cannot be read, changes nothing.
+    // What cannot be exchanged, and what cannot be read, changes nothing: not even the endpoint.
+    configured(&place, one.url(), other.url());
     let good = fs::read_to_string(&file).unwrap();
     fs::write(&file, format!("{good}confirmed_depth = 3\n")).unwrap();
     hang_up(&server);
+    until_refused(&place, 1).await;
     fs::write(&file, "[network\n").unwrap();
     hang_up(&server);
+    until_refused(&place, 2).await;
+    assert_eq!(other.traffic().calls(), 0, "it was not asked");
     assert_eq!(ready(&server).await["networks"][0]["agreed"], false);
 
     configured(&place, one.url(), other.url());
@@ -145,5 +160,7 @@ async fn sw_09_one_endpoint_of_another_chain_counts_as_silent_and_two_do_not_sta
     let another = Anvil::start(1, None);
     let file = configured(&place, &stranger.rpc_url(), &another.rpc_url());
     let ended = start(&place, &file).err().unwrap();
-    assert!(ended.stderr.contains("chain"), "{ended:?}");
+    let log = fs::read_to_string(place.path("log")).unwrap();
+    assert_eq!(ended.code, Some(4), "{log}");
+    assert!(log.contains("serves chain 1, but"), "{log}");
 }

@@ -61,7 +61,7 @@ pub(crate) enum AnvilError {
     /// A file cannot be written or read.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// The file that was named.
         path: PathBuf,
         /// What the system says.
         source: std::io::Error,

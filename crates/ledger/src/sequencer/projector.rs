@@ -28,7 +28,8 @@ pub(super) struct Batch {
 }
 
 /// Applies batches until the sequencer is gone. A batch that cannot be applied is tried again: the
-/// rows must never skip one; `failing` says that this is so. `wanted` is the size of the log that a reader waits for.
+/// rows must never skip one, and `failing` says so meanwhile. `wanted` is the size of the log that a
+/// reader waits for.
 pub(super) async fn run<R: ReadModel, C: Clock>(
     read_model: Arc<R>,
     clock: Arc<C>,

@@ -54,7 +54,7 @@ pub enum Standing {
     /// Confirmed, but the transaction is at the moment in no block: it comes back, or is reversed
     /// once the blocks in its place are as deep.
     InNoBlock {
-        /// Which.
+        /// The transaction that paid.
         tx_hash: TxHash,
     },
     /// It was paid, and then the transaction disappeared.

@@ -634,7 +634,7 @@ pub(crate) struct EndpointSight {
     label: String,
     /// `unknown`, `good`, `lagging`, `failing` or `misfit` (another chain or token).
     state: String,
-    /// Whether its branch is followed.
+    /// Whether headers and transfers are asked of it.
     leads: bool,
     /// The newest block it named.
     #[schema(nullable = false)]

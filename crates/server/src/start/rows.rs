@@ -25,7 +25,7 @@ pub(super) async fn open_ledger<C: Clock, E: Entropy>(
         Err(StartError::Ledger(OpenError::Rows(error))) if is_damage(&error) => error,
         Err(error) => return Err(error),
     };
-    throw_away(&config.data_dir, &damage);
+    tell_of_damage(&config.data_dir, &damage);
     if let Some(rows) = Arc::into_inner(rows) {
         rows.close().await;
     }
@@ -52,7 +52,7 @@ async fn open_with<C: Clock, E: Entropy>(
 async fn open_rows(data_dir: &Path) -> Result<SqliteReadModel, StartError> {
     match SqliteReadModel::open(data_dir).await {
         Err(error) if error.is_damage() => {
-            throw_away(data_dir, &error);
+            tell_of_damage(data_dir, &error);
             SqliteReadModel::remove(data_dir)?;
             Ok(SqliteReadModel::open(data_dir).await?)
         }
@@ -60,7 +60,7 @@ async fn open_rows(data_dir: &Path) -> Result<SqliteReadModel, StartError> {
     }
 }
 
-fn throw_away(data_dir: &Path, damage: &dyn std::fmt::Display) {
+fn tell_of_damage(data_dir: &Path, damage: &dyn std::fmt::Display) {
     let data_dir = data_dir.display();
     tracing::warn!(
         %data_dir,

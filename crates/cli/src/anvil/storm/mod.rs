@@ -54,7 +54,7 @@ pub(crate) struct Args {
     endpoint: EndpointArgs,
 }
 
-/// Storms.
+/// Plays the storm; [`Exit::Findings`] when something was lost or paid twice.
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let seed = args.seed.unwrap_or_else(|| Rng::new().u64(..));
     let [first, second] = args.ports[..] else {
