@@ -1,4 +1,4 @@
-//! The arrows between our crates (ARCHITECTURE.md, "Layout"), held over `cargo metadata` and
+//! The arrows between our crates (ARCHITECTURE.md, "The rooms"), held over `cargo metadata` and
 //! `cargo tree`: who may name whom, and what a crate must never reach.
 
 use std::collections::BTreeSet;

@@ -101,7 +101,7 @@ fn names_say_what_is_inside() {
     );
 }
 
-/// What the list of incidents has to hold, each as its tests are named (reliability.md section C.2).
+/// What the list of incidents has to hold, each as its tests are named (tests/INCIDENTS.md).
 const INCIDENTS: [&str; 24] = [
     "bit_flip_in_a_stored_entry_before_signing_yeti",
     "write_fails_and_the_reload_fails_too_raio",
