@@ -1,4 +1,4 @@
-//! What the README has a newcomer type, typed.
+//! What docs/rehearsal.md has a newcomer type, typed.
 
 use std::process::Command;
 
@@ -9,8 +9,8 @@ use crate::playground::Playground;
 use crate::stage::Stage;
 
 /// The shell blocks of the section, in order.
-fn blocks(readme: &str) -> Vec<&str> {
-    let (_, section) = readme.split_once("\n## By hand\n").unwrap();
+fn blocks(page: &str) -> Vec<&str> {
+    let (_, section) = page.split_once("\n## By hand\n").unwrap();
     let (section, _) = section.split_once("\n## ").unwrap();
     let blocks = section.split("```sh\n").skip(1);
     blocks
@@ -19,9 +19,9 @@ fn blocks(readme: &str) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn the_readmes_by_hand_settles_an_interaction_as_it_is_typed() {
-    let readme = std::fs::read_to_string(checkout().join("README.md")).unwrap();
-    let [paths, chain, ledger, agents] = blocks(&readme)[..] else {
+async fn by_hand_settles_an_interaction_as_it_is_typed() {
+    let page = std::fs::read_to_string(checkout().join("docs/rehearsal.md")).unwrap();
+    let [paths, chain, ledger, agents] = blocks(&page)[..] else {
         panic!("the section has another number of blocks");
     };
     assert!(paths.contains("X811_RPC_URL"), "{paths}");
