@@ -7,6 +7,7 @@ use x811_protocol::did::Did;
 use x811_protocol::envelope::{VerifiedEnvelope, wire_json};
 use x811_protocol::json::{Limits, parse_strict};
 use x811_protocol::payload::{PayloadRules, facts};
+use x811_protocol::rules::Rules;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -122,7 +123,9 @@ impl Message {
 /// The message in a line; of a type of somebody's own, the type.
 fn says(envelope: &VerifiedEnvelope) -> String {
     let header = envelope.header();
+    // The first rules take whatever was ever taken.
     let rules = PayloadRules {
+        rules: Rules::One,
         lenient_addresses: true,
         ..PayloadRules::default()
     };

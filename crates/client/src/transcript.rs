@@ -10,6 +10,8 @@ use x811_protocol::evm::EvmAddress;
 use x811_protocol::facts::{Facts, OfferFacts, RequestFacts, ResultFacts};
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::key::Profile;
+use x811_protocol::payload::{self, PayloadRules};
+use x811_protocol::rules::Rules;
 
 use crate::http::{ClientError, HistoryRecord, InteractionView, LedgerClient};
 
@@ -132,21 +134,25 @@ impl Transcript {
     }
 }
 
-/// Whether the facts follow from the payload. Addresses are read leniently, because the ledger may
-/// be lenient; it makes no difference to the facts.
+/// Whether the facts follow from the payload, under any rules that are known: what was agreed is the
+/// same under all. Addresses are read leniently, because the ledger may be lenient; it makes no
+/// difference to the facts.
 fn is_fact_of(facts: &Facts, envelope: &VerifiedEnvelope) -> bool {
-    let rules = x811_protocol::payload::PayloadRules {
-        lenient_addresses: true,
-        max_inline_content_bytes: u64::MAX,
-    };
     let header = envelope.header();
-    let read = x811_protocol::payload::facts(
-        &header.message_type,
-        header.from,
-        envelope.payload(),
-        &rules,
-    );
-    read.as_ref() == Ok(facts)
+    Rules::ALL.into_iter().any(|rules| {
+        let rules = PayloadRules {
+            rules,
+            lenient_addresses: true,
+            max_inline_content_bytes: u64::MAX,
+        };
+        let read = payload::facts(
+            &header.message_type,
+            header.from,
+            envelope.payload(),
+            &rules,
+        );
+        read.as_ref() == Ok(facts)
+    })
 }
 
 fn check_signature(record: &HistoryRecord, event: &Event) -> Result<(), ClientError> {

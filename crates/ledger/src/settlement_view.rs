@@ -15,6 +15,7 @@ use x811_protocol::interaction::{Schedule, Settlement, State};
 use x811_protocol::kernel::Recorded;
 use x811_protocol::observation::{BlindCause, Block};
 use x811_protocol::parameters::Network;
+use x811_protocol::rules::Rules;
 use x811_protocol::settlement_view::{Due, Live, NetworkRules, SettlementClock, SettlementView};
 use x811_protocol::time::TimestampMs;
 
@@ -48,6 +49,7 @@ pub fn settlement_view(
         hash: Digest::from_bytes(*record.hash().as_bytes()),
         recorded_at_ms: TimestampMs::new(record.recorded_at_ms()),
         parameters: None,
+        rules: Rules::LATEST,
     });
     let events = || records.iter().map(|(_, event)| event);
     SettlementView::of(id, recorded, live(id, events(), around))
@@ -130,7 +132,7 @@ fn timed(state: &State, now: TimestampMs) -> (Option<Due>, Option<TimestampMs>) 
         return (None, None);
     };
     let stopped_ms = aftermath.paused_since.map_or(0, |since| now.since(since));
-    let at_ms = aftermath.until.saturating_add_ms(stopped_ms);
+    let at_ms = aftermath.ends_at().saturating_add_ms(stopped_ms);
     let is_watched = now <= at_ms;
     (
         is_watched.then_some(Due::Watch { at_ms }),

@@ -45,6 +45,8 @@ impl Standing {
 pub struct Settling {
     is_confirmed: bool,
     has_returned: bool,
+    /// Transactions that the confirmation rests on. What was bound late besides is no part of it.
+    paid: Vec<TxHash>,
     /// Transactions that paid and are gone.
     gone: Vec<TxHash>,
 }
@@ -52,11 +54,16 @@ pub struct Settling {
 impl Settling {
     /// Takes the next event of the stream.
     pub fn take(&mut self, event: &Event) {
-        if let Event::Confirmed(_) = event {
+        if let Event::Confirmed(confirmed) = event {
             self.is_confirmed = true;
-        } else if let Event::Reversed(reversed) = event {
+            self.paid = confirmed.claims.iter().map(|it| it.tx_hash).collect();
+        } else if let Event::Reversed(reversed) = event
+            && self.paid.contains(&reversed.tx_hash)
+        {
             self.gone.push(reversed.tx_hash);
-        } else if let Event::Returned(returned) = event {
+        } else if let Event::Returned(returned) = event
+            && self.paid.contains(&returned.tx_hash)
+        {
             self.gone.retain(|tx_hash| *tx_hash != returned.tx_hash);
             self.has_returned = true;
         }

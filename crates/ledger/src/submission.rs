@@ -16,6 +16,7 @@ use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::payload::registry::{Operation, Registration, Verb};
 use x811_protocol::payload::{self, PayloadRules};
 use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::rules::Rules;
 use x811_protocol::shown::is_hidden;
 use x811_protocol::time::TimestampMs;
 
@@ -127,7 +128,7 @@ pub(crate) fn verified(
     world: &World,
 ) -> Result<Box<Submission>, Refusal> {
     let (_, parameters) = world.parameters().ok_or_else(not_open)?;
-    let content = read(&envelope, &payload_rules(parameters));
+    let content = read(&envelope, &payload_rules(parameters, world.rules()));
     Ok(submission(envelope, content))
 }
 
@@ -249,9 +250,10 @@ pub fn envelope_rules(parameters: &Parameters) -> EnvelopeRules {
     }
 }
 
-/// How payloads are read under `parameters`.
-pub fn payload_rules(parameters: &Parameters) -> PayloadRules {
+/// How payloads are read under `parameters`, where those rules are in force.
+pub fn payload_rules(parameters: &Parameters, rules: Rules) -> PayloadRules {
     PayloadRules {
+        rules,
         lenient_addresses: parameters.is_lenient(Leniency::Addresses),
         max_inline_content_bytes: parameters.limits.inline_content_bytes,
     }

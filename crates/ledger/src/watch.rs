@@ -197,12 +197,10 @@ fn sweep_interaction(
     }
 }
 
-/// Transactions that paid and have disappeared.
+/// Transactions that paid, or were bound late, and have disappeared.
 fn reversed(world: &World, id: InteractionId) -> BTreeSet<TxHash> {
-    let completion = world.watching(id).and_then(|live| live.state.completion());
-    completion.map_or_else(BTreeSet::new, |completion| {
-        completion.reversed.iter().copied().collect()
-    })
+    let live = world.watching(id);
+    live.map_or_else(BTreeSet::new, |live| live.state.reversed().collect())
 }
 
 fn decide_sweep(

@@ -11,6 +11,7 @@ use crate::digest::Digest;
 use crate::event::Event;
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
+use crate::rules::Rules;
 use crate::time::TimestampMs;
 use std::sync::Arc;
 
@@ -27,6 +28,8 @@ pub struct Recorded<'a> {
     pub recorded_at_ms: TimestampMs,
     /// The parameters the event's stream was opened under, where the event opens one.
     pub parameters: Option<&'a Arc<Parameters>>,
+    /// The decision rules it was recorded under.
+    pub rules: Rules,
 }
 
 /// A stored history that the machine's rules do not allow. A stored log is input: this is reported,

@@ -36,6 +36,7 @@ pub mod observation;
 pub mod parameters;
 pub mod payload;
 pub mod refusal;
+pub mod rules;
 pub mod settlement_view;
 pub mod shown;
 pub mod signature;

@@ -21,15 +21,13 @@ use x811_ledger::entropy::Entropy;
 use x811_protocol::did::{Did, DidError};
 use x811_protocol::event::{LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerRole};
 use x811_protocol::key::{PublicKey, SecretKey};
+use x811_protocol::rules::Rules;
 use x811_protocol::time::TimestampMs;
 use zeroize::Zeroizing;
 
 const FOLDER: &str = "keys";
 const UNFINISHED: &str = "keys.unfinished";
 const IDENTITY: &str = "identity.json";
-
-/// The decision rules of this program (record.md section 2).
-const RULES_VERSION: u64 = 1;
 
 /// The ledger's identity and secret keys.
 #[derive(Debug)]
@@ -165,7 +163,8 @@ impl Identity {
                 origin: names.origin,
                 keys,
                 format: FORMAT_VERSION,
-                rules_version: RULES_VERSION,
+                rules_version: Rules::LATEST.version(),
+                reader: Rules::LATEST.reader(),
             },
             envelope_key,
             checkpoint_key,

@@ -52,7 +52,8 @@ async fn running(directory: &Path) -> Ledger<SqliteStore, SqliteReadModel, Manua
                 receipt: key(3).public(),
             },
             format: 1,
-            rules_version: 1,
+            rules_version: x811_protocol::rules::Rules::LATEST.version(),
+            reader: x811_protocol::rules::Rules::LATEST.reader(),
         },
         rotations: Vec::new(),
         parameters: Parameters {

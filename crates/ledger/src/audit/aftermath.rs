@@ -1,7 +1,9 @@
 //! What is recorded of a payment after its interaction is over, decided again from what the log
 //! shows (ledger-contract.md section 5). That something disappeared is the watcher's word.
 
+use x811_protocol::digest::Digest;
 use x811_protocol::event::{Event, Final, Late, Reversed, Seen};
+use x811_protocol::evm::TxHash;
 use x811_protocol::interaction::{Aftermath, Standing, late_of};
 
 use super::decision::Decided;
@@ -41,7 +43,8 @@ pub(super) fn check(decided: &Decided<'_>, findings: &mut Findings) {
         }
         still_pays(&grounds, aftermath, seen, findings);
     } else if let Event::Final(reached) = decided.event {
-        is_above(&grounds, aftermath, reached, findings);
+        let made_final = live.state.made_final_by(&reached.head);
+        is_above(&grounds, (aftermath, &made_final), reached, findings);
     } else if let Event::Late(late) = decided.event {
         shown(&grounds, aftermath, late, findings);
         chosen(&grounds, aftermath, late, findings);
@@ -54,8 +57,12 @@ fn numbered(grounds: &Grounds<'_>, reversed: &Reversed, findings: &mut Findings)
         return;
     }
     let provider = decided.before.agent(deal.opening.provider);
-    let expected = provider.map(|agent| (agent.receipts, agent.last_receipt));
-    if expected != Some((reversed.provider_seq, Some(reversed.provider_prev))) {
+    // Of a late payment alone there is no receipt.
+    let expected = provider.map(|agent| {
+        let last = agent.last_receipt.unwrap_or(Digest::ZERO);
+        (agent.receipts, last)
+    });
+    if expected != Some((reversed.provider_seq, reversed.provider_prev)) {
         let sentence = "it is not numbered as the provider's next receipt";
         decided.differs("provider_seq", sentence, findings);
     }
@@ -78,11 +85,10 @@ fn was_looked_for(grounds: &Grounds<'_>, findings: &mut Findings) {
     }
 }
 
-/// A transaction that paid is seen again only where it does the same.
+/// A transaction that is bound is seen again only where it does the same.
 fn still_pays(grounds: &Grounds<'_>, aftermath: &Aftermath, seen: &Seen, findings: &mut Findings) {
-    let mut paid = aftermath.paid.iter();
-    let is_there = paid
-        .all(|paid| paid.claim.tx_hash != seen.tx_hash || seen.transfers.contains(&paid.transfer));
+    let mut bound = aftermath.bound_of(seen.tx_hash);
+    let is_there = bound.all(|bound| seen.transfers.contains(&bound.transfer));
     if !is_there && are_all_quoted(&seen.transfers, grounds.declared.len()) {
         let sentence = "the transaction paid, and what is seen of it here is not what paid";
         grounds.no_evidence("transfers", sentence, findings);
@@ -92,13 +98,13 @@ fn still_pays(grounds: &Grounds<'_>, aftermath: &Aftermath, seen: &Seen, finding
 /// The finalized head stands on the blocks that paid; that it is not below them `evolve` saw to.
 fn is_above(
     grounds: &Grounds<'_>,
-    aftermath: &Aftermath,
+    (aftermath, made_final): (&Aftermath, &[TxHash]),
     reached: &Final,
     findings: &mut Findings,
 ) {
     for declared in &aftermath.declared {
         if let Standing::Seen(block) = declared.standing
-            && aftermath.has_paid(declared.tx_hash)
+            && made_final.contains(&declared.tx_hash)
             && !stands_on(&reached.head, &block)
         {
             let sentence = "no branch has both the finalized head and the block that paid";
@@ -109,9 +115,26 @@ fn is_above(
 
 fn came_in_time(grounds: &Grounds<'_>, aftermath: &Aftermath, findings: &mut Findings) {
     let decided = grounds.decided;
-    if aftermath.paused_since.is_none() && decided.at > aftermath.until {
+    let until = match decided.event {
+        Event::Final(_) => aftermath.ends_at(),
+        event if names(event).is_some_and(|tx_hash| aftermath.is_watched_late(tx_hash)) => {
+            aftermath.ends_at()
+        }
+        _ => aftermath.until,
+    };
+    if aftermath.paused_since.is_none() && decided.at > until {
         let sentence = "it came when nothing was recorded of this interaction any more";
         decided.differs("event", sentence, findings);
+    }
+}
+
+/// The transaction that an event is about, where it is about one.
+fn names(event: &Event) -> Option<TxHash> {
+    match event {
+        Event::Seen(seen) => Some(seen.tx_hash),
+        Event::Unseen(named) | Event::Returned(named) => Some(named.tx_hash),
+        Event::Reversed(reversed) => Some(reversed.tx_hash),
+        _ => None,
     }
 }
 

@@ -7,11 +7,12 @@ use x811_protocol::did::Did;
 use x811_protocol::event::{Event, LedgerOpened};
 use x811_protocol::id::InteractionId;
 use x811_protocol::payload::PayloadRules;
+use x811_protocol::rules::Rules;
 use x811_protocol::time::TimestampMs;
 
-use super::body::{self, Rules};
+use super::body::{self, Basis};
 use super::checkpoints::Covered;
-use super::decision::{Decided, KNOWN_RULES};
+use super::decision::Decided;
 use super::downtime::Downtimes;
 use super::erased::Erased;
 use super::examine::{Content, Entry, Examined, Whole};
@@ -243,7 +244,7 @@ impl Auditor {
     /// The rules in force that decide how payloads are read.
     pub(super) fn rules(&self) -> Option<PayloadRules> {
         let parameters = self.world().parameters();
-        parameters.map(|(_, parameters)| payload_rules(parameters))
+        parameters.map(|(_, parameters)| payload_rules(parameters, self.world().rules()))
     }
 
     /// Takes the next entry, once it has been examined, with its path under a bundle's checkpoint.
@@ -326,6 +327,7 @@ impl Auditor {
     }
 
     fn check(&mut self, mut whole: Whole, has_gap: bool) {
+        self.rules_are_unknown |= names_unknown_rules(&whole.event);
         if !self.knows_rules() {
             self.check_signature(&mut whole);
             self.rows.note(&whole);
@@ -358,7 +360,8 @@ impl Auditor {
                     (&mut self.accounts, &whole.stream)
                     && let Some(number) = self.rows.number(*id)
                 {
-                    accounts.take(number, position, event);
+                    let after = self.replay.world().latest(*id).map(|live| &live.state);
+                    accounts.take(number, position, event, after);
                 }
                 self.owing.note(self.replay.world(), position, at, event);
                 self.findings.extend(late);
@@ -380,9 +383,7 @@ impl Auditor {
 
     /// Whether this version knows the decision rules in force.
     pub(super) fn knows_rules(&self) -> bool {
-        let world = self.world();
-        let is_known = world.identity().is_none() || world.rules_version() == KNOWN_RULES;
-        is_known && !self.rules_are_unknown
+        !self.rules_are_unknown
     }
 
     /// Behind rules that this version does not know it decides nothing, and totals nothing.
@@ -410,7 +411,7 @@ impl Auditor {
                 judgement.verdict
             }
             None => {
-                let rules = Rules {
+                let basis = Basis {
                     payload,
                     ledger: self.ledger(),
                     sender: self.replayed_sender(&whole.event),
@@ -418,7 +419,7 @@ impl Auditor {
                 let body = whole.body.as_deref();
                 let mut findings = Findings::default();
                 let verdict =
-                    body::judge(&whole.body_spot, &whole.event, body, rules, &mut findings);
+                    body::judge(&whole.body_spot, &whole.event, body, basis, &mut findings);
                 self.findings.extend(findings);
                 verdict
             }
@@ -510,8 +511,8 @@ impl Auditor {
         let payment = payments::change(self.world(), whole.stream.as_ref(), event);
         let told = story::told(self.world(), whole.stream.as_ref(), event);
         let applied = self.replay.apply(whole.stream.as_ref(), record, event);
-        if let Event::StateRoot(root) = event {
-            let is_known = self.world().can_compute(root);
+        if let Event::StateRoot(_) = event {
+            let is_known = self.world().can_compute_root();
             self.state_roots.count(match &applied {
                 Ok(_) if is_known => Verdict::Proven,
                 Ok(_) => Verdict::Asserted,
@@ -613,4 +614,14 @@ enum Replayed {
     Refused(Fault),
     /// Its stream ended before, or it came too late.
     Skipped,
+}
+
+/// Whether the event puts rules in force that this program does not know.
+fn names_unknown_rules(event: &Event) -> bool {
+    let version = match event {
+        Event::LedgerOpened(opened) => Some(opened.rules_version),
+        Event::RulesChanged(rules) => Some(rules.rules_version),
+        _ => None,
+    };
+    version.is_some_and(|version| Rules::of(version).is_none())
 }

@@ -21,7 +21,7 @@ use crate::registry;
 /// What facts are read with: the rules in force, the ledger's DID and what the sender's records add
 /// up to, as far as they are known.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rules<'a> {
+pub(super) struct Basis<'a> {
     pub(super) payload: Option<PayloadRules>,
     pub(super) ledger: Option<Did>,
     pub(super) sender: Option<&'a Agent>,
@@ -39,7 +39,7 @@ pub(super) fn judge(
     spot: &Spot,
     event: &Event,
     body: Option<&[u8]>,
-    rules: Rules<'_>,
+    basis: Basis<'_>,
     findings: &mut Findings,
 ) -> Option<Verdict> {
     let Some(envelope) = event.envelope() else {
@@ -56,7 +56,7 @@ pub(super) fn judge(
         return Some(Verdict::Broken);
     };
     let members_agree = members(spot, envelope, &parsed, findings);
-    let facts = facts(spot, event, &parsed, rules, findings);
+    let facts = facts(spot, event, &parsed, basis, findings);
     Some(if members_agree {
         facts
     } else {
@@ -181,15 +181,15 @@ fn facts(
     spot: &Spot,
     event: &Event,
     parsed: &ParsedEnvelope,
-    rules: Rules<'_>,
+    basis: Basis<'_>,
     findings: &mut Findings,
 ) -> Verdict {
     if let Event::EnvelopeAccepted(accepted) = event {
-        message_facts(spot, accepted, parsed, rules, findings)
+        message_facts(spot, accepted, parsed, basis, findings)
     } else if let Event::NoticeIssued(notice) = event {
-        notice_facts(spot, notice, parsed, rules, findings)
+        notice_facts(spot, notice, parsed, basis, findings)
     } else {
-        registry_facts(spot, event, parsed, rules, findings)
+        registry_facts(spot, event, parsed, basis, findings)
     }
 }
 
@@ -197,10 +197,10 @@ fn message_facts(
     spot: &Spot,
     accepted: &EnvelopeAccepted,
     parsed: &ParsedEnvelope,
-    rules: Rules<'_>,
+    basis: Basis<'_>,
     findings: &mut Findings,
 ) -> Verdict {
-    let Some(rules) = rules.payload else {
+    let Some(rules) = basis.payload else {
         return Verdict::Asserted;
     };
     let (message_type, from) = (&parsed.header.message_type, parsed.header.from);
@@ -223,17 +223,17 @@ fn registry_facts(
     spot: &Spot,
     event: &Event,
     parsed: &ParsedEnvelope,
-    rules: Rules<'_>,
+    basis: Basis<'_>,
     findings: &mut Findings,
 ) -> Verdict {
-    let (Some(ledger), Some(envelope)) = (rules.ledger, event.envelope()) else {
+    let (Some(ledger), Some(envelope)) = (basis.ledger, event.envelope()) else {
         return Verdict::Asserted;
     };
     let read = Verb::of(&parsed.header.message_type).and_then(|verb| {
         let verb = verb.ok_or_else(|| Refusal::shape("it is no message to the registry"))?;
         let (from, signing_key) = (parsed.header.from, envelope.key.key);
         let operation = Operation::parse(verb, from, ledger, signing_key, &parsed.payload)?;
-        rules
+        basis
             .sender
             .map_or(Ok(()), |agent| registry::keys_fit(agent, &operation))?;
         Ok(operation)
@@ -251,10 +251,10 @@ fn notice_facts(
     spot: &Spot,
     notice: &NoticeIssued,
     parsed: &ParsedEnvelope,
-    rules: Rules<'_>,
+    basis: Basis<'_>,
     findings: &mut Findings,
 ) -> Verdict {
-    let Some(rules) = rules.payload else {
+    let Some(rules) = basis.payload else {
         return Verdict::Asserted;
     };
     let (message_type, from) = (&parsed.header.message_type, parsed.header.from);

@@ -25,9 +25,6 @@ use crate::stream::Stream;
 use crate::turn::Surroundings;
 use crate::world::World;
 
-/// The decision rules that this version knows.
-pub(super) const KNOWN_RULES: u64 = 1;
-
 /// A record to decide again.
 pub(super) struct Decided<'a> {
     pub(super) spot: &'a Spot,

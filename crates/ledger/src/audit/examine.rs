@@ -6,7 +6,7 @@ use x811_eventlog::{Hash, Record, RecordError};
 use x811_protocol::event::Event;
 use x811_protocol::payload::PayloadRules;
 
-use super::body::{self, Rules};
+use super::body::{self, Basis};
 use super::finding::{Findings, Spot};
 use super::report::Verdict;
 use super::spelling;
@@ -157,7 +157,7 @@ impl Whole {
             return;
         }
         let mut findings = Findings::default();
-        let known = Rules {
+        let known = Basis {
             payload: rules,
             ledger: None,
             sender: None,

@@ -15,7 +15,6 @@ use x811_protocol::event::Event;
 use x811_protocol::time::TimestampMs;
 
 use super::auditor::Auditor;
-use super::decision::KNOWN_RULES;
 use super::examine::Whole;
 use super::finding::{Cause, Findings};
 use super::overdue::FEW_LAPSES;
@@ -123,7 +122,7 @@ impl Auditor {
         let is_of_time = matches!(whole.event, Event::Lapsed(_)) || is_free(&whole.event);
         let live = self.world().interaction(*id).filter(|_| is_of_time)?;
         let deadline = live.state.deadline()?;
-        let rules_are_known = self.world().rules_version() == KNOWN_RULES;
+        let rules_are_known = self.knows_rules();
         // In a bundle the lapses of others are not there, nor is every word on downtime in a log with
         // gaps.
         let is_judged = rules_are_known

@@ -14,7 +14,7 @@ use x811_protocol::event::{Claim, Event, Evidence, Level};
 use x811_protocol::evm::TxHash;
 use x811_protocol::facts::{DisputeCode, Facts};
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::StateName;
+use x811_protocol::interaction::{State, StateName};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::settlement_view::Paid;
 use x811_protocol::time::TimestampMs;
@@ -263,8 +263,14 @@ impl Listed {
         }
     }
 
-    /// Takes a record of that interaction that was replayed.
-    pub(super) fn take(&mut self, interaction: Number, position: u64, event: &Event) {
+    /// Takes a record of that interaction that was replayed, with the state that it led to.
+    pub(super) fn take(
+        &mut self,
+        interaction: Number,
+        position: u64,
+        event: &Event,
+        after: Option<&State>,
+    ) {
         let index = interaction.index();
         if self.accounts.len() <= index {
             self.accounts.resize(index + 1, Account::default());
@@ -284,8 +290,15 @@ impl Listed {
         } else if let Event::Late(late) = event {
             self.claim(interaction, position, &late.evidence, &late.claims, true);
         } else if let Event::Final(_) = event {
+            let is_paid_final = after
+                .and_then(State::completion)
+                .is_some_and(|it| it.is_final);
+            let is_late_final = after.is_some_and(State::is_late_final);
             for index in self.of_interaction(interaction) {
-                self.claimed[index].level = Level::Final;
+                let claimed = &mut self.claimed[index];
+                if [is_paid_final, is_late_final][usize::from(claimed.is_late)] {
+                    claimed.level = Level::Final;
+                }
             }
         } else if let Event::Reversed(gone) = event {
             self.turn(interaction, gone.tx_hash, true);

@@ -65,7 +65,7 @@ pub struct Paid {
     /// What was bound as late, in micro-USDC as decimal text.
     #[serde(serialize_with = "as_text")]
     pub late_micro_usdc: u128,
-    /// What of the confirmed was taken back by a reorganisation and has not returned, in micro-USDC
+    /// What of both was taken back by a reorganisation and has not returned, in micro-USDC
     /// as decimal text.
     #[serde(serialize_with = "as_text")]
     pub reversed_micro_usdc: u128,
@@ -138,9 +138,8 @@ pub(super) fn change(before: &World, stream: Option<&Stream>, event: &Event) -> 
         claimed(state, &confirmed.evidence, &confirmed.claims, false)
     } else if let Event::Late(late) = event {
         claimed(state, &late.evidence, &late.claims, true)
-    } else if let Event::Final(_) = event {
-        let claims = state.completion()?.claims.iter();
-        What::Final(claims.map(|claim| claim.tx_hash).collect())
+    } else if let Event::Final(reached) = event {
+        What::Final(state.made_final_by(&reached.head))
     } else if let Event::Reversed(gone) = event {
         moved(state, gone.tx_hash, true)?
     } else if let Event::Returned(back) = event {
@@ -176,12 +175,11 @@ fn claimed(state: &State, evidence: &[Evidence], claims: &[Claim], is_late: bool
 
 fn moved(state: &State, tx_hash: TxHash, is_gone: bool) -> Option<What> {
     let (_, aftermath) = state.aftermath()?;
-    let paid = aftermath.paid.iter();
-    let amounts = paid
-        .filter(|paid| paid.claim.tx_hash == tx_hash)
-        .map(|paid| u128::from(paid.transfer.amount.as_micro_usdc()));
-    let mut reversed = state.completion()?.reversed.iter();
-    let is_only = reversed.all(|gone| *gone == tx_hash);
+    let bound = aftermath.bound_of(tx_hash);
+    let amounts = bound.map(|bound| u128::from(bound.transfer.amount.as_micro_usdc()));
+    // The fee is one of what paid, not of what came late.
+    let paid = state.completion().filter(|_| aftermath.has_paid(tx_hash));
+    let is_only = paid.is_some_and(|it| it.reversed.iter().all(|gone| *gone == tx_hash));
     Some(What::Gone {
         tx_hash,
         amount_micro_usdc: amounts.sum(),

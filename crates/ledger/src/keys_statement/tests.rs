@@ -18,7 +18,8 @@ fn opened() -> LedgerOpened {
             receipt: key(3).public(),
         },
         format: 1,
-        rules_version: 1,
+        rules_version: x811_protocol::rules::Rules::LATEST.version(),
+        reader: x811_protocol::rules::Rules::LATEST.reader(),
     }
 }
 

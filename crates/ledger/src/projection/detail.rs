@@ -11,7 +11,7 @@ use x811_protocol::event::Claim;
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::interaction::{
-    Completion, Declared, Offer, Schedule, Settlement, Standing, State,
+    Aftermath, Completion, Declared, Offer, Schedule, Settlement, Standing, State,
 };
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
@@ -30,6 +30,9 @@ pub(crate) struct Detail<'a> {
     /// Transfers that came too late.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(crate) late: &'a [Claim],
+    /// Transactions of these that have disappeared.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(crate) late_reversed: &'a [TxHash],
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) offer: Option<Offered>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,11 +98,14 @@ enum Stage {
 
 impl Detail<'_> {
     pub(crate) fn of(state: &State) -> Detail<'_> {
-        let late = state.aftermath().map(|(_, aftermath)| &aftermath.late);
+        let aftermath = state.aftermath().map(|(_, aftermath)| aftermath);
+        let late = aftermath.map(|aftermath| &aftermath.late);
+        let watch = aftermath.and_then(Aftermath::late_watch);
         Detail {
             code: state.closing_code(),
             confirmed: state.completion().map(Confirmed::of),
             late: late.map_or(&[], Vec::as_slice),
+            late_reversed: watch.map_or(&[], |watch| &watch.reversed),
             offer: state.offer().map(Offered::of),
             settlement: state.settlement().map(Watched::of),
         }

@@ -23,11 +23,12 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use x811_eventlog::{AppendError, Break, Checkpoint, ReadError};
 use x811_protocol::event::{
-    Event, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole,
+    Event, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole, RulesChanged,
 };
 use x811_protocol::evm::TxHash;
 use x811_protocol::key::{PublicKey, SecretKey};
 use x811_protocol::parameters::{Parameters, UnfitNetwork};
+use x811_protocol::rules::Rules;
 use x811_protocol::time::TimestampMs;
 
 /// Items that may wait for the sequencer.
@@ -74,7 +75,10 @@ pub enum OpenError {
     Broken(Break),
     /// The history breaks the rules.
     #[error("the log's history breaks the rules: {0}. Audit an export to see where")]
-    Fault(#[from] Fault),
+    Fault(Fault),
+    /// The log is of a later version of this program.
+    #[error("this program is too old for the log: {0}")]
+    UnknownRules(Fault),
     /// The tree beside the log is another log's.
     #[error(
         "the tree kept beside the log does not match it: the database was changed by hand or restored in part"
@@ -120,6 +124,18 @@ pub enum OpenError {
     /// A key file is not the one in force.
     #[error(transparent)]
     OtherKey(Box<OtherKey>),
+}
+
+impl From<Fault> for OpenError {
+    fn from(fault: Fault) -> OpenError {
+        match fault {
+            Fault::UnknownRules { .. } => OpenError::UnknownRules(fault),
+            Fault::Unreadable { .. }
+            | Fault::Illegal(_)
+            | Fault::Misplaced { .. }
+            | Fault::Record(_) => OpenError::Fault(fault),
+        }
+    }
 }
 
 /// Why the rows for readers do not follow the log.
@@ -327,14 +343,31 @@ where
 /// Reads a record's event.
 ///
 /// # Errors
-/// [`Fault::Unreadable`] for an unknown type or member.
+/// [`Fault::Unreadable`] for an unknown type or member; [`Fault::UnknownRules`] where that is so
+/// because the record names later rules.
 pub(crate) fn read_event(record: &x811_eventlog::Record) -> Result<Event, Fault> {
-    Event::from_named_json(record.event_type(), record.event_json()).map_err(|source| {
-        Fault::Unreadable {
-            position: record.position(),
-            source,
+    let read = Event::from_named_json(record.event_type(), record.event_json());
+    read.map_err(|source| {
+        let position = record.position();
+        match later_rules(record.event_json()) {
+            Some(rules_version) => Fault::UnknownRules {
+                position,
+                rules_version,
+            },
+            None => Fault::Unreadable { position, source },
         }
     })
+}
+
+/// Number of the rules that an event names, where they are later than those known here: it may have
+/// members that no earlier program reads.
+fn later_rules(event_json: &[u8]) -> Option<u64> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        rules_version: u64,
+    }
+    let named: Named = serde_json::from_slice(event_json).ok()?;
+    Some(named.rules_version).filter(|version| Rules::of(*version).is_none())
 }
 
 /// Nonces of accepted envelopes came with the log; those of other answers are in the journal.
@@ -373,8 +406,8 @@ struct Start {
     away_ms: u64,
 }
 
-/// The first records of this run: who we are, how long we were away, which keys begin, what is in
-/// force.
+/// The first records of this run: who we are, how long we were away, which keys begin, which rules
+/// and parameters are in force.
 fn begin(world: &World, start: Start, now: TimestampMs) -> Result<Draft, OpenError> {
     let mut draft = Draft::on(world, None);
     match (world.identity(), world.keyring()) {
@@ -397,6 +430,10 @@ fn begin(world: &World, start: Start, now: TimestampMs) -> Result<Draft, OpenErr
                 }
             }
             check_keys(&keys, &start.identity.keys)?;
+            if world.rules() < Rules::LATEST {
+                let event = Event::RulesChanged(RulesChanged::to(Rules::LATEST));
+                draft.append(&Stream::Ledger, event, None, now)?;
+            }
         }
         (_, _) => {
             let event = Event::LedgerOpened(start.identity);

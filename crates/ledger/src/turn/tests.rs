@@ -67,7 +67,8 @@ fn world() -> World {
             receipt: key(11).public(),
         },
         format: 1,
-        rules_version: 1,
+        rules_version: x811_protocol::rules::Rules::LATEST.version(),
+        reader: x811_protocol::rules::Rules::LATEST.reader(),
     };
     let parameters = Parameters {
         windows: Windows::AEEP,

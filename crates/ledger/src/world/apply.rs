@@ -9,12 +9,13 @@ use std::sync::Arc;
 use x811_eventlog::{Head, Record};
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{
-    Event, LedgerKeyRotated, LedgerOpened, LedgerRole, NetworkBlind, NetworkSighted,
+    Event, LedgerKeyRotated, LedgerOpened, LedgerRole, NetworkBlind, NetworkSighted, RulesChanged,
 };
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::State;
 use x811_protocol::observation::{Block, NetworkHead};
 use x811_protocol::parameters::Parameters;
+use x811_protocol::rules::Rules;
 use x811_protocol::time::TimestampMs;
 
 /// Which interactions a record changed.
@@ -47,6 +48,21 @@ impl Applying<'_> {
             stream: self.name.to_owned(),
             why,
         }
+    }
+}
+
+/// The rules that a record puts in force, if this program knows them.
+fn known(step: &Applying<'_>, rules: RulesChanged) -> Result<RulesChanged, Fault> {
+    let unknown = Fault::UnknownRules {
+        position: step.position,
+        rules_version: rules.rules_version,
+    };
+    match Rules::of(rules.rules_version) {
+        None => Err(unknown),
+        Some(_) if rules.known().is_none() => {
+            Err(step.misplaced("`reader` is not the one of these rules"))
+        }
+        Some(_) => Ok(rules),
     }
 }
 
@@ -203,7 +219,14 @@ impl World {
     fn apply_ledger(&mut self, step: &Applying<'_>) -> Result<Touched, Fault> {
         let begun = self.identity.is_some();
         let touched = match step.event {
-            Event::LedgerOpened(opened) if !begun => self.open(step, opened),
+            Event::LedgerOpened(opened) if !begun => {
+                let rules = RulesChanged {
+                    rules_version: opened.rules_version,
+                    reader: opened.reader,
+                };
+                self.rules = known(step, rules)?;
+                self.open(step, opened)
+            }
             Event::ParametersSet(parameters) if begun => self.set_parameters(step, parameters),
             Event::LedgerResumed(resumed) if begun => {
                 self.shift_every_clock(resumed.gap_ms);
@@ -218,7 +241,11 @@ impl World {
                 Touched::Nothing
             }
             Event::RulesChanged(rules) if begun => {
-                self.rules = *rules;
+                let rules = known(step, *rules)?;
+                if rules.rules_version <= self.rules.rules_version {
+                    return Err(step.misplaced("rules change to a later version only"));
+                }
+                self.rules = rules;
                 Touched::Nothing
             }
             _ => {
@@ -232,7 +259,6 @@ impl World {
     fn open(&mut self, step: &Applying<'_>, opened: &LedgerOpened) -> Touched {
         let own = Agent::of_ledger(opened, step.position, step.at);
         self.agents.insert(opened.did, Arc::new(own));
-        self.rules.rules_version = opened.rules_version;
         self.keyring = Some(Arc::new(Keyring::opened(opened.keys)));
         self.identity = Some(Arc::new(opened.clone()));
         Touched::Nothing

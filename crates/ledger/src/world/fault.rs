@@ -2,6 +2,7 @@
 
 use x811_eventlog::RecordError;
 use x811_protocol::kernel::Illegal;
+use x811_protocol::rules::Rules;
 
 /// Why a record cannot be applied. In a stored log it names the damage; while deciding it is a
 /// defect, and the decision is dropped whole.
@@ -29,6 +30,18 @@ pub enum Fault {
         stream: String,
         /// What rule it breaks.
         why: &'static str,
+    },
+    /// Decision rules that this program does not know are in force from there on.
+    #[error(
+        "position {position}: rules {rules_version} are in force from there on, and this program \
+         knows rules 1 to {}: use the version of x811 that wrote the log, or a later one",
+        Rules::LATEST.version()
+    )]
+    UnknownRules {
+        /// Place in the log.
+        position: u64,
+        /// Their number.
+        rules_version: u64,
     },
     /// The record itself cannot be made.
     #[error(transparent)]

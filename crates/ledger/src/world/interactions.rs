@@ -29,6 +29,7 @@ impl World {
             hash: step.hash,
             recorded_at_ms: step.at,
             parameters: parameters.as_ref(),
+            rules: self.rules(),
         };
         let state = before.as_ref().map(|live| live.state.clone());
         let state = Interaction::evolve(state, &recorded)?;
@@ -280,7 +281,10 @@ pub(super) fn put_in_place<K: Ord + Clone>(
 /// When the watching of an interaction that is over ends, while that clock runs.
 fn watched_until(state: &State) -> Option<TimestampMs> {
     let (_, aftermath) = state.aftermath()?;
-    aftermath.paused_since.is_none().then_some(aftermath.until)
+    aftermath
+        .paused_since
+        .is_none()
+        .then(|| aftermath.ends_at())
 }
 
 /// What both parties are told of an event, if anything.

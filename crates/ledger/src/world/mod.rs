@@ -36,6 +36,7 @@ use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::interaction::State;
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::{Leniency, Parameters};
+use x811_protocol::rules::Rules;
 use x811_protocol::time::TimestampMs;
 
 /// How long envelope ids are held in memory. An id's own time lies within 5 minutes of `created`
@@ -143,7 +144,10 @@ impl World {
             roots: Roots::EMPTY,
             identity: None,
             keyring: None,
-            rules: RulesChanged { rules_version: 0 },
+            rules: RulesChanged {
+                rules_version: 0,
+                reader: None,
+            },
             parameters: OrdMap::new(),
             ledger_seq: 0,
             networks: OrdMap::new(),
@@ -199,9 +203,15 @@ impl World {
         self.keyring.as_deref()
     }
 
-    /// The decision rules in force.
+    /// Number of the decision rules in force; 0 before position 0.
     pub fn rules_version(&self) -> u64 {
         self.rules.rules_version
+    }
+
+    /// The decision rules in force: those of the last record that named some. Before position 0 the
+    /// first there were.
+    pub fn rules(&self) -> Rules {
+        self.rules.known().unwrap_or(Rules::One)
     }
 
     /// The parameters in force and their position.

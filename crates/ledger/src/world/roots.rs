@@ -23,15 +23,11 @@ use x811_protocol::time::TimestampMs;
 /// A root stands at every position whose successor is a multiple of this.
 pub(crate) const EVERY_RECORDS: u64 = 1_000;
 
-/// Form of what is hashed: raised whenever the same log adds up to other bytes, and that of
-/// snapshots with it, which hold the running root.
-const SCHEMA: u64 = 1;
-
 /// The running root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Roots {
-    /// Over all records so far but the roots themselves, from the last root of another schema on;
-    /// `None` once it cannot be known, because something before was not replayed.
+    /// Over all records so far but the roots themselves; `None` once it cannot be known, because
+    /// something before was not replayed.
     pub(crate) running: Option<Digest>,
     /// Next place in the stream `roots`.
     pub(crate) next_seq: u64,
@@ -70,13 +66,13 @@ impl World {
         Some(StateRoot {
             position: size.checked_sub(1).filter(|_| is_due)?,
             root: self.roots.running?,
-            schema: SCHEMA,
+            schema: self.rules().schema(),
         })
     }
 
     /// Whether a recorded root can be computed again.
-    pub(crate) fn can_compute(&self, root: &StateRoot) -> bool {
-        root.schema == SCHEMA && self.roots.running.is_some()
+    pub(crate) fn can_compute_root(&self) -> bool {
+        self.roots.running.is_some()
     }
 
     /// Nothing is known of the root from now on.
@@ -84,8 +80,7 @@ impl World {
         self.roots.running = None;
     }
 
-    /// A recorded root, against the running one. One of another schema is taken for it: nobody
-    /// here can compute it, and what follows rests on it.
+    /// A recorded root, against the running one.
     pub(super) fn apply_root(&mut self, step: &Applying<'_>) -> Result<(), Fault> {
         let Event::StateRoot(root) = step.event else {
             return Err(step.misplaced("the stream of roots holds nothing else"));
@@ -96,13 +91,15 @@ impl World {
                 step.misplaced("a root stands at every thousandth place and covers all before")
             );
         }
-        let is_foreign = root.schema != SCHEMA;
-        if let Some(running) = &mut self.roots.running {
-            if is_foreign {
-                *running = root.root;
-            } else if *running != root.root {
-                return Err(step.misplaced("the states before it do not add up to this root"));
-            }
+        if root.schema != self.rules().schema() {
+            return Err(step.misplaced("its schema is not the one of the rules in force"));
+        }
+        if self
+            .roots
+            .running
+            .is_some_and(|running| running != root.root)
+        {
+            return Err(step.misplaced("the states before it do not add up to this root"));
         }
         self.roots.next_seq += 1;
         Ok(())
@@ -149,6 +146,7 @@ impl World {
 mod tests {
     use super::*;
     use x811_eventlog::Record;
+    use x811_protocol::rules::Rules;
 
     const FORMAT: &str = include_str!("../../../eventlog/FORMAT.md");
     const STATES: &str = include_str!("../../../eventlog/STATES.md");
@@ -209,7 +207,7 @@ mod tests {
         let Event::StateRoot(root) = read("Position 999") else {
             panic!("a root stands there");
         };
-        assert_eq!((root.position, root.schema), (998, SCHEMA));
+        assert_eq!((root.position, root.schema), (998, Rules::One.schema()));
         let Event::BodiesErased(erased) = read("Position 1000") else {
             panic!("bodies are erased there");
         };

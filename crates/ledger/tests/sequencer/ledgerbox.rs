@@ -170,7 +170,8 @@ impl Ledgerbox {
                 receipt: self.receipt_key.public(),
             },
             format: 1,
-            rules_version: 1,
+            rules_version: x811_protocol::rules::Rules::LATEST.version(),
+            reader: x811_protocol::rules::Rules::LATEST.reader(),
         }
     }
 

@@ -5,6 +5,7 @@ use crate::did::Did;
 use crate::digest::Digest;
 use crate::key::{PublicKey, SecretKey};
 use crate::observation::{BlindCause, Block};
+use crate::rules::Rules;
 use crate::signature::Signature;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -29,6 +30,9 @@ pub struct LedgerOpened {
     pub format: u64,
     /// Decision rules in force.
     pub rules_version: u64,
+    /// The least version of the rules that a program must know to read on; absent under rules 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reader: Option<u64>,
 }
 
 /// The three separate server keys.
@@ -72,6 +76,26 @@ impl LedgerKeys {
 pub struct RulesChanged {
     /// The rules from here on.
     pub rules_version: u64,
+    /// The least version of the rules that a program must know to read on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reader: Option<u64>,
+}
+
+impl RulesChanged {
+    /// The event that puts these rules in force.
+    #[must_use]
+    pub const fn to(rules: Rules) -> RulesChanged {
+        RulesChanged {
+            rules_version: rules.version(),
+            reader: rules.reader(),
+        }
+    }
+
+    /// The rules, if this program knows them and the event is the one that names them.
+    #[must_use]
+    pub fn known(self) -> Option<Rules> {
+        Rules::of(self.rules_version).filter(|rules| rules.reader() == self.reader)
+    }
 }
 
 /// Which server key.

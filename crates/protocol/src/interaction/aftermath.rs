@@ -10,11 +10,12 @@
 use super::claim::{self, Candidate, Due};
 use super::view::{TRANSFERS_QUOTED, View};
 use super::{Completion, Context, Deal, Declared, Standing, State};
+use crate::digest::Digest;
 use crate::event::{Claim, Event, Evidence, Final, Late, Reversed, Seen, TransactionNamed};
 use crate::evm::TxHash;
 use crate::observation::{Block, MinedTransaction, Sweep, TransactionStatus, Transfer};
 use crate::time::TimestampMs;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;
 
 /// What is still watched of an interaction that is over.
@@ -25,6 +26,14 @@ pub struct Aftermath {
     pub declared: Vec<Declared>,
     /// The transfers that were bound to the interaction when it was over.
     pub late: Vec<Claim>,
+    /// What became of those transfers; `None` inside while there are none. Under rules 1, which do not
+    /// watch them, it is absent.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given"
+    )]
+    pub late_watch: Option<Option<LateWatch>>,
     /// Name of the network.
     pub network: String,
     /// The transfers that paid; empty when none did.
@@ -32,6 +41,26 @@ pub struct Aftermath {
     /// Since when that moment recedes, because the network is blind.
     pub paused_since: Option<TimestampMs>,
     /// The last moment at which anything is still recorded.
+    pub until: TimestampMs,
+}
+
+/// Reads a member that is there, which may be null.
+fn given<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Option<LateWatch>>, D::Error> {
+    Option::deserialize(reader).map(Some)
+}
+
+/// What became of the transfers that were bound when the interaction was over: watched like those that
+/// paid, under rules 2.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LateWatch {
+    /// None of them can be reorganised away any more.
+    pub is_final: bool,
+    /// Their transactions that have disappeared, in order of their disappearance.
+    pub reversed: Vec<TxHash>,
+    /// What was seen of each.
+    pub transfers: Vec<PaidTransfer>,
+    /// The last moment at which anything of them is still recorded.
     pub until: TimestampMs,
 }
 
@@ -76,6 +105,37 @@ impl Aftermath {
         self.paid.iter().any(|paid| paid.claim.tx_hash == tx_hash)
     }
 
+    /// What became of the transfers that were bound late, where there are any that are watched.
+    pub fn late_watch(&self) -> Option<&LateWatch> {
+        self.late_watch.as_ref()?.as_ref()
+    }
+
+    /// Whether the transaction holds a transfer that was bound late and is watched.
+    pub fn is_watched_late(&self, tx_hash: TxHash) -> bool {
+        let mut late = self.late_watch().into_iter().flat_map(|it| &it.transfers);
+        late.any(|bound| bound.claim.tx_hash == tx_hash)
+    }
+
+    /// Whether the transaction holds a transfer whose disappearance is recorded: one that paid, or one
+    /// that was bound late and is watched.
+    pub fn is_bound(&self, tx_hash: TxHash) -> bool {
+        self.has_paid(tx_hash) || self.is_watched_late(tx_hash)
+    }
+
+    /// The transfers of the transaction that [`Aftermath::is_bound`] speaks of.
+    pub fn bound_of(&self, tx_hash: TxHash) -> impl Iterator<Item = &PaidTransfer> {
+        let late = self.late_watch().into_iter().flat_map(|it| &it.transfers);
+        let bound = self.paid.iter().chain(late);
+        bound.filter(move |bound| bound.claim.tx_hash == tx_hash)
+    }
+
+    /// The last moment at which anything is still recorded: that of what was bound late may come after
+    /// [`Aftermath::until`].
+    pub fn ends_at(&self) -> TimestampMs {
+        let late = self.late_watch().filter(|watch| !watch.is_final);
+        late.map_or(self.until, |watch| watch.until.max(self.until))
+    }
+
     fn is_late(&self, tx_hash: TxHash) -> bool {
         self.late.iter().any(|claim| claim.tx_hash == tx_hash)
     }
@@ -94,11 +154,8 @@ impl Aftermath {
     }
 
     fn still_pays(&self, tx_hash: TxHash, mined: &MinedTransaction) -> bool {
-        let mut paid = self
-            .paid
-            .iter()
-            .filter(|paid| paid.claim.tx_hash == tx_hash);
-        mined.succeeded && paid.all(|paid| mined.transfers.contains(&paid.transfer))
+        let mut bound = self.bound_of(tx_hash);
+        mined.succeeded && bound.all(|bound| mined.transfers.contains(&bound.transfer))
     }
 
     fn stand(
@@ -136,9 +193,9 @@ impl Aftermath {
     }
 
     pub(super) fn unseen(&mut self, tx_hash: TxHash) -> Result<(), &'static str> {
-        let has_paid = self.has_paid(tx_hash);
+        let is_bound = self.is_bound(tx_hash);
         self.stand(tx_hash, |standing| match standing {
-            Standing::Seen(block) if has_paid => Some(Standing::Gone(block)),
+            Standing::Seen(block) if is_bound => Some(Standing::Gone(block)),
             Standing::Seen(_) => Some(Standing::Unseen),
             Standing::Unseen | Standing::Gone(_) | Standing::Refuted(_) => None,
         })
@@ -165,43 +222,175 @@ impl Aftermath {
     }
 }
 
-/// What a disappearance, a return or the finalized head makes of a completed interaction.
-pub(super) fn evolve_paid(
-    completion: &mut Completion,
-    aftermath: &Aftermath,
-    event: &Paid<'_>,
+impl Aftermath {
+    /// Watches what an event bound late from now on, up to `until`.
+    pub(super) fn watch_late(&mut self, late: &Late, until: TimestampMs) {
+        let shown = |claim: &Claim| {
+            let evidence = late.evidence.iter();
+            let transfer = evidence
+                .filter(|evidence| evidence.tx_hash == claim.tx_hash)
+                .flat_map(|evidence| &evidence.transfers)
+                .find(|transfer| transfer.ordinal == claim.ordinal)?;
+            Some(PaidTransfer {
+                claim: *claim,
+                transfer: *transfer,
+            })
+        };
+        let before = self.late_watch.take().flatten();
+        let (mut transfers, reversed) =
+            before.map_or_else(Default::default, |watch| (watch.transfers, watch.reversed));
+        transfers.extend(late.claims.iter().filter_map(shown));
+        self.late_watch = Some(Some(LateWatch {
+            is_final: false,
+            reversed,
+            transfers,
+            until,
+        }));
+        self.stand_by(&late.evidence);
+    }
+
+    fn is_gone(&self, tx_hash: TxHash) -> bool {
+        let declared = self.declared(tx_hash);
+        declared.is_some_and(|it| matches!(it.standing, Standing::Gone(_)))
+    }
+
+    fn is_there(&self, tx_hash: TxHash) -> bool {
+        let declared = self.declared(tx_hash);
+        declared.is_some_and(|it| matches!(it.standing, Standing::Seen(_)))
+    }
+
+    /// Whether each of these transactions is in a block at or below the head.
+    fn are_below(&self, mut transactions: impl Iterator<Item = TxHash>, head: &Block) -> bool {
+        transactions.all(
+            |tx_hash| match self.declared(tx_hash).map(|it| it.standing) {
+                Some(Standing::Seen(block)) => block.number <= head.number,
+                Some(Standing::Unseen | Standing::Gone(_) | Standing::Refuted(_)) | None => false,
+            },
+        )
+    }
+}
+
+/// What a disappearance, a return or the finalized head makes of the transfers that are bound: those
+/// that paid, and those that came late.
+pub(super) fn evolve_bound(
+    completion: Option<&mut Completion>,
+    aftermath: &mut Aftermath,
+    event: &Bound<'_>,
 ) -> Result<(), &'static str> {
-    match event {
-        Paid::Reversed(tx_hash) => {
-            let declared = aftermath.declared(*tx_hash);
-            let is_gone = declared.is_some_and(|d| matches!(d.standing, Standing::Gone(_)));
-            if !is_gone || completion.reversed.contains(tx_hash) || completion.is_final {
-                return Err("the transaction did not pay, or has not disappeared");
-            }
-            completion.reversed.push(*tx_hash);
+    if let Bound::Final(head) = event {
+        return reach_finality(completion, aftermath, head);
+    }
+    let (Bound::Reversed(tx_hash) | Bound::Returned(tx_hash)) = *event else {
+        return Ok(());
+    };
+    let (is_gone, is_there) = (aftermath.is_gone(tx_hash), aftermath.is_there(tx_hash));
+    let (is_final, reversed) = if aftermath.is_watched_late(tx_hash) {
+        let watch = aftermath.late_watch.as_mut().and_then(Option::as_mut);
+        watch.map(|watch| (watch.is_final, &mut watch.reversed))
+    } else {
+        completion.map(|completion| (completion.is_final, &mut completion.reversed))
+    }
+    .ok_or("no transfer of the transaction is bound")?;
+    let is_reversed = reversed.contains(&tx_hash);
+    if let Bound::Reversed(_) = event {
+        if !is_gone || is_reversed || is_final {
+            return Err("the transaction did not pay, or has not disappeared");
         }
-        Paid::Returned(tx_hash) => {
-            let declared = aftermath.declared(*tx_hash);
-            let is_back = declared.is_some_and(|d| matches!(d.standing, Standing::Seen(_)));
-            if !is_back || !completion.reversed.contains(tx_hash) {
-                return Err("the transaction had not disappeared, or is not back");
-            }
-            completion.reversed.retain(|known| known != tx_hash);
+        reversed.push(tx_hash);
+    } else {
+        if !is_there || !is_reversed {
+            return Err("the transaction had not disappeared, or is not back");
         }
-        Paid::Final(head) => {
-            let mut blocks = paid_in(aftermath);
-            let is_below = blocks.all(|block| block.is_some_and(|b| b.number <= head.number));
-            if completion.is_final || !completion.reversed.is_empty() || !is_below {
-                return Err("a transfer that paid is not at or below the finalized head");
-            }
-            completion.is_final = true;
-        }
+        reversed.retain(|known| *known != tx_hash);
     }
     Ok(())
 }
 
-/// An event about transfers that paid.
-pub(super) enum Paid<'a> {
+/// Those that paid are final once all of them are at or below the head, and so are those that came
+/// late: at least one of the two.
+fn reach_finality(
+    completion: Option<&mut Completion>,
+    aftermath: &mut Aftermath,
+    head: &Block,
+) -> Result<(), &'static str> {
+    let reached = Reached::by(completion.as_deref(), aftermath, head);
+    if !reached.paid && !reached.late {
+        return Err("a transfer that paid is not at or below the finalized head");
+    }
+    if let Some(completion) = completion {
+        completion.is_final |= reached.paid;
+    }
+    if let Some(Some(watch)) = &mut aftermath.late_watch {
+        watch.is_final |= reached.late;
+    }
+    Ok(())
+}
+
+/// Which transfers a finalized head makes final that were not yet.
+#[derive(Debug, Clone, Copy)]
+struct Reached {
+    /// Those that paid.
+    paid: bool,
+    /// Those that were bound late.
+    late: bool,
+}
+
+impl Reached {
+    fn by(completion: Option<&Completion>, aftermath: &Aftermath, head: &Block) -> Reached {
+        let paid = completion.filter(|it| !it.is_final && it.reversed.is_empty());
+        let late = aftermath.late_watch();
+        let late = late.filter(|it| !it.is_final && it.reversed.is_empty());
+        Reached {
+            paid: paid.is_some_and(|it| {
+                let paid = it.claims.iter().map(|claim| claim.tx_hash);
+                aftermath.are_below(paid, head)
+            }),
+            late: late.is_some_and(|it| {
+                let late = it.transfers.iter().map(|bound| bound.claim.tx_hash);
+                aftermath.are_below(late, head)
+            }),
+        }
+    }
+}
+
+impl State {
+    /// The transactions that a finalized head makes final: those that paid, those that were bound late,
+    /// or both.
+    pub fn made_final_by(&self, head: &Block) -> Vec<TxHash> {
+        let Some((_, aftermath)) = self.aftermath() else {
+            return Vec::new();
+        };
+        let reached = Reached::by(self.completion(), aftermath, head);
+        let paid = self.completion().filter(|_| reached.paid);
+        let paid = paid.into_iter().flat_map(|it| &it.claims);
+        let late = aftermath.late_watch().filter(|_| reached.late);
+        let late = late.into_iter().flat_map(|it| &it.transfers);
+        let late = late.map(|bound| bound.claim.tx_hash);
+        paid.map(|claim| claim.tx_hash).chain(late).collect()
+    }
+
+    /// Whether all that was bound late is final: by rules 1, which do not watch it, as soon as what paid
+    /// is.
+    pub fn is_late_final(&self) -> bool {
+        let is_paid_final = self.completion().is_some_and(|it| it.is_final);
+        let watched = self.aftermath().map(|(_, aftermath)| &aftermath.late_watch);
+        match watched {
+            None | Some(None) => is_paid_final,
+            Some(Some(watch)) => watch.as_ref().is_some_and(|watch| watch.is_final),
+        }
+    }
+
+    /// Transactions that paid, or were bound late, and have disappeared.
+    pub fn reversed(&self) -> impl Iterator<Item = TxHash> {
+        let paid = self.completion().map(|completion| &completion.reversed);
+        let late = self.aftermath().and_then(|(_, it)| it.late_watch());
+        let late = late.map(|watch| &watch.reversed);
+        paid.into_iter().chain(late).flatten().copied()
+    }
+}
+
+/// An event about transfers that are bound.
+pub(super) enum Bound<'a> {
     Reversed(TxHash),
     Returned(TxHash),
     Final(&'a Block),
@@ -209,19 +398,9 @@ pub(super) enum Paid<'a> {
 
 /// The aftermath, unless nothing more can come of it.
 pub(super) fn unless_over(completion: &Completion, aftermath: Aftermath) -> Option<Aftermath> {
-    let is_over = completion.is_final && aftermath.is_settled_otherwise();
+    let is_late_open = aftermath.late_watch().is_some_and(|watch| !watch.is_final);
+    let is_over = completion.is_final && aftermath.is_settled_otherwise() && !is_late_open;
     (!is_over).then_some(aftermath)
-}
-
-/// The blocks of the transactions that paid; `None` for one that is in none.
-fn paid_in(aftermath: &Aftermath) -> impl Iterator<Item = Option<Block>> {
-    let declared = aftermath.declared.iter();
-    declared
-        .filter(|declared| aftermath.has_paid(declared.tx_hash))
-        .map(|declared| match declared.standing {
-            Standing::Seen(block) => Some(block),
-            Standing::Unseen | Standing::Gone(_) | Standing::Refuted(_) => None,
-        })
 }
 
 /// Which of these transfers are bound as late: those that would have paid, or all that came, up to
@@ -242,7 +421,7 @@ pub(super) fn observe(
     let Some((deal, aftermath)) = state.aftermath() else {
         return Vec::new();
     };
-    if now > aftermath.until && aftermath.paused_since.is_none() {
+    if now > aftermath.ends_at() && aftermath.paused_since.is_none() {
         return Vec::new();
     }
     let network = deal.opening.parameters.network(&aftermath.network);
@@ -262,6 +441,7 @@ pub(super) fn observe(
         aftermath,
         view,
         is_fresh: now.since(head_ms) < network.fresh_ms,
+        is_in_time: now <= aftermath.until || aftermath.paused_since.is_some(),
     }
     .events()
 }
@@ -274,12 +454,16 @@ struct Over<'a> {
     view: View<'a>,
     /// Only a fresh head shows that something is not there.
     is_fresh: bool,
+    /// Whether more than what was bound late is watched.
+    is_in_time: bool,
 }
 
 impl Over<'_> {
     fn events(&self) -> Vec<Event> {
         let mut events = Vec::new();
-        for declared in &self.aftermath.declared {
+        let watched =
+            |it: &&Declared| self.is_in_time || self.aftermath.is_watched_late(it.tx_hash);
+        for declared in self.aftermath.declared.iter().filter(watched) {
             match self.view.sweep.transactions.get(&declared.tx_hash) {
                 Some(TransactionStatus::Mined(mined)) if self.stands(declared, mined) => {
                     self.there(declared, mined, &mut events);
@@ -291,14 +475,16 @@ impl Over<'_> {
             }
         }
         events.extend(self.finality());
-        events.extend(self.late());
+        if self.is_in_time {
+            events.extend(self.late());
+        }
         events
     }
 
     /// Whether a transaction in a block does what it is remembered for.
     fn stands(&self, declared: &Declared, mined: &MinedTransaction) -> bool {
         self.aftermath.still_pays(declared.tx_hash, mined)
-            || !self.aftermath.has_paid(declared.tx_hash)
+            || !self.aftermath.is_bound(declared.tx_hash)
     }
 
     fn there(&self, declared: &Declared, mined: &MinedTransaction, events: &mut Vec<Event>) {
@@ -324,8 +510,7 @@ impl Over<'_> {
     /// once its block at the old one's height is.
     fn missing(&self, declared: &Declared, events: &mut Vec<Event>) {
         let tx_hash = declared.tx_hash;
-        let is_final = self.completion.is_some_and(|it| it.is_final);
-        if is_final && self.aftermath.has_paid(tx_hash) {
+        if self.is_final(tx_hash) {
             // No reorganisation takes it away, whatever an endpoint says.
             return;
         }
@@ -344,7 +529,7 @@ impl Over<'_> {
         let is_deep = depth >= self.view.network.confirmed_depth;
         if is_deep
             && self.is_fresh
-            && self.aftermath.has_paid(tx_hash)
+            && self.aftermath.is_bound(tx_hash)
             && !self.is_reversed(tx_hash)
         {
             events.extend(self.reversal(tx_hash, events).map(Event::Reversed));
@@ -360,29 +545,56 @@ impl Over<'_> {
         Some(Reversed {
             tx_hash,
             provider_seq: provider.receipts,
-            provider_prev: provider.last_receipt?,
+            // Of a late payment alone there is no receipt.
+            provider_prev: provider.last_receipt.unwrap_or(Digest::ZERO),
         })
     }
 
     fn is_reversed(&self, tx_hash: TxHash) -> bool {
-        self.completion
-            .is_some_and(|completion| completion.reversed.contains(&tx_hash))
+        let paid = self.completion.map(|it| &it.reversed);
+        let late = self.aftermath.late_watch().map(|it| &it.reversed);
+        let mut reversed = paid.into_iter().chain(late).flatten();
+        reversed.any(|known| *known == tx_hash)
     }
 
-    /// Every transaction that paid is at or below the finalized head, and this sweep shows them.
+    fn is_final(&self, tx_hash: TxHash) -> bool {
+        if self.aftermath.is_watched_late(tx_hash) {
+            self.aftermath.late_watch().is_some_and(|it| it.is_final)
+        } else {
+            self.aftermath.has_paid(tx_hash) && self.completion.is_some_and(|it| it.is_final)
+        }
+    }
+
+    /// Transactions that may reach finality together: those that paid, and those that came late.
+    fn not_final_yet(&self) -> Vec<Vec<TxHash>> {
+        let paid = self.completion.filter(|_| self.is_in_time);
+        let paid = paid.filter(|it| !it.is_final && it.reversed.is_empty());
+        let paid = paid.map(|it| it.claims.iter().map(|claim| claim.tx_hash).collect());
+        let late = self.aftermath.late_watch();
+        let late = late.filter(|it| !it.is_final && it.reversed.is_empty());
+        let late = late.map(|it| it.transfers.iter().map(|bound| bound.claim.tx_hash));
+        paid.into_iter()
+            .chain(late.map(Iterator::collect))
+            .collect()
+    }
+
+    /// Every transaction that paid, or every one that came late, is at or below the finalized head,
+    /// and this sweep shows them. It must show all that the record will make final.
     fn finality(&self) -> Option<Event> {
-        let completion = self
-            .completion
-            .filter(|c| !c.is_final && c.reversed.is_empty())?;
-        let claims = completion.claims.iter().map(|claim| claim.tx_hash);
-        let head = self.final_head(claims.clone())?;
-        let is_final = |tx_hash: TxHash| {
-            self.view.mined(tx_hash).is_some_and(|mined| {
-                mined.block.number <= head.number && self.aftermath.still_pays(tx_hash, mined)
-            })
-        };
-        let mut claims = claims;
-        claims.all(is_final).then_some(Event::Final(Final { head }))
+        let open = self.not_final_yet();
+        open.iter().find_map(|group| {
+            let head = self.final_head(group.iter().copied())?;
+            let is_shown = |tx_hash: &TxHash| {
+                self.view.mined(*tx_hash).is_some_and(|mined| {
+                    mined.block.number <= head.number && self.aftermath.still_pays(*tx_hash, mined)
+                })
+            };
+            let mut reached = open.iter().filter(|other| {
+                *other == group || self.aftermath.are_below(other.iter().copied(), &head)
+            });
+            let is_final = reached.all(|group| group.iter().all(is_shown));
+            is_final.then_some(Event::Final(Final { head }))
+        })
     }
 
     /// The finalized head. Where no endpoint names one, the highest block of these transactions, once

@@ -87,6 +87,9 @@ impl State {
 impl Aftermath {
     fn shift(&mut self, by_ms: u64) {
         self.until = self.until.saturating_add_ms(by_ms);
+        if let Some(Some(watch)) = &mut self.late_watch {
+            watch.until = watch.until.saturating_add_ms(by_ms);
+        }
     }
 }
 

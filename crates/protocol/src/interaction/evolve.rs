@@ -1,7 +1,7 @@
 //! What a record makes of an interaction. A stored log is input: whatever `decide` could not have
 //! written is [`Illegal`], never a panic and never skipped.
 
-use super::aftermath::{self, Aftermath, Paid, PaidTransfer, Unpaid};
+use super::aftermath::{self, Aftermath, Bound, PaidTransfer, Unpaid};
 use super::message::offer_deadline;
 use super::settlement::FAILURES_TO_DISPUTE;
 use super::table;
@@ -15,12 +15,23 @@ use crate::evm::TxHash;
 use crate::facts::{Facts, OfferFacts, PaymentFacts, RequestFacts};
 use crate::id::InteractionId;
 use crate::kernel::{Illegal, Recorded};
+use crate::rules::Rules;
 use crate::time::TimestampMs;
 use std::sync::Arc;
 
-/// The state after `recorded`.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the one refusing wildcard")]
+/// The state after `recorded`, in the form of the rules in force.
 pub(super) fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
+    let mut state = step(state, recorded)?;
+    if let Some(aftermath) = state.aftermath_mut()
+        && recorded.rules >= Rules::Two
+    {
+        aftermath.late_watch.get_or_insert(None);
+    }
+    Ok(state)
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "the one refusing wildcard")]
+fn step(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
     let step = Step {
         name: state.as_ref().map(State::name),
         recorded,
@@ -96,6 +107,7 @@ impl Watched {
             declared: self.settlement.declared.clone(),
             paid,
             late: Vec::new(),
+            late_watch: None,
             until: at.saturating_add_ms(late_ms),
             paused_since: self.settlement.paused_since,
         }
@@ -474,47 +486,66 @@ impl Step<'_> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "refuses every other event")]
     fn afterwards(&self, mut state: State, event: &Event) -> Result<State, Illegal> {
         let refused = |why| self.illegal(why);
-        let paid = match event {
-            Event::Reversed(reversed) => Some(Paid::Reversed(reversed.tx_hash)),
-            Event::Returned(returned) => Some(Paid::Returned(returned.tx_hash)),
-            Event::Final(reached) => Some(Paid::Final(&reached.head)),
+        let bound = match event {
+            Event::Reversed(reversed) => Some(Bound::Reversed(reversed.tx_hash)),
+            Event::Returned(returned) => Some(Bound::Returned(returned.tx_hash)),
+            Event::Final(reached) => Some(Bound::Final(&reached.head)),
             _ => None,
         };
-        if let Some(paid) = paid {
-            return self.after_payment(state, &paid);
+        if let Some(bound) = bound {
+            return self.after_binding(state, &bound);
         }
+        let late_until = self.late_until(&state);
         let aftermath = state
             .aftermath_mut()
             .ok_or_else(|| refused("nothing is watched any more"))?;
         match event {
             Event::Seen(seen) => aftermath.seen(seen),
             Event::Unseen(unseen) => aftermath.unseen(unseen.tx_hash),
-            Event::Late(late) => aftermath.late(late),
+            Event::Late(late) => aftermath.late(late).map(|()| {
+                if self.recorded.rules >= Rules::Two {
+                    aftermath.watch_late(late, late_until);
+                }
+            }),
             _ => Err("the interaction is over"),
         }
         .map_err(refused)?;
         Ok(state)
     }
 
-    fn after_payment(&self, state: State, paid: &Paid<'_>) -> Result<State, Illegal> {
-        let State::Completed {
+    /// Until when a transfer that is bound late by this record is watched.
+    fn late_until(&self, state: &State) -> TimestampMs {
+        let watched = state.aftermath().and_then(|(deal, aftermath)| {
+            let network = deal.opening.parameters.network(&aftermath.network)?;
+            Some(network.late_ms)
+        });
+        let now = self.recorded.recorded_at_ms;
+        now.saturating_add_ms(watched.unwrap_or_default())
+    }
+
+    fn after_binding(&self, mut state: State, bound: &Bound<'_>) -> Result<State, Illegal> {
+        let nothing = "no transfer that is bound is watched";
+        if let State::Completed {
             deal,
             opener,
             mut completion,
-            aftermath: Some(aftermath),
+            aftermath: Some(mut aftermath),
         } = state
-        else {
-            return Err(self.illegal("no transfer that paid is watched"));
-        };
-        aftermath::evolve_paid(&mut completion, &aftermath, paid)
-            .map_err(|why| self.illegal(why))?;
-        let aftermath = aftermath::unless_over(&completion, aftermath);
-        Ok(State::Completed {
-            deal,
-            opener,
-            completion,
-            aftermath,
-        })
+        {
+            aftermath::evolve_bound(Some(&mut completion), &mut aftermath, bound)
+                .map_err(|why| self.illegal(why))?;
+            let aftermath = aftermath::unless_over(&completion, aftermath);
+            return Ok(State::Completed {
+                deal,
+                opener,
+                completion,
+                aftermath,
+            });
+        }
+        let aftermath = state.aftermath_mut();
+        let aftermath = aftermath.ok_or_else(|| self.illegal(nothing))?;
+        aftermath::evolve_bound(None, aftermath, bound).map_err(|why| self.illegal(why))?;
+        Ok(state)
     }
 }
 

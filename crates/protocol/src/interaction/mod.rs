@@ -38,7 +38,7 @@ pub mod table;
 mod view;
 mod written;
 
-pub use aftermath::{Aftermath, PaidTransfer, Unpaid, late_of};
+pub use aftermath::{Aftermath, LateWatch, PaidTransfer, Unpaid, late_of};
 pub use age::Since;
 pub use context::{Context, Input, ProviderView};
 pub use fit::Fit;

@@ -18,6 +18,7 @@ mod payment;
 pub mod registry;
 mod reject;
 mod request;
+mod reserved;
 mod result;
 mod verify;
 
@@ -27,10 +28,13 @@ use crate::did::Did;
 use crate::envelope::{CoreType, MessageType};
 use crate::facts::Facts;
 use crate::refusal::Refusal;
+use crate::rules::Rules;
 
 /// The settings of a ledger that decide whether a payload is well formed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PayloadRules {
+    /// The decision rules in force: they choose which facts there are.
+    pub rules: Rules,
     /// Take addresses without a correct EIP-55 checksum (the interoperability switch of AX-15).
     pub lenient_addresses: bool,
     /// The most bytes of inline content, UTF-8 encoded (AX-41).
@@ -38,9 +42,10 @@ pub struct PayloadRules {
 }
 
 impl Default for PayloadRules {
-    /// Checksummed addresses and 512 KiB of inline content.
+    /// The latest rules, checksummed addresses and 512 KiB of inline content.
     fn default() -> Self {
         Self {
+            rules: Rules::LATEST,
             lenient_addresses: false,
             max_inline_content_bytes: 524_288,
         }
@@ -54,6 +59,7 @@ impl Default for PayloadRules {
 /// - X811-4001 (HTTP 422) for an OFFER whose fee or total does not follow from its price (AX-4) and
 ///   a dispute without reason or code (AE-16);
 /// - X811-5001 (HTTP 400) for a malformed transaction hash, X811-5002 for an unusable address;
+/// - X811-4001 (HTTP 422 or 400) under rules 2 for a message in a reserved namespace;
 /// - X811-6002 for content over the limit, X811-6003 for a malformed content type.
 pub fn facts(
     message_type: &MessageType,
@@ -70,7 +76,12 @@ pub fn facts(
         MessageType::Core(CoreType::Verify) => Facts::Verify(verify::facts(payload)?),
         MessageType::Core(CoreType::Payment) => Facts::Payment(payment::facts(payload, rules)?),
         MessageType::Core(CoreType::Error) => Facts::Error(error::facts(payload)?),
-        MessageType::Custom(_) => Facts::Custom(custom::facts(payload)),
+        MessageType::Custom(custom) => {
+            if rules.rules >= Rules::Two {
+                reserved::check(custom)?;
+            }
+            Facts::Custom(custom::facts(payload))
+        }
     };
     facts.consistent()
 }

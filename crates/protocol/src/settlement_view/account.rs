@@ -30,6 +30,8 @@ pub(super) struct Account {
     transactions: Vec<Transaction>,
     /// Claimed transfers and what each moved.
     claims: Vec<(Claim, MicroUsdc)>,
+    /// Transactions that a confirmation rests on.
+    paid_by: Vec<TxHash>,
     /// The level of a confirmation: that of its weakest evidence.
     confirmed: Option<Level>,
     is_final: bool,
@@ -73,11 +75,11 @@ impl Account {
             Event::Unseen(named) => self.unseen(named.tx_hash),
             Event::Refuted(refuted) => self.refuted(refuted),
             Event::Confirmed(confirmed) => self.confirmed(record, confirmed),
-            Event::Final(_) => self.is_final = true,
+            Event::Final(reached) => self.is_final |= self.are_below(reached.head.number),
             Event::Reversed(reversed) => {
                 self.unseen(reversed.tx_hash);
                 self.stand(reversed.tx_hash, TransactionStanding::Reversed);
-                self.is_final = false;
+                self.is_final &= !self.paid_by.contains(&reversed.tx_hash);
             }
             Event::Returned(named) => self.returned(named.tx_hash),
             Event::Late(late) => self.late(record, late),
@@ -214,7 +216,19 @@ impl Account {
         self.claim(&confirmed.evidence, &confirmed.claims);
         let levels = confirmed.evidence.iter().map(|evidence| evidence.level);
         self.confirmed = Some(levels.min().unwrap_or(Level::Final));
+        self.paid_by = confirmed.claims.iter().map(|it| it.tx_hash).collect();
         self.proof = Some(proof(record));
+    }
+
+    /// Whether every transaction that a confirmation rests on is in a block up to that height.
+    fn are_below(&self, number: u64) -> bool {
+        self.paid_by.iter().all(|tx_hash| {
+            let mut known = self.transactions.iter();
+            let known = known.find(|known| known.tx_hash == *tx_hash);
+            known
+                .and_then(|it| it.block_number)
+                .is_some_and(|block| block <= number)
+        })
     }
 
     fn late(&mut self, record: &Recorded<'_>, late: &Late) {

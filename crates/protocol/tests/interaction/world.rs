@@ -406,6 +406,7 @@ fn evolved(
         hash: hash_at(position),
         recorded_at_ms: at,
         parameters: parameters.as_ref(),
+        rules: x811_protocol::rules::Rules::LATEST,
     };
     Interaction::evolve(state, &recorded).expect("a recorded history is a legal one")
 }
@@ -454,6 +455,7 @@ impl Journal<Interaction> for Writer<'_> {
             hash: hash_at(position),
             recorded_at_ms: self.now,
             parameters: Some(&self.registry.parameters),
+            rules: x811_protocol::rules::Rules::LATEST,
         };
         let state = Interaction::evolve(self.state.clone(), &recorded)?;
         *self.state = Some(paused_if_blind(state, &self.registry.blind, self.now));

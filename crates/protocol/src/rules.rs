@@ -1,0 +1,72 @@
+//! Versions of the decision rules. A log says from which record on which version holds, so that an
+//! old log keeps its meaning under every later program.
+//!
+//! The version in force *before* a record selects the facts of its body and its decision; the version
+//! *after* it the hashed form of states. Source: machines.md section 1.
+
+/// A version of the decision rules that this program knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rules {
+    /// The interaction machine as it was first recorded.
+    One,
+    /// The same with late payments watched to their end, and the namespaces of further machines
+    /// closed to mail.
+    Two,
+}
+
+impl Rules {
+    /// All that this program knows, the first before the others.
+    pub const ALL: [Rules; 2] = [Rules::One, Rules::Two];
+
+    /// The version that this program writes.
+    pub const LATEST: Rules = Rules::Two;
+
+    /// The version of that number; `None` for one that this program does not know.
+    #[must_use]
+    pub const fn of(version: u64) -> Option<Rules> {
+        match version {
+            1 => Some(Rules::One),
+            2 => Some(Rules::Two),
+            _ => None,
+        }
+    }
+
+    /// Its number, as events and states have it.
+    #[must_use]
+    pub const fn version(self) -> u64 {
+        match self {
+            Rules::One => 1,
+            Rules::Two => 2,
+        }
+    }
+
+    /// The member `reader` of the event that puts it in force: the least version that a program must
+    /// know to read on. Programs of rules 1 cannot read that member, and stop there.
+    #[must_use]
+    pub const fn reader(self) -> Option<u64> {
+        match self {
+            Rules::One => None,
+            Rules::Two => Some(2),
+        }
+    }
+
+    /// Form of the states in a `state_root` while it is in force (`crates/eventlog/STATES.md`).
+    #[must_use]
+    pub const fn schema(self) -> u64 {
+        self.version()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mach_1_each_known_version_is_found_by_its_number() {
+        for rules in Rules::ALL {
+            assert_eq!(Rules::of(rules.version()), Some(rules));
+        }
+        assert_eq!(Rules::of(0), None);
+        assert_eq!(Rules::of(Rules::LATEST.version() + 1), None);
+    }
+}
