@@ -22,7 +22,8 @@ class States:
     def after(self, record, record_hash):
         stream, event = record["stream"], record["event"]
         if stream == "roots":
-            if event["root"] != self.root.hex():
+            schema = self.ledger["rules_version"]
+            if event["root"] != self.root.hex() or event["schema"] != schema:
                 raise ValueError(f"the root at {record['position']}")
             return
         kind, _, name = stream.partition(":")
@@ -138,8 +139,11 @@ class States:
         if before is None:
             position = record["event"]["derived"]["parameters"]
             self.opened_under[name] = self.parameters[position]
-        step = Step(record, record_hash, self.opened_under[name])
+        rules = self.ledger["rules_version"]
+        step = Step(record, record_hash, self.opened_under[name], rules)
         state = step.after(deepcopy(before))
+        if rules >= 2 and (over := aftermath_in(state)):
+            over.setdefault("late_watch", None)
         self.interactions[name] = state
         watched = watched_in(state)
         if watched and self.blind_since.get(watched["network"]) is not None:
@@ -159,8 +163,9 @@ class States:
 class Step:
     """One record of an interaction."""
 
-    def __init__(self, record, record_hash, parameters):
+    def __init__(self, record, record_hash, parameters, rules):
         self.event, self.position = record["event"], record["position"]
+        self.rules = rules
         self.now, self.hash, self.parameters = record["recorded_at_ms"], record_hash, parameters
 
     def after(self, state):
@@ -347,22 +352,67 @@ class Step:
                 return state
             case "unseen":
                 gone = {"Gone": declared(watched, tx_hash)["standing"]["Seen"]}
-                stand(watched, tx_hash, gone if has_paid(watched, tx_hash) else "Unseen")
+                is_bound = has_paid(watched, tx_hash) or came_late(watched, tx_hash)
+                stand(watched, tx_hash, gone if is_bound else "Unseen")
                 return state
             case "late":
                 watched["late"] += event["claims"]
+                if self.rules >= 2:
+                    self.watch_late(watched)
                 return state
             case "reversed":
-                state["Completed"]["completion"]["reversed"].append(tx_hash)
+                bound_with(state, tx_hash)["reversed"].append(tx_hash)
             case "returned":
-                state["Completed"]["completion"]["reversed"].remove(tx_hash)
+                bound_with(state, tx_hash)["reversed"].remove(tx_hash)
             case "final":
-                state["Completed"]["completion"]["is_final"] = True
+                self.final(state, watched)
             case other:
                 raise ValueError(f"{other} at {self.position}")
-        if state["Completed"]["completion"]["is_final"] and is_settled(watched):
-            state["Completed"]["aftermath"] = None
+        late = watched.get("late_watch")
+        if "Completed" in state and state["Completed"]["completion"]["is_final"]:
+            if is_settled(watched) and (late is None or late["is_final"]):
+                state["Completed"]["aftermath"] = None
         return state
+
+    def watch_late(self, watched):
+        claims, evidence = self.event["claims"], self.event["evidence"]
+        before = watched.get("late_watch") or {"reversed": [], "transfers": []}
+        late = [{"claim": claim, "transfer": transfer_of(claim, evidence)} for claim in claims]
+        networks = self.parameters["networks"]
+        [late_ms] = [n["late_ms"] for n in networks if n["name"] == watched["network"]]
+        watched["late_watch"] = {
+            "is_final": False,
+            "reversed": before["reversed"],
+            "transfers": before["transfers"] + late,
+            "until": self.now + late_ms,
+        }
+        for shown in evidence:
+            stand(watched, shown["tx_hash"], {"Seen": shown["block"]})
+
+    def final(self, state, watched):
+        """What paid, what came late, or both."""
+        groups = []
+        if "Completed" in state:
+            completion = state["Completed"]["completion"]
+            groups.append((completion, completion["claims"]))
+        if late := watched.get("late_watch"):
+            groups.append((late, [bound["claim"] for bound in late["transfers"]]))
+        reached = [
+            group
+            for group, claims in groups
+            if not group["is_final"]
+            and not group["reversed"]
+            and all(self.is_below(watched, claim["tx_hash"]) for claim in claims)
+        ]
+        if not reached:
+            raise ValueError(f"nothing is final at {self.position}")
+        for group in reached:
+            group["is_final"] = True
+
+    def is_below(self, watched, tx_hash):
+        standing = declared(watched, tx_hash)["standing"]
+        height = self.event["head"]["number"]
+        return "Seen" in standing and standing["Seen"]["number"] <= height
 
 
 def ended(state):
@@ -402,6 +452,24 @@ def watched_in(state):
     if tag == "Disputed":
         return (inner["unpaid"] or {}).get("aftermath")
     return inner["aftermath"] if tag == "Completed" else None
+
+
+def aftermath_in(state):
+    """What is watched of an interaction that is over."""
+    return watched_in(state) if ended(state) else None
+
+
+def bound_with(state, tx_hash):
+    """What holds the disappearance of a transaction that is bound."""
+    watched = watched_in(state)
+    if came_late(watched, tx_hash):
+        return watched["late_watch"]
+    return state["Completed"]["completion"]
+
+
+def came_late(aftermath, tx_hash):
+    late = aftermath.get("late_watch") or {"transfers": []}
+    return any(bound["claim"]["tx_hash"] == tx_hash for bound in late["transfers"])
 
 
 def declared(watched, tx_hash):
@@ -444,6 +512,8 @@ def move(watched, by_ms):
     """The clock of a settlement or an aftermath."""
     if "until" in watched:
         watched["until"] += by_ms
+        if late := watched.get("late_watch"):
+            late["until"] += by_ms
         return
     for schedule in watched["schedule"].values():
         schedule["deadline" if "deadline" in schedule else "due"] += by_ms

@@ -89,14 +89,18 @@ mod tests {
     const ONE: &str = "0xabababababababababababababababababababababababababababababababab";
     const TWO: &str = "0xcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd";
 
+    const LATE: &str = "0xefefefefefefefefefefefefefefefefefefefefefefefefefefefefefefefef";
+
     fn confirmed() -> Event {
         let hash = "00".repeat(32);
         let records = json!({
             "request": hash, "offer": hash, "accept": hash, "result": hash, "verify": hash,
             "payments": [hash],
         });
+        let claims =
+            [ONE, TWO].map(|tx_hash| json!({ "chain_id": 8453, "tx_hash": tx_hash, "ordinal": 0 }));
         event(json!({
-            "type": "confirmed", "evidence": [], "claims": [], "records": records,
+            "type": "confirmed", "evidence": [], "claims": claims, "records": records,
             "provider_seq": 0,
         }))
     }
@@ -126,6 +130,9 @@ mod tests {
 
         let steps = [
             (confirmed(), Standing::Paid),
+            // What was bound late besides is no part of what paid.
+            (reversed(LATE), Standing::Paid),
+            (returned(LATE), Standing::Paid),
             (reversed(ONE), Standing::Reversed),
             (reversed(TWO), Standing::Reversed),
             (returned(ONE), Standing::Reversed),

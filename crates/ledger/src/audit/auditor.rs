@@ -94,6 +94,8 @@ pub struct Auditor {
     pub(super) owing: Owing,
     /// Some rule from here on is not known.
     pub(super) rules_are_unknown: bool,
+    /// Position 0, where it puts such rules in force: no world is made of it.
+    opened_unknown: Option<Box<LedgerOpened>>,
     pub(super) observations: Observations,
     pub(super) payments: Payments,
     pub(super) parameters: ParametersSeen,
@@ -155,6 +157,7 @@ impl Auditor {
             turns: Turns::default(),
             owing: Owing::default(),
             rules_are_unknown: false,
+            opened_unknown: None,
             observations: Observations::default(),
             payments: Payments::default(),
             parameters: ParametersSeen::default(),
@@ -327,7 +330,12 @@ impl Auditor {
     }
 
     fn check(&mut self, mut whole: Whole, has_gap: bool) {
-        self.rules_are_unknown |= names_unknown_rules(&whole.event);
+        if names_unknown_rules(&whole.event) {
+            self.rules_are_unknown = true;
+            if let Event::LedgerOpened(opened) = &whole.event {
+                self.opened_unknown = Some(Box::new(opened.clone()));
+            }
+        }
         if !self.knows_rules() {
             self.check_signature(&mut whole);
             self.rows.note(&whole);
@@ -479,6 +487,12 @@ impl Auditor {
             keys: *keyring.in_force(),
             ..(**opened).clone()
         })
+    }
+
+    /// What position 0 says, whether or not its rules are known.
+    pub(super) fn identity(&self) -> Option<&LedgerOpened> {
+        let known = self.world().identity().map(|opened| &**opened);
+        known.or(self.opened_unknown.as_deref())
     }
 
     fn ledger(&self) -> Option<Did> {

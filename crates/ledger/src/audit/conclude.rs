@@ -64,7 +64,7 @@ impl Auditor {
         let trust = self.trusting.report(records, self.opened(said).as_ref());
         let claimed = self.extract.as_ref().and_then(Extract::claimed);
         let root = claimed.map_or_else(|| self.frontier.root(), |checkpoint| checkpoint.root);
-        let ledger = self.world().identity().map(|ledger| ledger.did.to_string());
+        let ledger = self.identity().map(|ledger| ledger.did.to_string());
         let (head, expected_head_position) = (self.last_hash, self.expected_head_position);
         let checkpoints = std::mem::take(&mut self.checkpoints);
         let (findings, left_out) = std::mem::take(&mut self.findings).finish();

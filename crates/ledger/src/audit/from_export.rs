@@ -293,10 +293,10 @@ impl ExportAudit {
         let Some(header) = &self.header else {
             return;
         };
-        let Some(opened) = self.auditor.world().identity().cloned() else {
+        let Some(opened) = self.auditor.identity().cloned() else {
             return;
         };
-        if header.opened != *opened {
+        if header.opened != opened {
             let spot = Spot {
                 position: 0,
                 line: Some(1),
@@ -304,7 +304,7 @@ impl ExportAudit {
             };
             let (said, recorded) = (
                 Event::LedgerOpened(header.opened.clone()),
-                Event::LedgerOpened((*opened).clone()),
+                Event::LedgerOpened(opened.clone()),
             );
             let (cause, findings) = (Cause::HeaderDiffers, &mut self.auditor.findings);
             agree(&spot, "header", cause, &said, &recorded, findings);

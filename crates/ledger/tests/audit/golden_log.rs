@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::bundles::signed;
 use crate::every_event::every_event;
-use crate::golden::{folder, is_to_be_written};
+use crate::golden::{folder, is_to_be_written, under_rules_2};
 use crate::scene::{audit, exported_under, found};
 
 /// Needs a log of another age or length: new rules, a thousand records.
@@ -25,7 +25,7 @@ async fn golden_log_of_every_event_is_what_is_written() {
     let (log, types) = every_event_exported().await;
     assert_eq!(types.len() + NEVER_HERE.len(), 27, "{types:?}");
     assert_eq!(found(&audit(&log)), []);
-    let path = folder().join("bundle/log-every-event-2.x811");
+    let path = folder().join(under_rules_2("bundle/log-every-event.x811"));
     if is_to_be_written() {
         std::fs::write(path, log).unwrap();
     } else {
@@ -33,9 +33,11 @@ async fn golden_log_of_every_event_is_what_is_written() {
     }
 }
 
-/// What a ledger wrote before an ACCEPT had the last head of before a restart.
+/// What a ledger wrote before an ACCEPT had the last head of before a restart, and after that under rules 1.
 #[test]
-fn golden_log_of_every_event_as_it_was_is_clean() {
-    let log = std::fs::read(folder().join("bundle/log-every-event.x811")).unwrap();
-    assert_eq!(found(&audit(&log)), []);
+fn golden_logs_of_every_event_as_they_were_are_clean() {
+    for name in ["log-every-event", "log-every-event-2"] {
+        let log = std::fs::read(folder().join(format!("bundle/{name}.x811"))).unwrap();
+        assert_eq!(found(&audit(&log)), [], "{name}");
+    }
 }

@@ -40,7 +40,7 @@ pub(crate) async fn paid(ledgerbox: &mut Ledgerbox) -> (Deal, u64) {
 }
 
 /// Types of the events since the interaction was completed or disputed.
-async fn since(ledgerbox: &Ledgerbox, deal: &Deal, event: &str) -> Vec<&'static str> {
+pub(crate) async fn since(ledgerbox: &Ledgerbox, deal: &Deal, event: &str) -> Vec<&'static str> {
     let types = ledgerbox.types(deal.id()).await;
     let at = types.iter().rposition(|known| *known == event).unwrap();
     types[at + 1..].to_vec()

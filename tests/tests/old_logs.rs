@@ -1,0 +1,135 @@
+//! Logs of earlier versions, kept in `tests/logs`: the same verdicts, the same bytes, and the ledger goes
+//! on where it stood (machines.md section 1).
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that panics has failed"
+)]
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use x811_tests::binary::{Finished, Server, run, without_our_variables, x811};
+
+/// The checkpoint key of the ledger of `rules-1`.
+const KEY: &str = "x811/01a207cc-e62c-7c66-9f62-4dc193da3cc3+5d0ef022+AbIMMPVW17aRgHkDbEclv2UHl/QvxBaoOpemspK/ElmP";
+
+/// The request that waited for an offer when that ledger stopped, behind all other records.
+const OPEN: &str = "01a207cf-930c-703b-a6c6-9e7f5ec44a24";
+
+const TOKEN: &str = "0x8110000000000000000000000000000000000811";
+
+/// Nobody listens there: the chain of that ledger is gone.
+const NO_CHAIN: &str = "http://127.0.0.1:9";
+
+fn kept() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("logs/rules-1")
+}
+
+/// Copies a folder, for its owner alone: version control keeps no such permissions.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    fs::set_permissions(to, Permissions::from_mode(0o700)).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            fs::copy(&from, &to).unwrap();
+            fs::set_permissions(&to, Permissions::from_mode(0o600)).unwrap();
+        }
+    }
+}
+
+/// A copy of the kept ledger that may be changed.
+fn copied() -> TempDir {
+    let place = tempfile::tempdir().unwrap();
+    copy(&kept(), place.path());
+    place
+}
+
+fn in_place(place: &Path, arguments: &[&str]) -> Finished {
+    let mut command = Command::new(x811());
+    without_our_variables(&mut command);
+    let output = command.args(arguments).current_dir(place).output();
+    Finished::from(output.expect("the binary starts"))
+}
+
+/// The export that the version of that time made is judged as it judged it, member for member.
+#[test]
+fn mach_1_a_log_of_rules_1_has_the_verdict_it_had() {
+    let finished = in_place(&kept(), &["--json", "audit", "rules-1.x811", "--key", KEY]).ok();
+    let expected = fs::read_to_string(kept().join("audit.json")).unwrap();
+    let expected: Value = serde_json::from_str(&expected).unwrap();
+    assert_eq!(finished.json(), expected);
+}
+
+/// Its export is made again from its data directory, byte for byte.
+#[test]
+fn mach_1_a_log_of_rules_1_is_exported_as_it_was() {
+    let place = copied();
+    let _ = in_place(place.path(), &["export", "data", "-o", "again.x811"]).ok();
+    let again = fs::read(place.path().join("again.x811")).unwrap();
+    assert!(again == fs::read(kept().join("rules-1.x811")).unwrap());
+}
+
+/// It is opened, goes on under the latest rules, and what was open is answered. Its first records stay
+/// what they were.
+#[test]
+fn mach_1_a_log_of_rules_1_goes_on() {
+    let place = copied();
+    let options = ["--network", "local", "--rpc", NO_CHAIN, "--token", TOKEN];
+    let server = Server::start(&place.path().join("data"), &options).unwrap();
+    let home = place.path().join("agents-home");
+    let agent = [
+        "--ledger",
+        server.url(),
+        "--home",
+        home.to_str().unwrap(),
+        "--agent",
+    ];
+    let as_agent = |arguments: &[&str]| run(&[&agent[..], arguments].concat());
+    let _ = as_agent(&[
+        "bert", "send", "offer", OPEN, "--price", "0.01", "--time", "30",
+    ])
+    .ok();
+    let mail = [
+        "ada",
+        "send",
+        "custom",
+        "--to",
+        &did_of(&home, "bert"),
+        "--type",
+    ];
+    let refused = as_agent(&[&mail[..], &["x811.negotiation/hello"]].concat());
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    let _ = as_agent(&[&mail[..], &["x811.greetings/hello"]].concat()).ok();
+    server.stop();
+
+    let _ = in_place(place.path(), &["audit", "data", "--key", KEY]).ok();
+    let _ = in_place(place.path(), &["doctor", "data"]).ok();
+    let _ = in_place(place.path(), &["export", "data", "-o", "longer.x811"]).ok();
+    let records = |file: PathBuf| -> Vec<String> {
+        let text = fs::read_to_string(file).unwrap();
+        let records = text.lines().filter(|line| line.starts_with("r "));
+        records.map(str::to_owned).collect()
+    };
+    let (longer, kept) = (
+        records(place.path().join("longer.x811")),
+        records(kept().join("rules-1.x811")),
+    );
+    assert_eq!(longer[..kept.len()], kept);
+    let changes = longer.iter().filter(|it| it.contains("\"rules_changed\""));
+    assert_eq!(changes.count(), 1);
+}
+
+fn did_of(home: &Path, agent: &str) -> String {
+    let file = home.join("agents").join(agent).with_extension("json");
+    let file: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    file["did"].as_str().unwrap().to_owned()
+}
