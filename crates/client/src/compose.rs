@@ -29,7 +29,7 @@ use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{Header, MessageType, PROTOCOL_VERSION, SealedEnvelope, seal};
 use x811_protocol::id::{EnvelopeId, Nonce};
 use x811_protocol::payload::registry::{Operation, Verb};
-use x811_protocol::payload::{PayloadRules, facts};
+use x811_protocol::payload::{PayloadRules, facts, ledger};
 use x811_protocol::refusal::Refusal;
 
 use crate::clock::Clock;
@@ -54,6 +54,7 @@ pub struct Composer<'a> {
     identity: &'a Identity,
     entropy: &'a dyn Entropy,
     clock: &'a dyn Clock,
+    ledger: Option<Did>,
 }
 
 impl<'a> Composer<'a> {
@@ -67,7 +68,15 @@ impl<'a> Composer<'a> {
             identity,
             entropy,
             clock,
+            ledger: None,
         }
+    }
+
+    /// Names that ledger in every REQUEST and every message of somebody's own type, so that no other
+    /// takes it (machines.md section 1).
+    #[must_use]
+    pub fn for_ledger(self, ledger: Option<Did>) -> Composer<'a> {
+        Composer { ledger, ..self }
     }
 
     /// A sealed envelope to `to`: a fresh UUIDv7 whose time is `created`, a fresh UUIDv4 nonce.
@@ -77,7 +86,11 @@ impl<'a> Composer<'a> {
     /// [`ComposeError::Entropy`], or what the payload's own members say.
     pub fn seal(&self, to: Did, payload: &dyn Payload) -> Result<SealedEnvelope, ComposeError> {
         let message_type = payload.message_type();
-        let members = payload.members()?;
+        let mut members = payload.members()?;
+        if let Some(named) = self.ledger.filter(|_| is_for_one_ledger(&message_type)) {
+            let named = Value::from(named.to_string());
+            members.entry(ledger::MEMBER).or_insert(named);
+        }
         let from = self.identity.did;
         facts(&message_type, from, &members, &PayloadRules::default())?;
         if let Some(verb) = Verb::of(&message_type)? {
@@ -100,6 +113,12 @@ impl<'a> Composer<'a> {
         let (key, profile) = (&self.identity.signing_key, self.identity.profile);
         Ok(seal(header, members, key, profile))
     }
+}
+
+/// Whether a message of this type says which ledger it is for. Those to a registry are addressed to it.
+#[must_use]
+pub fn is_for_one_ledger(message_type: &MessageType) -> bool {
+    ledger::may_be_named(message_type) && matches!(Verb::of(message_type), Ok(None))
 }
 
 /// SHA-256 of the RFC 8785 form of an OFFER's payload: what an ACCEPT repeats (AE-57). Made from

@@ -142,6 +142,7 @@ fn is_fact_of(facts: &Facts, envelope: &VerifiedEnvelope) -> bool {
     Rules::ALL.into_iter().any(|rules| {
         let rules = PayloadRules {
             rules,
+            ledger: None,
             lenient_addresses: true,
             max_inline_content_bytes: u64::MAX,
         };

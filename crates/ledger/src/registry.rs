@@ -14,8 +14,10 @@ use crate::submission::not_taken;
 use x811_protocol::code::Code;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{AgentRegistered, AgentStatusChanged, AgentUpdated, Event, KeyRotated};
+use x811_protocol::key::AgentKey;
 use x811_protocol::payload::registry::{Operation, Verb};
 use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::rules::Rules;
 use x811_protocol::time::TimestampMs;
 
 /// The event that `operation`, asked for by `envelope`, makes of the sender.
@@ -26,6 +28,7 @@ pub(crate) fn decide(
     agent: Option<&Agent>,
     envelope: &AcceptedHeader,
     operation: &Operation,
+    rules: Rules,
     now: TimestampMs,
 ) -> Result<Event, Refusal> {
     permitted(agent, operation.verb(), now)?;
@@ -33,6 +36,7 @@ pub(crate) fn decide(
         keys_fit(agent, operation)?;
     }
     let event = event(envelope, operation);
+    new_keys_fit(&event, rules)?;
     if expiry(&event).is_some_and(|expires| expires <= now) {
         return Err(Refusal::new(
             Code::DidDocumentInvalid,
@@ -77,6 +81,31 @@ pub(crate) fn keys_fit(agent: &Agent, operation: &Operation) -> Result<(), Refus
         | Operation::Deactivate
         | Operation::Reactivate
         | Operation::Revoke => Ok(()),
+    }
+}
+
+/// Refuses keys that no group of signatures can be checked with; from rules 2 on. Those registered
+/// before stay.
+pub(crate) fn new_keys_fit(event: &Event, rules: Rules) -> Result<(), Refusal> {
+    let keys = new_keys(event);
+    if rules < Rules::Two || keys.iter().all(|known| known.key.is_torsion_free()) {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        Code::DidDocumentInvalid,
+        Kind::Shape,
+        "a key has a part of small order, which no key has that is made as RFC 8032 says: make \
+         another",
+    ))
+}
+
+/// The keys that an event brings.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only these bring keys")]
+fn new_keys(event: &Event) -> &[AgentKey] {
+    match event {
+        Event::AgentRegistered(registered) => &registered.keys,
+        Event::KeyRotated(rotated) => std::slice::from_ref(&rotated.new_key),
+        _ => &[],
     }
 }
 
@@ -170,4 +199,51 @@ fn deactivated() -> Refusal {
         Kind::State,
         "this DID is deactivated: reactivate it first with x811.registry/reactivate, or revoke it",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use curve25519_dalek::constants::EIGHT_TORSION;
+    use curve25519_dalek::edwards::CompressedEdwardsY;
+    use serde_json::json;
+    use x811_protocol::key::PublicKey;
+
+    fn rotated_to(key: PublicKey) -> Event {
+        let digest = "ab".repeat(32);
+        let did = "did:x811:019c8c61-8129-7511-9f31-aa5142e65441";
+        let old = "z6MktwupdmLXVVqTzCw4i46r4uGyosGXRnR3XjN4Zq7oMMsw";
+        let key = json!({ "key": key, "profile": "digest" });
+        let event = json!({
+            "document_digest": digest,
+            "envelope": {
+                "created_ms": 1, "digest": digest, "from": did,
+                "id": "0190a1b2-c3d4-7e5f-8901-234567890abc", "key": format!("{did}#{old}"),
+                "nonce_tag": digest, "profile": "digest", "signature": "A".repeat(86), "size": 2,
+                "to": did, "type": "x811.registry/rotate", "version": "0.1.0",
+            },
+            "new_key": key,
+            "old_key": old,
+            "proof": "A".repeat(86),
+            "type": "key_rotated",
+        });
+        Event::from_value(&event).unwrap()
+    }
+
+    #[test]
+    fn mach_1_a_key_with_a_part_of_small_order_is_not_registered_any_more() {
+        let whole: PublicKey = "z6MktwupdmLXVVqTzCw4i46r4uGyosGXRnR3XjN4Zq7oMMsw"
+            .parse()
+            .unwrap();
+        let point = CompressedEdwardsY(*whole.as_bytes()).decompress().unwrap();
+        for torsion in &EIGHT_TORSION {
+            let key = (point + torsion).compress().to_bytes();
+            let key = PublicKey::from_bytes(&key).unwrap();
+            let event = rotated_to(key);
+            assert!(new_keys_fit(&event, Rules::One).is_ok(), "as it was");
+            let is_taken = new_keys_fit(&event, Rules::Two).is_ok();
+            assert_eq!(is_taken, key == whole);
+            assert_eq!(key.is_torsion_free(), is_taken);
+        }
+    }
 }

@@ -16,7 +16,6 @@ use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::payload::registry::{Operation, Registration, Verb};
 use x811_protocol::payload::{self, PayloadRules};
 use x811_protocol::refusal::{Kind, Refusal};
-use x811_protocol::rules::Rules;
 use x811_protocol::shown::is_hidden;
 use x811_protocol::time::TimestampMs;
 
@@ -127,8 +126,8 @@ pub(crate) fn verified(
     envelope: VerifiedEnvelope,
     world: &World,
 ) -> Result<Box<Submission>, Refusal> {
-    let (_, parameters) = world.parameters().ok_or_else(not_open)?;
-    let content = read(&envelope, &payload_rules(parameters, world.rules()));
+    let rules = payload_rules(world).ok_or_else(not_open)?;
+    let content = read(&envelope, &rules);
     Ok(submission(envelope, content))
 }
 
@@ -250,13 +249,15 @@ pub fn envelope_rules(parameters: &Parameters) -> EnvelopeRules {
     }
 }
 
-/// How payloads are read under `parameters`, where those rules are in force.
-pub fn payload_rules(parameters: &Parameters, rules: Rules) -> PayloadRules {
-    PayloadRules {
-        rules,
+/// How the ledger of that world reads payloads; `None` before it has parameters.
+pub fn payload_rules(world: &World) -> Option<PayloadRules> {
+    let (_, parameters) = world.parameters()?;
+    Some(PayloadRules {
+        rules: world.rules(),
+        ledger: world.identity().map(|opened| opened.did),
         lenient_addresses: parameters.is_lenient(Leniency::Addresses),
         max_inline_content_bytes: parameters.limits.inline_content_bytes,
-    }
+    })
 }
 
 /// X811-9002 before the ledger has an identity and parameters.

@@ -314,7 +314,8 @@ fn ask_registry(
         return Ok(Verdict::Refused(limit));
     }
     let agent = draft.world().agent(from).map(|agent| &**agent);
-    let event = match registry::decide(agent, &message.header, operation, now) {
+    let rules = draft.world().rules();
+    let event = match registry::decide(agent, &message.header, operation, rules, now) {
         Ok(event) => event,
         Err(refusal) => return Ok(Verdict::Refused(refusal)),
     };

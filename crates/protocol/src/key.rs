@@ -54,6 +54,13 @@ impl PublicKey {
         Ok(PublicKey(key))
     }
 
+    /// Whether the key has no part of small order. Under rules 2 no other is registered: signatures by
+    /// one with such a part cannot be checked together with others.
+    #[must_use]
+    pub fn is_torsion_free(&self) -> bool {
+        self.0.to_edwards().is_torsion_free()
+    }
+
     /// The 32 bytes of RFC 8032.
     pub fn as_bytes(&self) -> &[u8; 32] {
         self.0.as_bytes()

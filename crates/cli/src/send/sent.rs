@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 use serde_json::json;
-use x811_client::compose::Payload;
+use x811_client::compose::{Payload, is_for_one_ledger};
 use x811_client::http::{Accepted, ClientError, LedgerClient};
 use x811_client::identity::Identity;
 use x811_protocol::did::Did;
@@ -40,7 +40,9 @@ pub(crate) async fn deliver(
     to: Did,
     payload: &dyn Payload,
 ) -> Result<Sent, Failure> {
-    let sealed = context.composer(identity).seal(to, payload)?;
+    let composer = context.composer(identity);
+    let ledger = ledger_for(client, identity, payload).await?;
+    let sealed = composer.for_ledger(ledger).seal(to, payload)?;
     let accepted = client
         .send(&sealed)
         .await
@@ -53,6 +55,21 @@ pub(crate) async fn deliver(
         notes: Vec::new(),
         now: context.now(),
     })
+}
+
+/// The ledger that the message is to name; of several that know the agent, the one that is asked.
+async fn ledger_for(
+    client: &LedgerClient,
+    identity: &Identity,
+    payload: &dyn Payload,
+) -> Result<Option<Did>, Failure> {
+    if !is_for_one_ledger(&payload.message_type()) {
+        return Ok(None);
+    }
+    if identity.other_ledgers.is_empty() {
+        return Ok(identity.ledger);
+    }
+    Ok(Some(client.info().await?.did))
 }
 
 /// Names the envelope, so that its fate can be asked for later.

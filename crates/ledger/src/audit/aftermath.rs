@@ -115,12 +115,11 @@ fn is_above(
 
 fn came_in_time(grounds: &Grounds<'_>, aftermath: &Aftermath, findings: &mut Findings) {
     let decided = grounds.decided;
-    let until = match decided.event {
-        Event::Final(_) => aftermath.ends_at(),
-        event if names(event).is_some_and(|tx_hash| aftermath.is_watched_late(tx_hash)) => {
-            aftermath.ends_at()
-        }
-        _ => aftermath.until,
+    let is_of_late = names(decided.event).is_some_and(|tx_hash| aftermath.is_watched_late(tx_hash));
+    let until = if is_of_late || matches!(decided.event, Event::Final(_)) {
+        aftermath.ends_at()
+    } else {
+        aftermath.until
     };
     if aftermath.paused_since.is_none() && decided.at > until {
         let sentence = "it came when nothing was recorded of this interaction any more";
@@ -129,6 +128,7 @@ fn came_in_time(grounds: &Grounds<'_>, aftermath: &Aftermath, findings: &mut Fin
 }
 
 /// The transaction that an event is about, where it is about one.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only these name one")]
 fn names(event: &Event) -> Option<TxHash> {
     match event {
         Event::Seen(seen) => Some(seen.tx_hash),

@@ -246,8 +246,7 @@ impl Auditor {
 
     /// The rules in force that decide how payloads are read.
     pub(super) fn rules(&self) -> Option<PayloadRules> {
-        let parameters = self.world().parameters();
-        parameters.map(|(_, parameters)| payload_rules(parameters, self.world().rules()))
+        payload_rules(self.world())
     }
 
     /// Takes the next entry, once it has been examined, with its path under a bundle's checkpoint.
@@ -631,6 +630,7 @@ enum Replayed {
 }
 
 /// Whether the event puts rules in force that this program does not know.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only these name rules")]
 fn names_unknown_rules(event: &Event) -> bool {
     let version = match event {
         Event::LedgerOpened(opened) => Some(opened.rules_version),

@@ -281,6 +281,10 @@ impl Decided<'_> {
             let sentence = format!("the rules refuse this message here: {refusal}");
             self.differs("event", sentence, findings);
         }
+        if let Err(refusal) = registry::new_keys_fit(self.event, self.before.rules()) {
+            let sentence = format!("the rules refuse this message here: {refusal}");
+            self.differs("event", sentence, findings);
+        }
         if registry::expiry(self.event).is_some_and(|expires| expires <= self.at) {
             let sentence = "it lies before the moment of the record, and such are refused";
             self.differs("expires_at_ms", sentence, findings);

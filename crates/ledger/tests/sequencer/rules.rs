@@ -162,3 +162,26 @@ async fn mach_1_the_namespaces_of_machines_are_closed_to_mail() {
     let letter = ledgerbox.seal(&from, "x811.negotiations/offer", &to, json!({}));
     ledgerbox.accept(&letter).await;
 }
+
+/// What opens business may name the ledger that it is for, and another does not take it; what is no DID
+/// names none.
+#[tokio::test]
+async fn mach_1_a_message_for_another_ledger_is_refused() {
+    let ledgerbox = Ledgerbox::open().await;
+    let (from, to) = (ledgerbox.provider().await, ledgerbox.provider().await);
+    let own = ledgerbox.identity.did.to_string();
+    let other = to.did.to_string();
+    let letter = |named: &str| {
+        let payload = json!({ "ledger": named });
+        ledgerbox.seal(&from, "x811.greetings/hello", &to, payload)
+    };
+    for named in [&*own, "somewhere"] {
+        ledgerbox.accept(&letter(named)).await;
+    }
+    let refusal = ledgerbox.submit(&letter(&other)).await.unwrap_err();
+    assert_eq!(
+        (refusal.code.as_str(), refusal.http_status()),
+        ("X811-4001", 422)
+    );
+    assert!(refusal.message.contains(&other), "{}", refusal.message);
+}

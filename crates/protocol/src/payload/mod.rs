@@ -12,6 +12,7 @@ mod accept;
 pub(crate) mod content_type;
 mod custom;
 mod error;
+pub mod ledger;
 mod member;
 mod offer;
 mod payment;
@@ -35,6 +36,8 @@ use crate::rules::Rules;
 pub struct PayloadRules {
     /// The decision rules in force: they choose which facts there are.
     pub rules: Rules,
+    /// The ledger that reads, where it is known: a payload that names another is refused.
+    pub ledger: Option<Did>,
     /// Take addresses without a correct EIP-55 checksum (the interoperability switch of AX-15).
     pub lenient_addresses: bool,
     /// The most bytes of inline content, UTF-8 encoded (AX-41).
@@ -46,6 +49,7 @@ impl Default for PayloadRules {
     fn default() -> Self {
         Self {
             rules: Rules::LATEST,
+            ledger: None,
             lenient_addresses: false,
             max_inline_content_bytes: 524_288,
         }
@@ -59,7 +63,8 @@ impl Default for PayloadRules {
 /// - X811-4001 (HTTP 422) for an OFFER whose fee or total does not follow from its price (AX-4) and
 ///   a dispute without reason or code (AE-16);
 /// - X811-5001 (HTTP 400) for a malformed transaction hash, X811-5002 for an unusable address;
-/// - X811-4001 (HTTP 422 or 400) under rules 2 for a message in a reserved namespace;
+/// - X811-4001 (HTTP 422 or 400) under rules 2 for a message in a reserved namespace, and for a REQUEST or a
+///   message of somebody's own that names another ledger;
 /// - X811-6002 for content over the limit, X811-6003 for a malformed content type.
 pub fn facts(
     message_type: &MessageType,
@@ -67,6 +72,9 @@ pub fn facts(
     payload: &Map<String, Value>,
     rules: &PayloadRules,
 ) -> Result<Facts, Refusal> {
+    if rules.rules >= Rules::Two {
+        ledger::check(message_type, payload, rules.ledger)?;
+    }
     let facts = match message_type {
         MessageType::Core(CoreType::Request) => Facts::Request(request::facts(from, payload)?),
         MessageType::Core(CoreType::Offer) => Facts::Offer(offer::facts(payload, rules)?),
