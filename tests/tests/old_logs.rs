@@ -12,8 +12,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
+use x811_eventlog::{Draft, EventLog as _, Record};
+use x811_ledger::port::{Commit, LedgerStore as _};
+use x811_store::SqliteStore;
 use x811_tests::binary::{Finished, Server, run, without_our_variables, x811};
 
 /// The checkpoint key of the ledger of `rules-1`.
@@ -126,6 +129,47 @@ fn mach_1_a_log_of_rules_1_goes_on() {
     assert_eq!(longer[..kept.len()], kept);
     let changes = longer.iter().filter(|it| it.contains("\"rules_changed\""));
     assert_eq!(changes.count(), 1);
+}
+
+/// The kept ledger, with a last record that puts rules in force that nobody knows yet.
+async fn under_rules_3(place: &Path) {
+    let store = SqliteStore::open(&place.join("data")).await.unwrap();
+    let head = store.log().head().await.unwrap();
+    let records = store.log().read(0, 1_000).await.unwrap();
+    let of_ledger = records.iter().filter(|it| it.stream() == "ledger");
+    let draft = Draft {
+        // Long enough behind the last checkpoint for that to be remarkable.
+        recorded_at_ms: head.recorded_at_ms + 60_000,
+        stream: "ledger".to_owned(),
+        stream_seq: of_ledger.count() as u64,
+        event: json!({ "type": "rules_changed", "rules_version": 3, "reader": 3, "more": true }),
+    };
+    let record = Record::seal(head.size, head.hash, draft).unwrap();
+    let commit = Commit {
+        expected_size: head.size,
+        records: vec![record],
+        ..Commit::default()
+    };
+    store.commit(commit).await.unwrap();
+    store.close().await;
+}
+
+/// A program that does not know the rules in force does not start on the log, and neither `doctor` nor an
+/// audit calls it broken: all three say what to do.
+#[tokio::test]
+async fn mach_1_a_log_of_later_rules_is_refused_with_the_way_out() {
+    let place = copied();
+    under_rules_3(place.path()).await;
+    let way_out = "use the version of x811 that wrote the log, or a later one";
+    let options = ["--network", "local", "--rpc", NO_CHAIN, "--token", TOKEN];
+    let served = Server::start(&place.path().join("data"), &options).unwrap_err();
+    assert!(served.stderr.contains(way_out), "{served:?}");
+    let examined = in_place(place.path(), &["doctor", "data"]);
+    assert_ne!(examined.code, Some(0));
+    let said = format!("{}{}", examined.stdout, examined.stderr);
+    assert!(said.contains(way_out), "{said}");
+    let audited = in_place(place.path(), &["audit", "data", "--key", KEY]);
+    assert_eq!(audited.code, Some(22), "{audited:?}");
 }
 
 fn did_of(home: &Path, agent: &str) -> String {

@@ -8,7 +8,10 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use x811_eventlog::{Draft, Frontier, Record};
+use x811_eventlog::{Draft, Record};
+use x811_ledger::stream::Stream;
+use x811_ledger::world::World;
+use x811_protocol::event::{Event, LedgerResumed};
 
 /// Exit code of an audit that found something.
 const FOUND: Option<i32> = Some(20);
@@ -200,59 +203,46 @@ async fn incident_segment_before_the_last_never_verified_kurrentdb_1653() {
 
 /// Appends `count` more records by hand, sealed as the ledger seals them.
 async fn grow(place: &Place, count: u64) {
-    let (mut tree, mut head) = (Frontier::new(), None);
-    let mut seq = 0;
+    let mut world = World::empty();
     for leaf in leaves(place).await {
         let record = Record::parse(leaf).unwrap();
-        tree.push(record.hash());
-        seq += u64::from(record.stream() == "ledger");
-        head = Some((record.hash(), record.recorded_at_ms()));
+        let event = Event::from_value(&record.event()).unwrap();
+        world.apply(&record, &event).unwrap();
     }
-    let (mut prev, recorded_at_ms) = head.unwrap();
     let mut connection = stranger(place, "ledger.db").await;
     let mut transaction = connection.begin().await.unwrap();
     for _ in 0..count {
-        let resumed = Draft {
-            recorded_at_ms,
-            stream: "ledger".to_owned(),
-            stream_seq: seq,
-            event: serde_json::json!({ "type": "ledger_resumed", "gap_ms": 0 }),
+        let (stream, event) = match world.state_root_due() {
+            Some(root) => (Stream::Roots, Event::StateRoot(root)),
+            None => (
+                Stream::Ledger,
+                Event::LedgerResumed(LedgerResumed { gap_ms: 0 }),
+            ),
         };
-        let draft = root_of_another_schema(tree.size(), recorded_at_ms).unwrap_or(resumed);
-        let is_ledgers = draft.stream == "ledger";
-        let record = Record::seal(tree.size(), prev, draft).unwrap();
+        let head = world.head();
+        let draft = Draft {
+            recorded_at_ms: head.recorded_at_ms,
+            stream: stream.to_string(),
+            stream_seq: world.next_seq(&stream).unwrap(),
+            event: &event,
+        };
+        let record = Record::seal(head.size, head.hash, draft).unwrap();
+        world.apply(&record, &event).unwrap();
         sqlx::query("INSERT INTO records (position, leaf) VALUES (?, ?)")
             .bind(record.position().cast_signed())
             .bind(record.bytes())
             .execute(&mut *transaction)
             .await
             .unwrap();
-        (prev, seq) = (record.hash(), seq + u64::from(is_ledgers));
-        tree.push(prev);
     }
     sqlx::query("UPDATE tree SET size = ?, frontier = ?")
-        .bind(tree.size().cast_signed())
-        .bind(tree.to_bytes())
+        .bind(world.head().size.cast_signed())
+        .bind(world.frontier().to_bytes())
         .execute(&mut *transaction)
         .await
         .unwrap();
     transaction.commit().await.unwrap();
     connection.close().await.unwrap();
-}
-
-/// A root of all states where one is due, in a form that nobody computes again.
-fn root_of_another_schema(position: u64, recorded_at_ms: u64) -> Option<Draft> {
-    (position + 1).is_multiple_of(1_000).then(|| Draft {
-        recorded_at_ms,
-        stream: "roots".to_owned(),
-        stream_seq: position / 1_000,
-        event: serde_json::json!({
-            "type": "state_root",
-            "position": position - 1,
-            "root": "00".repeat(32),
-            "schema": u32::MAX,
-        }),
-    })
 }
 
 /// All roots are as they were, and what they stand for is not: the audit reads every leaf and every

@@ -61,6 +61,8 @@ impl Booked {
             Event::Late(late) => {
                 self.tally.late += 1;
                 self.claim(id, &late.claims, &late.evidence);
+                self.paid
+                    .extend(late.claims.iter().map(|claim| (*claim, true)));
             }
             Event::Refuted(refuted) => {
                 self.tally.refuted += 1;

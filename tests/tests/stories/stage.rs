@@ -121,14 +121,19 @@ impl Stage {
     /// The same, with a text that is in REQUEST and RESULT.
     pub(crate) fn deliver_about(&self, bert: &str, text: &str) -> String {
         let id = self.request(bert, text);
-        let offer = ["send", "offer", &id, "--price", "0.029", "--time", "5"];
-        let _ = self.x811("bert", &offer).ok();
-        let _ = self.x811("ada", &["send", "accept", &id]).ok();
-        let _ = self
-            .x811("bert", &["send", "result", &id, "--content", text])
-            .ok();
-        let _ = self.x811("ada", &["send", "verify", &id]).ok();
+        self.deliver_on(&id, text);
         id
+    }
+
+    /// What follows a REQUEST, up to the VERIFY.
+    pub(crate) fn deliver_on(&self, id: &str, text: &str) {
+        let offer = ["send", "offer", id, "--price", "0.029", "--time", "5"];
+        let _ = self.x811("bert", &offer).ok();
+        let _ = self.x811("ada", &["send", "accept", id]).ok();
+        let _ = self
+            .x811("bert", &["send", "result", id, "--content", text])
+            .ok();
+        let _ = self.x811("ada", &["send", "verify", id]).ok();
     }
 
     /// A REQUEST with a text; returns the interaction.

@@ -4,7 +4,13 @@
 use crate::stage::Stage;
 use crate::undeclared;
 use reqwest::{Client, StatusCode};
-use serde_json::Value;
+use serde_json::{Map, Value};
+use x811_client::clock::SystemClock;
+use x811_client::compose::{Composer, Request};
+use x811_client::entropy::SystemEntropy;
+use x811_client::home::Home;
+use x811_protocol::facts::AcceptancePolicy;
+use x811_protocol::money::MicroUsdc;
 use x811_tests::anvil::BASE_USDC;
 use x811_tests::binary::{Finished, Server, run};
 
@@ -42,15 +48,68 @@ fn said(stage: &Stage, behind: u64) -> Vec<(u64, Value)> {
 
 /// Shows the envelopes to a ledger, which takes each of them.
 async fn show(ledger: &Server, envelopes: &[(u64, Value)]) {
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let http = Client::builder().no_proxy().build().unwrap();
     for (_, envelope) in envelopes {
-        let request = http.post(format!("{}/api/v1/messages", ledger.url()));
-        let answer = request.body(envelope.to_string()).send().await.unwrap();
-        let status = answer.status();
-        let body = answer.text().await.unwrap();
+        let (status, body) = post(ledger.url(), &envelope.to_string()).await;
         assert_eq!(status, StatusCode::ACCEPTED, "{envelope} {body}");
     }
+}
+
+async fn post(url: &str, envelope: &str) -> (StatusCode, String) {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let http = Client::builder().no_proxy().build().unwrap();
+    let request = http.post(format!("{url}/api/v1/messages"));
+    let answer = request.body(envelope.to_owned()).send().await.unwrap();
+    (answer.status(), answer.text().await.unwrap())
+}
+
+/// A REQUEST of ada's by a client that does not name the ledger; the interaction.
+async fn unnamed_request(stage: &Stage, bert: &str) -> String {
+    let home = Home::new(stage.folder.path().join("home"));
+    let ada = home.agent(&"ada".parse().unwrap()).unwrap();
+    let request = Request {
+        task_type: "echo".to_owned(),
+        parameters: Map::new(),
+        max_budget: MicroUsdc::from_micro_usdc(50_000).unwrap(),
+        deadline_s: 60,
+        acceptance_policy: AcceptancePolicy::Auto,
+        threshold_amount: None,
+        callback_url: None,
+        idempotency_key: "unnamed".to_owned(),
+    };
+    let composer = Composer::new(&ada, &SystemEntropy, &SystemClock);
+    let sealed = composer.seal(bert.parse().unwrap(), &request).unwrap();
+    let (status, body) = post(
+        stage.server.as_ref().unwrap().url(),
+        std::str::from_utf8(&sealed.json).unwrap(),
+    )
+    .await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{body}");
+    sealed.header.id.to_string()
+}
+
+/// Our own REQUEST names its ledger, and no other takes it.
+#[tokio::test]
+async fn mach_1_a_request_of_ours_is_good_at_one_ledger() {
+    let stage = Stage::set(&SHORT).await;
+    let data_dir = stage.folder.path().join("other");
+    let (rpc_url, token) = (stage.anvil.rpc_url(), BASE_USDC.to_string());
+    let chain = ["--network", "local", "--rpc", &rpc_url, "--token", &token];
+    let other = Server::start(&data_dir, &chain).unwrap();
+    let bert = stage.cast().await;
+    for agent in ["ada", "bert"] {
+        let register = ["agent", "register", "--capability", "echo"];
+        let _ = at(&other, &stage, agent, &register).ok();
+    }
+    // Both know the agent: the ledger that it is sent to is asked for its name.
+    let _ = stage.request(&bert, "hello");
+    let [(_, request)] = &said(&stage, 0)[..] else {
+        panic!("a REQUEST alone");
+    };
+    let status = stage.x811("", &["status"]).ok().json();
+    assert_eq!(request["payload"]["ledger"], status["did"]);
+    let (status, body) = post(other.url(), &request.to_string()).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{body}");
+    assert!(body.contains("X811-4001"), "{body}");
 }
 
 #[tokio::test]
@@ -72,7 +131,8 @@ async fn lc_5_two_ledgers_one_conversation_one_transfer_is_paid_once() {
         );
     }
 
-    let interaction = stage.deliver(&bert);
+    let interaction = unnamed_request(&stage, &bert).await;
+    stage.deliver_on(&interaction, "hello");
     let spoken = said(&stage, 0);
     assert_eq!(spoken.len(), 5, "REQUEST to VERIFY: {spoken:?}");
     show(&other, &spoken).await;

@@ -59,8 +59,8 @@ enum StateOf<'a> {
 }
 
 impl World {
-    /// The root to record next, if it is time for one.
-    pub(crate) fn state_root_due(&self) -> Option<StateRoot> {
+    /// The root to record next, if it is time for one and it can be known.
+    pub fn state_root_due(&self) -> Option<StateRoot> {
         let size = self.head.size;
         let is_due = (size + 1).is_multiple_of(EVERY_RECORDS);
         Some(StateRoot {

@@ -7,6 +7,7 @@
 //!
 //! Source: ledger-contract.md section 5, settlement-watcher.md rules 21 to 24.
 
+use super::bound::{self, LateWatch};
 use super::claim::{self, Candidate, Due};
 use super::view::{TRANSFERS_QUOTED, View};
 use super::{Completion, Context, Deal, Declared, Standing, State};
@@ -15,7 +16,7 @@ use crate::event::{Claim, Event, Evidence, Final, Late, Reversed, Seen, Transact
 use crate::evm::TxHash;
 use crate::observation::{Block, MinedTransaction, Sweep, TransactionStatus, Transfer};
 use crate::time::TimestampMs;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// What is still watched of an interaction that is over.
@@ -31,7 +32,7 @@ pub struct Aftermath {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
+        deserialize_with = "bound::given"
     )]
     pub late_watch: Option<Option<LateWatch>>,
     /// Name of the network.
@@ -41,26 +42,6 @@ pub struct Aftermath {
     /// Since when that moment recedes, because the network is blind.
     pub paused_since: Option<TimestampMs>,
     /// The last moment at which anything is still recorded.
-    pub until: TimestampMs,
-}
-
-/// Reads a member that is there, which may be null.
-fn given<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Option<LateWatch>>, D::Error> {
-    Option::deserialize(reader).map(Some)
-}
-
-/// What became of the transfers that were bound when the interaction was over: watched like those that
-/// paid, under rules 2.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LateWatch {
-    /// None of them can be reorganised away any more.
-    pub is_final: bool,
-    /// Their transactions that have disappeared, in order of their disappearance.
-    pub reversed: Vec<TxHash>,
-    /// What was seen of each.
-    pub transfers: Vec<PaidTransfer>,
-    /// The last moment at which anything of them is still recorded.
     pub until: TimestampMs,
 }
 
@@ -146,7 +127,7 @@ impl Aftermath {
     }
 
     /// Whether nothing can come of any transaction that did not pay.
-    fn is_settled_otherwise(&self) -> bool {
+    pub(super) fn is_settled_otherwise(&self) -> bool {
         self.declared.iter().all(|declared| {
             let is_refuted = matches!(declared.standing, Standing::Refuted(_));
             is_refuted || self.has_paid(declared.tx_hash) || self.is_late(declared.tx_hash)
@@ -220,187 +201,6 @@ impl Aftermath {
         }
         Ok(())
     }
-}
-
-impl Aftermath {
-    /// Watches what an event bound late from now on, up to `until`.
-    pub(super) fn watch_late(&mut self, late: &Late, until: TimestampMs) {
-        let shown = |claim: &Claim| {
-            let evidence = late.evidence.iter();
-            let transfer = evidence
-                .filter(|evidence| evidence.tx_hash == claim.tx_hash)
-                .flat_map(|evidence| &evidence.transfers)
-                .find(|transfer| transfer.ordinal == claim.ordinal)?;
-            Some(PaidTransfer {
-                claim: *claim,
-                transfer: *transfer,
-            })
-        };
-        let before = self.late_watch.take().flatten();
-        let (mut transfers, reversed) =
-            before.map_or_else(Default::default, |watch| (watch.transfers, watch.reversed));
-        transfers.extend(late.claims.iter().filter_map(shown));
-        self.late_watch = Some(Some(LateWatch {
-            is_final: false,
-            reversed,
-            transfers,
-            until,
-        }));
-        self.stand_by(&late.evidence);
-    }
-
-    fn is_gone(&self, tx_hash: TxHash) -> bool {
-        let declared = self.declared(tx_hash);
-        declared.is_some_and(|it| matches!(it.standing, Standing::Gone(_)))
-    }
-
-    fn is_there(&self, tx_hash: TxHash) -> bool {
-        let declared = self.declared(tx_hash);
-        declared.is_some_and(|it| matches!(it.standing, Standing::Seen(_)))
-    }
-
-    /// Whether each of these transactions is in a block at or below the head.
-    fn are_below(&self, mut transactions: impl Iterator<Item = TxHash>, head: &Block) -> bool {
-        transactions.all(
-            |tx_hash| match self.declared(tx_hash).map(|it| it.standing) {
-                Some(Standing::Seen(block)) => block.number <= head.number,
-                Some(Standing::Unseen | Standing::Gone(_) | Standing::Refuted(_)) | None => false,
-            },
-        )
-    }
-}
-
-/// What a disappearance, a return or the finalized head makes of the transfers that are bound: those
-/// that paid, and those that came late.
-pub(super) fn evolve_bound(
-    completion: Option<&mut Completion>,
-    aftermath: &mut Aftermath,
-    event: &Bound<'_>,
-) -> Result<(), &'static str> {
-    if let Bound::Final(head) = event {
-        return reach_finality(completion, aftermath, head);
-    }
-    let (Bound::Reversed(tx_hash) | Bound::Returned(tx_hash)) = *event else {
-        return Ok(());
-    };
-    let (is_gone, is_there) = (aftermath.is_gone(tx_hash), aftermath.is_there(tx_hash));
-    let (is_final, reversed) = if aftermath.is_watched_late(tx_hash) {
-        let watch = aftermath.late_watch.as_mut().and_then(Option::as_mut);
-        watch.map(|watch| (watch.is_final, &mut watch.reversed))
-    } else {
-        completion.map(|completion| (completion.is_final, &mut completion.reversed))
-    }
-    .ok_or("no transfer of the transaction is bound")?;
-    let is_reversed = reversed.contains(&tx_hash);
-    if let Bound::Reversed(_) = event {
-        if !is_gone || is_reversed || is_final {
-            return Err("the transaction did not pay, or has not disappeared");
-        }
-        reversed.push(tx_hash);
-    } else {
-        if !is_there || !is_reversed {
-            return Err("the transaction had not disappeared, or is not back");
-        }
-        reversed.retain(|known| *known != tx_hash);
-    }
-    Ok(())
-}
-
-/// Those that paid are final once all of them are at or below the head, and so are those that came
-/// late: at least one of the two.
-fn reach_finality(
-    completion: Option<&mut Completion>,
-    aftermath: &mut Aftermath,
-    head: &Block,
-) -> Result<(), &'static str> {
-    let reached = Reached::by(completion.as_deref(), aftermath, head);
-    if !reached.paid && !reached.late {
-        return Err("a transfer that paid is not at or below the finalized head");
-    }
-    if let Some(completion) = completion {
-        completion.is_final |= reached.paid;
-    }
-    if let Some(Some(watch)) = &mut aftermath.late_watch {
-        watch.is_final |= reached.late;
-    }
-    Ok(())
-}
-
-/// Which transfers a finalized head makes final that were not yet.
-#[derive(Debug, Clone, Copy)]
-struct Reached {
-    /// Those that paid.
-    paid: bool,
-    /// Those that were bound late.
-    late: bool,
-}
-
-impl Reached {
-    fn by(completion: Option<&Completion>, aftermath: &Aftermath, head: &Block) -> Reached {
-        let paid = completion.filter(|it| !it.is_final && it.reversed.is_empty());
-        let late = aftermath.late_watch();
-        let late = late.filter(|it| !it.is_final && it.reversed.is_empty());
-        Reached {
-            paid: paid.is_some_and(|it| {
-                let paid = it.claims.iter().map(|claim| claim.tx_hash);
-                aftermath.are_below(paid, head)
-            }),
-            late: late.is_some_and(|it| {
-                let late = it.transfers.iter().map(|bound| bound.claim.tx_hash);
-                aftermath.are_below(late, head)
-            }),
-        }
-    }
-}
-
-impl State {
-    /// The transactions that a finalized head makes final: those that paid, those that were bound late,
-    /// or both.
-    pub fn made_final_by(&self, head: &Block) -> Vec<TxHash> {
-        let Some((_, aftermath)) = self.aftermath() else {
-            return Vec::new();
-        };
-        let reached = Reached::by(self.completion(), aftermath, head);
-        let paid = self.completion().filter(|_| reached.paid);
-        let paid = paid.into_iter().flat_map(|it| &it.claims);
-        let late = aftermath.late_watch().filter(|_| reached.late);
-        let late = late.into_iter().flat_map(|it| &it.transfers);
-        let late = late.map(|bound| bound.claim.tx_hash);
-        paid.map(|claim| claim.tx_hash).chain(late).collect()
-    }
-
-    /// Whether all that was bound late is final: by rules 1, which do not watch it, as soon as what paid
-    /// is.
-    pub fn is_late_final(&self) -> bool {
-        let is_paid_final = self.completion().is_some_and(|it| it.is_final);
-        let watched = self.aftermath().map(|(_, aftermath)| &aftermath.late_watch);
-        match watched {
-            None | Some(None) => is_paid_final,
-            Some(Some(watch)) => watch.as_ref().is_some_and(|watch| watch.is_final),
-        }
-    }
-
-    /// Transactions that paid, or were bound late, and have disappeared.
-    pub fn reversed(&self) -> impl Iterator<Item = TxHash> {
-        let paid = self.completion().map(|completion| &completion.reversed);
-        let late = self.aftermath().and_then(|(_, it)| it.late_watch());
-        let late = late.map(|watch| &watch.reversed);
-        paid.into_iter().chain(late).flatten().copied()
-    }
-}
-
-/// An event about transfers that are bound.
-pub(super) enum Bound<'a> {
-    Reversed(TxHash),
-    Returned(TxHash),
-    Final(&'a Block),
-}
-
-/// The aftermath, unless nothing more can come of it.
-pub(super) fn unless_over(completion: &Completion, aftermath: Aftermath) -> Option<Aftermath> {
-    let is_late_open = aftermath.late_watch().is_some_and(|watch| !watch.is_final);
-    let is_over = completion.is_final && aftermath.is_settled_otherwise() && !is_late_open;
-    (!is_over).then_some(aftermath)
 }
 
 /// Which of these transfers are bound as late: those that would have paid, or all that came, up to

@@ -1,7 +1,8 @@
 //! What a record makes of an interaction. A stored log is input: whatever `decide` could not have
 //! written is [`Illegal`], never a panic and never skipped.
 
-use super::aftermath::{self, Aftermath, Bound, PaidTransfer, Unpaid};
+use super::aftermath::{Aftermath, PaidTransfer, Unpaid};
+use super::bound::{self, Bound};
 use super::message::offer_deadline;
 use super::settlement::FAILURES_TO_DISPUTE;
 use super::table;
@@ -523,7 +524,7 @@ impl Step<'_> {
         now.saturating_add_ms(watched.unwrap_or_default())
     }
 
-    fn after_binding(&self, mut state: State, bound: &Bound<'_>) -> Result<State, Illegal> {
+    fn after_binding(&self, mut state: State, event: &Bound<'_>) -> Result<State, Illegal> {
         let nothing = "no transfer that is bound is watched";
         if let State::Completed {
             deal,
@@ -532,9 +533,9 @@ impl Step<'_> {
             aftermath: Some(mut aftermath),
         } = state
         {
-            aftermath::evolve_bound(Some(&mut completion), &mut aftermath, bound)
+            bound::evolve_bound(Some(&mut completion), &mut aftermath, event)
                 .map_err(|why| self.illegal(why))?;
-            let aftermath = aftermath::unless_over(&completion, aftermath);
+            let aftermath = bound::unless_over(&completion, aftermath);
             return Ok(State::Completed {
                 deal,
                 opener,
@@ -544,7 +545,7 @@ impl Step<'_> {
         }
         let aftermath = state.aftermath_mut();
         let aftermath = aftermath.ok_or_else(|| self.illegal(nothing))?;
-        aftermath::evolve_bound(None, aftermath, bound).map_err(|why| self.illegal(why))?;
+        bound::evolve_bound(None, aftermath, event).map_err(|why| self.illegal(why))?;
         Ok(state)
     }
 }

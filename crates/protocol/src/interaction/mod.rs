@@ -7,6 +7,7 @@
 //! | `message` | guards of the eight messages |
 //! | `settlement` | the schedule of looks and what a sweep means |
 //! | [`aftermath`] | what a sweep means once it is over |
+//! | [`bound`] | what becomes of transfers that paid, or came late |
 //! | `view` | declared transactions against one sweep |
 //! | `clock` | what downtime and blindness do to its clocks |
 //! | `fit` | which transfers can pay |
@@ -22,6 +23,7 @@
 
 pub mod aftermath;
 pub mod age;
+pub mod bound;
 pub mod claim;
 mod clock;
 mod context;
@@ -38,8 +40,9 @@ pub mod table;
 mod view;
 mod written;
 
-pub use aftermath::{Aftermath, LateWatch, PaidTransfer, Unpaid, late_of};
+pub use aftermath::{Aftermath, PaidTransfer, Unpaid, late_of};
 pub use age::Since;
+pub use bound::LateWatch;
 pub use context::{Context, Input, ProviderView};
 pub use fit::Fit;
 pub use message::{derived, repeated_payment, state_after};

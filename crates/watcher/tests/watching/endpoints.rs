@@ -1,7 +1,8 @@
 //! Several endpoints: what they must agree on, what one alone cannot bring about, and who is
 //! followed.
 
-use crate::scripted::{CHAIN_ID, CONFIRMED_DEPTH, Rig, ScriptedChain, depth, tx, unreachable};
+use crate::depth;
+use crate::scripted::{CHAIN_ID, CONFIRMED_DEPTH, Rig, ScriptedChain, tx, unreachable};
 use std::collections::BTreeMap;
 use x811_protocol::digest::Digest;
 use x811_protocol::evm::ChainId;

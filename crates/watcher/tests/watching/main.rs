@@ -9,3 +9,14 @@ mod scripted;
 mod sought;
 mod tail;
 mod witness;
+
+use x811_protocol::evm::TxHash;
+use x811_protocol::observation::{Sweep, TransactionStatus};
+
+/// The status of `hash`, as a depth: `None` when it is not found or nothing is said of it.
+fn depth(sweep: &Sweep, hash: TxHash) -> Option<u64> {
+    match sweep.transactions.get(&hash) {
+        Some(TransactionStatus::Mined(mined)) => Some(sweep.depth_of(&mined.block)),
+        Some(TransactionStatus::NotFound) | None => None,
+    }
+}

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::scripted::{CONFIRMED_DEPTH, Rig, ScriptedChain, depth, tx};
+use crate::depth;
+use crate::scripted::{CONFIRMED_DEPTH, Rig, ScriptedChain, tx};
 use x811_protocol::evm::TxHash;
 use x811_protocol::observation::{Observation, Sweep, TransactionStatus};
 

@@ -1,8 +1,9 @@
 //! The checklist of settlement-watcher.md section 2, as far as it concerns the watcher: each test
 //! names its rule.
 
+use crate::depth;
 use crate::scripted::{
-    ACCOUNTS, CONFIRMED_DEPTH, POLL_MS, Rig, ScriptedChain, TOKEN, depth, receipt, refused, tx,
+    ACCOUNTS, CONFIRMED_DEPTH, POLL_MS, Rig, ScriptedChain, TOKEN, receipt, refused, tx,
     unreachable,
 };
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress};

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use x811_protocol::digest::Digest;
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::observation::{Observation, Sweep, TransactionStatus, Transfer};
+use x811_protocol::observation::{Observation, Sweep, Transfer};
 use x811_watcher::{
     BlockStore, BlockStoreError, CallAnswer, ChainSource, Channels, Endpoint, Expected, Expecting,
     HeadTag, Header, MemoryBlockStore, NetworkHealth, Receipt, ReceiptAnswer, SourceError,
@@ -696,12 +696,4 @@ fn expecting(
             undecided: undecided.lock().unwrap().clone(),
         }
     })
-}
-
-/// The status of `hash`, as a depth: `None` when it is not found or nothing is said of it.
-pub(crate) fn depth(sweep: &Sweep, hash: TxHash) -> Option<u64> {
-    match sweep.transactions.get(&hash) {
-        Some(TransactionStatus::Mined(mined)) => Some(sweep.depth_of(&mined.block)),
-        Some(TransactionStatus::NotFound) | None => None,
-    }
 }

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::scripted::{CONFIRMED_DEPTH, Rig, ScriptedChain, depth, receipt, tx, unreachable};
+use crate::depth;
+use crate::scripted::{CONFIRMED_DEPTH, Rig, ScriptedChain, receipt, tx, unreachable};
 use x811_protocol::evm::TxHash;
 use x811_protocol::observation::{Observation, TransactionStatus};
 use x811_watcher::Receipt;
