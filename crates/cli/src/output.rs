@@ -5,14 +5,18 @@
 //! forget it. Colours appear only on a terminal.
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
+use serde_json::ser::Serializer;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::terminal::{escape, escape_json};
+use crate::terminal::{Shown, escape, escape_json};
+
+/// Bytes of a report that are printed at once.
+const BUFFER_BYTES: usize = 1 << 16;
 
 /// What a verb has to say.
 pub(crate) trait Report: Serialize {
@@ -79,13 +83,25 @@ impl Out {
     /// Prints what a verb has to say.
     pub(crate) fn report(&mut self, report: &impl Report) {
         if self.json {
-            let json = serde_json::to_string(report).unwrap_or_else(|error| {
-                let failure = Failure::internal(&format!("the report is no JSON: {error}"));
-                failure.to_json().to_string()
-            });
-            self.json_line(&json);
+            self.report_json(report);
         } else {
             report.print(self);
+        }
+    }
+
+    /// Written as it is made: the audit of a large log has tens of megabytes to say.
+    fn report_json(&mut self, report: &impl Report) {
+        let mut out = BufWriter::with_capacity(BUFFER_BYTES, &mut self.out);
+        let written = report.serialize(&mut Serializer::with_formatter(&mut out, Shown));
+        let ended = writeln!(out).and_then(|()| out.flush());
+        drop(out);
+        match written {
+            Ok(()) => self.note(ended),
+            Err(error) if error.is_io() => self.note(Err(error.into())),
+            Err(error) => {
+                let failure = Failure::internal(&format!("the report is no JSON: {error}"));
+                self.json_line(&failure.to_json().to_string());
+            }
         }
     }
 

@@ -6,7 +6,9 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::io;
 
+use serde_json::ser::Formatter;
 use x811_protocol::shown::is_hidden;
 
 /// The longest piece of a sender's free text that is shown, in characters.
@@ -56,6 +58,23 @@ pub(crate) fn escape_json(json: &str) -> String {
     escaped
 }
 
+/// Writes JSON as [`escape_json`] leaves it.
+pub(crate) struct Shown;
+
+impl Formatter for Shown {
+    fn write_string_fragment<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        if fragment.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            writer.write_all(fragment.as_bytes())
+        } else {
+            writer.write_all(escape_json(fragment).as_bytes())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,8 +121,13 @@ mod tests {
         let json = serde_json::to_string(&serde_json::json!({ text: [text, 1] })).unwrap();
         let escaped = escape_json(&json);
         assert!(!escaped.contains('\u{202e}') && !escaped.contains('\u{e0041}'));
+        let value = serde_json::json!({ text: [text, 1] });
         let read: serde_json::Value = serde_json::from_str(&escaped).unwrap();
-        assert_eq!(read, serde_json::json!({ text: [text, 1] }));
+        assert_eq!(read, value);
+        let mut shown = Vec::new();
+        let mut serializer = serde_json::Serializer::with_formatter(&mut shown, Shown);
+        serde::Serialize::serialize(&value, &mut serializer).unwrap();
+        assert_eq!(shown, escaped.as_bytes());
     }
 
     #[test]

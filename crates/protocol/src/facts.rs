@@ -3,7 +3,8 @@
 //! Facts are a pure function of the signed body, selected by the rules in force. They stand in the
 //! record, so that a decision can be repeated from the log alone, and an auditor who has the body
 //! computes them again. No machine ever looks at a payload. Member names and forms are those of the
-//! record; free text of agents never becomes a fact.
+//! record; free text of agents never becomes a fact. They are declared in the order of RFC 8785, so that
+//! a record is written in one pass.
 
 use std::fmt;
 use std::str::FromStr;
@@ -140,16 +141,20 @@ impl<'de> DeserializeSeed<'de> for FactsOf<'_> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestFacts {
-    /// The capability asked for; 1 to 128 characters.
-    #[serde(deserialize_with = "task_type")]
-    pub task_type: String,
-    /// The most the initiator pays, fee included.
-    pub max_budget: MicroUsdc,
+    /// How the initiator's software treats an OFFER.
+    pub acceptance_policy: AcceptancePolicy,
     /// Execution time the initiator allows, seconds, at least 1.
     #[serde(deserialize_with = "positive_integer")]
     pub deadline_s: u64,
-    /// How the initiator's software treats an OFFER.
-    pub acceptance_policy: AcceptancePolicy,
+    /// SHA-256 of `from`, a zero byte and the idempotency key (AX-12).
+    pub idempotency_tag: Digest,
+    /// The most the initiator pays, fee included.
+    pub max_budget: MicroUsdc,
+    /// SHA-256 of the payload's RFC 8785 form.
+    pub payload_hash: Digest,
+    /// The capability asked for; 1 to 128 characters.
+    #[serde(deserialize_with = "task_type")]
+    pub task_type: String,
     /// Up to here policy `threshold` accepts by itself; absent counts as zero (AX-13).
     #[serde(
         default,
@@ -157,10 +162,6 @@ pub struct RequestFacts {
         deserialize_with = "given"
     )]
     pub threshold_amount: Option<MicroUsdc>,
-    /// SHA-256 of `from`, a zero byte and the idempotency key (AX-12).
-    pub idempotency_tag: Digest,
-    /// SHA-256 of the payload's RFC 8785 form.
-    pub payload_hash: Digest,
 }
 
 impl RequestFacts {
@@ -175,20 +176,14 @@ impl RequestFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OfferFacts {
-    /// The REQUEST answered.
-    pub request_id: EnvelopeId,
-    /// What the provider gets.
-    pub price: MicroUsdc,
-    /// 2.5 % of the price, rounded half-up to a micro-USDC.
-    pub protocol_fee: MicroUsdc,
-    /// Price and fee.
-    pub total_cost: MicroUsdc,
     /// Execution time the provider expects, seconds, at least 1.
     #[serde(deserialize_with = "positive_integer")]
     pub estimated_time_s: u64,
     /// How long the offer holds, seconds from the envelope's `created`, at least 1.
     #[serde(deserialize_with = "positive_integer")]
     pub expiry_s: u64,
+    /// SHA-256 of the payload's RFC 8785 form: the `offer_hash` of an ACCEPT (AE-57).
+    pub payload_hash: Digest,
     /// The account to pay, if the offer names one.
     #[serde(
         default,
@@ -196,8 +191,14 @@ pub struct OfferFacts {
         deserialize_with = "given"
     )]
     pub payment_address: Option<EvmAddress>,
-    /// SHA-256 of the payload's RFC 8785 form: the `offer_hash` of an ACCEPT (AE-57).
-    pub payload_hash: Digest,
+    /// What the provider gets.
+    pub price: MicroUsdc,
+    /// 2.5 % of the price, rounded half-up to a micro-USDC.
+    pub protocol_fee: MicroUsdc,
+    /// The REQUEST answered.
+    pub request_id: EnvelopeId,
+    /// Price and fee.
+    pub total_cost: MicroUsdc,
 }
 
 impl OfferFacts {
@@ -230,44 +231,26 @@ impl OfferFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AcceptFacts {
-    /// The OFFER accepted.
-    pub offer_id: EnvelopeId,
     /// What the initiator believes the OFFER's payload hash to be.
     pub offer_hash: Digest,
+    /// The OFFER accepted.
+    pub offer_id: EnvelopeId,
 }
 
 /// Facts of a REJECT (AE-58).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RejectFacts {
-    /// The OFFER rejected.
-    pub offer_id: EnvelopeId,
     /// Why.
     pub code: RejectCode,
+    /// The OFFER rejected.
+    pub offer_id: EnvelopeId,
 }
 
 /// Facts of a RESULT (AE-59, AE-60).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResultFacts {
-    /// The REQUEST answered.
-    pub request_id: EnvelopeId,
-    /// The OFFER fulfilled.
-    pub offer_id: EnvelopeId,
-    /// SHA-256 of the content, as the provider states it (AX-19).
-    pub result_hash: Digest,
-    /// MIME type of the content; at most 128 characters.
-    #[serde(deserialize_with = "content_type")]
-    pub content_type: String,
-    /// Size of the content in bytes, if the provider states it.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given_integer"
-    )]
-    pub result_size: Option<u64>,
-    /// Where the content is.
-    pub location: Location,
     /// Whether the inline content has the stated hash; absent for content by URL.
     #[serde(
         default,
@@ -275,6 +258,24 @@ pub struct ResultFacts {
         deserialize_with = "given"
     )]
     pub content_matches: Option<bool>,
+    /// MIME type of the content; at most 128 characters.
+    #[serde(deserialize_with = "content_type")]
+    pub content_type: String,
+    /// Where the content is.
+    pub location: Location,
+    /// The OFFER fulfilled.
+    pub offer_id: EnvelopeId,
+    /// The REQUEST answered.
+    pub request_id: EnvelopeId,
+    /// SHA-256 of the content, as the provider states it (AX-19).
+    pub result_hash: Digest,
+    /// Size of the content in bytes, if the provider states it.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given_integer"
+    )]
+    pub result_size: Option<u64>,
 }
 
 impl ResultFacts {
@@ -292,14 +293,6 @@ impl ResultFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VerifyFacts {
-    /// The REQUEST of the interaction.
-    pub request_id: EnvelopeId,
-    /// The OFFER of the interaction.
-    pub offer_id: EnvelopeId,
-    /// The hash of the RESULT that was looked at.
-    pub result_hash: Digest,
-    /// Whether the result is accepted.
-    pub verified: bool,
     /// Why not; present exactly when `verified` is false.
     #[serde(
         default,
@@ -307,6 +300,14 @@ pub struct VerifyFacts {
         deserialize_with = "given"
     )]
     pub dispute_code: Option<DisputeCode>,
+    /// The OFFER of the interaction.
+    pub offer_id: EnvelopeId,
+    /// The REQUEST of the interaction.
+    pub request_id: EnvelopeId,
+    /// The hash of the RESULT that was looked at.
+    pub result_hash: Digest,
+    /// Whether the result is accepted.
+    pub verified: bool,
 }
 
 impl VerifyFacts {
@@ -324,28 +325,8 @@ impl VerifyFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaymentFacts {
-    /// The REQUEST of the interaction.
-    pub request_id: EnvelopeId,
-    /// The OFFER of the interaction.
-    pub offer_id: EnvelopeId,
-    /// The transaction that moved the USDC.
-    pub tx_hash: TxHash,
-    /// A second transaction that moved the fee, if it is another than `tx_hash`.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
-    pub fee_tx_hash: Option<TxHash>,
     /// The whole amount paid, fee included (AX-17).
     pub amount: MicroUsdc,
-    /// The account that paid.
-    pub payer_address: EvmAddress,
-    /// The account that was paid.
-    pub payee_address: EvmAddress,
-    /// Name of the settlement network; 1 to 32 of `[a-z0-9-]`.
-    #[serde(deserialize_with = "network")]
-    pub network: String,
     /// The nonce of the EIP-3009 authorization that the transfer was made under, when the payment
     /// rests on it.
     #[serde(
@@ -354,6 +335,26 @@ pub struct PaymentFacts {
         deserialize_with = "given"
     )]
     pub authorization_nonce: Option<Digest>,
+    /// A second transaction that moved the fee, if it is another than `tx_hash`.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given"
+    )]
+    pub fee_tx_hash: Option<TxHash>,
+    /// Name of the settlement network; 1 to 32 of `[a-z0-9-]`.
+    #[serde(deserialize_with = "network")]
+    pub network: String,
+    /// The OFFER of the interaction.
+    pub offer_id: EnvelopeId,
+    /// The account that was paid.
+    pub payee_address: EvmAddress,
+    /// The account that paid.
+    pub payer_address: EvmAddress,
+    /// The REQUEST of the interaction.
+    pub request_id: EnvelopeId,
+    /// The transaction that moved the USDC.
+    pub tx_hash: TxHash,
 }
 
 impl PaymentFacts {

@@ -18,7 +18,7 @@ use super::erased::Erased;
 use super::examine::{Content, Entry, Examined, Whole};
 use super::extract::Extract;
 use super::finding::{Cause, Finding, Findings, Spot};
-use super::heads::Heads;
+use super::heads::{self, Heads, Mentioned};
 use super::late_lapse::Pace;
 use super::links::Links;
 use super::listing::Listed as Accounts;
@@ -520,10 +520,14 @@ impl Auditor {
             return Replayed::Skipped;
         }
         let registered = signature::key_is_registered(self.world(), event);
-        let again = self.decide_again(whole, last_at, at);
-        let payment = payments::change(self.world(), whole.stream.as_ref(), event);
-        let told = story::told(self.world(), whole.stream.as_ref(), event);
-        let applied = self.replay.apply(whole.stream.as_ref(), record, event);
+        let stream = whole.stream.as_ref();
+        let mentioned = stream.map_or_else(Vec::new, |stream| {
+            heads::mentioned(self.world(), stream, event)
+        });
+        let again = self.decide_again(whole, &mentioned, last_at, at);
+        let payment = payments::change(self.world(), stream, event);
+        let told = story::told(self.world(), stream, event, mentioned);
+        let applied = self.replay.apply(stream, record, event);
         if let Event::StateRoot(_) = event {
             let is_known = self.world().can_compute_root();
             self.state_roots.count(match &applied {
@@ -556,7 +560,13 @@ impl Auditor {
     }
 
     /// What deciding again finds.
-    fn decide_again(&mut self, whole: &Whole, last_at: TimestampMs, at: TimestampMs) -> Findings {
+    fn decide_again(
+        &mut self,
+        whole: &Whole,
+        mentioned: &[Mentioned],
+        last_at: TimestampMs,
+        at: TimestampMs,
+    ) -> Findings {
         let before = self.replay.world();
         let mut findings = Findings::default();
         if let Some(stream) = &whole.stream {
@@ -576,7 +586,7 @@ impl Auditor {
             decided.check(&mut findings);
             let remarks = &mut self.remarks;
             self.seen_transfers.check(&decided, &mut findings, remarks);
-            self.heads.take(&decided, &mut findings, remarks);
+            self.heads.take(&decided, mentioned, &mut findings, remarks);
         }
         findings
     }

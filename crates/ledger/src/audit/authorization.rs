@@ -5,20 +5,23 @@
 //! by *authorization* alone rests on nothing else: there only such transfers fit.
 
 use x811_protocol::authorization::{fee_nonce, payment_nonce};
+use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Evidence, PayerBinding};
 use x811_protocol::evm::EvmAddress;
+use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::Declared;
 use x811_protocol::observation::Transfer;
 
 use super::evidence::{Grounds, are_all_quoted};
 use super::finding::Findings;
 
-/// The nonces of an interaction.
+/// What the nonces of an interaction follow from; each is computed when it is asked for.
 #[derive(Debug, Clone, Copy)]
 struct Own {
-    payment: Digest,
-    fee: Digest,
+    ledger: Did,
+    interaction: InteractionId,
+    offer_hash: Digest,
     payee: EvmAddress,
 }
 
@@ -26,25 +29,34 @@ impl Own {
     /// `None` where it is not known which ledger this is.
     fn of(grounds: &Grounds<'_>) -> Option<Own> {
         let ledger = grounds.decided.before.identity()?.did;
-        let (id, offer) = (grounds.deal.opening.id, &grounds.deal.offer);
+        let (interaction, offer) = (grounds.deal.opening.id, &grounds.deal.offer);
         Some(Own {
-            payment: payment_nonce(ledger, id, offer.offer_hash),
-            fee: fee_nonce(ledger, id, offer.offer_hash),
+            ledger,
+            interaction,
+            offer_hash: offer.offer_hash,
             payee: offer.payee,
         })
+    }
+
+    fn payment(&self) -> Digest {
+        payment_nonce(self.ledger, self.interaction, self.offer_hash)
+    }
+
+    fn fee(&self) -> Digest {
+        fee_nonce(self.ledger, self.interaction, self.offer_hash)
     }
 
     /// The nonce that a transfer to that account is made under.
     fn to(&self, account: EvmAddress) -> Digest {
         if account == self.payee {
-            self.payment
+            self.payment()
         } else {
-            self.fee
+            self.fee()
         }
     }
 
     fn has(&self, nonce: Digest) -> bool {
-        nonce == self.payment || nonce == self.fee
+        nonce == self.payment() || nonce == self.fee()
     }
 }
 

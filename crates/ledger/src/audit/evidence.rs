@@ -180,8 +180,8 @@ impl Grounds<'_> {
         findings: &mut Findings,
     ) {
         // What was made under the interaction's own nonce was made for it.
-        let is_own = authorization::is_own(self, evidence);
-        if self.is_older_than_accept(&evidence.block) && !is_own {
+        let is_own = || authorization::is_own(self, evidence);
+        if self.is_older_than_accept(&evidence.block) && !is_own() {
             let sentence = "the transaction is older than the ACCEPT, so it pays something else";
             self.no_evidence(&format!("{field}.block"), sentence, findings);
         }

@@ -75,12 +75,11 @@ struct LookedFrom {
     below: BTreeMap<u64, (BlockHash, u64)>,
 }
 
+/// A block that a record names: its member, and the chain.
+pub(super) type Mentioned = (String, Chain, Block);
+
 /// Every block that a record of `stream` names, by member, where the chain is known.
-pub(super) fn mentioned(
-    before: &World,
-    stream: &Stream,
-    event: &Event,
-) -> Vec<(String, Chain, Block)> {
+pub(super) fn mentioned(before: &World, stream: &Stream, event: &Event) -> Vec<Mentioned> {
     match stream {
         Stream::Network(name) => {
             let chain = Chain::of(before, name);
@@ -115,7 +114,7 @@ fn head_of_sight(event: &Event) -> Option<Block> {
     }
 }
 
-fn accept_heads(before: &World, accepted: &EnvelopeAccepted) -> Vec<(String, Chain, Block)> {
+fn accept_heads(before: &World, accepted: &EnvelopeAccepted) -> Vec<Mentioned> {
     let heads = accepted.derived.heads.as_deref().unwrap_or_default();
     let each = heads.iter().enumerate().filter_map(|(index, head)| {
         let chain = Chain::of(before, &head.network)?;
@@ -150,11 +149,7 @@ fn blocks_of(event: &Event) -> Vec<(String, Block)> {
 
 /// Whether there was time for the blocks above those of the evidence, a second for each: less is a
 /// remark, for a chain whose id is Base's may be somebody's own.
-fn time_for_depths(
-    decided: &Decided<'_>,
-    blocks: &[(String, Chain, Block)],
-    remarks: &mut Remarks,
-) {
+fn time_for_depths(decided: &Decided<'_>, blocks: &[Mentioned], remarks: &mut Remarks) {
     for (evidence, (_, _, block)) in shown(decided.event).iter().zip(blocks) {
         let above = evidence.depth.saturating_sub(1);
         let head_at_s = block.timestamp_s.saturating_add(above);
@@ -259,30 +254,29 @@ fn age_ms(at: TimestampMs, block: &Block) -> u64 {
 }
 
 impl Heads {
-    /// Takes what `decided` says of heads; `remarks` are of what rules allow.
+    /// Takes what `decided` says of heads, `blocks` being those it [mentions](mentioned); `remarks` are
+    /// of what rules allow.
     pub(super) fn take(
         &mut self,
         decided: &Decided<'_>,
+        blocks: &[Mentioned],
         findings: &mut Findings,
         remarks: &mut Remarks,
     ) {
-        let blocks = mentioned(decided.before, decided.stream, decided.event);
-        for (field, chain, block) in &blocks {
+        for (field, chain, block) in blocks {
             self.not_from_later(decided, field, *chain, block, findings, remarks);
         }
-        time_for_depths(decided, &blocks, remarks);
+        time_for_depths(decided, blocks, remarks);
         if let Event::LedgerResumed(_) = decided.event {
             // What a process begins with may lag behind what the one before had.
             self.highest.clear();
         }
         let network = network_of(decided);
-        let chain = network
-            .as_ref()
-            .and_then(|network| Chain::of(decided.before, network));
+        let chain = network.and_then(|network| Chain::of(decided.before, network));
         if let Some(chain) = chain.filter(|_| records_a_reorganisation(decided)) {
             self.highest.remove(&chain.id);
         }
-        self.follow(decided, &blocks, remarks);
+        self.follow(decided, blocks, remarks);
         let (Some(network), Some(chain)) = (network, chain) else {
             return;
         };
@@ -292,7 +286,7 @@ impl Heads {
         if let Event::Looked(looked) = decided.event {
             self.looked(decided, chain, looked, findings);
         }
-        remark_on(decided, &network, remarks);
+        remark_on(decided, network, remarks);
     }
 
     fn not_from_later(
@@ -330,12 +324,7 @@ impl Heads {
     }
 
     /// Takes the heads that the record names as such; a finalized one is below.
-    fn follow(
-        &mut self,
-        decided: &Decided<'_>,
-        blocks: &[(String, Chain, Block)],
-        remarks: &mut Remarks,
-    ) {
+    fn follow(&mut self, decided: &Decided<'_>, blocks: &[Mentioned], remarks: &mut Remarks) {
         let names_heads = matches!(
             decided.event,
             Event::EnvelopeAccepted(_)
@@ -409,12 +398,12 @@ impl Heads {
 }
 
 /// The network of the payment that the record is about.
-fn network_of(decided: &Decided<'_>) -> Option<String> {
+fn network_of<'a>(decided: &Decided<'a>) -> Option<&'a str> {
     let Stream::Interaction(id) = decided.stream else {
         return None;
     };
     let live = decided.before.watching(*id)?;
-    Some(live.state.watched()?.0.to_owned())
+    Some(live.state.watched()?.0)
 }
 
 /// Whether it says that a transaction is not in its block any more.

@@ -29,7 +29,7 @@ use x811_protocol::observation::{Block, Transfer};
 
 use super::evidence::are_all_quoted;
 use super::finding::{Cause, Findings, Spot};
-use super::heads::{Chain, mentioned};
+use super::heads::{Chain, Mentioned};
 use super::numbered::{Entered, Keyed, Numbered};
 use super::outcome::{Gap, Undecided};
 use crate::stream::Stream;
@@ -120,14 +120,16 @@ impl Stories {
     }
 }
 
-/// What a record of `stream` says of the network, by the world before it.
-pub(super) fn told(before: &World, stream: Option<&Stream>, event: &Event) -> Vec<Telling> {
-    let Some(stream) = stream else {
-        return Vec::new();
-    };
-    let mentioned = mentioned(before, stream, event);
+/// What a record of `stream` says of the network, by the world before it, the blocks that it mentions
+/// first.
+pub(super) fn told(
+    before: &World,
+    stream: Option<&Stream>,
+    event: &Event,
+    mentioned: Vec<Mentioned>,
+) -> Vec<Telling> {
     let mut tellings: Vec<Telling> = mentioned.into_iter().map(of_block).collect();
-    let Stream::Interaction(id) = stream else {
+    let Some(Stream::Interaction(id)) = stream else {
         return tellings;
     };
     let live = before.watching(*id);
@@ -161,7 +163,7 @@ pub(super) fn told(before: &World, stream: Option<&Stream>, event: &Event) -> Ve
     tellings
 }
 
-fn of_block((field, chain, block): (String, Chain, Block)) -> Telling {
+fn of_block((field, chain, block): Mentioned) -> Telling {
     let mut said = Half::default();
     said[..8].copy_from_slice(&block.number.to_be_bytes());
     said[8..].copy_from_slice(&block.timestamp_s.to_be_bytes());

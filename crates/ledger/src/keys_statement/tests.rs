@@ -164,3 +164,9 @@ fn lc_8_two_statements_that_cannot_both_be_true_contradict_each_other() {
     elsewhere.log_id = Uuid::from_u128(1);
     assert_eq!(elsewhere.contradicts(&statement(22)), None, "another log");
 }
+
+#[test]
+fn it_stands_in_the_order_it_is_written_in() {
+    let signed = statement(30).sign(&key(5));
+    assert_eq!(serde_json::to_vec(&signed).unwrap(), signed.to_json());
+}

@@ -35,14 +35,15 @@ pub struct LedgerOpened {
     pub reader: Option<u64>,
 }
 
-/// The three separate server keys.
+/// The three separate server keys, in the order of RFC 8785: every receipt holds them, and is
+/// written in one pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LedgerKeys {
-    /// Signs notices.
-    pub envelope: PublicKey,
     /// Signs checkpoints.
     pub checkpoint: PublicKey,
+    /// Signs notices.
+    pub envelope: PublicKey,
     /// Signs receipts.
     pub receipt: PublicKey,
 }

@@ -1,5 +1,6 @@
 //! Events of an `interaction:<request id>` stream that no agent sends: time, the watcher's evidence
-//! and the ledger's own notices (record.md section 4).
+//! and the ledger's own notices (record.md section 4). Members of the frequent ones are declared in the
+//! order of RFC 8785, so that a record is written in one pass.
 
 use crate::code::Code;
 use crate::did::Did;
@@ -93,13 +94,13 @@ pub enum FindingStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seen {
-    /// Which transaction.
-    pub tx_hash: TxHash,
     /// Its block.
     pub block: Block,
     /// Transfers from the payer to payee or treasury above zero, none of them under an EIP-3009
     /// authorization for something else; at most 64.
     pub transfers: Vec<Transfer>,
+    /// Which transaction.
+    pub tx_hash: TxHash,
 }
 
 /// `unseen`, `returned`: names a transaction.
@@ -128,26 +129,26 @@ pub enum Level {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
-    /// Network name.
-    pub network: String,
-    /// Which transaction.
-    pub tx_hash: TxHash,
+    /// The interaction's own EIP-3009 nonce, where a transfer shown was made under it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authorization_nonce: Option<Digest>,
     /// Its block.
     pub block: Block,
     /// Blocks, its own included, up to the head that was held.
     pub depth: u64,
-    /// How sure.
-    pub level: Level,
     /// Configured labels of the endpoints that agree.
     pub endpoints: Vec<String>,
+    /// How sure.
+    pub level: Level,
+    /// Network name.
+    pub network: String,
+    /// All Transfer logs of the token in the transaction.
+    pub transfer_count: u64,
     /// Transfers from the payer to payee or treasury above zero, none of them under an EIP-3009
     /// authorization for something else; at most 64.
     pub transfers: Vec<Transfer>,
-    /// All Transfer logs of the token in the transaction.
-    pub transfer_count: u64,
-    /// The interaction's own EIP-3009 nonce, where a transfer shown was made under it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub authorization_nonce: Option<Digest>,
+    /// Which transaction.
+    pub tx_hash: TxHash,
 }
 
 /// Why a transaction definitely does not pay.
@@ -230,38 +231,38 @@ pub struct Claim {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SettlementRecords {
-    /// REQUEST.
-    pub request: Digest,
-    /// OFFER.
-    pub offer: Digest,
     /// ACCEPT.
     pub accept: Digest,
+    /// OFFER.
+    pub offer: Digest,
+    /// Every PAYMENT, in order.
+    pub payments: Vec<Digest>,
+    /// REQUEST.
+    pub request: Digest,
     /// RESULT.
     pub result: Digest,
     /// VERIFY.
     pub verify: Digest,
-    /// Every PAYMENT, in order.
-    pub payments: Vec<Digest>,
 }
 
 /// `confirmed`: the interaction is completed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Confirmed {
-    /// One for each transaction that carries a claim; empty when nothing was due.
-    pub evidence: Vec<Evidence>,
     /// The chosen transfers; empty when nothing was due.
     pub claims: Vec<Claim>,
-    /// What the chosen transfers exceed the total by; absent when nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub surplus: Option<MicroUsdc>,
-    /// The envelopes this rests on.
-    pub records: SettlementRecords,
-    /// Number of this among the provider's receipts, from 0.
-    pub provider_seq: u64,
+    /// One for each transaction that carries a claim; empty when nothing was due.
+    pub evidence: Vec<Evidence>,
     /// Record hash of the provider's receipt before; absent for the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_prev: Option<Digest>,
+    /// Number of this among the provider's receipts, from 0.
+    pub provider_seq: u64,
+    /// The envelopes this rests on.
+    pub records: SettlementRecords,
+    /// What the chosen transfers exceed the total by; absent when nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surplus: Option<MicroUsdc>,
 }
 
 /// `final`: the claimed transfers cannot be reorganised away any more.
@@ -298,13 +299,13 @@ pub struct Late {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoticeIssued {
-    /// To whom.
-    pub to: Did,
+    /// Position of the record it tells of.
+    pub cause: u64,
     /// The code told; absent for news that is no error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
-    /// Position of the record it tells of.
-    pub cause: u64,
     /// The notice's envelope; its body lies beside the log.
     pub envelope: AcceptedHeader,
+    /// To whom.
+    pub to: Did,
 }

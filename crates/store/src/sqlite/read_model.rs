@@ -331,9 +331,11 @@ impl ReadModel for SqliteReadModel {
         limit: usize,
     ) -> Result<(Vec<Record>, HashMap<u64, Body>), ReadError> {
         if let Some(found) = self.at_once.stream(stream, others, limit).await? {
-            if let Some(tile) = found.tile {
-                self.known().keep_tile(tile);
-            }
+            let mut known = self.known();
+            found
+                .tiles
+                .into_iter()
+                .for_each(|tile| known.keep_tile(tile));
             return Ok((found.records, found.bodies));
         }
         let positions = self.stream_positions(stream, 0, limit).await?;

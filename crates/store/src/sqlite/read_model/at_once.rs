@@ -4,18 +4,20 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use sqlx::Sqlite;
 use sqlx::query_builder::QueryBuilder;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, Sqlite};
 use x811_eventlog::{HashTile, ReadError, Record};
 use x811_ledger::port::Body;
 
+use super::known::KEPT_TILES;
 use super::{MAX_ROWS, tiles};
 use crate::sqlite::connect::Database;
 use crate::sqlite::data_dir::DataDir;
 use crate::sqlite::error::StoreError;
 use crate::sqlite::indexes::read_bodies;
 use crate::sqlite::log::{WITH_BODIES_COLUMNS, read_records};
+use crate::sqlite::packed::{Packed, blob, places};
 use crate::sqlite::readers::Readers;
 
 /// What the ledger's tables are called in these questions.
@@ -34,9 +36,9 @@ pub(super) struct Found {
     /// Those of the stream in order, then the others.
     pub(super) records: Vec<Record>,
     pub(super) bodies: HashMap<u64, Body>,
-    /// The one in which the last record of the stream is a leaf: who asks for a stream is about to
-    /// prove something near its end.
-    pub(super) tile: Option<HashTile>,
+    /// Those in which the records of the stream are leaves, the last of them: who asks for a stream is
+    /// about to compare its records with the tree, or to prove one.
+    pub(super) tiles: Vec<HashTile>,
 }
 
 impl AtOnce {
@@ -79,12 +81,15 @@ fn question(stream: &str, others: &[u64], limit: usize) -> QueryBuilder<Sqlite> 
         .push_bind(stream)
         .push(" AND stream_seq >= 0 ORDER BY stream_seq LIMIT +")
         .push_bind(limit.min(MAX_ROWS) as i64)
-        .push("), last AS MATERIALIZED (SELECT max(position) / 256 AS tile FROM places) SELECT ")
+        .push(
+            "), leaves AS (SELECT tile AS position, hashes FROM tiles WHERE level = 0 AND tile IN ",
+        )
+        .push("(SELECT position / 256 FROM places) ORDER BY tile DESC LIMIT +")
+        .push_bind(KEPT_TILES as i64)
+        .push(") SELECT * FROM (SELECT ")
         .push(WITH_BODIES_COLUMNS)
         .push(
-            ", (SELECT tile FROM last), \
-             (SELECT hashes FROM tiles WHERE level = 0 AND tile = (SELECT tile FROM last)) \
-             FROM ledger.records LEFT JOIN ledger.bodies USING (position) \
+            " FROM ledger.records LEFT JOIN ledger.bodies USING (position) \
              WHERE position IN (SELECT position FROM places",
         );
     for position in others {
@@ -92,7 +97,10 @@ fn question(stream: &str, others: &[u64], limit: usize) -> QueryBuilder<Sqlite> 
             .push(" UNION ALL SELECT ")
             .push_bind(position.cast_signed());
     }
-    select.push(")");
+    select
+        .push(")) JOIN (SELECT ")
+        .push(concat!(places!("hashes"), ", ", blob!("hashes")))
+        .push(" FROM leaves)");
     select
 }
 
@@ -109,13 +117,13 @@ fn read(row: &SqliteRow, stream: &str, others: &[u64]) -> Result<Found, ReadErro
     let mut records: Vec<Record> = by_position.into_values().filter(of_stream).collect();
     records.sort_unstable_by_key(Record::stream_seq);
     records.extend(others);
-    let (tile, hashes): (Option<i64>, Option<&[u8]>) = (row.get(5), row.get(6));
-    let tile = tile
-        .zip(hashes)
-        .map(|(index, hashes)| tiles::stored(0, index, hashes));
+    let leaves = Packed::read(row, 5, "tiles")?;
+    let tiles = leaves.iter();
+    let tiles = tiles.map(|(index, hashes)| tiles::stored(0, index.cast_signed(), hashes));
+    let tiles: Result<Vec<HashTile>, StoreError> = tiles.collect();
     Ok(Found {
         records,
         bodies,
-        tile: tile.transpose()?,
+        tiles: tiles?,
     })
 }

@@ -9,7 +9,7 @@ use x811_eventlog::{Hash, HashTile, Node};
 const KEPT: usize = 4_096;
 
 /// Tiles that came with something else, of 8 KiB at most: a proof is asked of them soon, or never.
-const KEPT_TILES: usize = 32;
+pub(super) const KEPT_TILES: usize = 32;
 
 /// Hashes of perfect subtrees, those that were asked for last, and tiles that hold more of them.
 #[derive(Debug, Default)]

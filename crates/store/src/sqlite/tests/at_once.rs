@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 use tempfile::TempDir;
-use x811_eventlog::{Draft, Head, InclusionProof, Record, Subtree};
+use x811_eventlog::{Draft, Head, InclusionProof, Node, Record, Subtree};
 use x811_ledger::port::{Body, Commit, Erased, LedgerStore as _, ReadModel};
 use x811_ledger::row::{RowChange, StreamRow};
 
@@ -126,7 +126,8 @@ async fn one_question_finds_what_two_do_beside_the_ledger_and_without_it() {
     }
 }
 
-/// The tile comes with the stream: to prove its last record asks nothing more.
+/// The tiles come with the stream: to compare its records with the tree, and to prove one, asks nothing
+/// more.
 #[tokio::test]
 async fn a_proof_of_the_last_record_needs_no_question_of_its_own() {
     let directory = TempDir::new().unwrap();
@@ -138,8 +139,10 @@ async fn a_proof_of_the_last_record_needs_no_question_of_its_own() {
     let beside = InclusionProof::subtrees(last, 301).unwrap();
     let nodes = beside.iter().flat_map(Subtree::nodes);
     // The rest of the tree is not in that tile.
-    let nodes: Vec<_> = nodes.filter(|node| node.level() < 8).collect();
-    assert!(nodes.len() > 3, "{nodes:?}");
+    let nodes = nodes.filter(|node| node.level() < 8);
+    let leaves = [1, 4, 255, 256, 298].map(Node::leaf);
+    let nodes: Vec<_> = nodes.chain(leaves).collect();
+    assert!(nodes.len() > 8, "{nodes:?}");
     let due = rows.nodes(&nodes).await.unwrap();
     assert_eq!(due.len(), nodes.len());
 
