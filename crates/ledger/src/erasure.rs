@@ -245,7 +245,7 @@ fn state_of(
             hash: Digest::from_bytes(*record.hash().as_bytes()),
             recorded_at_ms: TimestampMs::new(record.recorded_at_ms()),
             parameters: opened_under(event, world),
-            // What earlier rules recorded leads to the same state under the latest.
+            // What earlier rules recorded is allowed by the latest too, and ends the same way.
             rules: Rules::LATEST,
         };
         state = Some(Interaction::evolve(state, &recorded).map_err(|_| damaged())?);

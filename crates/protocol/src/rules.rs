@@ -9,8 +9,8 @@
 pub enum Rules {
     /// The interaction machine as it was first recorded.
     One,
-    /// The same with late payments watched to their end, and the namespaces of further machines
-    /// closed to mail.
+    /// The same with late payments watched to their end, messages that name their ledger, no new key
+    /// with a part of small order, and the namespaces of further machines closed to mail.
     Two,
 }
 

@@ -296,7 +296,12 @@ impl Listed {
             let is_late_final = after.is_some_and(State::is_late_final);
             for index in self.of_interaction(interaction) {
                 let claimed = &mut self.claimed[index];
-                if [is_paid_final, is_late_final][usize::from(claimed.is_late)] {
+                let is_final = if claimed.is_late {
+                    is_late_final
+                } else {
+                    is_paid_final
+                };
+                if is_final {
                     claimed.level = Level::Final;
                 }
             }

@@ -65,7 +65,7 @@ pub struct Paid {
     /// What was bound as late, in micro-USDC as decimal text.
     #[serde(serialize_with = "as_text")]
     pub late_micro_usdc: u128,
-    /// What of both was taken back by a reorganisation and has not returned, in micro-USDC
+    /// What of the confirmed and the late was taken back by a reorganisation and has not returned, in micro-USDC
     /// as decimal text.
     #[serde(serialize_with = "as_text")]
     pub reversed_micro_usdc: u128,

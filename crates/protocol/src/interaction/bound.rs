@@ -5,7 +5,7 @@
 
 use super::aftermath::{Aftermath, PaidTransfer};
 use super::{Completion, Standing, State};
-use crate::event::{Claim, Late};
+use crate::event::{Claim, Evidence, Late};
 use crate::evm::TxHash;
 use crate::observation::Block;
 use crate::time::TimestampMs;
@@ -33,20 +33,25 @@ pub struct LateWatch {
     pub until: TimestampMs,
 }
 
+impl PaidTransfer {
+    /// The claimed transfer, as the evidence shows it; `None` where it does not.
+    pub(super) fn shown(claim: &Claim, evidence: &[Evidence]) -> Option<PaidTransfer> {
+        let transfer = evidence
+            .iter()
+            .filter(|evidence| evidence.tx_hash == claim.tx_hash)
+            .flat_map(|evidence| &evidence.transfers)
+            .find(|transfer| transfer.ordinal == claim.ordinal)?;
+        Some(PaidTransfer {
+            claim: *claim,
+            transfer: *transfer,
+        })
+    }
+}
+
 impl Aftermath {
     /// Watches what an event bound late from now on, up to `until`.
     pub(super) fn watch_late(&mut self, late: &Late, until: TimestampMs) {
-        let shown = |claim: &Claim| {
-            let evidence = late.evidence.iter();
-            let transfer = evidence
-                .filter(|evidence| evidence.tx_hash == claim.tx_hash)
-                .flat_map(|evidence| &evidence.transfers)
-                .find(|transfer| transfer.ordinal == claim.ordinal)?;
-            Some(PaidTransfer {
-                claim: *claim,
-                transfer: *transfer,
-            })
-        };
+        let shown = |claim: &Claim| PaidTransfer::shown(claim, &late.evidence);
         let before = self.late_watch.take().flatten();
         let (mut transfers, reversed) =
             before.map_or_else(Default::default, |watch| (watch.transfers, watch.reversed));

@@ -449,17 +449,8 @@ impl Step<'_> {
         if !names_all {
             return Err(self.illegal("a claim names a transaction without evidence"));
         }
-        let paid = confirmed.claims.iter().filter_map(|claim| {
-            let evidence = confirmed.evidence.iter();
-            let transfer = evidence
-                .filter(|evidence| evidence.tx_hash == claim.tx_hash)
-                .flat_map(|evidence| &evidence.transfers)
-                .find(|transfer| transfer.ordinal == claim.ordinal)?;
-            Some(PaidTransfer {
-                claim: *claim,
-                transfer: *transfer,
-            })
-        });
+        let shown = |claim| PaidTransfer::shown(claim, &confirmed.evidence);
+        let paid = confirmed.claims.iter().filter_map(shown);
         let mut aftermath = watched.aftermath(paid.collect(), self.recorded.recorded_at_ms);
         aftermath.stand_by(&confirmed.evidence);
         let is_free = confirmed.claims.is_empty();
