@@ -63,6 +63,7 @@ async fn running(directory: &Path) -> Ledger<SqliteStore, SqliteReadModel, Manua
             payer_binding: PayerBindingRule::Wallet,
             limits: Limits::DEFAULT,
             lenient: Vec::new(),
+            contracts: None,
         },
         envelope_key: key(1),
         snapshots: None,

@@ -114,6 +114,9 @@ pub struct ReadModelCheck {
     pub interactions: u64,
     /// Deliveries compared.
     pub deliveries: u64,
+    /// Subjects of other machines compared.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub subjects: u64,
     /// Interactions that were not compared: they were moving, or could not be replayed.
     pub not_compared: u64,
 }

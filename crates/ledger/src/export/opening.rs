@@ -4,7 +4,7 @@ use x811_protocol::did::Did;
 use x811_protocol::event::Event;
 use x811_protocol::parameters::Parameters;
 
-use crate::stream::Stream;
+use x811_protocol::stream::Stream;
 
 /// Between whom, and under which parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

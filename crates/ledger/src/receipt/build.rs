@@ -1,6 +1,6 @@
 //! A receipt from what the running ledger keeps.
 
-use super::{CompactReceipt, Enclosed, Leaf, Opened, RECEIPT_VERSION, Receipt, agent_keys, ask};
+use super::{CompactReceipt, Enclosed, Leaf, Opened, Receipt, agent_keys, ask, version_of};
 use crate::checkpoint::Signed;
 use crate::export::{LastRecord, SignedEnd, StreamEnd};
 use crate::keyring::Keyring;
@@ -8,7 +8,6 @@ use crate::keys_statement::SignedKeys;
 use crate::port::{Body, DamagedBody, LedgerStore, ReadModel};
 use crate::proof::{self, ProofError};
 use crate::standing::{Settling, Standing};
-use crate::stream::Stream;
 use std::collections::HashMap;
 use x811_eventlog::{CoseReceipt, Hash, Node, ReadError, Record};
 use x811_protocol::did::Did;
@@ -18,6 +17,7 @@ use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
 use x811_protocol::signature::Signature;
+use x811_protocol::stream::Stream;
 
 /// Most records of an interaction that are read; the limits of a ledger allow far fewer.
 const MAX_RECORDS: usize = 1_000;
@@ -115,7 +115,7 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
     // Of the ledger's own stream: none of them is in the interaction's.
     let own = [0].into_iter().chain(issuer.parameters);
     let own: Vec<u64> = own.chain(replaced.iter().copied()).collect();
-    let stream = Stream::Interaction(interaction).to_string();
+    let stream = Stream::interaction(interaction).to_string();
     let (mut records, bodies) = rows
         .stream_with_bodies(store, &stream, &own, MAX_RECORDS)
         .await?;
@@ -135,6 +135,7 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
     proven.extend(rotations.iter().chain(&agent_keys));
     proven.sort_unstable_by_key(|record| record.position());
     let proof = proof::together(rows, &proven, &signed.checkpoint).await?;
+    let version = version_of(&envelopes);
     let receipt = Receipt {
         agent_keys: agent_keys.iter().map(Leaf::of).collect(),
         ask: ask(interaction),
@@ -149,7 +150,7 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
         parameters: Leaf::of(parameters),
         rotations: rotations.iter().map(Leaf::of).collect(),
         signature: Signature::from_bytes([0; 64]),
-        version: RECEIPT_VERSION,
+        version,
     };
     Ok(receipt.sign(issuer.key))
 }
@@ -165,7 +166,7 @@ pub async fn build_compact<S: LedgerStore, R: ReadModel>(
     signed: &Signed,
     issuer: Issuer<'_>,
 ) -> Result<CompactReceipt, ReceiptError> {
-    let stream = Stream::Interaction(interaction).to_string();
+    let stream = Stream::interaction(interaction).to_string();
     let records = rows.stream_with_bodies(store, &stream, &[], MAX_RECORDS);
     let (records, _) = records.await?;
     let settled = Settled::of(records)?;
@@ -338,7 +339,15 @@ fn envelopes(
     let found: Option<Vec<&Record>> = wanted.into_iter().map(find).collect();
     let found = found.ok_or(ReceiptError::Missing { what: "envelope" })?;
     let enclosed = |record| enclosed(record, bodies);
-    found.into_iter().map(enclosed).collect()
+    let envelopes: Result<Vec<Enclosed>, _> = found.into_iter().map(enclosed).collect();
+    let mut envelopes = envelopes?;
+    // The OFFER is the first, and rules never go back.
+    if let Some(rules) = envelopes.first().map(|offer| offer.rules) {
+        for envelope in &mut envelopes {
+            envelope.rules = rules;
+        }
+    }
+    Ok(envelopes)
 }
 
 fn enclosed(record: &Record, bodies: &HashMap<u64, Body>) -> Result<Enclosed, ReceiptError> {

@@ -175,6 +175,8 @@ pub enum UniqueKey {
     StreamPlace,
     /// Level and place of a tile.
     Tile,
+    /// Kind and id of a subject.
+    Subject,
 }
 
 impl fmt::Display for UniqueKey {
@@ -189,6 +191,7 @@ impl fmt::Display for UniqueKey {
             UniqueKey::Delivery => "a delivery",
             UniqueKey::StreamPlace => "a place in a stream",
             UniqueKey::Tile => "a tile",
+            UniqueKey::Subject => "a subject",
         })
     }
 }

@@ -9,8 +9,10 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 use crate::sqlite::error::StoreError;
 
 /// Every table of rows with the columns that name one.
-const TABLES: [(&str, &str); 4] = [
+const TABLES: [(&str, &str); 6] = [
     ("interactions", "hex(id)"),
+    ("subjects", "kind || ' ' || id"),
+    ("subject_members", "kind || ' ' || hex(member) || ' ' || id"),
     ("deliveries", "hex(recipient) || ' ' || position"),
     ("stream_records", "stream || ' ' || stream_seq"),
     ("tiles", "level || ' ' || tile"),
