@@ -127,7 +127,7 @@ pub use observed::{Heard, Observations};
 pub use on_chain::{DeclaredTransaction, Place, RecordedEvidence, RecordedSighting, Sighting};
 pub use options::{Given, OnProgress, Options, TrustedBy};
 pub use outcome::{Gap, Outcome, Undecided};
-pub use parameters::{NetworkReport, ParameterChange, ParametersReport};
+pub use parameters::{NetworkReport, ParameterChange, ParametersReport, RulesReport};
 pub use payments::{Paid, Payment};
 pub use prefix::{AsOf, Tail};
 pub use remarks::Remark;

@@ -206,12 +206,8 @@ impl Serialize for Enclosed {
 }
 
 impl Enclosed {
-    /// Of `record`, which is about the message `body`; `None` when either is something else.
-    pub fn of(record: &Record, body: &[u8]) -> Option<Enclosed> {
-        let event = Event::from_named_json(record.event_type(), record.event_json());
-        let Ok(Event::EnvelopeAccepted(accepted)) = event else {
-            return None;
-        };
+    /// Of `record`, which says `accepted` of the message `body`; `None` when that is no JSON.
+    pub fn of(record: &Record, accepted: EnvelopeAccepted, body: &[u8]) -> Option<Enclosed> {
         Some(Enclosed {
             body: parse_strict(body, &Limits::bytes(usize::MAX)).ok()?,
             signature: accepted.envelope.signature,

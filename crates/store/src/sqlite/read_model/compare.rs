@@ -72,5 +72,6 @@ async fn rows_only_in(
     let row = sqlx::query(AssertSqlSafe(statement))
         .fetch_one(connection)
         .await?;
-    Ok((row.get::<i64, _>(0).cast_unsigned(), row.get(1)))
+    let rows: i64 = row.try_get(0)?;
+    Ok((rows.cast_unsigned(), row.try_get(1)?))
 }
