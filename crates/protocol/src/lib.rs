@@ -19,6 +19,7 @@
 pub mod authorization;
 pub mod canonical;
 pub mod code;
+pub mod contract_page;
 pub mod did;
 pub mod digest;
 pub mod document;
