@@ -243,7 +243,7 @@ fn entries(page: &ContractPage) -> Result<Vec<PageEntry>, PageError> {
             PageError::NotAnEntry { index, why }
         })?);
     }
-    if last.unwrap_or_default() != page.hash_chain {
+    if !entries.is_empty() && last.unwrap_or_default() != page.hash_chain {
         return Err(PageError::HashChain {
             entries: entries.len(),
         });

@@ -243,7 +243,10 @@ fn check_parties(chain: &Chain, next: &Members) -> Result<(), StepFault> {
         return Err(StepFault::OtherParent);
     }
     let is_stranger = |agent: &&AgentId| ![&chain.initiator, &chain.responder].contains(agent);
-    match [&next.from_agent, &next.to_agent].into_iter().find(is_stranger) {
+    match [&next.from_agent, &next.to_agent]
+        .into_iter()
+        .find(is_stranger)
+    {
         Some(agent) => Err(StepFault::Stranger {
             agent: agent.clone(),
         }),

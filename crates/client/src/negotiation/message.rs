@@ -193,10 +193,12 @@ fn float(text: &str) -> Option<usize> {
 /// The first key that is not ASCII, at any depth: the two orders of keys are the same for ASCII alone.
 fn odd_key(value: &Value) -> Option<&str> {
     match value {
-        Value::Object(members) => members.iter().find_map(|(key, value)| match key.is_ascii() {
-            true => odd_key(value),
-            false => Some(key.as_str()),
-        }),
+        Value::Object(members) => members
+            .iter()
+            .find_map(|(key, value)| match key.is_ascii() {
+                true => odd_key(value),
+                false => Some(key.as_str()),
+            }),
         Value::Array(elements) => elements.iter().find_map(odd_key),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
