@@ -10,7 +10,7 @@ use x811_protocol::contract_page::{
     Contract, MAX_PAGE_BYTES, PageAction, PageError, PageStatus, verify,
 };
 
-use super::unreadable;
+use super::{Args, unreadable};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
@@ -25,13 +25,14 @@ const BEGINS: [&[u8]; 3] = [
 
 /// Audits a rendered contract; `None` for any other file. [`Exit::Findings`] when it does not hold,
 /// [`Exit::Unverified`] when it does: it proves its own order, and nobody's authorship.
-pub(super) fn run(source: &Path, out: &mut Out) -> Result<Option<Exit>, Failure> {
+pub(super) fn run(args: &Args, out: &mut Out) -> Result<Option<Exit>, Failure> {
+    let source = args.source.as_path();
     let unreadable = |error| unreadable(source, &error);
     if source == Path::new("-") {
         // What was looked at stays in the buffer of standard input, for whoever reads next.
         let mut input = io::stdin().lock();
         return match begins_a_contract(input.fill_buf().map_err(unreadable)?) {
-            true => judge(source, input, out).map(Some),
+            true => judge(args, input, out).map(Some),
             false => Ok(None),
         };
     }
@@ -40,7 +41,7 @@ pub(super) fn run(source: &Path, out: &mut Out) -> Result<Option<Exit>, Failure>
     }
     let mut input = BufReader::new(File::open(source).map_err(unreadable)?);
     match begins_a_contract(input.fill_buf().map_err(unreadable)?) {
-        true => judge(source, input, out).map(Some),
+        true => judge(args, input, out).map(Some),
         false => Ok(None),
     }
 }
@@ -51,7 +52,9 @@ fn begins_a_contract(first: &[u8]) -> bool {
     BEGINS.iter().any(|begin| dense.starts_with(begin))
 }
 
-fn judge(source: &Path, input: impl Read, out: &mut Out) -> Result<Exit, Failure> {
+fn judge(args: &Args, input: impl Read, out: &mut Out) -> Result<Exit, Failure> {
+    let source = args.source.as_path();
+    check_options(args)?;
     let mut bytes = Vec::new();
     let mut input = input.take(MAX_PAGE_BYTES as u64 + 1);
     let read = input.read_to_end(&mut bytes);
@@ -75,6 +78,35 @@ fn judge(source: &Path, input: impl Read, out: &mut Out) -> Result<Exit, Failure
     let source = source.to_path_buf();
     out.report(&Audited { source, judged });
     Ok(exit)
+}
+
+/// Options that mean nothing here are refused, so that nobody takes their silence for an answer.
+fn check_options(args: &Args) -> Result<(), Failure> {
+    args.checkpoint_dir.check_unnamed()?;
+    let options = [
+        ("--expect-head", args.expect_head.is_some()),
+        ("--checkpoint", args.checkpoint.is_some()),
+        ("--key", args.trust.key.is_some()),
+        ("--policy", args.trust.policy.is_some()),
+        ("--refresh", args.refresh.refresh.is_some()),
+        ("--hash-only", args.hash_only),
+        ("--html", args.html.is_some()),
+        ("--csv", args.listing.csv.is_some()),
+        ("--from", args.listing.from.is_some()),
+        ("--to", args.listing.to.is_some()),
+        ("--rpc", !args.rpc.is_empty()),
+    ];
+    let given: Vec<_> = options.iter().filter(|option| option.1).collect();
+    if given.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = given.iter().map(|option| option.0).collect();
+    let message = format!(
+        "{} is a rendered contract, which has its own hash chain and nothing else to check: leave out {}",
+        args.source.display(),
+        names.join(", ")
+    );
+    Err(Failure::usage(&message).hint("the contract's bundle is audited with all options"))
 }
 
 #[derive(Serialize)]
@@ -197,27 +229,4 @@ fn word(status: PageStatus) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_export_receipt_or_log_is_taken_for_a_contract() {
-        for (first, is_one) in [
-            (&b"{\"chainProfile\":\"x811-jcs-1\",\"id\":"[..], true),
-            (b"\n{\n  \"acceptedAt\": null,\n", true),
-            (b"{\"id\": \"neg-019b76da", true),
-            (
-                b"{\"did\":1,\"x811_export\":2}\nr {\"chainProfile\":1}\n",
-                false,
-            ),
-            (b"{\"checkpoint\":\"\",\"x811_receipt\":2}\n", false),
-            (b"[{\"negotiation_id\":\"neg_0a1b2c3d\"", false),
-            (b"{\"id\":\"019b76da", false),
-            (b"r {\"chainProfile\":", false),
-            (b"", false),
-        ] {
-            let text = String::from_utf8_lossy(first);
-            assert_eq!(begins_a_contract(first), is_one, "{text}");
-        }
-    }
-}
+mod tests;

@@ -213,3 +213,6 @@ fn row(step: &Step) -> Vec<String> {
         signature.to_owned(),
     ]
 }
+
+#[cfg(test)]
+mod tests;
