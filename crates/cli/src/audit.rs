@@ -4,7 +4,7 @@
 mod against;
 mod bar;
 mod checkpoint_dir;
-mod contract;
+pub(crate) mod contract;
 mod csv;
 mod draft;
 mod extract;

@@ -425,6 +425,26 @@ pub enum PageError {
     },
 }
 
+impl PageError {
+    /// The entry that it is about, from 0.
+    #[must_use]
+    pub fn index(&self) -> Option<usize> {
+        match self {
+            PageError::Hash { index }
+            | PageError::NotAnEntry { index, .. }
+            | PageError::Entry { index, .. } => Some(*index),
+            PageError::Json(_)
+            | PageError::Profile { .. }
+            | PageError::NotAPage { .. }
+            | PageError::Id { .. }
+            | PageError::OneParty
+            | PageError::Empty
+            | PageError::HashChain { .. }
+            | PageError::Member { .. } => None,
+        }
+    }
+}
+
 /// Why an entry cannot stand where it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EntryFault {

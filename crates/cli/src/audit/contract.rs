@@ -46,7 +46,8 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<Option<Exit>, Failure> {
     }
 }
 
-fn begins_a_contract(first: &[u8]) -> bool {
+/// Whether a file that begins so is a rendered contract.
+pub(crate) fn begins_a_contract(first: &[u8]) -> bool {
     let dense = first.iter().filter(|byte| !byte.is_ascii_whitespace());
     let dense: Vec<u8> = dense.take(16).copied().collect();
     BEGINS.iter().any(|begin| dense.starts_with(begin))
@@ -68,6 +69,7 @@ fn judge(args: &Args, input: impl Read, out: &mut Out) -> Result<Exit, Failure> 
             );
         }
         Err(error) => Judged::Broken {
+            entry: error.index(),
             why: error.to_string(),
         },
     };
@@ -117,10 +119,15 @@ struct Audited {
 }
 
 #[derive(Serialize)]
-#[serde(tag = "contract", rename_all = "snake_case")]
+#[serde(tag = "verdict", rename_all = "snake_case")]
 enum Judged {
     Holds(Summary),
-    Broken { why: String },
+    Broken {
+        /// From 0; absent where it is about no entry alone.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        entry: Option<usize>,
+        why: String,
+    },
 }
 
 #[derive(Serialize)]
@@ -174,7 +181,7 @@ impl Report for Audited {
         );
         let summary = match &self.judged {
             Judged::Holds(summary) => summary,
-            Judged::Broken { why } => {
+            Judged::Broken { why, .. } => {
                 out.gap();
                 out.heading(Tone::Bad, "THE CONTRACT DOES NOT HOLD");
                 out.line(why);

@@ -10,6 +10,7 @@ use x811_client::negotiation::{
     Authorship, Chain, ChainError, Keys, MAX_CHAIN_BYTES, Outcome, Profile, Step, verify,
 };
 
+use crate::audit::contract::begins_a_contract;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
@@ -37,7 +38,15 @@ pub(super) fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         }
         None => Keys::default(),
     };
-    let verdict = match verify(&read(&args.file, MAX_CHAIN_BYTES)?, &keys) {
+    let bytes = read(&args.file, MAX_CHAIN_BYTES)?;
+    if begins_a_contract(&bytes) {
+        let message = format!(
+            "{} is a rendered contract, not an XAP chain",
+            args.file.display()
+        );
+        return Err(Failure::local("no_chain", message).hint("x811 audit FILE checks it"));
+    }
+    let verdict = match verify(&bytes, &keys) {
         Ok(chain) => Verdict::Holds(chain),
         Err(error @ ChainError::Step { index, profile, .. }) => Verdict::Broken {
             profile,

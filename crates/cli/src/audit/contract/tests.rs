@@ -73,7 +73,7 @@ async fn xn_7_a_rendering_that_holds_says_what_it_does_not_prove() {
     );
     let (_, said) = audited(&agreed(), true).await;
     let said: Value = serde_json::from_str(&said).unwrap();
-    assert_eq!(said["contract"], "holds");
+    assert_eq!(said["verdict"], "holds");
     assert_eq!(said["entries"][2]["action"], "accept");
 }
 
@@ -83,6 +83,12 @@ async fn xn_7_a_changed_rendering_is_broken_and_its_entry_is_named() {
     let (exit, said) = audited(&changed, false).await;
     assert_eq!(exit, Ok(Exit::Findings));
     assert!(said.contains("entry 0"), "{said}");
+    let (_, said) = audited(&changed, true).await;
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(
+        (&said["verdict"], &said["entry"]),
+        (&"broken".into(), &0.into())
+    );
     let unknown = agreed().replace("x811-jcs-1", "x811-jcs-9\\u001b[2J");
     let (exit, said) = audited(&unknown, false).await;
     assert_eq!(exit, Ok(Exit::Findings));
