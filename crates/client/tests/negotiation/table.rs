@@ -37,13 +37,11 @@ fn xn_3_xn_4_only_the_other_party_answers_and_nothing_follows_an_end() {
                 }
                 let (index, fault) = refused(&steps, &keys());
                 assert_eq!(index, last, "{cell}: {fault}");
-                let is_due = match fault {
-                    StepFault::Stranger { .. } => agent == EVE,
-                    StepFault::AfterTheEnd { .. } => ["ACCEPT", "REJECT"].contains(&before),
-                    StepFault::SecondOffer => next == "OFFER",
-                    StepFault::WrongTurn { .. } => agent == ADA,
-                    _ => false,
-                };
+                let is_over = ["ACCEPT", "REJECT"].contains(&before);
+                let is_due = matches!(fault, StepFault::Stranger { .. }) && agent == EVE
+                    || matches!(fault, StepFault::AfterTheEnd { .. }) && is_over
+                    || matches!(fault, StepFault::SecondOffer) && next == "OFFER"
+                    || matches!(fault, StepFault::WrongTurn { .. }) && agent == ADA;
                 assert!(is_due, "{cell}: {fault}");
             }
         }
