@@ -13,6 +13,7 @@
 //! | [`http`] | the ledger's HTTP interface, with retries |
 //! | [`transcript`], [`mod@settlement`] | one interaction as recorded, and whether it is paid |
 //! | [`policy`] | accept, ask a person, or reject |
+//! | [`negotiation`] | chains of XAP, another protocol, verified offline |
 //! | [`pay`] | the USDC transfer (feature `pay`) |
 //!
 //! TLS needs a process-wide rustls provider; the binary installs it.
@@ -23,6 +24,7 @@ pub mod entropy;
 pub mod home;
 pub mod http;
 pub mod identity;
+pub mod negotiation;
 #[cfg(feature = "pay")]
 pub mod pay;
 pub mod policy;

@@ -21,6 +21,7 @@ pub mod authorization;
 pub mod canonical;
 pub mod code;
 pub mod contract;
+pub mod contract_page;
 pub mod did;
 pub mod digest;
 pub mod document;
