@@ -1,11 +1,13 @@
 //! Negotiations of contracts, from the first offer to the interaction that they open (contract.md).
 
 use crate::base::PAYEE;
+use crate::bundles::bundle;
 use crate::deal::Deal;
 use crate::ledgerbox::{Ledgerbox, TASK, parameters};
 use crate::party::{Account, Party};
 use serde_json::{Value, json};
 use x811_ledger::answer::Accepted;
+use x811_ledger::audit::audit_export;
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::code::Code;
 use x811_protocol::contract::table::{Sender, transition};
@@ -236,6 +238,11 @@ async fn xn_9_three_turns_an_agreement_and_its_interaction() {
     );
     ledgerbox.accept(&right).await;
     ledgerbox.assert_log_adds_up().await;
+    let bytes = bundle(&ledgerbox, request_id.into()).await;
+    let report = audit_export(&bytes[..], None).unwrap();
+    assert_eq!(report.findings, [], "its bundle brings its contract");
+    let named = format!("contract:{}", talks.id.unwrap());
+    assert!(String::from_utf8(bytes).unwrap().contains(&named));
     ledgerbox.restart().await;
     ledgerbox.assert_log_adds_up().await;
     let _ = &talks.account;
