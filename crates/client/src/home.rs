@@ -207,7 +207,7 @@ pub enum HomeError {
 }
 
 impl HomeError {
-    fn io(path: &Path, cause: io::Error) -> HomeError {
+    pub(crate) fn io(path: &Path, cause: io::Error) -> HomeError {
         let path = path.to_owned();
         if cause.kind() == io::ErrorKind::NotFound {
             HomeError::Missing { path }
@@ -236,7 +236,7 @@ fn write_new(path: &Path, bytes: &[u8]) -> Result<(), HomeError> {
 }
 
 /// Writes a file in place of the one that is there.
-fn replace(path: &Path, bytes: &[u8]) -> Result<(), HomeError> {
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), HomeError> {
     let write = || {
         fs::rename(stage(path, bytes)?, path)?;
         sync_directory(path)
@@ -260,7 +260,7 @@ fn stage(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
     Ok(staged)
 }
 
-fn open_lock(path: &Path) -> io::Result<File> {
+pub(crate) fn open_lock(path: &Path) -> io::Result<File> {
     if let Some(directory) = path.parent() {
         make_private_directory(directory)?;
     }
@@ -287,6 +287,14 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 }
 
 fn read_private(path: &Path) -> Result<Zeroizing<Vec<u8>>, HomeError> {
+    read_private_up_to(path, MAX_FILE_BYTES)
+}
+
+/// The first `max_bytes` of a file that nobody but its owner can read.
+pub(crate) fn read_private_up_to(
+    path: &Path,
+    max_bytes: u64,
+) -> Result<Zeroizing<Vec<u8>>, HomeError> {
     let failed = |error| HomeError::io(path, error);
     let file = File::open(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
@@ -294,7 +302,7 @@ fn read_private(path: &Path) -> Result<Zeroizing<Vec<u8>>, HomeError> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(
         usize::try_from(metadata.len()).unwrap_or(0),
     ));
-    file.take(MAX_FILE_BYTES)
+    file.take(max_bytes)
         .read_to_end(&mut bytes)
         .map_err(failed)?;
     Ok(bytes)

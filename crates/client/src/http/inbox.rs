@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::VerifiedEnvelope;
-use x811_protocol::id::EnvelopeId;
+use x811_protocol::id::{EnvelopeId, InteractionId};
 
 use super::error::ClientError;
 use super::{LedgerClient, exchange};
@@ -58,6 +58,8 @@ pub struct InboxPage {
 pub struct Incoming {
     /// Place in the log.
     pub position: u64,
+    /// The interaction it belongs to, on the ledger's word; absent where the ledger says none.
+    pub interaction_id: Option<InteractionId>,
     /// The envelope.
     pub envelope: VerifiedEnvelope,
 }
@@ -98,14 +100,23 @@ impl LedgerClient {
             unverified: Vec::new(),
             next: page.next,
         };
-        for Item { position, envelope } in page.messages {
+        for item in page.messages {
+            let Item {
+                position,
+                interaction_id,
+                envelope,
+            } = item;
             match self.verified(envelope.get().as_bytes(), position).await {
                 Ok(envelope) if envelope.header().to != me => {
                     let cause = format!("it is addressed to {}", envelope.header().to);
                     sorted.unverified.push(Unverified { position, cause });
                 }
                 Ok(envelope) if sorted.holds(envelope.header().id) => {}
-                Ok(envelope) => sorted.messages.push(Incoming { position, envelope }),
+                Ok(envelope) => sorted.messages.push(Incoming {
+                    position,
+                    interaction_id,
+                    envelope,
+                }),
                 Err(ClientError::Untrusted { cause }) => {
                     sorted.unverified.push(Unverified { position, cause });
                 }
@@ -137,5 +148,7 @@ struct Page {
 #[derive(Deserialize)]
 struct Item {
     position: u64,
+    #[serde(default)]
+    interaction_id: Option<InteractionId>,
     envelope: Box<RawValue>,
 }
