@@ -70,6 +70,28 @@ impl ApiError {
         }
     }
 
+    /// 403 X811-2004: an acknowledgement, or a loop's name, by somebody else than the recipient.
+    pub(crate) fn not_the_recipient() -> ApiError {
+        let message = "only the agent itself acknowledges its feed and names its loops: sign with a \
+                       key of that agent";
+        ApiError {
+            status: StatusCode::FORBIDDEN,
+            is_damage: false,
+            refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
+        }
+    }
+
+    /// 409 X811-4001: another loop of the agent is newer.
+    pub(crate) fn superseded() -> ApiError {
+        let message = "a newer loop of this agent reads its feed, and one at a time may act: stop \
+                       this one, or start it again under a new name";
+        ApiError {
+            status: StatusCode::CONFLICT,
+            is_damage: false,
+            refusal: Refusal::new(Code::InvalidStateTransition, Kind::Conflict, message),
+        }
+    }
+
     /// 403 X811-2004: the log as a whole, by somebody who is no auditor.
     pub(crate) fn not_an_auditor() -> ApiError {
         let message = "the log as a whole is for this ledger's auditors: ask its operator to name \
@@ -333,6 +355,8 @@ mod tests {
         let table = [
             (ApiError::malformed(""), 400),
             (ApiError::other_inbox(), 403),
+            (ApiError::not_the_recipient(), 403),
+            (ApiError::superseded(), 409),
             (ApiError::not_an_auditor(), 403),
             (ApiError::not_an_operator(), 403),
             (ApiError::not_loopback(), 403),

@@ -19,6 +19,7 @@ use crate::config::{ConfigError, ConnectionLimits, NetworkConfig, ServerConfig};
 use crate::connections::Connections;
 use crate::contract_wallets::AskedContracts;
 use crate::entropy::{NoEntropy, SystemEntropy};
+use crate::feed::Feeds;
 use crate::keys::{Identity, KeyError, Replaced, finish_rotations};
 use crate::limits::Limiter;
 use crate::metrics::{self, HttpFigures};
@@ -144,6 +145,9 @@ pub async fn start_with<C: Clock, E: Entropy>(
     let blindness = blindness::watch_over(&config.network, &ledger, &clock, &stopping);
     let log_check = log_check::begin(&store, world.head().size, &stopping);
     let connections = Connections::new(config.connections);
+    let (log_id, size) = (identity.opened.log_id, world.head().size);
+    let (feeds, ack_writer) = Feeds::open(&config.data_dir, log_id, size, &*entropy).await;
+    let acks = tokio::spawn(ack_writer.run(clock.clone()));
     let app = Arc::new(App {
         connections: connections.figures(),
         log_check,
@@ -162,6 +166,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         limiter: Limiter::new(config.rate_limits, config.public_authority.is_some()),
         contracts: ground.contracts,
         signed_reads,
+        feeds,
         signed: checkpoints.signed(),
         watching,
         stopping: stopping.clone(),
@@ -179,6 +184,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         sequencer: tokio::spawn(sequencer.run()),
         http: tokio::spawn(http),
         watcher,
+        acks,
         store,
         read_model,
     };

@@ -36,6 +36,7 @@ const PAGE: &str = "/docs";
     ),
     components(schemas(
         schema::AcceptedAnswer,
+        schema::AcknowledgedAnswer,
         schema::AgentAnswer,
         schema::AgentKeysAnswer,
         schema::AnyUuid,
@@ -85,6 +86,7 @@ const PAGE: &str = "/docs";
         settlement::SettlementTransactionStanding,
         settlement::StandingKind,
         schema::SubmittedMessage,
+        schema::TokenAnswer,
         schema::Uuid,
         schema::WindowsInForce,
     ))
