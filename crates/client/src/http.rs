@@ -15,6 +15,7 @@ mod known_keys;
 mod retry;
 mod sender;
 mod signed_get;
+mod stream;
 mod submit;
 
 pub use answer::{
@@ -24,6 +25,7 @@ pub use answer::{
 pub use error::{ClientError, Refused};
 pub use inbox::{Cursor, InboxPage, InboxRequest, Incoming, Unverified};
 pub use retry::RetryPolicy;
+pub use stream::{MessageStream, StreamRequest};
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -78,8 +78,8 @@ impl Caps {
                 .iter()
                 .filter(|made| made.interaction != next.interaction)
                 .filter(|made| is_recent(made, next.at_ms) && counts(made));
-            let totals = others.map(|made| made.total);
-            totals.fold(Some(next.total), |sum, total| sum?.checked_add(total))
+            let mut totals = others.map(|made| made.total);
+            totals.try_fold(next.total, MicroUsdc::checked_add)
         };
         // A sum beyond all amounts is beyond every cap.
         let exceeds = |sum: Option<MicroUsdc>, cap| sum.is_none_or(|sum| sum > cap);

@@ -333,4 +333,3 @@ pub(crate) fn is_initiator(case: &Case, me: Did) -> Option<bool> {
         (false, false) => None,
     }
 }
-

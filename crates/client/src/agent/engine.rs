@@ -339,14 +339,15 @@ impl<W: World> Engine<W> {
             return Ok(());
         }
         let entry = &self.state.outbox[place];
-        let fate = if entry.asks_first(self.world.now()) {
-            match entry.after_lookup(self.world.lookup(entry.envelope_id).await) {
-                // Known to be doubtful; the bytes may still be young enough.
-                Fate::Ask if !entry.is_doubtful => entry.after(self.world.send(entry).await),
-                fate => fate,
-            }
-        } else {
-            entry.after(self.world.send(entry).await)
+        let asks = entry.asks_first(self.world.now());
+        let known = match asks {
+            true => Some(entry.after_lookup(self.world.lookup(entry.envelope_id).await)),
+            false => None,
+        };
+        // Not known, and not known to be too old: the same bytes again.
+        let fate = match known.filter(|fate| entry.is_doubtful || *fate != Fate::Ask) {
+            Some(fate) => fate,
+            None => entry.after(self.world.send(entry).await),
         };
         self.apply(place, fate)?;
         self.save()
@@ -563,4 +564,3 @@ impl<W: World> Engine<W> {
         self.world.now().saturating_add_ms(ms)
     }
 }
-

@@ -10,13 +10,24 @@ use tokio::sync::{mpsc, watch};
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::{CoreType, MessageType};
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::time::TimestampMs;
 
 use crate::clock::Clock;
-use crate::http::{ClientError, Cursor, InboxPage, InboxRequest, Incoming, LedgerClient};
+use crate::http::{
+    ClientError, Cursor, InboxPage, InboxRequest, Incoming, LedgerClient, MessageStream,
+    StreamRequest,
+};
 
-/// How long one poll waits for a first message, in milliseconds.
-pub(crate) const POLL_WAIT_MS: u64 = 10_000;
+/// How long a poll waits for a first message, in milliseconds: at first, and when nothing came for
+/// long (AE-140).
+const POLL_WAIT_MS: (u64, u64) = (2_000, 10_000);
+
+/// So many streams in a row have to fail before the inbox is polled (AE-140).
+const FAILED_STREAMS: u32 = 5;
+
+/// For how long it is polled before a stream is tried again, in milliseconds.
+const POLL_FOR_MS: u64 = 60_000;
 
 /// The shortest time between two polls that gave nothing, in milliseconds: for ledgers that do not
 /// wait.
@@ -47,24 +58,131 @@ pub(crate) trait Feed: Send {
     ) -> impl Future<Output = Result<(), ClientError>> + Send;
 }
 
-/// The inbox, polled.
-pub(crate) struct Poll {
-    pub(crate) client: Arc<LedgerClient>,
-    pub(crate) me: Did,
+/// The stream of a ledger, and its inbox polled while streams fail.
+pub(crate) struct Source {
+    client: Arc<LedgerClient>,
+    clock: Arc<dyn Clock>,
+    me: Did,
+    instance: String,
+    stream: Option<MessageStream>,
+    last: Option<EnvelopeId>,
+    /// Streams that failed in a row.
+    failures: u32,
+    /// Polled until then.
+    poll_until: Option<TimestampMs>,
+    /// Polls in a row that gave nothing.
+    idle: u32,
 }
 
-impl Feed for Poll {
-    async fn next(&mut self, after: Option<&Cursor>) -> Result<InboxPage, ClientError> {
+impl Source {
+    /// The feed of `me`, read by the loop `instance`.
+    pub(crate) fn new(
+        client: Arc<LedgerClient>,
+        clock: Arc<dyn Clock>,
+        me: Did,
+        instance: String,
+    ) -> Source {
+        Source {
+            client,
+            clock,
+            me,
+            instance,
+            stream: None,
+            last: None,
+            failures: 0,
+            poll_until: None,
+            idle: 0,
+        }
+    }
+
+    /// Opens a stream; an empty page says that it is open.
+    async fn open(&mut self, after: Option<&Cursor>) -> Result<InboxPage, ClientError> {
+        let request = StreamRequest {
+            after: after.cloned(),
+            last: self.last,
+            instance: Some(self.instance.clone()),
+        };
+        match self.client.stream(self.me, &request).await {
+            Ok(stream) => {
+                self.failures = 0;
+                self.poll_until = None;
+                self.stream = Some(stream);
+                Ok(empty_page())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn poll(&mut self, after: Option<&Cursor>) -> Result<InboxPage, ClientError> {
+        let (first_ms, most_ms) = POLL_WAIT_MS;
         let request = InboxRequest {
             after: after.cloned(),
             limit: None,
-            wait_ms: POLL_WAIT_MS,
+            wait_ms: most_ms.min(first_ms << self.idle.min(8)),
+            instance: Some(self.instance.clone()),
         };
-        self.client.inbox(self.me, &request).await
+        let asked_at = self.clock.now();
+        let page = self.client.inbox(self.me, &request).await?;
+        let is_idle = page.messages.is_empty() && page.unverified.is_empty();
+        self.idle = if is_idle {
+            self.idle.saturating_add(1)
+        } else {
+            0
+        };
+        if is_idle && self.clock.now().since(asked_at) < IDLE_MS {
+            self.clock.pause(IDLE_MS).await;
+        }
+        Ok(page)
     }
 
-    async fn acknowledge(&mut self, _: &Cursor) -> Result<(), ClientError> {
-        Ok(())
+    /// What follows a stream that failed: the error, or a poll where streams fail again and again.
+    async fn failed(
+        &mut self,
+        after: Option<&Cursor>,
+        error: ClientError,
+    ) -> Result<InboxPage, ClientError> {
+        self.stream = None;
+        self.failures = self.failures.saturating_add(1);
+        let has_none = matches!(&error, ClientError::NotALedger { .. });
+        if is_replaced(&error) || self.failures < FAILED_STREAMS && !has_none {
+            return Err(error);
+        }
+        self.poll_until = Some(self.clock.now().saturating_add_ms(POLL_FOR_MS));
+        self.poll(after).await
+    }
+}
+
+impl Feed for Source {
+    async fn next(&mut self, after: Option<&Cursor>) -> Result<InboxPage, ClientError> {
+        if self
+            .poll_until
+            .is_some_and(|until| self.clock.now() < until)
+        {
+            return self.poll(after).await;
+        }
+        let page = match &mut self.stream {
+            Some(stream) => self.client.next_of(stream).await,
+            None => self.open(after).await,
+        };
+        let page = match page {
+            Ok(page) => page,
+            Err(error) => return self.failed(after, error).await,
+        };
+        let last = page.messages.last();
+        self.last = last.map(|last| last.envelope.header().id).or(self.last);
+        Ok(page)
+    }
+
+    async fn acknowledge(&mut self, through: &Cursor) -> Result<(), ClientError> {
+        self.client.acknowledge(self.me, through).await
+    }
+}
+
+fn empty_page() -> InboxPage {
+    InboxPage {
+        messages: Vec::new(),
+        unverified: Vec::new(),
+        next: None,
     }
 }
 
@@ -96,7 +214,6 @@ pub(crate) async fn follow<F: Feed>(
     let mut failures = 0;
     let mut is_back = false;
     loop {
-        let asked_at = clock.now();
         let told = match next(&mut feed, &client, after.as_ref()).await {
             Ok((page, interactions)) => {
                 failures = 0;
@@ -105,9 +222,6 @@ pub(crate) async fn follow<F: Feed>(
                 }
                 is_back = true;
                 if page.next.is_none() || page.messages.is_empty() && page.unverified.is_empty() {
-                    if clock.now().since(asked_at) < IDLE_MS {
-                        clock.pause(IDLE_MS).await;
-                    }
                     continue;
                 }
                 after.clone_from(&page.next);

@@ -134,20 +134,31 @@ impl Reply {
     pub fn of(answer: Result<Accepted, ClientError>) -> Reply {
         match answer {
             Ok(accepted) => Reply::Accepted(Box::new(accepted)),
-            Err(ClientError::Refused(refused)) => match refused.code {
-                Code::RateLimitExceeded | Code::InternalError | Code::AgentOffline => {
-                    Reply::Silence
-                }
-                // Too old now, or a nonce whose first outcome the answer does not say.
-                Code::TimestampInvalid | Code::NonceReplay => Reply::Doubtful,
-                code => Reply::Refused {
-                    code,
-                    message: refused.message,
-                },
+            Err(ClientError::Refused(refused)) if is_again(refused.code) => Reply::Silence,
+            Err(ClientError::Refused(refused)) if is_of_this_sending(refused.code) => {
+                Reply::Doubtful
+            }
+            Err(ClientError::Refused(refused)) => Reply::Refused {
+                code: refused.code,
+                message: refused.message,
             },
             Err(_) => Reply::Silence,
         }
     }
+}
+
+/// Codes that leave the nonce unspent.
+fn is_again(code: Code) -> bool {
+    matches!(
+        code,
+        Code::RateLimitExceeded | Code::InternalError | Code::AgentOffline
+    )
+}
+
+/// Codes that say nothing of an earlier sending of the same bytes: too old by now, or a nonce whose
+/// first outcome the answer does not tell.
+fn is_of_this_sending(code: Code) -> bool {
+    matches!(code, Code::TimestampInvalid | Code::NonceReplay)
 }
 
 /// What the ledger says of an envelope's id.
@@ -234,4 +245,3 @@ impl Entry {
         now.saturating_add_ms(DELAYS_MS[place.min(last)])
     }
 }
-

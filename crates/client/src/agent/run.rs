@@ -19,7 +19,7 @@ use super::caps::{Commitment, is_recent};
 use super::case::Case;
 use super::decide::{InitiatorRules, ProviderRules};
 use super::engine::{Engine, InitiatorPart, ProviderPart};
-use super::feed::{FromFeed, Poll, follow, interactions, reconnect_ms};
+use super::feed::{FromFeed, Source, follow, interactions, reconnect_ms};
 use super::live::Live;
 use super::notice::{Observer, What, silent};
 use super::outbox::Act;
@@ -29,7 +29,7 @@ use super::work::{Check, Worker};
 use super::world::World;
 use crate::clock::{Clock, SystemClock};
 use crate::compose::{ComposeError, Request};
-use crate::entropy::{Entropy, SystemEntropy};
+use crate::entropy::{Entropy, EntropyError, SystemEntropy};
 use crate::http::{ClientError, Cursor, InboxRequest, LedgerClient, LedgerInfo, RetryPolicy};
 use crate::identity::Identity;
 
@@ -273,11 +273,11 @@ async fn run(
     let (to_loop, mut from_feed) = mpsc::channel(1);
     let (handled, seen) = watch::channel(engine.state.cursor.clone());
     let client = engine.world.client.clone();
-    let feed = Poll {
-        client: client.clone(),
-        me: engine.world.me(),
-    };
     let clock = engine.world.clock.clone();
+    // A name of its own: the newest loop of this agent is the one that reads and sends.
+    let instance = hex::encode(engine.world.entropy.array::<16>()?);
+    let me = engine.world.me();
+    let feed = Source::new(client.clone(), clock.clone(), me, instance);
     let after = engine.state.cursor.clone();
     // Ends with the set that holds it.
     let mut feeding = JoinSet::new();
@@ -357,6 +357,7 @@ impl Engine<Live> {
                 after: after.clone(),
                 limit: None,
                 wait_ms: 0,
+                instance: None,
             };
             let page = client.inbox(self.world.me(), &request).await?;
             let found = interactions(&client, &page).await?;
@@ -446,6 +447,9 @@ pub enum LoopError {
     /// The ledger.
     #[error(transparent)]
     Client(#[from] ClientError),
+    /// No randomness.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
     /// A REQUEST that would be refused.
     #[error(transparent)]
     Compose(#[from] ComposeError),

@@ -319,4 +319,3 @@ pub enum StateError {
     #[error(transparent)]
     File(#[from] HomeError),
 }
-

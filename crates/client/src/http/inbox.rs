@@ -40,6 +40,8 @@ pub struct InboxRequest {
     pub limit: Option<u16>,
     /// How long to wait for the first, in milliseconds.
     pub wait_ms: u64,
+    /// Which loop of the agent asks: the newest ends the others.
+    pub instance: Option<String>,
 }
 
 /// Some messages, oldest first.
@@ -87,6 +89,8 @@ impl LedgerClient {
         let after = request.after.as_ref().map(Cursor::to_string);
         let mut query = vec![("limit", limit.as_str()), ("wait_ms", wait_ms.as_str())];
         query.extend(after.iter().map(|after| ("after", after.as_str())));
+        let instance = request.instance.as_ref();
+        query.extend(instance.map(|instance| ("instance", instance.as_str())));
         let limit_ms = exchange::READ_LIMIT_MS.saturating_add(request.wait_ms);
         let reply = self
             .get_signed(&["api", "v1", "messages", &uuid], &query, limit_ms)
@@ -94,7 +98,7 @@ impl LedgerClient {
         self.sort_out(me, reply.read()?).await
     }
 
-    async fn sort_out(&self, me: Did, page: Page) -> Result<InboxPage, ClientError> {
+    pub(super) async fn sort_out(&self, me: Did, page: Page) -> Result<InboxPage, ClientError> {
         let mut sorted = InboxPage {
             messages: Vec::new(),
             unverified: Vec::new(),
@@ -139,16 +143,16 @@ impl InboxPage {
 
 /// `GET /api/v1/messages/{uuid}`.
 #[derive(Deserialize)]
-struct Page {
-    messages: Vec<Item>,
+pub(super) struct Page {
+    pub(super) messages: Vec<Item>,
     #[serde(default)]
-    next: Option<Cursor>,
+    pub(super) next: Option<Cursor>,
 }
 
 #[derive(Deserialize)]
-struct Item {
-    position: u64,
+pub(super) struct Item {
+    pub(super) position: u64,
     #[serde(default)]
-    interaction_id: Option<InteractionId>,
-    envelope: Box<RawValue>,
+    pub(super) interaction_id: Option<InteractionId>,
+    pub(super) envelope: Box<RawValue>,
 }
