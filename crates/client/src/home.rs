@@ -4,6 +4,7 @@
 //! <home>/agents/<name>.json            identity, keys included
 //! <home>/agents/<name>.lock            empty; held while the identity is being changed
 //! <home>/transfers/<interaction>.json  a signed transfer, written before it is sent
+//! <home>/loops/<name>/                 state, approvals and proofs of an agent that runs unattended
 //! ```
 //!
 //! Directories are made for their owner alone (mode 0700) and files too (0600); a file that others
@@ -111,6 +112,11 @@ impl Home {
     /// Where the agent's file is or would be.
     pub fn agent_path(&self, name: &AgentName) -> PathBuf {
         self.path.join("agents").join(format!("{name}.json"))
+    }
+
+    /// The folder of an agent's loop: state, approvals, proofs.
+    pub fn loop_folder(&self, name: &AgentName) -> PathBuf {
+        self.path.join("loops").join(name.as_str())
     }
 
     /// Keeps a signed transfer for an interaction, before it is sent: whoever is interrupted then
