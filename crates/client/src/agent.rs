@@ -25,6 +25,7 @@ mod feed;
 mod live;
 mod money;
 mod notice;
+mod orders;
 mod outbox;
 mod proof;
 #[cfg(feature = "pay")]

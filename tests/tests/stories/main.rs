@@ -6,12 +6,14 @@
 )]
 
 mod accounts;
+mod agents;
 mod asked;
 mod by_hand;
 mod contract_wallet;
 mod demo;
 mod erasure;
 mod kill;
+mod loops;
 mod page;
 mod playground;
 mod receipt;

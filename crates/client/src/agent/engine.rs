@@ -564,3 +564,6 @@ impl<W: World> Engine<W> {
         self.world.now().saturating_add_ms(ms)
     }
 }
+
+#[cfg(test)]
+mod tests;
