@@ -5,7 +5,6 @@ use axum::Json;
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
 use x811_eventlog::ReadError;
 use x811_ledger::export::BundleError;
 use x811_ledger::port::DamagedBody;
@@ -14,7 +13,6 @@ use x811_ledger::receipt::ReceiptError;
 use x811_ledger::refresh::RefreshError;
 use x811_protocol::code::Code;
 use x811_protocol::refusal::{Kind, Refusal};
-use x811_protocol::time::TimestampMs;
 use x811_store::StoreError;
 
 /// After how long to try again, where nothing better is known.
@@ -44,20 +42,6 @@ impl ApiError {
             status: StatusCode::NOT_FOUND,
             is_damage: false,
             refusal: Refusal::new(Code::InvalidStateTransition, Kind::NotFound, message),
-        }
-    }
-
-    /// 404: no accepted envelope of that id that is the reader's business, as of the ledger's time.
-    pub(crate) fn no_such_envelope(as_of_ms: TimestampMs) -> ApiError {
-        let unknown = ApiError::not_found(
-            "no accepted envelope has this id that is from you or to you, as of `as_of_ms`: until it is \
-             five and a half minutes old, one that was sent may still be accepted",
-        );
-        ApiError {
-            refusal: unknown
-                .refusal
-                .with_details(json!({ "as_of_ms": as_of_ms.as_ms() })),
-            ..unknown
         }
     }
 

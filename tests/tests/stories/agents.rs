@@ -16,7 +16,7 @@ const ALL: [&str; 6] = [
     "x811/payment",
 ];
 
-async fn purse(stage: &Stage) -> alloy::primitives::U256 {
+async fn purse(stage: &Stage) -> u64 {
     let ada = stage.x811("", &["agent", "show", "ada"]).ok().json();
     let wallet: Address = ada["agents"][0]["wallet"]
         .as_str()
@@ -59,7 +59,7 @@ async fn ae_110_and_ae_115_what_fits_the_policy_is_settled_without_anybody() {
         assert!(result.stdout.contains(&name), "{result:?} {history:?}");
     }
     // The provider offers nothing above a budget.
-    let cost = alloy::primitives::U256::from(2 * 29_725);
+    let cost = 2 * 29_725;
     assert_eq!(before - purse(&stage).await, cost, "paid twice, once each");
     for agent in ["ada", "bert"] {
         let status = stage.x811(agent, &["agent", "status"]).ok().json();

@@ -333,3 +333,6 @@ pub(crate) fn is_initiator(case: &Case, me: Did) -> Option<bool> {
         (false, false) => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -245,3 +245,6 @@ impl Entry {
         now.saturating_add_ms(DELAYS_MS[place.min(last)])
     }
 }
+
+#[cfg(test)]
+mod tests;

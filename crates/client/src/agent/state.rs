@@ -319,3 +319,6 @@ pub enum StateError {
     #[error(transparent)]
     File(#[from] HomeError),
 }
+
+#[cfg(test)]
+mod tests;

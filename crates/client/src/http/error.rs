@@ -87,7 +87,12 @@ pub struct Refused {
 impl Refused {
     /// The ledger time as of which the answer holds, where it says one: a 404 of an envelope id.
     pub fn as_of_ms(&self) -> Option<TimestampMs> {
-        let as_of_ms = self.details.as_ref()?.get("as_of_ms")?.as_u64()?;
+        let as_of_ms = self
+            .details
+            .as_ref()?
+            .get("as_of")?
+            .get("at_ms")?
+            .as_u64()?;
         Some(TimestampMs::new(as_of_ms))
     }
 }

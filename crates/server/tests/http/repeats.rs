@@ -27,21 +27,6 @@ async fn ae_086_the_same_envelope_again_gets_2001_with_the_first_outcome() {
     assert_eq!(body["details"]["first"], json!({ "code": "X811-4001" }));
 }
 
-/// Whoever lost an answer learns from when on an envelope never will be accepted.
-#[tokio::test]
-async fn ae_086_an_unknown_envelope_is_unknown_as_of_a_ledger_time() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
-    let deal = Deal::new(&world, &initiator, &provider);
-    let path = format!("/api/v1/messages/by-id/{}", deal.id());
-    let body = world.get(&path).await.refused(404, "X811-4001");
-    let as_of_ms = body["details"]["as_of_ms"].as_u64().unwrap();
-    world.accept(&deal.request).await;
-    let path = format!("/api/v1/interactions/{}", deal.id());
-    let opened = world.get(&path).await.expect(200)["opened_at_ms"].clone();
-    assert!(as_of_ms <= opened.as_u64().unwrap(), "{body} {opened}");
-}
-
 #[tokio::test]
 async fn ae_086_a_nonce_stays_spent_across_a_restart() {
     let world = World::start().await;
