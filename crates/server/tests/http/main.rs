@@ -17,6 +17,7 @@ mod contract_wallets;
 mod damage;
 mod erasure;
 mod faults;
+mod feed;
 mod forged_receipt;
 mod guards;
 mod hostile;
