@@ -29,6 +29,7 @@ mod limits;
 mod log;
 mod long_polls;
 mod metrics;
+mod openapi;
 mod readers;
 mod reads;
 mod receipt;
