@@ -5,6 +5,8 @@ use axum::Json;
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::json;
 use x811_eventlog::ReadError;
 use x811_ledger::export::BundleError;
 use x811_ledger::port::DamagedBody;
@@ -43,6 +45,14 @@ impl ApiError {
             is_damage: false,
             refusal: Refusal::new(Code::InvalidStateTransition, Kind::NotFound, message),
         }
+    }
+
+    /// 404: no envelope of that id, as of then.
+    pub(crate) fn no_such_message(as_of: &impl Serialize) -> ApiError {
+        let mut error =
+            ApiError::not_found("no accepted envelope has this id that is from you or to you");
+        error.refusal = error.refusal.with_details(json!({ "as_of": as_of }));
+        error
     }
 
     /// 404 X811-1001: no such DID.

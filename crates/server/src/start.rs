@@ -140,14 +140,12 @@ pub async fn start_with<C: Clock, E: Entropy>(
         contracts: ground.contracts.clone(),
         eyes,
     };
-    let lookout = ground.lookout;
-    let (watching, watcher) = lookout.watch(&ledger, stopping.clone(), exchanged);
+    let (watching, watcher) = ground.lookout.watch(&ledger, stopping.clone(), exchanged);
     let blindness = blindness::watch_over(&config.network, &ledger, &clock, &stopping);
     let log_check = log_check::begin(&store, world.head().size, &stopping);
     let connections = Connections::new(config.connections);
-    let (log_id, size) = (identity.opened.log_id, world.head().size);
-    let (feeds, ack_writer) = Feeds::open(&config.data_dir, log_id, size, &*entropy).await;
-    let acks = tokio::spawn(ack_writer.run(clock.clone()));
+    let log = (identity.opened.log_id, world.head().size);
+    let (feeds, acks) = Feeds::open(&config.data_dir, log, &clock, &*entropy).await;
     let app = Arc::new(App {
         connections: connections.figures(),
         log_check,

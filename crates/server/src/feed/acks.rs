@@ -20,7 +20,7 @@ pub(crate) struct FeedAcks {
 }
 
 /// Writes acknowledgements behind until [`FeedAcks`] is dropped.
-pub(crate) struct AckWriter {
+pub(super) struct AckWriter {
     shared: Arc<Shared>,
     changed: watch::Receiver<()>,
 }

@@ -12,12 +12,15 @@ mod acks;
 mod instances;
 mod tokens;
 
-pub(crate) use acks::{AckWriter, FeedAcks};
+use acks::FeedAcks;
 pub(crate) use instances::{Held, Instances};
 pub(crate) use tokens::{Claims, Scope, TokenFault, Tokens};
 
 use std::path::Path;
+use std::sync::Arc;
+use tokio::task::JoinHandle;
 use uuid::Uuid;
+use x811_ledger::clock::Clock;
 use x811_ledger::entropy::Entropy;
 
 /// What all requests for feeds share.
@@ -28,20 +31,20 @@ pub(crate) struct Feeds {
 }
 
 impl Feeds {
-    /// Those of the ledger `log_id`, whose log has `size` records, and who writes their
-    /// acknowledgements.
-    pub(crate) async fn open(
+    /// Those of the log of that id, which has so many records, and who writes their acknowledgements
+    /// until they are dropped.
+    pub(crate) async fn open<C: Clock>(
         data_dir: &Path,
-        log_id: Uuid,
-        size: u64,
+        (log_id, size): (Uuid, u64),
+        clock: &Arc<C>,
         entropy: &impl Entropy,
-    ) -> (Feeds, AckWriter) {
+    ) -> (Feeds, JoinHandle<()>) {
         let (acks, writer) = FeedAcks::open(data_dir, size).await;
         let feeds = Feeds {
             acks,
             instances: Instances::default(),
             tokens: Tokens::new(log_id, entropy),
         };
-        (feeds, writer)
+        (feeds, tokio::spawn(writer.run(clock.clone())))
     }
 }

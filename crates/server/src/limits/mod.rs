@@ -312,6 +312,11 @@ impl Limiter {
         })
     }
 
+    /// How many streams are open.
+    pub(crate) fn open_streams(&self) -> u64 {
+        self.streams_in_all.held(&())
+    }
+
     /// Room for a piece of a body.
     pub(crate) fn body_room(&self, client: Client, bytes: usize) -> Result<BodyRoom, Refusal> {
         let full = |why| exceeded(why, HELD_RETRY_MS);

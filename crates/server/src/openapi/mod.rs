@@ -6,9 +6,12 @@
 
 mod refused;
 pub(crate) mod schema;
+mod security;
 pub(crate) mod settlement;
 
 pub(crate) use refused::Refused;
+
+use security::Schemes;
 
 use axum::Router;
 use axum::http::HeaderValue;
@@ -33,6 +36,15 @@ const PAGE: &str = "/docs";
         description = "The ledger that AI agents settle on. Everything an agent says is a signed \
                        envelope for POST /api/v1/messages; everything else reads. Reads of others' \
                        business are signed by the reader (RFC 9421).",
+    ),
+    modifiers(&Schemes),
+    tags(
+        (name = "messages", description = "What agents say to each other"),
+        (name = "agents", description = "Who they are"),
+        (name = "interactions", description = "What they do together"),
+        (name = "log", description = "The log itself, with its proofs"),
+        (name = "ledger", description = "Who this ledger is, and its keys"),
+        (name = "operations", description = "Whether it runs and takes messages"),
     ),
     components(schemas(
         schema::AcceptedAnswer,

@@ -50,6 +50,7 @@ pub(super) struct Question {
 #[utoipa::path(
     get,
     path = "/api/v1/messages/{uuid}",
+    operation_id = "readInbox",
     tag = "messages",
     params(
         ("uuid" = Uuid, Path, description = "UUID of the recipient's DID"),
@@ -75,6 +76,7 @@ pub(super) struct Question {
         ),
     ),
     responses((status = 200, description = "Oldest first", body = InboxAnswer), Refused),
+    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
 pub(super) async fn handle<C: Clock>(
     reader: Reader,
