@@ -1,6 +1,6 @@
 //! Two programs that never met settle by policy, unattended (AE-109 to AE-117, agents.md section 2).
 
-use crate::loops::{CAPS, initiator, interaction, order, provider, said};
+use crate::loops::{CAPS, Loop, initiator, interaction, order, provider, said};
 use crate::stage::Stage;
 use alloy::primitives::Address;
 use x811_tests::anvil::BASE_USDC;
@@ -114,4 +114,83 @@ async fn ae_113_and_ae_116_a_person_is_asked_and_approves_or_rejects_or_says_not
     assert_eq!(waiting["questions"], serde_json::json!([]), "{waiting}");
     let too_late = stage.x811("ada", &["approvals", "approve", third]);
     assert_eq!(too_late.code, Some(4), "{too_late:?}");
+}
+
+/// The initiator's process is killed after every message it says, and started again each time.
+#[tokio::test]
+async fn ae_064_kill_9_after_every_message_says_and_pays_once() {
+    let stage = Stage::set(&[]).await;
+    let bert = stage.cast().await;
+    let before = purse(&stage).await;
+    let provider = provider(&stage, WORK);
+    let config = [CAPS, &order("one", &bert, "0.05", "policy = 'auto'")].concat();
+    for what in ["request", "accept", "verify", "payment"] {
+        let running = initiator(&stage, &config);
+        let _ = running.until(&stage, "said", what).await;
+        running.kill();
+    }
+    let last = initiator(&stage, &config);
+    let paid = provider.until(&stage, "paid", "completed").await;
+    assert_eq!(said(&stage, &interaction(&paid)), ALL);
+    assert_eq!(before - purse(&stage).await, 29_725);
+    let _ = last.until(&stage, "paid", "completed").await;
+}
+
+/// Its folder is deleted as well: what it does is found at the ledger, and on the chain.
+#[tokio::test]
+async fn ae_064_a_deleted_state_file_pays_nothing_twice() {
+    let stage = Stage::set(&[]).await;
+    let bert = stage.cast().await;
+    let before = purse(&stage).await;
+    let provider = provider(&stage, WORK);
+    let config = [CAPS, &order("one", &bert, "0.05", "policy = 'auto'")].concat();
+    for what in ["accept", "verify", "payment"] {
+        let running = initiator(&stage, &config);
+        let _ = running.until(&stage, "said", what).await;
+        running.kill();
+        let home = stage.folder.path().join("home");
+        std::fs::remove_dir_all(home.join("loops/ada")).unwrap();
+    }
+    let _last = initiator(&stage, &config);
+    let paid = provider.until(&stage, "paid", "completed").await;
+    assert_eq!(said(&stage, &interaction(&paid)), ALL);
+    assert_eq!(before - purse(&stage).await, 29_725);
+    let requests = stage.x811("bert", &["inbox"]).ok().json();
+    let messages = requests["messages"].as_array().unwrap();
+    let is_request = |message: &&serde_json::Value| message["envelope"]["type"] == ALL[0];
+    assert_eq!(messages.iter().filter(is_request).count(), 1, "{requests}");
+}
+
+#[tokio::test]
+async fn ax_044_of_two_loops_of_one_agent_the_newest_alone_sends() {
+    let stage = Stage::set(&[]).await;
+    let bert = stage.cast().await;
+    let config = "[[capability]]\ntask = 'echo'\nprice = '0.029'\ntime_s = 5\n\
+                  [run]\ncommand = ['/bin/echo', 'done']\n";
+    let home = stage.folder.path().join("home");
+    let mut first = Loop::start(&stage, "bert", "provider", config);
+    let _ = first.until(&stage, "feed", "").await;
+    // In the same folder the second does not start.
+    let copy = stage.folder.path().join("copy");
+    std::fs::create_dir_all(copy.join("agents")).unwrap();
+    let key = "agents/bert.json";
+    std::fs::copy(home.join(key), copy.join(key)).unwrap();
+    let file = home.join("bert.toml");
+    let run = [
+        "agent",
+        "run",
+        "provider",
+        "--config",
+        file.to_str().unwrap(),
+    ];
+    let refused = stage.x811("bert", &run);
+    assert_eq!(refused.code, Some(4), "{refused:?}");
+    // On another computer, with the same keys, it takes over.
+    let second = Loop::start_in(&stage, &copy, "bert", "provider", config);
+    let _ = second.until(&stage, "feed", "").await;
+    assert_eq!(first.ended(&stage).await, Some(4), "{:?}", first.told());
+    let interaction = stage.request(&bert, "hello");
+    let _ = second.until(&stage, "said", "offer").await;
+    assert_eq!(first.count("said", ""), 0);
+    assert_eq!(said(&stage, &interaction), ALL[..2]);
 }

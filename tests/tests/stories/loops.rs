@@ -37,9 +37,9 @@ impl Loop {
         part: &str,
         config: &str,
     ) -> Loop {
-        let file = stage.folder.path().join(format!("{agent}.toml"));
+        let file = home.join(format!("{agent}.toml"));
         fs::write(&file, config).unwrap();
-        let log = stage.folder.path().join(format!("{agent}.log"));
+        let log = home.join(format!("{agent}.log"));
         let lines = File::options()
             .create(true)
             .append(true)

@@ -10,6 +10,7 @@ use x811_eventlog::{EventLog as _, Hash, Policy, Record, TlogProof};
 use x811_ledger::audit::{Cause, Finding, Outcome, Report};
 use x811_ledger::checkpoint::verifies;
 use x811_ledger::export::{Item, Reader};
+use x811_ledger::port::LedgerStore as _;
 
 use super::bar::Bar;
 use super::{input, open_store};
@@ -129,7 +130,7 @@ pub(super) async fn hold(
     for proof in proven {
         match found.get(&proof.position) {
             Some(hash) if *hash == proof.hash => held.held += 1,
-            None if report.interaction.is_some() => held.not_compared += 1,
+            None if report.extract.is_some() => held.not_compared += 1,
             other => {
                 held.broken += 1;
                 report.findings.push(finding(proof, other.copied()));
@@ -177,7 +178,7 @@ async fn in_directory(
     let store = open_store(directory).await?;
     let mut found = BTreeMap::new();
     for position in wanted {
-        let page = store.read(position, 1).await;
+        let page = store.log().read(position, 1).await;
         let page = page.map_err(|error| Failure::local("log", error.to_string()))?;
         found.extend(page.first().map(|record| (position, record.hash())));
     }

@@ -250,3 +250,39 @@ async fn ae_064_nothing_is_signed_or_sent_when_the_window_is_nearly_over() {
     );
     assert_eq!(universe.sent_ids(Act::Payment), 0);
 }
+
+/// A ledger that takes a message and leaves it out of its log has no proof of it.
+#[tokio::test]
+async fn ax_044_a_record_without_a_proof_alarms_within_a_minute_and_once() {
+    let mut universe = Universe::new(usize::MAX, Kill::Before);
+    universe.hides_proofs = true;
+    let universe = Arc::new(Mutex::new(universe));
+    let mut engine = engine(&universe, false);
+    let mut alarmed_after_s = Vec::new();
+    let mut delivered_at_s = None;
+    for second in 0..200 {
+        if let Some(id) = universe.lock().unwrap().step_of_the_other(false) {
+            engine.state.touch(id);
+        }
+        engine.turn().await.unwrap();
+        while let Some(done) = engine.jobs.join_next().await {
+            let (id, outcome) = done.unwrap();
+            engine.worked(id, outcome).await.unwrap();
+        }
+        if delivered_at_s.is_none() && universe.lock().unwrap().accepted(Act::Result) == 1 {
+            delivered_at_s = Some(second);
+        }
+        alarmed_after_s.resize(engine.state.alarms.len(), second);
+        universe.lock().unwrap().now_ms += 1_000;
+    }
+    let [alarm] = engine.state.alarms.as_slice() else {
+        panic!("one alarm: {:?}", engine.state.alarms);
+    };
+    assert!(
+        alarm.text.contains("no proof that the acknowledged result"),
+        "{alarm:?}"
+    );
+    let late_s = alarmed_after_s[0] - delivered_at_s.unwrap();
+    assert!((60..=66).contains(&late_s), "{late_s}");
+    assert_eq!(engine.state.proofs.len(), 1, "it is still asked for");
+}

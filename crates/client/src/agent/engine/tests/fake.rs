@@ -46,6 +46,7 @@ pub(super) struct Universe {
     pub(super) transfers: usize,
     pub(super) refuses_payments: bool,
     pub(super) payment_window_ms: u64,
+    pub(super) hides_proofs: bool,
     entropy: CountingEntropy,
     disk: Option<Vec<u8>>,
     log: Vec<(Act, VerifiedEnvelope, u64)>,
@@ -71,6 +72,7 @@ impl Universe {
             transfers: 0,
             refuses_payments: false,
             payment_window_ms: 60_000,
+            hides_proofs: false,
             entropy,
             disk: None,
             log: Vec::new(),
@@ -501,7 +503,10 @@ impl World for Fake {
     }
 
     async fn proof(&self, _: &ProofDue) -> Result<String, ClientError> {
-        Ok(String::new())
+        match self.universe.lock().unwrap().hides_proofs {
+            true => Err(dead()),
+            false => Ok(String::new()),
+        }
     }
 
     async fn sign(&self, due: &Due) -> Result<Transfer, PayFault> {
