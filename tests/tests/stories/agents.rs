@@ -71,7 +71,7 @@ async fn ae_110_and_ae_115_what_fits_the_policy_is_settled_without_anybody() {
 
 #[tokio::test]
 async fn ae_113_and_ae_116_a_person_is_asked_and_approves_or_rejects_or_says_nothing() {
-    let stage = Stage::set(&["--offer-ms", "12000"]).await;
+    let stage = Stage::set(&["--accept-ms", "25000"]).await;
     let bert = stage.cast().await;
     let _provider = provider(&stage, WORK);
     let person = order("person", &bert, "0.05", "policy = 'human_approval'");

@@ -1,6 +1,6 @@
 //! The examples of the client, as an agent links it, on a live ledger and Anvil.
 
-use crate::loops::said;
+use crate::loops::said_to;
 use crate::stage::{Stage, text};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -56,6 +56,6 @@ async fn ae_109_the_examples_of_the_client_settle_with_each_other() {
     let inbox = stage.x811("ada", &["inbox"]).ok();
     assert!(inbox.stdout.contains("HELLO"), "{inbox:?}");
     let first = &inbox.json()["messages"][0]["envelope"]["payload"]["request_id"];
-    let types = said(&stage, first.as_str().unwrap());
+    let types = said_to("carl", &stage, first.as_str().unwrap());
     assert_eq!(types.len(), 6, "{types:?}");
 }

@@ -144,7 +144,12 @@ pub(crate) fn initiator(stage: &Stage, rest: &str) -> Loop {
 
 /// The types of what was accepted in an interaction, in order.
 pub(crate) fn said(stage: &Stage, interaction: &str) -> Vec<String> {
-    let history = stage.x811("bert", &["history", interaction]).ok().json();
+    said_to("bert", stage, interaction)
+}
+
+/// The same as this party reads it.
+pub(crate) fn said_to(agent: &str, stage: &Stage, interaction: &str) -> Vec<String> {
+    let history = stage.x811(agent, &["history", interaction]).ok().json();
     let records = history["records"].as_array().unwrap();
     let types = records
         .iter()

@@ -97,11 +97,6 @@ async fn design_8_a_result_left_out_of_the_log_is_broken_by_its_proof() {
     assert_eq!(dishonest.code, Some(20), "{dishonest:?}");
     assert_eq!(dishonest.json()["proofs"]["broken"], 1, "{dishonest:?}");
     let log = stage.data_dir();
-    let unknown = [
-        "audit",
-        log.to_str().unwrap(),
-        "--proofs",
-        proofs,
-    ];
+    let unknown = ["audit", log.to_str().unwrap(), "--proofs", proofs];
     assert_eq!(stage.x811("", &unknown).code, Some(2), "whose proofs?");
 }
