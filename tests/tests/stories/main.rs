@@ -18,6 +18,7 @@ mod loops;
 mod page;
 mod playground;
 mod proofs;
+mod python;
 mod receipt;
 mod refusal;
 mod settlement;

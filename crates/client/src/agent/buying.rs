@@ -150,7 +150,6 @@ impl<W: World> Engine<W> {
             .commitments
             .retain(|made| made.interaction != case.id);
         self.state.commitments.push(commitment);
-        self.world.forget_question(case.id)?;
         self.say(case, Act::Accept, &Accept::of(&offer), None)
     }
 
@@ -164,7 +163,6 @@ impl<W: World> Engine<W> {
         let Some((offer_id, _)) = &case.offer else {
             return Err(missing(case, "OFFER"));
         };
-        self.world.forget_question(case.id)?;
         let reject = Reject {
             offer_id: *offer_id,
             reason,

@@ -2,13 +2,14 @@
 //!
 //! Every change is in the state file before anything leaves because of it.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tokio::task::JoinSet;
+use tokio::task::{self, JoinSet};
 use x811_protocol::code::Code;
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::id::InteractionId;
+use x811_protocol::interaction::StateName;
 use x811_protocol::settlement_view::Paid;
 use x811_protocol::time::TimestampMs;
 
@@ -50,7 +51,8 @@ pub(crate) struct Engine<W> {
     pub(crate) provider: Option<ProviderPart>,
     pub(crate) initiator: Option<InitiatorPart>,
     pub(crate) jobs: JoinSet<(InteractionId, Result<Product, WorkFault>)>,
-    pub(crate) working: BTreeSet<InteractionId>,
+    /// Interactions that are worked on, and by which task.
+    pub(crate) working: BTreeMap<InteractionId, task::Id>,
     pub(crate) observer: Observer,
 }
 
@@ -141,13 +143,10 @@ impl<W: World> Engine<W> {
             Ok(look_at_ms) => look_at_ms,
             Err(Fault::State(error)) => return Err(error),
             Err(Fault::Ledger(ClientError::Refused(refused))) if refused.status == 404 => {
-                // A custom message, or an interaction of others.
-                let is_ours = self
-                    .state
-                    .outbox
-                    .iter()
-                    .any(|entry| entry.interaction == id);
-                if !is_ours {
+                // A custom message, or an interaction of others; what this agent said something in is
+                // never forgotten because the ledger does not show it.
+                let task = self.state.tasks.get(&id);
+                if task.is_none_or(|task| task.steps.is_empty()) {
                     self.state.tasks.remove(&id);
                     return self.save();
                 }
@@ -359,7 +358,13 @@ impl<W: World> Engine<W> {
             Fate::Refused { code, message } => self.refused(place, code, &message),
             Fate::Dead => {
                 let entry = self.state.settle(place, Outcome::Dead);
+                let what = entry.act.as_str();
+                self.alarm(
+                    Some(entry.interaction),
+                    format!("the {what} was never accepted, and is too old to be"),
+                );
                 self.declared_in_vain(&entry, "it was never accepted");
+                self.unopened(&entry);
             }
             Fate::Again | Fate::Ask => {
                 let now = self.world.now();
@@ -377,6 +382,10 @@ impl<W: World> Engine<W> {
         let entry = self.state.settle(place, Outcome::Delivered);
         let what = format!("{}, position {}", entry.act.as_str(), accepted.position);
         self.tell(Some(entry.interaction), What::Said, what);
+        if matches!(entry.act, Act::Accept | Act::Reject) {
+            // A question that stays behind is answered, and goes with its interaction.
+            let _ = self.world.forget_question(entry.interaction);
+        }
         if entry.act.is_proven() && accepted.envelope_id == entry.envelope_id {
             self.state.proofs.push(ProofDue {
                 interaction: entry.interaction,
@@ -414,6 +423,15 @@ impl<W: World> Engine<W> {
             format!("the {what} was refused: {code} {message}"),
         );
         self.declared_in_vain(&entry, code.as_str());
+        self.unopened(&entry);
+    }
+
+    /// A REQUEST that opened nothing: the next start sends its order again.
+    fn unopened(&mut self, entry: &Entry) {
+        if entry.act == Act::Request {
+            self.state.tasks.remove(&entry.interaction);
+            self.state.requests.retain(|_, id| *id != entry.interaction);
+        }
     }
 
     /// A PAYMENT that leaves the outbox without being accepted, when its transfer may have left.
@@ -440,8 +458,7 @@ impl<W: World> Engine<W> {
         let id = self.state.outbox[place].interaction;
         loop {
             let deadline = match self.world.case(id).await {
-                Ok(case) if case.payments.is_empty() => case.deadline_at_ms,
-                Ok(_) => None,
+                Ok(case) => end_of_payment(&case),
                 // Without knowing the time left nothing leaves.
                 Err(_) => return self.later(place),
             };
@@ -562,6 +579,17 @@ impl<W: World> Engine<W> {
 
     pub(crate) fn after_ms(&self, ms: u64) -> TimestampMs {
         self.world.now().saturating_add_ms(ms)
+    }
+}
+
+/// Until when a PAYMENT is awaited; `None` once one is recorded, the beginning of time where none
+/// is awaited (any more).
+fn end_of_payment(case: &Case) -> Option<TimestampMs> {
+    let never = TimestampMs::new(0);
+    match (case.state == StateName::Verified, case.payments.is_empty()) {
+        (true, false) => None,
+        (true, true) => Some(case.deadline_at_ms.unwrap_or(never)),
+        (false, _) => Some(never),
     }
 }
 

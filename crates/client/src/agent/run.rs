@@ -1,6 +1,6 @@
 //! Starting a loop, and keeping it going.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -247,7 +247,7 @@ impl Start {
             provider: None,
             initiator: None,
             jobs: JoinSet::new(),
-            working: BTreeSet::new(),
+            working: BTreeMap::new(),
             observer: settings.observer,
         })
     }
@@ -301,12 +301,7 @@ async fn run(
                 }
                 FromFeed::Replaced => return Err(LoopError::Replaced),
             },
-            Some(done) = engine.jobs.join_next() => {
-                match done {
-                    Ok((id, outcome)) => engine.worked(id, outcome).await?,
-                    Err(error) => engine.alarm(None, format!("a worker ended: {error}")),
-                }
-            }
+            Some(done) = engine.jobs.join_next() => engine.job_ended(done).await?,
             () = clock.pause(wait_ms) => {}
         }
         // A loop without its feed sends nothing: another may have taken over.

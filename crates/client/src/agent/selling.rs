@@ -1,5 +1,6 @@
 //! A provider's part of the loop: OFFER by price rule, work, RESULT or ERROR.
 
+use tokio::task::JoinError;
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::code::Code;
 use x811_protocol::id::InteractionId;
@@ -38,7 +39,7 @@ impl<W: World> Engine<W> {
             | StateName::Disputed
             | StateName::Failed => 0,
         };
-        let is_working = self.working.contains(&case.id);
+        let is_working = self.working.contains_key(&case.id);
         Ok(decide::provider(
             case,
             &self.state,
@@ -60,11 +61,31 @@ impl<W: World> Engine<W> {
         let task = self.state.tasks.entry(case.id).or_default();
         task.work_started_ms = Some(now);
         self.save()?;
-        self.working.insert(case.id);
         self.tell(Some(case.id), What::Working, job.task_type.clone());
         let id = case.id;
-        self.jobs.spawn(async move { (id, worker.work(job).await) });
+        let work = async move { (id, worker.work(job).await) };
+        let task = self.jobs.spawn(work);
+        self.working.insert(id, task.id());
         Ok(())
+    }
+
+    /// A job ended, by itself or because the worker panicked.
+    pub(super) async fn job_ended(
+        &mut self,
+        done: Result<(InteractionId, Result<Product, WorkFault>), JoinError>,
+    ) -> Result<(), StateError> {
+        let (id, outcome) = match done {
+            Ok(done) => done,
+            Err(error) => {
+                let mut working = self.working.iter();
+                let Some((id, _)) = working.find(|(_, task)| **task == error.id()) else {
+                    return Ok(());
+                };
+                let reason = "the program that does the work broke off".to_owned();
+                (*id, Err(WorkFault { reason }))
+            }
+        };
+        self.worked(id, outcome).await
     }
 
     /// Work ended: its RESULT or its ERROR goes into the outbox.

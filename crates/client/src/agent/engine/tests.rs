@@ -75,7 +75,7 @@ fn engine(universe: &Arc<Mutex<Universe>>, is_initiator: bool) -> Engine<Fake> {
             worker: Arc::new(|_: Job| async { Ok(Product::text("hello")) }),
         }),
         jobs: JoinSet::new(),
-        working: BTreeSet::new(),
+        working: BTreeMap::new(),
         observer: silent(),
         world,
     }
@@ -110,8 +110,7 @@ async fn live(universe: &Arc<Mutex<Universe>>, is_initiator: bool) -> bool {
             return true;
         }
         while let Some(done) = engine.jobs.join_next().await {
-            let (id, outcome) = done.unwrap();
-            if engine.worked(id, outcome).await.is_err() {
+            if engine.job_ended(done).await.is_err() {
                 return true;
             }
         }
@@ -266,8 +265,7 @@ async fn ax_044_a_record_without_a_proof_alarms_within_a_minute_and_once() {
         }
         engine.turn().await.unwrap();
         while let Some(done) = engine.jobs.join_next().await {
-            let (id, outcome) = done.unwrap();
-            engine.worked(id, outcome).await.unwrap();
+            engine.job_ended(done).await.unwrap();
         }
         if delivered_at_s.is_none() && universe.lock().unwrap().accepted(Act::Result) == 1 {
             delivered_at_s = Some(second);
@@ -285,4 +283,59 @@ async fn ax_044_a_record_without_a_proof_alarms_within_a_minute_and_once() {
     let late_s = alarmed_after_s[0] - delivered_at_s.unwrap();
     assert!((60..=66).contains(&late_s), "{late_s}");
     assert_eq!(engine.state.proofs.len(), 1, "it is still asked for");
+}
+
+#[tokio::test]
+async fn ae_066_a_worker_that_panics_is_an_error_to_the_initiator() {
+    let universe = Arc::new(Mutex::new(Universe::new(usize::MAX, Kill::Before)));
+    let mut engine = engine(&universe, false);
+    if let Some(part) = &mut engine.provider {
+        part.worker = Arc::new(|job: Job| async move {
+            assert!(job.task_type.is_empty(), "a fault of the worker");
+            Ok(Product::text("never"))
+        });
+    }
+    for _ in 0..5 {
+        if let Some(id) = universe.lock().unwrap().step_of_the_other(false) {
+            engine.state.touch(id);
+        }
+        engine.turn().await.unwrap();
+        while let Some(done) = engine.jobs.join_next().await {
+            engine.job_ended(done).await.unwrap();
+        }
+        universe.lock().unwrap().now_ms += 1_000;
+    }
+    let universe = universe.lock().unwrap();
+    assert_eq!(universe.sent_ids(Act::Error), 1);
+    assert_eq!(universe.sent_ids(Act::Result), 0);
+}
+
+/// The interaction ends while its transfer waits in the outbox: nothing leaves.
+#[tokio::test]
+async fn ae_064_a_transfer_of_an_interaction_that_ended_never_leaves() {
+    let universe = Arc::new(Mutex::new(Universe::new(usize::MAX, Kill::Before)));
+    let mut engine = engine(&universe, true);
+    let first = order(&universe.lock().unwrap());
+    engine.order(&[first]).unwrap();
+    let has_transfer = |engine: &Engine<Fake>| {
+        let mut outbox = engine.state.outbox.iter();
+        outbox.any(|entry| entry.transfer.is_some())
+    };
+    while !has_transfer(&engine) {
+        if let Some(id) = universe.lock().unwrap().step_of_the_other(true) {
+            engine.state.touch(id);
+        }
+        engine.send_due().await.unwrap();
+        let going = engine.state.tasks.keys().next().copied();
+        if let Some(id) = going {
+            engine.attend(id).await.unwrap();
+        }
+    }
+    universe.lock().unwrap().state = StateName::Disputed;
+    for _ in 0..5 {
+        engine.turn().await.unwrap();
+        universe.lock().unwrap().now_ms += 10_000;
+    }
+    assert_eq!(universe.lock().unwrap().transfers, 0);
+    assert_eq!(engine.state.outbox, []);
 }

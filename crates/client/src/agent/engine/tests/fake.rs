@@ -254,6 +254,7 @@ impl Universe {
             return self.answer(0);
         }
         let next = match (act, self.state) {
+            (Act::Error, same) => Some(same),
             (Act::Request, Pending) => Some(Pending),
             (Act::Offer, Pending) if is_open => Some(Offered),
             (Act::Accept, Offered) => Some(Agreed),
