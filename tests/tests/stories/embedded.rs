@@ -37,9 +37,7 @@ fn run(stage: &Stage, name: &str, agent: &str, more: &[&str]) -> Example {
 async fn ae_109_the_examples_of_the_client_settle_with_each_other() {
     let stage = Stage::set(&[]).await;
     let _ = stage.cast().await;
-    for name in ["carl"] {
-        let _ = stage.x811("", &["agent", "new", name]).ok();
-    }
+    let _ = stage.x811("", &["agent", "new", "carl"]).ok();
     let register = ["agent", "register", "--capability", "upper"];
     let carl = text(&stage.x811("carl", &register).ok().json(), "did");
     let _provider = run(&stage, "provider", "carl", &[]);

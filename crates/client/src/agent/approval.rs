@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(approvals.list().unwrap(), []);
         approvals.write(&question).unwrap();
         std::fs::write(folder.path().join("approvals/README.json"), "{}").unwrap();
-        assert_eq!(approvals.list().unwrap(), [question.clone()]);
+        assert_eq!(approvals.list().unwrap(), std::slice::from_ref(&question));
         assert_eq!(
             approvals.read(question.interaction).unwrap(),
             Some(question.clone())

@@ -248,6 +248,9 @@ pub(crate) async fn follow<F: Feed>(
             return;
         }
         // Acknowledged is what the state file has; a lost acknowledgement costs a repetition.
+        if handled.changed().await.is_err() {
+            return;
+        }
         let through = handled.borrow_and_update().clone();
         if let Some(through) = through {
             let _ = feed.acknowledge(&through).await;

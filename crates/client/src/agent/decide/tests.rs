@@ -1,3 +1,10 @@
+//! Offers, prices and moments at their edges.
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test names the moves it is about"
+)]
+
 use super::*;
 use crate::agent::state::State;
 use crate::policy::{Provider, ProviderStatus};

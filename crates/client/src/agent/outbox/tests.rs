@@ -1,3 +1,10 @@
+//! Every code and what it means for an envelope.
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "all codes but those named have one fate"
+)]
+
 use super::*;
 use crate::http::Refused;
 use serde_json::json;

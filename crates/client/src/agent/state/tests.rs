@@ -1,3 +1,5 @@
+//! The file, and what may be sealed again.
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,5 +1,10 @@
 //! A ledger, a chain and a disk in memory, and a process that is killed at one of its calls.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a ledger in miniature knows the few steps that are taken here"
+)]
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
