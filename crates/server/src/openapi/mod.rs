@@ -19,6 +19,7 @@ use axum::http::header::CONTENT_SECURITY_POLICY;
 use axum::middleware::map_response;
 use axum::response::Response;
 use axum::routing::MethodRouter;
+use utoipa::__dev::Tags;
 use utoipa::OpenApi;
 use utoipa::openapi::path::Paths;
 use utoipa_swagger_ui::SwaggerUi;
@@ -121,26 +122,35 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
     }
 
     /// Adds the operation that `P` describes; `handler` serves it.
-    pub(crate) fn add<P: utoipa::Path>(mut self, handler: MethodRouter<S>) -> Self {
+    pub(crate) fn add<P: utoipa::Path + Tags<'static>>(mut self, handler: MethodRouter<S>) -> Self {
         let path = P::path();
         self.router = self.router.route(&path, handler);
-        self.paths
-            .add_path_operation(path, P::methods(), P::operation());
+        self.describe::<P>(path);
         self
     }
 
     /// The same for an operation whose last parameter is a path of several parts, which OpenAPI
     /// has no word for.
-    pub(crate) fn add_below<P: utoipa::Path>(mut self, handler: MethodRouter<S>) -> Self {
+    pub(crate) fn add_below<P: utoipa::Path + Tags<'static>>(
+        mut self,
+        handler: MethodRouter<S>,
+    ) -> Self {
         let path = P::path();
         let below = path.rfind('{').map_or_else(
             || path.clone(),
             |at| format!("{}{{*{}", &path[..at], &path[at + 1..]),
         );
         self.router = self.router.route(&below, handler);
-        self.paths
-            .add_path_operation(path, P::methods(), P::operation());
+        self.describe::<P>(path);
         self
+    }
+
+    fn describe<P: utoipa::Path + Tags<'static>>(&mut self, path: String) {
+        let mut operation = P::operation();
+        // What the macro says of tags it leaves to who collects operations.
+        let tags = P::tags().into_iter().map(str::to_owned);
+        operation.tags = Some(tags.collect());
+        self.paths.add_path_operation(path, P::methods(), operation);
     }
 
     /// The routes, with their description and its page.

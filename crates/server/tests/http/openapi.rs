@@ -16,7 +16,10 @@ async fn operations_have_ids_of_their_own_and_tags_and_security_that_are_describ
             count += 1;
             ids.insert(operation["operationId"].as_str().unwrap());
             let tag = &operation["tags"][0];
-            assert!(tags.iter().any(|known| known["name"] == *tag), "{path}");
+            assert!(
+                tags.iter().any(|known| known["name"] == *tag),
+                "{path}: {tag}"
+            );
             let security = operation.get("security").and_then(Value::as_array);
             for wanted in security.into_iter().flatten() {
                 for scheme in wanted.as_object().unwrap().keys() {
