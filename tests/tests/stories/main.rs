@@ -14,11 +14,12 @@ mod demo;
 mod embedded;
 mod erasure;
 mod kill;
+mod languages;
 mod loops;
 mod page;
 mod playground;
 mod proofs;
-mod python;
+
 mod receipt;
 mod refusal;
 mod settlement;
