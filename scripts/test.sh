@@ -76,7 +76,7 @@ step "format" cargo fmt --all --check
 step "lints" cargo clippy --workspace --all-targets -- -D warnings
 step "the auditor's build" cargo check -p x811-cli --no-default-features
 # The stories in tests/ run the real binary, which building a test does not build.
-step "binary" cargo build --workspace --bins
+step "binary" cargo build --workspace --bins --examples
 step "doc tests" cargo test --workspace --doc
 step "tests" cargo nextest run --workspace --profile ci
 step "HTTP interface, by generated requests" scripts/api.sh

@@ -9,7 +9,9 @@ mod reactivate;
 mod register;
 mod revoke;
 mod rotate;
+mod run;
 mod show;
+mod status;
 mod update;
 
 use clap::Subcommand;
@@ -38,6 +40,11 @@ pub(crate) enum Verb {
     Reactivate(reactivate::Args),
     /// End its DID for ever
     Revoke(revoke::Args),
+    /// Act unattended, as a file says, until it is stopped
+    #[command(subcommand)]
+    Run(run::Verb),
+    /// What the agent's loop is at; exit code 13 while there is an alarm that nobody saw
+    Status(status::Args),
     /// Show your agents, or what the ledger knows of any agent
     Show(show::Args),
 }
@@ -53,6 +60,8 @@ impl Verb {
             Verb::Deactivate(args) => deactivate::run(args, context, out).await,
             Verb::Reactivate(args) => reactivate::run(args, context, out).await,
             Verb::Revoke(args) => revoke::run(args, context, out).await,
+            Verb::Run(verb) => verb.run(context, out).await,
+            Verb::Status(args) => status::run(&args, context, out),
             Verb::Show(args) => show::run(args, context, out).await,
         }
     }

@@ -14,6 +14,7 @@ mod listing;
 mod network;
 mod noted;
 mod page;
+mod proofs;
 mod summary;
 mod terms;
 mod text;
@@ -75,6 +76,10 @@ pub(crate) struct Args {
     /// Also write the report as one HTML page that needs nothing else, whole or not at all
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// A folder of proofs that an agent's loop kept (`.tlog-proof`): a log without a record that was
+    /// proven is broken. Takes --key or --policy, by which the proofs are checked
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["other", "hash_only"])]
+    proofs: Option<PathBuf>,
     #[command(flatten)]
     listing: ListingArgs,
     /// Also hold every payment against the network, by an endpoint that you choose; its chain id
@@ -127,6 +132,7 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     if args.hash_only {
         return hashes::run(args, options, &bar, out).await;
     }
+    let proven = proven(&args)?;
     let witnesses = Witnesses::call(&args.rpc).await?;
     let mut report = if args.source.is_dir() {
         of_directory(&args.source, bar.over_records(options)).await?
@@ -140,6 +146,10 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         // What contradicts needs no network.
         Err(_) if report.is_broken() => None,
         Err(silent) => return Err(silent),
+    };
+    let proofs = match &proven {
+        Some(proven) => Some(proofs::hold(proven, &args.source, &mut report).await?),
+        None => None,
     };
     bar.clear();
     let exit = exit(&report);
@@ -157,10 +167,28 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         source: args.source,
         report,
         network,
+        proofs,
         html: args.html,
         csv,
     });
     Ok(exit)
+}
+
+/// The proofs of `--proofs`, checked by the keys that are trusted.
+fn proven(args: &Args) -> Result<Option<Vec<proofs::Proven>>, Failure> {
+    let Some(folder) = &args.proofs else {
+        return Ok(None);
+    };
+    if args.source == Path::new("-") {
+        return Err(Failure::usage(
+            "--proofs reads the log twice: name a file or a directory",
+        ));
+    }
+    let policy = args.trust.policy()?;
+    let policy = policy.ok_or_else(|| {
+        Failure::usage("--proofs needs --key or --policy: whoever signed them must be known")
+    })?;
+    proofs::read(folder, &policy).map(Some)
 }
 
 /// What the verdict and the trust come to (ledger-contract.md section 9).
@@ -284,6 +312,8 @@ struct Audited {
     report: audit::Report,
     #[serde(skip_serializing_if = "Option::is_none")]
     network: Option<Hearing>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proofs: Option<proofs::Held>,
     #[serde(skip_serializing_if = "Option::is_none")]
     html: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]

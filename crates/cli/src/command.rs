@@ -14,8 +14,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
 use crate::{
-    agent, audit, backup, completions, doctor, erase, export, history, inbox, man, negotiation,
-    pay, provider, receipt, restore, send, status,
+    agent, approvals, audit, backup, completions, doctor, erase, export, history, inbox, man,
+    negotiation, pay, provider, receipt, restore, send, status,
 };
 #[cfg(feature = "serve")]
 use crate::{anvil, bench, demo, ledger, serve};
@@ -75,6 +75,9 @@ enum Verb {
     /// Make agents, register them with a ledger, show them
     #[command(subcommand)]
     Agent(agent::Verb),
+    /// Answer what your agent's loop asks a person
+    #[command(subcommand)]
+    Approvals(approvals::Verb),
     /// Say something to another agent
     #[command(subcommand)]
     Send(send::Verb),
@@ -144,6 +147,7 @@ impl Cli {
         let context = Context::new(self.global);
         match self.verb {
             Verb::Agent(verb) => verb.run(&context, out).await,
+            Verb::Approvals(verb) => verb.run(&context, out),
             Verb::Send(verb) => verb.run(&context, out).await,
             Verb::Inbox(args) => inbox::run(args, &context, out).await,
             Verb::Pay(args) => pay::run(args, &context, out).await,

@@ -23,6 +23,8 @@ pub(crate) enum Exit {
     NotPaid,
     /// `status`: it takes no messages.
     NotReady,
+    /// `agent status`: a person has to look.
+    Alarm,
     /// `audit`, `receipt verify` and `negotiation verify`: something contradicts.
     Findings,
     /// `audit`, `receipt verify` and `negotiation verify`: nobody said which keys are trusted.
@@ -35,7 +37,7 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// Every code and its meaning.
-    const TABLE: [(Exit, u8, &str); 13] = [
+    const TABLE: [(Exit, u8, &str); 14] = [
         (
             Exit::Ok,
             0,
@@ -65,6 +67,11 @@ impl Exit {
         (Exit::NotYetPaid, 10, "`provider paid`: not yet"),
         (Exit::NotPaid, 11, "`provider paid`: no"),
         (Exit::NotReady, 12, "`status`: the ledger takes no messages"),
+        (
+            Exit::Alarm,
+            13,
+            "`agent status`: there is an alarm that nobody saw",
+        ),
         (
             Exit::Findings,
             20,
@@ -124,6 +131,7 @@ mod tests {
             (Exit::NotYetPaid, 10),
             (Exit::NotPaid, 11),
             (Exit::NotReady, 12),
+            (Exit::Alarm, 13),
             (Exit::Findings, 20),
             (Exit::Unverified, 21),
             (Exit::Incomplete, 22),

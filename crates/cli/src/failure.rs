@@ -1,6 +1,7 @@
 //! Why a command did not do what it was asked: a code, what happened, what to do next.
 
 use serde_json::{Value, json};
+use x811_client::agent::{LoopError, StateError};
 use x811_client::compose::ComposeError;
 use x811_client::entropy::EntropyError;
 use x811_client::home::HomeError;
@@ -155,6 +156,36 @@ fn refused_by_ledger(refused: Refused) -> Failure {
         return failure.hint("say which of your agents reads with --agent NAME");
     }
     failure
+}
+
+impl From<StateError> for Failure {
+    fn from(error: StateError) -> Failure {
+        let code = match &error {
+            StateError::Running { .. } => "running",
+            StateError::Damaged { .. } => "damaged_state",
+            StateError::Other { .. } => "other_state",
+            StateError::File(_) => "file",
+        };
+        Failure::local(code, error.to_string())
+    }
+}
+
+impl From<LoopError> for Failure {
+    fn from(error: LoopError) -> Failure {
+        let text = error.to_string();
+        match error {
+            LoopError::State(error) => error.into(),
+            LoopError::Client(error) => error.into(),
+            LoopError::Compose(error) => error.into(),
+            LoopError::Entropy(error) => error.into(),
+            LoopError::OtherLedger { .. } => Failure::untrusted(text),
+            LoopError::NoNetwork { .. } | LoopError::NoCaps => {
+                Failure::usage(&text).hint("docs/agents.md lists what the file may say")
+            }
+            LoopError::Replaced => Failure::local("replaced", text)
+                .hint("one loop of an agent runs at a time; leave the other one running"),
+        }
+    }
 }
 
 impl From<HomeError> for Failure {

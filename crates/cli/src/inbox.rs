@@ -54,6 +54,7 @@ pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
         after: args.after.map(Cursor::from),
         limit: args.limit,
         wait_ms: 0,
+        instance: None,
     };
     let until = context
         .now()

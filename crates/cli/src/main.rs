@@ -8,6 +8,7 @@
 mod agent;
 #[cfg(feature = "serve")]
 mod anvil;
+mod approvals;
 mod audit;
 mod backup;
 #[cfg(feature = "serve")]

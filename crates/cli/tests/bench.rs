@@ -98,6 +98,26 @@ fn http_reports() {
 }
 
 #[test]
+fn ae_136_feed_reports() {
+    let line = "feed --messages 40 --connections 2";
+    let report: Value = serde_json::from_str(&bench(line, &["--json"])).unwrap();
+    assert_eq!(report["benchmark"], "feed");
+    assert_eq!(report["messages"], 40);
+    assert_eq!(report["streams_held"], 4);
+    for pointer in [
+        "/answer/p50_us",
+        "/arrival/p99_us",
+        "/p50_ratio",
+        "/p99_ratio",
+    ] {
+        let number = report.pointer(pointer).and_then(Value::as_f64);
+        assert!(number.is_some_and(|number| number > 0.0), "{report}");
+    }
+    let text = bench(line, &[]);
+    assert!(text.contains("4 held"), "{text}");
+}
+
+#[test]
 fn audit_reports() {
     let report = measured(
         "audit --records 170",

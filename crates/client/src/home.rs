@@ -4,6 +4,7 @@
 //! <home>/agents/<name>.json            identity, keys included
 //! <home>/agents/<name>.lock            empty; held while the identity is being changed
 //! <home>/transfers/<interaction>.json  a signed transfer, written before it is sent
+//! <home>/loops/<name>/                 state, approvals and proofs of an agent that runs unattended
 //! ```
 //!
 //! Directories are made for their owner alone (mode 0700) and files too (0600); a file that others
@@ -113,6 +114,11 @@ impl Home {
         self.path.join("agents").join(format!("{name}.json"))
     }
 
+    /// The folder of an agent's loop: state, approvals, proofs.
+    pub fn loop_folder(&self, name: &AgentName) -> PathBuf {
+        self.path.join("loops").join(name.as_str())
+    }
+
     /// Keeps a signed transfer for an interaction, before it is sent: whoever is interrupted then
     /// sends the same one again and never a second.
     ///
@@ -207,7 +213,7 @@ pub enum HomeError {
 }
 
 impl HomeError {
-    fn io(path: &Path, cause: io::Error) -> HomeError {
+    pub(crate) fn io(path: &Path, cause: io::Error) -> HomeError {
         let path = path.to_owned();
         if cause.kind() == io::ErrorKind::NotFound {
             HomeError::Missing { path }
@@ -236,7 +242,7 @@ fn write_new(path: &Path, bytes: &[u8]) -> Result<(), HomeError> {
 }
 
 /// Writes a file in place of the one that is there.
-fn replace(path: &Path, bytes: &[u8]) -> Result<(), HomeError> {
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), HomeError> {
     let write = || {
         fs::rename(stage(path, bytes)?, path)?;
         sync_directory(path)
@@ -260,7 +266,7 @@ fn stage(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
     Ok(staged)
 }
 
-fn open_lock(path: &Path) -> io::Result<File> {
+pub(crate) fn open_lock(path: &Path) -> io::Result<File> {
     if let Some(directory) = path.parent() {
         make_private_directory(directory)?;
     }
@@ -287,6 +293,14 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 }
 
 fn read_private(path: &Path) -> Result<Zeroizing<Vec<u8>>, HomeError> {
+    read_private_up_to(path, MAX_FILE_BYTES)
+}
+
+/// The first `max_bytes` of a file that nobody but its owner can read.
+pub(crate) fn read_private_up_to(
+    path: &Path,
+    max_bytes: u64,
+) -> Result<Zeroizing<Vec<u8>>, HomeError> {
     let failed = |error| HomeError::io(path, error);
     let file = File::open(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
@@ -294,7 +308,7 @@ fn read_private(path: &Path) -> Result<Zeroizing<Vec<u8>>, HomeError> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(
         usize::try_from(metadata.len()).unwrap_or(0),
     ));
-    file.take(MAX_FILE_BYTES)
+    file.take(max_bytes)
         .read_to_end(&mut bytes)
         .map_err(failed)?;
     Ok(bytes)

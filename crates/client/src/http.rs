@@ -15,6 +15,7 @@ mod known_keys;
 mod retry;
 mod sender;
 mod signed_get;
+mod stream;
 mod submit;
 
 pub use answer::{
@@ -24,6 +25,7 @@ pub use answer::{
 pub use error::{ClientError, Refused};
 pub use inbox::{Cursor, InboxPage, InboxRequest, Incoming, Unverified};
 pub use retry::RetryPolicy;
+pub use stream::{MessageStream, StreamRequest};
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -237,6 +239,21 @@ impl LedgerClient {
         self.get(&["log", "refresh", &size], &[]).await?.bytes()
     }
 
+    /// The proof that the record at `position` is in the log, byte for byte; nothing of it is
+    /// checked here.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn record_proof(&self, position: u64) -> Result<String, ClientError> {
+        let position = position.to_string();
+        let path = ["api", "v1", "records", &position, "proof"];
+        let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
+        let bytes = reply.await?.bytes()?;
+        String::from_utf8(bytes).map_err(|error| ClientError::Untrusted {
+            cause: format!("the proof of record {position} is no text: {error}"),
+        })
+    }
+
     /// Every record of an interaction, oldest first.
     ///
     /// # Errors
@@ -278,7 +295,11 @@ impl LedgerClient {
         let path = ["api", "v1", "messages", "by-id", &text];
         let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
         let found: answer::StoredMessage = reply.await?.read()?;
-        let position = found.first.position;
+        let Accepted {
+            position,
+            interaction_id,
+            ..
+        } = found.first;
         let envelope = found.envelope.ok_or(ClientError::Erased {
             id,
             at: found.erased_at,
@@ -290,7 +311,11 @@ impl LedgerClient {
                 cause: format!("it gave envelope {} for {id}", envelope.header().id),
             });
         }
-        Ok(Incoming { position, envelope })
+        Ok(Incoming {
+            position,
+            interaction_id,
+            envelope,
+        })
     }
 
     /// Has the bodies of REQUEST and RESULT of an interaction erased, as one of the ledger's

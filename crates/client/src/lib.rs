@@ -14,10 +14,12 @@
 //! | [`transcript`], [`mod@settlement`] | one interaction as recorded, and whether it is paid |
 //! | [`policy`] | accept, ask a person, or reject |
 //! | [`negotiation`] | chains of XAP, another protocol, verified offline |
+//! | [`agent`] | loops that run unattended: provider, initiator |
 //! | [`pay`] | the USDC transfer (feature `pay`) |
 //!
 //! TLS needs a process-wide rustls provider; the binary installs it.
 
+pub mod agent;
 pub mod clock;
 pub mod compose;
 pub mod entropy;

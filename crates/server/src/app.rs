@@ -4,6 +4,7 @@ use crate::config::LogReaders;
 use crate::connections::ConnectionFigures;
 use crate::contract_wallets::AskedContracts;
 use crate::error::ApiError;
+use crate::feed::Feeds;
 use crate::limits::Limiter;
 use crate::metrics::HttpFigures;
 use crate::signed_read::SignedReads;
@@ -56,6 +57,8 @@ pub(crate) struct App<C> {
     /// Asked whether contract wallets take their proofs.
     pub(crate) contracts: Arc<AskedContracts>,
     pub(crate) signed_reads: SignedReads,
+    /// What is kept for feeds beside the log.
+    pub(crate) feeds: Feeds,
     /// The last checkpoint that this process has stored.
     pub(crate) signed: watch::Receiver<Option<Signed>>,
     /// How far the log has been read again since the start.

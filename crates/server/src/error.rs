@@ -5,6 +5,8 @@ use axum::Json;
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::json;
 use x811_eventlog::ReadError;
 use x811_ledger::export::BundleError;
 use x811_ledger::port::DamagedBody;
@@ -45,6 +47,14 @@ impl ApiError {
         }
     }
 
+    /// 404: no envelope of that id, as of then.
+    pub(crate) fn no_such_message(as_of: &impl Serialize) -> ApiError {
+        let mut error =
+            ApiError::not_found("no accepted envelope has this id that is from you or to you");
+        error.refusal = error.refusal.with_details(json!({ "as_of": as_of }));
+        error
+    }
+
     /// 404 X811-1001: no such DID.
     pub(crate) fn no_such_agent() -> ApiError {
         let message = "this DID is not registered here: check its spelling";
@@ -67,6 +77,28 @@ impl ApiError {
             status: StatusCode::FORBIDDEN,
             is_damage: false,
             refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
+        }
+    }
+
+    /// 403 X811-2004: an acknowledgement, or a loop's name, by somebody else than the recipient.
+    pub(crate) fn not_the_recipient() -> ApiError {
+        let message = "only the agent itself acknowledges its feed and names its loops: sign with a \
+                       key of that agent";
+        ApiError {
+            status: StatusCode::FORBIDDEN,
+            is_damage: false,
+            refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
+        }
+    }
+
+    /// 409 X811-4001: another loop of the agent is newer.
+    pub(crate) fn superseded() -> ApiError {
+        let message = "a newer loop of this agent reads its feed, and one at a time may act: stop \
+                       this one, or start it again under a new name";
+        ApiError {
+            status: StatusCode::CONFLICT,
+            is_damage: false,
+            refusal: Refusal::new(Code::InvalidStateTransition, Kind::Conflict, message),
         }
     }
 
@@ -333,6 +365,8 @@ mod tests {
         let table = [
             (ApiError::malformed(""), 400),
             (ApiError::other_inbox(), 403),
+            (ApiError::not_the_recipient(), 403),
+            (ApiError::superseded(), 409),
             (ApiError::not_an_auditor(), 403),
             (ApiError::not_an_operator(), 403),
             (ApiError::not_loopback(), 403),

@@ -10,6 +10,7 @@
 //! | [`keys`], [`entropy`] | who the ledger is |
 //! | [`mod@start`] | from a configuration to a running server, and back |
 //! | [`routes`] | one file per endpoint |
+//! | `feed` | what is kept for feeds: acknowledgements, the newest loop, tokens |
 //! | `connections` | how long and how many connections may be open |
 //! | `streamed`, `stored` | answers that may be long, and what is in them as it is stored |
 //! | `openapi` | the interface, described for programs |
@@ -26,6 +27,7 @@ mod disk;
 pub mod entropy;
 mod error;
 mod extract;
+mod feed;
 pub mod keys;
 pub mod limits;
 mod loopback;

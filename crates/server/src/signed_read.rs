@@ -6,20 +6,25 @@
 //! if there were none.
 
 mod authority;
+mod bearer;
 mod log_reader;
 mod nonces;
 mod operator;
+mod signed_by;
 
 use crate::app::App;
 use crate::error::ApiError;
+use crate::feed::Scope;
 use crate::loopback;
+pub(crate) use bearer::FeedReader;
 pub(crate) use log_reader::LogReader;
 pub(crate) use operator::Operator;
+pub(crate) use signed_by::SignedBy;
 
 use authority::Authorities;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use nonces::SpentNonces;
 use serde_json::json;
@@ -95,6 +100,32 @@ pub(crate) enum Reader {
 }
 
 impl Reader {
+    /// The agent that has proved that key.
+    fn by<C>(key_id: KeyId, app: &App<C>) -> Reader {
+        let auditors = &app.signed_reads.privileges.auditors;
+        Reader::Agent {
+            is_auditor: auditors.contains(&key_id.did),
+            key_id: Box::new(key_id),
+        }
+    }
+
+    /// Who signed, or where reads are open, whoever is on this machine.
+    fn without_token<C: Clock>(parts: &Parts, app: &App<C>) -> Result<Reader, ReadRefusal> {
+        if !is_signed(parts) && app.open_reads {
+            loopback::check(parts)?;
+            return Ok(Reader::Anyone);
+        }
+        Ok(Reader::by(verified(parts, app)?, app))
+    }
+
+    /// Whose reads these count as, of a feed of `recipient`.
+    pub(crate) fn counts_as(&self, recipient: Did) -> Did {
+        match self {
+            Reader::Agent { key_id, .. } => key_id.did,
+            Reader::Anyone => recipient,
+        }
+    }
+
     /// Whether the business of these agents may be shown.
     pub(crate) fn may_read(&self, parties: &[Did]) -> bool {
         match self {
@@ -133,20 +164,24 @@ impl<C: Clock> FromRequestParts<Arc<App<C>>> for Reader {
         parts: &mut Parts,
         app: &Arc<App<C>>,
     ) -> Result<Reader, ReadRefusal> {
-        let is_signed = [SIGNATURE_INPUT, SIGNATURE]
-            .iter()
-            .any(|field| parts.headers.contains_key(*field));
-        if !is_signed && app.open_reads {
-            loopback::check(parts)?;
-            return Ok(Reader::Anyone);
+        // Nothing is done by a token, it only reads.
+        if [Method::GET, Method::HEAD].contains(&parts.method)
+            && let Some(claims) = bearer::claims(parts, Scope::Explorer, app)?
+        {
+            return Ok(Reader::by(claims.key_id, app));
         }
-        Ok(verified(parts, app)?)
+        Reader::without_token(parts, app)
     }
 }
 
-/// The agent whose signature the request carries. The order: form, time, registry, signature,
+fn is_signed(parts: &Parts) -> bool {
+    let mut fields = [SIGNATURE_INPUT, SIGNATURE].iter();
+    fields.any(|field| parts.headers.contains_key(*field))
+}
+
+/// The key whose signature the request carries. The order: form, time, registry, signature,
 /// nonce; so only the agent itself can spend its nonces.
-fn verified<C: Clock>(parts: &Parts, app: &App<C>) -> Result<Reader, Refusal> {
+fn verified<C: Clock>(parts: &Parts, app: &App<C>) -> Result<KeyId, Refusal> {
     let proof = ReadProof::parse(
         only(&parts.headers, SIGNATURE_INPUT)?,
         only(&parts.headers, SIGNATURE)?,
@@ -165,10 +200,7 @@ fn verified<C: Clock>(parts: &Parts, app: &App<C>) -> Result<Reader, Refusal> {
         return Err(not_signed(&target));
     }
     reads.spend(&proof, now)?;
-    Ok(Reader::Agent {
-        is_auditor: reads.privileges.auditors.contains(&proof.key_id.did),
-        key_id: Box::new(proof.key_id),
-    })
+    Ok(proof.key_id)
 }
 
 /// The value of a field that has to come once.

@@ -19,6 +19,7 @@ use crate::config::{ConfigError, ConnectionLimits, NetworkConfig, ServerConfig};
 use crate::connections::Connections;
 use crate::contract_wallets::AskedContracts;
 use crate::entropy::{NoEntropy, SystemEntropy};
+use crate::feed::Feeds;
 use crate::keys::{Identity, KeyError, Replaced, finish_rotations};
 use crate::limits::Limiter;
 use crate::metrics::{self, HttpFigures};
@@ -139,11 +140,12 @@ pub async fn start_with<C: Clock, E: Entropy>(
         contracts: ground.contracts.clone(),
         eyes,
     };
-    let lookout = ground.lookout;
-    let (watching, watcher) = lookout.watch(&ledger, stopping.clone(), exchanged);
+    let (watching, watcher) = ground.lookout.watch(&ledger, stopping.clone(), exchanged);
     let blindness = blindness::watch_over(&config.network, &ledger, &clock, &stopping);
     let log_check = log_check::begin(&store, world.head().size, &stopping);
     let connections = Connections::new(config.connections);
+    let log = (identity.opened.log_id, world.head().size);
+    let (feeds, acks) = Feeds::open(&config.data_dir, log, &clock, &*entropy).await;
     let app = Arc::new(App {
         connections: connections.figures(),
         log_check,
@@ -162,6 +164,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         limiter: Limiter::new(config.rate_limits, config.public_authority.is_some()),
         contracts: ground.contracts,
         signed_reads,
+        feeds,
         signed: checkpoints.signed(),
         watching,
         stopping: stopping.clone(),
@@ -179,6 +182,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
         sequencer: tokio::spawn(sequencer.run()),
         http: tokio::spawn(http),
         watcher,
+        acks,
         store,
         read_model,
     };

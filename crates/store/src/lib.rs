@@ -13,6 +13,7 @@
 //! | `ledger.db-shm` | index of the WAL, made anew when it is missing | yes |
 //! | `read.db`, `read.db-wal`, `read.db-shm` | rows for reading | yes: they are rebuilt from the log, also where a start finds them damaged |
 //! | `chain.db`, `chain.db-wal`, `chain.db-shm` | blocks that the watcher holds | yes: it asks the RPC endpoints again |
+//! | `feed.db`, `feed.db-wal`, `feed.db-shm` | how far agents have acknowledged their feeds | yes: what was acknowledged is delivered again |
 //! | `snapshots/<size>.x811` | the state after so many records, signed by the ledger; the last two | yes: a start then replays the whole log |
 //!
 //! The directory is made with mode 0700 and every file with mode 0600; what exists keeps its mode.
@@ -50,6 +51,6 @@ mod sqlite;
 pub use checkpoint::{FileCheckpointStore, NoCheckpointDir};
 pub use snapshots::FileSnapshots;
 pub use sqlite::{
-    ChainBlock, OpenError, RowDifference, SqliteChain, SqliteLog, SqliteReadModel, SqliteStore,
-    StoreError, UniqueKey,
+    ChainBlock, FeedAck, OpenError, RowDifference, SqliteChain, SqliteFeed, SqliteLog,
+    SqliteReadModel, SqliteStore, StoreError, UniqueKey,
 };

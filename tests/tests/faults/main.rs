@@ -28,5 +28,6 @@ mod kills;
 mod ledger;
 mod restored;
 mod scripted;
+mod streams;
 mod syscalls;
 mod talking;

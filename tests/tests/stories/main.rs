@@ -6,14 +6,20 @@
 )]
 
 mod accounts;
+mod agents;
 mod asked;
 mod by_hand;
 mod contract_wallet;
 mod demo;
+mod embedded;
 mod erasure;
 mod kill;
+mod languages;
+mod loops;
 mod page;
 mod playground;
+mod proofs;
+
 mod receipt;
 mod refusal;
 mod settlement;

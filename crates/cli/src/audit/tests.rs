@@ -248,6 +248,7 @@ async fn more_findings_than_are_shown_are_counted_by_cause() {
         source: PathBuf::from("log.x811"),
         report,
         network: None,
+        proofs: None,
         html: None,
         csv: None,
     });

@@ -42,6 +42,9 @@ impl Report for Audited {
         for note in asked.chain(notes(&self.report)).chain(noted) {
             out.line(note);
         }
+        if let Some(proofs) = &self.proofs {
+            out.line(proofs.sentence());
+        }
         if let Some(page) = &self.html {
             out.line(format_args!("the report as a page: {}", page.display()));
         }

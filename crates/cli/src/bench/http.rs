@@ -19,8 +19,8 @@ use super::traffic::{Agents, Conversation, MESSAGES_EACH, Message};
 use super::turns::{TURNS, Turns, WAITING, check_alone};
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
-use connection::{Connection, Request};
-use server::Server;
+pub(super) use connection::{Connection, Request};
+pub(super) use server::Server;
 
 /// What it should reach of the limit, clients and server on the same cores.
 const TARGET_RATIO: f64 = 0.25;

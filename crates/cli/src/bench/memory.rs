@@ -9,7 +9,12 @@ pub(super) fn peak_rss_bytes_of(pid: u32) -> Option<u64> {
 
 /// What is resident in this process now.
 pub(super) fn rss_bytes() -> Option<u64> {
-    status_bytes(std::process::id(), "VmRSS:")
+    rss_bytes_of(std::process::id())
+}
+
+/// The same of a process that runs.
+pub(super) fn rss_bytes_of(pid: u32) -> Option<u64> {
+    status_bytes(pid, "VmRSS:")
 }
 
 fn status_bytes(pid: u32, name: &str) -> Option<u64> {

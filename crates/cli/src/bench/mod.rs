@@ -1,13 +1,13 @@
 //! `x811 bench`: how fast this ledger is on this machine, and what bounds it.
 //!
 //! Every figure is a ratio to the limit, raw `verify_strict` over the same envelopes on the same
-//! cores (for settlement, the endpoint's bare logs), measured in turns with the benchmark itself:
+//! cores (for settlement, the endpoint's bare logs; for feeds, the messages' own answers), measured in turns with the benchmark itself:
 //! absolute numbers of one machine say nothing on another (design, section 9). All of it runs on
 //! directories of its own, never on a ledger that somebody uses.
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `ingest`, `http`, `append`, `audit`, `growth`, `restart`, `receipt`, `settlement` | one benchmark each |
+//! | `ingest`, `http`, `feed`, `append`, `audit`, `growth`, `restart`, `receipt`, `settlement` | one benchmark each |
 //! | `traffic`, `history`, `chain` | what is sent, what a ledger holds before, and what paid for it |
 //! | `ledger`, `clients` | a ledger in this process, and who talks to one |
 //! | `limit`, `turns` | the limit, and turns of it with something else |
@@ -18,6 +18,7 @@ mod audit;
 mod chain;
 mod clients;
 mod cpu;
+mod feed;
 mod figures;
 mod growth;
 mod history;
@@ -58,6 +59,8 @@ pub(crate) enum Verb {
     Http(http::Args),
     /// Records into the store, with the tree over them and without
     Append(append::Args),
+    /// Messages to the streams of their recipients, against their own answers
+    Feed(feed::Args),
     /// The audit of a whole log
     Audit(audit::Args),
     /// Envelopes into a ledger with a long history, against an empty one
@@ -85,6 +88,7 @@ impl Verb {
             Verb::Ingest(args) => ingest::run(args, out).await,
             Verb::Http(args) => http::run(args, out).await,
             Verb::Append(args) => append::run(args, out).await,
+            Verb::Feed(args) => feed::run(args, out).await,
             Verb::Audit(args) => audit::run(args, out).await,
             Verb::Growth(args) => growth::run(args, out).await,
             Verb::Restart(args) => restart::run(args, out).await,

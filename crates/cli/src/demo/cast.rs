@@ -119,7 +119,7 @@ impl Agent {
             request = InboxRequest {
                 after: page.next,
                 wait_ms: 0,
-                limit: None,
+                ..InboxRequest::default()
             };
         }
     }

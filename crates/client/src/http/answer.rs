@@ -61,6 +61,9 @@ pub struct LedgerInfo {
     pub windows: Windows,
     /// Time between looks for a payment, in milliseconds.
     pub looks_ms: [u64; 4],
+    /// The key of its checkpoints, as signed notes name keys.
+    #[serde(default)]
+    pub checkpoint_vkey: Option<String>,
     /// Whether a payer has to be a registered wallet.
     pub payer_binding: PayerBindingRule,
 }

@@ -4,6 +4,7 @@
 use serde_json::Value;
 use x811_protocol::code::Code;
 use x811_protocol::id::EnvelopeId;
+use x811_protocol::time::TimestampMs;
 
 use crate::entropy::EntropyError;
 
@@ -81,4 +82,17 @@ pub struct Refused {
     pub related_message_id: Option<String>,
     /// More for a program.
     pub details: Option<Value>,
+}
+
+impl Refused {
+    /// The ledger time as of which the answer holds, where it says one: a 404 of an envelope id.
+    pub fn as_of_ms(&self) -> Option<TimestampMs> {
+        let as_of_ms = self
+            .details
+            .as_ref()?
+            .get("as_of")?
+            .get("at_ms")?
+            .as_u64()?;
+        Some(TimestampMs::new(as_of_ms))
+    }
 }

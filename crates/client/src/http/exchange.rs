@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::{RequestBuilder, Response};
+use reqwest::{RequestBuilder, Response, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -45,9 +45,20 @@ impl LedgerClient {
             cause: cause_of(&error),
         };
         let request = request.timeout(Duration::from_millis(limit_ms));
-        let mut response = request.send().await.map_err(unreachable)?;
+        let response = request.send().await.map_err(unreachable)?;
+        Reply::read_of(response, &self.base).await
+    }
+}
+
+impl Reply {
+    /// Takes in the whole of an answer of the ledger at `base`.
+    pub(super) async fn read_of(mut response: Response, base: &Url) -> Result<Reply, ClientError> {
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+        let lost = |error: reqwest::Error| ClientError::Unreachable {
+            url: base.to_string(),
+            cause: cause_of(&error),
+        };
+        while let Some(chunk) = response.chunk().await.map_err(lost)? {
             if body.len() + chunk.len() > MAX_ANSWER_BYTES {
                 return Err(ClientError::NotALedger {
                     url: response.url().to_string(),
@@ -63,9 +74,7 @@ impl LedgerClient {
             body,
         })
     }
-}
 
-impl Reply {
     /// The answer of a successful call.
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
         if (200..300).contains(&self.status) {
@@ -132,7 +141,7 @@ struct ErrorPayload {
 }
 
 /// The innermost cause: reqwest's own text only says that a request failed.
-fn cause_of(error: &reqwest::Error) -> String {
+pub(super) fn cause_of(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return "no answer in time".to_owned();
     }

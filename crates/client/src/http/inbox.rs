@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::VerifiedEnvelope;
-use x811_protocol::id::EnvelopeId;
+use x811_protocol::id::{EnvelopeId, InteractionId};
 
 use super::error::ClientError;
 use super::{LedgerClient, exchange};
@@ -40,6 +40,8 @@ pub struct InboxRequest {
     pub limit: Option<u16>,
     /// How long to wait for the first, in milliseconds.
     pub wait_ms: u64,
+    /// Which loop of the agent asks: the newest ends the others.
+    pub instance: Option<String>,
 }
 
 /// Some messages, oldest first.
@@ -58,6 +60,8 @@ pub struct InboxPage {
 pub struct Incoming {
     /// Place in the log.
     pub position: u64,
+    /// The interaction it belongs to, on the ledger's word; absent where the ledger says none.
+    pub interaction_id: Option<InteractionId>,
     /// The envelope.
     pub envelope: VerifiedEnvelope,
 }
@@ -85,6 +89,8 @@ impl LedgerClient {
         let after = request.after.as_ref().map(Cursor::to_string);
         let mut query = vec![("limit", limit.as_str()), ("wait_ms", wait_ms.as_str())];
         query.extend(after.iter().map(|after| ("after", after.as_str())));
+        let instance = request.instance.as_ref();
+        query.extend(instance.map(|instance| ("instance", instance.as_str())));
         let limit_ms = exchange::READ_LIMIT_MS.saturating_add(request.wait_ms);
         let reply = self
             .get_signed(&["api", "v1", "messages", &uuid], &query, limit_ms)
@@ -92,20 +98,29 @@ impl LedgerClient {
         self.sort_out(me, reply.read()?).await
     }
 
-    async fn sort_out(&self, me: Did, page: Page) -> Result<InboxPage, ClientError> {
+    pub(super) async fn sort_out(&self, me: Did, page: Page) -> Result<InboxPage, ClientError> {
         let mut sorted = InboxPage {
             messages: Vec::new(),
             unverified: Vec::new(),
             next: page.next,
         };
-        for Item { position, envelope } in page.messages {
+        for item in page.messages {
+            let Item {
+                position,
+                interaction_id,
+                envelope,
+            } = item;
             match self.verified(envelope.get().as_bytes(), position).await {
                 Ok(envelope) if envelope.header().to != me => {
                     let cause = format!("it is addressed to {}", envelope.header().to);
                     sorted.unverified.push(Unverified { position, cause });
                 }
                 Ok(envelope) if sorted.holds(envelope.header().id) => {}
-                Ok(envelope) => sorted.messages.push(Incoming { position, envelope }),
+                Ok(envelope) => sorted.messages.push(Incoming {
+                    position,
+                    interaction_id,
+                    envelope,
+                }),
                 Err(ClientError::Untrusted { cause }) => {
                     sorted.unverified.push(Unverified { position, cause });
                 }
@@ -128,14 +143,16 @@ impl InboxPage {
 
 /// `GET /api/v1/messages/{uuid}`.
 #[derive(Deserialize)]
-struct Page {
-    messages: Vec<Item>,
+pub(super) struct Page {
+    pub(super) messages: Vec<Item>,
     #[serde(default)]
-    next: Option<Cursor>,
+    pub(super) next: Option<Cursor>,
 }
 
 #[derive(Deserialize)]
-struct Item {
-    position: u64,
-    envelope: Box<RawValue>,
+pub(super) struct Item {
+    pub(super) position: u64,
+    #[serde(default)]
+    pub(super) interaction_id: Option<InteractionId>,
+    pub(super) envelope: Box<RawValue>,
 }

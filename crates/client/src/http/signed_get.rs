@@ -57,7 +57,7 @@ impl LedgerClient {
         self.exchange(order, limit_ms).await
     }
 
-    fn signed(&self, method: Method, url: &Url) -> Result<RequestBuilder, ClientError> {
+    pub(super) fn signed(&self, method: Method, url: &Url) -> Result<RequestBuilder, ClientError> {
         let request = self.http.request(method.clone(), url.clone());
         let Some(reader) = &self.reader else {
             return Ok(request);

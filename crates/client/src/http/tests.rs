@@ -302,6 +302,7 @@ async fn ax_045_and_ae_084_an_inbox_gives_each_signed_message_once() {
         after: Some(Cursor::from("c 9".to_owned())),
         limit: Some(500),
         wait_ms: 20,
+        instance: None,
     };
     let page = world
         .client(&base)

@@ -32,8 +32,9 @@ pub const SIGNATURE: &str = "signature";
 /// The field that tells which signature is wanted (RFC 9421 section 5.1).
 pub const ACCEPT_SIGNATURE: &str = "accept-signature";
 
-/// What that field says.
-pub const WANTED: &str = r#"sig=("@method" "@authority" "@path" "@query");created;alg="ed25519""#;
+/// What that field says. Nonce and key are the signer's to choose, so they stand without a value.
+pub const WANTED: &str =
+    r#"sig=("@method" "@authority" "@path" "@query");created;nonce;keyid;alg="ed25519""#;
 
 /// The longest field that is read, in bytes.
 const MAX_FIELD_BYTES: usize = 1_024;

@@ -257,6 +257,9 @@ fn every_fault_has_a_code_and_a_sentence() {
     }
     let wanted = members(WANTED.as_bytes()).unwrap();
     assert_eq!(check_covered(&wanted[0].value), Ok(()));
+    let parameters = wanted[0].parameters.iter().map(|(name, _)| name.as_str());
+    let parameters: Vec<&str> = parameters.collect();
+    assert_eq!(parameters, ["created", "nonce", "keyid", "alg"]);
 }
 
 proptest! {

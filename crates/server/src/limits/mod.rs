@@ -39,6 +39,9 @@ const HOUR_MS: u64 = 60 * 60 * SECOND_MS;
 /// When to try again where one of something held has to end first.
 const HELD_RETRY_MS: u64 = SECOND_MS;
 
+/// One address may have one stream of a feed in so many.
+const STREAMS_SHARE: u32 = 4;
+
 /// Bytes of all bodies that are being read at the same time.
 const BODY_BYTES_IN_ALL: u64 = 256 * 1_048_576;
 
@@ -66,6 +69,10 @@ pub struct RateLimits {
     pub long_polls_per_address: u32,
     /// Inbox reads of one DID that wait at the same time.
     pub long_polls_per_did: u32,
+    /// Streams of feeds that one DID has open (AE-134).
+    pub streams_per_did: u32,
+    /// Streams of feeds in all, of which one address may have a quarter.
+    pub streams: u32,
     /// Bytes of bodies of an address that are being read at the same time.
     pub body_bytes_per_address: u64,
     /// Who may say, in `X-Forwarded-For`, whose request it passes on.
@@ -84,6 +91,8 @@ impl Default for RateLimits {
             registrations_per_address_per_hour: 60,
             long_polls_per_address: 512,
             long_polls_per_did: 16,
+            streams_per_did: 3,
+            streams: 100,
             body_bytes_per_address: 16 * 1_048_576,
             trusted_proxies: AddressBlock::LOOPBACK.to_vec(),
             limit_loopback: false,
@@ -126,6 +135,9 @@ pub(crate) struct Limiter {
     registrations: AddressRates,
     polls_by_address: AddressSlots,
     polls_by_did: Slots<Did>,
+    streams_by_address: AddressSlots,
+    streams_by_did: Slots<Did>,
+    streams_in_all: Slots<()>,
     body_bytes: AddressSlots,
     body_bytes_in_all: Slots<()>,
     unread_bytes: AddressSlots,
@@ -137,6 +149,14 @@ pub(crate) struct Limiter {
 pub(crate) struct LongPoll {
     _by_address: Option<AddressSlot>,
     _by_did: Slot<Did>,
+}
+
+/// What an open stream of a feed holds.
+#[derive(Debug)]
+pub(crate) struct StreamPlace {
+    _by_address: Option<AddressSlot>,
+    _by_did: Slot<Did>,
+    _in_all: Slot<()>,
 }
 
 /// What a part of a body that is being read holds.
@@ -171,6 +191,11 @@ impl Limiter {
             registrations: AddressRates::new(registrations, HOUR_MS, registrations),
             polls_by_address: AddressSlots::new(unless_off(limits.long_polls_per_address.into())),
             polls_by_did: Slots::new(unless_off(limits.long_polls_per_did.into())),
+            streams_by_address: AddressSlots::new(unless_off(
+                limits.streams.div_ceil(STREAMS_SHARE).into(),
+            )),
+            streams_by_did: Slots::new(unless_off(limits.streams_per_did.into())),
+            streams_in_all: Slots::new(unless_off(limits.streams.into())),
             body_bytes: AddressSlots::new(unless_off(limits.body_bytes_per_address)),
             body_bytes_in_all: Slots::new(BODY_BYTES_IN_ALL),
             unread_bytes: AddressSlots::new(UNREAD_BYTES_PER_ADDRESS),
@@ -262,6 +287,34 @@ impl Limiter {
             _by_address: by_address,
             _by_did: by_did.ok_or_else(|| full("this inbox"))?,
         })
+    }
+
+    /// A place for a stream of a feed that `reader` opens.
+    pub(crate) fn stream(&self, client: Client, reader: Did) -> Result<StreamPlace, Refusal> {
+        let full = |whose| {
+            let why = format!("{whose} has as many streams open as it may");
+            exceeded(&why, HELD_RETRY_MS)
+        };
+        let by_address = match client.0 {
+            Some(address) => {
+                let slot = self.streams_by_address.take(address, 1);
+                Some(slot.ok_or_else(|| full("this address"))?)
+            }
+            None => None,
+        };
+        let by_did = self.streams_by_did.take(reader, 1);
+        let by_did = by_did.ok_or_else(|| full("this DID"))?;
+        let in_all = self.streams_in_all.take((), 1);
+        Ok(StreamPlace {
+            _by_address: by_address,
+            _by_did: by_did,
+            _in_all: in_all.ok_or_else(|| full("this ledger"))?,
+        })
+    }
+
+    /// How many streams are open.
+    pub(crate) fn open_streams(&self) -> u64 {
+        self.streams_in_all.held(&())
     }
 
     /// Room for a piece of a body.
@@ -434,6 +487,37 @@ mod tests {
         // All addresses together, this machine included.
         let _held = limiter.answer_room(Client(None), UNREAD_BYTES_IN_ALL);
         assert!(limiter.answer_room(neighbour, 1).is_err());
+    }
+
+    #[test]
+    fn ae_134_streams_are_limited_per_did_per_address_and_in_all() {
+        let did = |number| {
+            let uuid = uuid::Builder::from_random_bytes([number; 16]).into_uuid();
+            Did::from_uuid(uuid).unwrap()
+        };
+        let limiter = Limiter::new(RateLimits::default(), false);
+        let here = Client(None);
+        let mut held: Vec<_> = (0..3)
+            .map(|_| limiter.stream(here, did(1)).unwrap())
+            .collect();
+        let fourth = limiter.stream(here, did(1)).unwrap_err();
+        assert_eq!(fourth.code, Code::RateLimitExceeded);
+        assert_eq!(fourth.retry_after_ms, Some(1_000));
+        held.pop();
+        held.push(limiter.stream(here, did(1)).unwrap());
+        // An address has a quarter, however many DIDs come from there.
+        let greedy = client("203.0.113.9");
+        for number in 2..27 {
+            held.push(limiter.stream(greedy, did(number)).unwrap());
+        }
+        assert!(limiter.stream(greedy, did(200)).is_err());
+        for number in 27..99 {
+            held.push(limiter.stream(here, did(number)).unwrap());
+        }
+        assert_eq!(held.len(), 100);
+        assert!(limiter.stream(here, did(201)).is_err());
+        held.clear();
+        assert!(limiter.stream(greedy, did(200)).is_ok());
     }
 
     #[test]

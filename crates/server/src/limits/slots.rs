@@ -42,6 +42,11 @@ impl<K: Hash + Eq + Clone> Slots<K> {
             held: self.held.clone(),
         })
     }
+
+    /// How much `key` holds.
+    pub(super) fn held(&self, key: &K) -> u64 {
+        lock(&self.held).get(key).copied().unwrap_or(0)
+    }
 }
 
 impl<K: Hash + Eq> Drop for Slot<K> {

@@ -48,6 +48,11 @@ pub(super) fn note<C: Clock>(families: &mut Families, app: &App<C>) {
         "Requests from this machine without X-Forwarded-For, though clients use a public name",
         float(app.limiter.unattributed()),
     );
+    families.gauge(
+        "x811_feed_streams",
+        "Streams of feeds that are open",
+        float(app.limiter.open_streams()),
+    );
     log_check(families, &app.log_check.borrow());
     checkpoint(families, app);
     if let Some(free_bytes) = free_bytes(&app.data_dir) {

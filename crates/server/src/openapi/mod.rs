@@ -4,11 +4,15 @@
 //! attribute on the handler, so neither can exist without the other. Schemas stand in `schema`
 //! and `settlement`; that answers keep to them is tested from outside, over the running server.
 
+pub(crate) mod negotiation;
 mod refused;
 pub(crate) mod schema;
+mod security;
 pub(crate) mod settlement;
 
 pub(crate) use refused::Refused;
+
+use security::Schemes;
 
 use axum::Router;
 use axum::http::HeaderValue;
@@ -16,6 +20,7 @@ use axum::http::header::CONTENT_SECURITY_POLICY;
 use axum::middleware::map_response;
 use axum::response::Response;
 use axum::routing::MethodRouter;
+use utoipa::__dev::Tags;
 use utoipa::OpenApi;
 use utoipa::openapi::path::Paths;
 use utoipa_swagger_ui::SwaggerUi;
@@ -34,8 +39,21 @@ const PAGE: &str = "/docs";
                        envelope for POST /api/v1/messages; everything else reads. Reads of others' \
                        business are signed by the reader (RFC 9421).",
     ),
+    modifiers(&Schemes),
+    tags(
+        (name = "messages", description = "What agents say to each other"),
+        (name = "agents", description = "Who they are"),
+        (name = "interactions", description = "What they do together"),
+        (name = "negotiations", description = "What they agree on before"),
+        (name = "log", description = "The log itself, with its proofs"),
+        (name = "ledger", description = "Who this ledger is, and its keys"),
+        (name = "operations", description = "Whether it runs and takes messages"),
+    ),
     components(schemas(
+        negotiation::NegotiationAnswer,
+        negotiation::NegotiationHistoryAnswer,
         schema::AcceptedAnswer,
+        schema::AcknowledgedAnswer,
         schema::AgentAnswer,
         schema::AgentKeysAnswer,
         schema::AnyUuid,
@@ -85,6 +103,7 @@ const PAGE: &str = "/docs";
         settlement::SettlementTransactionStanding,
         settlement::StandingKind,
         schema::SubmittedMessage,
+        schema::TokenAnswer,
         schema::Uuid,
         schema::WindowsInForce,
     ))
@@ -107,26 +126,35 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
     }
 
     /// Adds the operation that `P` describes; `handler` serves it.
-    pub(crate) fn add<P: utoipa::Path>(mut self, handler: MethodRouter<S>) -> Self {
+    pub(crate) fn add<P: utoipa::Path + Tags<'static>>(mut self, handler: MethodRouter<S>) -> Self {
         let path = P::path();
         self.router = self.router.route(&path, handler);
-        self.paths
-            .add_path_operation(path, P::methods(), P::operation());
+        self.describe::<P>(path);
         self
     }
 
     /// The same for an operation whose last parameter is a path of several parts, which OpenAPI
     /// has no word for.
-    pub(crate) fn add_below<P: utoipa::Path>(mut self, handler: MethodRouter<S>) -> Self {
+    pub(crate) fn add_below<P: utoipa::Path + Tags<'static>>(
+        mut self,
+        handler: MethodRouter<S>,
+    ) -> Self {
         let path = P::path();
         let below = path.rfind('{').map_or_else(
             || path.clone(),
             |at| format!("{}{{*{}", &path[..at], &path[at + 1..]),
         );
         self.router = self.router.route(&below, handler);
-        self.paths
-            .add_path_operation(path, P::methods(), P::operation());
+        self.describe::<P>(path);
         self
+    }
+
+    fn describe<P: utoipa::Path + Tags<'static>>(&mut self, path: String) {
+        let mut operation = P::operation();
+        // What the macro says of tags it leaves to who collects operations.
+        let tags = P::tags().into_iter().map(str::to_owned);
+        operation.tags = Some(tags.collect());
+        self.paths.add_path_operation(path, P::methods(), operation);
     }
 
     /// The routes, with their description and its page.

@@ -265,8 +265,38 @@ pub(crate) struct InboxMessage {
     cursor: String,
     /// Place in the log.
     position: u64,
+    /// Its id.
+    #[schema(value_type = AnyUuid)]
+    envelope_id: String,
+    /// The interaction that it belongs to.
+    #[schema(value_type = Option<AnyUuid>, nullable = false)]
+    interaction_id: Option<String>,
+    /// The earlier message that it names: an OFFER the REQUEST, all later ones the OFFER, an ERROR
+    /// the message that it is about.
+    #[schema(value_type = Option<AnyUuid>, nullable = false)]
+    answers: Option<String>,
     /// The envelope.
     envelope: CapturedEnvelope,
+}
+
+/// How far an agent has dealt with its feed; without members before the first message.
+#[derive(ToSchema)]
+pub(crate) struct AcknowledgedAnswer {
+    /// The cursor behind it.
+    #[schema(nullable = false)]
+    through: Option<String>,
+    /// Place in the log of the last message that is dealt with.
+    #[schema(nullable = false)]
+    position: Option<u64>,
+}
+
+/// A short-lived token.
+#[derive(ToSchema)]
+pub(crate) struct TokenAnswer {
+    /// For the `token` of a stream's query, or behind `Bearer` in the `Authorization` header.
+    token: String,
+    /// ms since the Unix epoch.
+    expires_at_ms: u64,
 }
 
 /// How an interaction stands.

@@ -16,6 +16,7 @@ use x811_protocol::wallet::Wallet;
 #[utoipa::path(
     get,
     path = "/api/v1/agents/{uuid}",
+    operation_id = "readAgent",
     tag = "agents",
     params(("uuid" = Uuid, Path, description = "UUID of the agent's DID")),
     responses((status = 200, description = "What is registered", body = AgentAnswer), Refused),

@@ -22,6 +22,7 @@ use x811_protocol::stream::Stream;
 #[utoipa::path(
     get,
     path = "/api/v1/agents/{uuid}/keys",
+    operation_id = "readAgentKeys",
     tag = "agents",
     params(("uuid" = Uuid, Path, description = "UUID of the agent's DID"), Question),
     responses(

@@ -28,6 +28,7 @@ use x811_protocol::id::InteractionId;
 #[utoipa::path(
     get,
     path = "/api/v1/interactions/{id}/bundle",
+    operation_id = "readBundle",
     tag = "interactions",
     params(("id" = Uuid, Path, description = "Envelope id of its REQUEST")),
     responses(
@@ -39,6 +40,7 @@ use x811_protocol::id::InteractionId;
         ),
         Refused
     ),
+    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
 pub(super) async fn handle<C: Clock>(
     reader: Reader,

@@ -31,6 +31,7 @@ use x811_protocol::refusal::{Kind, Refusal};
 #[utoipa::path(
     get,
     path = "/api/v1/agents/{uuid}/did",
+    operation_id = "readAgentDid",
     tag = "agents",
     params(("uuid" = Uuid, Path, description = "UUID of the agent's DID")),
     responses(

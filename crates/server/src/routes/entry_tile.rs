@@ -21,6 +21,7 @@ use x811_ledger::whole;
 #[utoipa::path(
     get,
     path = "/log/tile/entries/{index}",
+    operation_id = "readEntryTile",
     tag = "log",
     params((
         "index" = String,
@@ -37,6 +38,7 @@ use x811_ledger::whole;
         ),
         Refused,
     ),
+    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
 pub(super) async fn handle<C: Clock>(
     reader: LogReader,

@@ -30,6 +30,7 @@ pub(super) struct Order {
 #[utoipa::path(
     post,
     path = "/api/v1/interactions/{id}/erasure",
+    operation_id = "eraseBodies",
     tag = "interactions",
     params(
         ("id" = Uuid, Path, description = "Envelope id of its REQUEST"),
@@ -44,6 +45,7 @@ pub(super) struct Order {
         (status = 200, description = "The bodies are gone", body = ErasedAnswer),
         Refused,
     ),
+    security(("signature" = [], "signature_input" = [])),
 )]
 pub(super) async fn handle<C: Clock>(
     operator: Operator,

@@ -20,6 +20,7 @@ const HASH_BYTES: usize = 32;
 #[utoipa::path(
     get,
     path = "/log/tile/{level}/{index}",
+    operation_id = "readHashTile",
     tag = "log",
     params(
         ("level" = u64, Path, maximum = 63, description = "0 for record hashes"),
@@ -41,6 +42,7 @@ const HASH_BYTES: usize = 32;
         ),
         Refused,
     ),
+    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
 pub(super) async fn handle<C: Clock>(
     reader: LogReader,

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 #[utoipa::path(
     get,
     path = "/health",
+    operation_id = "health",
     tag = "operations",
     responses((status = 200, description = "It serves", body = HealthAnswer)),
 )]

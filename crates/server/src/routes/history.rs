@@ -18,9 +18,11 @@ use x811_protocol::stream::Stream;
 #[utoipa::path(
     get,
     path = "/api/v1/interactions/{id}/history",
+    operation_id = "readHistory",
     tag = "interactions",
     params(("id" = Uuid, Path, description = "Envelope id of its REQUEST"), Question),
     responses((status = 200, description = "Its records", body = HistoryAnswer), Refused),
+    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
 pub(super) async fn handle<C: Clock>(
     reader: Reader,

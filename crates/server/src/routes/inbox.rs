@@ -1,6 +1,7 @@
 //! `GET /api/v1/messages/{uuid}`: what was sent to an agent, oldest first, with a long poll.
 
 mod cursor;
+mod named;
 mod page;
 
 use crate::app::App;
@@ -13,14 +14,16 @@ use crate::signed_read::{ReadRefusal, Reader};
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use cursor::Cursor;
+pub(super) use cursor::Cursor;
+pub(super) use named::{InstanceName, hold, superseded};
+pub(super) use page::{Message, Place, messages};
+
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::row::DeliveryRow;
-use x811_protocol::did::Did;
 
 /// Most messages in one answer.
 const MAX_MESSAGES: u64 = 100;
@@ -38,13 +41,16 @@ pub(super) struct Question {
     limit: Option<Bounded<1, MAX_MESSAGES>>,
     /// How long to wait for the first; no time without it.
     wait_ms: Option<Bounded<0, MAX_WAIT_MS>>,
+    /// Which loop of the agent asks.
+    instance: Option<InstanceName>,
 }
 
 /// 200, also when there is nothing; 403 for anybody else's; 404 X811-1001 when there is no such
-/// agent.
+/// agent; 409 for a loop that is not the newest.
 #[utoipa::path(
     get,
     path = "/api/v1/messages/{uuid}",
+    operation_id = "readInbox",
     tag = "messages",
     params(
         ("uuid" = Uuid, Path, description = "UUID of the recipient's DID"),
@@ -62,8 +68,15 @@ pub(super) struct Question {
             maximum = 30_000,
             description = "How long to wait for the first; no time without it"
         ),
+        (
+            "instance" = Option<String>,
+            Query,
+            pattern = "^[A-Za-z0-9._~-]{1,64}$",
+            description = "Which loop of the agent asks: the newest ends the reads of the others"
+        ),
     ),
     responses((status = 200, description = "Oldest first", body = InboxAnswer), Refused),
+    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
 pub(super) async fn handle<C: Clock>(
     reader: Reader,
@@ -79,7 +92,7 @@ pub(super) async fn handle<C: Clock>(
         return Err(ApiError::no_such_agent().into());
     }
     let after = match &question.after {
-        Some(text) => Cursor::read(text, recipient)?,
+        Some(text) => Cursor::read("after", text, recipient)?,
         None => Cursor::beginning(recipient),
     };
     let limit = question.limit.map_or(MAX_MESSAGES, |limit| limit.0);
@@ -90,7 +103,12 @@ pub(super) async fn handle<C: Clock>(
     } else {
         Some(app.limiter.long_poll(client, recipient)?)
     };
-    let rows = deliveries(&app, after, limit, wait).await?;
+    let mut held = hold(&app, &reader, recipient, question.instance.as_ref())?;
+    let rows = tokio::select! {
+        biased;
+        () = superseded(&mut held) => return Err(ApiError::superseded().into()),
+        rows = deliveries(&app, after, limit, wait) => rows?,
+    };
     reader.check_standing(&app)?;
     Ok(page::answer(app, after, &rows).await?)
 }
@@ -126,8 +144,4 @@ async fn deliveries<C: Clock>(
             }
         }
     }
-}
-
-fn behind(recipient: Did, position: u64) -> String {
-    Cursor::behind(recipient, position).to_string()
 }

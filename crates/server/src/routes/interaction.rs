@@ -47,9 +47,11 @@ impl Question {
 #[utoipa::path(
     get,
     path = "/api/v1/interactions/{id}",
+    operation_id = "readInteraction",
     tag = "interactions",
     params(("id" = Uuid, Path, description = "Envelope id of its REQUEST"), Question),
     responses((status = 200, description = "How it stands", body = InteractionAnswer), Refused),
+    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
 pub(super) async fn handle<C: Clock>(
     reader: Reader,

@@ -18,6 +18,7 @@ pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 #[utoipa::path(
     get,
     path = "/log/checkpoint",
+    operation_id = "readCheckpoint",
     tag = "log",
     responses(
         (

@@ -12,12 +12,14 @@ use crate::streamed::{self, JSON, Pieces};
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
+use serde::Serialize;
 use std::str::FromStr;
 use std::sync::Arc;
 use x811_ledger::answer::Accepted;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::LedgerStore as _;
 use x811_protocol::id::{EnvelopeId, IdError};
+use x811_protocol::time::TimestampMs;
 
 /// An envelope id of any version: the ledger may have been lenient (AX-25).
 pub(super) struct AnyId(EnvelopeId);
@@ -30,23 +32,40 @@ impl FromStr for AnyId {
     }
 }
 
-/// 200, or 404, also to those it is neither from nor to.
+/// As of when an envelope was not in the log. One that was sent may still come: it is taken for five
+/// minutes from its `created`.
+#[derive(Serialize)]
+pub(crate) struct AsOf {
+    /// Position of the last record that is durable.
+    position: Option<u64>,
+    /// The ledger's time.
+    at_ms: TimestampMs,
+}
+
+/// 200, or 404, also to those it is neither from nor to; then `details.as_of` has the position of the
+/// last record and the ledger's time when it was looked up.
 #[utoipa::path(
     get,
     path = "/api/v1/messages/by-id/{id}",
+    operation_id = "readMessage",
     tag = "messages",
     params(("id" = AnyUuid, Path, description = "The envelope's id")),
     responses((status = 200, description = "As it was taken", body = FoundAnswer), Refused),
+    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
 pub(super) async fn handle<C: Clock>(
     reader: Reader,
     State(app): State<Arc<App<C>>>,
     Named(AnyId(id)): Named<AnyId>,
 ) -> Result<Response, ReadRefusal> {
+    // Before it is looked up: what is taken meanwhile may be found or not.
+    let as_of = AsOf {
+        position: app.ledger.world().head().size.checked_sub(1),
+        at_ms: app.ledger.now(),
+    };
     let store = app.ledger.store();
     let positions = store.envelope_positions(&[id]).await?;
-    let unknown =
-        || ApiError::not_found("no accepted envelope has this id that is from you or to you");
+    let unknown = || ApiError::no_such_message(&as_of);
     let position = positions.get(&id).copied().ok_or_else(unknown)?;
     let record = stored::record(&app, position).await?;
     let event = stored::event(&record)?;

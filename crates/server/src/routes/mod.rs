@@ -6,7 +6,10 @@
 //! | `GET /api/v1/agents/{uuid}` | a registered agent |
 //! | `GET /api/v1/agents/{uuid}/did` | its DID document |
 //! | `GET /api/v1/agents/{uuid}/keys` | the records that gave it its keys: `after_seq`, `limit` |
-//! | `GET /api/v1/messages/{uuid}` | *its inbox: `after`, `limit`, `wait_ms` |
+//! | `GET /api/v1/messages/{uuid}` | *its inbox: `after`, `limit`, `wait_ms`, `instance` |
+//! | `GET /api/v1/messages/{uuid}/stream` | §the same as it comes: `after`, `instance`, `token` |
+//! | `POST /api/v1/messages/{uuid}/ack` | ¶how far it has dealt with them: `through` |
+//! | `POST /api/v1/tokens` | ¶a short-lived token: `scope`, `ttl_s` |
 //! | `GET /api/v1/messages/by-id/{id}` | *an accepted envelope and its first answer |
 //! | `GET /api/v1/interactions/{id}` | *an interaction: `min_position` |
 //! | `GET /api/v1/interactions/{id}/settlement` | *where its money is: `min_position` |
@@ -28,8 +31,10 @@
 //! Messages come past the router: see `front`.
 //!
 //! The starred ones are others' business: see `signed_read`. † is for auditors, or for everybody
-//! where the operator said so. ‡ is for operators, signed like a read.
+//! where the operator said so. ‡ is for operators, signed like a read. § is read by a signature or by
+//! a token in the query. ¶ is signed by the agent itself.
 
+mod acknowledge;
 mod agent;
 mod agent_keys;
 mod bundle;
@@ -52,8 +57,10 @@ mod receipt;
 mod record_proof;
 mod refresh;
 mod settlement;
+mod stream;
 mod stream_page;
 mod tile;
+mod tokens;
 mod well_known;
 
 pub(crate) use front::Front;
@@ -82,6 +89,9 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<health::__path_handle>(get(health::handle))
         .add::<ready::__path_handle>(get(ready::handle::<C>))
         .add::<inbox::__path_handle>(get(inbox::handle::<C>))
+        .add::<stream::__path_handle>(get(stream::handle::<C>))
+        .add::<acknowledge::__path_handle>(post(acknowledge::handle::<C>))
+        .add::<tokens::__path_handle>(post(tokens::handle::<C>))
         .add::<message_by_id::__path_handle>(get(message_by_id::handle::<C>))
         .add::<interaction::__path_handle>(get(interaction::handle::<C>))
         .add::<settlement::__path_handle>(get(settlement::handle::<C>))

@@ -15,7 +15,9 @@ use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
 use x811_ledger::row::SubjectRow;
-use x811_protocol::contract_page::{self, Contract, ContractPage, PageAction, PageEntry, PageStatus};
+use x811_protocol::contract_page::{
+    self, Contract, ContractPage, PageAction, PageEntry, PageStatus,
+};
 use x811_protocol::did::Did;
 use x811_protocol::envelope::ParsedEnvelope;
 use x811_protocol::event::Event;
@@ -59,7 +61,11 @@ pub(super) async fn readable<C: Clock>(
         )
     };
     let id = ContractId::from_public(id).map_err(|_| not_found())?;
-    let row = app.ledger.read_model().subject(Subject::Contract(id)).await?;
+    let row = app
+        .ledger
+        .read_model()
+        .subject(Subject::Contract(id))
+        .await?;
     let row = row.filter(|row| reader.may_read(&row.members));
     Ok((id, row.ok_or_else(not_found)?))
 }
@@ -129,7 +135,10 @@ fn entry(verb: NegotiationVerb, agent: Did, parsed: &ParsedEnvelope, at: Timesta
         // The page has no word for a withdrawal (XX-2).
         NegotiationVerb::Reject | NegotiationVerb::Withdraw => PageAction::Reject,
     };
-    let terms = parsed.payload.get("terms").and_then(|terms| terms.as_object());
+    let terms = parsed
+        .payload
+        .get("terms")
+        .and_then(|terms| terms.as_object());
     let message = parsed.payload.get("message").and_then(|text| text.as_str());
     PageEntry {
         action,

@@ -22,6 +22,7 @@ pub(super) const PATH: &str = "/api/v1/messages";
 #[utoipa::path(
     post,
     path = PATH,
+    operation_id = "submitMessage",
     tag = "messages",
     request_body = SubmittedMessage,
     responses(

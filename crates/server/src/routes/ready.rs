@@ -29,6 +29,7 @@ use x811_watcher::{EndpointHealth, EndpointState, NetworkHealth};
 #[utoipa::path(
     get,
     path = "/ready",
+    operation_id = "ready",
     tag = "operations",
     responses(
         (status = 200, description = "Messages are taken", body = ReadyAnswer),

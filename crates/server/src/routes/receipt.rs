@@ -45,6 +45,7 @@ enum Format {
 #[utoipa::path(
     get,
     path = "/api/v1/interactions/{id}/receipt",
+    operation_id = "readReceipt",
     tag = "interactions",
     params(("id" = Uuid, Path, description = "Envelope id of its REQUEST"), Question),
     responses(
@@ -55,6 +56,7 @@ enum Format {
         ),
         Refused
     ),
+    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
 pub(super) async fn handle<C: Clock>(
     reader: Reader,

@@ -39,6 +39,7 @@ impl FromStr for Position {
 #[utoipa::path(
     get,
     path = "/api/v1/records/{position}/proof",
+    operation_id = "readRecordProof",
     tag = "log",
     params((
         "position" = u64,
@@ -56,6 +57,7 @@ impl FromStr for Position {
         ),
         Refused,
     ),
+    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
 pub(super) async fn handle<C: Clock>(
     reader: Reader,

@@ -33,6 +33,7 @@ impl FromStr for Size {
 #[utoipa::path(
     get,
     path = "/log/refresh/{size}",
+    operation_id = "readRefresh",
     tag = "log",
     params(("size" = u64, Path, minimum = 1, description = "Records that the older checkpoint covers")),
     responses(

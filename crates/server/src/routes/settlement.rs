@@ -31,12 +31,14 @@ const PAGE_RECORDS: usize = 200;
 #[utoipa::path(
     get,
     path = "/api/v1/interactions/{id}/settlement",
+    operation_id = "readSettlement",
     tag = "interactions",
     params(("id" = Uuid, Path, description = "Envelope id of its REQUEST"), Question),
     responses(
         (status = 200, description = "Where the money is", body = SettlementAnswer),
         Refused,
     ),
+    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
 pub(super) async fn handle<C: Clock>(
     reader: Reader,

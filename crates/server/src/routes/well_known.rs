@@ -27,6 +27,7 @@ const CACHED: &str = "public, max-age=1";
 #[utoipa::path(
     get,
     path = "/.well-known/did.json",
+    operation_id = "readLedgerDid",
     tag = "ledger",
     responses((
         status = 200,
@@ -47,6 +48,7 @@ pub(super) async fn did<C: Clock>(State(app): State<Arc<App<C>>>) -> impl IntoRe
 #[utoipa::path(
     get,
     path = "/.well-known/x811.json",
+    operation_id = "readLedger",
     tag = "ledger",
     responses((status = 200, description = "Who it is", body = schema::LedgerAnswer)),
 )]
@@ -71,6 +73,7 @@ pub(super) async fn ledger<C: Clock>(State(app): State<Arc<App<C>>>) -> Json<Val
 #[utoipa::path(
     get,
     path = "/.well-known/x811-keys",
+    operation_id = "readLedgerKeys",
     tag = "ledger",
     responses(
         (status = 200, description = "The keys statement", body = schema::KeysAnswer),

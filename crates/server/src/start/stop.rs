@@ -27,6 +27,7 @@ pub(super) struct Parts {
     pub(super) checkpoints: JoinHandle<Result<(), CheckpointStopped>>,
     pub(super) http: JoinHandle<std::io::Result<()>>,
     pub(super) watcher: JoinHandle<()>,
+    pub(super) acks: JoinHandle<()>,
     pub(super) store: Arc<SqliteStore>,
     pub(super) read_model: Arc<SqliteReadModel>,
 }
@@ -62,6 +63,7 @@ pub(super) async fn supervise(parts: Parts, stop: watch::Sender<bool>) -> Result
         mut checkpoints,
         mut http,
         mut watcher,
+        acks,
         store,
         read_model,
     } = parts;
@@ -95,6 +97,7 @@ pub(super) async fn supervise(parts: Parts, stop: watch::Sender<bool>) -> Result
         None => last_checkpoint(checkpoints).await,
     };
     close(store, read_model).await;
+    last_acks(acks).await;
     let ended = ledger.and(signed).and(served).and(watched);
     match &ended {
         Ok(()) => tracing::info!("the ledger has stopped"),
@@ -123,6 +126,14 @@ async fn last_look(mut watcher: JoinHandle<()>) -> Result<(), RunError> {
             watcher.abort();
             Ok(())
         }
+    }
+}
+
+/// Acknowledgements are written once nobody can give any; those that are lost are no harm.
+async fn last_acks(mut acks: JoinHandle<()>) {
+    if tokio::time::timeout(LEDGER_GRACE, &mut acks).await.is_err() {
+        tracing::warn!("the last acknowledgements of feeds were not written in time");
+        acks.abort();
     }
 }
 

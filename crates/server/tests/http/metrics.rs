@@ -58,6 +58,7 @@ async fn figures_follow_what_happened() {
         "x811_commit_duration_seconds_bucket{le=\"+Inf\"} ",
         "x811_commit_records_count ",
         "x811_turn_wait_seconds_count 4",
+        "x811_feed_streams 0",
         "x811_build_info{version=\"",
         "# EOF",
     ] {

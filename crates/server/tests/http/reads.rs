@@ -2,6 +2,8 @@
 
 use crate::world::{Deal, World, reply};
 use serde_json::json;
+use x811_ledger::clock::Clock as _;
+use x811_protocol::time::TimestampMs;
 
 const SOME_ID: &str = "0190a1b2-c3d4-7e5f-8901-234567890abc";
 
@@ -101,6 +103,24 @@ async fn by_id_tells_the_first_answer_and_the_envelope_for_ever() {
     let world = world.restart(3_600_000).await;
     let found = world.get(&format!("/api/v1/messages/by-id/{id}")).await;
     assert_eq!(found.expect(200)["first"], first);
+}
+
+/// A client that had no answer seals again only when nothing of the first can come any more.
+#[tokio::test]
+async fn by_id_says_as_of_when_there_is_no_such_envelope() {
+    let world = World::start().await;
+    let (a, b) = (world.agent().await, world.agent().await);
+    let sealed = a.say(&world, b.did, "x811.test/ping", json!({}));
+    let path = format!("/api/v1/messages/by-id/{}", sealed.header.id);
+    let last = world.get("/ready").await.json()["size"].as_u64().unwrap() - 1;
+    let due = |at: TimestampMs| json!({ "as_of": { "position": last, "at_ms": at } });
+    let absent = world.get(&path).await.refused(404, "X811-4001");
+    assert_eq!(absent["details"], due(world.clock.wall()));
+    world.clock.advance_ms(330_001);
+    let absent = world.get(&path).await.refused(404, "X811-4001");
+    assert_eq!(absent["details"], due(world.clock.wall()));
+    // By then it is not taken any more.
+    world.post(sealed.json).await.refused(401, "X811-2002");
 }
 
 #[tokio::test]

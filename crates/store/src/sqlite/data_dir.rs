@@ -11,6 +11,7 @@ const LOCK: &str = "LOCK";
 const LEDGER: &str = "ledger.db";
 const READ_MODEL: &str = "read.db";
 const CHAIN: &str = "chain.db";
+const FEED: &str = "feed.db";
 
 /// A directory that holds a ledger.
 #[derive(Debug, Clone)]
@@ -48,6 +49,10 @@ impl DataDir {
 
     pub(super) fn chain(&self) -> PathBuf {
         self.0.join(CHAIN)
+    }
+
+    pub(super) fn feed(&self) -> PathBuf {
+        self.0.join(FEED)
     }
 
     /// Takes the exclusive lock; it is held until the file is dropped or the process ends.

@@ -40,6 +40,10 @@ pub(super) static READ: LazyLock<Migrator> = LazyLock::new(|| {
 pub(super) static CHAIN: LazyLock<Migrator> =
     LazyLock::new(|| migrator(&[(1, "chain", sql!("chain/0001_chain"))]));
 
+/// Of `feed.db`.
+pub(super) static FEED: LazyLock<Migrator> =
+    LazyLock::new(|| migrator(&[(1, "feed", sql!("feed/0001_feed"))]));
+
 fn migrator(steps: &[Step]) -> Migrator {
     let migration = |&(version, words, sql): &Step| {
         let sql = sql.into_sql_str();
@@ -58,7 +62,13 @@ mod tests {
     #[tokio::test]
     async fn every_file_of_the_folders_is_listed_as_sqlx_reads_it() {
         let folders = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations/sqlite");
-        for (folder, listed) in [("ledger", &LEDGER), ("read", &READ), ("chain", &CHAIN)] {
+        let all_files = [
+            ("ledger", &LEDGER),
+            ("read", &READ),
+            ("chain", &CHAIN),
+            ("feed", &FEED),
+        ];
+        for (folder, listed) in all_files {
             let read = Migrator::new(folders.join(folder)).await.unwrap();
             let all = |migrator: &Migrator| -> Vec<_> {
                 let steps = migrator.iter();

@@ -6,6 +6,7 @@ mod connect;
 mod copy;
 mod data_dir;
 mod error;
+mod feed;
 mod indexes;
 mod insert;
 mod log;
@@ -24,6 +25,7 @@ mod worker;
 
 pub use chain::{ChainBlock, SqliteChain};
 pub use error::{OpenError, StoreError, UniqueKey};
+pub use feed::{FeedAck, SqliteFeed};
 pub use log::SqliteLog;
 pub use read_model::{RowDifference, SqliteReadModel};
 pub use store::SqliteStore;

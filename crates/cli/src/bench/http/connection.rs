@@ -12,10 +12,10 @@ use crate::failure::Failure;
 
 /// A request, ready to be written.
 #[derive(Debug)]
-pub(super) struct Request(Vec<u8>);
+pub(in crate::bench) struct Request(Vec<u8>);
 
 impl Request {
-    pub(super) fn post(host: SocketAddr, path: &str, body: &[u8]) -> Request {
+    pub(in crate::bench) fn post(host: SocketAddr, path: &str, body: &[u8]) -> Request {
         let head = format!(
             "POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n\
              content-length: {}\r\n\r\n",
@@ -24,7 +24,7 @@ impl Request {
         Request([head.as_bytes(), body].concat())
     }
 
-    pub(super) fn get(host: SocketAddr, path: &str) -> Request {
+    pub(in crate::bench) fn get(host: SocketAddr, path: &str) -> Request {
         let head = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\n\r\n");
         Request(head.into_bytes())
     }
@@ -32,14 +32,14 @@ impl Request {
 
 /// A connection that stays open.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(in crate::bench) struct Connection {
     stream: TcpStream,
     /// The answer, as far as it was read.
     answer: Vec<u8>,
 }
 
 impl Connection {
-    pub(super) async fn open(address: SocketAddr) -> Result<Connection, Failure> {
+    pub(in crate::bench) async fn open(address: SocketAddr) -> Result<Connection, Failure> {
         let stream = TcpStream::connect(address).await.map_err(broken)?;
         stream.set_nodelay(true).map_err(broken)?;
         Ok(Connection {
@@ -49,7 +49,10 @@ impl Connection {
     }
 
     /// Writes the request and reads the whole answer: its status and its body.
-    pub(super) async fn exchange(&mut self, request: &Request) -> Result<(u16, &[u8]), Failure> {
+    pub(in crate::bench) async fn exchange(
+        &mut self,
+        request: &Request,
+    ) -> Result<(u16, &[u8]), Failure> {
         self.answer.clear();
         let written = self.stream.write_all(&request.0);
         written.await.map_err(broken)?;

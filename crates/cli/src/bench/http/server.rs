@@ -32,7 +32,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// A running server; killed when it is dropped.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(in crate::bench) struct Server {
     process: Child,
     pid: u32,
     address: SocketAddr,
@@ -50,7 +50,10 @@ struct Started {
 
 impl Server {
     /// Starts one whose data lies under `directory`, for so many connections.
-    pub(super) async fn start(directory: &Path, connections: usize) -> Result<Server, Failure> {
+    pub(in crate::bench) async fn start(
+        directory: &Path,
+        connections: usize,
+    ) -> Result<Server, Failure> {
         let mut process = command(directory, connections)?.spawn().map_err(broken)?;
         let not_started = || broken("the server did not start; its own words are above");
         let pid = process.id().ok_or_else(not_started)?;
@@ -68,21 +71,21 @@ impl Server {
         })
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    pub(in crate::bench) fn pid(&self) -> u32 {
         self.pid
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
+    pub(in crate::bench) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    pub(super) fn did(&self) -> Did {
+    pub(in crate::bench) fn did(&self) -> Did {
         self.did
     }
 
     /// Waits until the rows for readers reflect everything, as a reader does: rows that nobody asks
     /// for are written some time later.
-    pub(super) async fn rows_caught_up(&self) -> Result<(), Failure> {
+    pub(in crate::bench) async fn rows_caught_up(&self) -> Result<(), Failure> {
         let mut connection = Connection::open(self.address).await?;
         let path = format!("/api/v1/agents/{}/keys", self.did.uuid());
         let request = Request::get(self.address, &path);
@@ -99,7 +102,7 @@ impl Server {
     }
 
     /// Ends it; what it stored is thrown away anyway.
-    pub(super) async fn stop(mut self) -> Result<(), Failure> {
+    pub(in crate::bench) async fn stop(mut self) -> Result<(), Failure> {
         self.process.kill().await.map_err(broken)
     }
 }

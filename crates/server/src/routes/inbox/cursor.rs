@@ -12,28 +12,33 @@ const CHECK_BYTES: usize = 4;
 
 /// A place in the inbox of one agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cursor {
-    pub(super) recipient: Did,
+pub(in crate::routes) struct Cursor {
+    pub(in crate::routes) recipient: Did,
     /// The first position that has not been read.
-    pub(super) from_position: u64,
+    pub(in crate::routes) from_position: u64,
 }
 
 impl Cursor {
-    pub(super) fn beginning(recipient: Did) -> Cursor {
+    pub(in crate::routes) fn beginning(recipient: Did) -> Cursor {
         Cursor {
             recipient,
             from_position: 0,
         }
     }
 
-    pub(super) fn behind(recipient: Did, position: u64) -> Cursor {
+    pub(in crate::routes) fn behind(recipient: Did, position: u64) -> Cursor {
         Cursor {
             recipient,
             from_position: position.saturating_add(1),
         }
     }
 
-    pub(super) fn read(text: &str, recipient: Did) -> Result<Cursor, ApiError> {
+    /// The place that `text`, the parameter `name`, says.
+    pub(in crate::routes) fn read(
+        name: &str,
+        text: &str,
+        recipient: Did,
+    ) -> Result<Cursor, ApiError> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok();
         let position = bytes
             .as_deref()
@@ -46,10 +51,10 @@ impl Cursor {
         cursor
             .filter(|cursor| cursor.to_string() == text)
             .ok_or_else(|| {
-                ApiError::malformed(
-                    "`after` is no cursor of this inbox: give the `next` or `cursor` of an \
-                     earlier answer, or leave it out to begin with the first message",
-                )
+                ApiError::malformed(format!(
+                    "`{name}` is no cursor of this inbox: give the `next` or `cursor` of an \
+                     earlier answer, or leave it out to begin with the first message"
+                ))
             })
     }
 
@@ -82,12 +87,12 @@ mod tests {
             .unwrap();
         for position in [0, 7, u64::MAX - 1, u64::MAX] {
             let text = Cursor::behind(mine, position).to_string();
-            let read = Cursor::read(&text, mine).unwrap();
+            let read = Cursor::read("after", &text, mine).unwrap();
             assert_eq!(read.from_position, position.saturating_add(1));
-            assert!(Cursor::read(&text, theirs).is_err());
+            assert!(Cursor::read("after", &text, theirs).is_err());
         }
         for bad in ["", "7", "AAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAA", "ü", "===="] {
-            assert!(Cursor::read(bad, mine).is_err(), "{bad}");
+            assert!(Cursor::read("after", bad, mine).is_err(), "{bad}");
         }
     }
 }

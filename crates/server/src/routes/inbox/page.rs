@@ -1,7 +1,6 @@
 //! A page of an inbox on its way out: which messages is known at its beginning, their envelopes are
 //! read in groups as they are taken, and long ones in parts.
 
-use super::behind;
 use super::cursor::Cursor;
 use crate::app::App;
 use crate::error::ApiError;
@@ -9,14 +8,18 @@ use crate::stored::{self, EnvelopeParts};
 use crate::streamed::{self, Items, JSON, JsonList, WHOLE_BYTES};
 use axum::body::Bytes;
 use axum::response::Response;
+use serde::{Serialize, Serializer};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use x811_ledger::answer::Accepted;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::{Body, LedgerStore as _};
 use x811_ledger::row::DeliveryRow;
-use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{AcceptedHeader, wire_json};
+use x811_protocol::event::Event;
+use x811_protocol::facts::Facts;
+use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::signature::Signature;
 
 /// An answer ends with the message that makes its envelopes longer than this.
@@ -31,15 +34,14 @@ pub(super) async fn answer<C: Clock>(
     after: Cursor,
     rows: &[DeliveryRow],
 ) -> Result<Response, ApiError> {
-    let messages = messages(&app, rows).await?;
+    let messages = messages(&app, rows, MAX_ENVELOPE_BYTES).await?;
     let next = match messages.back() {
-        Some(last) => behind(after.recipient, last.position),
-        None => after.to_string(),
+        Some(last) => Cursor::behind(after.recipient, last.place.position),
+        None => after,
     };
     let next = format!(r#"],"next":"{next}"}}"#);
     let page = Page {
         app,
-        recipient: after.recipient,
         messages,
         group: HashMap::new(),
         long: None,
@@ -49,45 +51,94 @@ pub(super) async fn answer<C: Clock>(
 }
 
 /// What has to be known of a message before its envelope is read.
-struct Message {
-    position: u64,
-    signature: Signature,
+pub(in crate::routes) struct Message {
+    pub(in crate::routes) place: Place,
+    pub(in crate::routes) signature: Signature,
     /// Of the body.
-    digest: Digest,
+    pub(in crate::routes) digest: Digest,
     /// Bytes of the body.
-    size: u64,
+    pub(in crate::routes) size: u64,
 }
 
-async fn messages<C: Clock>(
+/// Where a message stands, as its recipient is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(in crate::routes) struct Place {
+    /// The `after` to go on with behind it.
+    #[serde(serialize_with = "as_text")]
+    pub(in crate::routes) cursor: Cursor,
+    /// Place in the log.
+    pub(in crate::routes) position: u64,
+    /// Its id.
+    pub(in crate::routes) envelope_id: EnvelopeId,
+    /// The interaction that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::routes) interaction_id: Option<InteractionId>,
+    /// The earlier message that it names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::routes) answers: Option<EnvelopeId>,
+}
+
+fn as_text<S: Serializer>(cursor: &Cursor, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(cursor)
+}
+
+/// What is known of the messages at `rows`, up to the one that makes their envelopes longer than
+/// `max_bytes`.
+pub(in crate::routes) async fn messages<C: Clock>(
     app: &App<C>,
     rows: &[DeliveryRow],
+    max_bytes: u64,
 ) -> Result<VecDeque<Message>, ApiError> {
     let mut messages = VecDeque::with_capacity(rows.len());
     let mut bytes = 0;
     for row in rows {
-        let event = stored::event(&stored::record(app, row.position).await?)?;
+        let record = stored::record(app, row.position).await?;
+        let event = stored::event(&record)?;
         let is_listed =
             |header: &&AcceptedHeader| (header.to, header.id) == (row.recipient, row.envelope_id);
         // The rows may lead astray.
         let header = event.envelope().filter(is_listed);
         let header = header.ok_or_else(|| ApiError::damaged(row.position))?;
+        let first = Accepted::from_record(&record, &event);
         messages.push_back(Message {
-            position: row.position,
+            place: Place {
+                cursor: Cursor::behind(row.recipient, row.position),
+                position: row.position,
+                envelope_id: row.envelope_id,
+                interaction_id: first.and_then(|first| first.interaction_id),
+                answers: answered(&event),
+            },
             signature: header.signature,
             digest: header.digest,
             size: header.size,
         });
         bytes += header.size;
-        if bytes > MAX_ENVELOPE_BYTES {
+        if bytes > max_bytes {
             break;
         }
     }
     Ok(messages)
 }
 
+/// The message that one names as what it follows; a notice of the ledger names none.
+fn answered(event: &Event) -> Option<EnvelopeId> {
+    let Event::EnvelopeAccepted(accepted) = event else {
+        return None;
+    };
+    match &accepted.facts {
+        Facts::Request(_) | Facts::Custom(_) => None,
+        Facts::Offer(offer) => Some(offer.request_id),
+        Facts::Accept(accept) => Some(accept.offer_id),
+        Facts::Reject(reject) => Some(reject.offer_id),
+        Facts::Result(result) => Some(result.offer_id),
+        Facts::Verify(verify) => Some(verify.offer_id),
+        Facts::Payment(payment) => Some(payment.offer_id),
+        Facts::Error(error) => error.related_message_id,
+    }
+}
+
 struct Page<C> {
     app: Arc<App<C>>,
-    recipient: Did,
     /// Those that were not sent.
     messages: VecDeque<Message>,
     /// Bodies that were read together.
@@ -106,8 +157,8 @@ impl<C: Clock> Items for Page<C> {
             return Ok(Some((false, Bytes::from_static(END))));
         }
         while let Some(message) = self.messages.front() {
-            let position = message.position;
-            let begin = self.begin(position);
+            let position = message.place.position;
+            let begin = begin(&message.place)?;
             if is_long(message) {
                 let (digest, signature) = (message.digest, message.signature);
                 self.messages.pop_front();
@@ -128,7 +179,7 @@ impl<C: Clock> Items for Page<C> {
             if let Some(body) = self.group.remove(&position) {
                 body.check(message.digest)?;
                 let envelope = wire_json(&body.bytes, &message.signature);
-                let piece = [begin.as_bytes(), &envelope, END].concat();
+                let piece = [&begin[..], &envelope, END].concat();
                 return Ok(Some((true, piece.into())));
             }
         }
@@ -137,12 +188,6 @@ impl<C: Clock> Items for Page<C> {
 }
 
 impl<C: Clock> Page<C> {
-    /// A message up to its envelope.
-    fn begin(&self, position: u64) -> String {
-        let cursor = behind(self.recipient, position);
-        format!(r#"{{"cursor":"{cursor}","position":{position},"envelope":"#)
-    }
-
     /// The bodies of the next short messages, together no longer than an answer that goes out whole.
     async fn read_group(&self) -> Result<HashMap<u64, Body>, ApiError> {
         let (mut positions, mut bytes) = (Vec::new(), 0);
@@ -151,10 +196,18 @@ impl<C: Clock> Page<C> {
             if bytes > WHOLE_BYTES as u64 && !positions.is_empty() {
                 break;
             }
-            positions.push(message.position);
+            positions.push(message.place.position);
         }
         Ok(self.app.ledger.store().bodies(&positions).await?)
     }
+}
+
+/// A message up to its envelope.
+fn begin(place: &Place) -> Result<Vec<u8>, ApiError> {
+    let mut begun = streamed::json(place)?;
+    begun.pop();
+    begun.extend_from_slice(br#","envelope":"#);
+    Ok(begun)
 }
 
 fn is_long(message: &Message) -> bool {

@@ -1,0 +1,159 @@
+//! `x811 agent run`: an agent that acts by itself, from a file.
+//!
+//! A provider offers by its price rules, runs a command for each accepted task and delivers what it
+//! prints; an initiator sends its orders, answers offers by policy, judges results and pays.
+
+mod command;
+mod config;
+mod lines;
+mod proofs;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Subcommand;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use x811_client::agent::{Initiator, LoopError, Notice, Provider, Settings, good_if_inline};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Out;
+use command::CommandWorker;
+use lines::Line;
+
+/// Which part to play.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Offer, work and deliver: a command gets the task on standard input, as one line of JSON, and
+    /// what it prints is the result. It runs at least once for each task, again after a crash; its
+    /// RESULT is sent once
+    Provider(Args),
+    /// Send orders, answer offers by policy within caps, judge results and pay
+    Initiator(Args),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What the agent does: see docs/agents.md
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+impl Verb {
+    pub(crate) async fn run(self, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+        match self {
+            Verb::Provider(args) => provider(&args, context, out).await,
+            Verb::Initiator(args) => initiator(&args, context, out).await,
+        }
+    }
+}
+
+async fn provider(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let config = config::provider(&args.config)?;
+    let (settings, notices) = settings(context, config.checkpoint_key.as_deref()).await?;
+    let account = settings.identity.account();
+    let worker = CommandWorker::new(config.run.clone(), context.clock.clone())?;
+    for warning in worker.warnings() {
+        out.warning(warning);
+    }
+    let provider = Provider {
+        rules: config.rules(account),
+        settings,
+        worker: Arc::new(worker),
+    };
+    let mut stop = StopSignals::set()?;
+    follow(provider.run(stop.asked()), notices, out).await?;
+    Ok(stop.exit())
+}
+
+async fn initiator(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let config = config::initiator(&args.config)?;
+    let (settings, notices) = settings(context, config.checkpoint_key.as_deref()).await?;
+    let initiator = Initiator {
+        settings,
+        rules: config.rules()?,
+        orders: config.orders()?,
+        rpc_url: config.rpc_url,
+        check: Arc::new(good_if_inline),
+    };
+    let mut stop = StopSignals::set()?;
+    follow(initiator.run(stop.asked()), notices, out).await?;
+    Ok(stop.exit())
+}
+
+/// What every loop needs, and where it tells what happens.
+async fn settings(
+    context: &Context,
+    checkpoint_key: Option<&str>,
+) -> Result<(Settings, mpsc::UnboundedReceiver<Notice>), Failure> {
+    let client = context.client()?;
+    let identity = context.identity(&client).await?;
+    let folder = context.home.loop_folder(&identity.name);
+    let (tell, notices) = mpsc::unbounded_channel();
+    let settings = Settings {
+        clock: context.clock.clone(),
+        entropy: context.entropy.clone(),
+        proof_check: Some(proofs::check(&client, checkpoint_key).await?),
+        ..Settings::new(client.base_url(), identity, folder)
+    };
+    let observer = Arc::new(move |notice: &Notice| {
+        // Nobody prints any more once the loop has ended.
+        let _ = tell.send(notice.clone());
+    });
+    Ok((settings.observed_by(observer), notices))
+}
+
+/// Prints what happens, one line each, until the loop ends.
+async fn follow(
+    running: impl Future<Output = Result<(), LoopError>>,
+    mut notices: mpsc::UnboundedReceiver<Notice>,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    let mut running = std::pin::pin!(running);
+    let ended = loop {
+        tokio::select! {
+            biased;
+            Some(notice) = notices.recv() => out.report(&Line(notice)),
+            ended = &mut running => break ended,
+        }
+    };
+    while let Ok(notice) = notices.try_recv() {
+        out.report(&Line(notice));
+    }
+    Ok(ended?)
+}
+
+/// Ctrl-C and SIGTERM.
+struct StopSignals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    was_interrupted: bool,
+}
+
+impl StopSignals {
+    fn set() -> Result<StopSignals, Failure> {
+        let failed = |error| Failure::internal(&format!("signals cannot be awaited: {error}"));
+        Ok(StopSignals {
+            interrupt: signal(SignalKind::interrupt()).map_err(failed)?,
+            terminate: signal(SignalKind::terminate()).map_err(failed)?,
+            was_interrupted: false,
+        })
+    }
+
+    async fn asked(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => self.was_interrupted = true,
+            _ = self.terminate.recv() => {}
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        if self.was_interrupted {
+            Exit::Interrupted
+        } else {
+            Exit::Ok
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The files of `x811 agent run`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+use x811_client::agent::{Caps, InitiatorRules, Order, PriceRule, ProviderRules};
+use x811_client::compose::Request;
+use x811_client::policy::Trust;
+use x811_protocol::did::Did;
+use x811_protocol::evm::EvmAddress;
+use x811_protocol::facts::AcceptancePolicy;
+use x811_protocol::money::MicroUsdc;
+
+use crate::failure::Failure;
+
+/// The largest result in a message, in bytes (AX-41).
+const MAX_RESULT_BYTES: usize = 512 << 10;
+
+/// A provider.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProviderFile {
+    /// The ledger's checkpoint key, NAME+ID+KEY; what the ledger says at start without it.
+    pub(super) checkpoint_key: Option<String>,
+    /// How many tasks it takes on at once.
+    #[serde(default = "four")]
+    most_at_once: usize,
+    #[serde(rename = "capability")]
+    capabilities: Vec<Capability>,
+    pub(super) run: RunFile,
+}
+
+fn four() -> usize {
+    4
+}
+
+/// What it does, and for how much.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Capability {
+    task: String,
+    price: Usdc,
+    price_per_kib: Option<Usdc>,
+    time_s: u64,
+    #[serde(default = "five_minutes")]
+    expiry_s: u64,
+    deliverables: Option<Vec<String>>,
+    terms: Option<String>,
+}
+
+fn five_minutes() -> u64 {
+    300
+}
+
+/// How the work is done.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RunFile {
+    /// Program and arguments; there is no shell.
+    pub(super) command: Vec<String>,
+    #[serde(default = "plain_text")]
+    pub(super) content_type: String,
+    #[serde(default = "max_result")]
+    pub(super) max_output_bytes: usize,
+    #[serde(default = "max_memory")]
+    pub(super) max_memory_mib: u64,
+    /// Whom it runs as, where the loop may change that.
+    pub(super) user_id: Option<u32>,
+    pub(super) group_id: Option<u32>,
+}
+
+fn plain_text() -> String {
+    "text/plain".to_owned()
+}
+
+fn max_result() -> usize {
+    MAX_RESULT_BYTES
+}
+
+fn max_memory() -> u64 {
+    1_024
+}
+
+impl ProviderFile {
+    pub(super) fn rules(&self, payment_address: Option<EvmAddress>) -> ProviderRules {
+        let prices = self.capabilities.iter().map(|capability| PriceRule {
+            task_type: capability.task.clone(),
+            price: capability.price.0,
+            price_per_kib: capability
+                .price_per_kib
+                .map_or(MicroUsdc::ZERO, |usdc| usdc.0),
+            estimated_time_s: capability.time_s,
+            expiry_s: capability.expiry_s,
+            deliverables: capability
+                .deliverables
+                .clone()
+                .unwrap_or_else(|| vec!["the result".to_owned()]),
+            terms: capability.terms.clone(),
+        });
+        ProviderRules {
+            prices: prices.collect(),
+            payment_address,
+            most_at_once: self.most_at_once,
+        }
+    }
+}
+
+/// An initiator.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct InitiatorFile {
+    /// The ledger's checkpoint key, NAME+ID+KEY; what the ledger says at start without it.
+    pub(super) checkpoint_key: Option<String>,
+    /// JSON-RPC endpoint of the network it pays on.
+    pub(super) rpc_url: String,
+    /// That network.
+    network: String,
+    /// The least trust of a provider that is accepted without a person.
+    minimum_trust: Option<String>,
+    caps: Option<CapsFile>,
+    #[serde(default, rename = "order")]
+    orders: Vec<OrderFile>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CapsFile {
+    per_interaction: Usdc,
+    per_day: Usdc,
+    per_counterparty: Usdc,
+    per_network: Usdc,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OrderFile {
+    /// Sent once under this key.
+    key: String,
+    provider: Did,
+    task: String,
+    #[serde(default)]
+    parameters: Map<String, Value>,
+    budget: Usdc,
+    deadline_s: u64,
+    policy: String,
+    threshold: Option<Usdc>,
+}
+
+impl InitiatorFile {
+    pub(super) fn rules(&self) -> Result<InitiatorRules, Failure> {
+        let trust = self.minimum_trust.as_deref().map(str::parse).transpose();
+        let trust = trust.map_err(|error: x811_client::policy::TrustError| {
+            Failure::usage(&format!("minimum_trust: {error}"))
+        })?;
+        Ok(InitiatorRules {
+            minimum_trust: trust.unwrap_or(Trust::ZERO),
+            caps: self.caps.as_ref().map(|caps| Caps {
+                per_interaction: caps.per_interaction.0,
+                per_day: caps.per_day.0,
+                per_counterparty: caps.per_counterparty.0,
+                per_network: caps.per_network.0,
+            }),
+            network: self.network.clone(),
+        })
+    }
+
+    pub(super) fn orders(&self) -> Result<Vec<Order>, Failure> {
+        self.orders.iter().map(OrderFile::order).collect()
+    }
+}
+
+impl OrderFile {
+    fn order(&self) -> Result<Order, Failure> {
+        let policy: AcceptancePolicy = self
+            .policy
+            .parse()
+            .map_err(|error| Failure::usage(&format!("policy of order {:?}: {error}", self.key)))?;
+        Ok(Order {
+            provider: self.provider,
+            request: Request {
+                task_type: self.task.clone(),
+                parameters: self.parameters.clone(),
+                max_budget: self.budget.0,
+                deadline_s: self.deadline_s,
+                acceptance_policy: policy,
+                threshold_amount: self.threshold.map(|usdc| usdc.0),
+                callback_url: None,
+                idempotency_key: self.key.clone(),
+            },
+        })
+    }
+}
+
+/// An amount, written as a string so that it is exact.
+#[derive(Debug, Clone, Copy)]
+struct Usdc(MicroUsdc);
+
+impl<'de> Deserialize<'de> for Usdc {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Usdc, D::Error> {
+        let text = String::deserialize(reader)?;
+        let amount = MicroUsdc::from_usdc_decimal(&text);
+        amount.map(Usdc).map_err(D::Error::custom)
+    }
+}
+
+/// Reads a provider's file; a program named by a relative path lies beside it.
+pub(super) fn provider(file: &Path) -> Result<ProviderFile, Failure> {
+    let mut read: ProviderFile = read(file)?;
+    if let Some(program) = read.run.command.first_mut() {
+        *program = located(program, file)?;
+    } else {
+        return Err(wrong(file, "run.command names no program"));
+    }
+    if read.capabilities.is_empty() {
+        return Err(wrong(file, "there is no [[capability]]"));
+    }
+    read.run.max_output_bytes = read.run.max_output_bytes.min(MAX_RESULT_BYTES);
+    Ok(read)
+}
+
+/// Reads an initiator's file.
+pub(super) fn initiator(file: &Path) -> Result<InitiatorFile, Failure> {
+    read(file)
+}
+
+/// The program as a path that does not depend on where it is run.
+fn located(program: &str, file: &Path) -> Result<String, Failure> {
+    if !program.contains('/') {
+        return Ok(program.to_owned());
+    }
+    let beside = file.parent().unwrap_or(Path::new(".")).join(program);
+    let whole: PathBuf = beside
+        .canonicalize()
+        .map_err(|error| wrong(file, &format!("run.command: {program}: {error}")))?;
+    let text = whole.to_str().map(str::to_owned);
+    text.ok_or_else(|| wrong(file, "run.command: the path is no UTF-8"))
+}
+
+fn read<T: DeserializeOwned>(file: &Path) -> Result<T, Failure> {
+    let text = fs::read_to_string(file).map_err(|error| {
+        Failure::local("file", format!("{}: {error}", file.display()))
+            .hint("name the file that says what the agent does")
+    })?;
+    toml::from_str(&text).map_err(|error| wrong(file, &error.to_string()))
+}
+
+fn wrong(file: &Path, what: &str) -> Failure {
+    Failure::usage(&format!("{}: {what}", file.display()))
+        .hint("docs/agents.md lists what the file may say")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<InitiatorFile, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    #[test]
+    fn ae_109_caps_are_all_there_or_the_file_is_refused() {
+        let file = "rpc_url = 'http://localhost'\nnetwork = 'local'\n[caps]\n\
+                    per_interaction = '0.05'\nper_day = '1'\nper_counterparty = '0.5'\n";
+        let error = parsed(file).unwrap_err().to_string();
+        assert!(error.contains("per_network"), "{error}");
+        let whole = format!("{file}per_network = '1'\n");
+        let rules = parsed(&whole).unwrap().rules().unwrap();
+        let caps = rules.caps.unwrap();
+        assert_eq!(caps.per_interaction.to_usdc_decimal(), "0.05");
+    }
+
+    #[test]
+    fn amounts_are_exact_and_unknown_members_refused() {
+        for bad in ["budget = 0.05", "budget = '0.0500001'", "budget = '-1'"] {
+            let order = format!(
+                "rpc_url = 'x'\nnetwork = 'local'\n[[order]]\nkey = 'k'\nprovider = \
+                 'did:x811:019c8c61-8129-7511-9f31-aa5142e65448'\ntask = 'echo'\n{bad}\n\
+                 deadline_s = 60\npolicy = 'auto'\n"
+            );
+            assert!(parsed(&order).is_err(), "{bad}");
+        }
+        let error = parsed("rpc_url = 'x'\nnetwork = 'local'\nwallet = 'y'\n").unwrap_err();
+        assert!(error.to_string().contains("wallet"), "{error}");
+    }
+}

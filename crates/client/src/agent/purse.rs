@@ -1,0 +1,108 @@
+//! Transfers of a loop: always under the EIP-3009 nonce of their interaction, so that whatever is
+//! lost, signed again or sent again pays once.
+
+use tokio::sync::OnceCell;
+use x811_protocol::time::TimestampMs;
+
+use super::money::Transfer;
+use super::world::{Arrival, Due, PayFault};
+use crate::http::NetworkInfo;
+use crate::pay::{self, NonceUse, PayClient, PayError, Receipt, SignedTransfer};
+use crate::wallet::WalletKey;
+
+/// An endpoint of the network that is paid on, connected when it is first needed.
+pub(crate) struct Purse {
+    rpc_url: String,
+    network: NetworkInfo,
+    client: OnceCell<PayClient>,
+}
+
+impl Purse {
+    pub(crate) fn new(rpc_url: String, network: NetworkInfo) -> Purse {
+        Purse {
+            rpc_url,
+            network,
+            client: OnceCell::new(),
+        }
+    }
+
+    async fn client(&self) -> Result<&PayClient, PayError> {
+        let connect = || {
+            let (chain_id, token) = (self.network.chain_id, self.network.token);
+            PayClient::connect(&self.rpc_url, chain_id, token)
+        };
+        self.client.get_or_try_init(connect).await
+    }
+
+    /// The transfer that was made under the nonce, if the token says that one was, else a new one.
+    pub(crate) async fn sign(
+        &self,
+        key: &WalletKey,
+        due: &Due,
+        now: TimestampMs,
+    ) -> Result<Transfer, PayFault> {
+        let client = self.client().await.map_err(fault)?;
+        let domain = client.token_domain().await.map_err(fault)?;
+        let used = client.nonce_use(key.address(), due.nonce).await;
+        let transfer = pay::Transfer {
+            payee: due.payee,
+            amount: due.total,
+        };
+        let (tx_hash, signed) = match used.map_err(fault)? {
+            NonceUse::Used { tx_hash, .. } => (tx_hash, None),
+            NonceUse::Unused => {
+                let signed = client.sign_authorized(key, transfer, &domain, due.nonce, now);
+                let signed = signed.await.map_err(fault)?;
+                let value = serde_json::to_value(&signed).map_err(|error| PayFault {
+                    is_passing: false,
+                    text: error.to_string(),
+                })?;
+                (signed.tx_hash, Some(value))
+            }
+        };
+        Ok(Transfer {
+            tx_hash,
+            nonce: due.nonce,
+            signed,
+            may_have_left: false,
+            has_arrived: false,
+        })
+    }
+
+    /// Sends the same bytes, and looks whether they can still pay.
+    pub(crate) async fn broadcast(&self, transfer: &Transfer) -> Result<Arrival, PayFault> {
+        let Some(value) = &transfer.signed else {
+            return Ok(Arrival::Arrived);
+        };
+        let signed: SignedTransfer =
+            serde_json::from_value(value.clone()).map_err(|_| fault(PayError::Damaged))?;
+        let client = self.client().await.map_err(fault)?;
+        match client.check_in_time(&signed).await {
+            Err(PayError::Expired) => return Ok(Arrival::Lost),
+            checked => checked.map_err(fault)?,
+        }
+        match client.send(&signed).await {
+            Err(PayError::Replaced { .. }) => return Ok(Arrival::Lost),
+            sent => sent.map_err(fault)?,
+        }
+        match client.receipt(signed.tx_hash).await.map_err(fault)? {
+            Some(Receipt::Reverted { .. }) => Ok(Arrival::Lost),
+            Some(Receipt::Succeeded { .. }) | None => Ok(Arrival::Arrived),
+        }
+    }
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "an error is given to be turned into another"
+)]
+fn fault(error: PayError) -> PayFault {
+    let is_passing = matches!(
+        error,
+        PayError::Unreachable { .. } | PayError::Refused { .. } | PayError::TooPoor { .. }
+    );
+    PayFault {
+        is_passing,
+        text: error.to_string(),
+    }
+}

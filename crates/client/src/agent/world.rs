@@ -1,0 +1,82 @@
+//! Everything outside a loop: ledger, chain, files, clock. A test enumerates the calls.
+
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
+use x811_protocol::envelope::{SealedEnvelope, VerifiedEnvelope};
+use x811_protocol::evm::EvmAddress;
+use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::money::MicroUsdc;
+use x811_protocol::time::TimestampMs;
+
+use super::approval::Question;
+use super::case::Case;
+use super::money::Transfer;
+use super::outbox::{Act, Entry, Lookup, Reply};
+use super::proof::ProofDue;
+use super::state::{State, StateError};
+use crate::compose::{ComposeError, Payload};
+use crate::home::HomeError;
+use crate::http::ClientError;
+use crate::policy;
+
+/// What a transfer is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Due {
+    pub(crate) payee: EvmAddress,
+    pub(crate) total: MicroUsdc,
+    /// The EIP-3009 nonce.
+    pub(crate) nonce: Digest,
+}
+
+/// How far a transfer came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// The network has it, or it is in a block.
+    Arrived,
+    /// It can never pay: reverted, or its account nonce went to another transaction.
+    Lost,
+}
+
+/// Why nothing was signed or sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PayFault {
+    /// Whether waiting may help.
+    pub(crate) is_passing: bool,
+    pub(crate) text: String,
+}
+
+/// The outside.
+pub(crate) trait World {
+    fn now(&self) -> TimestampMs;
+    /// Who this agent is.
+    fn me(&self) -> Did;
+    /// At which ledger.
+    fn ledger(&self) -> Did;
+    /// The account that pays, if the agent has one.
+    fn payer(&self) -> Option<EvmAddress>;
+
+    fn save(&self, state: &State) -> Result<(), StateError>;
+    fn question(&self, interaction: InteractionId) -> Result<Option<Question>, HomeError>;
+    fn ask(&self, question: &Question) -> Result<(), HomeError>;
+    fn forget_question(&self, interaction: InteractionId) -> Result<(), HomeError>;
+    fn keep_proof(&self, due: &ProofDue, text: &str) -> Result<(), String>;
+
+    fn seal(&self, to: Did, payload: &dyn Payload) -> Result<SealedEnvelope, ComposeError>;
+
+    async fn send(&self, entry: &Entry) -> Reply;
+    async fn lookup(&self, id: EnvelopeId) -> Lookup;
+    async fn case(&self, id: InteractionId) -> Result<Case, ClientError>;
+    /// A message of the interaction as its sender signed it.
+    async fn body(
+        &self,
+        case: &Case,
+        act: Act,
+        from: Did,
+    ) -> Result<Option<VerifiedEnvelope>, ClientError>;
+    async fn standing(&self, provider: Did) -> Result<policy::Provider, ClientError>;
+    async fn proof(&self, due: &ProofDue) -> Result<String, ClientError>;
+
+    /// A transfer under the nonce: the one that was made, if one was, else one newly signed.
+    async fn sign(&self, due: &Due) -> Result<Transfer, PayFault>;
+    async fn broadcast(&self, transfer: &Transfer) -> Result<Arrival, PayFault>;
+}

@@ -1,0 +1,57 @@
+//! Reads that name the loop they are of (agents.md sections 1 and 2).
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::feed::Held;
+use crate::signed_read::Reader;
+use serde::{Deserialize, Deserializer, de};
+use std::sync::Arc;
+use x811_protocol::did::Did;
+
+/// The longest name of a loop, in characters.
+const MAX_CHARS: usize = 64;
+
+/// The name of one loop of an agent, which it made up when it began.
+#[derive(Debug, Clone)]
+pub(in crate::routes) struct InstanceName(String);
+
+impl<'de> Deserialize<'de> for InstanceName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<InstanceName, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let is_plain = name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte));
+        if is_plain && (1..=MAX_CHARS).contains(&name.len()) {
+            return Ok(InstanceName(name));
+        }
+        Err(de::Error::custom(format!(
+            "`instance` has 1 to {MAX_CHARS} letters, digits and `-._~`"
+        )))
+    }
+}
+
+/// Holds the feed of `recipient` for the loop that the read names, if it names one: 409 where another
+/// one is newer. An auditor may look on, but not end the agent's own reads.
+pub(in crate::routes) fn hold<C>(
+    app: &Arc<App<C>>,
+    reader: &Reader,
+    recipient: Did,
+    instance: Option<&InstanceName>,
+) -> Result<Option<Held>, ApiError> {
+    let Some(InstanceName(name)) = instance else {
+        return Ok(None);
+    };
+    if reader.counts_as(recipient) != recipient {
+        return Err(ApiError::not_the_recipient());
+    }
+    let held = app.feeds.instances.claim(recipient, name);
+    held.map(Some).map_err(|_| ApiError::superseded())
+}
+
+/// Ready when another loop is newer than the one that reads.
+pub(in crate::routes) async fn superseded(held: &mut Option<Held>) {
+    match held {
+        Some(held) => held.superseded().await,
+        None => std::future::pending().await,
+    }
+}
