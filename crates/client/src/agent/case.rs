@@ -126,6 +126,7 @@ fn payments(transcript: &Transcript) -> Vec<TxHash> {
         | Facts::Result(_)
         | Facts::Verify(_)
         | Facts::Error(_)
+        | Facts::Negotiation(_)
         | Facts::Custom(_) => None,
     });
     hashes.collect()
