@@ -44,3 +44,6 @@ mod party;
 #[path = "../audit/scene.rs"]
 #[expect(dead_code, reason = "the audit's tests use the rest")]
 mod scene;
+#[path = "../sequencer/talks.rs"]
+#[expect(dead_code, reason = "the sequencer's tests use the rest")]
+mod talks;

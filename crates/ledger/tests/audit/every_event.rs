@@ -5,8 +5,10 @@ use x811_ledger::erasure::ErasureRequest;
 use x811_protocol::document::DidDocument;
 use x811_protocol::envelope::{Header, PROTOCOL_VERSION, SealedEnvelope, seal};
 use x811_protocol::event::LedgerRole;
+use x811_protocol::facts::NegotiationVerb;
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::money::MicroUsdc;
+use x811_protocol::parameters::Contracts;
 use x811_protocol::payload::registry::rotation_message;
 
 use crate::base::{Base, tx};
@@ -14,6 +16,7 @@ use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::{Ledgerbox, TASK, parameters};
 use crate::party::{Account, Party};
 use crate::scene::pay;
+use crate::talks::{LIFE_MS, Talks};
 
 /// The next interaction of the same two.
 pub(crate) fn again(ledgerbox: &Ledgerbox, deal: &Deal) -> Deal {
@@ -51,6 +54,10 @@ async fn opened() -> Ledgerbox {
     parameters.looks_ms = [2_000, 3_000, 4_000, 5_000];
     parameters.limits.pending_look_ms = 3_000;
     parameters.networks[0].confirmed_depth = 2;
+    parameters.contracts = Some(Contracts {
+        engagement_ms: 10_000,
+        ..Contracts::DEFAULT
+    });
     parameters.networks[0].safe_above = MicroUsdc::from_micro_usdc(5_000_000).ok();
     Ledgerbox::with(parameters).await
 }
@@ -227,6 +234,40 @@ async fn registry(ledgerbox: &Ledgerbox) {
     ledgerbox.accept(&greeting).await;
 }
 
+/// A negotiation that opens an interaction, and one of each other end.
+async fn negotiated(ledgerbox: &Ledgerbox, paid: &Deal) {
+    let between = || {
+        let stranger = ledgerbox.identity.clone();
+        Talks::between(paid.initiator.clone(), paid.provider.clone(), stranger)
+    };
+    let (payer, payee) = (&paid.initiator, &paid.provider);
+    let mut engaged = between();
+    engaged.agree(ledgerbox).await;
+    let (_, request) = engaged.request(ledgerbox, |_| {});
+    ledgerbox.accept(&request).await;
+    let mut rejected = between();
+    rejected
+        .say(ledgerbox, payer, NegotiationVerb::Offer, "0.41")
+        .await;
+    rejected
+        .say(ledgerbox, payee, NegotiationVerb::Reject, "")
+        .await;
+    let mut withdrawn = between();
+    withdrawn
+        .say(ledgerbox, payee, NegotiationVerb::Offer, "0.41")
+        .await;
+    withdrawn
+        .say(ledgerbox, payee, NegotiationVerb::Withdraw, "")
+        .await;
+    let mut unused = between();
+    unused.agree(ledgerbox).await;
+    let mut expired = between();
+    expired
+        .say(ledgerbox, payer, NegotiationVerb::Offer, "0.82")
+        .await;
+    ledgerbox.watch_ms(LIFE_MS + 1_000).await;
+}
+
 /// The ledger that wrote it, right behind the last record.
 pub(crate) async fn every_event() -> Ledgerbox {
     let mut ledgerbox = opened().await;
@@ -238,6 +279,7 @@ pub(crate) async fn every_event() -> Ledgerbox {
     ledgerbox.parameters.limits.hashes_per_interaction = 4;
     ledgerbox.restart().await;
     unpaid(&mut ledgerbox, &paid).await;
+    negotiated(&ledgerbox, &paid).await;
     registry(&ledgerbox).await;
     let request = ErasureRequest {
         interaction: paid.id(),

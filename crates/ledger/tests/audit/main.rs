@@ -68,3 +68,6 @@ mod erasure_order;
 mod ledgerbox;
 #[path = "../sequencer/party.rs"]
 mod party;
+#[path = "../sequencer/talks.rs"]
+#[expect(dead_code, reason = "the sequencer's tests use the rest")]
+mod talks;

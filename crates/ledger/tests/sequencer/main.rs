@@ -52,6 +52,7 @@ mod rules;
 mod settlement;
 mod snapshots;
 mod standing;
+mod talks;
 mod together;
 mod two_ledgers;
 mod unique_keys;

@@ -50,6 +50,7 @@ const PAGE: &str = "/docs";
         (name = "operations", description = "Whether it runs and takes messages"),
     ),
     components(schemas(
+        negotiation::ContractsInForce,
         negotiation::NegotiationAnswer,
         negotiation::NegotiationHistoryAnswer,
         schema::AcceptedAnswer,

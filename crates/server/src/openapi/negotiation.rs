@@ -47,3 +47,20 @@ pub(crate) struct NegotiationHistoryAnswer {
     #[schema(nullable = false)]
     next: Option<u64>,
 }
+
+/// What negotiations of contracts are held to.
+#[derive(ToSchema)]
+pub(crate) struct ContractsInForce {
+    /// How long an agreed contract waits for its REQUEST.
+    engagement_ms: u64,
+    /// The longest time from now to `expires_at`.
+    max_life_ms: u64,
+    /// The most turns; the offer is the first.
+    max_turns: u64,
+    /// The shortest time from now to `expires_at`.
+    min_life_ms: u64,
+    /// Most negotiations one initiator may have open with one responder.
+    open_per_pair: u64,
+    /// Most negotiations an initiator may have open.
+    open_per_initiator: u64,
+}

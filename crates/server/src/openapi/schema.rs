@@ -383,6 +383,8 @@ pub(crate) struct LedgerAnswer {
     networks: Vec<LedgerNetwork>,
     /// How long each message may be waited for.
     windows: WindowsInForce,
+    /// What negotiations are held to; null where none are opened.
+    contracts: Option<super::negotiation::ContractsInForce>,
     /// From one look for a payment to the next.
     #[schema(min_items = 4, max_items = 4)]
     looks_ms: Vec<u64>,

@@ -33,6 +33,7 @@ const MAX_ENTRIES: usize = 1_000;
 #[utoipa::path(
     get,
     path = "/api/v1/negotiations/{id}",
+    operation_id = "readNegotiation",
     tag = "negotiations",
     params(("id" = String, Path, description = "`neg-` and the envelope id of its offer"), Question),
     responses((status = 200, description = "The contract", body = NegotiationAnswer), Refused),

@@ -17,6 +17,7 @@ use x811_protocol::stream::{Stream, Subject};
 #[utoipa::path(
     get,
     path = "/api/v1/negotiations/{id}/history",
+    operation_id = "readNegotiationHistory",
     tag = "negotiations",
     params(("id" = String, Path, description = "`neg-` and the envelope id of its offer"), Question),
     responses((status = 200, description = "Its records", body = NegotiationHistoryAnswer), Refused),
