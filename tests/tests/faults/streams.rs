@@ -16,15 +16,11 @@ const IDLE_KIB: u64 = 64;
 
 /// Padding of the messages that nobody takes, and how many there are.
 const PADDING: usize = 900_000;
-const MESSAGES: usize = 12;
+const MESSAGES: usize = 24;
 
-/// What streams may cost whose readers take nothing, and the messages on their way to them: each of the
-/// three holds one message, in the forms that it is made from.
+/// What streams may cost whose readers take nothing, and the messages on their way to them. Each reader
+/// holds one message, in the forms that it is made from; three that held all would take 63 MiB more.
 const SLOW_KIB: u64 = 96 * 1_024;
-
-/// From here on each further message costs what it costs anyway: once for all readers together.
-const SETTLED: usize = 3;
-const EACH_KIB: u64 = 2 * PADDING as u64 / 1_024;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -107,9 +103,6 @@ async fn ae_134_idle_streams_and_slow_readers_cost_flat_memory() {
     println!("3 readers that take nothing, after each message of 900 kB: {kib:?} KiB more");
     let most_kib = kib[MESSAGES - 1];
     assert!(most_kib < SLOW_KIB, "{most_kib} KiB");
-    let further_kib = most_kib.saturating_sub(kib[SETTLED - 1]);
-    let further = (MESSAGES - SETTLED) as u64;
-    assert!(further_kib < further * EACH_KIB, "{further_kib} KiB");
     // Others have theirs meanwhile.
     let other = OF_AN_AGENT;
     let small = sender.message(readers[1].identity.did, 10);
