@@ -94,18 +94,21 @@ pub(crate) enum Reader {
         key_id: Box<KeyId>,
         /// Whether the operator lets it read everything.
         is_auditor: bool,
+        /// Whether it signed this very request; else it has a token.
+        is_signed: bool,
     },
     /// Whoever is on this machine, where reads are open.
     Anyone,
 }
 
 impl Reader {
-    /// The agent that has proved that key.
-    fn by<C>(key_id: KeyId, app: &App<C>) -> Reader {
+    /// The agent that has proved that key, by the request itself or by a token.
+    fn by<C>(key_id: KeyId, is_signed: bool, app: &App<C>) -> Reader {
         let auditors = &app.signed_reads.privileges.auditors;
         Reader::Agent {
             is_auditor: auditors.contains(&key_id.did),
             key_id: Box::new(key_id),
+            is_signed,
         }
     }
 
@@ -115,7 +118,7 @@ impl Reader {
             loopback::check(parts)?;
             return Ok(Reader::Anyone);
         }
-        Ok(Reader::by(verified(parts, app)?, app))
+        Ok(Reader::by(verified(parts, app)?, true, app))
     }
 
     /// Whose reads these count as, of a feed of `recipient`.
@@ -126,10 +129,23 @@ impl Reader {
         }
     }
 
+    /// Whether this is `agent` itself, by a signature, or this machine where reads are open. Tokens
+    /// lie about in browsers and only show.
+    pub(crate) fn acts_for(&self, agent: Did) -> bool {
+        match self {
+            Reader::Agent {
+                key_id, is_signed, ..
+            } => *is_signed && key_id.did == agent,
+            Reader::Anyone => true,
+        }
+    }
+
     /// Whether the business of these agents may be shown.
     pub(crate) fn may_read(&self, parties: &[Did]) -> bool {
         match self {
-            Reader::Agent { key_id, is_auditor } => *is_auditor || parties.contains(&key_id.did),
+            Reader::Agent {
+                key_id, is_auditor, ..
+            } => *is_auditor || parties.contains(&key_id.did),
             Reader::Anyone => true,
         }
     }
@@ -168,7 +184,7 @@ impl<C: Clock> FromRequestParts<Arc<App<C>>> for Reader {
         if [Method::GET, Method::HEAD].contains(&parts.method)
             && let Some(claims) = bearer::claims(parts, Scope::Explorer, app)?
         {
-            return Ok(Reader::by(claims.key_id, app));
+            return Ok(Reader::by(claims.key_id, false, app));
         }
         Reader::without_token(parts, app)
     }

@@ -4,7 +4,7 @@
 
 use crate::app::App;
 use crate::error::ApiError;
-use crate::limits::{AnswerRoom, Client};
+use crate::limits::Client;
 use crate::streamed::WHOLE_BYTES;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::response::{IntoResponse as _, Response};
@@ -30,22 +30,22 @@ pub(crate) fn bounded<C: Clock>(app: &App<C>, client: Client, response: Response
 }
 
 /// `body` in slices, with what it holds until its end.
-pub(crate) fn sliced(body: Body, room: AnswerRoom) -> Body {
+pub(crate) fn sliced(body: Body, held: impl Send + Unpin + 'static) -> Body {
     Body::new(Sliced {
         body,
         piece: Bytes::new(),
-        _room: room,
+        _held: held,
     })
 }
 
-struct Sliced {
+struct Sliced<H> {
     body: Body,
     /// What is left of the last piece.
     piece: Bytes,
-    _room: AnswerRoom,
+    _held: H,
 }
 
-impl HttpBody for Sliced {
+impl<H: Unpin> HttpBody for Sliced<H> {
     type Data = Bytes;
     type Error = axum::Error;
 

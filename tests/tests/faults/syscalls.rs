@@ -132,7 +132,7 @@ fn files(place: &Place) -> Vec<String> {
     for folder in ["keys", "keys.unfinished"] {
         names.extend(keys.map(|name| format!("/{folder}/{name}")));
     }
-    for database in ["ledger.db", "read.db", "chain.db"] {
+    for database in ["ledger.db", "read.db", "chain.db", "feed.db"] {
         for suffix in ["", "-wal", "-shm", "-journal"] {
             names.push(format!("/{database}{suffix}"));
         }

@@ -16,6 +16,7 @@ use crate::openapi::Refused;
 use crate::openapi::schema::Uuid;
 use crate::signed_read::{FeedReader, ReadRefusal};
 use crate::stored;
+use crate::unread::sliced;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::header::CACHE_CONTROL;
@@ -113,8 +114,10 @@ pub(super) async fn handle<C: Clock>(
     };
     let held = hold(&app, &reader, recipient, question.instance.as_ref())?;
     let place = app.limiter.stream(client, reader.counts_as(recipient))?;
-    let feed = Feed::begin(app, reader, until, after, held, place);
-    let mut response = Sse::new(feed.events()).into_response();
+    let feed = Feed::begin(app, reader, until, after, held);
+    let response = Sse::new(feed.events()).into_response();
+    // Its connection copies what it is given: no more than a slice of a long message.
+    let mut response = response.map(|body| sliced(body, place));
     let headers = response.headers_mut();
     let not_kept = HeaderValue::from_static("no-store, no-transform");
     headers.insert(CACHE_CONTROL, not_kept);

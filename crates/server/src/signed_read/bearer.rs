@@ -45,7 +45,7 @@ impl<C: Clock> FromRequestParts<Arc<App<C>>> for FeedReader {
         };
         let until = claims.as_ref().map(|claims| claims.expires_at);
         let reader = match claims {
-            Some(claims) => Reader::by(claims.key_id, app),
+            Some(claims) => Reader::by(claims.key_id, false, app),
             None => Reader::without_token(parts, app)?,
         };
         Ok(FeedReader { reader, until })

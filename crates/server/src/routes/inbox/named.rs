@@ -31,7 +31,7 @@ impl<'de> Deserialize<'de> for InstanceName {
 }
 
 /// Holds the feed of `recipient` for the loop that the read names, if it names one: 409 where another
-/// one is newer. An auditor may look on, but not end the agent's own reads.
+/// one is newer. Auditors and tokens may look on, but not end the agent's own reads.
 pub(in crate::routes) fn hold<C>(
     app: &Arc<App<C>>,
     reader: &Reader,
@@ -41,7 +41,7 @@ pub(in crate::routes) fn hold<C>(
     let Some(InstanceName(name)) = instance else {
         return Ok(None);
     };
-    if reader.counts_as(recipient) != recipient {
+    if !reader.acts_for(recipient) {
         return Err(ApiError::not_the_recipient());
     }
     let held = app.feeds.instances.claim(recipient, name);

@@ -4,7 +4,6 @@
 use crate::app::App;
 use crate::error::ApiError;
 use crate::feed::Held;
-use crate::limits::StreamPlace;
 use crate::routes::inbox::{Cursor, Message, Place, messages, superseded};
 use crate::signed_read::Reader;
 use axum::response::sse::Event;
@@ -47,7 +46,6 @@ pub(super) struct Feed<C> {
     held: Option<Held>,
     follow: watch::Receiver<Arc<World>>,
     state: State,
-    _place: StreamPlace,
 }
 
 enum State {
@@ -97,7 +95,6 @@ impl<C: Clock> Feed<C> {
         until: Option<TimestampMs>,
         cursor: Cursor,
         held: Option<Held>,
-        place: StreamPlace,
     ) -> Feed<C> {
         Feed {
             begun_ms: app.clock.monotonic_ms(),
@@ -108,7 +105,6 @@ impl<C: Clock> Feed<C> {
             cursor,
             held,
             state: State::New,
-            _place: place,
         }
     }
 

@@ -4,6 +4,7 @@ use super::{inbox_of, stream_of};
 use crate::readers::Readers;
 use crate::signing::{Claim, both};
 use crate::world::{Agent, Reply, World};
+use reqwest::Method;
 
 fn named(path: &str, instance: &str) -> String {
     format!("{path}?instance={instance}")
@@ -76,6 +77,19 @@ async fn ax_44_nobody_else_ends_the_reads_of_an_agent() {
             refused.refused(403, "X811-2004");
         }
     }
+    // Nor does who got hold of a token.
+    let token = world.token(&provider, "feed", 300).await;
+    let path = format!("{}&token={token}", named(&stream_of(&provider), "thief"));
+    let refused = world.open(&path, &[]).await.err().unwrap();
+    refused.refused(403, "X811-2004");
+    let token = world.token(&provider, "explorer", 300).await;
+    let (path, field) = (
+        named(&inbox_of(&provider), "thief"),
+        format!("Bearer {token}"),
+    );
+    let by_token = [("authorization", field.as_str())];
+    let refused = world.ask(Method::GET, &path, &by_token).await;
+    refused.refused(403, "X811-2004");
     // One's own loops have names of their own.
     let own = named(&stream_of(&initiator), "other");
     let _own = world.listen(&initiator, &own).await;
