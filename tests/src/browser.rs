@@ -1,4 +1,5 @@
-//! A real browser, Chromium, that shows one file and tells what it asked the network for.
+//! A real browser, Chromium, that shows one page and tells what it asked the network for, and what the
+//! page's policy forbade.
 
 #![expect(
     clippy::expect_used,
@@ -8,7 +9,7 @@
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -42,8 +43,9 @@ pub fn show(page: &Path, width_px: u32) -> Shown {
     let (proxy, requests) = proxy();
     let picture = folder.path().join("picture.png");
     let screenshot = format!("--screenshot={}", picture.display());
-    let document = chromium(page, width_px, &folder, proxy, "--dump-dom");
-    let _ = chromium(page, width_px, &folder, proxy, &screenshot);
+    let show = |what: &str| chromium(&file(page), width_px, &folder, &[&asking(proxy), ALL, what]);
+    let document = show("--dump-dom").stdout;
+    let _ = show(&screenshot);
     let mut requests: Vec<String> = requests.try_iter().collect();
     requests.retain(|request| !names(request));
     Shown {
@@ -71,7 +73,8 @@ pub fn scroll_width_px(page: &Path, width_px: u32) -> u32 {
     );
     std::fs::write(&frame, framed).expect("the frame can be written");
     let (proxy, _requests) = proxy();
-    let document = chromium(&frame, 1_100, &folder, proxy, "--dump-dom");
+    let options = [&*asking(proxy), ALL, "--dump-dom"];
+    let document = chromium(&file(&frame), 1_100, &folder, &options).stdout;
     let document = String::from_utf8(document).expect("a document is UTF-8");
     let width = document
         .split_once("<title>width ")
@@ -105,14 +108,58 @@ fn proxy() -> (SocketAddr, Receiver<String>) {
     (address, requests)
 }
 
-/// Runs Chromium once. All it asks of any network goes to `proxy`.
-fn chromium(
-    page: &Path,
-    width_px: u32,
-    folder: &TempDir,
-    proxy: SocketAddr,
-    what: &str,
-) -> Vec<u8> {
+/// What a browser made of a page that a server gave it.
+#[derive(Debug)]
+pub struct Visited {
+    /// The document after everything in it has run, as HTML.
+    pub document: String,
+    /// What the page's policy forbade, a line each.
+    pub forbidden: Vec<String>,
+    /// First lines of all requests to other computers than this, but the browser's own.
+    pub requests: Vec<String>,
+}
+
+/// Opens the page at `url`, of a server on this computer, and lets its scripts run.
+///
+/// # Panics
+/// When there is no Chromium, or it fails.
+#[must_use]
+pub fn visit(url: &str) -> Visited {
+    let folder = TempDir::new().expect("a folder can be made");
+    let (proxy, requests) = proxy();
+    let options = [
+        &*asking(proxy),
+        "--dump-dom",
+        "--virtual-time-budget=20000",
+        "--enable-logging=stderr",
+    ];
+    let output = chromium(url, 1_100, &folder, &options);
+    let mut requests: Vec<String> = requests.try_iter().collect();
+    requests.retain(|request| !ITS_OWN.iter().any(|host| request.contains(host)));
+    let said = String::from_utf8_lossy(&output.stderr);
+    let forbidden = said
+        .lines()
+        .filter(|line| line.contains("Content Security Policy"));
+    Visited {
+        document: String::from_utf8(output.stdout).expect("a document is UTF-8"),
+        forbidden: forbidden.map(str::to_owned).collect(),
+        requests,
+    }
+}
+
+/// Asks this computer by the proxy too.
+const ALL: &str = "--proxy-bypass-list=<-loopback>";
+
+fn asking(proxy: SocketAddr) -> String {
+    format!("--proxy-server=http://{proxy}")
+}
+
+fn file(page: &Path) -> String {
+    format!("file://{}", page.display())
+}
+
+/// Runs Chromium once.
+fn chromium(url: &str, width_px: u32, folder: &TempDir, options: &[&str]) -> Output {
     let output = Command::new("chromium")
         .args([
             "--headless=new",
@@ -128,15 +175,13 @@ fn chromium(
             "--no-pings",
             "--hide-scrollbars",
             "--timeout=5000",
-            "--proxy-bypass-list=<-loopback>",
         ])
         .arg(format!("--user-data-dir={}", folder.path().display()))
-        .arg(format!("--proxy-server=http://{proxy}"))
         .arg(format!("--window-size={width_px},2000"))
-        .arg(what)
-        .arg(format!("file://{}", page.display()))
+        .args(options)
+        .arg(url)
         .output()
         .expect("chromium starts: run scripts/test.sh, which installs it");
     assert!(output.status.success(), "chromium failed: {output:?}");
-    output.stdout
+    output
 }

@@ -44,6 +44,7 @@ class Log:
         self.statement, self.rotations = None, []
         self.standing, self.gone = "none", set()
         self.body_due, self.path_due = None, False
+        self.rules = None
         self.states = None if self.is_bundle() else States()
 
     def is_bundle(self):
@@ -74,6 +75,7 @@ class Log:
 
     def event(self, record):
         event, self.body_due = record["event"], None
+        self.rules = event.get("rules_version", self.rules)
         if record["position"] == 0:
             opened = dict(event)
             hold(opened.pop("type") == "ledger_opened", "position 0")
@@ -105,7 +107,7 @@ class Log:
         """What else the record says of the message."""
         kind, said = event["type"], event
         if kind == "envelope_accepted":
-            said, due = event["facts"], facts_of(message)
+            said, due = event["facts"], facts_of(message, self.rules)
         elif kind == "notice_issued":
             due = {"cause": message["payload"]["cause_position"], "to": message["to"]}
             due["code"] = message["payload"]["code"]

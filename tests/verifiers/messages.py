@@ -8,6 +8,7 @@ from canonical import canonical, number
 from signed import hold, public_key, unpadded, verify
 
 REGISTRY = "x811.registry/"
+NEGOTIATION = "x811.negotiation/"
 
 
 def envelope_of(body, message, key, profile, signature):
@@ -49,7 +50,8 @@ def milliseconds(text):
     return whole + int((fraction or "").ljust(3, "0")[:3])
 
 
-def facts_of(message):
+def facts_of(message, rules):
+    """Under the decision rules of that number."""
     kind, payload = message["type"], message["payload"]
     of = {
         "x811/request": request,
@@ -61,7 +63,54 @@ def facts_of(message):
         "x811/payment": payment,
         "x811/error": error,
     }.get(kind, custom)
-    facts = of(payload, message["from"])
+    if rules >= 2 and kind.startswith(NEGOTIATION):
+        facts = negotiation(kind.removeprefix(NEGOTIATION), payload)
+    else:
+        facts = of(payload, message["from"])
+    if rules >= 2 and kind == "x811/request":
+        named = payload["parameters"].get("negotiation_id")
+        facts["negotiation_id"] = named and contract_id(named)
+    if rules >= 2 and kind == "x811/offer":
+        facts["deliverables_hash"] = sha256(canonical(payload["deliverables"])).hexdigest()
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def contract_id(text):
+    hold(text.startswith("neg-"), "the id of a negotiation")
+    return text.removeprefix("neg-")
+
+
+def negotiation(verb, payload):
+    facts = {}
+    if verb != "offer":
+        facts["negotiation_id"] = contract_id(payload["negotiation_id"])
+        facts["step_id"] = payload["step_id"]
+    if verb == "accept":
+        return facts | {"terms_hash": payload["terms_hash"]}
+    facts["message_hash"] = optional(payload, "message", digest)
+    if verb in ("offer", "counter"):
+        facts["terms"] = terms(payload["terms"])
+        facts["expires_at_ms"] = optional(payload, "expires_at", milliseconds)
+    if verb == "offer":
+        facts["max_turns"] = optional(payload, "max_rounds", whole)
+        facts["parent"] = optional(payload, "parent_negotiation_id", contract_id)
+    return facts
+
+
+def terms(said):
+    amount, deliverables = said["amount"], said.get("deliverables")
+    is_usdc = amount["currency"] == "USDC"
+    facts = {
+        "amount": from_decimal(amount["value"]) if is_usdc else None,
+        "amount_of": said["amount_of"],
+        "currency": amount["currency"],
+        "deadline_s": optional(said, "deadline_s", whole),
+        "deliverables_hash": deliverables and sha256(canonical(deliverables)).hexdigest(),
+        "payee": said["payee"],
+        "payer": said["payer"],
+        "task_type": said.get("task_type"),
+        "terms_hash": sha256(canonical(said)).hexdigest(),
+    }
     return {name: value for name, value in facts.items() if value is not None}
 
 

@@ -41,8 +41,10 @@ def receipt(file, vkey):
     hold(data.endswith(b"\n"), "a file that was cut off")
     read = read_json(data[:-1])
     form = read["x811_receipt"]
-    hold(form in (1, 2), "no receipt of form 1 or 2")
-    members = MEMBERS | {"keys", "end"} if form == 2 else MEMBERS
+    hold(form in (1, 2, 3), "no receipt of the forms 1 to 3")
+    members = MEMBERS | {"keys", "end"} if form >= 2 else MEMBERS
+    of_rules_2 = any("rules" in envelope for envelope in read["envelopes"])
+    hold((form == 3) == of_rules_2, "a form that is not that of its rules")
     hold(set(read) - {"rotations", "agent_keys"} == members, "other members")
     hold(read["ask"] == f"/api/v1/interactions/{read['interaction']}/settlement", "another path")
     opened = read["ledger"]["event"]
@@ -67,7 +69,7 @@ def receipt(file, vkey):
     unsigned = {name: read[name] for name in read if name != "signature"}
     signed = f"x811 receipt v{form}\n".encode() + canonical(unsigned)
     verify(public_key(keys["receipt"]), unpadded(read["signature"]), signed, "the receipt")
-    if form == 2:
+    if form >= 2:
         verify_keys(read["keys"], opened, keys, read.get("rotations", []), checkpoint)
         ends(read["end"], read["confirmed"], leaves, stream, checkpoint[0], keys)
     confirmed = read["confirmed"]["event"]
@@ -125,11 +127,14 @@ def enclosed(envelopes, stream, records):
 
 
 def message(read, stream, due):
-    hold(set(read) - {"profile"} == ENCLOSED, "other members")
+    hold(set(read) - {"profile", "rules"} == ENCLOSED, "other members")
+    rules = read.get("rules", 1)
+    hold(rules in (1, 2) and ("rules" not in read or rules > 1), "rules that are not known")
     profile, body = read.get("profile", "digest"), canonical(read["body"])
     hold("profile" not in read or profile != "digest", "a profile that says nothing")
     envelope = envelope_of(body, read["body"], read["key"], profile, read["signature"])
-    event = {"type": "envelope_accepted", "envelope": envelope, "facts": facts_of(read["body"])}
+    facts = facts_of(read["body"], rules)
+    event = {"type": "envelope_accepted", "envelope": envelope, "facts": facts}
     event["derived"] = read["derived"]
     place = {name: read[name] for name in PLACE}
     made = leaf(place | {"event": event}, stream)

@@ -18,6 +18,7 @@ class States:
         self.ledger = {"parameters": None, "rules_version": 0}
         self.parameters, self.blind_since = {}, {}
         self.agents, self.interactions, self.opened_under = {}, {}, {}
+        self.contracts = {}
 
     def after(self, record, record_hash):
         stream, event = record["stream"], record["event"]
@@ -38,6 +39,8 @@ class States:
             self.of_agent(event, name, record["position"], now)
         elif kind == "mail":
             self.agents[name]["mail_seq"] += 1
+        elif kind == "contract":
+            state = self.of_contract(record, name, record_hash)
         else:
             state = self.of_interaction(record, name, record_hash)
         self.count_body(event, now)
@@ -77,6 +80,9 @@ class States:
                         self.blind_since[name] = since + event["gap_ms"]
                 for state in self.interactions.values():
                     resumed(state, event["gap_ms"])
+                for state in self.contracts.values():
+                    if window := open_engagement(state):
+                        window["deadline"] += event["gap_ms"]
 
     def of_network(self, event, name, now):
         is_blind = event["type"] == "network_blind"
@@ -132,6 +138,58 @@ class States:
             case "agent_revoked":
                 agent["status"] = "revoked"
 
+    # Contracts
+
+    def of_contract(self, record, name, record_hash):
+        event, state = record["event"], self.contracts.get(name)
+        reference = {"hash": record_hash, "position": record["position"]}
+        match event["type"]:
+            case "envelope_accepted":
+                reference["envelope"] = event["envelope"]["id"]
+                state = self.negotiated(state, event, reference)
+            case "lapsed" if event["window"] == "contract":
+                [(_, inner)] = state.items()
+                state = {"Expired": inner}
+            case "lapsed":
+                state["Accepted"]["engagement"] = "Lapsed"
+            case "engaged":
+                engaged = {"interaction": event["interaction"]}
+                state["Accepted"]["engagement"] = {"Engaged": engaged}
+        self.contracts[name] = state
+        return state
+
+    def negotiated(self, state, event, reference):
+        envelope, facts = event["envelope"], event["facts"]
+        verb = envelope["type"].removeprefix("x811.negotiation/")
+        if state is None:
+            block = self.parameters[event["derived"]["parameters"]]["contracts"]
+            opening = {
+                "id": envelope["id"],
+                "initiator": envelope["from"],
+                "max_turns": facts.get("max_turns", block["max_turns"]),
+                "record": reference,
+                "responder": envelope["to"],
+            }
+            step = {"turn": 0}
+        else:
+            [(_, inner)] = state.items()
+            opening, step = inner["opening"], inner["step"]
+        if verb in ("offer", "counter"):
+            step = {
+                "author": envelope["from"],
+                "expires_at": facts.get("expires_at_ms", step.get("expires_at")),
+                "record": reference,
+                "terms": facts["terms"],
+                "turn": step["turn"] + 1,
+            }
+            tag = "Pending" if verb == "offer" else "Countered"
+            return {tag: {"opening": opening, "step": step}}
+        if verb == "accept":
+            engagement = {"Open": {"deadline": event["derived"]["deadline_at_ms"]}}
+            agreed = {"acceptance": reference, "engagement": engagement}
+            return {"Accepted": agreed | {"opening": opening, "step": step}}
+        return {"Rejected": {"opening": opening, "step": step}}
+
     # Interactions
 
     def of_interaction(self, record, name, record_hash):
@@ -158,6 +216,12 @@ class States:
             provider["receipts"] += 1
             provider["last_receipt"] = record_hash
         return state
+
+
+def open_engagement(state):
+    """The engagement window of an agreed contract, while it is open."""
+    engagement = state.get("Accepted", {}).get("engagement")
+    return engagement.get("Open") if isinstance(engagement, dict) else None
 
 
 class Step:
@@ -195,6 +259,8 @@ class Step:
                 "provider": envelope["to"],
                 "record": record,
             }
+            if contract := derived.get("contract"):
+                opening["contract"] = contract
             return {"Pending": {"deadline": deadline, "opening": opening}}
         [(_, inner)] = state.items()
         match kind:

@@ -4,6 +4,7 @@
 mod against;
 mod bar;
 mod checkpoint_dir;
+pub(crate) mod contract;
 mod csv;
 mod draft;
 mod extract;
@@ -45,8 +46,8 @@ use page::Page;
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
-    /// A ledger's data directory (running or not), an export of it or of one interaction, or `-`
-    /// for standard input
+    /// A ledger's data directory (running or not), an export of it or of one interaction, a rendered
+    /// contract, or `-` for standard input
     source: PathBuf,
     /// A second file of the same log: an export, a bundle, a receipt or a signed checkpoint, as the first
     /// may be then. Nothing is audited: it is only found whether the two contradict each other
@@ -110,6 +111,9 @@ fn endpoints(given: Vec<String>, hash_only: bool, of_environment: Option<String>
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     if let Some(other) = &args.other {
         return against::run(&args.source, other, out);
+    }
+    if let Some(exit) = contract::run(&args, out)? {
+        return Ok(exit);
     }
     let args = Args {
         rpc: endpoints(args.rpc, args.hash_only, environment()),

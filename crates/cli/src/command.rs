@@ -14,8 +14,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
 use crate::{
-    agent, approvals, audit, backup, completions, doctor, erase, export, history, inbox, man, pay,
-    provider, receipt, restore, send, status,
+    agent, approvals, audit, backup, completions, doctor, erase, export, history, inbox, man,
+    negotiation, pay, provider, receipt, restore, send, status,
 };
 #[cfg(feature = "serve")]
 use crate::{anvil, bench, demo, ledger, serve};
@@ -92,6 +92,9 @@ enum Verb {
     /// What a provider wants to know
     #[command(subcommand)]
     Provider(provider::Verb),
+    /// Negotiate terms before work
+    #[command(subcommand)]
+    Negotiation(negotiation::Verb),
     /// Re-run a whole log from its bytes: hashes, signatures, rules, payments, rows
     Audit(audit::Args),
     /// Write a log, or one interaction of it, to one file that anybody can audit offline
@@ -151,6 +154,7 @@ impl Cli {
             Verb::History(args) => history::run(args, &context, out).await,
             Verb::Receipt(args) => receipt::run(args, &context, out).await,
             Verb::Provider(verb) => verb.run(&context, out).await,
+            Verb::Negotiation(verb) => verb.run(out),
             Verb::Audit(args) => audit::run(args, out).await,
             Verb::Export(args) => export::run(args, &context, json, out).await,
             Verb::Status(args) => status::run(args, &context, out).await,

@@ -25,9 +25,9 @@ pub(crate) enum Exit {
     NotReady,
     /// `agent status`: a person has to look.
     Alarm,
-    /// `audit` and `receipt verify`: something contradicts.
+    /// `audit`, `receipt verify` and `negotiation verify`: something contradicts.
     Findings,
-    /// `audit` and `receipt verify`: nobody said which ledger is trusted.
+    /// `audit`, `receipt verify` and `negotiation verify`: nobody said which keys are trusted.
     Unverified,
     /// `audit` and `receipt verify`: nothing contradicts, but something that should be decidable is not.
     Incomplete,
@@ -75,13 +75,13 @@ impl Exit {
         (
             Exit::Findings,
             20,
-            "`audit`, `receipt verify`: broken, something contradicts",
+            "`audit`, `receipt verify`, `negotiation verify`: broken, something contradicts",
         ),
         (
             Exit::Unverified,
             21,
-            "`audit`, `receipt verify`: nothing is wrong, but whose it is was not checked, for want of \
-             --key or --policy, or of `receipt refresh`",
+            "`audit`, `receipt verify`, `negotiation verify`: nothing is wrong, but whose it is was not \
+             checked, for want of --key, --policy or --keys, or of `receipt refresh`",
         ),
         (
             Exit::Incomplete,

@@ -29,6 +29,7 @@ mod inbox;
 mod ledger;
 mod man;
 mod narrate;
+mod negotiation;
 mod output;
 mod pay;
 mod provider;

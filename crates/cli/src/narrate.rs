@@ -2,10 +2,13 @@
 
 use x811_protocol::envelope::MessageType;
 use x811_protocol::event::{
-    BodiesErased, Confirmed, EnvelopeAccepted, Event, Evidence, FindingStatus, Lapsed, Looked,
-    NoticeIssued, Refuted, Window,
+    BodiesErased, Confirmed, ContractWindow, Effect, EnvelopeAccepted, Event, Evidence,
+    FindingStatus, Lapsed, LapsedWindow, Looked, NoticeIssued, Refuted, Window,
 };
-use x811_protocol::facts::{Facts, Location, OfferFacts, PaymentFacts, RequestFacts, ResultFacts};
+use x811_protocol::facts::{
+    Facts, Location, NegotiationFacts, OfferFacts, PaymentFacts, RequestFacts, ResultFacts,
+    TermsFacts,
+};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
 
@@ -48,8 +51,27 @@ pub(crate) fn message(facts: &Facts) -> String {
         },
         Facts::Payment(facts) => payment(facts),
         Facts::Error(facts) => format!("ERROR {} {}", facts.code, facts.code.name()),
+        Facts::Negotiation(facts) => negotiation(facts),
         Facts::Custom(_) => "a message of its own type".to_owned(),
     }
+}
+
+fn negotiation(facts: &NegotiationFacts) -> String {
+    match facts {
+        NegotiationFacts::Offer(offer) => format!("offer of terms: {}", terms(&offer.terms)),
+        NegotiationFacts::Counter(counter) => format!("other terms: {}", terms(&counter.terms)),
+        NegotiationFacts::Accept(_) => "the terms are agreed on".to_owned(),
+        NegotiationFacts::Reject(_) => "the terms are rejected".to_owned(),
+        NegotiationFacts::Withdraw(_) => "the terms are withdrawn".to_owned(),
+    }
+}
+
+fn terms(terms: &TermsFacts) -> String {
+    let amount = match terms.amount {
+        Some(amount) => usdc(amount),
+        None => format!("an amount in {}", terms.currency),
+    };
+    format!("{amount} as {}, to {}", terms.amount_of, terms.payee)
 }
 
 fn request(facts: &RequestFacts) -> String {
@@ -150,14 +172,20 @@ pub(crate) fn event(event: &Event) -> String {
         Event::AgentReactivated(changed) => format!("{} is active again", changed.envelope.from),
         Event::AgentRevoked(changed) => format!("{} is revoked", changed.envelope.from),
         Event::StateRoot(_) => "root of all states".to_owned(),
+        Event::Effect(Effect::Engaged(engaged)) => format!(
+            "the contract is engaged: interaction {} was opened by it",
+            engaged.interaction
+        ),
     }
 }
 
 /// A message of its own type is named by that type.
 fn accepted_message(accepted: &EnvelopeAccepted) -> String {
     match &accepted.envelope.message_type {
-        MessageType::Custom(custom) => custom.as_str().to_owned(),
-        MessageType::Core(_) => message(&accepted.facts),
+        MessageType::Custom(custom) if matches!(accepted.facts, Facts::Custom(_)) => {
+            custom.as_str().to_owned()
+        }
+        MessageType::Custom(_) | MessageType::Core(_) => message(&accepted.facts),
     }
 }
 
@@ -171,14 +199,16 @@ fn lapse(lapsed: &Lapsed) -> String {
 }
 
 /// The window's name in a sentence.
-fn window(window: Window) -> &'static str {
+fn window(window: LapsedWindow) -> &'static str {
     match window {
-        Window::Offer => "time for an OFFER",
-        Window::Accept => "time for an ACCEPT",
-        Window::Result => "time for the RESULT",
-        Window::Verify => "time for the VERIFY",
-        Window::Payment => "time for the PAYMENT",
-        Window::Confirmation => "time for the confirmation",
+        LapsedWindow::Interaction(Window::Offer) => "time for an OFFER",
+        LapsedWindow::Interaction(Window::Accept) => "time for an ACCEPT",
+        LapsedWindow::Interaction(Window::Result) => "time for the RESULT",
+        LapsedWindow::Interaction(Window::Verify) => "time for the VERIFY",
+        LapsedWindow::Interaction(Window::Payment) => "time for the PAYMENT",
+        LapsedWindow::Interaction(Window::Confirmation) => "time for the confirmation",
+        LapsedWindow::Contract(ContractWindow::Contract) => "time to answer the terms",
+        LapsedWindow::Contract(ContractWindow::Engagement) => "time for the REQUEST",
     }
 }
 

@@ -47,6 +47,24 @@ fn measured(line: &str, above_zero: &[&str]) -> Value {
     report
 }
 
+/// A log that was made half, or by a version that signed no checkpoint, proves nothing.
+#[test]
+fn design_8_a_log_that_was_kept_without_its_checkpoint_is_refused_and_what_to_do_is_said() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("ledger.db"), "").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_x811"))
+        .args(["bench", "audit", "--agents", "4", "--keep"])
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    for part in ["has no checkpoint", "name another directory by --keep"] {
+        assert!(said.contains(part), "{said}");
+    }
+    assert!(!folder.path().join("checkpoint").exists(), "{said}");
+}
+
 #[test]
 fn ingest_reports() {
     let report = measured(

@@ -13,6 +13,7 @@
 //! | [`http`] | the ledger's HTTP interface, with retries |
 //! | [`transcript`], [`mod@settlement`] | one interaction as recorded, and whether it is paid |
 //! | [`policy`] | accept, ask a person, or reject |
+//! | [`negotiation`] | chains of XAP, another protocol, verified offline |
 //! | [`agent`] | loops that run unattended: provider, initiator |
 //! | [`pay`] | the USDC transfer (feature `pay`) |
 //!
@@ -25,6 +26,7 @@ pub mod entropy;
 pub mod home;
 pub mod http;
 pub mod identity;
+pub mod negotiation;
 #[cfg(feature = "pay")]
 pub mod pay;
 pub mod policy;

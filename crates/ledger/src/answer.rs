@@ -1,15 +1,35 @@
 //! What a submission is answered with. Answers of accepted messages are a function of the record
 //! they led to, so that a repeat, today or in ten years, gets the first answer again.
 
-use crate::stream::Stream;
 use serde::Serialize;
 use x811_eventlog::Record;
+use x811_protocol::contract;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Event;
+use x811_protocol::facts::Facts;
 use x811_protocol::id::{EnvelopeId, InteractionId};
-use x811_protocol::interaction::state_after;
+use x811_protocol::interaction::{StateName, state_after};
 use x811_protocol::refusal::Refusal;
+use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
+
+/// A subject of a machine, as answers name it (machines.md section 2).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AnsweredSubject {
+    /// Which machine it is of.
+    pub kind: &'static str,
+    /// Its id as in URLs.
+    pub id: String,
+}
+
+impl From<Subject> for AnsweredSubject {
+    fn from(subject: Subject) -> AnsweredSubject {
+        AnsweredSubject {
+            kind: subject.kind(),
+            id: subject.public_id(),
+        }
+    }
+}
 
 /// The body of a 202 (ledger-contract.md section 6).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -17,6 +37,9 @@ pub struct Accepted {
     /// The interaction; absent for messages that belong to none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interaction_id: Option<InteractionId>,
+    /// What the message is about; absent for messages about nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<AnsweredSubject>,
     /// The message.
     pub envelope_id: EnvelopeId,
     /// Place in the log.
@@ -40,28 +63,30 @@ impl Accepted {
     /// The same, when the stream of the record has been read.
     pub(crate) fn of(stream: &Stream, record: &Record, event: &Event) -> Option<Accepted> {
         let envelope = event.envelope()?;
-        let interaction_id = match stream {
-            Stream::Interaction(id) => Some(*id),
-            Stream::Ledger
-            | Stream::Network(_)
-            | Stream::Agent(_)
-            | Stream::Mail(_)
-            | Stream::Roots => None,
-        };
+        let subject = stream.subject();
         let (mut state, mut deadline_at_ms) = (None, None);
         if let Event::EnvelopeAccepted(accepted) = event {
-            state = state_after(&accepted.facts);
+            state = state_name_after(&accepted.facts);
             deadline_at_ms = accepted.derived.deadline_at_ms;
         }
         Some(Accepted {
-            interaction_id,
+            interaction_id: subject.and_then(Subject::interaction),
+            subject: subject.map(AnsweredSubject::from),
             envelope_id: envelope.id,
             position: record.position(),
             record_hash: Digest::from_bytes(*record.hash().as_bytes()),
-            state: state.map(x811_protocol::interaction::StateName::as_str),
+            state,
             deadline_at_ms,
         })
     }
+}
+
+/// Name of the state that a message with these facts leads to, if it leads to one.
+fn state_name_after(facts: &Facts) -> Option<&'static str> {
+    if let Facts::Negotiation(facts) = facts {
+        return Some(contract::state_after(facts).as_str());
+    }
+    state_after(facts).map(StateName::as_str)
 }
 
 /// What a submission led to.

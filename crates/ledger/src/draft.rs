@@ -1,11 +1,15 @@
 //! The overlay: what a batch would make of the world, together with everything that has to be made
 //! durable for it. Published when the commit holds; dropped whole when it does not.
 
+mod journal;
+
+pub(crate) use journal::SubjectJournal;
+
 use crate::answer::Accepted;
+use crate::policies;
 use crate::port::{Body, Commit, Erased, NonceOutcome, SpentNonce};
 use crate::projection::Changes;
 use crate::sequencer::read_event;
-use crate::stream::Stream;
 use crate::world::{Fault, FirstAnswer, World};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,9 +19,8 @@ use x811_protocol::digest::Digest;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{Claim, EnvelopeAccepted, Event};
 use x811_protocol::facts::Facts;
-use x811_protocol::id::{EnvelopeId, InteractionId};
-use x811_protocol::interaction::{Interaction, State};
-use x811_protocol::kernel::{Illegal, Journal};
+use x811_protocol::id::EnvelopeId;
+use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
 /// A batch stops taking more once it holds this much, so that one more item still fits.
@@ -221,13 +224,25 @@ impl Draft {
         })
     }
 
-    /// Seals `event`, applies it and keeps it for the commit.
+    /// Seals `event`, applies it and keeps it for the commit; what follows from it in other streams
+    /// comes directly behind it.
     pub(crate) fn append(
         &mut self,
         stream: &Stream,
         event: Event,
         body: Option<&Arc<[u8]>>,
         now: TimestampMs,
+    ) -> Result<Appended, Fault> {
+        self.append_with_effects(stream, event, body, now, 0)
+    }
+
+    fn append_with_effects(
+        &mut self,
+        stream: &Stream,
+        event: Event,
+        body: Option<&Arc<[u8]>>,
+        now: TimestampMs,
+        depth: usize,
     ) -> Result<Appended, Fault> {
         let record = self.seal(stream, &event, now)?;
         let appended = Appended {
@@ -239,6 +254,18 @@ impl Draft {
             let event = Event::StateRoot(root);
             let record = self.seal(&Stream::Roots, &event, now)?;
             self.keep(&Stream::Roots, record, &event, None)?;
+        }
+        let effects = policies::follow(appended.position, stream, &event);
+        if !effects.is_empty() && depth >= policies::MOST_DEEP {
+            return Err(Fault::Misplaced {
+                position: appended.position,
+                event: event.type_name(),
+                stream: stream.to_string(),
+                why: "its effects have effects without end",
+            });
+        }
+        for (stream, effect) in effects {
+            self.append_with_effects(&stream, effect, None, now, depth + 1)?;
         }
         Ok(appended)
     }
@@ -280,7 +307,7 @@ impl Draft {
         let position = record.position();
         if let Some(envelope) = event.envelope() {
             self.commit.envelope_ids.push((envelope.id, position));
-            if !matches!(stream, Stream::Interaction(_)) {
+            if !matches!(stream, Stream::Of(Subject::Interaction(_))) {
                 self.outside_interactions.insert(envelope.id);
             }
             if let Some(bytes) = body {
@@ -364,70 +391,5 @@ impl Draft {
         self.world.count_refusal(from, nonce.at_ms);
         self.commit.nonces.push(nonce);
         self.refused.push(from);
-    }
-}
-
-/// One interaction's stream in a draft.
-pub(crate) struct InteractionJournal<'a> {
-    pub(crate) draft: &'a mut Draft,
-    pub(crate) id: InteractionId,
-    pub(crate) now: TimestampMs,
-    /// Body of the envelope being decided.
-    pub(crate) body: Option<&'a Arc<[u8]>>,
-    /// The state after the last event, also when that ended the interaction.
-    pub(crate) state: Option<State>,
-    /// Where the last accepted envelope was put.
-    pub(crate) accepted: Option<Appended>,
-    /// A fault that is none of the machine's: the draft must not be used any more.
-    pub(crate) fault: Option<Fault>,
-}
-
-impl<'a> InteractionJournal<'a> {
-    pub(crate) fn open(
-        draft: &'a mut Draft,
-        id: InteractionId,
-        body: Option<&'a Arc<[u8]>>,
-        now: TimestampMs,
-    ) -> InteractionJournal<'a> {
-        let state = draft.world().watching(id).map(|live| live.state.clone());
-        InteractionJournal {
-            draft,
-            id,
-            now,
-            body,
-            state,
-            accepted: None,
-            fault: None,
-        }
-    }
-}
-
-impl Journal<Interaction> for InteractionJournal<'_> {
-    fn state(&self) -> Option<&State> {
-        self.state.as_ref()
-    }
-
-    fn record(&mut self, event: Event) -> Result<(), Illegal> {
-        if self.fault.is_some() {
-            return Ok(());
-        }
-        let is_envelope = event.envelope().is_some();
-        let body = if is_envelope { self.body } else { None };
-        let stream = Stream::Interaction(self.id);
-        match self.draft.append(&stream, event, body, self.now) {
-            Ok(appended) => {
-                if is_envelope {
-                    self.accepted = Some(appended);
-                }
-                let live = self.draft.world().latest(self.id);
-                self.state = live.map(|live| live.state.clone());
-                Ok(())
-            }
-            Err(Fault::Illegal(illegal)) => Err(illegal),
-            Err(fault) => {
-                self.fault = Some(fault);
-                Ok(())
-            }
-        }
     }
 }

@@ -6,7 +6,6 @@
 //! Leaf, signature and facts stay: what the body proved is the ledger's word from then on.
 
 use crate::agent::Standing;
-use crate::stream::Stream;
 use crate::world::World;
 use std::fmt;
 use std::str::FromStr;
@@ -23,6 +22,7 @@ use x811_protocol::kernel::{Machine as _, Recorded};
 use x811_protocol::key::Profile;
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::rules::Rules;
+use x811_protocol::stream::Stream;
 use x811_protocol::time::TimestampMs;
 
 /// Most bodies that one record erases.
@@ -233,7 +233,7 @@ fn state_of(
     records: &[(Record, Event)],
     world: &World,
 ) -> Result<Option<State>, Refusal> {
-    let stream = Stream::Interaction(id).to_string();
+    let stream = Stream::interaction(id).to_string();
     let mut state = None;
     for (place, (record, event)) in (0_u64..).zip(records) {
         if record.stream() != stream || record.stream_seq() != place {

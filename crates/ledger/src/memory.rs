@@ -5,7 +5,7 @@
 //! again. It can be told to fail: [`CommitFault`] says how.
 
 use crate::port::{Body, Commit, IndexCounts, LedgerStore, ReadModel, SpentNonce, Stretch};
-use crate::row::{DeliveryRow, InteractionRow, RowChange};
+use crate::row::{DeliveryRow, InteractionRow, RowChange, SubjectRow};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,6 +19,7 @@ use x811_protocol::digest::Digest;
 use x811_protocol::event::Claim;
 use x811_protocol::evm::{ChainId, TxHash};
 use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
 /// How a commit is to fail.
@@ -307,6 +308,8 @@ pub struct Rows {
     pub applied_size: u64,
     /// By id.
     pub interactions: BTreeMap<InteractionId, InteractionRow>,
+    /// Of machines beside `interaction`, by name of the stream.
+    pub subjects: BTreeMap<Subject, SubjectRow>,
     /// By recipient and position.
     pub deliveries: BTreeMap<(Did, u64), DeliveryRow>,
     /// Positions by stream and place in it.
@@ -339,6 +342,11 @@ impl Rows {
                 let read = |text: String| serde_json::from_str(&text).unwrap_or_default();
                 let row = row.as_ref().clone().with_detail(read);
                 self.interactions.insert(row.id, row);
+            }
+            RowChange::Subject(row) => {
+                let read = |text: String| serde_json::from_str(&text).unwrap_or_default();
+                let row = row.as_ref().clone().with_detail(read);
+                self.subjects.insert(row.subject, row);
             }
             RowChange::Delivery(row) => {
                 self.deliveries.insert((row.recipient, row.position), *row);
@@ -418,6 +426,28 @@ impl ReadModel for MemoryReadModel {
             .interactions
             .values()
             .filter(|row| after.is_none_or(|after| row.id > after))
+            .take(limit)
+            .cloned()
+            .collect())
+    }
+
+    async fn subject(&self, subject: Subject) -> Result<Option<SubjectRow>, ReadError> {
+        Ok(lock(&self.rows).subjects.get(&subject).cloned())
+    }
+
+    async fn subjects(
+        &self,
+        kind: &str,
+        member: Option<Did>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<SubjectRow>, ReadError> {
+        Ok(lock(&self.rows)
+            .subjects
+            .values()
+            .filter(|row| row.subject.kind() == kind)
+            .filter(|row| member.is_none_or(|member| row.members.contains(&member)))
+            .filter(|row| after.is_none_or(|after| row.subject.id().as_str() > after))
             .take(limit)
             .cloned()
             .collect())

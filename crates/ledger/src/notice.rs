@@ -8,10 +8,13 @@ use crate::world::OwedNotice;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use x811_protocol::code::Code;
+use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::{AcceptedHeader, CoreType, Header, MessageType, seal};
-use x811_protocol::id::{EnvelopeId, InteractionId, Nonce};
+use x811_protocol::id::{EnvelopeId, Nonce};
+use x811_protocol::kernel::SubjectMachine;
 use x811_protocol::key::{Profile, SecretKey};
+use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
 /// The version of the protocol that notices speak (AE-69).
@@ -31,8 +34,8 @@ pub struct Owed {
 /// A signed notice, ready to be recorded.
 #[derive(Debug, Clone)]
 pub struct SignedNotice {
-    /// The interaction it is about.
-    pub interaction: InteractionId,
+    /// What it is about.
+    pub subject: Subject,
     /// Position of the record it tells of.
     pub cause: u64,
     /// The code told.
@@ -73,7 +76,7 @@ impl Notary {
         };
         let sealed = seal(header, payload(owed), &self.key, Profile::Digest);
         SignedNotice {
-            interaction: owed.notice.interaction,
+            subject: owed.notice.subject,
             cause: owed.cause,
             code: owed.notice.code,
             envelope: sealed.accepted_header(),
@@ -94,9 +97,18 @@ impl std::fmt::Debug for Notary {
 pub(crate) fn payload(owed: &Owed) -> Map<String, Value> {
     let mut payload = Map::new();
     payload.insert("code".to_owned(), json!(owed.notice.code));
-    payload.insert("message".to_owned(), json!(owed.notice.code.what_to_do()));
+    payload.insert("message".to_owned(), json!(what_to_do(owed.notice)));
     payload.insert("related_message_id".to_owned(), json!(owed.notice.related));
-    payload.insert("interaction_id".to_owned(), json!(owed.notice.interaction));
+    let subject = owed.notice.subject;
+    payload.insert(subject.member().to_owned(), json!(subject.public_id()));
     payload.insert("cause_position".to_owned(), json!(owed.cause));
     payload
+}
+
+/// What its reader is told to do.
+fn what_to_do(notice: OwedNotice) -> &'static str {
+    match notice.subject {
+        Subject::Interaction(_) => notice.code.what_to_do(),
+        Subject::Contract(_) => Contract::what_to_do(notice.code),
+    }
 }

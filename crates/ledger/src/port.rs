@@ -4,7 +4,7 @@
 //! decision indexes. A backend with transactions writes all of a [`Commit`] in one; nothing is
 //! acknowledged before it is durable (ledger-contract.md sections 1 and 2).
 
-use crate::row::{DeliveryRow, InteractionRow, RowChange};
+use crate::row::{DeliveryRow, InteractionRow, RowChange, SubjectRow};
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use x811_protocol::digest::Digest;
 use x811_protocol::event::Claim;
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
 use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
 /// The canonical signable bytes of an accepted envelope.
@@ -347,6 +348,21 @@ pub trait ReadModel: Send + Sync + 'static {
         after: Option<InteractionId>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<InteractionRow>, ReadError>> + Send;
+
+    /// One subject of a machine beside `interaction`.
+    fn subject(
+        &self,
+        subject: Subject,
+    ) -> impl Future<Output = Result<Option<SubjectRow>, ReadError>> + Send;
+
+    /// Subjects of a machine in order of id, after `after`; only those of `member`, if it is named.
+    fn subjects(
+        &self,
+        kind: &str,
+        member: Option<Did>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<SubjectRow>, ReadError>> + Send;
 
     /// Envelopes to `recipient` with a position of at least `from_position`, in order of position.
     fn deliveries(

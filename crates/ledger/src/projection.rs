@@ -1,6 +1,7 @@
 //! From a record to the rows that readers see: a pure function of the record and the world after
 //! it. A rebuild runs the same function over the same log.
 
+pub(crate) mod contract;
 mod detail;
 
 pub(crate) use detail::Detail;
@@ -11,7 +12,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use x811_eventlog::Record;
 use x811_protocol::event::Event;
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{ContractId, InteractionId};
+use x811_protocol::stream::Subject;
 
 /// Most places of a record: in its stream, in the tree, in an inbox.
 const PLACES_EACH: usize = 3;
@@ -22,6 +24,7 @@ const PLACES_EACH: usize = 3;
 pub(crate) struct Changes {
     places: Vec<RowChange>,
     interactions: HashMap<InteractionId, Arc<Live>>,
+    contracts: HashMap<ContractId, Arc<Live<x811_protocol::contract::State>>>,
 }
 
 impl Changes {
@@ -43,13 +46,19 @@ impl Changes {
         self.places.extend(delivered);
         match touched {
             Touched::Nothing => {}
-            Touched::Interaction(id) => {
+            Touched::Subject(Subject::Interaction(id)) => {
                 let live = world.latest(*id).map(|live| (*id, live.clone()));
                 self.interactions.extend(live);
+            }
+            Touched::Subject(Subject::Contract(id)) => {
+                let live = world.latest_contract(*id).map(|live| (*id, live.clone()));
+                self.contracts.extend(live);
             }
             Touched::EveryClock => {
                 let every = world.interactions().map(|(id, live)| (*id, live.clone()));
                 self.interactions.extend(every);
+                let moved = contract::moved(world).map(|(id, live)| (*id, live.clone()));
+                self.contracts.extend(moved);
             }
         }
     }
@@ -58,10 +67,11 @@ impl Changes {
     pub(crate) fn followed_by(&mut self, next: Changes) {
         self.places.extend(next.places);
         self.interactions.extend(next.interactions);
+        self.contracts.extend(next.contracts);
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.places.len() + self.interactions.len()
+        self.places.len() + self.interactions.len() + self.contracts.len()
     }
 
     /// As rows.
@@ -69,6 +79,11 @@ impl Changes {
         let mut rows = self.places;
         let interactions = self.interactions.iter();
         rows.extend(interactions.map(|(id, live)| row(*id, live)));
+        rows.extend(
+            self.contracts
+                .values()
+                .map(|live| contract::row(live).into()),
+        );
         rows
     }
 }
@@ -79,9 +94,16 @@ pub fn changes(world: &World, record: &Record, event: &Event, touched: &Touched)
     changes.extend(delivery(record, event).map(RowChange::Delivery));
     match touched {
         Touched::Nothing => {}
-        Touched::Interaction(id) => changes.extend(world.latest(*id).map(|live| row(*id, live))),
+        Touched::Subject(Subject::Interaction(id)) => {
+            changes.extend(world.latest(*id).map(|live| row(*id, live)));
+        }
+        Touched::Subject(Subject::Contract(id)) => {
+            let live = world.latest_contract(*id);
+            changes.extend(live.map(|live| contract::row(live).into()));
+        }
         Touched::EveryClock => {
             changes.extend(world.interactions().map(|(id, live)| row(*id, live)));
+            changes.extend(contract::moved(world).map(|(_, live)| contract::row(live).into()));
         }
     }
     changes
@@ -131,7 +153,8 @@ pub(crate) fn delivery(record: &Record, event: &Event) -> Option<DeliveryRow> {
         | Event::Reversed(_)
         | Event::Returned(_)
         | Event::Late(_)
-        | Event::StateRoot(_) => return None,
+        | Event::StateRoot(_)
+        | Event::Effect(_) => return None,
     };
     Some(DeliveryRow {
         recipient: envelope.to,

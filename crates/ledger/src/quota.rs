@@ -9,7 +9,7 @@ use crate::world::World;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
-use x811_protocol::facts::Facts;
+use x811_protocol::facts::{Facts, NegotiationFacts};
 use x811_protocol::parameters::Limits;
 use x811_protocol::payload::registry::Verb;
 use x811_protocol::refusal::{Kind, Refusal};
@@ -39,8 +39,20 @@ pub(crate) fn message(
     let Some(limits) = limits(world) else {
         return Ok(());
     };
-    if let Facts::Request(_) = facts {
-        opening(world, limits, message.from, message.to)?;
+    match facts {
+        Facts::Request(_) => opening(world, limits, message.from, message.to)?,
+        Facts::Negotiation(NegotiationFacts::Offer(_)) => {
+            negotiating(world, message.from, message.to)?;
+        }
+        Facts::Negotiation(_)
+        | Facts::Offer(_)
+        | Facts::Accept(_)
+        | Facts::Reject(_)
+        | Facts::Result(_)
+        | Facts::Verify(_)
+        | Facts::Payment(_)
+        | Facts::Error(_)
+        | Facts::Custom(_) => {}
     }
     body(world, limits, message, now)
 }
@@ -69,6 +81,25 @@ fn opening(world: &World, limits: &Limits, from: Did, to: Did) -> Result<(), Ref
     let open = world.open_between(from, to);
     if open >= limits.open_per_pair {
         let why = format!("{open} interactions with this provider are open, which is the limit");
+        return Err(exceeded(&why, "one of them has ended", OPEN_RETRY_MS));
+    }
+    Ok(())
+}
+
+/// Open negotiations, per initiator and per pair (contract.md, "Parameters").
+fn negotiating(world: &World, from: Did, to: Did) -> Result<(), Refusal> {
+    let block = world.parameters().and_then(|(_, set)| set.contracts);
+    let Some(block) = block else {
+        return Ok(());
+    };
+    let open = world.contracts().open_by(from);
+    if open >= block.open_per_initiator {
+        let why = format!("{open} negotiations of yours are open, which is the limit");
+        return Err(exceeded(&why, "one of them has ended", OPEN_RETRY_MS));
+    }
+    let open = world.contracts().open_between(from, to);
+    if open >= block.open_per_pair {
+        let why = format!("{open} negotiations with this agent are open, which is the limit");
         return Err(exceeded(&why, "one of them has ended", OPEN_RETRY_MS));
     }
     Ok(())

@@ -1,10 +1,12 @@
 //! The rows of the read model and how they change: what `store` writes and `server` reads.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use x811_eventlog::Hash;
 use x811_protocol::did::Did;
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::money::MicroUsdc;
+use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
 /// One interaction as a person or a program wants to see it; its detail is a value or, on its way
@@ -57,6 +59,72 @@ impl From<InteractionRow> for RowChange {
     }
 }
 
+/// A subject of a machine beside `interaction`, as readers see it (machines.md section 10).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SubjectRow<D = Value> {
+    /// Which.
+    pub subject: Subject,
+    /// Name of its state.
+    pub state: String,
+    /// Who may read it.
+    pub members: Vec<Did>,
+    /// End of the window that is open; absent when none is.
+    pub deadline_at_ms: Option<TimestampMs>,
+    /// Which kind of window that is.
+    pub deadline_kind: Option<DeadlineKind>,
+    /// When the message that opened it was recorded.
+    pub opened_at_ms: TimestampMs,
+    /// When its last record was recorded.
+    pub updated_at_ms: TimestampMs,
+    /// Position of its last record.
+    pub last_position: u64,
+    /// Everything else that is shown, as one JSON object.
+    pub detail: D,
+}
+
+/// Whether downtime of the ledger moves a deadline (machines.md section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeadlineKind {
+    /// It does: the window is the ledger's.
+    Ledger,
+    /// It does not: a party signed it.
+    Signed,
+}
+
+impl DeadlineKind {
+    /// As rows and answers write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            DeadlineKind::Ledger => "ledger",
+            DeadlineKind::Signed => "signed",
+        }
+    }
+}
+
+impl<D> SubjectRow<D> {
+    /// The same with another form of its detail.
+    pub fn with_detail<E>(self, form: impl FnOnce(D) -> E) -> SubjectRow<E> {
+        SubjectRow {
+            subject: self.subject,
+            state: self.state,
+            members: self.members,
+            deadline_at_ms: self.deadline_at_ms,
+            deadline_kind: self.deadline_kind,
+            opened_at_ms: self.opened_at_ms,
+            updated_at_ms: self.updated_at_ms,
+            last_position: self.last_position,
+            detail: form(self.detail),
+        }
+    }
+}
+
+impl From<SubjectRow> for RowChange {
+    fn from(row: SubjectRow) -> RowChange {
+        RowChange::Subject(Box::new(row.with_detail(|detail| detail.to_string())))
+    }
+}
+
 /// An envelope on its way to somebody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryRow {
@@ -84,6 +152,8 @@ pub struct StreamRow {
 pub enum RowChange {
     /// Insert or replace by id. The members of its detail stand in the order of their names.
     Interaction(Box<InteractionRow<String>>),
+    /// Insert or replace by subject. The members of its detail stand in the order of their names.
+    Subject(Box<SubjectRow<String>>),
     /// Insert.
     Delivery(DeliveryRow),
     /// Insert.

@@ -4,20 +4,23 @@
 //! Order (AX-28): times again, key again, nonce, then the rules. From the nonce on, every answer
 //! spends it.
 
+mod contract;
 mod route;
 
+pub(crate) use contract::context as contract_context;
 pub(crate) use route::{Reference, Route, route};
 
 use crate::agent::{Agent, Standing};
 use crate::answer::Verdict;
-use crate::draft::{Draft, FirstRequest, InteractionJournal};
+use crate::draft::{Draft, FirstRequest, SubjectJournal};
 use crate::port::NonceOutcome;
 use crate::quota;
 use crate::registry;
-use crate::stream::Stream;
 use crate::submission::{Content, Submission, not_open, registered, sender};
-use crate::world::{Fault, FirstAnswer, World};
+use crate::watch;
+use crate::world::{Fault, FirstAnswer, Live, World};
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
@@ -31,6 +34,7 @@ use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::Parameters;
 use x811_protocol::payload::registry::{Operation, Verb};
 use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
 /// What was read from the indexes before the batch was decided.
@@ -179,7 +183,12 @@ fn decide(
     let world = draft.world();
     let known = |reference| referred(world, lookups, reference);
     match route(message.header.id, facts, known) {
-        Route::Interaction(id) => converse(draft, message, facts, id, lookups, now),
+        Route::Subject(Subject::Interaction(id)) => {
+            converse(draft, message, facts, id, lookups, now)
+        }
+        Route::Subject(Subject::Contract(id)) => {
+            contract::negotiate(draft, message, facts, id, now)
+        }
         Route::Mail => mail(draft, message, facts, now),
         Route::Finished => Ok(Verdict::Refused(Refusal::state(
             "the interaction it refers to is finished: its history says how it ended",
@@ -221,7 +230,11 @@ fn converse(
     if let Err(limit) = quota::message(draft.world(), &message.header, facts, now) {
         return Ok(Verdict::Refused(limit));
     }
-    let surroundings = Surroundings::of(draft.world(), id, message, now);
+    if let Some(named) = facts.names() {
+        // What is due of a subject that a message names lapses first (machines.md section 3).
+        watch::lapse_one(draft, named, now)?;
+    }
+    let surroundings = Surroundings::of(draft.world(), id, message, facts, now);
     let Some(surroundings) = surroundings else {
         return Ok(Verdict::Refused(not_open()));
     };
@@ -229,7 +242,7 @@ fn converse(
         envelope: &message.header,
         facts,
     };
-    let mut journal = InteractionJournal::open(draft, id, Some(&message.body), now);
+    let mut journal = SubjectJournal::<Interaction>::open(draft, id, Some(&message.body), now);
     let execution = execute::<Interaction>(&mut journal, &input, &surroundings.context(), now)?;
     if let Some(fault) = journal.fault {
         return Err(fault);
@@ -325,7 +338,7 @@ fn ask_registry(
 
 /// What a decision about one interaction may look at, held so that a context can borrow it.
 pub(crate) struct Surroundings {
-    parameters: std::sync::Arc<Parameters>,
+    parameters: Arc<Parameters>,
     parameters_position: u64,
     heads: Vec<NetworkHead>,
     provider: ProviderView,
@@ -333,6 +346,7 @@ pub(crate) struct Surroundings {
     initiator_wallets: Vec<EvmAddress>,
     claimed: BTreeSet<Claim>,
     awaited: BTreeSet<TxHash>,
+    contract: Option<Arc<Live<x811_protocol::contract::State>>>,
 }
 
 impl Surroundings {
@@ -340,6 +354,7 @@ impl Surroundings {
         world: &World,
         id: InteractionId,
         message: &Submission,
+        facts: &Facts,
         now: TimestampMs,
     ) -> Option<Surroundings> {
         let (initiator, provider) = match world.interaction(id) {
@@ -349,7 +364,8 @@ impl Surroundings {
             ),
             None => (message.header.from, message.header.to),
         };
-        Surroundings::between(world, initiator, provider, BTreeSet::new(), now)
+        let surroundings = Surroundings::between(world, initiator, provider, BTreeSet::new(), now);
+        surroundings.map(|surroundings| surroundings.naming(world, facts))
     }
 
     /// What a decision about an interaction between these two may look at, as of `now`; `None`
@@ -374,7 +390,20 @@ impl Surroundings {
             initiator_wallets,
             claimed,
             awaited: BTreeSet::new(),
+            contract: None,
         })
+    }
+
+    /// With the contract that a REQUEST names.
+    pub(crate) fn naming(self, world: &World, facts: &Facts) -> Surroundings {
+        let named = match facts.names() {
+            Some(Subject::Contract(id)) => world.contract(id).cloned(),
+            Some(Subject::Interaction(_)) | None => None,
+        };
+        Surroundings {
+            contract: named,
+            ..self
+        }
     }
 
     /// With what interactions that are not over wait for.
@@ -392,6 +421,7 @@ impl Surroundings {
             ledger: self.ledger,
             claimed: &self.claimed,
             awaited: &self.awaited,
+            contract: self.contract.as_ref().map(|live| &live.state),
         }
     }
 }

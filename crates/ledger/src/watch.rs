@@ -1,16 +1,17 @@
 //! Observations and time: what happens to interactions when nobody sends anything.
 
-use crate::draft::{Draft, InteractionJournal};
-use crate::stream::Stream;
+use crate::draft::{Draft, SubjectJournal};
 use crate::turn::{Lookups, Surroundings};
 use crate::world::{Fault, World};
 use std::collections::BTreeSet;
+use x811_protocol::contract::{self, Contract};
 use x811_protocol::event::{Claim, Event, NetworkBlind, NetworkSighted};
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Input, Interaction};
 use x811_protocol::kernel::{execute, lapse_due};
 use x811_protocol::observation::{BlindCause, Block, NetworkHead, Observation, Sweep};
+use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
 /// How far an observation was taken in.
@@ -155,7 +156,7 @@ fn sweep_interactions(
             return Ok(Progress::BatchFull);
         }
         if done.insert(id) {
-            isolated(draft, id, |draft| {
+            isolated(draft, id.into(), |draft| {
                 sweep_interaction(draft, sweep, id, lookups, now)
             });
         }
@@ -163,18 +164,18 @@ fn sweep_interactions(
     Ok(Progress::Done)
 }
 
-/// Runs `act` for one interaction; `false` when it broke the rules. What it did is then undone, and
+/// Runs `act` for one subject; `false` when it broke the rules. What it did is then undone, and
 /// the others are not held up by it.
 pub(crate) fn isolated(
     draft: &mut Draft,
-    id: InteractionId,
+    subject: Subject,
     act: impl FnOnce(&mut Draft) -> Result<(), Fault>,
 ) -> bool {
     let savepoint = draft.savepoint();
     let Err(fault) = act(draft) else {
         return true;
     };
-    tracing::error!(%id, %fault, "a decision broke the rules and was dropped");
+    tracing::error!(%subject, %fault, "a decision broke the rules and was dropped");
     draft.restore(savepoint);
     false
 }
@@ -245,8 +246,22 @@ fn awaited(world: &World, sweep: &Sweep, id: InteractionId) -> BTreeSet<TxHash> 
 /// # Errors
 /// A [`Fault`] is a defect of ours: the draft must go back to where it stood before.
 pub(crate) fn lapse(draft: &mut Draft, limit: usize, now: TimestampMs) -> Result<usize, Fault> {
-    lapse_each(draft, limit, now, |draft, id| {
-        with_interaction(
+    lapse_each(draft, limit, now, |draft, subject| {
+        lapse_one(draft, subject, now)
+    })
+}
+
+/// Records every lapse that is due of one subject.
+///
+/// # Errors
+/// A [`Fault`] is a defect of ours: the draft must go back to where it stood before.
+pub(crate) fn lapse_one(
+    draft: &mut Draft,
+    subject: Subject,
+    now: TimestampMs,
+) -> Result<(), Fault> {
+    match subject {
+        Subject::Interaction(id) => with_interaction(
             draft,
             id,
             Default::default(),
@@ -254,24 +269,41 @@ pub(crate) fn lapse(draft: &mut Draft, limit: usize, now: TimestampMs) -> Result
             |journal, surroundings| {
                 lapse_due::<Interaction>(journal, &surroundings.context(), now).map(|_| ())
             },
-        )
-    })
+        ),
+        Subject::Contract(id) => {
+            let Some(live) = draft.world().contract(id) else {
+                return Ok(());
+            };
+            let (parameters, responder) = (
+                live.state.opening().parameters.clone(),
+                live.state.opening().responder,
+            );
+            let context = contract::Context {
+                parameters: &parameters,
+                parameters_position: 0,
+                recipient_is_active: draft.world().agent(responder).is_some(),
+            };
+            let mut journal = SubjectJournal::<Contract>::open(draft, id, None, now);
+            lapse_due(&mut journal, &context, now)?;
+            journal.fault.map_or(Ok(()), Err)
+        }
+    }
 }
 
 fn lapse_each(
     draft: &mut Draft,
     limit: usize,
     now: TimestampMs,
-    act: impl Fn(&mut Draft, InteractionId) -> Result<(), Fault>,
+    act: impl Fn(&mut Draft, Subject) -> Result<(), Fault>,
 ) -> Result<usize, Fault> {
     let mut faulty = BTreeSet::new();
     for _ in 0..limit {
         let due = draft.world().due(now).find(|id| !faulty.contains(id));
-        let Some(id) = due.filter(|_| draft.has_room_for_lapse()) else {
+        let Some(subject) = due.filter(|_| draft.has_room_for_lapse()) else {
             break;
         };
-        if !isolated(draft, id, |draft| act(draft, id)) {
-            faulty.insert(id);
+        if !isolated(draft, subject, |draft| act(draft, subject)) {
+            faulty.insert(subject);
         }
     }
     for network in networks(draft.world()) {
@@ -311,7 +343,7 @@ fn with_interaction(
     (claimed, awaited): (BTreeSet<Claim>, BTreeSet<TxHash>),
     now: TimestampMs,
     act: impl FnOnce(
-        &mut InteractionJournal<'_>,
+        &mut SubjectJournal<'_, Interaction>,
         &Surroundings,
     ) -> Result<(), x811_protocol::kernel::Illegal>,
 ) -> Result<(), Fault> {
@@ -327,7 +359,7 @@ fn with_interaction(
         return Ok(());
     };
     let surroundings = surroundings.awaiting(awaited);
-    let mut journal = InteractionJournal::open(draft, id, None, now);
+    let mut journal = SubjectJournal::open(draft, id, None, now);
     act(&mut journal, &surroundings)?;
     journal.fault.map_or(Ok(()), Err)
 }
@@ -350,7 +382,7 @@ mod tests {
             Event::NetworkBlind(NetworkBlind { cause, head: None })
         };
         let legal = |draft: &mut Draft| draft.append(&network, blind(), None, now).map(|_| ());
-        assert!(isolated(&mut draft, id, legal), "the first is kept");
+        assert!(isolated(&mut draft, id.into(), legal), "the first is kept");
         let size = draft.world().head().size;
         // What it did before its fault goes with it.
         let faulty = |draft: &mut Draft| {
@@ -362,7 +394,7 @@ mod tests {
             let event = Event::LedgerResumed(LedgerResumed { gap_ms: 1 });
             draft.append(&Stream::Ledger, event, None, now).map(|_| ())
         };
-        assert!(!isolated(&mut draft, id, faulty));
+        assert!(!isolated(&mut draft, id.into(), faulty));
         assert_eq!(draft.world().head().size, size);
         assert!(draft.world().sight("other").is_none());
         assert_eq!(draft.finish().unwrap().commit.records.len(), 1);

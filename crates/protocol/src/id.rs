@@ -115,6 +115,58 @@ impl FromStr for InteractionId {
     }
 }
 
+/// The id of a contract's negotiation: the envelope id of its first offer (machines.md section 2).
+/// Records and streams write it as it is, payloads, answers and URLs as `neg-<uuid>`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContractId(EnvelopeId);
+
+impl ContractId {
+    /// What stands before the id outside of the log.
+    const PREFIX: &str = "neg-";
+
+    /// Reads any RFC 9562 UUID in lower case (the lenient switch of AX-25).
+    ///
+    /// # Errors
+    /// The text is not a hyphenated lower-case UUID of version 1 to 8.
+    pub fn lenient(text: &str) -> Result<ContractId, IdError> {
+        EnvelopeId::lenient(text).map(ContractId)
+    }
+
+    /// Reads `neg-<uuid>`.
+    ///
+    /// # Errors
+    /// The prefix is not there, or what follows is no UUID.
+    pub fn from_public(text: &str) -> Result<ContractId, IdError> {
+        let id = text.strip_prefix(Self::PREFIX).ok_or(IdError::NotContract);
+        id.and_then(ContractId::lenient)
+            .map_err(|_| IdError::NotContract)
+    }
+
+    /// `neg-<uuid>`: how payloads, answers and URLs write it.
+    pub fn to_public(self) -> String {
+        format!("{}{self}", Self::PREFIX)
+    }
+
+    /// The envelope id of the offer that opened it.
+    pub const fn offer_id(&self) -> EnvelopeId {
+        self.0
+    }
+}
+
+impl From<EnvelopeId> for ContractId {
+    fn from(offer_id: EnvelopeId) -> ContractId {
+        ContractId(offer_id)
+    }
+}
+
+impl FromStr for ContractId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<ContractId, IdError> {
+        ContractId::lenient(text)
+    }
+}
+
 /// A nonce, unique per sender within the nonce window (AE-76, AE-86).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nonce(Uuid);
@@ -159,6 +211,9 @@ pub enum IdError {
     /// A nonce of another version.
     #[error("not a UUIDv4: make a random UUID (RFC 9562 version 4)")]
     NotVersion4,
+    /// No id of a negotiation.
+    #[error("not the id of a negotiation: write neg- and the envelope id of its first offer")]
+    NotContract,
 }
 
 /// Reads a UUID only in its canonical spelling: 36 characters, hyphens, lower case.
@@ -214,6 +269,7 @@ macro_rules! lower_case_text {
 
 lower_case_text!(EnvelopeId, uuid => uuid);
 lower_case_text!(InteractionId, request_id => request_id.0);
+lower_case_text!(ContractId, offer_id => offer_id.0);
 lower_case_text!(Nonce, uuid => uuid);
 
 #[cfg(test)]

@@ -7,13 +7,38 @@
 //! Source: design.md section 6, ledger-contract.md section 1.
 
 use crate::code::Code;
+use crate::did::Did;
 use crate::digest::Digest;
 use crate::event::Event;
-use crate::parameters::Parameters;
+use crate::id::EnvelopeId;
+use crate::parameters::{Limits, Parameters, PayerBindingRule, Windows};
 use crate::refusal::Refusal;
 use crate::rules::Rules;
+use crate::stream::Subject;
 use crate::time::TimestampMs;
-use std::sync::Arc;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fmt::Debug;
+use std::sync::{Arc, LazyLock};
+
+/// Stands where parameters have not been put back: no payment can be made under them.
+static NOT_RESTORED: LazyLock<Arc<Parameters>> = LazyLock::new(|| {
+    Arc::new(Parameters {
+        windows: Windows::AEEP,
+        looks_ms: [0; 4],
+        networks: Vec::new(),
+        payer_binding: PayerBindingRule::Wallet,
+        limits: Limits::DEFAULT,
+        lenient: Vec::new(),
+        contracts: None,
+    })
+});
+
+/// Subjects share the parameters they were opened under; the stored form of a state leaves them out,
+/// and whoever reads it puts the shared ones back.
+pub(crate) fn not_restored() -> Arc<Parameters> {
+    NOT_RESTORED.clone()
+}
 
 /// An event together with the place it was recorded at: what `evolve` may look at.
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +106,66 @@ pub trait Machine {
 
     /// Whether no message can change the state any more.
     fn is_terminal(state: &Self::State) -> bool;
+}
+
+/// An envelope of a subject and the record that holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecordRef {
+    /// The envelope.
+    pub envelope: EnvelopeId,
+    /// Record hash.
+    pub hash: Digest,
+    /// Place in the log.
+    pub position: u64,
+}
+
+/// What the parties of a subject are told of one of its records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    /// The code.
+    pub code: Code,
+    /// The message that opened the window (AX-32).
+    pub related: EnvelopeId,
+}
+
+/// What the world, the audit and the rows ask of a machine whose subjects live in streams of their
+/// own (machines.md section 2).
+pub trait SubjectMachine:
+    Machine<State: Clone + Debug + PartialEq + Serialize + DeserializeOwned>
+{
+    /// What one of its subjects is named by.
+    type Id: Copy + Ord + Debug + Serialize + DeserializeOwned;
+
+    /// The subject of that id.
+    fn subject(id: Self::Id) -> Subject;
+
+    /// The id that the state is of.
+    fn id(state: &Self::State) -> Self::Id;
+
+    /// Name of the state, for people and rows.
+    fn state_name(state: &Self::State) -> &'static str;
+
+    /// Who takes part: may read it, and is told of what time does to it.
+    fn members(state: &Self::State) -> Vec<Did>;
+
+    /// Who counts it as open, and with whom, while it is: limits are on both.
+    fn open_between(state: &Self::State) -> Option<(Did, Did)>;
+
+    /// What every member is told of an event, if anything.
+    fn told(before: &Self::State, event: &Event, after: &Self::State) -> Option<Told>;
+
+    /// What a notice with that code tells its reader to do.
+    fn what_to_do(code: Code) -> &'static str;
+
+    /// The state once the ledger was away for that long; `None` where that moves no window.
+    fn after_downtime(state: &Self::State, gap_ms: u64) -> Option<Self::State>;
+
+    /// The parameters it was opened under and keeps.
+    fn parameters(state: &Self::State) -> &Arc<Parameters>;
+
+    /// A state that was read from its stored form, with these parameters put back.
+    fn with_parameters(state: Self::State, parameters: Arc<Parameters>) -> Self::State;
 }
 
 /// Where one stream's events go as they are decided: seals, evolves, keeps.

@@ -13,12 +13,15 @@
 //! | [`signed_read`] | who asks to read: HTTP message signatures (RFC 9421) |
 //! | [`envelope`], [`payload`], [`facts`] | from bytes to what the machines decide on |
 //! | [`event`], [`parameters`], [`observation`] | what the log records and what it was decided on |
-//! | [`kernel`], [`interaction`] | the machines |
+//! | [`stream`] | names of the log's streams and of what they are about |
+//! | [`kernel`], [`interaction`], [`contract`] | the machines |
 //! | [`settlement_view`] | where an interaction's money is, read off its records |
 
 pub mod authorization;
 pub mod canonical;
 pub mod code;
+pub mod contract;
+pub mod contract_page;
 pub mod did;
 pub mod digest;
 pub mod document;
@@ -42,5 +45,6 @@ pub mod shown;
 pub mod signature;
 pub mod signed_read;
 mod spelled;
+pub mod stream;
 pub mod time;
 pub mod wallet;

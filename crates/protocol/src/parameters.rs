@@ -23,6 +23,41 @@ pub struct Parameters {
     pub limits: Limits,
     /// Checks that are relaxed, by name.
     pub lenient: Vec<Leniency>,
+    /// Negotiations of contracts; absent: none are opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contracts: Option<Contracts>,
+}
+
+/// What negotiations of contracts are held to (contract.md, "Parameters").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Contracts {
+    /// How long an agreed contract waits for its REQUEST.
+    pub engagement_ms: u64,
+    /// The longest time from now to `expires_at`.
+    pub max_life_ms: u64,
+    /// The most turns; the offer is the first.
+    pub max_turns: u64,
+    /// The shortest time from now to `expires_at`.
+    pub min_life_ms: u64,
+    /// Most negotiations one initiator may have open with one responder.
+    #[serde(default = "no_limit")]
+    pub open_per_pair: u64,
+    /// Most negotiations an initiator may have open.
+    #[serde(default = "no_limit")]
+    pub open_per_initiator: u64,
+}
+
+impl Contracts {
+    /// The defaults of contract.md.
+    pub const DEFAULT: Contracts = Contracts {
+        engagement_ms: 86_400_000,
+        max_life_ms: 86_400_000,
+        max_turns: 20,
+        min_life_ms: 5_000,
+        open_per_pair: 20,
+        open_per_initiator: 200,
+    };
 }
 
 impl Parameters {

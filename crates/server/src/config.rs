@@ -14,7 +14,7 @@ use x811_protocol::did::Did;
 use x811_protocol::evm::{ChainId, EvmAddress};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::parameters::{
-    AEEP_LOOKS_MS, Leniency, Limits, Network, Parameters, PayerBindingRule, Windows,
+    AEEP_LOOKS_MS, Contracts, Leniency, Limits, Network, Parameters, PayerBindingRule, Windows,
 };
 use x811_store::FileCheckpointStore;
 
@@ -92,6 +92,8 @@ pub struct ServerConfig {
     pub payer_binding: PayerBindingRule,
     /// Checks that are relaxed.
     pub lenient: Vec<Leniency>,
+    /// What negotiations of contracts are held to; `None` opens none.
+    pub contracts: Option<Contracts>,
     /// Limits that decide.
     pub limits: Limits,
     /// Records between two snapshots; at least 1. A start replays at most about as many.
@@ -275,6 +277,7 @@ impl ServerConfig {
             payer_binding: PayerBindingRule::Wallet,
             lenient: Vec::new(),
             limits: Limits::DEFAULT,
+            contracts: Some(Contracts::DEFAULT),
             snapshot_every_records: DEFAULT_EVERY_RECORDS,
             rate_limits: RateLimits::default(),
         }
@@ -361,6 +364,7 @@ impl ServerConfig {
                 ..self.limits
             },
             lenient: self.lenient.clone(),
+            contracts: self.contracts,
         }
     }
 }

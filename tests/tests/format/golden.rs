@@ -7,10 +7,10 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use x811_eventlog::Record;
-use x811_ledger::stream::Stream;
 use x811_ledger::world::World;
 use x811_protocol::event::Event;
 use x811_protocol::json::{Limits, parse_strict};
+use x811_protocol::stream::{Stream, Subject};
 use x811_tests::anvil::checkout;
 
 /// Where it stands, the value, and its type.
@@ -122,9 +122,13 @@ fn state(world: &World, record: &Record) -> Option<Document> {
             let agent = serde_json::to_value(&**world.agent(did)?).unwrap();
             Some((name, agent, "agent"))
         }
-        Stream::Interaction(id) => {
+        Stream::Of(Subject::Interaction(id)) => {
             let state = serde_json::to_value(&world.latest(id)?.state).unwrap();
             Some((name, state, "interaction"))
+        }
+        Stream::Of(Subject::Contract(id)) => {
+            let state = serde_json::to_value(&world.latest_contract(id)?.state).unwrap();
+            Some((name, state, "contract"))
         }
         Stream::Ledger | Stream::Network(_) | Stream::Roots => None,
     }

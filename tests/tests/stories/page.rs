@@ -1,10 +1,12 @@
-//! The auditor's page in a real browser: it is shown, it runs nothing of what a hostile file
-//! brought along, and it asks nobody for anything.
+//! Pages in a real browser. The auditor's is shown, runs nothing of what a hostile file brought along,
+//! and asks nobody for anything; the server's page of its endpoints is shown under its own policy.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 
-use x811_tests::binary::run;
-use x811_tests::browser::{scroll_width_px, show};
+use x811_tests::binary::{Server, run};
+use x811_tests::browser::{scroll_width_px, show, visit};
 
 use crate::stage::Stage;
 
@@ -90,6 +92,42 @@ fn a_page_that_asks_the_network_is_noticed() {
         .iter()
         .any(|request| request.contains("x811.example"));
     assert!(heard, "{requests:?}");
+}
+
+/// It is made of scripts, styles and a description, and its policy names who may give them.
+#[test]
+fn design_8_the_page_of_the_endpoints_is_shown_and_its_policy_forbids_none_of_it() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let nowhere = ["--rpc", "http://127.0.0.1:1"];
+    let server = Server::start(&folder.path().join("data"), &nowhere).unwrap();
+    let shown = visit(&format!("{}/docs/", server.url()));
+    assert_eq!(shown.forbidden, Vec::<String>::new());
+    assert_eq!(shown.requests, Vec::<String>::new());
+    // As Swagger UI writes an operation once it has read the description.
+    for part in ["opblock-summary-path", "data-path=\"/api/v1/messages\""] {
+        assert!(shown.document.contains(part), "no {part} in {shown:?}");
+    }
+    server.kill();
+}
+
+#[test]
+fn a_page_whose_policy_forbids_something_is_noticed() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut connection in listener.incoming().map_while(Result::ok) {
+            let _ = connection.read(&mut [0; 1_024]);
+            let page = "<!doctype html><title>t</title><script>document.title='ran'</script>";
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\
+                        Content-Security-Policy: default-src 'none'";
+            let length = page.len();
+            let answer = format!("{head}\r\nContent-Length: {length}\r\n\r\n{page}");
+            let _ = connection.write_all(answer.as_bytes());
+        }
+    });
+    let shown = visit(&format!("http://{address}/"));
+    assert!(!shown.forbidden.is_empty(), "{shown:?}");
+    assert!(shown.document.contains("<title>t</title>"), "{shown:?}");
 }
 
 /// Hashes, DIDs, keys, names of streams, tables: on a phone too.

@@ -124,6 +124,9 @@ impl Page<'_> {
         if let Some(key) = trust::key(&report.trust) {
             writeln!(f, "<dt>Key</dt><dd><code>{}</code></dd>", Escaped(key))?;
         }
+        if let Some(rules) = terms::rules(report) {
+            writeln!(f, "<dt>Rules</dt><dd>{}</dd>", Escaped(rules))?;
+        }
         let (source, states) = (Escaped(self.source), interactions(report));
         writeln!(f, "<dt>Read from</dt><dd><bdi>{source}</bdi></dd>")?;
         writeln!(f, "<dt>Records</dt><dd>{}</dd>", report.records)?;

@@ -42,6 +42,22 @@ fn terms(network: &NetworkReport, payer: &str) -> String {
     format!("{text}; {payer}")
 }
 
+/// Which rules decided, and from where on: `2`, or `1, from position 70 on 2`.
+pub(super) fn rules(report: &Report) -> Option<String> {
+    let [first, later @ ..] = &report.rules[..] else {
+        return None;
+    };
+    let mut text = first.rules_version.to_string();
+    for changed in later {
+        let (position, version) = (changed.position, changed.rules_version);
+        text.push_str(&format!(", from position {position} on {version}"));
+    }
+    if report.not_re_decided > 0 {
+        text.push_str(", behind them rules that this version does not know");
+    }
+    Some(text)
+}
+
 /// What the ledger changed of its parameters, and where.
 pub(super) fn changes(report: &Report) -> Vec<String> {
     let records = report.parameters.iter();

@@ -63,6 +63,7 @@ async fn running(directory: &Path) -> Ledger<SqliteStore, SqliteReadModel, Manua
             payer_binding: PayerBindingRule::Wallet,
             limits: Limits::DEFAULT,
             lenient: Vec::new(),
+            contracts: None,
         },
         envelope_key: key(1),
         snapshots: None,
@@ -171,6 +172,7 @@ async fn promise_4_a_changed_export_is_named_and_exits_with_20() {
     let text = text.text();
     for part in [
         "BROKEN",
+        "  rules         2\n",
         "position 1, line 3",
         "bytes changed",
         "--expect-head",

@@ -58,6 +58,7 @@ impl Audited {
         let mut figures = Vec::new();
         figures.extend(report.ledger.clone().map(|did| ("ledger", did)));
         figures.extend(trust::key(&report.trust).map(|key| ("key", key)));
+        figures.extend(terms::rules(report).map(|text| ("rules", text)));
         figures.push(("records", report.records.to_string()));
         figures.push(("interactions", interactions(report)));
         for (network, paid) in &report.paid {

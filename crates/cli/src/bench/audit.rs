@@ -47,7 +47,8 @@ pub(crate) struct Args {
     /// About how many records the log has; 1000000 take minutes to make, and 3 GB on the disk
     #[arg(long, value_name = "COUNT", default_value_t = 200_000)]
     records: usize,
-    /// A directory that keeps the log: made there if there is none, audited again if there is
+    /// A directory that keeps the log with its checkpoint: made there if there is none, audited again
+    /// if there is
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
 }
@@ -65,7 +66,9 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
         (None, Some(made)) => made.path(),
         (None, None) => return Err(broken("there is no directory")),
     };
-    if !directory.join("ledger.db").exists() {
+    if directory.join("ledger.db").exists() {
+        is_whole(directory).await?;
+    } else {
         fill(directory, &agents, conversations).await?;
     }
     let sample = agents.conversations(conversations, SAMPLE)?;
@@ -94,6 +97,23 @@ async fn fill(directory: &Path, agents: &Agents, conversations: usize) -> Result
     drop(world);
     ledger.close().await?;
     sign(directory, size, root).await
+}
+
+/// Checks that a log that was kept is one to be audited: nothing behind the last checkpoint counts.
+async fn is_whole(directory: &Path) -> Result<(), Failure> {
+    let kept = FileCheckpointStore::at(&checkpoint_dir(directory));
+    let note = kept.load().await.map_err(broken)?;
+    note.map(drop).ok_or_else(|| {
+        let message = format!(
+            "the log in {} has no checkpoint: it was not made to its end by this benchmark, or by a \
+             version that signed none",
+            directory.display()
+        );
+        Failure::local("bench_log", message).hint(
+            "name another directory by --keep, or remove this one if nobody needs it: the log is made \
+             anew. A ledger of your own is audited by x811 audit",
+        )
+    })
 }
 
 /// Where its checkpoint is kept: it goes with the log.

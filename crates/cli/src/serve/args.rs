@@ -9,7 +9,8 @@ use x811_protocol::did::Did;
 use x811_protocol::parameters::Leniency;
 
 use super::settings::{
-    Data, Limits, Log, Metrics, Network, Rates, Rules, Server, Settings, Telemetry, Windows,
+    Contracts, Data, Limits, Log, Metrics, Network, Rates, Rules, Server, Settings, Telemetry,
+    Windows,
 };
 use super::value::{
     Address, Binding, Block, LogFormat, Preset, Readers, Secret, Usdc, leniency, looks,
@@ -305,6 +306,7 @@ impl From<Args> for Settings {
                 lenient: args.lenient,
             },
             limits: Limits::default(),
+            contracts: Contracts::default(),
             rates: Rates {
                 trusted_proxies: args.http.trusted_proxies,
                 limit_loopback: args.http.limit_loopback,

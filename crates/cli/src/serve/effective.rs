@@ -5,7 +5,7 @@ mod rates;
 use std::path::PathBuf;
 
 use x811_protocol::evm::ChainId;
-use x811_protocol::parameters::PayerBindingRule;
+use x811_protocol::parameters::{Contracts, PayerBindingRule};
 use x811_server::{EndpointConfig, LogReaders, NetworkConfig, RpcUrl, ServerConfig};
 
 use super::settings::{self, Settings};
@@ -64,6 +64,7 @@ impl TryFrom<Settings> for Effective {
         );
         windows(&mut server, &given.windows);
         limits(&mut server, &given.limits);
+        contracts(&mut server, &given.contracts);
         rates::apply(&mut server.rate_limits, given.rates);
         Ok(Effective {
             server,
@@ -95,6 +96,7 @@ impl Effective {
                 lenient: Some(server.lenient.clone()),
             },
             limits: shown_limits(server),
+            contracts: shown_contracts(server),
             rates: rates::shown(&server.rate_limits),
             log: settings::Log {
                 readers: Some(Readers::from(server.log_readers)),
@@ -242,6 +244,30 @@ fn limits(server: &mut ServerConfig, given: &settings::Limits) {
     put(&mut limits.open_per_pair, given.open_per_pair);
     put(&mut limits.body_bytes_per_day, given.body_bytes_per_day);
     put(&mut limits.refusals_per_window, given.refusals_per_window);
+}
+
+fn contracts(server: &mut ServerConfig, given: &settings::Contracts) {
+    let mut block = server.contracts.unwrap_or(Contracts::DEFAULT);
+    put(&mut block.max_turns, given.max_turns);
+    put(&mut block.min_life_ms, given.min_life_ms);
+    put(&mut block.max_life_ms, given.max_life_ms);
+    put(&mut block.engagement_ms, given.engagement_ms);
+    put(&mut block.open_per_initiator, given.open_per_initiator);
+    put(&mut block.open_per_pair, given.open_per_pair);
+    server.contracts = given.enabled.unwrap_or(true).then_some(block);
+}
+
+fn shown_contracts(server: &ServerConfig) -> settings::Contracts {
+    let block = server.contracts;
+    settings::Contracts {
+        enabled: Some(block.is_some()),
+        max_turns: block.map(|block| block.max_turns),
+        min_life_ms: block.map(|block| block.min_life_ms),
+        max_life_ms: block.map(|block| block.max_life_ms),
+        engagement_ms: block.map(|block| block.engagement_ms),
+        open_per_initiator: block.map(|block| block.open_per_initiator),
+        open_per_pair: block.map(|block| block.open_per_pair),
+    }
 }
 
 fn shown_server(server: &ServerConfig) -> settings::Server {

@@ -22,6 +22,7 @@ pub(super) struct Settings {
     pub(super) windows: Windows,
     pub(super) rules: Rules,
     pub(super) limits: Limits,
+    pub(super) contracts: Contracts,
     pub(super) rates: Rates,
     pub(super) log: Log,
     pub(super) metrics: Metrics,
@@ -127,6 +128,19 @@ pub(super) struct Limits {
     pub(super) open_per_pair: Option<u64>,
     pub(super) body_bytes_per_day: Option<u64>,
     pub(super) refusals_per_window: Option<u64>,
+}
+
+/// `[contracts]`: what negotiations of contracts are held to.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Contracts {
+    pub(super) enabled: Option<bool>,
+    pub(super) max_turns: Option<u64>,
+    pub(super) min_life_ms: Option<u64>,
+    pub(super) max_life_ms: Option<u64>,
+    pub(super) engagement_ms: Option<u64>,
+    pub(super) open_per_initiator: Option<u64>,
+    pub(super) open_per_pair: Option<u64>,
 }
 
 /// `[rates]`: limits of this process, which decide nothing that is recorded.

@@ -10,12 +10,12 @@ use super::decision::Decided;
 use super::evidence::{Grounds, are_all_quoted, stands_on};
 use super::finding::Findings;
 use super::unchecked::Unchecked;
-use crate::stream::Stream;
+use x811_protocol::stream::{Stream, Subject};
 
 /// Checks what is recorded of a payment that is over against what it rests on. That `final`,
 /// `reversed` and `returned` follow what was seen and unseen, `evolve` sees to.
 pub(super) fn check(decided: &Decided<'_>, findings: &mut Findings) {
-    let Stream::Interaction(id) = decided.stream else {
+    let Stream::Of(Subject::Interaction(id)) = decided.stream else {
         return;
     };
     let Some(live) = decided.before.watching(*id) else {

@@ -14,6 +14,7 @@ use super::body::{self, Basis};
 use super::checkpoints::Covered;
 use super::decision::Decided;
 use super::downtime::Downtimes;
+use super::effects::Effects;
 use super::erased::Erased;
 use super::examine::{Content, Entry, Examined, Whole};
 use super::extract::Extract;
@@ -45,9 +46,9 @@ use super::uniqueness::Used;
 use crate::agent::Agent;
 use crate::erasure;
 use crate::export::PathLine;
-use crate::stream::Stream;
 use crate::submission::payload_rules;
 use crate::world::{Fault, Touched, World};
+use x811_protocol::stream::{Stream, Subject};
 
 /// The type of the event behind which other rules decide.
 const RULES_CHANGED: &[u8] = b"rules_changed";
@@ -90,6 +91,8 @@ pub struct Auditor {
     pub(super) not_re_decided: u64,
     /// How late a lapse may be.
     pub(super) turns: Turns,
+    /// Effects of records on other streams.
+    pub(super) effects: Effects,
     /// Notices that parties are owed, by when their causes were recorded.
     pub(super) owing: Owing,
     /// Some rule from here on is not known.
@@ -155,6 +158,7 @@ impl Auditor {
             state_roots: FactCounts::default(),
             not_re_decided: 0,
             turns: Turns::default(),
+            effects: Effects::default(),
             owing: Owing::default(),
             rules_are_unknown: false,
             opened_unknown: None,
@@ -359,11 +363,20 @@ impl Auditor {
         self.turns.note(whole.stream.as_ref(), event, at);
         self.pace.note(whole.stream.as_ref(), event, at, late_ms);
         self.downtimes.note(event);
+        let is_extract = self.extract.is_some();
+        if let (Some(stream), Replayed::Applied(_)) = (&whole.stream, &replayed) {
+            let findings = &mut self.findings;
+            self.effects
+                .check(spot, stream, event, is_extract, findings);
+        }
         match replayed {
             Replayed::Applied(touched) => {
                 let position = record.position();
+                if let Some(stream) = &whole.stream {
+                    self.effects.note(position, stream, event);
+                }
                 self.rows.fold(self.replay.world(), position, &touched);
-                if let (Some(accounts), Some(Stream::Interaction(id))) =
+                if let (Some(accounts), Some(Stream::Of(Subject::Interaction(id)))) =
                     (&mut self.accounts, &whole.stream)
                     && let Some(number) = self.rows.number(*id)
                 {
@@ -593,7 +606,8 @@ impl Auditor {
 
     /// Keeps what a record that was replayed shows of the network, where that is asked for.
     fn keep_evidence(&mut self, whole: &Whole) {
-        let (Some(kept), Some(Stream::Interaction(id))) = (&mut self.evidence, &whole.stream)
+        let (Some(kept), Some(Stream::Of(Subject::Interaction(id)))) =
+            (&mut self.evidence, &whole.stream)
         else {
             return;
         };
@@ -606,14 +620,14 @@ impl Auditor {
 
     /// The record's stream is not known any more.
     fn lose(&mut self, record: &Record) {
-        if let Ok(Stream::Interaction(_)) = record.stream().parse() {
+        if let Ok(Stream::Of(Subject::Interaction(_))) = record.stream().parse() {
             self.unknown.insert(record.stream().to_owned());
         }
     }
 
     /// Whether all that the log says of an interaction was replayed.
     pub(super) fn knows(&self, id: InteractionId) -> bool {
-        self.unknown.is_empty() || !self.unknown.contains(&Stream::Interaction(id).to_string())
+        self.unknown.is_empty() || !self.unknown.contains(&Stream::interaction(id).to_string())
     }
 
     /// Where the end shows.

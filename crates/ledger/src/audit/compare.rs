@@ -25,7 +25,7 @@ use super::report::ReadModelCheck;
 use super::rows::{Digests, Expected, Rows, digests};
 use crate::port::{ReadModel, Stretch};
 use crate::row::InteractionRow;
-use crate::stream::Stream;
+use x811_protocol::stream::{Stream, Subject};
 
 /// Rows read at a time.
 const PAGE: usize = 1_000;
@@ -44,7 +44,7 @@ struct Positions<'a> {
 impl Positions<'_> {
     /// Takes what is due of a stream, which can be done once; `None` for one not in the log.
     fn take(&mut self, stream: &str) -> Option<Cow<'_, [u64]>> {
-        if let Ok(Stream::Interaction(id)) = stream.parse() {
+        if let Ok(Stream::Of(Subject::Interaction(id))) = stream.parse() {
             let number = self.rows.number(id)?;
             let is_first = self.taken.take(number);
             return is_first.then(|| self.lists.of(number).into());
@@ -55,7 +55,7 @@ impl Positions<'_> {
     /// Names of those that were not taken.
     fn left(&self) -> Vec<String> {
         let interactions = self.taken.left(self.rows);
-        let interactions = interactions.map(|(_, id)| Stream::Interaction(id).to_string());
+        let interactions = interactions.map(|(_, id)| Stream::interaction(id).to_string());
         let others = self.others.keys().map(|name| name.to_string());
         interactions.chain(others).collect()
     }
@@ -98,6 +98,7 @@ pub(super) async fn read_model<R: ReadModel>(
     let begin = || Comparison::new(auditor, applied_size, size);
     let (mut interactions, mut deliveries, mut streams) = (begin(), begin(), begin());
     interactions.rows_are_behind();
+    let subjects = interactions.subjects(rows).await?;
     tokio::try_join!(
         interactions.interactions(rows),
         async {
@@ -117,6 +118,7 @@ pub(super) async fn read_model<R: ReadModel>(
         applied_size,
         lag_records: size.saturating_sub(applied_size),
         deliveries: deliveries.check.deliveries,
+        subjects,
         ..interactions.check
     };
     for findings in [interactions.findings, deliveries.findings, streams.findings] {
@@ -175,6 +177,29 @@ impl<'a> Comparison<'a> {
         }
         self.missing_rows();
         Ok(())
+    }
+
+    /// Rows of subjects of other machines; how many were compared.
+    async fn subjects<R: ReadModel>(&mut self, rows: &R) -> Result<u64, ReadError> {
+        let until = self.applied_size.min(self.size);
+        // Downtime between rows and log may have moved the windows of all.
+        let clocks_moved = self.auditor.rows.last_every_clock;
+        let clocks_move =
+            self.applied_size > self.size || clocks_moved.is_some_and(|at| at >= until);
+        let is_moving = |position: u64| clocks_move || position >= until;
+        let compared = self.auditor.rows.subjects.compare(rows, is_moving).await?;
+        self.check.not_compared += compared.not_compared;
+        for wrong in compared.wrong {
+            let sentence = format!(
+                "{} {}: {}",
+                wrong.subject.kind(),
+                wrong.subject.public_id(),
+                wrong.sentence
+            );
+            let stream = wrong.subject.to_string();
+            self.add(wrong.position, Some(stream.into()), "row", sentence);
+        }
+        Ok(compared.subjects)
     }
 
     /// Rows follow the log: what they had reflected before the log was read must be in it.
@@ -397,7 +422,7 @@ impl<'a> Comparison<'a> {
 
     fn differs(&mut self, id: InteractionId, position: u64, field: &str, sentence: String) {
         let sentence = format!("interaction {}: {sentence}", id.request_id().uuid());
-        let stream = Stream::Interaction(id).to_string();
+        let stream = Stream::interaction(id).to_string();
         self.add(position, Some(stream.into()), field, sentence);
     }
 

@@ -110,6 +110,7 @@ impl Auditor {
             payments,
             payments_left_out,
             listing,
+            rules: judged.parameters.rules,
             parameters: judged.parameters.list,
             parameters_left_out: judged.parameters.left_out,
             remarks: judged.remarks.list,

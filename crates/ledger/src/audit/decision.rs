@@ -1,14 +1,16 @@
 //! Decides again what the ledger decided, from the log alone, and compares.
 
 use x811_eventlog::FORMAT_VERSION;
+use x811_protocol::contract;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{
-    AgentRegistered, AgentStatusChanged, AgentUpdated, EnvelopeAccepted, Event, KeyRotated,
-    LedgerResumed, NetworkSighted,
+    AgentRegistered, AgentStatusChanged, AgentUpdated, Derived, EnvelopeAccepted, Event,
+    KeyRotated, LedgerResumed, NetworkSighted,
 };
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{ContractId, InteractionId};
 use x811_protocol::interaction::{Context, derived};
 use x811_protocol::parameters::Leniency;
+use x811_protocol::refusal::Refusal;
 use x811_protocol::time::TimestampMs;
 
 use super::body::agree;
@@ -21,9 +23,9 @@ use super::{aftermath, heads, settlement};
 use crate::agent::Standing;
 use crate::quota;
 use crate::registry;
-use crate::stream::Stream;
-use crate::turn::Surroundings;
+use crate::turn::{self, Surroundings};
 use crate::world::World;
+use x811_protocol::stream::{Stream, Subject};
 
 /// A record to decide again.
 pub(super) struct Decided<'a> {
@@ -96,7 +98,8 @@ impl Decided<'_> {
             | Event::BodiesErased(_)
             | Event::NetworkBlind(_)
             | Event::Lapsed(_)
-            | Event::StateRoot(_) => {}
+            | Event::StateRoot(_)
+            | Event::Effect(_) => {}
         }
         heads::check(self, findings);
     }
@@ -128,19 +131,35 @@ impl Decided<'_> {
     /// A window that had passed lapses before anything else happens (ledger-contract.md
     /// section 1.3).
     fn lapse_came_first(&self, findings: &mut Findings) {
-        let Stream::Interaction(id) = self.stream else {
+        let Some(subject) = self.stream.subject() else {
             return;
         };
+        if let Event::EnvelopeAccepted(accepted) = self.event
+            && let Some(named) = accepted.facts.names()
+        {
+            self.had_not_passed(named, findings);
+        }
         let is_time_itself = matches!(self.event, Event::Lapsed(_) | Event::NoticeIssued(_));
         let nothing_due =
             matches!(self.event, Event::Confirmed(confirmed) if confirmed.claims.is_empty());
         let acts_itself = is_time_itself || nothing_due;
-        let live = self.before.interaction(*id).filter(|_| !acts_itself);
-        if let Some(deadline) = live.and_then(|live| live.state.deadline())
+        if !acts_itself {
+            self.had_not_passed(subject, findings);
+        }
+    }
+
+    fn had_not_passed(&self, subject: Subject, findings: &mut Findings) {
+        if let Some(deadline) = self.before.deadline_of(subject)
             && self.at > deadline
         {
+            let whose = if self.stream.subject() == Some(subject) {
+                String::new()
+            } else {
+                format!(" of {subject}")
+            };
             let sentence = format!(
-                "the window ended at {}, before this was recorded: its lapse should have come first",
+                "the window{whose} ended at {}, before this was recorded: its lapse should have \
+                 come first",
                 deadline.to_rfc3339()
             );
             self.differs("recorded_at_ms", sentence, findings);
@@ -210,8 +229,10 @@ impl Decided<'_> {
         }
         self.routed(accepted, findings);
         self.mailed(accepted, findings);
-        if let Stream::Interaction(id) = self.stream {
-            self.interaction_message(*id, accepted, findings);
+        match self.stream.subject() {
+            Some(Subject::Interaction(id)) => self.interaction_message(id, accepted, findings),
+            Some(Subject::Contract(id)) => self.contract_message(id, accepted, findings),
+            None => {}
         }
     }
 
@@ -236,6 +257,7 @@ impl Decided<'_> {
         ) else {
             return;
         };
+        let surroundings = surroundings.naming(self.before, &accepted.facts);
         let heads = accepted.derived.heads.as_deref().unwrap_or_default();
         let context = Context {
             // Heads are what a watcher saw: the record's word, not the log's sum.
@@ -243,7 +265,37 @@ impl Decided<'_> {
             ..surroundings.context()
         };
         let state = live.map(|live| &live.state);
-        match derived(state, envelope, &accepted.facts, &context, self.at) {
+        self.derived_again(
+            accepted,
+            derived(state, envelope, &accepted.facts, &context, self.at),
+            findings,
+        );
+    }
+
+    /// A message about a negotiation.
+    fn contract_message(
+        &self,
+        id: ContractId,
+        accepted: &EnvelopeAccepted,
+        findings: &mut Findings,
+    ) {
+        let envelope = &accepted.envelope;
+        let Some(context) = turn::contract_context(self.before, envelope.to, self.at) else {
+            return;
+        };
+        let live = self.before.contract(id);
+        let state = live.map(|live| &live.state);
+        let again = contract::derived(state, envelope, &accepted.facts, &context, self.at);
+        self.derived_again(accepted, again, findings);
+    }
+
+    fn derived_again(
+        &self,
+        accepted: &EnvelopeAccepted,
+        again: Result<Derived, Refusal>,
+        findings: &mut Findings,
+    ) {
+        match again {
             Err(refusal) => {
                 let sentence = format!("the rules refuse this message here: {refusal}");
                 self.differs("event", sentence, findings);

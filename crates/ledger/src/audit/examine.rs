@@ -10,7 +10,7 @@ use super::body::{self, Basis};
 use super::finding::{Findings, Spot};
 use super::report::Verdict;
 use super::spelling;
-use crate::stream::Stream;
+use x811_protocol::stream::Stream;
 
 /// A record as a source has it.
 #[derive(Debug, Clone, PartialEq, Eq)]

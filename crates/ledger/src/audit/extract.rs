@@ -19,8 +19,8 @@ use super::unchecked::{Counts, Unchecked};
 use crate::checkpoint;
 use crate::export::{CheckpointLine, EndLine, EndVersion, KeysLine, Opening, PathLine};
 use crate::standing::{Settling, Standing};
-use crate::stream::Stream;
 use crate::world::World;
+use x811_protocol::stream::{Stream, Subject};
 
 /// What an audit of a bundle says besides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -167,7 +167,7 @@ impl Extract {
 
     /// Takes note of who the parties are, and of what becomes of the payment.
     pub(super) fn note(&mut self, stream: Option<&Stream>, event: &Event) {
-        let is_it = matches!(stream, Some(Stream::Interaction(id)) if self.interaction.is_none_or(|known| known == *id));
+        let is_it = matches!(stream, Some(Stream::Of(Subject::Interaction(id))) if self.interaction.is_none_or(|known| known == *id));
         if is_it {
             self.settling.take(event);
         }
@@ -393,7 +393,7 @@ impl Extract {
         let mut expected = vec![Stream::Ledger.to_string()];
         expected.extend(
             self.interaction
-                .map(|id| Stream::Interaction(id).to_string()),
+                .map(|id| Stream::interaction(id).to_string()),
         );
         let opening = self.opening.and_then(|opening| {
             let parameters = world.parameters_at(opening.parameters)?;
@@ -433,7 +433,7 @@ impl Extract {
         if let Some(interaction) = self.interaction
             && !self
                 .streams
-                .contains_key(&Stream::Interaction(interaction).to_string())
+                .contains_key(&Stream::interaction(interaction).to_string())
         {
             let spot = Spot {
                 position: 0,
@@ -489,7 +489,7 @@ impl Extract {
             }
         }
         let standing = self.interaction.and_then(|id| {
-            let stream = Stream::Interaction(id).to_string();
+            let stream = Stream::interaction(id).to_string();
             let mut ends = self.ends.iter().map(|line| &line.signed.end);
             ends.find(|end| end.stream == stream)?.standing
         });

@@ -27,8 +27,8 @@ use super::evidence::head_of;
 use super::finding::{Cause, Findings};
 use super::on_chain::shown;
 use super::remarks::Remarks;
-use crate::stream::Stream;
 use crate::world::World;
+use x811_protocol::stream::{Stream, Subject};
 
 /// Chains that people run themselves: Anvil's and Hardhat's, and Ganache's.
 const OWN_CHAINS: [ChainId; 2] = [ChainId::new(31_337), ChainId::new(1_337)];
@@ -88,7 +88,7 @@ pub(super) fn mentioned(before: &World, stream: &Stream, event: &Event) -> Vec<M
             let named = head.map(|(chain, head)| ("head".to_owned(), chain, head));
             named.into_iter().collect()
         }
-        Stream::Interaction(id) => {
+        Stream::Of(Subject::Interaction(id)) => {
             if let Event::EnvelopeAccepted(accepted) = event {
                 return accept_heads(before, accepted);
             }
@@ -100,7 +100,11 @@ pub(super) fn mentioned(before: &World, stream: &Stream, event: &Event) -> Vec<M
             let blocks = blocks_of(event).into_iter();
             blocks.map(|(field, block)| (field, chain, block)).collect()
         }
-        Stream::Ledger | Stream::Agent(_) | Stream::Mail(_) | Stream::Roots => Vec::new(),
+        Stream::Of(Subject::Contract(_))
+        | Stream::Ledger
+        | Stream::Agent(_)
+        | Stream::Mail(_)
+        | Stream::Roots => Vec::new(),
     }
 }
 
@@ -179,14 +183,18 @@ fn reached(event: &Event) -> Vec<u64> {
 pub(super) fn check(decided: &Decided<'_>, findings: &mut Findings) {
     match decided.stream {
         Stream::Network(name) => of_sight(decided, name, findings),
-        Stream::Interaction(_) => {
+        Stream::Of(Subject::Interaction(_)) => {
             if let Event::EnvelopeAccepted(accepted) = decided.event {
                 in_order_of_names(decided, accepted, findings);
             } else {
                 not_while_blind(decided, findings);
             }
         }
-        Stream::Ledger | Stream::Agent(_) | Stream::Mail(_) | Stream::Roots => {}
+        Stream::Of(Subject::Contract(_))
+        | Stream::Ledger
+        | Stream::Agent(_)
+        | Stream::Mail(_)
+        | Stream::Roots => {}
     }
 }
 
@@ -239,7 +247,7 @@ fn not_while_blind(decided: &Decided<'_>, findings: &mut Findings) {
 
 /// How young a head would have ended the blindness of the payment's network; `None` when it is seen.
 fn blind_fresh_ms(decided: &Decided<'_>) -> Option<u64> {
-    let Stream::Interaction(id) = decided.stream else {
+    let Stream::Of(Subject::Interaction(id)) = decided.stream else {
         return None;
     };
     let live = decided.before.watching(*id)?;
@@ -358,7 +366,7 @@ impl Heads {
         looked: &Looked,
         findings: &mut Findings,
     ) {
-        let Stream::Interaction(id) = decided.stream else {
+        let Stream::Of(Subject::Interaction(id)) = decided.stream else {
             return;
         };
         let live = decided.before.interaction(*id);
@@ -399,7 +407,7 @@ impl Heads {
 
 /// The network of the payment that the record is about.
 fn network_of<'a>(decided: &Decided<'a>) -> Option<&'a str> {
-    let Stream::Interaction(id) = decided.stream else {
+    let Stream::Of(Subject::Interaction(id)) = decided.stream else {
         return None;
     };
     let live = decided.before.watching(*id)?;
@@ -411,7 +419,8 @@ fn records_a_reorganisation(decided: &Decided<'_>) -> bool {
     if let Event::Unseen(_) | Event::Reversed(_) | Event::Returned(_) = decided.event {
         return true;
     }
-    let (Event::Seen(seen), Stream::Interaction(id)) = (decided.event, decided.stream) else {
+    let (Event::Seen(seen), Stream::Of(Subject::Interaction(id))) = (decided.event, decided.stream)
+    else {
         return false;
     };
     let live = decided.before.watching(*id);
@@ -449,7 +458,7 @@ fn remark_on(decided: &Decided<'_>, network: &str, remarks: &mut Remarks) {
 }
 
 fn accept_head(decided: &Decided<'_>, network: &str) -> Option<NetworkHead> {
-    let Stream::Interaction(id) = decided.stream else {
+    let Stream::Of(Subject::Interaction(id)) = decided.stream else {
         return None;
     };
     let State::Verified { deal, .. } = &decided.before.interaction(*id)?.state else {

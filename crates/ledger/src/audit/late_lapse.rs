@@ -18,7 +18,7 @@ use super::auditor::Auditor;
 use super::examine::Whole;
 use super::finding::{Cause, Findings};
 use super::overdue::FEW_LAPSES;
-use crate::stream::Stream;
+use x811_protocol::stream::Stream;
 
 /// How long after a deadline its lapse may come, whatever else is decided, in milliseconds.
 const LATE_MS: u64 = 30_000;
@@ -116,19 +116,16 @@ impl Auditor {
         at: TimestampMs,
         findings: &mut Findings,
     ) -> Option<u64> {
-        let Some(Stream::Interaction(id)) = &whole.stream else {
-            return None;
-        };
+        let subject = whole.stream.as_ref()?.subject()?;
         let is_of_time = matches!(whole.event, Event::Lapsed(_)) || is_free(&whole.event);
-        let live = self.world().interaction(*id).filter(|_| is_of_time)?;
-        let deadline = live.state.deadline()?;
+        let deadline = self.world().deadline_of(subject).filter(|_| is_of_time)?;
         let rules_are_known = self.knows_rules();
         // In a bundle the lapses of others are not there, nor is every word on downtime in a log with
         // gaps.
         let is_judged = rules_are_known
             && self.extract.is_none()
             && self.replay.knows(&Stream::Ledger)
-            && self.sees_networks_of(live);
+            && self.sees_clocks_of(subject);
         if is_judged && self.pace.is_late(deadline, at) {
             let sentence = format!(
                 "the window ended at {}, and other records were made long before this one: its \

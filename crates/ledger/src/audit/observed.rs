@@ -100,7 +100,8 @@ fn kind(event: &Event) -> Option<&'static str> {
         | Event::AgentRevoked(_)
         | Event::Lapsed(_)
         | Event::NoticeIssued(_)
-        | Event::StateRoot(_) => false,
+        | Event::StateRoot(_)
+        | Event::Effect(_) => false,
     };
     rests_on_watcher.then(|| event.type_name())
 }

@@ -233,7 +233,8 @@ impl Kept {
             | Event::Reversed(_)
             | Event::Returned(_)
             | Event::NoticeIssued(_)
-            | Event::StateRoot(_) => {}
+            | Event::StateRoot(_)
+            | Event::Effect(_) => {}
         }
     }
 

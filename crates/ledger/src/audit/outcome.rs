@@ -48,6 +48,8 @@ pub enum Gap {
     OverdueNotices,
     /// Looks for a payment that were due for longer than the grace.
     OverdueLooks,
+    /// Effects of the last record, which are recorded with it.
+    MissingEffects,
 }
 
 /// Something that should be decidable and is not.
@@ -55,7 +57,7 @@ pub enum Gap {
 pub struct Undecided {
     /// Why it is not decided.
     pub gap: Gap,
-    /// How many: records, bodies, streams, sightings, windows, notices or looks.
+    /// How many: records, bodies, streams, sightings, windows, notices, looks or effects.
     pub count: u64,
     /// The same for people: what is missing, and what to do.
     pub sentence: String,

@@ -19,15 +19,16 @@
 
 use std::collections::VecDeque;
 
-use x811_protocol::event::{Event, Window};
+use x811_protocol::contract;
+use x811_protocol::event::{ContractWindow, Event, Window};
 use x811_protocol::interaction::table::lapse_of;
 use x811_protocol::interaction::{Schedule, State};
 use x811_protocol::time::TimestampMs;
 
 use super::auditor::Auditor;
 use super::outcome::{Gap, Undecided};
-use crate::stream::Stream;
 use crate::world::Live;
+use x811_protocol::stream::{Stream, Subject};
 
 /// Fewer lapses than this at a time leave room for more in any batch.
 pub(super) const FEW_LAPSES: usize = 64;
@@ -103,6 +104,12 @@ impl Auditor {
             ),
         );
         let mut undecided: Vec<Undecided> = notices.into_iter().collect();
+        let effects = self.effects.due();
+        let sentence = format!(
+            "{effects} effects of the last record on other streams are not here: the log ends between \
+             a cause and its effects, which are recorded together"
+        );
+        undecided.extend(Undecided::of(Gap::MissingEffects, effects, sentence));
         // Without every word on downtime, nobody can say what else was due.
         if let Some(moment) = self.turns.nothing_due_before()
             && self.replay.knows(&Stream::Ledger)
@@ -116,30 +123,48 @@ impl Auditor {
     /// Windows that ended before `moment` and whose lapse is not here.
     fn lapses_due(&self, moment: TimestampMs) -> Option<Undecided> {
         let world = self.replay.world();
-        let live = world
-            .due(moment)
-            .filter_map(|id| Some((id, world.interaction(id)?)));
-        let missing = live.filter(|(id, live)| self.knows(*id) && self.sees_networks_of(live));
-        let (mut count, mut first) = (0, None);
-        for (id, live) in missing {
-            count += 1;
-            first = first.or(Some((id, live)));
-        }
-        let (id, live) = first?;
-        let deadline = live.state.deadline()?;
+        let due = world.due(moment);
+        let mut missing =
+            due.filter(|subject| self.knows_subject(*subject) && self.sees_clocks_of(*subject));
+        let subject = missing.next()?;
+        let count = 1 + missing.count() as u64;
+        let (window, due) = match subject {
+            Subject::Interaction(id) => {
+                let state = &world.interaction(id)?.state;
+                (window_of(state), due_of(state))
+            }
+            Subject::Contract(id) => contract_window(&world.contract(id)?.state)?,
+        };
         let sentence = format!(
-            "{} of interaction {id} ended at {}; records until {} are here, and {} is not: it was \
+            "{window} of {} {} ended at {}; records until {} are here, and {due} is not: it was \
              left out, or never recorded. So of {count} windows",
-            window_of(&live.state),
-            deadline.to_rfc3339(),
+            subject.kind(),
+            subject.public_id(),
+            world.deadline_of(subject)?.to_rfc3339(),
             self.last_at().to_rfc3339(),
-            due_of(&live.state)
         );
         Undecided::of(Gap::OverdueLapses, count, sentence)
     }
 
+    /// Whether all that the log says of that subject was replayed.
+    fn knows_subject(&self, subject: Subject) -> bool {
+        match subject {
+            Subject::Interaction(id) => self.knows(id),
+            Subject::Contract(_) => self.replay.knows(&Stream::Of(subject)),
+        }
+    }
+
+    /// Whether every word is there that moves the windows of that subject, besides downtime's.
+    pub(super) fn sees_clocks_of(&self, subject: Subject) -> bool {
+        let Some(id) = subject.interaction() else {
+            return true;
+        };
+        let live = self.world().interaction(id);
+        live.is_none_or(|live| self.sees_networks_of(live))
+    }
+
     /// Whether every word on blindness is there that moves the interaction's windows.
-    pub(super) fn sees_networks_of(&self, live: &Live) -> bool {
+    fn sees_networks_of(&self, live: &Live) -> bool {
         let networks = live.state.opening().parameters.networks.iter();
         let mut streams = networks.map(|network| Stream::Network(network.name.clone()));
         streams.all(|stream| self.replay.knows(&stream))
@@ -163,6 +188,16 @@ impl Auditor {
         );
         Undecided::of(Gap::OverdueLooks, count, sentence)
     }
+}
+
+/// What is open in that state of a negotiation, and what time causes in it.
+fn contract_window(state: &contract::State) -> Option<(&'static str, String)> {
+    let rule = contract::table::lapse_of(state.open_window()?);
+    let window = match rule.window {
+        ContractWindow::Contract => "the time to answer the terms",
+        ContractWindow::Engagement => "the window for a REQUEST",
+    };
+    Some((window, format!("its lapse ({})", rule.code.as_str())))
 }
 
 /// What is open in that state.

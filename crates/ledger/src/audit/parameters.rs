@@ -1,4 +1,4 @@
-//! Under which parameters a ledger decided, and what changed when: a payment is only as good as the
+//! Under which rules and parameters a ledger decided, and what changed when: a payment is only as good as the
 //! network, the token and the depth that it was decided by.
 //!
 //! What such a record must not say any more ([`Parameters::unfit`]) is a remark where an older
@@ -30,6 +30,15 @@ pub struct ParametersReport {
     pub networks: Vec<NetworkReport>,
     /// What is otherwise than in the record before; empty for the first.
     pub changes: Vec<ParameterChange>,
+}
+
+/// Decision rules, and from where on they were in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct RulesReport {
+    /// Place of the record that put them in force.
+    pub position: u64,
+    /// Their number.
+    pub rules_version: u64,
 }
 
 /// A network that payments may be made on.
@@ -64,9 +73,11 @@ pub struct ParameterChange {
     pub after: Option<String>,
 }
 
-/// Parameters so far.
+/// Rules and parameters so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ParametersSeen {
+    /// As many as there are versions, at most: they change to a later one only.
+    pub(super) rules: Vec<RulesReport>,
     pub(super) list: Vec<ParametersReport>,
     pub(super) left_out: u64,
     last: BTreeMap<String, String>,
@@ -81,6 +92,13 @@ impl ParametersSeen {
         world: &World,
         remarks: &mut Remarks,
     ) {
+        let rules_version = world.rules_version();
+        if self.rules.last().map(|last| last.rules_version) != Some(rules_version) {
+            self.rules.push(RulesReport {
+                position,
+                rules_version,
+            });
+        }
         let Event::ParametersSet(parameters) = event else {
             return;
         };

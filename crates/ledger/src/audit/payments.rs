@@ -17,8 +17,8 @@ use x811_protocol::interaction::State;
 
 use super::numbered::{Keyed, Numbered};
 use super::report::as_text;
-use crate::stream::Stream;
 use crate::world::World;
+use x811_protocol::stream::{Stream, Subject};
 
 /// Most that are listed, so that a report stays below 200 MB; all are counted.
 const MAX_LISTED: usize = 1_000_000;
@@ -129,7 +129,7 @@ impl Keyed for Row {
 
 /// What a record of `stream` changes, by the world before it; `None` when nothing.
 pub(super) fn change(before: &World, stream: Option<&Stream>, event: &Event) -> Option<Change> {
-    let Some(Stream::Interaction(id)) = stream else {
+    let Some(Stream::Of(Subject::Interaction(id))) = stream else {
         return None;
     };
     let state = &before.watching(*id)?.state;

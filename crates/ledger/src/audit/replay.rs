@@ -11,8 +11,8 @@ use foldhash::fast::RandomState;
 use x811_eventlog::{Draft, Record};
 use x811_protocol::event::{Event, LedgerResumed};
 
-use crate::stream::Stream;
 use crate::world::{Fault, Touched, World};
+use x811_protocol::stream::Stream;
 
 /// Most missing positions in a row that are stepped over; behind a wider gap nothing is replayed.
 const MAX_GAP: u64 = 4_096;

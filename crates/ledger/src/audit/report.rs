@@ -13,7 +13,7 @@ use super::listing::Listing;
 use super::observed::{Heard, Observations};
 use super::on_chain::{RecordedEvidence, RecordedSighting};
 use super::outcome::{Outcome, Undecided};
-use super::parameters::ParametersReport;
+use super::parameters::{ParametersReport, RulesReport};
 use super::payments::{Paid, Payment};
 use super::prefix::{AsOf, Tail};
 use super::remarks::Remark;
@@ -114,6 +114,9 @@ pub struct ReadModelCheck {
     pub interactions: u64,
     /// Deliveries compared.
     pub deliveries: u64,
+    /// Subjects of other machines compared.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub subjects: u64,
     /// Interactions that were not compared: they were moving, or could not be replayed.
     pub not_compared: u64,
 }
@@ -177,6 +180,8 @@ pub struct Report {
     /// Every interaction and every payment by itself, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listing: Option<Listing>,
+    /// The decision rules that were in force, in order; those of the first record to be replayed first.
+    pub rules: Vec<RulesReport>,
     /// What every record `parameters_set` says of payments, in order.
     pub parameters: Vec<ParametersReport>,
     /// How many more such records there are.

@@ -11,8 +11,8 @@ use x811_protocol::payload::registry::Verb;
 use super::body::agree;
 use super::decision::Decided;
 use super::finding::{Cause, Findings};
-use crate::stream::Stream;
 use crate::turn::{Reference, Route, route};
+use x811_protocol::stream::{Stream, Subject};
 
 impl Decided<'_> {
     /// Names a stream where the message does not belong.
@@ -28,21 +28,32 @@ impl Decided<'_> {
         let known = |reference| self.referred(reference);
         let due = route(accepted.envelope.id, &accepted.facts, known);
         match (self.stream, due) {
-            (Stream::Mail(_), Route::Interaction(id)) => {
-                let sentence = format!("it is of interaction {id}, and is not in its stream");
+            (Stream::Mail(_), Route::Subject(subject)) => {
+                let sentence = format!(
+                    "it is of {} {}, and is not in its stream",
+                    subject.kind(),
+                    subject.id()
+                );
                 self.differs("stream", sentence, findings);
             }
             (Stream::Mail(_), Route::Finished | Route::Nowhere) => {
                 self.differs("stream", refused(message_type, due), findings);
             }
-            (Stream::Interaction(id), due) if due != Route::Interaction(*id) => {
+            (Stream::Of(subject), due) if due != Route::Subject(*subject) => {
                 // What else is wrong there, the rules of the interaction say.
-                if let Facts::Error(_) = accepted.facts {
-                    let sentence = "the error names no envelope of this interaction";
-                    self.differs("facts.related_message_id", sentence, findings);
+                match (subject, &accepted.facts) {
+                    (Subject::Interaction(_), Facts::Error(_)) => {
+                        let sentence = "the error names no envelope of this interaction";
+                        self.differs("facts.related_message_id", sentence, findings);
+                    }
+                    (Subject::Interaction(_), _) => {}
+                    (Subject::Contract(_), _) => {
+                        let sentence = "the message is not about this subject";
+                        self.differs("stream", sentence, findings);
+                    }
                 }
             }
-            (Stream::Mail(_) | Stream::Interaction(_), _)
+            (Stream::Mail(_) | Stream::Of(_), _)
             | (Stream::Ledger | Stream::Network(_) | Stream::Agent(_) | Stream::Roots, _) => {}
         }
     }
@@ -78,9 +89,7 @@ impl Decided<'_> {
 fn refused(message_type: &MessageType, due: Route) -> String {
     let why = match due {
         Route::Finished => "that is about an interaction which takes no more messages",
-        Route::Interaction(_) | Route::Mail | Route::Nowhere => {
-            "that refers to no open interaction"
-        }
+        Route::Subject(_) | Route::Mail | Route::Nowhere => "that refers to no open interaction",
     };
     format!("a message of type {message_type} {why} is refused, never mail")
 }

@@ -18,11 +18,12 @@ use super::erased::Erasable;
 use super::examine::Whole;
 use super::numbered::{Keyed, Number, Numbered};
 use super::places::{Body, Lists, Place, Places};
+use super::subject_rows::SubjectRows;
 use crate::erasure::{erasable_profile, is_disputed};
 use crate::projection::{Detail, delivery};
-use crate::stream::Stream;
 use crate::world::{Live, Touched, World};
 use x811_eventlog::write_canonical;
+use x811_protocol::stream::{Stream, Subject};
 
 /// A row as it should be. Its `detail` is kept as digests, one for each member.
 #[derive(Debug)]
@@ -59,6 +60,7 @@ pub(super) enum Member {
     Code,
     Confirmed,
     Late,
+    LateReversed,
     Offer,
     Settlement,
 }
@@ -69,6 +71,7 @@ impl Member {
             Member::Code => "code",
             Member::Confirmed => "confirmed",
             Member::Late => "late",
+            Member::LateReversed => "late_reversed",
             Member::Offer => "offer",
             Member::Settlement => "settlement",
         }
@@ -98,12 +101,14 @@ impl Kept {
 /// Digest of each member of a detail as it should be.
 fn expected_digests(detail: &Detail<'_>) -> Box<[(Member, Digest)]> {
     let late = Some(detail.late).filter(|late| !late.is_empty());
+    let reversed = Some(detail.late_reversed).filter(|reversed| !reversed.is_empty());
     let (code, confirmed) = (detail.code.as_ref(), detail.confirmed.as_ref());
     let (offer, settlement) = (detail.offer.as_ref(), detail.settlement.as_ref());
     let members = [
         code.map(|code| (Member::Code, digest(code))),
         confirmed.map(|paid| (Member::Confirmed, digest(paid))),
         late.map(|late| (Member::Late, digest(&late))),
+        reversed.map(|reversed| (Member::LateReversed, digest(&reversed))),
         offer.map(|offer| (Member::Offer, digest(offer))),
         settlement.map(|watched| (Member::Settlement, digest(watched))),
     ];
@@ -146,6 +151,8 @@ pub(super) struct Rows {
     places: Places,
     /// Positions in all other streams.
     pub(super) others: HashMap<Box<str>, Vec<u64>, RandomState>,
+    /// Rows of subjects of other machines.
+    pub(super) subjects: SubjectRows,
     /// Position of the last record that moved the clocks of all.
     pub(super) last_every_clock: Option<u64>,
 }
@@ -183,7 +190,7 @@ impl Rows {
             is_held: true,
             ..Place::default()
         };
-        if let Some(Stream::Interaction(id)) = whole.stream {
+        if let Some(Stream::Of(Subject::Interaction(id))) = whole.stream {
             place.interaction = Some(self.enter(id));
             place.body = erasable_profile(event).map(|profile| Body {
                 profile,
@@ -210,11 +217,14 @@ impl Rows {
         if *touched == Touched::EveryClock {
             self.last_every_clock = Some(position);
         }
-        if let Touched::Interaction(id) = touched
+        if let Touched::Subject(Subject::Interaction(id)) = touched
             && world.interaction(*id).is_none()
             && let Some(live) = world.latest(*id)
         {
             self.keep(*id, live);
+        }
+        if let Touched::Subject(subject) = touched {
+            self.subjects.fold(world, *subject);
         }
     }
 
@@ -229,6 +239,7 @@ impl Rows {
         for (id, live) in world.interactions() {
             self.keep(*id, live);
         }
+        self.subjects.close(world);
     }
 
     /// Whether a record of that position was noted.

@@ -19,11 +19,11 @@ use super::evidence::{Grounds, TRANSFERS_QUOTED_EACH};
 use super::finding::{Cause, Findings};
 use super::looks;
 use super::unchecked::Unchecked;
-use crate::stream::Stream;
+use x811_protocol::stream::{Stream, Subject};
 
 /// Checks `seen`, `looked`, `refuted` and `confirmed` against what they rest on.
 pub(super) fn check(decided: &Decided<'_>, findings: &mut Findings) {
-    let Stream::Interaction(id) = decided.stream else {
+    let Stream::Of(Subject::Interaction(id)) = decided.stream else {
         return;
     };
     let Some(live) = decided.before.interaction(*id) else {

@@ -17,8 +17,8 @@ use super::evidence::{Grounds, are_all_quoted, head_of};
 use super::finding::Findings;
 use super::looks::is_deep;
 use super::remarks::Remarks;
-use crate::stream::Stream;
 use crate::world::World;
+use x811_protocol::stream::{Stream, Subject};
 
 /// What was seen of the payments that are waited for.
 #[derive(Debug, Clone, Default)]
@@ -49,7 +49,7 @@ enum Others {
 impl SeenTransfers {
     /// Takes a record of `stream` that was replayed to `world`.
     pub(super) fn take(&mut self, world: &World, stream: Option<&Stream>, event: &Event) {
-        let Some(Stream::Interaction(id)) = stream else {
+        let Some(Stream::Of(Subject::Interaction(id))) = stream else {
             return;
         };
         let live = world.interaction(*id);
@@ -73,7 +73,7 @@ impl SeenTransfers {
         findings: &mut Findings,
         remarks: &mut Remarks,
     ) {
-        let Stream::Interaction(id) = decided.stream else {
+        let Stream::Of(Subject::Interaction(id)) = decided.stream else {
             return;
         };
         let Some(live) = decided.before.interaction(*id) else {

@@ -14,8 +14,8 @@ use x811_protocol::key::{AgentKey, Profile, PublicKey, Signed, verify_all};
 use super::examine::Whole;
 use super::finding::{Cause, Findings, Spot};
 use super::replay::Replay;
-use crate::stream::Stream;
 use crate::world::World;
+use x811_protocol::stream::Stream;
 
 /// Checks the signatures of all these records, those that can be together.
 pub(super) fn check_all(wholes: Vec<&mut Whole>) {

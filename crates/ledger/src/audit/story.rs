@@ -32,8 +32,8 @@ use super::finding::{Cause, Findings, Spot};
 use super::heads::{Chain, Mentioned};
 use super::numbered::{Entered, Keyed, Numbered};
 use super::outcome::{Gap, Undecided};
-use crate::stream::Stream;
 use crate::world::World;
+use x811_protocol::stream::{Stream, Subject};
 
 /// The first half of a hash.
 type Half = [u8; 16];
@@ -129,7 +129,7 @@ pub(super) fn told(
     mentioned: Vec<Mentioned>,
 ) -> Vec<Telling> {
     let mut tellings: Vec<Telling> = mentioned.into_iter().map(of_block).collect();
-    let Some(Stream::Interaction(id)) = stream else {
+    let Some(Stream::Of(Subject::Interaction(id))) = stream else {
         return tellings;
     };
     let live = before.watching(*id);

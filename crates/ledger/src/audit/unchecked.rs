@@ -30,6 +30,8 @@ pub enum Unchecked {
     Downtimes,
     /// Roots of all states.
     StateRoots,
+    /// Effects whose cause, or causes whose effects, are in streams that are not here.
+    EffectsElsewhere,
     /// A head that was noted and is none of the records here.
     ExpectedHead,
     /// A checkpoint that was noted, for which it takes all records that it covers.
@@ -53,6 +55,7 @@ impl Unchecked {
             Unchecked::Operators => "erasures: whether an agent of the ledger had them done",
             Unchecked::Downtimes => "downtimes: whether no record fell into them",
             Unchecked::StateRoots => "roots of all states",
+            Unchecked::EffectsElsewhere => "effects of records on streams that are not here",
             Unchecked::ExpectedHead => "head that was noted: it is none of the records here",
             Unchecked::NotedCheckpoint => {
                 "checkpoint that was noted: it takes the whole log to hold it against"

@@ -14,7 +14,7 @@ use crate::keys_statement::SignedKeys;
 use crate::port::{DamagedBody, LedgerStore, ReadModel};
 use crate::proof::{self, ProofError};
 use crate::standing::Settling;
-use crate::stream::Stream;
+use x811_protocol::stream::{Stream, Subject};
 
 /// Positions of a stream that are read at a time.
 const POSITIONS: usize = 256;
@@ -159,7 +159,7 @@ impl InteractionBundle {
         let Event::LedgerOpened(opened) = event(&record_at(store, 0).await?)? else {
             return Err(damaged(0, "ledger_opened"));
         };
-        let stream = Stream::Interaction(interaction).to_string();
+        let stream = Stream::interaction(interaction).to_string();
         let first = rows.stream_positions(&stream, 0, 1).await?;
         let first = first.first().filter(|position| **position < size);
         let first = *first.ok_or(BundleError::NoInteraction { interaction, size })?;
@@ -311,7 +311,7 @@ impl InteractionBundle {
 
 impl Cursor {
     fn new(stream: String) -> Cursor {
-        let is_interaction = matches!(stream.parse(), Ok(Stream::Interaction(_)));
+        let is_interaction = matches!(stream.parse(), Ok(Stream::Of(Subject::Interaction(_))));
         Cursor {
             settling: is_interaction.then(Settling::default),
             stream,

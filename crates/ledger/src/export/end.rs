@@ -8,7 +8,7 @@ use x811_protocol::key::{PublicKey, SecretKey};
 use x811_protocol::signature::Signature;
 
 use crate::standing::Standing;
-use crate::stream::Stream;
+use x811_protocol::stream::{Stream, Subject};
 
 /// Most bytes of the line of an end, its letter not counted.
 pub(super) const MAX_END_BYTES: usize = 1_024;
@@ -91,7 +91,7 @@ impl StreamEnd {
 
     /// Whether it says of the payment what an end of that version has to.
     fn has_standing_of(&self, version: EndVersion) -> bool {
-        let is_interaction = matches!(self.stream.parse(), Ok(Stream::Interaction(_)));
+        let is_interaction = matches!(self.stream.parse(), Ok(Stream::Of(Subject::Interaction(_))));
         self.standing.is_some() == (is_interaction && version == EndVersion::Two)
     }
 }

@@ -2,9 +2,9 @@
 
 use x811_protocol::did::Did;
 use x811_protocol::event::Event;
+use x811_protocol::id::ContractId;
 use x811_protocol::parameters::Parameters;
-
-use crate::stream::Stream;
+use x811_protocol::stream::{Stream, Subject};
 
 /// Between whom, and under which parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub(crate) struct Opening {
     provider: Did,
     /// Position of the parameters.
     pub(crate) parameters: u64,
+    /// The contract it was opened by, if one was named.
+    contract: Option<ContractId>,
 }
 
 impl Opening {
@@ -25,15 +27,17 @@ impl Opening {
             initiator: accepted.envelope.from,
             provider: accepted.envelope.to,
             parameters: accepted.derived.parameters?,
+            contract: accepted.derived.contract.map(|contract| contract.id),
         })
     }
 
-    /// The streams of both parties and of the networks on which may be paid.
+    /// The streams of both parties, of the networks on which may be paid, and of its contract.
     pub(crate) fn streams(self, parameters: &Parameters) -> Vec<String> {
         let networks = parameters.networks.iter();
         let networks = networks.map(|network| Stream::Network(network.name.clone()));
         let parties = [self.initiator, self.provider].map(Stream::Agent);
-        let streams = parties.into_iter().chain(networks);
+        let contract = self.contract.map(|id| Stream::Of(Subject::Contract(id)));
+        let streams = parties.into_iter().chain(networks).chain(contract);
         streams.map(|stream| stream.to_string()).collect()
     }
 }

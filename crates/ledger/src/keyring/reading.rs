@@ -2,9 +2,9 @@
 
 use super::Keyring;
 use crate::port::{LedgerStore, ReadModel};
-use crate::stream::Stream;
 use x811_eventlog::{EventLog, ReadError, Record};
 use x811_protocol::event::{Event, LedgerOpened};
+use x811_protocol::stream::Stream;
 
 /// Records, or positions of them, that are read at a time.
 const PAGE: usize = 1_024;

@@ -2,12 +2,12 @@
 
 use super::{Enclosed, ReceiptError};
 use crate::port::{LedgerStore, ReadModel};
-use crate::stream::Stream;
 use std::collections::BTreeMap;
 use x811_eventlog::Record;
 use x811_protocol::did::Did;
 use x811_protocol::event::Event;
 use x811_protocol::key::AgentKey;
+use x811_protocol::stream::Stream;
 
 /// Most records of an agent that are read at once.
 const PAGE_RECORDS: usize = 1_000;

@@ -1,6 +1,6 @@
 //! A receipt from what the running ledger keeps.
 
-use super::{CompactReceipt, Enclosed, Leaf, Opened, RECEIPT_VERSION, Receipt, agent_keys, ask};
+use super::{CompactReceipt, Enclosed, Leaf, Opened, Receipt, agent_keys, ask, version_of};
 use crate::checkpoint::Signed;
 use crate::export::{LastRecord, SignedEnd, StreamEnd};
 use crate::keyring::Keyring;
@@ -8,7 +8,6 @@ use crate::keys_statement::SignedKeys;
 use crate::port::{Body, DamagedBody, LedgerStore, ReadModel};
 use crate::proof::{self, ProofError};
 use crate::standing::{Settling, Standing};
-use crate::stream::Stream;
 use std::collections::HashMap;
 use x811_eventlog::{CoseReceipt, Hash, Node, ReadError, Record};
 use x811_protocol::did::Did;
@@ -18,6 +17,7 @@ use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
 use x811_protocol::signature::Signature;
+use x811_protocol::stream::Stream;
 
 /// Most records of an interaction that are read; the limits of a ledger allow far fewer.
 const MAX_RECORDS: usize = 1_000;
@@ -115,7 +115,7 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
     // Of the ledger's own stream: none of them is in the interaction's.
     let own = [0].into_iter().chain(issuer.parameters);
     let own: Vec<u64> = own.chain(replaced.iter().copied()).collect();
-    let stream = Stream::Interaction(interaction).to_string();
+    let stream = Stream::interaction(interaction).to_string();
     let (mut records, bodies) = rows
         .stream_with_bodies(store, &stream, &own, MAX_RECORDS)
         .await?;
@@ -135,6 +135,7 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
     proven.extend(rotations.iter().chain(&agent_keys));
     proven.sort_unstable_by_key(|record| record.position());
     let proof = proof::together(rows, &proven, &signed.checkpoint).await?;
+    let version = version_of(&envelopes);
     let receipt = Receipt {
         agent_keys: agent_keys.iter().map(Leaf::of).collect(),
         ask: ask(interaction),
@@ -149,7 +150,7 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
         parameters: Leaf::of(parameters),
         rotations: rotations.iter().map(Leaf::of).collect(),
         signature: Signature::from_bytes([0; 64]),
-        version: RECEIPT_VERSION,
+        version,
     };
     Ok(receipt.sign(issuer.key))
 }
@@ -165,7 +166,7 @@ pub async fn build_compact<S: LedgerStore, R: ReadModel>(
     signed: &Signed,
     issuer: Issuer<'_>,
 ) -> Result<CompactReceipt, ReceiptError> {
-    let stream = Stream::Interaction(interaction).to_string();
+    let stream = Stream::interaction(interaction).to_string();
     let records = rows.stream_with_bodies(store, &stream, &[], MAX_RECORDS);
     let (records, _) = records.await?;
     let settled = Settled::of(records)?;
@@ -203,17 +204,30 @@ struct Settled {
     /// The one that says so.
     record: Record,
     confirmed: Confirmed,
+    /// What tells how the payment stands, in order, each with its place in the log.
+    told: Vec<(u64, Event)>,
 }
+
+/// The events that tell how a payment stands.
+const TELLING: [&[u8]; 5] = [b"confirmed", b"seen", b"unseen", b"reversed", b"returned"];
 
 impl Settled {
     fn of(records: Vec<Record>) -> Result<Settled, ReceiptError> {
-        let is_confirmed = |record: &&Record| record.event_type() == b"confirmed";
-        let record = records.iter().find(is_confirmed).cloned();
-        let record = record.ok_or(ReceiptError::NotConfirmed)?;
-        let Ok(Event::Confirmed(confirmed)) = event(&record) else {
-            return Err(ReceiptError::NotConfirmed);
-        };
-        let missing = missing(&confirmed, records.iter());
+        let mut told = Vec::new();
+        let telling = |record: &&Record| TELLING.contains(&record.event_type());
+        for record in records.iter().filter(telling) {
+            let what = "readable record";
+            let event = event(record).map_err(|_| ReceiptError::Missing { what })?;
+            told.push((record.position(), event));
+        }
+        let confirmed = told.iter().find_map(|(position, event)| {
+            let confirmed = as_confirmed(event)?.clone();
+            Some((*position, confirmed))
+        });
+        let (position, confirmed) = confirmed.ok_or(ReceiptError::NotConfirmed)?;
+        let record = records.iter().find(|record| record.position() == position);
+        let record = record.cloned().ok_or(ReceiptError::NotConfirmed)?;
+        let missing = missing(&confirmed, &told);
         if let Some(position) = missing.reversed_at() {
             return Err(ReceiptError::Reversed { position });
         }
@@ -224,6 +238,7 @@ impl Settled {
             records,
             record,
             confirmed,
+            told,
         })
     }
 
@@ -273,15 +288,16 @@ impl Settled {
         if self.records.len() >= MAX_RECORDS {
             return Err(ReceiptError::TooLong);
         }
+        let under = self.told.partition_point(|(position, _)| *position < size);
+        let told = &self.told[..under];
         let mut settling = Settling::default();
-        for record in self.under(size) {
-            let what = "readable record";
-            settling.take(&event(record).map_err(|_| ReceiptError::Missing { what })?);
+        for (_, event) in told {
+            settling.take(event);
         }
         match settling.standing() {
             standing @ (Standing::Paid | Standing::Returned) => Ok(standing),
             Standing::Reversed => {
-                let missing = missing(&self.confirmed, self.under(size));
+                let missing = missing(&self.confirmed, told);
                 let position = missing.reversed_at().unwrap_or_default();
                 Err(ReceiptError::Reversed { position })
             }
@@ -338,16 +354,25 @@ fn envelopes(
     let found: Option<Vec<&Record>> = wanted.into_iter().map(find).collect();
     let found = found.ok_or(ReceiptError::Missing { what: "envelope" })?;
     let enclosed = |record| enclosed(record, bodies);
-    found.into_iter().map(enclosed).collect()
+    let envelopes: Result<Vec<Enclosed>, _> = found.into_iter().map(enclosed).collect();
+    let mut envelopes = envelopes?;
+    // The OFFER is the first, and rules never go back.
+    if let Some(rules) = envelopes.first().map(|offer| offer.rules) {
+        for envelope in &mut envelopes {
+            envelope.rules = rules;
+        }
+    }
+    Ok(envelopes)
 }
 
 fn enclosed(record: &Record, bodies: &HashMap<u64, Body>) -> Result<Enclosed, ReceiptError> {
     let missing = || ReceiptError::Missing { what: "message" };
     let body = bodies.get(&record.position()).ok_or_else(missing)?;
-    let event = event(record).map_err(|_| missing())?;
-    let header = event.envelope().ok_or_else(missing)?;
-    body.check(header.digest)?;
-    Enclosed::of(record, &body.bytes).ok_or_else(missing)
+    let Ok(Event::EnvelopeAccepted(accepted)) = event(record) else {
+        return Err(missing());
+    };
+    body.check(accepted.envelope.digest)?;
+    Enclosed::of(record, accepted, &body.bytes).ok_or_else(missing)
 }
 
 /// Transactions that paid and are missing, each with the place of the record that says so.
@@ -369,31 +394,34 @@ impl Missing {
     }
 }
 
-/// What is missing of a payment after these records of its stream.
-fn missing<'a>(confirmed: &Confirmed, records: impl Iterator<Item = &'a Record>) -> Missing {
+/// What is missing of a payment after these events of its stream.
+fn missing(confirmed: &Confirmed, told: &[(u64, Event)]) -> Missing {
     let mut missing = Missing::default();
-    let is_told = |record: &&Record| {
-        let words: [&[u8]; 4] = [b"seen", b"unseen", b"reversed", b"returned"];
-        words.contains(&record.event_type())
-    };
     let paid = |tx_hash: &TxHash| confirmed.claims.iter().any(|it| it.tx_hash == *tx_hash);
-    let since = records.skip_while(|record| record.event_type() != b"confirmed");
-    for record in since.filter(is_told) {
-        let event = event(record);
-        let position = record.position();
-        if let Ok(Event::Reversed(reversed)) = &event {
-            missing.reversed.insert(reversed.tx_hash, position);
-        } else if let Ok(Event::Returned(returned)) = &event {
+    let told = told.iter();
+    let since = told.skip_while(|(_, event)| as_confirmed(event).is_none());
+    for (position, event) in since {
+        if let Event::Reversed(reversed) = event {
+            missing.reversed.insert(reversed.tx_hash, *position);
+        } else if let Event::Returned(returned) = event {
             missing.reversed.remove(&returned.tx_hash);
-        } else if let Ok(Event::Unseen(unseen)) = &event {
-            missing.in_no_block.insert(unseen.tx_hash, position);
-        } else if let Ok(Event::Seen(seen)) = &event {
+        } else if let Event::Unseen(unseen) = event {
+            missing.in_no_block.insert(unseen.tx_hash, *position);
+        } else if let Event::Seen(seen) = event {
             missing.in_no_block.remove(&seen.tx_hash);
         }
     }
     missing.reversed.retain(|tx_hash, _| paid(tx_hash));
     missing.in_no_block.retain(|tx_hash, _| paid(tx_hash));
     missing
+}
+
+fn as_confirmed(event: &Event) -> Option<&Confirmed> {
+    if let Event::Confirmed(confirmed) = event {
+        Some(confirmed)
+    } else {
+        None
+    }
 }
 
 fn event(record: &Record) -> Result<Event, serde_json::Error> {

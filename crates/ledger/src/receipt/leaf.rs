@@ -1,7 +1,6 @@
 //! Records without what their reader knows: the format, the stream, and all that follows from a
 //! message.
 
-use crate::stream::Stream;
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -9,10 +8,13 @@ use x811_eventlog::{Draft, Hash, Record, RecordError};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::envelope::{ParsedEnvelope, verify};
 use x811_protocol::event::{Derived, EnvelopeAccepted, Event};
+use x811_protocol::facts::Facts;
 use x811_protocol::json::{Limits, parse_strict};
 use x811_protocol::key::{AgentKey, Profile, PublicKey};
 use x811_protocol::payload::{self, PayloadRules};
+use x811_protocol::rules::Rules;
 use x811_protocol::signature::Signature;
+use x811_protocol::stream::Stream;
 
 /// Where a record stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,16 +126,67 @@ pub struct Enclosed {
     pub profile: Profile,
     /// What the ledger's decision used besides.
     pub derived: Derived,
+    /// The decision rules its record was made under; left out for the first.
+    #[serde(default)]
+    pub rules: EnclosedRules,
     /// Where the record stands.
     #[serde(flatten)]
     pub place: Place,
+}
+
+/// The decision rules that a message was recorded under: they choose its facts, and the record hash
+/// holds the choice (machines.md section 10).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "u64", into = "u64")]
+pub struct EnclosedRules(Rules);
+
+impl EnclosedRules {
+    /// As the facts of the message show it: an OFFER has the hash of its deliverables from rules 2 on.
+    fn of(facts: &Facts) -> EnclosedRules {
+        match facts {
+            Facts::Offer(offer) if offer.deliverables_hash.is_some() => EnclosedRules(Rules::Two),
+            Facts::Offer(_)
+            | Facts::Request(_)
+            | Facts::Accept(_)
+            | Facts::Reject(_)
+            | Facts::Result(_)
+            | Facts::Verify(_)
+            | Facts::Payment(_)
+            | Facts::Error(_)
+            | Facts::Negotiation(_)
+            | Facts::Custom(_) => EnclosedRules::default(),
+        }
+    }
+}
+
+impl Default for EnclosedRules {
+    fn default() -> EnclosedRules {
+        EnclosedRules(Rules::One)
+    }
+}
+
+impl From<EnclosedRules> for u64 {
+    fn from(rules: EnclosedRules) -> u64 {
+        rules.0.version()
+    }
+}
+
+impl TryFrom<u64> for EnclosedRules {
+    type Error = &'static str;
+
+    fn try_from(version: u64) -> Result<EnclosedRules, &'static str> {
+        let rules = Rules::of(version).map(EnclosedRules);
+        rules.ok_or("made under rules that this version does not know: update x811")
+    }
 }
 
 /// In the order of RFC 8785, which puts the members of the place between the others.
 impl Serialize for Enclosed {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let has_profile = self.profile != Profile::Digest;
-        let mut members = serializer.serialize_struct("Enclosed", 8 + usize::from(has_profile))?;
+        let has_rules = self.rules != EnclosedRules::default();
+        let members = 8 + usize::from(has_profile) + usize::from(has_rules);
+        let mut members = serializer.serialize_struct("Enclosed", members)?;
         members.serialize_field("body", &self.body)?;
         members.serialize_field("derived", &self.derived)?;
         members.serialize_field("key", &self.key)?;
@@ -143,6 +196,9 @@ impl Serialize for Enclosed {
             members.serialize_field("profile", &self.profile)?;
         }
         members.serialize_field("recorded_at_ms", &self.place.recorded_at_ms)?;
+        if has_rules {
+            members.serialize_field("rules", &self.rules)?;
+        }
         members.serialize_field("signature", &self.signature)?;
         members.serialize_field("stream_seq", &self.place.stream_seq)?;
         members.end()
@@ -150,18 +206,15 @@ impl Serialize for Enclosed {
 }
 
 impl Enclosed {
-    /// Of `record`, which is about the message `body`; `None` when either is something else.
-    pub fn of(record: &Record, body: &[u8]) -> Option<Enclosed> {
-        let event = Event::from_named_json(record.event_type(), record.event_json());
-        let Ok(Event::EnvelopeAccepted(accepted)) = event else {
-            return None;
-        };
+    /// Of `record`, which says `accepted` of the message `body`; `None` when that is no JSON.
+    pub fn of(record: &Record, accepted: EnvelopeAccepted, body: &[u8]) -> Option<Enclosed> {
         Some(Enclosed {
             body: parse_strict(body, &Limits::bytes(usize::MAX)).ok()?,
             signature: accepted.envelope.signature,
             key: accepted.envelope.key.key,
             profile: accepted.envelope.profile,
             derived: accepted.derived,
+            rules: EnclosedRules::of(&accepted.facts),
             place: Place::of(record),
         })
     }
@@ -187,6 +240,7 @@ impl Enclosed {
         let header = verified.header();
         // What a ledger may be lenient about changes no fact.
         let rules = PayloadRules {
+            rules: self.rules.0,
             lenient_addresses: true,
             ..PayloadRules::default()
         };

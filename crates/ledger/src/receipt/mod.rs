@@ -19,7 +19,7 @@ mod verify;
 
 pub use build::{Issuer, ReceiptError, build, build_compact};
 pub use compact::CompactReceipt;
-pub use leaf::{Enclosed, Leaf, Opened, Place};
+pub use leaf::{Enclosed, EnclosedRules, Leaf, Opened, Place};
 pub use verify::{
     AsOf, Checked, Paid, PaidTransfer, Step, Terms, Verdict, tlog_proof, verify, verify_compact,
     verify_compact_refreshed, verify_refreshed,
@@ -27,7 +27,6 @@ pub use verify::{
 
 use crate::export::SignedEnd;
 use crate::keys_statement::SignedKeys;
-use crate::stream::Stream;
 use serde::{Deserialize, Serialize};
 use x811_eventlog::{Checkpoint, Hash, Multiproof, ProvenLeaf, Record, RecordError};
 use x811_protocol::canonical::to_canonical;
@@ -35,12 +34,27 @@ use x811_protocol::id::InteractionId;
 use x811_protocol::json::{Limits, parse_strict};
 use x811_protocol::key::SecretKey;
 use x811_protocol::signature::Signature;
+use x811_protocol::stream::Stream;
 
-/// The version of the form that is written, under `x811_receipt`. Form 1 is read too.
-pub const RECEIPT_VERSION: u64 = 2;
+/// The latest form, under `x811_receipt`: of receipts with a record of rules 2.
+pub const RECEIPT_VERSION: u64 = 3;
+
+/// The form of receipts whose records are all of rules 1.
+const FIRST_RULES_VERSION: u64 = 2;
 
 /// The form without keys statement and end.
 const OPEN_ENDED_VERSION: u64 = 1;
+
+/// The form of a receipt with these messages (machines.md section 10).
+fn version_of(envelopes: &[Enclosed]) -> u64 {
+    let first = EnclosedRules::default();
+    let is_of_first = envelopes.iter().all(|envelope| envelope.rules == first);
+    if is_of_first {
+        FIRST_RULES_VERSION
+    } else {
+        RECEIPT_VERSION
+    }
+}
 
 const MARK: &str = "x811_receipt";
 
@@ -92,7 +106,7 @@ pub struct Receipt {
     pub rotations: Vec<Leaf>,
     /// By the ledger's receipt key.
     pub signature: Signature,
-    /// The form: [`RECEIPT_VERSION`], or 1.
+    /// The form: [`RECEIPT_VERSION`], or an earlier one.
     #[serde(rename = "x811_receipt")]
     pub version: u64,
 }
@@ -118,15 +132,17 @@ impl Receipt {
         }
         let line = match self.version {
             OPEN_ENDED_VERSION => &b"x811 receipt v1\n"[..],
-            _ => b"x811 receipt v2\n",
+            FIRST_RULES_VERSION => b"x811 receipt v2\n",
+            _ => b"x811 receipt v3\n",
         };
         [line, &bytes].concat()
     }
 
     /// Whether it has what its form has.
     fn is_of_its_form(&self) -> bool {
-        let has = self.version == RECEIPT_VERSION;
-        (self.end.is_some(), self.keys.is_some()) == (has, has)
+        let has = self.version != OPEN_ENDED_VERSION;
+        let of_its_rules = !has || self.version == version_of(&self.envelopes);
+        of_its_rules && (self.end.is_some(), self.keys.is_some()) == (has, has)
     }
 
     /// The file.
@@ -145,7 +161,7 @@ impl Receipt {
         let json = bytes.strip_suffix(b"\n").ok_or(NotAReceipt::NoLineEnd)?;
         let value =
             parse_strict(json, &LIMITS).map_err(|error| NotAReceipt::Json(error.to_string()))?;
-        if value[MARK] != RECEIPT_VERSION && value[MARK] != OPEN_ENDED_VERSION {
+        if !(OPEN_ENDED_VERSION..=RECEIPT_VERSION).any(|version| value[MARK] == version) {
             return Err(NotAReceipt::Version);
         }
         let receipt: Receipt = serde_json::from_value(value)
@@ -185,7 +201,7 @@ impl Receipt {
 
     /// Name of the stream that its records but two are in.
     fn stream(&self) -> String {
-        Stream::Interaction(self.interaction).to_string()
+        Stream::interaction(self.interaction).to_string()
     }
 
     /// Name of the stream that the ACCEPT's sender, as it says, has its keys in.
@@ -263,7 +279,7 @@ pub enum NotAReceipt {
     Json(String),
     /// Of another version, or something else.
     #[error(
-        "the file is no receipt of form {OPEN_ENDED_VERSION} or {RECEIPT_VERSION}: `{MARK}` is \
+        "the file is no receipt of the forms {OPEN_ENDED_VERSION} to {RECEIPT_VERSION}: `{MARK}` is \
          another, or not there"
     )]
     Version,

@@ -8,7 +8,6 @@ use crate::clock::Clock;
 use crate::draft::{Draft, FirstRequest, Unwritten};
 use crate::entropy::Entropy;
 use crate::port::LedgerStore;
-use crate::stream::Stream;
 use crate::submission::Content;
 use crate::turn::{self, Lookups};
 use crate::watch::{self, Progress};
@@ -19,11 +18,12 @@ use x811_eventlog::{EventLog, ReadError};
 use x811_protocol::code::Code;
 use x811_protocol::event::Event;
 use x811_protocol::evm::{ChainId, TxHash};
-use x811_protocol::facts::Facts;
+use x811_protocol::facts::{Facts, RefersTo};
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::observation::{Observation, Sweep, TransactionStatus};
 use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::stream::{Stream, Subject};
 
 /// When to try again while the ledger is busy.
 const BUSY_RETRY_MS: u64 = 1_000;
@@ -166,27 +166,20 @@ impl Wanted {
     /// References to interactions that are not live need the index of all ids ever; those of ERRORs
     /// always, as one whose interaction ends before its turn is no mail.
     fn note_facts(&mut self, facts: &Facts, world: &World) {
-        let reference = match facts {
-            Facts::Request(request) => {
-                self.tags.push(request.idempotency_tag);
-                return;
-            }
-            Facts::Offer(offer) => Some(offer.request_id),
-            Facts::Accept(accept) => Some(accept.offer_id),
-            Facts::Reject(reject) => Some(reject.offer_id),
-            Facts::Result(result) => Some(result.request_id),
-            Facts::Verify(verify) => Some(verify.request_id),
-            Facts::Payment(payment) => Some(payment.request_id),
-            Facts::Error(error) => error.related_message_id,
-            Facts::Custom(_) => None,
+        if let Facts::Request(request) = facts {
+            self.tags.push(request.idempotency_tag);
+        }
+        let (reference, is_error) = match facts.refers_to() {
+            RefersTo::Envelope(reference) => (reference, false),
+            RefersTo::EnvelopeIfKnown(reference) => (reference, true),
+            RefersTo::Itself | RefersTo::Subject(_) | RefersTo::Nothing => return,
         };
-        let is_open = reference.is_some_and(|reference| world.route(reference).is_some());
-        let is_error = matches!(facts, Facts::Error(_));
+        let is_open = world.route(reference).is_some();
         if is_error || !is_open {
-            self.ids.extend(reference);
+            self.ids.push(reference);
         }
         if is_error && !is_open {
-            self.errors_about.extend(reference);
+            self.errors_about.push(reference);
         }
     }
 }
@@ -200,7 +193,8 @@ async fn is_outside_interactions<S: LedgerStore>(
     let stream = records
         .first()
         .and_then(|record| record.stream().parse().ok());
-    Ok(!matches!(stream, Some(Stream::Interaction(_)) | None))
+    let is_of_interaction = matches!(stream, Some(Stream::Of(Subject::Interaction(_))) | None);
+    Ok(!is_of_interaction)
 }
 
 async fn first_requests<S: LedgerStore>(

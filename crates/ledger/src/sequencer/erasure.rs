@@ -8,7 +8,6 @@ use crate::draft::Draft;
 use crate::erasure::{self, Erasure, ErasureRequest};
 use crate::port::{LedgerStore, ReadModel};
 use crate::sequencer::read_event;
-use crate::stream::Stream;
 use crate::world::Fault;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -19,6 +18,7 @@ use x811_protocol::digest::Digest;
 use x811_protocol::event::{BodiesErased, Event};
 use x811_protocol::id::InteractionId;
 use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::stream::Stream;
 use x811_protocol::time::TimestampMs;
 
 /// Records of an interaction that are looked up at a time.
@@ -68,7 +68,7 @@ impl<S: LedgerStore, R: ReadModel, C: Clock> Ledger<S, R, C> {
 
     /// The records of an interaction. The rows only say where they lie.
     async fn records_of(&self, id: InteractionId) -> Result<Vec<(Record, Event)>, Refusal> {
-        let stream = Stream::Interaction(id).to_string();
+        let stream = Stream::interaction(id).to_string();
         let mut records = Vec::new();
         loop {
             let from_seq = records.len() as u64;

@@ -41,7 +41,6 @@ use crate::erasure::Erasure;
 use crate::figures::Figures;
 use crate::notice::{Notary, Owed, SignedNotice};
 use crate::port::LedgerStore;
-use crate::stream::Stream;
 use crate::submission::Submission;
 use crate::watch;
 use crate::world::World;
@@ -59,6 +58,7 @@ use x811_protocol::event::{Event, LedgerResumed};
 use x811_protocol::evm::TxHash;
 use x811_protocol::observation::Observation;
 use x811_protocol::refusal::Refusal;
+use x811_protocol::stream::Stream;
 use x811_protocol::time::TimestampMs;
 
 /// Items that a round takes at a time, and answers after which it takes no more.

@@ -2,16 +2,16 @@
 
 use crate::draft::Draft;
 use crate::notice::SignedNotice;
-use crate::stream::Stream;
 use crate::watch::isolated;
 use crate::world::Fault;
 use x811_protocol::event::{Event, NoticeIssued};
+use x811_protocol::stream::Stream;
 use x811_protocol::time::TimestampMs;
 
 /// Records those that are still owed. A faulty one stays owed, and the next start signs it anew.
 pub(super) fn record(draft: &mut Draft, notices: Vec<SignedNotice>, now: TimestampMs) {
     for notice in notices {
-        isolated(draft, notice.interaction, |draft| {
+        isolated(draft, notice.subject, |draft| {
             record_one(draft, &notice, now)
         });
     }
@@ -22,7 +22,7 @@ fn record_one(draft: &mut Draft, notice: &SignedNotice, now: TimestampMs) -> Res
     if !draft.world().is_owed(notice.cause, to) {
         return Ok(());
     }
-    let stream = Stream::Interaction(notice.interaction);
+    let stream = Stream::Of(notice.subject);
     let event = Event::NoticeIssued(NoticeIssued {
         to,
         code: Some(notice.code),
@@ -70,7 +70,7 @@ mod tests {
             let mut notices = due.clone();
             // Of another interaction than the one it is owed for.
             let other = EnvelopeId::from_parts(NOW.as_ms(), &[99; 10]);
-            notices[faulty].interaction = InteractionId::from(other);
+            notices[faulty].subject = InteractionId::from(other).into();
             let mut draft = Draft::on(&world, None);
             let at = TimestampMs::new(world.head().recorded_at_ms);
             record(&mut draft, notices, at);

@@ -15,7 +15,6 @@ use crate::figures::Figures;
 use crate::notice::Notary;
 use crate::port::{LedgerStore, NonceOutcome, ReadModel};
 use crate::snapshot::Snapshots;
-use crate::stream::Stream;
 use crate::world::{Fault, FirstAnswer, World};
 use imbl::OrdSet;
 use std::collections::{BTreeMap, VecDeque};
@@ -29,6 +28,7 @@ use x811_protocol::evm::TxHash;
 use x811_protocol::key::{PublicKey, SecretKey};
 use x811_protocol::parameters::{Parameters, UnfitNetwork};
 use x811_protocol::rules::Rules;
+use x811_protocol::stream::Stream;
 use x811_protocol::time::TimestampMs;
 
 /// Items that may wait for the sequencer.

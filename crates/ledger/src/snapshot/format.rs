@@ -6,19 +6,20 @@
 //!
 //! The header names log, ledger, head, tree and the SHA-256 of the sections; the ledger's envelope
 //! key signs it, after the line `x811 snapshot v1`. Sections follow one another: the rest as one
-//! JSON object, agents and interactions as lines of JSON, nonces and envelope ids in rows of fixed
+//! JSON object, agents, interactions and contracts as lines of JSON, nonces and envelope ids in rows of fixed
 //! width. Lines and tables are read on all cores.
 
 use super::{Rejection, packed};
 use crate::agent::Agent;
 use crate::keyring::Keyring;
-use crate::world::{Content, Live, OwedNotice, Roots, Sighted, StoredLive, World};
+use crate::world::{Content, Live, OwedNotice, Roots, Sighted, StoredLive, StoredOf, World};
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use uuid::Uuid;
 use x811_eventlog::{Frontier, Head};
+use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{LedgerOpened, RulesChanged};
@@ -33,7 +34,7 @@ pub const FORMAT: u32 = 1;
 
 /// Meaning of the state in them: raised whenever the same log adds up to another state, or the
 /// state is written in another way.
-pub const SCHEMA: u32 = 8;
+pub const SCHEMA: u32 = 9;
 
 const MAGIC: &[u8] = b"x811 snapshot\n";
 const SIGNED_AS: &[u8] = b"x811 snapshot v1\n";
@@ -78,12 +79,12 @@ struct Header {
     taken_at_ms: TimestampMs,
     /// [`Frontier::to_bytes`] in hex.
     frontier: String,
-    /// Lengths of the five sections.
+    /// Lengths of the sections.
     section_bytes: [u64; SECTIONS],
     sections_sha256: Digest,
 }
 
-const SECTIONS: usize = 5;
+const SECTIONS: usize = 6;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -229,13 +230,14 @@ fn sections(content: Content) -> Result<[Vec<u8>; SECTIONS], serde_json::Error> 
         rest,
         lines(&content.agents)?,
         lines(&content.interactions)?,
+        lines(&content.contracts)?,
         packed::nonces(&content.nonces),
         packed::envelope_ids(&content.envelope_ids),
     ])
 }
 
 fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Rejection> {
-    let [rest, agents, interactions, nonces, envelope_ids] = sections;
+    let [rest, agents, interactions, contracts, nonces, envelope_ids] = sections;
     let frontier = hex::decode(&header.frontier).map_err(unreadable)?;
     let frontier = Frontier::from_bytes(&frontier).map_err(unreadable)?;
     let rest: Rest = serde_json::from_slice(rest).map_err(unreadable)?;
@@ -254,6 +256,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
         },
     );
     let interactions: Vec<StoredLive> = interactions?;
+    let contracts: Vec<StoredOf<Contract>> = read_lines(contracts)?;
     Ok(Content {
         head: header.head,
         frontier,
@@ -269,6 +272,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
         networks: rest.networks,
         agents: agents?,
         interactions,
+        contracts,
         owed: rest.owed,
         nonces: nonces?,
         envelope_ids: envelope_ids?,

@@ -1,8 +1,9 @@
 //! Which stream a message belongs to (ledger-contract.md section 6). Asked at the message's turn, and
 //! again by an audit of the log.
 
-use x811_protocol::facts::Facts;
+use x811_protocol::facts::{Facts, RefersTo};
 use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::stream::Subject;
 
 /// What is known of the envelope that a message refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,8 +21,8 @@ pub(crate) enum Reference {
 /// Where a message belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// Into the stream of this interaction.
-    Interaction(InteractionId),
+    /// Into the stream of this subject.
+    Subject(Subject),
     /// Into the recipient's mail.
     Mail,
     /// Nowhere: its interaction takes no more messages.
@@ -37,25 +38,26 @@ pub(crate) fn route(
     facts: &Facts,
     known: impl FnOnce(EnvelopeId) -> Reference,
 ) -> Route {
-    let reference = match facts {
-        Facts::Request(_) => return Route::Interaction(InteractionId::from(id)),
-        Facts::Custom(_) => return Route::Mail,
-        Facts::Offer(offer) => offer.request_id,
-        Facts::Accept(accept) => accept.offer_id,
-        Facts::Reject(reject) => reject.offer_id,
-        Facts::Result(result) => result.request_id,
-        Facts::Verify(verify) => verify.request_id,
-        Facts::Payment(payment) => payment.request_id,
-        Facts::Error(error) => match error.related_message_id {
-            Some(related) => related,
-            None => return Route::Mail,
-        },
+    let (reference, is_error) = match facts.refers_to() {
+        RefersTo::Itself => return Route::Subject(opened_by(id, facts)),
+        RefersTo::Subject(subject) => return Route::Subject(subject),
+        RefersTo::Nothing => return Route::Mail,
+        RefersTo::Envelope(reference) => (reference, false),
+        RefersTo::EnvelopeIfKnown(reference) => (reference, true),
     };
-    let is_error = matches!(facts, Facts::Error(_));
     match known(reference) {
-        Reference::Open(id) => Route::Interaction(id),
+        Reference::Open(id) => Route::Subject(id.into()),
         Reference::Outside | Reference::Unknown if is_error => Route::Mail,
         Reference::Closed | Reference::Outside => Route::Finished,
         Reference::Unknown => Route::Nowhere,
+    }
+}
+
+/// The subject that a message with these facts opens.
+fn opened_by(id: EnvelopeId, facts: &Facts) -> Subject {
+    if let Facts::Negotiation(_) = facts {
+        Subject::Contract(id.into())
+    } else {
+        Subject::Interaction(id.into())
     }
 }

@@ -77,6 +77,7 @@ fn world() -> World {
         payer_binding: PayerBindingRule::Wallet,
         limits: Limits::DEFAULT,
         lenient: Vec::new(),
+        contracts: None,
     };
     append(&mut draft, &Stream::Ledger, Event::LedgerOpened(opened));
     append(

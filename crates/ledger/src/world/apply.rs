@@ -4,29 +4,43 @@ use super::{Fault, FirstAnswer, World};
 use crate::agent::Agent;
 use crate::erasure;
 use crate::keyring::Keyring;
-use crate::stream::Stream;
 use std::sync::Arc;
 use x811_eventlog::{Head, Record};
+use x811_protocol::contract::Contract;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{
     Event, LedgerKeyRotated, LedgerOpened, LedgerRole, NetworkBlind, NetworkSighted, RulesChanged,
 };
+use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::State;
 use x811_protocol::observation::{Block, NetworkHead};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::rules::Rules;
+use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
-/// Which interactions a record changed.
+/// Which subjects a record changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Touched {
     /// None.
     Nothing,
     /// This one.
-    Interaction(InteractionId),
+    Subject(Subject),
     /// The clocks of every live one.
     EveryClock,
+}
+
+/// Where the records stand that an effect may follow from: the last one that is none itself, and the
+/// effects behind it (machines.md section 4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Causes {
+    /// Nothing that an effect could follow from.
+    None,
+    /// From this position on.
+    From(u64),
+    /// The record before is not here.
+    Unknown,
 }
 
 /// A record being applied.
@@ -107,14 +121,17 @@ impl World {
         if self.next_seq(stream) != Some(record.stream_seq()) {
             return Err(step.misplaced("it is not the next of its stream"));
         }
-        let ended = self.ended.take();
+        let causes = self.causes_after(&step)?;
+        let ended = (self.ended.take(), self.contracts.take_ended());
         let touched = match self.dispatch(&step) {
             Ok(touched) => touched,
             Err(fault) => {
-                self.ended = ended;
+                self.ended = ended.0;
+                self.contracts.put_ended(ended.1);
                 return Err(fault);
             }
         };
+        self.causes = causes;
         self.note_heads(&step);
         // First, as the running ledger does: a nonce may come again once it is forgotten.
         self.forget_old(step.at);
@@ -124,6 +141,28 @@ impl World {
         self.head = Head::after(record);
         self.frontier.push(record.hash());
         Ok(touched)
+    }
+
+    /// Refuses an effect whose cause is not directly before it; otherwise what effects may follow from
+    /// next.
+    fn causes_after(&self, step: &Applying<'_>) -> Result<Causes, Fault> {
+        let Event::Effect(effect) = step.event else {
+            let is_root = matches!(step.event, Event::StateRoot(_));
+            return Ok(if is_root {
+                self.causes
+            } else {
+                Causes::From(step.position)
+            });
+        };
+        match self.causes {
+            Causes::From(first) if (first..step.position).contains(&effect.cause()) => {
+                Ok(self.causes)
+            }
+            Causes::Unknown if effect.cause() < step.position => Ok(self.causes),
+            Causes::None | Causes::From(_) | Causes::Unknown => {
+                Err(step.misplaced("its cause is not the record before it"))
+            }
+        }
     }
 
     /// Remembers the heads that a record names as such, so that the last one is known after a restart
@@ -136,7 +175,7 @@ impl World {
             (Stream::Network(name), Event::NetworkBlind(NetworkBlind { head, .. })) => {
                 head.iter().for_each(|head| self.note_head(name, *head));
             }
-            (Stream::Interaction(id), Event::Looked(looked)) => {
+            (Stream::Of(Subject::Interaction(id)), Event::Looked(looked)) => {
                 let watched = self.latest(*id).and_then(|live| live.state.watched());
                 if let Some(name) = watched.map(|(network, _)| network.to_owned()) {
                     self.note_head(&name, looked.head);
@@ -166,7 +205,10 @@ impl World {
             Stream::Network(name) => Some(self.networks.get(name).map_or(0, |s| s.next_seq)),
             Stream::Agent(did) => Some(self.agents.get(did).map_or(0, |a| a.identity_seq)),
             Stream::Mail(did) => self.agents.get(did).map(|agent| agent.mail_seq),
-            Stream::Interaction(id) => Some(self.watching(*id).map_or(0, |l| l.next_seq)),
+            Stream::Of(Subject::Interaction(id)) => {
+                Some(self.watching(*id).map_or(0, |l| l.next_seq))
+            }
+            Stream::Of(Subject::Contract(id)) => Some(self.contracts.next_seq(*id)),
             Stream::Roots => Some(self.roots.next_seq),
         }
     }
@@ -188,15 +230,21 @@ impl World {
                 Ok(Touched::Nothing)
             }
             Stream::Mail(did) => {
-                let Event::EnvelopeAccepted(_) = step.event else {
+                let Event::EnvelopeAccepted(accepted) = step.event else {
                     return Err(step.misplaced("a mail stream holds accepted envelopes"));
                 };
+                if matches!(accepted.facts, Facts::Negotiation(_)) {
+                    return Err(step.misplaced("a message of a machine is no mail"));
+                }
                 self.change_agent(*did, |agent| agent.mail_seq += 1);
                 Ok(Touched::Nothing)
             }
-            Stream::Interaction(id) => {
-                self.apply_interaction(step, *id)?;
-                Ok(Touched::Interaction(*id))
+            Stream::Of(subject) => {
+                match subject {
+                    Subject::Interaction(id) => self.apply_interaction(step, *id)?,
+                    Subject::Contract(id) => self.apply_subject::<Contract>(step, *id)?,
+                }
+                Ok(Touched::Subject(*subject))
             }
             Stream::Roots => {
                 self.apply_root(step)?;
@@ -323,6 +371,7 @@ impl World {
 
     fn shift_every_clock(&mut self, gap_ms: u64) {
         self.change_every_live(|state| state.after_downtime(gap_ms));
+        self.move_windows::<Contract>(gap_ms);
         let names: Vec<String> = self.networks.keys().cloned().collect();
         for name in names {
             if let Some(sight) = self.networks.get_mut(&name) {

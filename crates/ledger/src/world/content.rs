@@ -12,12 +12,15 @@ use crate::spent::Spent;
 use std::collections::HashMap;
 use std::sync::Arc;
 use x811_eventlog::{Frontier, Head};
+use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{LedgerOpened, RulesChanged};
 use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::kernel::{Machine, SubjectMachine};
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::Parameters;
+use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
 /// What a world is made of, in no particular order.
@@ -34,6 +37,7 @@ pub(crate) struct Content {
     pub(crate) networks: Vec<Sighted>,
     pub(crate) agents: Vec<(Did, Arc<Agent>)>,
     pub(crate) interactions: Vec<StoredLive>,
+    pub(crate) contracts: Vec<StoredOf<Contract>>,
     pub(crate) owed: Vec<(u64, Did, OwedNotice)>,
     /// With the numbers of their buckets of time.
     pub(crate) nonces: Vec<(Digest, FirstAnswer, u64)>,
@@ -48,12 +52,19 @@ pub(crate) type Sighted = (String, u64, Option<TimestampMs>, Option<NetworkHead>
 /// A live interaction and the position of the parameters it was opened under.
 pub(crate) type StoredLive = (InteractionId, u64, Arc<Live>);
 
+/// A live subject of a machine and the position of the parameters it was opened under.
+pub(crate) type StoredOf<M> = (
+    <M as SubjectMachine>::Id,
+    u64,
+    Arc<Live<<M as Machine>::State>>,
+);
+
 /// Parts that do not make a world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ContentError {
-    /// An interaction names parameters that are not among them.
-    #[error("interaction {0} was opened under parameters that are not there")]
-    NoParameters(InteractionId),
+    /// A subject names parameters that are not among them.
+    #[error("{0} was opened under parameters that are not there")]
+    NoParameters(Subject),
     /// The tree is not as long as the log.
     #[error("the tree has {tree} leaves, the log {log} records")]
     TreeSize {
@@ -86,6 +97,8 @@ impl World {
             open_pairs: _,
             routes: _,
             deadlines: _,
+            causes: _,
+            contracts,
             watches: _,
             owed,
             nonces,
@@ -96,10 +109,12 @@ impl World {
             .iter()
             .map(|(position, shared)| (Arc::as_ptr(shared), *position))
             .collect();
-        let opened_under = |live: &Live| {
-            let parameters = Arc::as_ptr(&live.state.opening().parameters);
+        let opened_under = |parameters: &Arc<Parameters>| {
             // Unknown parameters cannot be restored, so that such a snapshot would be refused.
-            positions.get(&parameters).copied().unwrap_or(u64::MAX)
+            positions
+                .get(&Arc::as_ptr(parameters))
+                .copied()
+                .unwrap_or(u64::MAX)
         };
         Content {
             head: *head,
@@ -115,7 +130,17 @@ impl World {
             interactions: interactions
                 .iter()
                 .chain(aftermath)
-                .map(|(id, live)| (*id, opened_under(live), live.clone()))
+                .map(|(id, live)| {
+                    let parameters = opened_under(&live.state.opening().parameters);
+                    (*id, parameters, live.clone())
+                })
+                .collect(),
+            contracts: contracts
+                .iter()
+                .map(|(id, live)| {
+                    let parameters = opened_under(Contract::parameters(&live.state));
+                    (*id, parameters, live.clone())
+                })
                 .collect(),
             owed: owed
                 .iter()
@@ -165,7 +190,20 @@ impl World {
         for (id, position, live) in content.interactions {
             world.put_back(id, position, live)?;
         }
+        for (id, position, live) in content.contracts {
+            let parameters = world.opened_under(Subject::Contract(id), position)?;
+            world.put_subject_back::<Contract>(id, parameters, Arc::unwrap_or_clone(live));
+        }
         Ok(world)
+    }
+
+    fn opened_under(
+        &self,
+        subject: Subject,
+        position: u64,
+    ) -> Result<Arc<Parameters>, ContentError> {
+        let parameters = self.parameters.get(&position).cloned();
+        parameters.ok_or(ContentError::NoParameters(subject))
     }
 
     fn put_back(
@@ -174,8 +212,7 @@ impl World {
         opened_under: u64,
         live: Arc<Live>,
     ) -> Result<(), ContentError> {
-        let parameters = self.parameters.get(&opened_under).cloned();
-        let parameters = parameters.ok_or(ContentError::NoParameters(id))?;
+        let parameters = self.opened_under(Subject::Interaction(id), opened_under)?;
         let mut live = Arc::unwrap_or_clone(live);
         live.state = live.state.with_parameters(parameters);
         if !live.state.name().is_terminal() {

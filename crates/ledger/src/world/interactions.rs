@@ -2,7 +2,6 @@
 
 use super::apply::Applying;
 use super::{Fault, Live, OwedNotice, World};
-use crate::stream::Stream;
 use imbl::OrdSet;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +10,9 @@ use x811_protocol::did::Did;
 use x811_protocol::event::Event;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Interaction, State, StateName};
-use x811_protocol::kernel::{Machine, Recorded};
+use x811_protocol::kernel::{Machine, Recorded, Told};
 use x811_protocol::parameters::Parameters;
+use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
 impl World {
@@ -37,31 +37,20 @@ impl World {
             return Err(step.misplaced("the stream is named by the id of its REQUEST"));
         }
         let mut live = match &before {
-            Some(live) => Live {
-                state,
-                next_seq: live.next_seq,
-                envelopes: live.envelopes.clone(),
-                notices_owed: live.notices_owed,
-                opened_at: live.opened_at,
-                updated_at: live.updated_at,
-                last_position: live.last_position,
-            },
-            None => Live {
-                state,
-                next_seq: 0,
-                envelopes: Vec::new(),
-                notices_owed: 0,
-                opened_at: step.at,
-                updated_at: step.at,
-                last_position: step.position,
-            },
+            Some(live) => (**live).clone().with_state(state),
+            None => Live::opened(state, step),
         };
-        live.next_seq += 1;
-        live.updated_at = step.at;
-        live.last_position = step.position;
+        live.note(step);
         self.pause_if_blind(step, &mut live);
         // Nothing of the world has changed up to here, and nothing is refused behind it.
-        self.settle_notices(step, id, before.as_deref(), &mut live)?;
+        let told = told(step.event, &live.state).map(|code| Told {
+            code,
+            related: before.as_deref().unwrap_or(&live).state.opener(),
+        });
+        let opening = live.state.opening();
+        let parties = [opening.initiator, opening.provider];
+        let owed = &mut live.notices_owed;
+        self.settle_notices(step, Subject::Interaction(id), told, &parties, owed)?;
         if let Event::EnvelopeAccepted(accepted) = step.event {
             live.envelopes.push(accepted.envelope.id);
             self.routes.insert(accepted.envelope.id, id);
@@ -71,8 +60,11 @@ impl World {
         Ok(())
     }
 
-    /// A REQUEST names the parameters its interaction keeps.
-    fn opening_parameters(&self, step: &Applying<'_>) -> Result<Option<Arc<Parameters>>, Fault> {
+    /// The message that opens a subject names the parameters that it keeps.
+    pub(super) fn opening_parameters(
+        &self,
+        step: &Applying<'_>,
+    ) -> Result<Option<Arc<Parameters>>, Fault> {
         let Event::EnvelopeAccepted(accepted) = step.event else {
             return Ok(None);
         };
@@ -98,40 +90,36 @@ impl World {
 
     /// Notices follow every lapse, every refutation, a dispute and a reversal (ledger-contract.md
     /// section 1.6).
-    fn settle_notices(
+    pub(super) fn settle_notices(
         &mut self,
         step: &Applying<'_>,
-        id: InteractionId,
-        before: Option<&Live>,
-        live: &mut Live,
+        subject: Subject,
+        told: Option<Told>,
+        parties: &[Did],
+        owed_of_it: &mut u64,
     ) -> Result<(), Fault> {
         if let Event::NoticeIssued(notice) = step.event {
             let key = (notice.cause, notice.to);
-            if self
-                .owed
-                .get(&key)
-                .is_none_or(|owed| owed.interaction != id)
-            {
+            let owed = self.owed.get(&key);
+            if owed.is_none_or(|owed| owed.subject != subject) {
                 return Err(step.misplaced("nobody was owed this notice"));
             }
             self.owed.remove(&key);
-            live.notices_owed -= 1;
+            *owed_of_it -= 1;
             return Ok(());
         }
-        let Some(code) = told(step.event, &live.state) else {
+        let Some(Told { code, related }) = told else {
             return Ok(());
         };
-        let related = before.unwrap_or(live).state.opener();
-        let opening = live.state.opening();
-        for to in [opening.initiator, opening.provider] {
+        for to in parties {
             let notice = OwedNotice {
-                interaction: id,
+                subject,
                 code,
                 related,
             };
-            self.owed.insert((step.position, to), notice);
+            self.owed.insert((step.position, *to), notice);
+            *owed_of_it += 1;
         }
-        live.notices_owed += 2;
         Ok(())
     }
 
@@ -198,7 +186,7 @@ impl World {
                 return;
             };
             self.reindex(id, Some(&live.state), None);
-            if *step.stream == Stream::Interaction(id) {
+            if *step.stream == Stream::interaction(id) {
                 self.ended = Some((id, live));
             }
         }
@@ -255,16 +243,16 @@ impl World {
         let of = |moment: fn(&State) -> Option<TimestampMs>| {
             [before, after].map(|state| state.and_then(moment).into_iter())
         };
-        put_in_place(deadlines, id, of(State::deadline));
+        put_in_place(deadlines, Subject::Interaction(id), of(State::deadline));
         put_in_place(retiring, id, of(watched_until));
         self.rewatch(id, before, after);
     }
 }
 
-/// Puts the entries of an interaction `after` a record in the place of those `before` it.
-pub(super) fn put_in_place<K: Ord + Clone>(
-    index: &mut OrdSet<(K, InteractionId)>,
-    id: InteractionId,
+/// Puts the entries of a subject `after` a record in the place of those `before` it.
+pub(super) fn put_in_place<K: Ord + Clone, I: Ord + Copy>(
+    index: &mut OrdSet<(K, I)>,
+    id: I,
     [before, after]: [impl Iterator<Item = K> + Clone; 2],
 ) {
     if before.clone().eq(after.clone()) {
@@ -317,7 +305,8 @@ fn told(event: &Event, after: &State) -> Option<Code> {
         | Event::Returned(_)
         | Event::Late(_)
         | Event::NoticeIssued(_)
-        | Event::StateRoot(_) => None,
+        | Event::StateRoot(_)
+        | Event::Effect(_) => None,
     }
 }
 

@@ -10,33 +10,38 @@ mod apply;
 mod content;
 mod fault;
 mod interactions;
+mod machines;
 mod roots;
 mod watches;
 mod written;
 
 pub use apply::Touched;
-pub(crate) use content::{Content, Sighted, StoredLive};
+pub(crate) use content::{Content, Sighted, StoredLive, StoredOf};
 pub use fault::Fault;
+pub(crate) use machines::{Held, Machines};
 pub(crate) use roots::{EVERY_RECORDS as STATE_ROOT_EVERY, Roots};
 
 use crate::agent::Agent;
 use crate::keyring::Keyring;
 use crate::recent::{Recent, Scattered, Tally};
 use crate::spent::Spent;
+use apply::{Applying, Causes};
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use watches::Watches;
 use x811_eventlog::{Frontier, Head};
 use x811_protocol::code::Code;
+use x811_protocol::contract::{self, Contract};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{LedgerOpened, RulesChanged};
-use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::id::{ContractId, EnvelopeId, InteractionId};
 use x811_protocol::interaction::State;
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::rules::Rules;
+use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
 /// How long envelope ids are held in memory. An id's own time lies within 5 minutes of `created`
@@ -56,19 +61,19 @@ pub enum FirstAnswer {
     Refused(Code),
 }
 
-/// A live interaction.
+/// A live subject of a machine: an interaction, where no other state is named.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Live {
+pub struct Live<S = State> {
     /// Its state.
-    pub state: State,
+    pub state: S,
     /// Next place in its stream.
     pub next_seq: u64,
-    /// Envelopes of it that others may refer to.
+    /// Envelopes of it by which others refer to it: of interactions.
     pub envelopes: Vec<EnvelopeId>,
     /// Notices that have not been issued yet.
     pub notices_owed: u64,
-    /// When its REQUEST was recorded.
+    /// When the message that opened it was recorded.
     pub opened_at: TimestampMs,
     /// When its last record was recorded.
     pub updated_at: TimestampMs,
@@ -76,12 +81,39 @@ pub struct Live {
     pub last_position: u64,
 }
 
+impl<S> Live<S> {
+    /// One that a record opens; [`Live::note`] follows.
+    fn opened(state: S, step: &Applying<'_>) -> Live<S> {
+        Live {
+            state,
+            next_seq: 0,
+            envelopes: Vec::new(),
+            notices_owed: 0,
+            opened_at: step.at,
+            updated_at: step.at,
+            last_position: step.position,
+        }
+    }
+
+    /// The same in another state.
+    fn with_state(self, state: S) -> Live<S> {
+        Live { state, ..self }
+    }
+
+    /// Its next record.
+    fn note(&mut self, step: &Applying<'_>) {
+        self.next_seq += 1;
+        self.updated_at = step.at;
+        self.last_position = step.position;
+    }
+}
+
 /// A notice that a party is owed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OwedNotice {
-    /// The interaction it is about.
-    pub interaction: InteractionId,
+    /// What it is about.
+    pub subject: Subject,
     /// What to tell.
     pub code: Code,
     /// The message that opened the window (AX-32).
@@ -126,7 +158,10 @@ pub struct World {
     /// Open interactions by initiator and provider; never zero.
     open_pairs: Scattered<(Did, Did), u64>,
     routes: OrdMap<EnvelopeId, InteractionId>,
-    deadlines: OrdSet<(TimestampMs, InteractionId)>,
+    contracts: Machines<Contract>,
+    deadlines: OrdSet<(TimestampMs, Subject)>,
+    /// Where the records stand that an effect may follow from.
+    causes: Causes,
     /// By network.
     watches: OrdMap<String, Watches>,
     owed: OrdMap<(u64, Did), OwedNotice>,
@@ -158,7 +193,9 @@ impl World {
             ended: None,
             open_pairs: Scattered::default(),
             routes: OrdMap::new(),
+            contracts: Machines::default(),
             deadlines: OrdSet::new(),
+            causes: Causes::None,
             watches: OrdMap::new(),
             owed: OrdMap::new(),
             nonces: Spent::default(),
@@ -181,6 +218,7 @@ impl World {
     /// and what it rests on are replayed alone. No hash of the log is known from then on.
     pub(crate) fn step_to(&mut self, position: u64) {
         self.head.size = position;
+        self.causes = Causes::Unknown;
     }
 
     /// Size and last record hash.
@@ -269,13 +307,28 @@ impl World {
         self.routes.get(&envelope).copied()
     }
 
+    /// A negotiation that is live.
+    pub fn contract(&self, id: ContractId) -> Option<&Arc<Live<contract::State>>> {
+        self.contracts.get(id)
+    }
+
+    /// A negotiation that is live or that the last record ended.
+    pub fn latest_contract(&self, id: ContractId) -> Option<&Arc<Live<contract::State>>> {
+        self.contracts.latest(id)
+    }
+
+    /// Live negotiations.
+    pub(crate) fn contracts(&self) -> &Machines<Contract> {
+        &self.contracts
+    }
+
     /// The earliest deadline and whose it is.
-    pub fn next_deadline(&self) -> Option<(TimestampMs, InteractionId)> {
+    pub fn next_deadline(&self) -> Option<(TimestampMs, Subject)> {
         self.deadlines.get_min().copied()
     }
 
-    /// Interactions whose deadline has passed, the earliest first.
-    pub(crate) fn due(&self, now: TimestampMs) -> impl Iterator<Item = InteractionId> {
+    /// Subjects whose deadline has passed, the earliest first.
+    pub(crate) fn due(&self, now: TimestampMs) -> impl Iterator<Item = Subject> {
         let passed = self.deadlines.iter();
         passed
             .take_while(move |(deadline, _)| now > *deadline)
@@ -381,6 +434,7 @@ impl World {
             agents: self.agents.len(),
             interactions: self.interactions.len(),
             aftermath: self.aftermath.len(),
+            contracts: self.contracts.len(),
             open_pairs: self.open_pairs.len(),
             routes: self.routes.len(),
             watched: self.watches.values().map(Watches::len).sum(),
@@ -414,6 +468,8 @@ pub struct Sizes {
     pub interactions: usize,
     /// Interactions that are over and whose transactions are still watched.
     pub aftermath: usize,
+    /// Negotiations of contracts that are live.
+    pub contracts: usize,
     /// Pairs of initiator and provider that have an interaction open.
     pub open_pairs: usize,
     /// Envelopes that messages to come may refer to.

@@ -12,12 +12,13 @@ use super::apply::Applying;
 use super::written::write_state;
 use super::{Fault, World};
 use crate::agent::Agent;
-use crate::stream::Stream;
 use serde::Serialize;
 use x811_eventlog::write_canonical;
+use x811_protocol::contract;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Event, StateRoot};
 use x811_protocol::interaction::State;
+use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
 /// A root stands at every position whose successor is a multiple of this.
@@ -56,6 +57,8 @@ enum StateOf<'a> {
     Agent(&'a Agent),
     /// `interaction:<id>`.
     Interaction(&'a State),
+    /// `contract:<id>`.
+    Contract(&'a contract::State),
 }
 
 impl World {
@@ -136,7 +139,10 @@ impl World {
                 blind_since_ms: self.networks.get(name).and_then(|sight| sight.blind_since),
             },
             Stream::Agent(did) | Stream::Mail(did) => StateOf::Agent(self.agents.get(did)?),
-            Stream::Interaction(id) => StateOf::Interaction(&self.latest(*id)?.state),
+            Stream::Of(Subject::Interaction(id)) => StateOf::Interaction(&self.latest(*id)?.state),
+            Stream::Of(Subject::Contract(id)) => {
+                StateOf::Contract(&self.latest_contract(*id)?.state)
+            }
             Stream::Roots => return None,
         })
     }

@@ -293,6 +293,9 @@ impl Sealing {
             event["provider_seq"] = json!(seq);
             match prev {
                 Some(prev) => event["provider_prev"] = json!(prev),
+                None if event["type"] == "reversed" => {
+                    event["provider_prev"] = json!(Hash::ZERO.to_string());
+                }
                 None => {
                     event.as_object_mut().unwrap().remove("provider_prev");
                 }

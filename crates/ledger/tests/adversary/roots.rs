@@ -3,11 +3,11 @@
 
 use serde_json::json;
 use x811_eventlog::Record;
-use x811_ledger::stream::Stream;
 use x811_ledger::world::World;
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Event;
+use x811_protocol::stream::{Stream, Subject};
 
 /// What the records so far add up to.
 #[derive(Debug, Clone)]
@@ -43,7 +43,12 @@ fn root(world: &World, record: &Record, before: Digest) -> Digest {
         Stream::Agent(did) | Stream::Mail(did) => {
             serde_json::to_value(&**world.agent(*did).unwrap()).unwrap()
         }
-        Stream::Interaction(id) => serde_json::to_value(&world.latest(*id).unwrap().state).unwrap(),
+        Stream::Of(Subject::Interaction(id)) => {
+            serde_json::to_value(&world.latest(*id).unwrap().state).unwrap()
+        }
+        Stream::Of(Subject::Contract(id)) => {
+            serde_json::to_value(&world.latest_contract(*id).unwrap().state).unwrap()
+        }
         Stream::Roots => return before,
     };
     let state = Digest::of(&to_canonical(&state));

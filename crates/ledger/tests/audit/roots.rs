@@ -6,11 +6,11 @@ use crate::ledgerbox::Ledgerbox;
 use crate::scene::{Parts, audit, causes_at, exported, found};
 use serde_json::json;
 use x811_ledger::audit::{Cause, FactCounts};
-use x811_ledger::stream::Stream;
 use x811_ledger::world::World;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Event;
 use x811_protocol::rules::Rules;
+use x811_protocol::stream::{Stream, Subject};
 
 const EVERY: usize = 1_000;
 
@@ -47,7 +47,12 @@ fn root_by_hand(world: &World, stream: &Stream, before: Digest) -> Digest {
         Stream::Agent(did) | Stream::Mail(did) => {
             serde_json::to_value(&**world.agent(*did).unwrap()).unwrap()
         }
-        Stream::Interaction(id) => serde_json::to_value(&world.latest(*id).unwrap().state).unwrap(),
+        Stream::Of(Subject::Interaction(id)) => {
+            serde_json::to_value(&world.latest(*id).unwrap().state).unwrap()
+        }
+        Stream::Of(Subject::Contract(id)) => {
+            serde_json::to_value(&world.latest_contract(*id).unwrap().state).unwrap()
+        }
         Stream::Roots => return before,
     };
     let state = Digest::of(&serde_jcs::to_vec(&state).unwrap());

@@ -8,11 +8,11 @@ use x811_ledger::export::{
 };
 use x811_ledger::keys_statement::{KeysStatement, SignedKeys};
 use x811_ledger::standing::Settling;
-use x811_ledger::stream::Stream;
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::event::{Event, LedgerOpened};
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
+use x811_protocol::stream::Stream;
 use x811_protocol::time::TimestampMs;
 
 use crate::bundles::{bundle, interactions, note};
@@ -99,7 +99,7 @@ impl Bundle {
             size,
             root: root_of(&hashes),
         };
-        let stream = Stream::Interaction(id).to_string();
+        let stream = Stream::interaction(id).to_string();
         let request = records.iter().find(|kept| kept.draft.stream == stream);
         let envelope = &request.unwrap().draft.event["envelope"];
         let agent = |member: &str| format!("agent:{}", envelope[member].as_str().unwrap());
@@ -281,7 +281,7 @@ async fn promise_4_a_tail_cut_off_a_bundle_shows_in_the_signed_end() {
     let Scope::Interaction(id) = bundle.header.scope else {
         panic!("it is of an interaction");
     };
-    let stream = Stream::Interaction(id).to_string();
+    let stream = Stream::interaction(id).to_string();
     let own: Vec<usize> = (0..bundle.records.len())
         .filter(|index| bundle.records[*index].record().stream() == stream)
         .collect();

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use x811_eventlog::Record;
 use x811_ledger::audit::{Paid, Report};
 use x811_ledger::settlement_view::{Surroundings, settlement_view};
-use x811_ledger::stream::Stream;
 use x811_protocol::event::{Event, Level};
 use x811_protocol::id::InteractionId;
+use x811_protocol::stream::{Stream, Subject};
 
 use crate::base::{BASE, Base, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
@@ -20,7 +20,7 @@ use crate::scene::{Parts, audit, exported, found, impatient, pay, settled_and_di
 async fn provider_paid(ledgerbox: &Ledgerbox) -> u128 {
     let mut interactions: BTreeMap<InteractionId, Vec<(Record, Event)>> = BTreeMap::new();
     for (record, event) in ledgerbox.events().await {
-        if let Ok(Stream::Interaction(id)) = record.stream().parse() {
+        if let Ok(Stream::Of(Subject::Interaction(id))) = record.stream().parse() {
             interactions.entry(id).or_default().push((record, event));
         }
     }

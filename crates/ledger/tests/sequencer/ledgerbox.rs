@@ -457,5 +457,6 @@ pub(crate) fn parameters() -> Parameters {
         payer_binding: PayerBindingRule::Wallet,
         limits: Limits::DEFAULT,
         lenient: Vec::new(),
+        contracts: None,
     }
 }

@@ -18,6 +18,7 @@ mod bundles;
 mod checkpoint;
 mod clock;
 mod contract_wallets;
+mod contracts;
 mod crashes;
 mod deal;
 mod doctor;

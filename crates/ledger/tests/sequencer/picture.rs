@@ -18,6 +18,7 @@ use x811_protocol::event::Event;
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::parameters::Parameters;
+use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
 /// Nonces and ids may be forgotten a bucket of time apart; within this they may not.
@@ -33,7 +34,7 @@ pub(crate) struct Picture {
     agents: BTreeMap<Did, Agent>,
     interactions: BTreeMap<InteractionId, Live>,
     owed: Vec<(u64, Did, OwedNotice)>,
-    next_deadline: Option<(TimestampMs, InteractionId)>,
+    next_deadline: Option<(TimestampMs, Subject)>,
     blind_since: Option<TimestampMs>,
     network_seq: Option<u64>,
     declarers: Vec<(TxHash, Vec<InteractionId>)>,

@@ -4,12 +4,12 @@ use crate::base::BASE;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use x811_eventlog::Record;
-use x811_ledger::stream::Stream;
 use x811_ledger::world::{Live, World};
 use x811_protocol::event::Event;
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Declared, Schedule, Standing};
+use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
 /// Asserts that what is kept of the watched transactions is what the held interactions come to.
@@ -48,7 +48,7 @@ fn held(world: &World, events: &[(Record, Event)]) -> Vec<(InteractionId, Arc<Li
     let ids: BTreeSet<InteractionId> = events
         .iter()
         .filter_map(|(record, _)| match record.stream().parse() {
-            Ok(Stream::Interaction(id)) => Some(id),
+            Ok(Stream::Of(Subject::Interaction(id))) => Some(id),
             _ => None,
         })
         .collect();

@@ -1,8 +1,11 @@
 //! `envelope_accepted`: who said what, and what the machines decide on (record.md section 3).
 
+use crate::digest::Digest;
 use crate::envelope::AcceptedHeader;
 use crate::evm::EvmAddress;
-use crate::facts::{Facts, FactsOf};
+use crate::facts::{AmountOf, Facts, FactsOf};
+use crate::id::ContractId;
+use crate::money::MicroUsdc;
 use crate::observation::NetworkHead;
 use crate::time::TimestampMs;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
@@ -26,6 +29,9 @@ pub struct EnvelopeAccepted {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Derived {
+    /// REQUEST that names a contract: what it was held to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contract: Option<EngagedContract>,
     /// End of the window that this message opens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_at_ms: Option<TimestampMs>,
@@ -41,6 +47,26 @@ pub struct Derived {
     /// PAYMENT: how the payer is bound to the initiator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payer_binding: Option<PayerBinding>,
+}
+
+/// The contract that a REQUEST opens the interaction of, and what the OFFER is held to by it
+/// (contract.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EngagedContract {
+    /// Position of the accept.
+    pub accept: u64,
+    /// What the OFFER must carry.
+    pub amount: MicroUsdc,
+    /// As which member.
+    pub amount_of: AmountOf,
+    /// What the OFFER's deliverables must hash to, if they were agreed on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deliverables_hash: Option<Digest>,
+    /// The contract.
+    pub id: ContractId,
+    /// SHA-256 of the agreed terms' RFC 8785 form.
+    pub terms_hash: Digest,
 }
 
 /// How a payer is bound to the initiator.

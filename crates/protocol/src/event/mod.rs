@@ -5,23 +5,26 @@
 
 mod accepted;
 mod agent;
+mod effect;
 mod erasure_order;
 mod ledger;
 mod named;
 mod settlement;
+mod window;
 
-pub use accepted::{Derived, EnvelopeAccepted, PayerBinding};
+pub use accepted::{Derived, EngagedContract, EnvelopeAccepted, PayerBinding};
 pub use agent::{AgentRegistered, AgentStatusChanged, AgentUpdated, KeyRotated};
+pub use effect::{Effect, Engaged};
 pub use erasure_order::{ErasureOrder, NotOrdered};
 pub use ledger::{
     BodiesErased, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole,
     NetworkBlind, NetworkSighted, NotALedgerRole, RulesChanged, StateRoot,
 };
 pub use settlement::{
-    Claim, Confirmed, Evidence, Final, Finding, FindingStatus, Lapsed, Late, Level, Looked,
-    NoticeIssued, Refuted, RefutedCause, Reversed, RevertReason, Seen, SettlementRecords,
-    TransactionNamed, Window,
+    Claim, Confirmed, Evidence, Final, Finding, FindingStatus, Late, Level, Looked, NoticeIssued,
+    Refuted, RefutedCause, Reversed, RevertReason, Seen, SettlementRecords, TransactionNamed,
 };
+pub use window::{ContractWindow, Lapsed, LapsedWindow, Window};
 
 use crate::parameters::Parameters;
 use serde::{Deserialize, Serialize};
@@ -84,6 +87,9 @@ pub enum Event {
     NoticeIssued(NoticeIssued),
     /// Running root over post-states.
     StateRoot(StateRoot),
+    /// What a record of one stream does to the subject of another. Read by [`Event::from_json`].
+    #[serde(untagged, skip_deserializing)]
+    Effect(Effect),
 }
 
 impl Event {
@@ -117,6 +123,7 @@ impl Event {
             Event::Late(_) => "late",
             Event::NoticeIssued(_) => "notice_issued",
             Event::StateRoot(_) => "state_root",
+            Event::Effect(effect) => effect.type_name(),
         }
     }
 
@@ -125,6 +132,9 @@ impl Event {
     /// # Errors
     /// Unknown type, unknown member or a value out of shape; the reader must stop there.
     pub fn from_value(value: &serde_json::Value) -> Result<Event, serde_json::Error> {
+        if Effect::is_named_by(value) {
+            return Effect::deserialize(value).map(Event::Effect);
+        }
         Event::deserialize(value)
     }
 
@@ -133,7 +143,14 @@ impl Event {
     /// # Errors
     /// Those of [`Event::from_value`], and text that is no JSON.
     pub fn from_json(text: &[u8]) -> Result<Event, serde_json::Error> {
-        serde_json::from_slice(text)
+        let fault = match serde_json::from_slice(text) {
+            Ok(event) => return Ok(event),
+            Err(fault) => fault,
+        };
+        match serde_json::from_slice::<serde_json::Value>(text) {
+            Ok(value) if Effect::is_named_by(&value) => Event::from_value(&value),
+            Ok(_) | Err(_) => Err(fault),
+        }
     }
 
     /// The same from its JSON text, of which it is known that the member `type` is `type_name`: that
@@ -185,7 +202,8 @@ impl Event {
             | Event::Reversed(_)
             | Event::Returned(_)
             | Event::Late(_)
-            | Event::StateRoot(_) => None,
+            | Event::StateRoot(_)
+            | Event::Effect(_) => None,
         }
     }
 }

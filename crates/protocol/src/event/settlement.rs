@@ -12,34 +12,6 @@ use crate::observation::{Block, Transfer};
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
 
-/// Which window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Window {
-    /// REQUEST to OFFER.
-    Offer,
-    /// OFFER to ACCEPT or REJECT.
-    Accept,
-    /// ACCEPT to RESULT.
-    Result,
-    /// RESULT to VERIFY.
-    Verify,
-    /// VERIFY to PAYMENT.
-    Payment,
-    /// PAYMENT to confirmation.
-    Confirmation,
-}
-
-/// `lapsed`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Lapsed {
-    /// Which window passed.
-    pub window: Window,
-    /// The code both parties are told.
-    pub code: Code,
-}
-
 /// `looked`: an answered look.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,5 +1,6 @@
 //! What a decision may look at besides the interaction's own state: all of it looked up before.
 
+use crate::contract;
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::envelope::AcceptedHeader;
@@ -47,6 +48,8 @@ pub struct Context<'a> {
     pub parameters: &'a Parameters,
     /// Their position in the log.
     pub parameters_position: u64,
+    /// The contract that a REQUEST names, if it is live.
+    pub contract: Option<&'a contract::State>,
     /// Last known heads.
     pub heads: &'a [NetworkHead],
     /// The provider.

@@ -11,7 +11,9 @@ use super::{
     Schedule, Settlement, Stage, Standing, State, StateName, WrittenOnce,
 };
 use crate::code::Code;
-use crate::event::{Confirmed, EnvelopeAccepted, Event, Lapsed, Looked, Refuted, Seen};
+use crate::event::{
+    Confirmed, EnvelopeAccepted, Event, Lapsed, LapsedWindow, Looked, Refuted, Seen,
+};
 use crate::evm::TxHash;
 use crate::facts::{Facts, OfferFacts, PaymentFacts, RequestFacts};
 use crate::id::InteractionId;
@@ -146,16 +148,26 @@ impl Step<'_> {
     }
 
     fn open(&self, accepted: &EnvelopeAccepted) -> Result<State, Illegal> {
-        let Facts::Request(RequestFacts { max_budget, .. }) = &accepted.facts else {
+        let Facts::Request(RequestFacts {
+            max_budget,
+            negotiation_id,
+            ..
+        }) = &accepted.facts
+        else {
             return Err(self.illegal("the first event must be an accepted REQUEST"));
         };
         let parameters = self
             .recorded
             .parameters
             .ok_or_else(|| self.illegal("the parameters it was opened under are not known"))?;
+        let contract = accepted.derived.contract;
+        if contract.map(|contract| contract.id) != *negotiation_id {
+            return Err(self.illegal("it was not held to the contract it names"));
+        }
         Ok(State::Pending {
             deadline: self.deadline(accepted)?,
             opening: Opening {
+                contract,
                 id: InteractionId::from(accepted.envelope.id),
                 initiator: accepted.envelope.from,
                 provider: accepted.envelope.to,
@@ -308,8 +320,11 @@ impl Step<'_> {
     }
 
     fn lapsed(&self, state: State, lapsed: Lapsed) -> Result<State, Illegal> {
-        let rule = table::lapse_of(lapsed.window);
-        if state.open_window() != Some(lapsed.window) || lapsed.code != rule.code {
+        let LapsedWindow::Interaction(window) = lapsed.window else {
+            return Err(self.illegal("the window is of another machine"));
+        };
+        let rule = table::lapse_of(window);
+        if state.open_window() != Some(window) || lapsed.code != rule.code {
             return Err(self.illegal("this window is not open, or its code is another"));
         }
         if state

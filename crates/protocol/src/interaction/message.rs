@@ -5,6 +5,7 @@ use super::table::{self, Sender, Transition};
 use super::{Context, Deal, Offer, Opening, Settlement, Stage, State, StateName};
 use crate::authorization::payment_nonce;
 use crate::code::Code;
+use crate::contract;
 use crate::envelope::{AcceptedHeader, CoreType, MessageType};
 use crate::event::{Derived, EnvelopeAccepted, Event, PayerBinding};
 use crate::evm::TxHash;
@@ -44,7 +45,7 @@ pub fn derived(
     now: TimestampMs,
 ) -> Result<Derived, Refusal> {
     Ok(match (state, facts) {
-        (None, Facts::Request(request)) => open(request, context, now)?,
+        (None, Facts::Request(request)) => open(request, envelope, context, now)?,
         (Some(_), Facts::Request(_)) => {
             return Err(Refusal::state(
                 "this envelope id already names an interaction: send the REQUEST under a new id",
@@ -56,11 +57,8 @@ pub fn derived(
             ));
         }
         (Some(state), Facts::Error(_)) => comment(state, envelope)?,
-        (Some(state), Facts::Custom(_)) => {
-            return Err(wrong_state(
-                state,
-                "a custom message belongs to no interaction",
-            ));
+        (Some(state), Facts::Custom(_) | Facts::Negotiation(_)) => {
+            return Err(wrong_state(state, "the message belongs to no interaction"));
         }
         (Some(state), facts) => advance(state, envelope, facts, context, now)?,
     })
@@ -69,6 +67,7 @@ pub fn derived(
 /// REQUEST: the provider must exist, be active and offer the task (AE-40, AX-30).
 fn open(
     request: &RequestFacts,
+    envelope: &AcceptedHeader,
     context: &Context<'_>,
     now: TimestampMs,
 ) -> Result<Derived, Refusal> {
@@ -86,7 +85,11 @@ fn open(
             "the provider does not offer this task_type: see the capabilities it registered",
         ));
     }
+    let contract = request
+        .negotiation_id
+        .map(|_| contract::engagement::check_request(context.contract, request, envelope));
     Ok(Derived {
+        contract: contract.transpose()?,
         deadline_at_ms: Some(now.saturating_add_ms(context.parameters.windows.offer_ms)),
         parameters: Some(context.parameters_position),
         ..Derived::default()
@@ -217,6 +220,9 @@ fn guard_offer(
                 opening.max_budget.to_usdc_decimal(),
             ),
         ));
+    }
+    if let Some(agreed) = &opening.contract {
+        contract::engagement::check_offer(agreed, offer)?;
     }
     let payee = offer
         .payment_address
@@ -487,6 +493,6 @@ pub fn state_after(facts: &Facts) -> Option<StateName> {
         Facts::Verify(verify) if verify.verified => Some(StateName::Verified),
         Facts::Verify(_) => Some(StateName::Disputed),
         Facts::Payment(_) => Some(StateName::Verified),
-        Facts::Error(_) | Facts::Custom(_) => None,
+        Facts::Error(_) | Facts::Negotiation(_) | Facts::Custom(_) => None,
     }
 }

@@ -40,6 +40,7 @@ pub mod table;
 mod view;
 mod written;
 
+pub use crate::kernel::RecordRef;
 pub use aftermath::{Aftermath, PaidTransfer, Unpaid, late_of};
 pub use age::Since;
 pub use bound::LateWatch;
@@ -50,7 +51,7 @@ pub use outline::Outline;
 pub use settlement::FAILURES_TO_DISPUTE;
 pub use state::{
     Acceptance, Closing, Completion, Deal, Declared, Delivery, Dispute, Offer, OfferDeadline,
-    Opening, PaymentRecord, RecordRef, Schedule, Settlement, Stage, Standing, State, StateName,
+    Opening, PaymentRecord, Schedule, Settlement, Stage, Standing, State, StateName,
 };
 pub use written::WrittenOnce;
 
@@ -109,7 +110,7 @@ impl Machine for Interaction {
         }
         let rule = table::lapse_of(state.open_window()?);
         Some(Event::Lapsed(Lapsed {
-            window: rule.window,
+            window: rule.window.into(),
             code: rule.code,
         }))
     }

@@ -3,7 +3,7 @@
 
 use super::settlement::FAILURES_TO_DISPUTE;
 use super::{StateName, state_after, table};
-use crate::event::Event;
+use crate::event::{Event, LapsedWindow};
 
 /// Follows one interaction's events, in order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -19,7 +19,11 @@ impl Outline {
             Event::EnvelopeAccepted(accepted) => {
                 self.state = state_after(&accepted.facts).or(self.state);
             }
-            Event::Lapsed(lapsed) => self.state = Some(table::lapse_of(lapsed.window).to),
+            Event::Lapsed(lapsed) => {
+                if let LapsedWindow::Interaction(window) = lapsed.window {
+                    self.state = Some(table::lapse_of(window).to);
+                }
+            }
             Event::Refuted(_) => self.fail(),
             Event::Looked(looked) if !looked.is_pending() => self.fail(),
             Event::Confirmed(_) => self.state = Some(StateName::Completed),
@@ -45,7 +49,8 @@ impl Outline {
             | Event::AgentDeactivated(_)
             | Event::AgentReactivated(_)
             | Event::AgentRevoked(_)
-            | Event::StateRoot(_) => {}
+            | Event::StateRoot(_)
+            | Event::Effect(_) => {}
         }
         self.state
     }

@@ -8,9 +8,10 @@ use super::written::WrittenOnce;
 use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
-use crate::event::{Claim, PayerBinding, Window};
+use crate::event::{Claim, EngagedContract, PayerBinding, Window};
 use crate::evm::{EvmAddress, TxHash};
 use crate::id::{EnvelopeId, InteractionId};
+use crate::kernel::{RecordRef, not_restored};
 use crate::money::MicroUsdc;
 use crate::observation::{Block, NetworkHead};
 use crate::parameters::Parameters;
@@ -98,22 +99,13 @@ impl std::fmt::Display for StateName {
     }
 }
 
-/// An envelope of the interaction and the record that holds it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RecordRef {
-    /// The envelope.
-    pub envelope: EnvelopeId,
-    /// Record hash.
-    pub hash: Digest,
-    /// Place in the log.
-    pub position: u64,
-}
-
 /// What the REQUEST fixed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Opening {
+    /// The contract it was opened by, if the REQUEST named one: rules 2 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contract: Option<EngagedContract>,
     /// The interaction (AX-1).
     pub id: InteractionId,
     /// Consumer and payer.
@@ -122,7 +114,7 @@ pub struct Opening {
     pub max_budget: MicroUsdc,
     /// The parameters it keeps to its end. Not in the stored form: see
     /// [`State::with_parameters`].
-    #[serde(skip, default = "super::stored::not_restored")]
+    #[serde(skip, default = "not_restored")]
     pub parameters: Arc<Parameters>,
     /// Worker and payee.
     pub provider: Did,

@@ -4,24 +4,8 @@
 //! whoever reads it puts the shared ones back.
 
 use super::{Opening, State};
-use crate::parameters::{Limits, Parameters, PayerBindingRule, Windows};
-use std::sync::{Arc, LazyLock};
-
-/// Stands where parameters have not been put back: no payment can be made under them.
-static NOT_RESTORED: LazyLock<Arc<Parameters>> = LazyLock::new(|| {
-    Arc::new(Parameters {
-        windows: Windows::AEEP,
-        looks_ms: [0; 4],
-        networks: Vec::new(),
-        payer_binding: PayerBindingRule::Wallet,
-        limits: Limits::DEFAULT,
-        lenient: Vec::new(),
-    })
-});
-
-pub(super) fn not_restored() -> Arc<Parameters> {
-    NOT_RESTORED.clone()
-}
+use crate::parameters::Parameters;
+use std::sync::Arc;
 
 impl State {
     /// A state that was read from its stored form, under the parameters it was opened under.

@@ -7,13 +7,15 @@ use serde_json::{Map, Number, Value};
 
 use crate::canonical::members_to_canonical;
 use crate::code::Code;
+use crate::did::Did;
 use crate::digest::Digest;
 use crate::evm::{EvmAddress, TxHash};
 use crate::facts::MAX_SAFE_INTEGER;
-use crate::id::EnvelopeId;
+use crate::id::{ContractId, EnvelopeId};
 use crate::money::{MicroUsdc, MoneyError};
 use crate::payload::PayloadRules;
 use crate::refusal::{Kind, Refusal, quoted};
+use crate::time::TimestampMs;
 
 /// The longest URI, in bytes.
 const URI_BYTES: usize = 2_048;
@@ -73,10 +75,7 @@ impl<'a> Members<'a> {
 
     /// An integer of at least 1, such as a number of seconds.
     pub(super) fn positive_integer(self, name: &str) -> Result<u64, Refusal> {
-        let integer = self.optional(name, "an integer of at least 1", |value| {
-            as_integer(value).filter(|integer| *integer >= 1)
-        })?;
-        self.required(name, integer)
+        self.required(name, self.optional_positive_integer(name)?)
     }
 
     /// An integer of zero or more, such as a number of bytes.
@@ -150,6 +149,53 @@ impl<'a> Members<'a> {
             .map(EnvelopeId::lenient)
             .transpose();
         id.map_err(|fault| Refusal::shape(format!("{name} is no envelope id: {fault}")))
+    }
+
+    /// The id of a negotiation, as `neg-<uuid>`.
+    pub(super) fn contract_id(self, name: &str) -> Result<ContractId, Refusal> {
+        self.required(name, self.optional_contract_id(name)?)
+    }
+
+    pub(super) fn optional_contract_id(self, name: &str) -> Result<Option<ContractId>, Refusal> {
+        let id = self
+            .optional_string(name)?
+            .map(ContractId::from_public)
+            .transpose();
+        id.map_err(|fault| Refusal::shape(format!("{name}: {fault}")))
+    }
+
+    /// A registered agent's name.
+    pub(super) fn did(self, name: &str) -> Result<Did, Refusal> {
+        let text = self.string(name)?;
+        text.parse()
+            .map_err(|fault| Refusal::shape(format!("{name} is no DID: {fault}")))
+    }
+
+    /// A moment in RFC 3339 with its offset, floored to milliseconds (AX-26).
+    pub(super) fn optional_moment(self, name: &str) -> Result<Option<TimestampMs>, Refusal> {
+        let Some(text) = self.optional_string(name)? else {
+            return Ok(None);
+        };
+        let moment = TimestampMs::parse_rfc3339(text);
+        let moment = moment
+            .map_err(|fault| Refusal::shape(format!("{name} is {}: {fault}", quoted(text))))?;
+        Ok(Some(moment))
+    }
+
+    pub(super) fn moment(self, name: &str) -> Result<TimestampMs, Refusal> {
+        self.required(name, self.optional_moment(name)?)
+    }
+
+    /// SHA-256 of the UTF-8 bytes of a text that is no fact itself (machines.md section 6).
+    pub(super) fn optional_text_hash(self, name: &str) -> Result<Option<Digest>, Refusal> {
+        let text = self.optional_string(name)?;
+        Ok(text.map(|text| Digest::of(text.as_bytes())))
+    }
+
+    pub(super) fn optional_positive_integer(self, name: &str) -> Result<Option<u64>, Refusal> {
+        self.optional(name, "an integer of at least 1", |value| {
+            as_integer(value).filter(|integer| *integer >= 1)
+        })
     }
 
     pub(super) fn digest(self, name: &str) -> Result<Digest, Refusal> {
@@ -249,7 +295,7 @@ impl<'a> Members<'a> {
 }
 
 /// An integer from 0 to 2^53 - 1, however it is spelled: `60.0` has the RFC 8785 form `60`.
-fn as_integer(value: &Value) -> Option<u64> {
+pub(super) fn as_integer(value: &Value) -> Option<u64> {
     let number = value.as_number()?;
     if let Some(integer) = number.as_u64() {
         return (integer <= MAX_SAFE_INTEGER).then_some(integer);

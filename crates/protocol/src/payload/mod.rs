@@ -14,6 +14,7 @@ mod custom;
 mod error;
 pub mod ledger;
 mod member;
+mod negotiation;
 mod offer;
 mod payment;
 pub mod registry;
@@ -27,7 +28,7 @@ use serde_json::{Map, Value};
 
 use crate::did::Did;
 use crate::envelope::{CoreType, MessageType};
-use crate::facts::Facts;
+use crate::facts::{Facts, NegotiationVerb};
 use crate::refusal::Refusal;
 use crate::rules::Rules;
 
@@ -76,7 +77,9 @@ pub fn facts(
         ledger::check(message_type, payload, rules.ledger)?;
     }
     let facts = match message_type {
-        MessageType::Core(CoreType::Request) => Facts::Request(request::facts(from, payload)?),
+        MessageType::Core(CoreType::Request) => {
+            Facts::Request(request::facts(from, payload, rules)?)
+        }
         MessageType::Core(CoreType::Offer) => Facts::Offer(offer::facts(payload, rules)?),
         MessageType::Core(CoreType::Accept) => Facts::Accept(accept::facts(payload)?),
         MessageType::Core(CoreType::Reject) => Facts::Reject(reject::facts(payload)?),
@@ -85,10 +88,16 @@ pub fn facts(
         MessageType::Core(CoreType::Payment) => Facts::Payment(payment::facts(payload, rules)?),
         MessageType::Core(CoreType::Error) => Facts::Error(error::facts(payload)?),
         MessageType::Custom(custom) => {
-            if rules.rules >= Rules::Two {
-                reserved::check(custom)?;
+            let verb = NegotiationVerb::of(message_type).filter(|_| rules.rules >= Rules::Two);
+            match verb {
+                Some(verb) => Facts::Negotiation(negotiation::facts(verb, payload)?),
+                None => {
+                    if rules.rules >= Rules::Two {
+                        reserved::check(custom)?;
+                    }
+                    Facts::Custom(custom::facts(payload))
+                }
             }
-            Facts::Custom(custom::facts(payload))
         }
     };
     facts.consistent()

@@ -4,8 +4,11 @@ use serde_json::{Map, Value};
 
 use super::PayloadRules;
 use super::member::Members;
+use crate::canonical::to_canonical;
+use crate::digest::Digest;
 use crate::facts::OfferFacts;
 use crate::refusal::Refusal;
+use crate::rules::Rules;
 
 /// Reads an OFFER.
 pub(super) fn facts(
@@ -28,7 +31,9 @@ pub(super) fn facts(
     members.optional_string("terms")?;
     let expiry_s = members.positive_integer("expiry")?;
     let payment_address = members.optional_address("payment_address", rules)?;
+    let hashed = rules.rules >= Rules::Two;
     Ok(OfferFacts {
+        deliverables_hash: hashed.then(|| Digest::of(&to_canonical(deliverables))),
         request_id,
         price,
         protocol_fee,

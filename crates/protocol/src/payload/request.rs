@@ -2,17 +2,24 @@
 
 use serde_json::{Map, Value};
 
+use super::PayloadRules;
 use super::member::Members;
+use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::facts::{RequestFacts, is_task_type};
 use crate::refusal::Refusal;
+use crate::rules::Rules;
 
 /// The longest idempotency key, in characters (AX-12).
 const IDEMPOTENCY_KEY_CHARS: usize = 128;
 
 /// Reads a REQUEST from this initiator.
-pub(super) fn facts(from: Did, payload: &Map<String, Value>) -> Result<RequestFacts, Refusal> {
+pub(super) fn facts(
+    from: Did,
+    payload: &Map<String, Value>,
+    rules: &PayloadRules,
+) -> Result<RequestFacts, Refusal> {
     let members = Members::new("REQUEST", payload);
     let task_type = members.string("task_type")?;
     if !is_task_type(task_type) {
@@ -21,7 +28,13 @@ pub(super) fn facts(from: Did, payload: &Map<String, Value>) -> Result<RequestFa
              registered",
         ));
     }
-    members.object("parameters")?;
+    let parameters = Members::new("REQUEST's parameters", members.object("parameters")?);
+    let negotiation_id = if rules.rules >= Rules::Two {
+        no_agreement(parameters)?;
+        parameters.optional_contract_id("negotiation_id")?
+    } else {
+        None
+    };
     let max_budget = members.number_amount("max_budget")?;
     members.currency()?;
     let deadline_s = members.positive_integer("deadline")?;
@@ -42,8 +55,20 @@ pub(super) fn facts(from: Did, payload: &Map<String, Value>) -> Result<RequestFa
         acceptance_policy,
         threshold_amount,
         idempotency_tag: idempotency_tag(from, idempotency_key),
+        negotiation_id,
         payload_hash: members.payload_hash(),
     })
+}
+
+/// Agreements are not built yet: a REQUEST that rests on one would be taken without it.
+fn no_agreement(parameters: Members<'_>) -> Result<(), Refusal> {
+    match parameters.optional_string("agreement_id")? {
+        None => Ok(()),
+        Some(_) => Err(Refusal::guard(
+            Code::InvalidStateTransition,
+            "this ledger keeps no agreements: leave parameters.agreement_id out",
+        )),
+    }
 }
 
 /// SHA-256(from, 0x00, key): one text per (initiator, key) without the key itself (AX-12).

@@ -1,16 +1,17 @@
 //! The namespaces that belong to machines of the ledger: under rules 2 a message of theirs is never
-//! mail, whether the ledger runs the machine or not (machines.md section 1). No machine but
-//! `interaction` is built yet, so all of them are refused.
+//! mail, whether the ledger runs the machine or not (machines.md section 1). What comes here is no
+//! message of a machine that is built.
 
 use crate::code::Code;
 use crate::envelope::CustomType;
 use crate::refusal::Refusal;
 
-/// Namespaces with a machine of their own.
-const MACHINES: [&str; 4] = ["negotiation", "capability", "consensus", "dispute"];
+/// Namespaces of machines that are not built yet.
+const NOT_BUILT: [&str; 3] = ["capability", "consensus", "dispute"];
 
-/// The namespace of traces, whose nodes the ledger alone makes.
-const TRACE: &str = "trace";
+/// Namespaces in which there is no other message than those that are read before: of machines that
+/// are built, and of traces, whose nodes the ledger alone makes.
+const CLOSED: [&str; 2] = ["negotiation", "trace"];
 
 /// Refuses a message in a reserved namespace.
 ///
@@ -18,7 +19,7 @@ const TRACE: &str = "trace";
 /// X811-4001: HTTP 422 where the ledger does not run the machine, 400 for a name that does not exist.
 pub(super) fn check(custom: &CustomType) -> Result<(), Refusal> {
     let (namespace, name) = (custom.namespace(), custom.as_str());
-    if MACHINES.contains(&namespace) {
+    if NOT_BUILT.contains(&namespace) {
         return Err(Refusal::guard(
             Code::InvalidStateTransition,
             format!(
@@ -27,10 +28,10 @@ pub(super) fn check(custom: &CustomType) -> Result<(), Refusal> {
             ),
         ));
     }
-    if namespace == TRACE {
+    if CLOSED.contains(&namespace) {
         return Err(Refusal::shape(format!(
-            "there is no message {name}: x811.{TRACE} is reserved, send mail under a namespace of \
-             your own"
+            "there is no message {name}: x811.{namespace} is reserved, send mail under a namespace \
+             of your own"
         )));
     }
     Ok(())

@@ -66,7 +66,7 @@ impl Account {
                 self.note_facts(&accepted.facts);
             }
             Event::Lapsed(lapsed) => {
-                if lapsed.window != Window::Confirmation {
+                if lapsed.window != Window::Confirmation.into() {
                     self.closed = Some(lapsed.code);
                 }
             }
@@ -98,7 +98,8 @@ impl Account {
             | Event::AgentReactivated(_)
             | Event::AgentRevoked(_)
             | Event::NoticeIssued(_)
-            | Event::StateRoot(_) => {}
+            | Event::StateRoot(_)
+            | Event::Effect(_) => {}
         }
     }
 
@@ -113,6 +114,7 @@ impl Account {
             | Facts::Result(_)
             | Facts::Verify(_)
             | Facts::Error(_)
+            | Facts::Negotiation(_)
             | Facts::Custom(_) => {}
         }
     }

@@ -195,6 +195,7 @@ impl World {
 
 fn request_facts(number: usize) -> RequestFacts {
     RequestFacts {
+        negotiation_id: None,
         task_type: TASK.to_owned(),
         max_budget: micro(BUDGET),
         deadline_s: 60,
@@ -207,6 +208,7 @@ fn request_facts(number: usize) -> RequestFacts {
 
 fn offer_facts(request_id: EnvelopeId) -> OfferFacts {
     OfferFacts {
+        deliverables_hash: None,
         request_id,
         price: micro(PRICE),
         protocol_fee: micro(FEE),
@@ -265,6 +267,6 @@ fn kind_of(facts: &Facts) -> CoreType {
         Facts::Verify(_) => CoreType::Verify,
         Facts::Payment(_) => CoreType::Payment,
         Facts::Error(_) => CoreType::Error,
-        Facts::Custom(_) => panic!("custom messages belong to no interaction"),
+        Facts::Negotiation(_) | Facts::Custom(_) => panic!("it belongs to no interaction"),
     }
 }

@@ -97,7 +97,7 @@ fn replay_stops_at_the_first_event_that_is_not_possible() {
 #[test]
 fn an_illegal_event_is_named_with_position_state_and_reason() {
     let lapsed = Event::Lapsed(Lapsed {
-        window: Window::Offer,
+        window: Window::Offer.into(),
         code: Code::RequestTimeout,
     });
     let illegal = evolve(None, &lapsed, TimestampMs::MAX).unwrap_err();

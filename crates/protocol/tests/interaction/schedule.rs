@@ -147,7 +147,7 @@ fn ae_104_x811_5030_is_told_even_when_the_transfer_is_seen() {
     let Event::Lapsed(lapsed) = &outcome.events[0] else {
         panic!()
     };
-    assert_eq!(lapsed.window, Window::Confirmation);
+    assert_eq!(lapsed.window, Window::Confirmation.into());
     world.until_block(block + DEPTH - 1);
     assert_eq!(world.sweep(0).types(), ["confirmed"]);
 }

@@ -145,7 +145,7 @@ fn assert_leads(row: &Row) {
     world.advance_ms(1);
     let outcome = world.tick(0);
     let lapsed = Event::Lapsed(Lapsed {
-        window: row.window,
+        window: row.window.into(),
         code: row.code,
     });
     assert_eq!(outcome.events, [lapsed], "AE-99, AE-101, {label}");
@@ -318,7 +318,10 @@ fn ae_101_ten_states_by_six_windows() {
 }
 
 fn evolve_lapse(state: &State, window: Window, code: Code, at: TimestampMs) -> Option<State> {
-    let event = Event::Lapsed(Lapsed { window, code });
+    let event = Event::Lapsed(Lapsed {
+        window: window.into(),
+        code,
+    });
     let recorded = Recorded {
         event: &event,
         position: 99,

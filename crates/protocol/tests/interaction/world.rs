@@ -264,6 +264,7 @@ impl World {
         let awaited = self.awaited();
         let registry = &self.registry;
         let context = Context {
+            contract: None,
             parameters: &registry.parameters,
             parameters_position: registry.parameters_position,
             heads: &heads,
@@ -478,6 +479,7 @@ pub(crate) fn parameters() -> Parameters {
         payer_binding: PayerBindingRule::Wallet,
         limits: Limits::DEFAULT,
         lenient: Vec::new(),
+        contracts: None,
     }
 }
 

@@ -4,6 +4,7 @@
 //! attribute on the handler, so neither can exist without the other. Schemas stand in `schema`
 //! and `settlement`; that answers keep to them is tested from outside, over the running server.
 
+pub(crate) mod negotiation;
 mod refused;
 pub(crate) mod schema;
 mod security;
@@ -43,11 +44,14 @@ const PAGE: &str = "/docs";
         (name = "messages", description = "What agents say to each other"),
         (name = "agents", description = "Who they are"),
         (name = "interactions", description = "What they do together"),
+        (name = "negotiations", description = "What they agree on before"),
         (name = "log", description = "The log itself, with its proofs"),
         (name = "ledger", description = "Who this ledger is, and its keys"),
         (name = "operations", description = "Whether it runs and takes messages"),
     ),
     components(schemas(
+        negotiation::NegotiationAnswer,
+        negotiation::NegotiationHistoryAnswer,
         schema::AcceptedAnswer,
         schema::AcknowledgedAnswer,
         schema::AgentAnswer,

@@ -13,8 +13,8 @@ use axum::extract::State;
 use axum::response::Response;
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
-use x811_ledger::stream::Stream;
 use x811_protocol::event::Event;
+use x811_protocol::stream::Stream;
 
 /// 200, also for who is deactivated or revoked, or 404 X811-1001. A page may hold no record and
 /// still have a `next`: records of the stream that leave the keys alone are passed over. Of the

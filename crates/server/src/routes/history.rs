@@ -11,8 +11,8 @@ use axum::extract::State;
 use axum::response::Response;
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
-use x811_ledger::stream::Stream;
 use x811_protocol::id::InteractionId;
+use x811_protocol::stream::Stream;
 
 /// 200, or 404, also to those who are no party to it.
 #[utoipa::path(
@@ -32,7 +32,7 @@ pub(super) async fn handle<C: Clock>(
 ) -> Result<Response, ReadRefusal> {
     app.rows_as_they_come().await;
     let row = readable(&app, &reader, id).await?;
-    let page = StreamPage::read(&app, &Stream::Interaction(id), &question).await?;
+    let page = StreamPage::read(&app, &Stream::interaction(id), &question).await?;
     page.check_end(&app, &question, row.last_position).await?;
     // Every record of an interaction is shown.
     let of = ("interaction", id.to_string());

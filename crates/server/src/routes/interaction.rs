@@ -16,8 +16,8 @@ use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
 use x811_ledger::row::InteractionRow;
-use x811_ledger::stream::Stream;
 use x811_protocol::id::InteractionId;
+use x811_protocol::stream::Stream;
 
 /// What may be asked of an interaction.
 #[derive(Deserialize, IntoParams)]
@@ -105,7 +105,7 @@ async fn check_unknown<C: Clock>(
     let event = stored::event(&record)?;
     let parties = event.envelope().map(|header| [header.from, header.to]);
     let is_readers = parties.is_some_and(|parties| reader.may_read(&parties));
-    if is_readers && record.stream() == Stream::Interaction(id).to_string() {
+    if is_readers && record.stream() == Stream::interaction(id).to_string() {
         return Err(ApiError::damaged(*position));
     }
     Ok(())

@@ -17,6 +17,8 @@
 //! | `GET /api/v1/interactions/{id}/bundle` | *it and what it rests on, to be audited offline |
 //! | `GET /api/v1/interactions/{id}/receipt` | *proof of its payment, for anybody |
 //! | `POST /api/v1/interactions/{id}/erasure` | ‡have bodies erased: `reason_code` |
+//! | `GET /api/v1/negotiations/{id}` | *a negotiation as a contract: `min_position` |
+//! | `GET /api/v1/negotiations/{id}/history` | *its records: `after_seq`, `limit` |
 //! | `GET /api/v1/records/{position}/proof` | *that a record is in the log, as a file |
 //! | `GET /log/checkpoint` | the last signed checkpoint |
 //! | `GET /log/refresh/{size}` | that it goes on where one over so many records ended, and by which keys |
@@ -47,6 +49,8 @@ mod inbox;
 mod interaction;
 mod log_checkpoint;
 mod message_by_id;
+mod negotiation;
+mod negotiation_history;
 mod post_message;
 mod ready;
 mod receipt;
@@ -93,6 +97,8 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<settlement::__path_handle>(get(settlement::handle::<C>))
         .add::<history::__path_handle>(get(history::handle::<C>))
         .add::<bundle::__path_handle>(get(bundle::handle::<C>))
+        .add::<negotiation::__path_handle>(get(negotiation::handle::<C>))
+        .add::<negotiation_history::__path_handle>(get(negotiation_history::handle::<C>))
         .add::<receipt::__path_handle>(get(receipt::handle::<C>))
         .add::<erasure::__path_handle>(post(erasure::handle::<C>))
         .add::<record_proof::__path_handle>(get(record_proof::handle::<C>))

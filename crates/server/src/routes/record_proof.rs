@@ -17,7 +17,7 @@ use x811_eventlog::{Record, TlogProof};
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::proof;
-use x811_ledger::stream::Stream;
+use x811_protocol::stream::{Stream, Subject};
 
 /// A place in the log, in digits without zeros in front.
 pub(super) struct Position(u64);
@@ -99,9 +99,13 @@ async fn may_read<C: Clock>(
 ) -> Result<bool, ApiError> {
     let stream: Option<Stream> = record.stream().parse().ok();
     Ok(match stream {
-        Some(Stream::Interaction(id)) => {
+        Some(Stream::Of(Subject::Interaction(id))) => {
             let row = app.ledger.read_model().interaction(id).await?;
             row.is_some_and(|row| reader.may_read(&[row.initiator, row.provider]))
+        }
+        Some(Stream::Of(subject @ Subject::Contract(_))) => {
+            let row = app.ledger.read_model().subject(subject).await?;
+            row.is_some_and(|row| reader.may_read(&row.members))
         }
         Some(Stream::Mail(_)) => {
             let event = stored::event(record)?;

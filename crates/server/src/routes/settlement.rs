@@ -17,12 +17,12 @@ use x811_eventlog::Record;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::settlement_view::{Surroundings, network_of, settlement_view};
-use x811_ledger::stream::Stream;
 use x811_ledger::world::World;
 use x811_protocol::event::Event;
 use x811_protocol::id::InteractionId;
 use x811_protocol::observation::BlindCause;
 use x811_protocol::settlement_view::SettlementView;
+use x811_protocol::stream::Stream;
 
 /// Places of records asked for at once.
 const PAGE_RECORDS: usize = 200;
@@ -58,7 +58,7 @@ async fn view<C: Clock>(
     id: InteractionId,
     last_position: u64,
 ) -> Result<SettlementView, ApiError> {
-    let stream = Stream::Interaction(id).to_string();
+    let stream = Stream::interaction(id).to_string();
     let mut records = Vec::new();
     loop {
         let page = read(app, &stream, records.len() as u64).await?;

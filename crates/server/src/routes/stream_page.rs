@@ -13,8 +13,8 @@ use std::sync::Arc;
 use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
-use x811_ledger::stream::Stream;
 use x811_protocol::event::Event;
+use x811_protocol::stream::Stream;
 
 /// Most records of a page: 13 MiB of the largest leaves, of which one at a time is in memory.
 const MAX_RECORDS: u64 = 200;

@@ -111,7 +111,8 @@ pub enum StoreError {
     /// Somebody outside this program holds the database.
     #[error("another program holds a lock on the database; close it there (a shell, a backup)")]
     Busy(#[source] sqlx::Error),
-    /// The file is not what SQLite wrote, or cannot be read: SQLite calls both corrupt.
+    /// The file is not what SQLite wrote, or cannot be read: SQLite calls both corrupt. So is a value
+    /// of another type than its column's.
     #[error(
         "the database file is damaged, or its disk fails to read it; look at the system's log, and \
          only if the disk is well restore a copy and audit that"
@@ -175,6 +176,8 @@ pub enum UniqueKey {
     StreamPlace,
     /// Level and place of a tile.
     Tile,
+    /// Kind and id of a subject.
+    Subject,
 }
 
 impl fmt::Display for UniqueKey {
@@ -189,6 +192,7 @@ impl fmt::Display for UniqueKey {
             UniqueKey::Delivery => "a delivery",
             UniqueKey::StreamPlace => "a place in a stream",
             UniqueKey::Tile => "a tile",
+            UniqueKey::Subject => "a subject",
         })
     }
 }
@@ -210,12 +214,7 @@ impl StoreError {
     /// Whether the file holds something else than was written to it.
     #[must_use]
     pub const fn is_damage(&self) -> bool {
-        matches!(
-            self,
-            StoreError::Damaged(_)
-                | StoreError::BadValue { .. }
-                | StoreError::Other(sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_))
-        )
+        matches!(self, StoreError::Damaged(_) | StoreError::BadValue { .. })
     }
 
     /// Whether rows that this happened to are better written anew: they follow from the log.
@@ -255,6 +254,12 @@ impl From<sqlx::Error> for StoreError {
     fn from(source: sqlx::Error) -> Self {
         /// `SQLITE_IOERR_SHMSIZE`: the index of the WAL could not grow.
         const SHM_CANNOT_GROW: i32 = 4874;
+        if matches!(
+            source,
+            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)
+        ) {
+            return StoreError::Damaged(source);
+        }
         let extended = extended_code(&source);
         match extended.map(|code| code & 0xff) {
             Some(13) => StoreError::DiskFull(source),

@@ -68,7 +68,7 @@ pub(super) fn read_bodies(
     bodies: &mut HashMap<u64, Body>,
 ) -> Result<(), StoreError> {
     let packed = Packed::read(row, first, "bodies")?;
-    let digests: Option<&[u8]> = row.get(first + 2);
+    let digests: Option<&[u8]> = row.try_get(first + 2)?;
     let (digests, odd) = digests.unwrap_or_default().as_chunks();
     if digests.len() != packed.len() || !odd.is_empty() {
         return Err(StoreError::BadValue {
@@ -105,7 +105,7 @@ pub(super) async fn erased(
             },
         );
         for row in select.build().fetch_all(&mut *readers.get().await?).await? {
-            erased.insert(unsigned(&row, 0), unsigned(&row, 1));
+            erased.insert(unsigned(&row, 0)?, unsigned(&row, 1)?);
         }
     }
     Ok(erased)
@@ -127,7 +127,7 @@ pub(super) async fn idempotency(
         );
         for row in select.build().fetch_all(&mut *readers.get().await?).await? {
             let tag = Digest::from_bytes(fixed(&row, 0, "idempotency")?);
-            positions.insert(tag, unsigned(&row, 1));
+            positions.insert(tag, unsigned(&row, 1)?);
         }
     }
     Ok(positions)
@@ -152,7 +152,7 @@ pub(super) async fn envelope_positions(
         );
         for row in select.build().fetch_all(&mut *readers.get().await?).await? {
             if let Some(id) = asked.get(&fixed(&row, 0, "envelope_ids")?) {
-                positions.insert(*id, unsigned(&row, 1));
+                positions.insert(*id, unsigned(&row, 1)?);
             }
         }
     }
@@ -181,9 +181,9 @@ pub(super) async fn claims(
             let claim = Claim {
                 chain_id,
                 tx_hash: TxHash::from_bytes(fixed(&row, 0, "claims")?),
-                ordinal: unsigned(&row, 1),
+                ordinal: unsigned(&row, 1)?,
             };
-            claims.push((claim, unsigned(&row, 2)));
+            claims.push((claim, unsigned(&row, 2)?));
         }
     }
     Ok(claims)
@@ -203,10 +203,10 @@ pub(super) async fn counts(readers: &Readers, size: u64) -> Result<IndexCounts, 
     .fetch_one(&mut *readers.get().await?)
     .await?;
     Ok(IndexCounts {
-        bodies: unsigned(&row, 0),
-        envelope_ids: unsigned(&row, 1),
-        idempotency: unsigned(&row, 2),
-        claims: unsigned(&row, 3),
+        bodies: unsigned(&row, 0)?,
+        envelope_ids: unsigned(&row, 1)?,
+        idempotency: unsigned(&row, 2)?,
+        claims: unsigned(&row, 3)?,
     })
 }
 
@@ -228,8 +228,8 @@ fn spent_nonce(row: &SqliteRow) -> Result<SpentNonce, StoreError> {
     const TABLE: &str = "nonce_journal";
     let bad = |what: String| StoreError::BadValue { table: TABLE, what };
     let outcome = match (
-        row.get::<Option<String>, _>(2),
-        row.get::<Option<i64>, _>(3),
+        row.try_get::<Option<String>, _>(2)?,
+        row.try_get::<Option<i64>, _>(3)?,
     ) {
         (Some(code), None) => NonceOutcome::Refused(
             code.parse()
@@ -242,13 +242,13 @@ fn spent_nonce(row: &SqliteRow) -> Result<SpentNonce, StoreError> {
     };
     Ok(SpentNonce {
         tag: Digest::from_bytes(fixed(row, 1, TABLE)?),
-        at_ms: TimestampMs::new(unsigned(row, 0)),
+        at_ms: TimestampMs::new(unsigned(row, 0)?),
         outcome,
     })
 }
 
-fn unsigned(row: &SqliteRow, column: usize) -> u64 {
-    row.get::<i64, _>(column).cast_unsigned()
+fn unsigned(row: &SqliteRow, column: usize) -> Result<u64, StoreError> {
+    Ok(row.try_get::<i64, _>(column)?.cast_unsigned())
 }
 
 fn fixed<const BYTES: usize>(
@@ -256,7 +256,7 @@ fn fixed<const BYTES: usize>(
     column: usize,
     table: &'static str,
 ) -> Result<[u8; BYTES], StoreError> {
-    let bytes: &[u8] = row.get(column);
+    let bytes: &[u8] = row.try_get(column)?;
     bytes.try_into().map_err(|_| StoreError::BadValue {
         table,
         what: format!("{} bytes where {BYTES} belong", bytes.len()),

@@ -377,8 +377,10 @@ pub(super) fn head_behind(last: Option<SqliteRow>) -> Result<Head, ReadError> {
     let Some(row) = last else {
         return Ok(Head::EMPTY);
     };
-    let position = row.get::<i64, _>(0).cast_unsigned();
-    record_at(position, position, row.get(1)).map(|record| Head::after(&record))
+    let position: i64 = row.try_get(0).map_err(StoreError::from)?;
+    let position = position.cast_unsigned();
+    let leaf = row.try_get(1).map_err(StoreError::from)?;
+    record_at(position, position, leaf).map(|record| Head::after(&record))
 }
 
 /// The record whose leaf lies at `position`, which was due at `due`.

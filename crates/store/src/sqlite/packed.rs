@@ -42,7 +42,8 @@ impl Packed {
         first: usize,
         table: &'static str,
     ) -> Result<Packed, StoreError> {
-        let (places, bytes): (Option<&str>, Option<Vec<u8>>) = (row.get(first), row.get(first + 1));
+        let places: Option<&str> = row.try_get(first)?;
+        let bytes: Option<Vec<u8>> = row.try_get(first + 1)?;
         let bad = || StoreError::BadValue {
             table,
             what: "blobs that are not as long as they are".to_owned(),

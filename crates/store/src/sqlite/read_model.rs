@@ -4,6 +4,7 @@ mod at_once;
 mod compare;
 mod known;
 mod rows;
+mod subjects;
 mod tiles;
 
 pub use compare::RowDifference;
@@ -15,9 +16,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sqlx::sqlite::{SqliteConnection, SqliteSynchronous};
 use x811_eventlog::{AppendError, Hash, HashTile, Node, ReadError, Record, TileEdge};
 use x811_ledger::port::{Body, LedgerStore, ReadModel, Stretch};
-use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange, StreamRow};
+use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange, StreamRow, SubjectRow};
 use x811_protocol::did::Did;
 use x811_protocol::id::InteractionId;
+use x811_protocol::stream::Subject;
 
 use self::at_once::AtOnce;
 use self::known::KnownTree;
@@ -245,6 +247,23 @@ impl ReadModel for SqliteReadModel {
         Ok(rows?)
     }
 
+    async fn subject(&self, subject: Subject) -> Result<Option<SubjectRow>, ReadError> {
+        let mut reader = self.readers.get().await?;
+        Ok(subjects::one(&mut reader, subject).await?)
+    }
+
+    async fn subjects(
+        &self,
+        kind: &str,
+        member: Option<Did>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<SubjectRow>, ReadError> {
+        let mut reader = self.readers.get().await?;
+        let limit = limit.min(MAX_ROWS) as i64;
+        Ok(subjects::page(&mut reader, kind, member, after, limit).await?)
+    }
+
     async fn deliveries(
         &self,
         recipient: Did,
@@ -344,10 +363,11 @@ impl ReadModel for SqliteReadModel {
     }
 }
 
-/// Changes by table. Of an interaction only its last row is written.
+/// Changes by table. Of a subject only its last row is written.
 #[derive(Debug, Default)]
 struct Batch<'a> {
     interactions: BTreeMap<InteractionId, &'a InteractionRow<String>>,
+    subjects: BTreeMap<Subject, &'a SubjectRow<String>>,
     deliveries: Vec<&'a DeliveryRow>,
     stream_records: Vec<&'a StreamRow>,
     leaves: Vec<tiles::Leaf>,
@@ -360,6 +380,9 @@ impl<'a> Batch<'a> {
             match change {
                 RowChange::Interaction(row) => {
                     batch.interactions.insert(row.id, row);
+                }
+                RowChange::Subject(row) => {
+                    batch.subjects.insert(row.subject, row);
                 }
                 RowChange::Delivery(row) => batch.deliveries.push(row),
                 RowChange::StreamRecord(row) => batch.stream_records.push(row),
@@ -392,6 +415,8 @@ impl<'a> Batch<'a> {
         }
         let interactions: Vec<_> = self.interactions.into_values().collect();
         insert(connection, &rows::INTERACTIONS, &interactions).await?;
+        let subjects: Vec<_> = self.subjects.into_values().collect();
+        subjects::write(connection, &subjects).await?;
         insert(connection, &rows::DELIVERIES, &self.deliveries).await?;
         insert(connection, &rows::STREAM_RECORDS, &self.stream_records).await?;
         tiles::append(connection, edge, &self.leaves).await?;

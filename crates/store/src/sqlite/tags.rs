@@ -132,9 +132,9 @@ impl NewTags {
             .fetch_one(&mut *connection)
             .await?;
         let progress = Progress {
-            next: digest("filing", row.get(0))?,
-            round_from: row.get::<i64, _>(1).cast_unsigned(),
-            filed_to: row.get::<i64, _>(2).cast_unsigned(),
+            next: digest("filing", row.try_get(0)?)?,
+            round_from: row.try_get::<i64, _>(1)?.cast_unsigned(),
+            filed_to: row.try_get::<i64, _>(2)?.cast_unsigned(),
         };
         let known = Known {
             kept,

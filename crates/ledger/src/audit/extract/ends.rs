@@ -5,7 +5,7 @@ use x811_protocol::event::LedgerOpened;
 use super::Extract;
 use crate::audit::finding::{Cause, Findings};
 use crate::export::{EndLine, EndVersion, SignedEnd};
-use crate::stream::Stream;
+use x811_protocol::stream::Stream;
 
 impl Extract {
     /// What the ledger said of a stream's end, against what is here.
@@ -74,7 +74,7 @@ impl Extract {
     }
 
     fn is_of_interaction(&self, stream: &str) -> bool {
-        let interaction = self.interaction.map(Stream::Interaction);
+        let interaction = self.interaction.map(Stream::interaction);
         interaction.is_some_and(|interaction| interaction.to_string() == stream)
     }
 }

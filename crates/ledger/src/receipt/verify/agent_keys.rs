@@ -4,13 +4,13 @@
 use super::messages::{Messages, SignedBy};
 use super::{Broken, Steps, broken, event};
 use crate::receipt::Receipt;
-use crate::stream::Stream;
 use x811_eventlog::Record;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{Event, KeyRotated};
 use x811_protocol::key::{AgentKey, Profile, PublicKey};
 use x811_protocol::payload::registry::rotation_message;
+use x811_protocol::stream::Stream;
 
 const ABOUT: &str = "keys";
 

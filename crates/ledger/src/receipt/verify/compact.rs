@@ -5,12 +5,12 @@ use super::{Broken, Checked, Paid, Steps, Verdict, broken, event, keys};
 use crate::checkpoint::verifies;
 use crate::receipt::{CompactReceipt, ask};
 use crate::refresh::Refresh;
-use crate::stream::Stream;
 use x811_eventlog::{Checkpoint, Policy, Record};
 use x811_protocol::did::Did;
 use x811_protocol::event::{Confirmed, Event};
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::PublicKey;
+use x811_protocol::stream::Stream;
 use x811_protocol::time::TimestampMs;
 
 /// Verifies a compact receipt offline. Without `trust` it is only found to hold together. With it,
@@ -98,7 +98,7 @@ fn confirmed(receipt: &CompactReceipt) -> Result<(Record, Confirmed, Interaction
     };
     let interaction = statement.subject.parse::<InteractionId>();
     let interaction = interaction.map_err(|error| broken(about, format!("{error}")))?;
-    if record.stream() != Stream::Interaction(interaction).to_string() {
+    if record.stream() != Stream::interaction(interaction).to_string() {
         return Err(broken(about, "the confirmation is of another interaction"));
     }
     Ok((record, confirmed, interaction))

@@ -105,6 +105,7 @@ impl Messages {
                 | Facts::Result(_)
                 | Facts::Verify(_)
                 | Facts::Error(_)
+                | Facts::Negotiation(_)
                 | Facts::Custom(_) => {}
             }
         }

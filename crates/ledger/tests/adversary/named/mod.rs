@@ -4,6 +4,7 @@
 
 mod chain;
 mod keys;
+mod late_watch;
 mod mail;
 mod money;
 mod notices;

@@ -231,11 +231,22 @@ impl Story {
     /// Tells both parties of a record that was put in, with its code, right before another; `related`
     /// is the message that it came after.
     pub(crate) fn told(&mut self, cause: u64, related: u64, before: u64) -> &mut Story {
+        let code = self.get(cause, "/code");
+        self.told_with(cause, (related, code), before)
+    }
+
+    /// The same of a record that names no code.
+    pub(crate) fn told_with(
+        &mut self,
+        cause: u64,
+        (related, code): (u64, Value),
+        before: u64,
+    ) -> &mut Story {
         let like = self.events("notice_issued")[0];
         let stream = self.record(cause).stream.clone();
         let request = self.names(|written| written.stream == stream)[0];
         let interaction = stream.strip_prefix("interaction:").unwrap();
-        let (code, related) = (self.get(cause, "/code"), self.get(related, "/envelope/id"));
+        let related = self.get(related, "/envelope/id");
         for (party, number) in [("/envelope/from", 0), ("/envelope/to", 1)] {
             let mut notice = self.record(like).clone();
             let to = self.get(request, party);

@@ -9,8 +9,10 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 use crate::sqlite::error::StoreError;
 
 /// Every table of rows with the columns that name one.
-const TABLES: [(&str, &str); 4] = [
+const TABLES: [(&str, &str); 6] = [
     ("interactions", "hex(id)"),
+    ("subjects", "kind || ' ' || id"),
+    ("subject_members", "kind || ' ' || hex(member) || ' ' || id"),
     ("deliveries", "hex(recipient) || ' ' || position"),
     ("stream_records", "stream || ' ' || stream_seq"),
     ("tiles", "level || ' ' || tile"),
@@ -70,5 +72,6 @@ async fn rows_only_in(
     let row = sqlx::query(AssertSqlSafe(statement))
         .fetch_one(connection)
         .await?;
-    Ok((row.get::<i64, _>(0).cast_unsigned(), row.get(1)))
+    let rows: i64 = row.try_get(0)?;
+    Ok((rows.cast_unsigned(), row.try_get(1)?))
 }

@@ -218,13 +218,13 @@ pub(super) fn read_deliveries(
 }
 
 pub(super) fn read_stretch(row: &SqliteRow) -> Result<Stretch, StoreError> {
-    let positions = row.get::<&str, _>(2).split(' ');
+    let positions = row.try_get::<&str, _>(2)?.split(' ');
     let positions: Result<Vec<i64>, _> = positions.map(str::parse).collect();
     let positions =
         positions.map_err(|_| bad_value("stream_records", "a position that is no integer"))?;
     Ok(Stretch {
-        stream: row.get(0),
-        last_seq: row.get::<i64, _>(1).cast_unsigned(),
+        stream: row.try_get(0)?,
+        last_seq: row.try_get::<i64, _>(1)?.cast_unsigned(),
         positions: positions.into_iter().map(i64::cast_unsigned).collect(),
     })
 }

@@ -118,10 +118,9 @@ async fn read_all(readers: &Readers, wanted: &[(u8, u64)]) -> Result<Vec<HashTil
     });
     select.push(")");
     let rows = select.build().fetch_all(&mut *readers.get().await?).await?;
-    let tiles = rows.iter().map(|row| {
-        let hashes: &[u8] = row.get(2);
-        stored(row.get(0), row.get(1), hashes)
-    });
+    let tiles = rows
+        .iter()
+        .map(|row| stored(row.try_get(0)?, row.try_get(1)?, row.try_get(2)?));
     tiles.collect()
 }
 
@@ -162,9 +161,14 @@ async fn size(connection: &mut SqliteConnection) -> Result<u64, StoreError> {
     let Some(last) = last else {
         return Ok(0);
     };
-    let (index, bytes): (i64, i64) = (last.get(0), last.get(1));
-    let before = index.cast_unsigned() * u64::from(TILE_WIDTH);
-    Ok(before + bytes.cast_unsigned() / HASH_BYTES as u64)
+    let (index, bytes): (i64, i64) = (last.try_get(0)?, last.try_get(1)?);
+    let before = index.cast_unsigned().checked_mul(u64::from(TILE_WIDTH));
+    let size =
+        before.and_then(|before| before.checked_add(bytes.cast_unsigned() / HASH_BYTES as u64));
+    size.ok_or_else(|| StoreError::BadValue {
+        table: "tiles",
+        what: format!("the tile {index}, which no log is long enough for"),
+    })
 }
 
 fn bind_tile(row: &mut Row, tile: &HashTile) {

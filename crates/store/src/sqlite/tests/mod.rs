@@ -12,3 +12,4 @@ mod sample;
 mod tags;
 mod tiles;
 mod wal;
+mod wrong_types;

@@ -1,141 +1,21 @@
-//! What the machines decide on: the facts of a message (record.md section 3).
-//!
-//! Facts are a pure function of the signed body, selected by the rules in force. They stand in the
-//! record, so that a decision can be repeated from the log alone, and an auditor who has the body
-//! computes them again. No machine ever looks at a payload. Member names and forms are those of the
-//! record; free text of agents never becomes a fact. They are declared in the order of RFC 8785, so that
-//! a record is written in one pass.
+//! Facts of the eight core types, which the machine `interaction` decides on.
 
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::{DeserializeSeed, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
 
+use super::UnknownWord;
+use super::member::{
+    checked_text, given, given_integer, is_network_name, positive_integer, task_type,
+};
 use crate::code::Code;
 use crate::digest::Digest;
-use crate::envelope::{CoreType, MessageType};
 use crate::evm::{EvmAddress, TxHash};
-use crate::id::EnvelopeId;
+use crate::id::{ContractId, EnvelopeId};
 use crate::money::MicroUsdc;
 use crate::payload::content_type::is_content_type;
 use crate::refusal::Refusal;
-
-/// The largest integer that every JSON reader keeps exactly, 2^53 - 1 (record.md section 1).
-pub(crate) const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
-
-/// The longest name of a task or capability, in characters (record.md section 1).
-const TASK_NAME_CHARS: usize = 128;
-
-/// The longest name of a network, in characters (record.md section 1).
-const LABEL_CHARS: usize = 32;
-
-/// The facts of one message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
-pub enum Facts {
-    /// Of `x811/request`.
-    Request(RequestFacts),
-    /// Of `x811/offer`.
-    Offer(OfferFacts),
-    /// Of `x811/accept`.
-    Accept(AcceptFacts),
-    /// Of `x811/reject`.
-    Reject(RejectFacts),
-    /// Of `x811/result`.
-    Result(ResultFacts),
-    /// Of `x811/verify`.
-    Verify(VerifyFacts),
-    /// Of `x811/payment`.
-    Payment(PaymentFacts),
-    /// Of `x811/error`.
-    Error(ErrorFacts),
-    /// Of every extension type.
-    Custom(CustomFacts),
-}
-
-impl Facts {
-    /// The record form: an object with the members of record.md section 3, absent ones left out.
-    #[expect(
-        clippy::expect_used,
-        reason = "facts are plain structs with string keys"
-    )]
-    pub fn to_value(&self) -> Value {
-        serde_json::to_value(self).expect("facts hold strings, integers and booleans only")
-    }
-
-    /// Reads the record form of a message of this type and checks that its members agree.
-    ///
-    /// # Errors
-    /// X811-4001 for a missing, unknown or malformed member or one over its cap; the code of the
-    /// broken rule where members contradict each other, such as a wrong fee.
-    pub fn from_value(message_type: &MessageType, value: &Value) -> Result<Self, Refusal> {
-        let facts = Facts::read(message_type, value).map_err(|fault| {
-            Refusal::shape(format!(
-                "the recorded facts of {message_type} cannot be read: {fault}"
-            ))
-        })?;
-        facts.consistent()
-    }
-
-    fn read<'de, D: Deserializer<'de>>(
-        message_type: &MessageType,
-        reader: D,
-    ) -> Result<Self, D::Error> {
-        match message_type {
-            MessageType::Core(CoreType::Request) => {
-                Deserialize::deserialize(reader).map(Self::Request)
-            }
-            MessageType::Core(CoreType::Offer) => Deserialize::deserialize(reader).map(Self::Offer),
-            MessageType::Core(CoreType::Accept) => {
-                Deserialize::deserialize(reader).map(Self::Accept)
-            }
-            MessageType::Core(CoreType::Reject) => {
-                Deserialize::deserialize(reader).map(Self::Reject)
-            }
-            MessageType::Core(CoreType::Result) => {
-                Deserialize::deserialize(reader).map(Self::Result)
-            }
-            MessageType::Core(CoreType::Verify) => {
-                Deserialize::deserialize(reader).map(Self::Verify)
-            }
-            MessageType::Core(CoreType::Payment) => {
-                Deserialize::deserialize(reader).map(Self::Payment)
-            }
-            MessageType::Core(CoreType::Error) => Deserialize::deserialize(reader).map(Self::Error),
-            MessageType::Custom(_) => Deserialize::deserialize(reader).map(Self::Custom),
-        }
-    }
-
-    /// The facts, if their members agree with each other.
-    pub(crate) fn consistent(self) -> Result<Self, Refusal> {
-        match &self {
-            Self::Offer(offer) => offer.consistent()?,
-            Self::Result(result) => result.consistent()?,
-            Self::Verify(verify) => verify.consistent()?,
-            Self::Payment(payment) => payment.consistent()?,
-            Self::Request(_)
-            | Self::Accept(_)
-            | Self::Reject(_)
-            | Self::Error(_)
-            | Self::Custom(_) => {}
-        }
-        Ok(self)
-    }
-}
-
-/// Reads the facts of a message of this type where they stand.
-pub(crate) struct FactsOf<'a>(pub(crate) &'a MessageType);
-
-impl<'de> DeserializeSeed<'de> for FactsOf<'_> {
-    type Value = Facts;
-
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Facts, D::Error> {
-        let facts = Facts::read(self.0, reader)?;
-        facts.consistent().map_err(D::Error::custom)
-    }
-}
 
 /// Facts of a REQUEST (AE-40 to AE-48).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,6 +30,13 @@ pub struct RequestFacts {
     pub idempotency_tag: Digest,
     /// The most the initiator pays, fee included.
     pub max_budget: MicroUsdc,
+    /// The contract that it opens an interaction of; only under rules 2.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given"
+    )]
+    pub negotiation_id: Option<ContractId>,
     /// SHA-256 of the payload's RFC 8785 form.
     pub payload_hash: Digest,
     /// The capability asked for; 1 to 128 characters.
@@ -176,6 +63,13 @@ impl RequestFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OfferFacts {
+    /// SHA-256 of the RFC 8785 form of `deliverables`; absent under rules 1.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given"
+    )]
+    pub deliverables_hash: Option<Digest>,
     /// Execution time the provider expects, seconds, at least 1.
     #[serde(deserialize_with = "positive_integer")]
     pub estimated_time_s: u64,
@@ -202,7 +96,7 @@ pub struct OfferFacts {
 }
 
 impl OfferFacts {
-    fn consistent(&self) -> Result<(), Refusal> {
+    pub(super) fn consistent(&self) -> Result<(), Refusal> {
         let fee = self.price.protocol_fee();
         let total = self.price.checked_add(fee);
         let refuse = |message: String| Refusal::guard(Code::InvalidStateTransition, message);
@@ -279,7 +173,7 @@ pub struct ResultFacts {
 }
 
 impl ResultFacts {
-    fn consistent(&self) -> Result<(), Refusal> {
+    pub(super) fn consistent(&self) -> Result<(), Refusal> {
         if self.content_matches.is_some() == (self.location == Location::Inline) {
             return Ok(());
         }
@@ -311,7 +205,7 @@ pub struct VerifyFacts {
 }
 
 impl VerifyFacts {
-    fn consistent(&self) -> Result<(), Refusal> {
+    pub(super) fn consistent(&self) -> Result<(), Refusal> {
         if self.verified != self.dispute_code.is_some() {
             return Ok(());
         }
@@ -358,7 +252,7 @@ pub struct PaymentFacts {
 }
 
 impl PaymentFacts {
-    fn consistent(&self) -> Result<(), Refusal> {
+    pub(super) fn consistent(&self) -> Result<(), Refusal> {
         if self.fee_tx_hash == Some(self.tx_hash) {
             return Err(Refusal::shape("fee_tx_hash repeats tx_hash; leave it out"));
         }
@@ -393,64 +287,6 @@ pub struct ErrorFacts {
     )]
     pub related_message_id: Option<EnvelopeId>,
 }
-
-/// Facts of an extension type: its payload is opaque (AE-124).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CustomFacts {
-    /// SHA-256 of the payload's RFC 8785 form.
-    pub payload_hash: Digest,
-}
-
-/// A text that is none of the words allowed in its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be one of {0}")]
-pub struct UnknownWord(&'static str);
-
-/// An enum of the wire: one text per variant, read back exactly.
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident, $all:literal {
-        $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+
-    }) => {
-        $(#[$doc])*
-        #[derive(
-            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-        )]
-        pub enum $name {
-            $($(#[$variant_doc])* #[serde(rename = $text)] $variant,)+
-        }
-
-        impl $name {
-            /// Every word, in the specification's order.
-            pub const ALL: &[Self] = &[$(Self::$variant),+];
-
-            /// The text on the wire and in records.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $text,)+
-                }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str(self.as_str())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = UnknownWord;
-
-            fn from_str(text: &str) -> Result<Self, UnknownWord> {
-                match text {
-                    $($text => Ok(Self::$variant),)+
-                    _ => Err(UnknownWord($all)),
-                }
-            }
-        }
-    };
-}
-
 words! {
     /// How the initiator's software treats an OFFER (AE-45, AE-109 to AE-117).
     AcceptancePolicy, "auto, human_approval, threshold" {
@@ -513,25 +349,6 @@ fn zero_address(member: &str) -> Refusal {
     )
 }
 
-/// 1 to 128 printable characters.
-pub(crate) fn is_task_type(text: &str) -> bool {
-    (1..=TASK_NAME_CHARS).contains(&text.chars().count()) && !text.chars().any(char::is_control)
-}
-
-/// 1 to 32 characters of `[a-z0-9-]`.
-pub(crate) fn is_network_name(text: &str) -> bool {
-    let label = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    (1..=LABEL_CHARS).contains(&text.len()) && text.bytes().all(label)
-}
-
-fn task_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    checked_text(
-        deserializer,
-        is_task_type,
-        "task_type must be 1 to 128 printable characters",
-    )
-}
-
 fn content_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     checked_text(
         deserializer,
@@ -546,40 +363,4 @@ fn network<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Erro
         is_network_name,
         "network must be 1 to 32 of [a-z0-9-]",
     )
-}
-
-fn checked_text<'de, D: Deserializer<'de>>(
-    deserializer: D,
-    is_allowed: fn(&str) -> bool,
-    rule: &'static str,
-) -> Result<String, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    if is_allowed(&text) {
-        Ok(text)
-    } else {
-        Err(D::Error::custom(rule))
-    }
-}
-
-fn positive_integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    let integer = u64::deserialize(deserializer)?;
-    if (1..=MAX_SAFE_INTEGER).contains(&integer) {
-        Ok(integer)
-    } else {
-        Err(D::Error::custom("must be an integer from 1 to 2^53 - 1"))
-    }
-}
-
-/// An optional member that is there: `null` is no way to leave it out (record.md section 1).
-fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
-}
-
-fn given_integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    match u64::deserialize(deserializer)? {
-        integer @ 0..=MAX_SAFE_INTEGER => Ok(Some(integer)),
-        _ => Err(D::Error::custom("must be an integer up to 2^53 - 1")),
-    }
 }

@@ -1,0 +1,98 @@
+//! Effects of records on other streams, computed again: they stand directly behind their cause, those
+//! and no others (machines.md section 4).
+
+use x811_protocol::event::{Effect, Event};
+use x811_protocol::stream::Stream;
+
+use super::finding::{Cause, Findings, Spot};
+use super::unchecked::Unchecked;
+use crate::policies;
+
+/// Effects that are due next.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Effects {
+    /// The next one last.
+    due: Vec<(Stream, Event)>,
+    /// Position of the last record.
+    last: u64,
+}
+
+impl Effects {
+    /// Holds a record to what is due. In an extract the records between may be left out: then
+    /// nothing is known of the effects of the one before.
+    pub(super) fn check(
+        &mut self,
+        spot: &Spot,
+        stream: &Stream,
+        event: &Event,
+        is_extract: bool,
+        findings: &mut Findings,
+    ) {
+        let has_gap = spot.position != self.last + 1;
+        self.last = spot.position;
+        if is_extract && has_gap {
+            let elsewhere = self.due.drain(..).count() as u64;
+            let without_cause = u64::from(matches!(event, Event::Effect(_)));
+            findings.leave(Unchecked::EffectsElsewhere, elsewhere + without_cause);
+            return;
+        }
+        if matches!(event, Event::StateRoot(_)) {
+            return;
+        }
+        let is_due = self
+            .due
+            .pop_if(|(due_in, due)| (&*due_in, &*due) == (stream, event))
+            .is_some();
+        if is_due {
+            return;
+        }
+        self.missing(spot, findings);
+        let Event::Effect(effect) = event else {
+            return;
+        };
+        findings.add(
+            spot,
+            "event",
+            Cause::ReDecisionDiffers,
+            format!(
+                "nothing in the record at position {} causes it",
+                effect.cause()
+            ),
+        );
+    }
+
+    /// Takes what follows from a record that was applied.
+    pub(super) fn note(&mut self, position: u64, stream: &Stream, event: &Event) {
+        let effects = policies::follow(position, stream, event);
+        self.due.extend(effects.into_iter().rev());
+    }
+
+    /// How many are due and would have to follow the last record.
+    pub(super) fn due(&self) -> u64 {
+        self.due.len() as u64
+    }
+
+    /// Names what is due and does not follow, at the record that follows instead.
+    fn missing(&mut self, spot: &Spot, findings: &mut Findings) {
+        for (stream, event) in self.due.drain(..).rev() {
+            let Event::Effect(effect) = &event else {
+                continue;
+            };
+            let cause = effect_of(effect);
+            findings.add(
+                spot,
+                "event",
+                Cause::ReDecisionDiffers,
+                format!("{cause} in the stream {stream} is due here and is missing"),
+            );
+        }
+    }
+}
+
+fn effect_of(effect: &Effect) -> String {
+    format!(
+        "the effect `{}` of the record at position {}",
+        effect.type_name(),
+        effect.cause()
+    )
+}

@@ -1,0 +1,122 @@
+//! One subject's stream in a draft: what its machine decides is sealed, applied and kept.
+
+use super::{Appended, Draft};
+use crate::world::{Fault, Held, World};
+use std::sync::Arc;
+use x811_protocol::event::Event;
+use x811_protocol::id::InteractionId;
+use x811_protocol::interaction::{Interaction, State};
+use x811_protocol::kernel::{Illegal, Journal, Machine};
+use x811_protocol::stream::{Stream, Subject};
+use x811_protocol::time::TimestampMs;
+
+/// A machine whose subjects a draft can find.
+pub(crate) trait Found: Machine<State: Clone> {
+    /// What one of its subjects is named by.
+    type Name: Copy;
+
+    /// The subject of that name.
+    fn subject(name: Self::Name) -> Subject;
+
+    /// Its state, while it takes records.
+    fn state(world: &World, name: Self::Name) -> Option<Self::State>;
+
+    /// Its state after the last record, also when that ended it.
+    fn latest(world: &World, name: Self::Name) -> Option<Self::State>;
+}
+
+impl Found for Interaction {
+    type Name = InteractionId;
+
+    fn subject(name: InteractionId) -> Subject {
+        Subject::Interaction(name)
+    }
+
+    fn state(world: &World, name: InteractionId) -> Option<State> {
+        world.watching(name).map(|live| live.state.clone())
+    }
+
+    fn latest(world: &World, name: InteractionId) -> Option<State> {
+        world.latest(name).map(|live| live.state.clone())
+    }
+}
+
+impl<M: Held> Found for M {
+    type Name = M::Id;
+
+    fn subject(name: M::Id) -> Subject {
+        <M as x811_protocol::kernel::SubjectMachine>::subject(name)
+    }
+
+    fn state(world: &World, name: M::Id) -> Option<M::State> {
+        M::of(world).get(name).map(|live| live.state.clone())
+    }
+
+    fn latest(world: &World, name: M::Id) -> Option<M::State> {
+        M::of(world).latest(name).map(|live| live.state.clone())
+    }
+}
+
+/// One subject's stream in a draft.
+pub(crate) struct SubjectJournal<'a, M: Found> {
+    pub(crate) draft: &'a mut Draft,
+    name: M::Name,
+    now: TimestampMs,
+    /// Body of the envelope being decided.
+    body: Option<&'a Arc<[u8]>>,
+    /// The state after the last event, also when that ended the subject.
+    state: Option<M::State>,
+    /// Where the last accepted envelope was put.
+    pub(crate) accepted: Option<Appended>,
+    /// A fault that is none of the machine's: the draft must not be used any more.
+    pub(crate) fault: Option<Fault>,
+}
+
+impl<'a, M: Found> SubjectJournal<'a, M> {
+    pub(crate) fn open(
+        draft: &'a mut Draft,
+        name: M::Name,
+        body: Option<&'a Arc<[u8]>>,
+        now: TimestampMs,
+    ) -> SubjectJournal<'a, M> {
+        let state = M::state(draft.world(), name);
+        SubjectJournal {
+            draft,
+            name,
+            now,
+            body,
+            state,
+            accepted: None,
+            fault: None,
+        }
+    }
+}
+
+impl<M: Found> Journal<M> for SubjectJournal<'_, M> {
+    fn state(&self) -> Option<&M::State> {
+        self.state.as_ref()
+    }
+
+    fn record(&mut self, event: Event) -> Result<(), Illegal> {
+        if self.fault.is_some() {
+            return Ok(());
+        }
+        let is_envelope = event.envelope().is_some();
+        let body = if is_envelope { self.body } else { None };
+        let stream = Stream::Of(M::subject(self.name));
+        match self.draft.append(&stream, event, body, self.now) {
+            Ok(appended) => {
+                if is_envelope {
+                    self.accepted = Some(appended);
+                }
+                self.state = M::latest(self.draft.world(), self.name);
+                Ok(())
+            }
+            Err(Fault::Illegal(illegal)) => Err(illegal),
+            Err(fault) => {
+                self.fault = Some(fault);
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The row of a negotiation.
+
+use crate::row::{DeadlineKind, SubjectRow};
+use crate::world::{Live, World};
+use serde::Serialize;
+use std::sync::Arc;
+use x811_protocol::contract::{Contract, Engagement, State};
+use x811_protocol::did::Did;
+use x811_protocol::event::ContractWindow;
+use x811_protocol::facts::TermsFacts;
+use x811_protocol::id::{ContractId, EnvelopeId, InteractionId};
+use x811_protocol::kernel::SubjectMachine;
+use x811_protocol::time::TimestampMs;
+
+/// What a row shows besides its columns; members stand in the order of their names.
+#[derive(Debug, Serialize)]
+struct Detail<'a> {
+    /// Who proposed the last terms.
+    author: Did,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engagement: Option<Engaged>,
+    expires_at_ms: TimestampMs,
+    initiator: Did,
+    max_turns: u64,
+    responder: Did,
+    /// The last terms' message.
+    step_id: EnvelopeId,
+    terms: &'a TermsFacts,
+    turn: u64,
+}
+
+/// What becomes of an agreed contract.
+#[derive(Debug, Serialize)]
+struct Engaged {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interaction_id: Option<InteractionId>,
+    state: &'static str,
+}
+
+impl Engaged {
+    fn of(engagement: Engagement) -> Engaged {
+        let (state, interaction_id) = match engagement {
+            Engagement::Open { .. } => ("open", None),
+            Engagement::Lapsed => ("lapsed", None),
+            Engagement::Engaged { interaction } => ("engaged", Some(interaction)),
+        };
+        Engaged {
+            interaction_id,
+            state,
+        }
+    }
+}
+
+/// Those whose windows downtime has moved.
+pub(crate) fn moved(world: &World) -> impl Iterator<Item = (&ContractId, &Arc<Live<State>>)> {
+    let is_moved = |state: &State| state.open_window() == Some(ContractWindow::Engagement);
+    world
+        .contracts()
+        .iter()
+        .filter(move |(_, live)| is_moved(&live.state))
+}
+
+/// The row of a negotiation in some state.
+#[expect(clippy::expect_used, reason = "a struct with string keys")]
+pub(crate) fn row(live: &Live<State>) -> SubjectRow {
+    let state = &live.state;
+    let (opening, step) = (state.opening(), state.step());
+    let detail = Detail {
+        author: step.author,
+        engagement: state.engagement().map(Engaged::of),
+        expires_at_ms: step.expires_at,
+        initiator: opening.initiator,
+        max_turns: opening.max_turns,
+        responder: opening.responder,
+        step_id: step.record.envelope,
+        terms: &step.terms,
+        turn: step.turn,
+    };
+    SubjectRow {
+        subject: Contract::subject(opening.id),
+        state: state.name().as_str().to_owned(),
+        members: Contract::members(state),
+        deadline_at_ms: state.deadline(),
+        deadline_kind: state.open_window().map(|window| match window {
+            ContractWindow::Contract => DeadlineKind::Signed,
+            ContractWindow::Engagement => DeadlineKind::Ledger,
+        }),
+        opened_at_ms: live.opened_at,
+        updated_at_ms: live.updated_at,
+        last_position: live.last_position,
+        detail: serde_json::to_value(detail).expect("it holds strings, integers and objects only"),
+    }
+}

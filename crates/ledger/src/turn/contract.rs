@@ -1,0 +1,58 @@
+//! The turn of a message about a negotiation.
+
+use crate::agent::Standing;
+use crate::answer::Verdict;
+use crate::draft::{Draft, SubjectJournal};
+use crate::quota;
+use crate::submission::{Submission, not_open};
+use crate::world::{Fault, World};
+use x811_protocol::contract::{Context, Contract, Input};
+use x811_protocol::did::Did;
+use x811_protocol::facts::Facts;
+use x811_protocol::id::ContractId;
+use x811_protocol::kernel::execute;
+use x811_protocol::refusal::Refusal;
+use x811_protocol::time::TimestampMs;
+
+/// What a decision about a negotiation may look at; `None` before the ledger has parameters.
+pub(crate) fn context(world: &World, recipient: Did, now: TimestampMs) -> Option<Context<'_>> {
+    let (parameters_position, parameters) = world.parameters()?;
+    let recipient = world.agent(recipient);
+    Some(Context {
+        parameters,
+        parameters_position,
+        recipient_is_active: recipient.is_some_and(|a| a.standing(now) == Standing::Active),
+    })
+}
+
+/// Decides a message about that negotiation.
+pub(super) fn negotiate(
+    draft: &mut Draft,
+    message: &Submission,
+    facts: &Facts,
+    id: ContractId,
+    now: TimestampMs,
+) -> Result<Verdict, Fault> {
+    if let Err(limit) = quota::message(draft.world(), &message.header, facts, now) {
+        return Ok(Verdict::Refused(limit));
+    }
+    // The context borrows what does not change while the message is decided.
+    let world = draft.world().clone();
+    let Some(context) = context(&world, message.header.to, now) else {
+        return Ok(Verdict::Refused(not_open()));
+    };
+    let input = Input {
+        envelope: &message.header,
+        facts,
+    };
+    let mut journal = SubjectJournal::<Contract>::open(draft, id, Some(&message.body), now);
+    let execution = execute(&mut journal, &input, &context, now)?;
+    if let Some(fault) = journal.fault {
+        return Err(fault);
+    }
+    Ok(match (execution.outcome, journal.accepted) {
+        (Ok(_), Some(accepted)) => Verdict::Recorded(accepted.position),
+        (Ok(_), None) => Verdict::Refused(Refusal::state("the message changes nothing")),
+        (Err(refusal), _) => Verdict::Refused(refusal),
+    })
+}

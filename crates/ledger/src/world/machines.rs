@@ -1,0 +1,227 @@
+//! The live subjects of one machine beside `interaction` (machines.md section 2), and what every such
+//! machine has in common: its records in order, its notices, its deadlines, what downtime moves.
+
+use super::apply::Applying;
+use super::{Fault, Live, World};
+use crate::recent::Scattered;
+use imbl::OrdMap;
+use std::sync::Arc;
+use x811_protocol::contract::Contract;
+use x811_protocol::did::Did;
+use x811_protocol::kernel::{Recorded, SubjectMachine};
+use x811_protocol::parameters::Parameters;
+use x811_protocol::stream::Subject;
+use x811_protocol::time::TimestampMs;
+
+/// Live subjects: those whose state can change, or that a notice about is owed.
+#[derive(Debug, Clone)]
+pub(crate) struct Machines<M: SubjectMachine> {
+    live: OrdMap<M::Id, Arc<Live<M::State>>>,
+    /// What the last record ended, which is held no longer.
+    ended: Option<(M::Id, Arc<Live<M::State>>)>,
+    /// Open ones by who opened them and with whom; never zero.
+    open_pairs: Scattered<(Did, Did), u64>,
+    /// Open ones by who opened them; never zero.
+    open_by: Scattered<Did, u64>,
+}
+
+impl<M: SubjectMachine> Default for Machines<M> {
+    fn default() -> Machines<M> {
+        Machines {
+            live: OrdMap::new(),
+            ended: None,
+            open_pairs: Scattered::default(),
+            open_by: Scattered::default(),
+        }
+    }
+}
+
+/// A machine whose subjects a world holds.
+pub(crate) trait Held: SubjectMachine {
+    /// Those of that world.
+    fn of(world: &World) -> &Machines<Self>
+    where
+        Self: Sized;
+
+    /// The same, to be changed.
+    fn of_mut(world: &mut World) -> &mut Machines<Self>
+    where
+        Self: Sized;
+}
+
+impl Held for Contract {
+    fn of(world: &World) -> &Machines<Contract> {
+        &world.contracts
+    }
+
+    fn of_mut(world: &mut World) -> &mut Machines<Contract> {
+        &mut world.contracts
+    }
+}
+
+impl<M: SubjectMachine> Machines<M> {
+    /// A live one.
+    pub(crate) fn get(&self, id: M::Id) -> Option<&Arc<Live<M::State>>> {
+        self.live.get(&id)
+    }
+
+    /// A live one, or the one that the last record ended.
+    pub(crate) fn latest(&self, id: M::Id) -> Option<&Arc<Live<M::State>>> {
+        let ended = self.ended.as_ref().filter(|(known, _)| *known == id);
+        self.get(id).or(ended.map(|(_, live)| live))
+    }
+
+    /// All live ones, in order of id.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&M::Id, &Arc<Live<M::State>>)> {
+        self.live.iter()
+    }
+
+    /// How many are live.
+    pub(crate) fn len(&self) -> usize {
+        self.live.len()
+    }
+
+    /// Open ones that `by` opened.
+    pub(crate) fn open_by(&self, by: Did) -> u64 {
+        self.open_by.get(&by).copied().unwrap_or(0)
+    }
+
+    /// Open ones that `by` opened with `with`.
+    pub(crate) fn open_between(&self, by: Did, with: Did) -> u64 {
+        self.open_pairs.get(&(by, with)).copied().unwrap_or(0)
+    }
+
+    pub(super) fn next_seq(&self, id: M::Id) -> u64 {
+        self.get(id).map_or(0, |live| live.next_seq)
+    }
+
+    /// Forgets what the record before ended; gives it back for when the next one is refused.
+    pub(super) fn take_ended(&mut self) -> Option<(M::Id, Arc<Live<M::State>>)> {
+        self.ended.take()
+    }
+
+    pub(super) fn put_ended(&mut self, ended: Option<(M::Id, Arc<Live<M::State>>)>) {
+        self.ended = ended;
+    }
+
+    fn count(&mut self, before: Option<&M::State>, after: Option<&M::State>) {
+        let [before, after] = [before, after].map(|state| state.and_then(M::open_between));
+        if before == after {
+            return;
+        }
+        if let Some(pair) = before {
+            change_count(&mut self.open_pairs, pair, |open| open.saturating_sub(1));
+            change_count(&mut self.open_by, pair.0, |open| open.saturating_sub(1));
+        }
+        if let Some(pair) = after {
+            change_count(&mut self.open_pairs, pair, |open| open + 1);
+            change_count(&mut self.open_by, pair.0, |open| open + 1);
+        }
+    }
+}
+
+fn change_count<K: std::hash::Hash + Eq + Clone>(
+    counts: &mut Scattered<K, u64>,
+    key: K,
+    change: impl FnOnce(u64) -> u64,
+) {
+    match change(counts.get(&key).copied().unwrap_or(0)) {
+        0 => counts.remove(&key),
+        count => counts.insert(key, count),
+    };
+}
+
+impl World {
+    /// Takes a record of one of a machine's subjects in.
+    pub(super) fn apply_subject<M: Held>(
+        &mut self,
+        step: &Applying<'_>,
+        id: M::Id,
+    ) -> Result<(), Fault> {
+        let before = M::of(self).get(id).cloned();
+        let parameters = self.opening_parameters(step)?;
+        let recorded = Recorded {
+            event: step.event,
+            position: step.position,
+            hash: step.hash,
+            recorded_at_ms: step.at,
+            parameters: parameters.as_ref(),
+            rules: self.rules(),
+        };
+        let state = M::evolve(before.as_ref().map(|live| live.state.clone()), &recorded)?;
+        if M::id(&state) != id {
+            return Err(step.misplaced("the stream is named by the message that opened it"));
+        }
+        let told = before
+            .as_ref()
+            .and_then(|before| M::told(&before.state, step.event, &state));
+        let mut live = match &before {
+            Some(live) => (**live).clone().with_state(state),
+            None => Live::opened(state, step),
+        };
+        live.note(step);
+        let members = M::members(&live.state);
+        self.settle_notices(step, M::subject(id), told, &members, &mut live.notices_owed)?;
+        self.replace_subject::<M>(id, before.as_deref(), live);
+        Ok(())
+    }
+
+    /// Puts `live` in place of `before`, or drops it once it is over and nobody is owed anything.
+    fn replace_subject<M: Held>(
+        &mut self,
+        id: M::Id,
+        before: Option<&Live<M::State>>,
+        live: Live<M::State>,
+    ) {
+        let before = before.map(|before| &before.state);
+        M::of_mut(self).count(before, Some(&live.state));
+        let is_over = M::is_terminal(&live.state) && live.notices_owed == 0;
+        let after = Some(&live.state).filter(|_| !is_over);
+        let deadlines = [before, after].map(|state| state.and_then(M::deadline).into_iter());
+        super::interactions::put_in_place(&mut self.deadlines, M::subject(id), deadlines);
+        let held = M::of_mut(self);
+        if is_over {
+            held.live.remove(&id);
+            held.ended = Some((id, Arc::new(live)));
+        } else {
+            held.live.insert(id, Arc::new(live));
+        }
+    }
+
+    /// Moves the windows that the ledger was away for: signed moments stay, and what has none of its
+    /// own is not looked at twice.
+    pub(super) fn move_windows<M: Held>(&mut self, gap_ms: u64) {
+        let moved: Vec<(M::Id, M::State)> = M::of(self)
+            .iter()
+            .filter_map(|(id, live)| Some((*id, M::after_downtime(&live.state, gap_ms)?)))
+            .collect();
+        for (id, state) in moved {
+            if let Some(before) = M::of(self).get(id).cloned() {
+                let live = (*before).clone().with_state(state);
+                self.replace_subject::<M>(id, Some(&before), live);
+            }
+        }
+    }
+
+    /// Puts a subject back that a snapshot holds; its parameters were found.
+    pub(super) fn put_subject_back<M: Held>(
+        &mut self,
+        id: M::Id,
+        parameters: Arc<Parameters>,
+        live: Live<M::State>,
+    ) {
+        let state = M::with_parameters(live.state.clone(), parameters);
+        self.replace_subject::<M>(id, None, live.with_state(state));
+    }
+}
+
+/// What every machine's subjects are asked, whatever machine they are of.
+impl World {
+    /// When time alone acts on that subject.
+    pub(crate) fn deadline_of(&self, subject: Subject) -> Option<TimestampMs> {
+        match subject {
+            Subject::Interaction(id) => self.interaction(id)?.state.deadline(),
+            Subject::Contract(id) => self.contracts.get(id)?.state.deadline(),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What a record makes of a negotiation. A stored log is input: whatever `decide` could not have
+//! written is [`Illegal`], never a panic and never skipped.
+
+use super::state::last_moment;
+use super::{Closing, Engagement, Opening, State, Step, table};
+use crate::event::{Effect, EnvelopeAccepted, Event, Lapsed, LapsedWindow};
+use crate::facts::{ContractOffer, Facts, NegotiationFacts, TermsFacts};
+use crate::id::{ContractId, InteractionId};
+use crate::kernel::{Illegal, RecordRef, Recorded};
+use crate::rules::Rules;
+use crate::time::TimestampMs;
+
+/// The state after `recorded`.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the one refusing wildcard")]
+pub(super) fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
+    let step = Evolving {
+        name: state.as_ref().map_or("none", |state| state.name().as_str()),
+        recorded,
+    };
+    if recorded.rules < Rules::Two {
+        return Err(step.illegal("contracts take rules 2"));
+    }
+    match (state, recorded.event) {
+        (None, Event::EnvelopeAccepted(accepted)) => step.open(accepted),
+        (None, _) => Err(step.illegal("the first event must be an accepted offer")),
+        (Some(state), Event::EnvelopeAccepted(accepted)) => step.message(state, accepted),
+        (Some(state), Event::Lapsed(lapsed)) => step.lapsed(state, *lapsed),
+        (Some(state), Event::Effect(Effect::Engaged(engaged))) => {
+            step.engaged(state, engaged.interaction)
+        }
+        (Some(state), Event::NoticeIssued(_)) => Ok(state),
+        (Some(_), _) => Err(step.illegal("the event does not belong to a contract's stream")),
+    }
+}
+
+struct Evolving<'a> {
+    name: &'static str,
+    recorded: &'a Recorded<'a>,
+}
+
+impl Evolving<'_> {
+    fn illegal(&self, why: &'static str) -> Illegal {
+        Illegal {
+            position: self.recorded.position,
+            state: self.name,
+            event: self.recorded.event.type_name(),
+            why,
+        }
+    }
+
+    fn record_ref(&self, accepted: &EnvelopeAccepted) -> RecordRef {
+        RecordRef {
+            envelope: accepted.envelope.id,
+            hash: self.recorded.hash,
+            position: self.recorded.position,
+        }
+    }
+
+    fn open(&self, accepted: &EnvelopeAccepted) -> Result<State, Illegal> {
+        let Facts::Negotiation(NegotiationFacts::Offer(offer)) = &accepted.facts else {
+            return Err(self.illegal("the first event must be an accepted offer"));
+        };
+        let parameters = self
+            .recorded
+            .parameters
+            .ok_or_else(|| self.illegal("the parameters it was opened under are not known"))?;
+        let block = parameters
+            .contracts
+            .ok_or_else(|| self.illegal("the parameters in force take no contracts"))?;
+        let ContractOffer {
+            expires_at_ms,
+            max_turns,
+            terms,
+            ..
+        } = &**offer;
+        let step = self.step(accepted, terms, *expires_at_ms, 1)?;
+        let opening = Opening {
+            id: ContractId::from(accepted.envelope.id),
+            initiator: accepted.envelope.from,
+            max_turns: max_turns.unwrap_or(block.max_turns),
+            parameters: parameters.clone(),
+            record: step.record,
+            responder: accepted.envelope.to,
+        };
+        Ok(State::Pending { opening, step })
+    }
+
+    /// The terms that a message proposes; its deadline is the last moment before they end.
+    fn step(
+        &self,
+        accepted: &EnvelopeAccepted,
+        terms: &TermsFacts,
+        expires_at: TimestampMs,
+        turn: u64,
+    ) -> Result<Step, Illegal> {
+        if accepted.derived.deadline_at_ms != Some(last_moment(expires_at)) {
+            return Err(self.illegal("its deadline is not the last moment before expires_at"));
+        }
+        Ok(Step {
+            author: accepted.envelope.from,
+            expires_at,
+            record: self.record_ref(accepted),
+            terms: terms.clone(),
+            turn,
+        })
+    }
+
+    fn message(&self, state: State, accepted: &EnvelopeAccepted) -> Result<State, Illegal> {
+        let Facts::Negotiation(facts) = &accepted.facts else {
+            return Err(self.illegal("the message is of no negotiation"));
+        };
+        if facts.contract() != Some(state.opening().id) {
+            return Err(self.illegal("the message names another negotiation"));
+        }
+        let (State::Pending { opening, step } | State::Countered { opening, step }) = state else {
+            return Err(self.illegal("the state does not take this message"));
+        };
+        match facts {
+            NegotiationFacts::Offer(_) => Err(self.illegal("it is opened once")),
+            NegotiationFacts::Counter(counter) => {
+                let expires_at = counter.expires_at_ms.unwrap_or(step.expires_at);
+                let step = self.step(accepted, &counter.terms, expires_at, step.turn + 1)?;
+                Ok(State::Countered { opening, step })
+            }
+            NegotiationFacts::Accept(_) => {
+                let deadline = accepted.derived.deadline_at_ms;
+                let deadline = deadline
+                    .ok_or_else(|| self.illegal("an accept opens the engagement window"))?;
+                Ok(State::Accepted {
+                    acceptance: self.record_ref(accepted),
+                    engagement: Engagement::Open { deadline },
+                    opening,
+                    step,
+                })
+            }
+            NegotiationFacts::Reject(_) | NegotiationFacts::Withdraw(_) => {
+                Ok(State::Rejected(Closing { opening, step }))
+            }
+        }
+    }
+
+    fn lapsed(&self, state: State, lapsed: Lapsed) -> Result<State, Illegal> {
+        let LapsedWindow::Contract(window) = lapsed.window else {
+            return Err(self.illegal("the window is of another machine"));
+        };
+        if state.open_window() != Some(window) || lapsed.code != table::lapse_of(window).code {
+            return Err(self.illegal("this window is not open, or its code is another"));
+        }
+        let had_passed = |deadline| self.recorded.recorded_at_ms > deadline;
+        if !state.deadline().is_some_and(had_passed) {
+            return Err(self.illegal("the window had not passed"));
+        }
+        match state {
+            State::Pending { opening, step } | State::Countered { opening, step } => {
+                Ok(State::Expired(Closing { opening, step }))
+            }
+            State::Accepted {
+                acceptance,
+                opening,
+                step,
+                ..
+            } => Ok(State::Accepted {
+                acceptance,
+                engagement: Engagement::Lapsed,
+                opening,
+                step,
+            }),
+            State::Rejected(_) | State::Expired(_) => Err(self.illegal("it is over")),
+        }
+    }
+
+    fn engaged(&self, state: State, interaction: InteractionId) -> Result<State, Illegal> {
+        let State::Accepted {
+            acceptance,
+            engagement: Engagement::Open { .. },
+            opening,
+            step,
+        } = state
+        else {
+            return Err(self.illegal("only an agreed contract opens an interaction, and one only"));
+        };
+        Ok(State::Accepted {
+            acceptance,
+            engagement: Engagement::Engaged { interaction },
+            opening,
+            step,
+        })
+    }
+}

@@ -1,0 +1,148 @@
+//! The `contract` machine: terms before work, from the first offer to the interaction that the
+//! agreed terms open.
+//!
+//! | file | what it decides |
+//! |---|---|
+//! | [`table`] | who may send what in which state; which window leads where |
+//! | `state` | what each state carries |
+//! | `message` | guards of the five messages |
+//! | `evolve` | what a record makes of the state |
+//! | [`engagement`] | what a REQUEST and an OFFER are held to by a contract |
+//!
+//! Sources: contract.md, machines.md, XN-1…9, XX-1…9.
+
+pub mod engagement;
+mod evolve;
+mod message;
+mod state;
+pub mod table;
+
+pub use message::{derived, state_after};
+pub use state::{Closing, Engagement, Opening, State, StateName, Step};
+
+use crate::code::Code;
+use crate::did::Did;
+use crate::envelope::AcceptedHeader;
+use crate::event::{Event, Lapsed};
+use crate::facts::Facts;
+use crate::id::ContractId;
+use crate::kernel::{Illegal, Machine, Recorded, SubjectMachine, Told};
+use crate::parameters::Parameters;
+use crate::refusal::Refusal;
+use crate::stream::Subject;
+use crate::time::TimestampMs;
+use std::sync::Arc;
+
+/// The machine; it has no values, its state is [`State`].
+#[derive(Debug, Clone, Copy)]
+pub enum Contract {}
+
+/// An authenticated envelope of a negotiation.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// Its header as it would be recorded.
+    pub envelope: &'a AcceptedHeader,
+    /// What it says.
+    pub facts: &'a Facts,
+}
+
+/// Parameters and registry as of now.
+#[derive(Debug, Clone)]
+pub struct Context<'a> {
+    /// Parameters that a new negotiation is opened under.
+    pub parameters: &'a Parameters,
+    /// Their position in the log.
+    pub parameters_position: u64,
+    /// Whether the recipient's DID is active.
+    pub recipient_is_active: bool,
+}
+
+impl Machine for Contract {
+    type State = State;
+    type Input<'a> = Input<'a>;
+    type Context<'a> = Context<'a>;
+
+    fn decide(
+        state: Option<&State>,
+        input: &Input<'_>,
+        context: &Context<'_>,
+        now: TimestampMs,
+    ) -> Result<Vec<Event>, Refusal> {
+        message::decide(state, input, context, now).map(|event| vec![event])
+    }
+
+    fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
+        evolve::evolve(state, recorded)
+    }
+
+    fn deadline(state: &State) -> Option<TimestampMs> {
+        state.deadline()
+    }
+
+    fn expire(state: &State, _context: &Context<'_>, _now: TimestampMs) -> Option<Event> {
+        let rule = table::lapse_of(state.open_window()?);
+        Some(Event::Lapsed(Lapsed {
+            window: rule.window.into(),
+            code: rule.code,
+        }))
+    }
+
+    fn is_terminal(state: &State) -> bool {
+        state.is_over()
+    }
+}
+
+impl SubjectMachine for Contract {
+    type Id = ContractId;
+
+    fn subject(id: ContractId) -> Subject {
+        Subject::Contract(id)
+    }
+
+    fn id(state: &State) -> ContractId {
+        state.opening().id
+    }
+
+    fn state_name(state: &State) -> &'static str {
+        state.name().as_str()
+    }
+
+    fn members(state: &State) -> Vec<Did> {
+        let opening = state.opening();
+        vec![opening.initiator, opening.responder]
+    }
+
+    fn open_between(state: &State) -> Option<(Did, Did)> {
+        let opening = state.opening();
+        state
+            .is_open()
+            .then_some((opening.initiator, opening.responder))
+    }
+
+    fn told(before: &State, event: &Event, _after: &State) -> Option<Told> {
+        let Event::Lapsed(lapsed) = event else {
+            return None;
+        };
+        Some(Told {
+            code: lapsed.code,
+            related: before.opener(),
+        })
+    }
+
+    fn what_to_do(code: Code) -> &'static str {
+        let told = table::LAPSES.iter().find(|lapse| lapse.code == code);
+        told.map_or(code.what_to_do(), |lapse| lapse.what_to_do)
+    }
+
+    fn after_downtime(state: &State, gap_ms: u64) -> Option<State> {
+        state.after_downtime(gap_ms)
+    }
+
+    fn parameters(state: &State) -> &Arc<Parameters> {
+        &state.opening().parameters
+    }
+
+    fn with_parameters(state: State, parameters: Arc<Parameters>) -> State {
+        state.with_parameters(parameters)
+    }
+}

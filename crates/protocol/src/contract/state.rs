@@ -1,0 +1,301 @@
+//! What is known of a negotiation: one variant for each state, each with just its own data.
+//!
+//! Members stand in the order of their names, in which a state is hashed after every record.
+
+use crate::did::Did;
+use crate::event::ContractWindow;
+use crate::facts::TermsFacts;
+use crate::id::{ContractId, EnvelopeId, InteractionId};
+use crate::kernel::{RecordRef, not_restored};
+use crate::parameters::Parameters;
+use crate::time::TimestampMs;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Names of the five states (XN-2). They are not those of interactions (XX-9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StateName {
+    /// Terms were offered.
+    Pending,
+    /// Other terms were offered.
+    Countered,
+    /// The last terms are agreed on.
+    Accepted,
+    /// One of the two ended it.
+    Rejected,
+    /// Nobody answered in time.
+    Expired,
+}
+
+impl StateName {
+    /// All five.
+    pub const ALL: [StateName; 5] = [
+        StateName::Pending,
+        StateName::Countered,
+        StateName::Accepted,
+        StateName::Rejected,
+        StateName::Expired,
+    ];
+
+    /// The name as XN-2 writes it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            StateName::Pending => "pending",
+            StateName::Countered => "countered",
+            StateName::Accepted => "accepted",
+            StateName::Rejected => "rejected",
+            StateName::Expired => "expired",
+        }
+    }
+}
+
+impl std::fmt::Display for StateName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What the first offer fixed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Opening {
+    /// The negotiation.
+    pub id: ContractId,
+    /// Who spoke first.
+    pub initiator: Did,
+    /// The most turns; the offer is the first.
+    pub max_turns: u64,
+    /// The parameters it keeps to its end. Not in the stored form: see
+    /// [`State::with_parameters`].
+    #[serde(skip, default = "not_restored")]
+    pub parameters: Arc<Parameters>,
+    /// The offer.
+    pub record: RecordRef,
+    /// Who answered.
+    pub responder: Did,
+}
+
+impl Opening {
+    /// The other one of the two.
+    pub fn counterparty(&self, party: Did) -> Did {
+        if party == self.initiator {
+            self.responder
+        } else {
+            self.initiator
+        }
+    }
+}
+
+/// Terms that one of the two proposed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// Who proposed them.
+    pub author: Did,
+    /// From this moment on they cannot be accepted any more. Signed, so downtime never moves it.
+    pub expires_at: TimestampMs,
+    /// The message that proposed them.
+    pub record: RecordRef,
+    /// What was proposed.
+    pub terms: TermsFacts,
+    /// Which turn it was: 1 for the offer.
+    pub turn: u64,
+}
+
+/// What becomes of an agreed contract: it opens one interaction, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Engagement {
+    /// Its REQUEST opened this interaction.
+    Engaged {
+        /// Which.
+        interaction: InteractionId,
+    },
+    /// No REQUEST came in time.
+    Lapsed,
+    /// A REQUEST is awaited.
+    Open {
+        /// Until when; downtime moves it.
+        deadline: TimestampMs,
+    },
+}
+
+/// What stays known of a negotiation that ended without an agreement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Closing {
+    /// From the first offer.
+    pub opening: Opening,
+    /// The last terms.
+    pub step: Step,
+}
+
+/// The state of a negotiation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum State {
+    /// Agreed.
+    Accepted {
+        /// The accept.
+        acceptance: RecordRef,
+        /// What becomes of it.
+        engagement: Engagement,
+        /// From the first offer.
+        opening: Opening,
+        /// The terms agreed on.
+        step: Step,
+    },
+    /// Other terms were offered.
+    Countered {
+        /// From the first offer.
+        opening: Opening,
+        /// The last terms.
+        step: Step,
+    },
+    /// Nobody answered in time.
+    Expired(Closing),
+    /// Terms were offered.
+    Pending {
+        /// From the offer.
+        opening: Opening,
+        /// The terms.
+        step: Step,
+    },
+    /// Rejected by the one, or withdrawn by the other.
+    Rejected(Closing),
+}
+
+impl State {
+    /// Its name.
+    pub const fn name(&self) -> StateName {
+        match self {
+            State::Pending { .. } => StateName::Pending,
+            State::Countered { .. } => StateName::Countered,
+            State::Accepted { .. } => StateName::Accepted,
+            State::Rejected(_) => StateName::Rejected,
+            State::Expired(_) => StateName::Expired,
+        }
+    }
+
+    /// What the first offer fixed.
+    pub const fn opening(&self) -> &Opening {
+        match self {
+            State::Pending { opening, .. }
+            | State::Countered { opening, .. }
+            | State::Accepted { opening, .. } => opening,
+            State::Rejected(closing) | State::Expired(closing) => &closing.opening,
+        }
+    }
+
+    /// The last terms.
+    pub const fn step(&self) -> &Step {
+        match self {
+            State::Pending { step, .. }
+            | State::Countered { step, .. }
+            | State::Accepted { step, .. } => step,
+            State::Rejected(closing) | State::Expired(closing) => &closing.step,
+        }
+    }
+
+    /// What becomes of it, once it is agreed.
+    pub const fn engagement(&self) -> Option<Engagement> {
+        match self {
+            State::Accepted { engagement, .. } => Some(*engagement),
+            State::Pending { .. }
+            | State::Countered { .. }
+            | State::Rejected(_)
+            | State::Expired(_) => None,
+        }
+    }
+
+    /// Whether nothing leads on from here.
+    pub const fn is_over(&self) -> bool {
+        match self {
+            State::Pending { .. } | State::Countered { .. } => false,
+            State::Accepted { engagement, .. } => !matches!(engagement, Engagement::Open { .. }),
+            State::Rejected(_) | State::Expired(_) => true,
+        }
+    }
+
+    /// Whether it counts as open for limits: terms are on the table.
+    pub const fn is_open(&self) -> bool {
+        matches!(self, State::Pending { .. } | State::Countered { .. })
+    }
+
+    /// The window that is open.
+    pub const fn open_window(&self) -> Option<ContractWindow> {
+        match self {
+            State::Pending { .. } | State::Countered { .. } => Some(ContractWindow::Contract),
+            State::Accepted {
+                engagement: Engagement::Open { .. },
+                ..
+            } => Some(ContractWindow::Engagement),
+            State::Accepted { .. } | State::Rejected(_) | State::Expired(_) => None,
+        }
+    }
+
+    /// The last moment before time alone acts.
+    pub const fn deadline(&self) -> Option<TimestampMs> {
+        match self {
+            State::Pending { step, .. } | State::Countered { step, .. } => {
+                Some(last_moment(step.expires_at))
+            }
+            State::Accepted {
+                engagement: Engagement::Open { deadline },
+                ..
+            } => Some(*deadline),
+            State::Accepted { .. } | State::Rejected(_) | State::Expired(_) => None,
+        }
+    }
+
+    /// The message that opened the last window; notices name it.
+    pub const fn opener(&self) -> EnvelopeId {
+        match self {
+            State::Accepted { acceptance, .. } => acceptance.envelope,
+            State::Pending { .. }
+            | State::Countered { .. }
+            | State::Rejected(_)
+            | State::Expired(_) => self.step().record.envelope,
+        }
+    }
+
+    /// The state once the ledger was away for that long; `None` where that moves nothing.
+    pub(super) fn after_downtime(&self, gap_ms: u64) -> Option<State> {
+        let State::Accepted {
+            acceptance,
+            engagement: Engagement::Open { deadline },
+            opening,
+            step,
+        } = self
+        else {
+            return None;
+        };
+        Some(State::Accepted {
+            acceptance: *acceptance,
+            engagement: Engagement::Open {
+                deadline: deadline.saturating_add_ms(gap_ms),
+            },
+            opening: opening.clone(),
+            step: step.clone(),
+        })
+    }
+
+    /// A state that was read from its stored form, under the parameters it was opened under.
+    #[must_use]
+    pub fn with_parameters(mut self, parameters: Arc<Parameters>) -> State {
+        match &mut self {
+            State::Pending { opening, .. }
+            | State::Countered { opening, .. }
+            | State::Accepted { opening, .. } => opening.parameters = parameters,
+            State::Rejected(closing) | State::Expired(closing) => {
+                closing.opening.parameters = parameters;
+            }
+        }
+        self
+    }
+}
+
+/// The last moment before `end`, which is exclusive (machines.md section 3).
+pub(super) const fn last_moment(end: TimestampMs) -> TimestampMs {
+    end.saturating_sub_ms(1)
+}

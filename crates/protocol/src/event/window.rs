@@ -1,0 +1,64 @@
+//! Windows, and that one of them passed.
+
+use crate::code::Code;
+use serde::{Deserialize, Serialize};
+
+/// A window of an interaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Window {
+    /// REQUEST to OFFER.
+    Offer,
+    /// OFFER to ACCEPT or REJECT.
+    Accept,
+    /// ACCEPT to RESULT.
+    Result,
+    /// RESULT to VERIFY.
+    Verify,
+    /// VERIFY to PAYMENT.
+    Payment,
+    /// PAYMENT to confirmation.
+    Confirmation,
+}
+
+/// A window of a negotiation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContractWindow {
+    /// Terms to their acceptance: a signed moment, which never moves.
+    Contract,
+    /// Acceptance to the REQUEST: the ledger's, which downtime moves.
+    Engagement,
+}
+
+/// A window of some machine. No two machines have windows of one name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum LapsedWindow {
+    /// Of an interaction.
+    Interaction(Window),
+    /// Of a negotiation.
+    Contract(ContractWindow),
+}
+
+impl From<Window> for LapsedWindow {
+    fn from(window: Window) -> LapsedWindow {
+        LapsedWindow::Interaction(window)
+    }
+}
+
+impl From<ContractWindow> for LapsedWindow {
+    fn from(window: ContractWindow) -> LapsedWindow {
+        LapsedWindow::Contract(window)
+    }
+}
+
+/// `lapsed`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lapsed {
+    /// Which window passed.
+    pub window: LapsedWindow,
+    /// The code both parties are told.
+    pub code: Code,
+}

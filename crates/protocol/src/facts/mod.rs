@@ -1,0 +1,222 @@
+//! What the machines decide on: the facts of a message (record.md section 3).
+//!
+//! Facts are a pure function of the signed body, selected by the rules in force. They stand in the
+//! record, so that a decision can be repeated from the log alone, and an auditor who has the body
+//! computes them again. No machine ever looks at a payload. Member names and forms are those of the
+//! record; free text of agents never becomes a fact. They are declared in the order of RFC 8785, so that
+//! a record is written in one pass.
+
+#[macro_use]
+mod words;
+
+mod interaction;
+mod member;
+mod negotiation;
+
+pub use interaction::{
+    AcceptFacts, AcceptancePolicy, DisputeCode, ErrorFacts, Location, OfferFacts, PaymentFacts,
+    RejectCode, RejectFacts, RequestFacts, ResultFacts, VerifyFacts,
+};
+pub(crate) use member::{MAX_SAFE_INTEGER, is_network_name, is_task_type};
+pub use negotiation::{
+    AmountOf, ContractAccept, ContractCounter, ContractOffer, Currency, NegotiationFacts,
+    NegotiationVerb, NotACurrency, StepRefusal, TermsFacts,
+};
+pub use words::UnknownWord;
+
+use serde::de::{DeserializeSeed, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use crate::digest::Digest;
+use crate::envelope::{CoreType, MessageType};
+use crate::id::EnvelopeId;
+use crate::refusal::Refusal;
+use crate::stream::Subject;
+
+/// The facts of one message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Facts {
+    /// Of `x811/request`.
+    Request(RequestFacts),
+    /// Of `x811/offer`.
+    Offer(OfferFacts),
+    /// Of `x811/accept`.
+    Accept(AcceptFacts),
+    /// Of `x811/reject`.
+    Reject(RejectFacts),
+    /// Of `x811/result`.
+    Result(ResultFacts),
+    /// Of `x811/verify`.
+    Verify(VerifyFacts),
+    /// Of `x811/payment`.
+    Payment(PaymentFacts),
+    /// Of `x811/error`.
+    Error(ErrorFacts),
+    /// Of `x811.negotiation/…`, from rules 2 on.
+    Negotiation(NegotiationFacts),
+    /// Of every extension type that no machine takes.
+    Custom(CustomFacts),
+}
+
+impl Facts {
+    /// The record form: an object with the members of record.md section 3, absent ones left out.
+    #[expect(
+        clippy::expect_used,
+        reason = "facts are plain structs with string keys"
+    )]
+    pub fn to_value(&self) -> Value {
+        serde_json::to_value(self).expect("facts hold strings, integers and booleans only")
+    }
+
+    /// Reads the record form of a message of this type and checks that its members agree.
+    ///
+    /// # Errors
+    /// X811-4001 for a missing, unknown or malformed member or one over its cap; the code of the
+    /// broken rule where members contradict each other, such as a wrong fee.
+    pub fn from_value(message_type: &MessageType, value: &Value) -> Result<Self, Refusal> {
+        let facts = Facts::read(message_type, value).map_err(|fault| {
+            Refusal::shape(format!(
+                "the recorded facts of {message_type} cannot be read: {fault}"
+            ))
+        })?;
+        facts.consistent()
+    }
+
+    fn read<'de, D: Deserializer<'de>>(
+        message_type: &MessageType,
+        reader: D,
+    ) -> Result<Self, D::Error> {
+        match message_type {
+            MessageType::Core(CoreType::Request) => {
+                Deserialize::deserialize(reader).map(Self::Request)
+            }
+            MessageType::Core(CoreType::Offer) => Deserialize::deserialize(reader).map(Self::Offer),
+            MessageType::Core(CoreType::Accept) => {
+                Deserialize::deserialize(reader).map(Self::Accept)
+            }
+            MessageType::Core(CoreType::Reject) => {
+                Deserialize::deserialize(reader).map(Self::Reject)
+            }
+            MessageType::Core(CoreType::Result) => {
+                Deserialize::deserialize(reader).map(Self::Result)
+            }
+            MessageType::Core(CoreType::Verify) => {
+                Deserialize::deserialize(reader).map(Self::Verify)
+            }
+            MessageType::Core(CoreType::Payment) => {
+                Deserialize::deserialize(reader).map(Self::Payment)
+            }
+            MessageType::Core(CoreType::Error) => Deserialize::deserialize(reader).map(Self::Error),
+            MessageType::Custom(_) => match NegotiationVerb::of(message_type) {
+                Some(verb) => Self::read_of_machine(reader, |value| {
+                    NegotiationFacts::from_value(verb, value).map(Self::Negotiation)
+                }),
+                None => Deserialize::deserialize(reader).map(Self::Custom),
+            },
+        }
+    }
+
+    /// A machine's facts, or those of mail: under rules 1 its types were mail like any other
+    /// (machines.md section 1).
+    fn read_of_machine<'de, D: Deserializer<'de>>(
+        reader: D,
+        of_machine: impl FnOnce(Value) -> Result<Self, serde_json::Error>,
+    ) -> Result<Self, D::Error> {
+        let value = Value::deserialize(reader)?;
+        let facts = match CustomFacts::deserialize(&value) {
+            Ok(custom) => Ok(Self::Custom(custom)),
+            Err(_) => of_machine(value),
+        };
+        facts.map_err(D::Error::custom)
+    }
+
+    /// What the message is about.
+    pub fn refers_to(&self) -> RefersTo {
+        match self {
+            Self::Request(_) => RefersTo::Itself,
+            Self::Offer(offer) => RefersTo::Envelope(offer.request_id),
+            Self::Accept(accept) => RefersTo::Envelope(accept.offer_id),
+            Self::Reject(reject) => RefersTo::Envelope(reject.offer_id),
+            Self::Result(result) => RefersTo::Envelope(result.request_id),
+            Self::Verify(verify) => RefersTo::Envelope(verify.request_id),
+            Self::Payment(payment) => RefersTo::Envelope(payment.request_id),
+            Self::Error(error) => error
+                .related_message_id
+                .map_or(RefersTo::Nothing, RefersTo::EnvelopeIfKnown),
+            Self::Negotiation(negotiation) => negotiation
+                .contract()
+                .map_or(RefersTo::Itself, |id| RefersTo::Subject(id.into())),
+            Self::Custom(_) => RefersTo::Nothing,
+        }
+    }
+
+    /// The subjects beside its own that a message names: what is due of them lapses before it is
+    /// decided (machines.md section 3).
+    pub fn names(&self) -> Option<Subject> {
+        match self {
+            Self::Request(request) => request.negotiation_id.map(Subject::Contract),
+            Self::Offer(_)
+            | Self::Accept(_)
+            | Self::Reject(_)
+            | Self::Result(_)
+            | Self::Verify(_)
+            | Self::Payment(_)
+            | Self::Error(_)
+            | Self::Negotiation(_)
+            | Self::Custom(_) => None,
+        }
+    }
+
+    /// The facts, if their members agree with each other.
+    pub(crate) fn consistent(self) -> Result<Self, Refusal> {
+        match &self {
+            Self::Offer(offer) => offer.consistent()?,
+            Self::Result(result) => result.consistent()?,
+            Self::Verify(verify) => verify.consistent()?,
+            Self::Payment(payment) => payment.consistent()?,
+            Self::Request(_)
+            | Self::Accept(_)
+            | Self::Reject(_)
+            | Self::Error(_)
+            | Self::Custom(_) => {}
+            Self::Negotiation(negotiation) => negotiation.consistent()?,
+        }
+        Ok(self)
+    }
+}
+
+/// What a message is about: said once, for its turn, for look-ups before it and for audits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefersTo {
+    /// It opens a subject, named by its own envelope id.
+    Itself,
+    /// The subject of that envelope, which must be known.
+    Envelope(EnvelopeId),
+    /// The subject of that envelope, where that is known (AX-32).
+    EnvelopeIfKnown(EnvelopeId),
+    /// That subject.
+    Subject(Subject),
+    /// No subject: it is mail.
+    Nothing,
+}
+
+/// Reads the facts of a message of this type where they stand.
+pub(crate) struct FactsOf<'a>(pub(crate) &'a MessageType);
+
+impl<'de> DeserializeSeed<'de> for FactsOf<'_> {
+    type Value = Facts;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Facts, D::Error> {
+        let facts = Facts::read(self.0, reader)?;
+        facts.consistent().map_err(D::Error::custom)
+    }
+}
+/// Facts of an extension type: its payload is opaque (AE-124).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CustomFacts {
+    /// SHA-256 of the payload's RFC 8785 form.
+    pub payload_hash: Digest,
+}

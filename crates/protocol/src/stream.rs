@@ -1,0 +1,167 @@
+//! Names of the log's streams (record.md section 4), and of what a stream of a machine is about
+//! (machines.md section 2).
+
+use crate::did::Did;
+use crate::id::{ContractId, InteractionId};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
+use std::fmt;
+use std::str::FromStr;
+
+/// What the records of one stream of a machine are about.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr,
+)]
+pub enum Subject {
+    /// An AEEP interaction, from its REQUEST on.
+    Interaction(InteractionId),
+    /// The negotiation of a contract, from its first offer on.
+    Contract(ContractId),
+}
+
+impl Subject {
+    /// Which machine it is of: the word in front of the colon in names of streams, and `kind` in
+    /// answers and rows.
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Subject::Interaction(_) => "interaction",
+            Subject::Contract(_) => "contract",
+        }
+    }
+
+    /// Its id as a stream names it: behind the colon.
+    pub fn id(self) -> String {
+        match self {
+            Subject::Interaction(id) => id.to_string(),
+            Subject::Contract(id) => id.to_string(),
+        }
+    }
+
+    /// Its id as payloads, answers and URLs write it.
+    pub fn public_id(self) -> String {
+        match self {
+            Subject::Interaction(id) => id.to_string(),
+            Subject::Contract(id) => id.to_public(),
+        }
+    }
+
+    /// The member of a payload that names such a subject.
+    pub const fn member(self) -> &'static str {
+        match self {
+            Subject::Interaction(_) => "interaction_id",
+            Subject::Contract(_) => "negotiation_id",
+        }
+    }
+
+    /// The interaction, if it is one.
+    pub const fn interaction(self) -> Option<InteractionId> {
+        match self {
+            Subject::Interaction(id) => Some(id),
+            Subject::Contract(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.kind(), self.id())
+    }
+}
+
+impl FromStr for Subject {
+    type Err = UnknownStream;
+
+    fn from_str(text: &str) -> Result<Subject, UnknownStream> {
+        fn read<T: FromStr + Into<Subject>>(id: &str) -> Option<Subject> {
+            id.parse().ok().map(T::into)
+        }
+        let subject = match text.split_once(':') {
+            Some(("interaction", id)) => read::<InteractionId>(id),
+            Some(("contract", id)) => read::<ContractId>(id),
+            None | Some(_) => None,
+        };
+        subject.ok_or_else(|| UnknownStream(text.to_owned()))
+    }
+}
+
+impl From<InteractionId> for Subject {
+    fn from(id: InteractionId) -> Subject {
+        Subject::Interaction(id)
+    }
+}
+
+impl From<ContractId> for Subject {
+    fn from(id: ContractId) -> Subject {
+        Subject::Contract(id)
+    }
+}
+
+/// A stream of the log.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stream {
+    /// The ledger itself: `ledger`.
+    Ledger,
+    /// Sight of a network: `network:<name>`.
+    Network(String),
+    /// A DID's identity: `agent:<did>`.
+    Agent(Did),
+    /// What reached a DID and is of no subject: `mail:<did>`.
+    Mail(Did),
+    /// One subject of a machine: `interaction:<request id>`, `contract:<offer id>`.
+    Of(Subject),
+    /// Running roots over post-states: `roots`.
+    Roots,
+}
+
+impl Stream {
+    /// The stream of that interaction.
+    pub const fn interaction(id: InteractionId) -> Stream {
+        Stream::Of(Subject::Interaction(id))
+    }
+
+    /// What it is about, where it is a machine's.
+    pub const fn subject(&self) -> Option<Subject> {
+        match self {
+            Stream::Of(subject) => Some(*subject),
+            Stream::Ledger
+            | Stream::Network(_)
+            | Stream::Agent(_)
+            | Stream::Mail(_)
+            | Stream::Roots => None,
+        }
+    }
+}
+
+impl fmt::Display for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stream::Ledger => f.write_str("ledger"),
+            Stream::Network(name) => write!(f, "network:{name}"),
+            Stream::Agent(did) => write!(f, "agent:{did}"),
+            Stream::Mail(did) => write!(f, "mail:{did}"),
+            Stream::Of(subject) => subject.fmt(f),
+            Stream::Roots => f.write_str("roots"),
+        }
+    }
+}
+
+/// A stream name that is none of ours.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not the name of a stream")]
+pub struct UnknownStream(pub String);
+
+impl FromStr for Stream {
+    type Err = UnknownStream;
+
+    fn from_str(text: &str) -> Result<Stream, UnknownStream> {
+        let unknown = || UnknownStream(text.to_owned());
+        match text.split_once(':') {
+            None if text == "ledger" => Ok(Stream::Ledger),
+            None if text == "roots" => Ok(Stream::Roots),
+            Some(("network", name)) => Ok(Stream::Network(name.to_owned())),
+            Some(("agent", did)) => did.parse().map(Stream::Agent).map_err(|_| unknown()),
+            Some(("mail", did)) => did.parse().map(Stream::Mail).map_err(|_| unknown()),
+            Some(_) => text.parse().map(Stream::Of),
+            None => Err(unknown()),
+        }
+    }
+}

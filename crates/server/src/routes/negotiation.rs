@@ -1,0 +1,165 @@
+//! `GET /api/v1/negotiations/{id}`: a negotiation in the members of the published page (contract.md,
+//! "Rendered contract, XAP").
+
+use super::interaction::Question;
+use crate::app::App;
+use crate::error::ApiError;
+use crate::extract::Asked;
+use crate::openapi::Refused;
+use crate::openapi::negotiation::NegotiationAnswer;
+use crate::signed_read::{ReadRefusal, Reader};
+use crate::stored;
+use axum::Json;
+use axum::extract::{Path, State};
+use std::sync::Arc;
+use x811_ledger::clock::Clock;
+use x811_ledger::port::{LedgerStore as _, ReadModel as _};
+use x811_ledger::row::SubjectRow;
+use x811_protocol::contract_page::{
+    self, Contract, ContractPage, PageAction, PageEntry, PageStatus,
+};
+use x811_protocol::did::Did;
+use x811_protocol::envelope::ParsedEnvelope;
+use x811_protocol::event::Event;
+use x811_protocol::facts::{Facts, NegotiationFacts, NegotiationVerb};
+use x811_protocol::id::ContractId;
+use x811_protocol::stream::{Stream, Subject};
+use x811_protocol::time::TimestampMs;
+
+/// More turns than any negotiation has records that say something.
+const MAX_ENTRIES: usize = 1_000;
+
+/// 200, or 404, also to those who take no part in it.
+#[utoipa::path(
+    get,
+    path = "/api/v1/negotiations/{id}",
+    tag = "negotiations",
+    params(("id" = String, Path, description = "`neg-` and the envelope id of its offer"), Question),
+    responses((status = 200, description = "The contract", body = NegotiationAnswer), Refused),
+)]
+pub(super) async fn handle<C: Clock>(
+    reader: Reader,
+    State(app): State<Arc<App<C>>>,
+    Path(id): Path<String>,
+    Asked(question): Asked<Question>,
+) -> Result<Json<ContractPage>, ReadRefusal> {
+    question.await_rows(&app).await?;
+    let (id, row) = readable(&app, &reader, &id).await?;
+    Ok(Json(page(&app, id, &row).await?))
+}
+
+/// The negotiation as the rows have it, for those who may read it; 404 for all others.
+pub(super) async fn readable<C: Clock>(
+    app: &App<C>,
+    reader: &Reader,
+    id: &str,
+) -> Result<(ContractId, SubjectRow), ReadRefusal> {
+    let not_found = || {
+        ApiError::not_found(
+            "no negotiation that you may read has this id: it is neg- and the envelope id of its \
+             offer, and its two parties read it",
+        )
+    };
+    let id = ContractId::from_public(id).map_err(|_| not_found())?;
+    let row = app
+        .ledger
+        .read_model()
+        .subject(Subject::Contract(id))
+        .await?;
+    let row = row.filter(|row| reader.may_read(&row.members));
+    Ok((id, row.ok_or_else(not_found)?))
+}
+
+/// The page, from the records and their bodies.
+async fn page<C: Clock>(
+    app: &App<C>,
+    id: ContractId,
+    row: &SubjectRow,
+) -> Result<ContractPage, ApiError> {
+    let stream = Stream::Of(Subject::Contract(id)).to_string();
+    let positions = app
+        .ledger
+        .read_model()
+        .stream_positions(&stream, 0, MAX_ENTRIES)
+        .await?;
+    let mut bodies = app.ledger.store().bodies(&positions).await?;
+    let mut history = Vec::new();
+    let (mut parties, mut expires_at) = (None, None);
+    for position in positions {
+        let record = stored::record(app, position).await?;
+        let Event::EnvelopeAccepted(accepted) = stored::event(&record)? else {
+            continue;
+        };
+        let Facts::Negotiation(facts) = &accepted.facts else {
+            return Err(ApiError::damaged(position));
+        };
+        parties.get_or_insert((accepted.envelope.from, accepted.envelope.to));
+        expires_at = expiry(facts).or(expires_at);
+        let body = bodies.remove(&position).ok_or_else(erased)?;
+        body.check(accepted.envelope.digest)
+            .map_err(|_| ApiError::damaged(position))?;
+        let parsed = ParsedEnvelope::from_body(&body.bytes, accepted.envelope.signature)
+            .map_err(|_| ApiError::damaged(position))?;
+        let at = TimestampMs::new(record.recorded_at_ms());
+        history.push(entry(facts.verb(), accepted.envelope.from, &parsed, at));
+    }
+    let (Some((initiator, responder)), Some(expires_at)) = (parties, expires_at) else {
+        return Err(ApiError::damaged(row.last_position));
+    };
+    let contract = Contract {
+        id: id.offer_id(),
+        initiator,
+        responder,
+        status: status(&row.state).ok_or_else(|| ApiError::damaged(row.last_position))?,
+        history,
+        expires_at,
+    };
+    contract_page::render(&contract).map_err(|_| ApiError::damaged(row.last_position))
+}
+
+fn expiry(facts: &NegotiationFacts) -> Option<TimestampMs> {
+    match facts {
+        NegotiationFacts::Offer(offer) => Some(offer.expires_at_ms),
+        NegotiationFacts::Counter(counter) => counter.expires_at_ms,
+        NegotiationFacts::Accept(_)
+        | NegotiationFacts::Reject(_)
+        | NegotiationFacts::Withdraw(_) => None,
+    }
+}
+
+fn entry(verb: NegotiationVerb, agent: Did, parsed: &ParsedEnvelope, at: TimestampMs) -> PageEntry {
+    let action = match verb {
+        NegotiationVerb::Offer => PageAction::Offer,
+        NegotiationVerb::Counter => PageAction::Counter,
+        NegotiationVerb::Accept => PageAction::Accept,
+        // The page has no word for a withdrawal (XX-2).
+        NegotiationVerb::Reject | NegotiationVerb::Withdraw => PageAction::Reject,
+    };
+    let terms = parsed
+        .payload
+        .get("terms")
+        .and_then(|terms| terms.as_object());
+    let message = parsed.payload.get("message").and_then(|text| text.as_str());
+    PageEntry {
+        action,
+        agent,
+        terms: terms.cloned(),
+        message: message.map(str::to_owned),
+        at,
+    }
+}
+
+fn status(state: &str) -> Option<PageStatus> {
+    Some(match state {
+        "pending" => PageStatus::Pending,
+        "countered" => PageStatus::Countered,
+        "accepted" => PageStatus::Accepted,
+        "rejected" => PageStatus::Rejected,
+        "expired" => PageStatus::Expired,
+        _ => return None,
+    })
+}
+
+fn erased() -> ApiError {
+    ApiError::not_found("bodies of this negotiation were erased: its history is what is left of it")
+}
