@@ -179,6 +179,7 @@ mod tests {
 
     fn request(policy: AcceptancePolicy, budget: &str, threshold: Option<&str>) -> RequestFacts {
         RequestFacts {
+            negotiation_id: None,
             task_type: "echo".to_owned(),
             max_budget: usdc(budget),
             deadline_s: 60,
@@ -191,6 +192,7 @@ mod tests {
 
     fn offer(total: &str, estimated_time_s: u64) -> OfferFacts {
         OfferFacts {
+            deliverables_hash: None,
             request_id: "0190a1b2-c3d4-7e5f-8901-234567890abc".parse().unwrap(),
             price: usdc(total),
             protocol_fee: MicroUsdc::ZERO,

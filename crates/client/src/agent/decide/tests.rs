@@ -22,6 +22,7 @@ fn case(state: StateName, policy: AcceptancePolicy, total: &str) -> Case {
     let entropy = CountingEntropy::default();
     let id = "0190a1b2-c3d4-7e5f-8901-234567890abc";
     let offer = OfferFacts {
+        deliverables_hash: None,
         request_id: id.parse().unwrap(),
         price: usdc(total),
         protocol_fee: MicroUsdc::ZERO,
@@ -38,6 +39,7 @@ fn case(state: StateName, policy: AcceptancePolicy, total: &str) -> Case {
         state,
         deadline_at_ms: Some(NOW.saturating_add_ms(60_000)),
         request: Some(RequestFacts {
+            negotiation_id: None,
             task_type: "echo".to_owned(),
             max_budget: usdc("0.05"),
             deadline_s: 60,

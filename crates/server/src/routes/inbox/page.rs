@@ -134,6 +134,7 @@ fn answered(event: &Event) -> Option<EnvelopeId> {
         Facts::Verify(verify) => Some(verify.offer_id),
         Facts::Payment(payment) => Some(payment.offer_id),
         Facts::Error(error) => error.related_message_id,
+        Facts::Negotiation(negotiation) => negotiation.step(),
     }
 }
 

@@ -275,7 +275,6 @@ fn damage(reads: Vec<(&'static str, Result<(), ReadError>)>) -> Vec<&'static str
                 let source = source.downcast_ref::<StoreError>();
                 source.is_some_and(StoreError::is_damage)
             }
-            _ => false,
         };
         assert!(is_damage, "{read}: {error:?}");
         read
