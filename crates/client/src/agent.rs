@@ -10,7 +10,7 @@
 //! | `decide` | the next move in an interaction, pure |
 //! | `outbox` | when an envelope leaves, and when another may be sealed, pure |
 //! | `money`, `caps` | when a transfer may leave, what may be committed, pure |
-//! | `engine`, `selling`, `buying` | the loop over a `World` |
+//! | `engine`, `sending`, `selling`, `buying`, `orders` | the loop over a `World` |
 //! | `live`, `purse`, `feed` | that world: ledger, chain, folder |
 //! | `approval` | questions to a person, in files |
 //! | `proof` | proofs of inclusion that are kept |
@@ -32,6 +32,7 @@ mod proof;
 mod purse;
 mod run;
 mod selling;
+mod sending;
 mod state;
 mod work;
 mod world;

@@ -116,6 +116,18 @@ async fn ae_113_and_ae_116_a_person_is_asked_and_approves_or_rejects_or_says_not
     assert_eq!(too_late.code, Some(4), "{too_late:?}");
 }
 
+/// Waits until Bert's inbox has a message of that kind.
+async fn until_sent(stage: &Stage, kind: &str) {
+    let wanted = format!("\"x811/{kind}\"");
+    for _ in 0..60 {
+        if stage.x811("bert", &["inbox"]).ok().stdout.contains(&wanted) {
+            return;
+        }
+        stage.anvil.next_block().await;
+    }
+    panic!("no {kind} within 60 blocks");
+}
+
 /// The initiator's process is killed after every message it says, and started again each time.
 #[tokio::test]
 async fn ae_064_kill_9_after_every_message_says_and_pays_once() {
@@ -124,9 +136,9 @@ async fn ae_064_kill_9_after_every_message_says_and_pays_once() {
     let before = purse(&stage).await;
     let provider = provider(&stage, WORK);
     let config = [CAPS, &order("one", &bert, "0.05", "policy = 'auto'")].concat();
-    for what in ["request", "accept", "verify", "payment"] {
+    for kind in ["request", "accept", "verify", "payment"] {
         let running = initiator(&stage, &config);
-        let _ = running.until(&stage, "said", what).await;
+        until_sent(&stage, kind).await;
         running.kill();
     }
     let last = initiator(&stage, &config);
@@ -144,9 +156,9 @@ async fn ae_064_a_deleted_state_file_pays_nothing_twice() {
     let before = purse(&stage).await;
     let provider = provider(&stage, WORK);
     let config = [CAPS, &order("one", &bert, "0.05", "policy = 'auto'")].concat();
-    for what in ["accept", "verify", "payment"] {
+    for kind in ["accept", "verify", "payment"] {
         let running = initiator(&stage, &config);
-        let _ = running.until(&stage, "said", what).await;
+        until_sent(&stage, kind).await;
         running.kill();
         let home = stage.folder.path().join("home");
         std::fs::remove_dir_all(home.join("loops/ada")).unwrap();

@@ -117,17 +117,11 @@ impl Case {
 
 fn payments(transcript: &Transcript) -> Vec<TxHash> {
     let accepted = transcript.accepted(CoreType::Payment);
-    let hashes = accepted.filter_map(|accepted| match &accepted.facts {
-        Facts::Payment(payment) => Some(payment.tx_hash),
-        Facts::Request(_)
-        | Facts::Offer(_)
-        | Facts::Accept(_)
-        | Facts::Reject(_)
-        | Facts::Result(_)
-        | Facts::Verify(_)
-        | Facts::Error(_)
-        | Facts::Negotiation(_)
-        | Facts::Custom(_) => None,
+    let hashes = accepted.filter_map(|accepted| {
+        let Facts::Payment(payment) = &accepted.facts else {
+            return None;
+        };
+        Some(payment.tx_hash)
     });
     hashes.collect()
 }

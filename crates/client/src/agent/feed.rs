@@ -309,6 +309,58 @@ fn named(message: &Incoming) -> Option<InteractionId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::RetryPolicy;
+    use crate::testing::{CountingEntropy, ManualClock, Step, ledger_did, scripted_ledger};
+    use serde_json::json;
+
+    /// Five streams fail; the inbox is polled for a minute; then a stream is tried again, and told
+    /// that a newer loop reads.
+    #[tokio::test]
+    async fn ae_140_after_five_failed_streams_the_inbox_is_polled_and_then_a_stream_tried() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let refused =
+            |status, code: &str| Step::json(status, json!({"code": code, "message": "no"}));
+        let mut steps: Vec<Step> = (0..5).map(|_| refused(503, "X811-9002")).collect();
+        let empty = json!({"messages": [], "next": "c 7"});
+        steps.extend([Step::json(200, empty.clone()), Step::json(200, empty)]);
+        steps.push(refused(409, "X811-4001"));
+        let (base, ledger) = scripted_ledger(steps).await;
+        let clock: Arc<ManualClock> = Arc::default();
+        let once = RetryPolicy {
+            attempts: 1,
+            ..RetryPolicy::default()
+        };
+        let entropy: Arc<CountingEntropy> = Arc::default();
+        let client = LedgerClient::with(&base, once, clock.clone(), entropy).unwrap();
+        let client = Arc::new(client);
+        let mut source = Source::new(client, clock.clone(), ledger_did(), "me".to_owned());
+        let after = Cursor::from("c 6".to_owned());
+        for _ in 0..4 {
+            assert!(!is_replaced(&source.next(Some(&after)).await.unwrap_err()));
+        }
+        for _ in 0..2 {
+            let page = source.next(Some(&after)).await.unwrap();
+            assert_eq!(page.next, Some(Cursor::from("c 7".to_owned())));
+        }
+        let idle_ms = clock.pauses_ms.lock().unwrap().clone();
+        assert_eq!(idle_ms, [IDLE_MS, IDLE_MS], "a ledger that does not wait");
+        clock.pause(POLL_FOR_MS).await;
+        assert!(is_replaced(&source.next(Some(&after)).await.unwrap_err()));
+        let requests = ledger.await.unwrap();
+        let lines: Vec<&str> = requests
+            .iter()
+            .filter_map(|all| all.lines().next())
+            .collect();
+        let streams: Vec<bool> = lines.iter().map(|line| line.contains("/stream?")).collect();
+        assert_eq!(streams, [true, true, true, true, true, false, false, true]);
+        for line in lines {
+            assert!(
+                line.contains("instance=me") && line.contains("after=c+6"),
+                "{line}"
+            );
+        }
+        assert!(requests[5].contains("wait_ms=2000") && requests[6].contains("wait_ms=4000"));
+    }
 
     #[test]
     fn ae_139_reconnects_after_1_2_4_8_16_and_then_30_seconds() {

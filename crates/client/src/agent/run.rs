@@ -140,15 +140,26 @@ impl Initiator {
         let Some(info) = start.info(&mut stop).await? else {
             return Ok(());
         };
-        let network = info.network(Some(&self.rules.network)).cloned();
-        let network = network.ok_or_else(|| LoopError::NoNetwork {
-            name: self.rules.network.clone(),
-        })?;
+        let Some(network) = info.network(Some(&self.rules.network)) else {
+            return Err(LoopError::NoNetwork {
+                name: self.rules.network.clone(),
+            });
+        };
         let mut engine = start.engine(&info)?;
         #[cfg(feature = "pay")]
         {
-            engine.world.purse = Some(super::purse::Purse::new(self.rpc_url, network));
+            let purse = super::purse::Purse::new(self.rpc_url, network.clone());
+            engine.world.purse = Some(purse);
         }
+        #[cfg(not(feature = "pay"))]
+        engine.tell(
+            None,
+            What::Alarm,
+            format!(
+                "this program was built without payments: {} is not paid on",
+                network.name
+            ),
+        );
         engine.initiator = Some(InitiatorPart {
             rules: self.rules,
             check: self.check,

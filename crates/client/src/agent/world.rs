@@ -29,6 +29,10 @@ pub(crate) struct Due {
 }
 
 /// How far a transfer came.
+#[cfg_attr(
+    all(not(feature = "pay"), not(test)),
+    expect(dead_code, reason = "without payments nothing is broadcast")
+)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// The network has it, or it is in a block.
