@@ -154,7 +154,7 @@ impl Cli {
             Verb::History(args) => history::run(args, &context, out).await,
             Verb::Receipt(args) => receipt::run(args, &context, out).await,
             Verb::Provider(verb) => verb.run(&context, out).await,
-            Verb::Negotiation(verb) => verb.run(out),
+            Verb::Negotiation(verb) => verb.run(&context, out).await,
             Verb::Audit(args) => audit::run(args, out).await,
             Verb::Export(args) => export::run(args, &context, json, out).await,
             Verb::Status(args) => status::run(args, &context, out).await,

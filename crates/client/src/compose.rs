@@ -6,6 +6,7 @@
 
 mod answer;
 mod error;
+mod negotiation;
 mod offer;
 mod payment;
 mod registry;
@@ -15,6 +16,7 @@ mod verify;
 
 pub use answer::{Accept, Reject};
 pub use error::ErrorReport;
+pub use negotiation::{Answered, NegotiationStep};
 pub use offer::Offer;
 pub use payment::Payment;
 pub use registry::{Entry, Registration, Rotation, StatusChange, Update, service_endpoint};

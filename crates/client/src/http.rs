@@ -33,8 +33,9 @@ use std::time::Duration;
 use reqwest::Url;
 use serde_json::Value;
 use x811_protocol::did::Did;
-use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::id::{ContractId, EnvelopeId, InteractionId};
 use x811_protocol::settlement_view::SettlementView;
+use x811_protocol::stream::Subject;
 
 use crate::clock::{Clock, SystemClock};
 use crate::entropy::{Entropy, SystemEntropy};
@@ -260,22 +261,52 @@ impl LedgerClient {
     /// [`ClientError::Untrusted`] when the records are not those of the interaction in their order,
     /// or a record's hash is not that of its leaf; else as [`ClientError`] says.
     pub async fn history(&self, id: InteractionId) -> Result<Vec<HistoryRecord>, ClientError> {
-        let text = id.to_string();
-        let stream = format!("interaction:{id}");
+        self.records_of(Subject::Interaction(id)).await
+    }
+
+    /// All records of a negotiation, in order, as [`LedgerClient::history`] gives those of an
+    /// interaction.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn negotiation_history(
+        &self,
+        id: ContractId,
+    ) -> Result<Vec<HistoryRecord>, ClientError> {
+        self.records_of(Subject::Contract(id)).await
+    }
+
+    /// A negotiation in the members of the published page (contract.md, "Rendered contract").
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn negotiation(&self, id: ContractId) -> Result<Value, ClientError> {
+        let id = id.to_public();
+        let path = ["api", "v1", "negotiations", &id];
+        let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
+        reply.await?.read()
+    }
+
+    async fn records_of(&self, subject: Subject) -> Result<Vec<HistoryRecord>, ClientError> {
+        let kind = match subject {
+            Subject::Interaction(_) => "interactions",
+            Subject::Contract(_) => "negotiations",
+        };
+        let (text, stream) = (subject.public_id(), subject.to_string());
         let limit = HISTORY_PAGE.to_string();
         let mut records: Vec<HistoryRecord> = Vec::new();
         loop {
             let after = records.last().map(|last| last.stream_seq.to_string());
             let mut query = vec![("limit", limit.as_str())];
             query.extend(after.iter().map(|after| ("after_seq", after.as_str())));
-            let path = ["api", "v1", "interactions", &text, "history"];
+            let path = ["api", "v1", kind, &text, "history"];
             let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
             let page: History = reply.await?.read()?;
             let ended = page.next.is_none() || page.records.is_empty();
             for record in page.records {
                 record.check(&stream)?;
                 if record.stream_seq != records.len() as u64 {
-                    return Err(record.fault("it is not the next of this interaction"));
+                    return Err(record.fault("it is not the next of its stream"));
                 }
                 records.push(record);
             }

@@ -31,7 +31,7 @@ pub struct Accepted {
     pub position: u64,
     /// Hash of the record.
     pub record_hash: Digest,
-    /// The interaction's state right after it.
+    /// The interaction's state right after it; absent where it has no such name.
     #[serde(
         default,
         deserialize_with = "some_state",
@@ -358,9 +358,8 @@ fn state<'de, D: Deserializer<'de>>(reader: D) -> Result<StateName, D::Error> {
 
 fn some_state<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<StateName>, D::Error> {
     match Option::<String>::deserialize(reader)? {
-        Some(text) => parse_state(&text)
-            .map(Some)
-            .ok_or_else(|| D::Error::custom("unknown state")),
+        // A negotiation has states of its own.
+        Some(text) => Ok(parse_state(&text)),
         None => Ok(None),
     }
 }

@@ -1,0 +1,27 @@
+//! `x811 negotiation accept`.
+
+use x811_client::compose::NegotiationStep;
+use x811_protocol::id::ContractId;
+
+use super::counter::negotiation;
+use super::talks::Talks;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::send::sent::Sent;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Which negotiation, as neg-<uuid>
+    #[arg(value_parser = negotiation)]
+    negotiation: ContractId,
+}
+
+/// Agrees to the last terms as they are recorded.
+pub(super) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
+    let talks = Talks::open(context, args.negotiation).await?;
+    let step = NegotiationStep::Accept {
+        answers: talks.answers,
+        terms_hash: talks.terms_hash,
+    };
+    talks.say(&step).await
+}
