@@ -37,6 +37,7 @@ const MAX_ENTRIES: usize = 1_000;
     tag = "negotiations",
     params(("id" = String, Path, description = "`neg-` and the envelope id of its offer"), Question),
     responses((status = 200, description = "The contract", body = NegotiationAnswer), Refused),
+    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
 pub(super) async fn handle<C: Clock>(
     reader: Reader,

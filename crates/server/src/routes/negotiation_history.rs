@@ -21,6 +21,7 @@ use x811_protocol::stream::{Stream, Subject};
     tag = "negotiations",
     params(("id" = String, Path, description = "`neg-` and the envelope id of its offer"), Question),
     responses((status = 200, description = "Its records", body = NegotiationHistoryAnswer), Refused),
+    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
 pub(super) async fn handle<C: Clock>(
     reader: Reader,
