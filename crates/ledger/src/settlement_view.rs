@@ -157,7 +157,7 @@ fn due(settlement: &Settlement, now: TimestampMs) -> Due {
     let stopped_ms = settlement.paused_since.map_or(0, |since| now.since(since));
     match settlement.schedule {
         Schedule::Confirmation { deadline } => Due::Window {
-            window: Window::Confirmation.into(),
+            window: Window::Confirmation,
             at_ms: deadline.saturating_add_ms(stopped_ms),
         },
         Schedule::Look { number, due } => Due::Look {

@@ -8,17 +8,20 @@ use imbl::OrdMap;
 use std::sync::Arc;
 use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
-use x811_protocol::kernel::{Recorded, SubjectMachine};
+use x811_protocol::kernel::{Machine, Recorded, SubjectMachine};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
+
+/// A subject that the last record ended.
+type Ended<M> = (<M as SubjectMachine>::Id, Arc<Live<<M as Machine>::State>>);
 
 /// Live subjects: those whose state can change, or that a notice about is owed.
 #[derive(Debug, Clone)]
 pub(crate) struct Machines<M: SubjectMachine> {
     live: OrdMap<M::Id, Arc<Live<M::State>>>,
     /// What the last record ended, which is held no longer.
-    ended: Option<(M::Id, Arc<Live<M::State>>)>,
+    ended: Option<Ended<M>>,
     /// Open ones by who opened them and with whom; never zero.
     open_pairs: Scattered<(Did, Did), u64>,
     /// Open ones by who opened them; never zero.
@@ -96,11 +99,11 @@ impl<M: SubjectMachine> Machines<M> {
     }
 
     /// Forgets what the record before ended; gives it back for when the next one is refused.
-    pub(super) fn take_ended(&mut self) -> Option<(M::Id, Arc<Live<M::State>>)> {
+    pub(super) fn take_ended(&mut self) -> Option<Ended<M>> {
         self.ended.take()
     }
 
-    pub(super) fn put_ended(&mut self, ended: Option<(M::Id, Arc<Live<M::State>>)>) {
+    pub(super) fn put_ended(&mut self, ended: Option<Ended<M>>) {
         self.ended = ended;
     }
 

@@ -115,10 +115,11 @@ async fn xn_9_a_contract_opens_one_interaction() {
 /// XX-6: each guard of a REQUEST that names a contract.
 #[tokio::test]
 async fn xx_6_a_request_is_held_to_its_contract() {
+    type Change = fn(&mut Value);
     let ledgerbox = opened().await;
     let mut talks = Talks::new(&ledgerbox).await;
     talks.agree(&ledgerbox).await;
-    let changes: [(fn(&mut Value), &str); 3] = [
+    let changes: [(Change, &str); 3] = [
         (|payload| payload["deadline"] = 61.into(), "deadline"),
         (|payload| payload["max_budget"] = 1.into(), "max_budget"),
         (

@@ -11,7 +11,6 @@ use crate::rules::Rules;
 use crate::time::TimestampMs;
 
 /// The state after `recorded`.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the one refusing wildcard")]
 pub(super) fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
     let step = Evolving {
         name: state.as_ref().map_or("none", |state| state.name().as_str()),

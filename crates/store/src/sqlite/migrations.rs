@@ -33,6 +33,7 @@ pub(super) static READ: LazyLock<Migrator> = LazyLock::new(|| {
         (1, "read model", sql!("read/0001_read_model")),
         (2, "tiles", sql!("read/0002_tiles")),
         (3, "sums", sql!("read/0003_sums")),
+        (4, "subjects", sql!("read/0004_subjects")),
     ])
 });
 
