@@ -7,17 +7,20 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use x811_ledger::agent::{Agent, Status};
+use x811_protocol::contract;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{
-    AgentRegistered, AgentStatusChanged, AgentUpdated, BodiesErased, Claim, Confirmed, Derived,
-    EnvelopeAccepted, ErasureOrder, Evidence, Final, Finding, FindingStatus, KeyRotated, Lapsed,
-    Late, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole, Level, Looked,
-    NetworkBlind, NetworkSighted, NoticeIssued, PayerBinding, Refuted, RefutedCause, Reversed,
-    RevertReason, RulesChanged, Seen, SettlementRecords, StateRoot, TransactionNamed, Window,
+    AgentRegistered, AgentStatusChanged, AgentUpdated, BodiesErased, Claim, Confirmed,
+    ContractWindow, Derived, Engaged, EngagedContract, EnvelopeAccepted, ErasureOrder, Evidence,
+    Final, Finding, FindingStatus, KeyRotated, Lapsed, Late, LedgerKeyRotated, LedgerKeys,
+    LedgerOpened, LedgerResumed, LedgerRole, Level, Looked, NetworkBlind, NetworkSighted,
+    NoticeIssued, PayerBinding, Refuted, RefutedCause, Reversed, RevertReason, RulesChanged, Seen,
+    SettlementRecords, StateRoot, TransactionNamed, Window,
 };
 use x811_protocol::facts::{
-    AcceptFacts, AcceptancePolicy, CustomFacts, DisputeCode, ErrorFacts, Location, OfferFacts,
-    PaymentFacts, RejectCode, RejectFacts, RequestFacts, ResultFacts, VerifyFacts,
+    AcceptFacts, AcceptancePolicy, AmountOf, ContractAccept, ContractCounter, ContractOffer,
+    CustomFacts, DisputeCode, ErrorFacts, Location, OfferFacts, PaymentFacts, RejectCode,
+    RejectFacts, RequestFacts, ResultFacts, StepRefusal, TermsFacts, VerifyFacts,
 };
 use x811_protocol::interaction::{
     Acceptance, Aftermath, Closing, Completion, Deal, Declared, Delivery, Dispute, Offer,
@@ -26,7 +29,9 @@ use x811_protocol::interaction::{
 };
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::observation::{BlindCause, Block, NetworkHead, Transfer};
-use x811_protocol::parameters::{Leniency, Limits, Network, Parameters, PayerBindingRule, Windows};
+use x811_protocol::parameters::{
+    Contracts, Leniency, Limits, Network, Parameters, PayerBindingRule, Windows,
+};
 use x811_protocol::wallet::{Wallet, WalletKind};
 
 type Names = Vec<&'static str>;
@@ -69,6 +74,7 @@ pub(crate) fn of_events() -> Vec<(&'static str, Names)> {
         ("late", asked::<Late>()),
         ("notice_issued", asked::<NoticeIssued>()),
         ("state_root", asked::<StateRoot>()),
+        ("engaged", asked::<Engaged>()),
     ]
 }
 
@@ -79,6 +85,13 @@ fn of_parts() -> Vec<(&'static str, Names)> {
         ("windows", asked::<Windows>()),
         ("network", asked::<Network>()),
         ("limits", asked::<Limits>()),
+        ("contracts", asked::<Contracts>()),
+        ("engaged_contract", asked::<EngagedContract>()),
+        ("negotiation_offer_facts", asked::<ContractOffer>()),
+        ("negotiation_counter_facts", asked::<ContractCounter>()),
+        ("negotiation_accept_facts", asked::<ContractAccept>()),
+        ("negotiation_step_facts", asked::<StepRefusal>()),
+        ("terms", asked::<TermsFacts>()),
         ("block", asked::<Block>()),
         ("network_head", asked::<NetworkHead>()),
         ("agent_key", asked::<AgentKey>()),
@@ -120,6 +133,9 @@ fn of_states() -> Vec<(&'static str, Names)> {
         ("completion", asked::<Completion>()),
         ("aftermath", asked::<Aftermath>()),
         ("paid_transfer", asked::<PaidTransfer>()),
+        ("negotiated", asked::<contract::Closing>()),
+        ("contract_opening", asked::<contract::Opening>()),
+        ("step", asked::<contract::Step>()),
     ]
 }
 
@@ -130,6 +146,8 @@ pub(crate) fn tags() -> Vec<(&'static str, Names)> {
         ("stage", asked::<Stage>()),
         ("standing", asked::<Standing>()),
         ("schedule", asked::<Schedule>()),
+        ("contract", asked::<contract::State>()),
+        ("engagement", asked::<contract::Engagement>()),
     ]
 }
 
@@ -143,7 +161,11 @@ pub(crate) fn words() -> Vec<(&'static str, Names)> {
         ("blind_cause", asked::<BlindCause>()),
         ("profile", asked::<Profile>()),
         ("wallet_kind", asked::<WalletKind>()),
-        ("window", asked::<Window>()),
+        (
+            "window",
+            [asked::<Window>(), asked::<ContractWindow>()].concat(),
+        ),
+        ("amount_of", asked::<AmountOf>()),
         ("finding_status", asked::<FindingStatus>()),
         ("level", asked::<Level>()),
         ("refuted_cause", asked::<RefutedCause>()),

@@ -106,6 +106,11 @@ pub struct Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Engagement {
+    /// A REQUEST is awaited.
+    Open {
+        /// Until when; downtime moves it.
+        deadline: TimestampMs,
+    },
     /// Its REQUEST opened this interaction.
     Engaged {
         /// Which.
@@ -113,11 +118,6 @@ pub enum Engagement {
     },
     /// No REQUEST came in time.
     Lapsed,
-    /// A REQUEST is awaited.
-    Open {
-        /// Until when; downtime moves it.
-        deadline: TimestampMs,
-    },
 }
 
 /// What stays known of a negotiation that ended without an agreement.
@@ -134,6 +134,20 @@ pub struct Closing {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum State {
+    /// Terms were offered.
+    Pending {
+        /// From the offer.
+        opening: Opening,
+        /// The terms.
+        step: Step,
+    },
+    /// Other terms were offered.
+    Countered {
+        /// From the first offer.
+        opening: Opening,
+        /// The last terms.
+        step: Step,
+    },
     /// Agreed.
     Accepted {
         /// The accept.
@@ -145,24 +159,10 @@ pub enum State {
         /// The terms agreed on.
         step: Step,
     },
-    /// Other terms were offered.
-    Countered {
-        /// From the first offer.
-        opening: Opening,
-        /// The last terms.
-        step: Step,
-    },
-    /// Nobody answered in time.
-    Expired(Closing),
-    /// Terms were offered.
-    Pending {
-        /// From the offer.
-        opening: Opening,
-        /// The terms.
-        step: Step,
-    },
     /// Rejected by the one, or withdrawn by the other.
     Rejected(Closing),
+    /// Nobody answered in time.
+    Expired(Closing),
 }
 
 impl State {

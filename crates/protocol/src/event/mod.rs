@@ -27,11 +27,13 @@ pub use settlement::{
 pub use window::{ContractWindow, Lapsed, LapsedWindow, Window};
 
 use crate::parameters::Parameters;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// An event as it stands in a record.
+///
+/// An effect has its own `type`, so the enum is written and read by hand: see the implementations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(remote = "Self", tag = "type", rename_all = "snake_case")]
 pub enum Event {
     /// Position 0 of every log.
     LedgerOpened(LedgerOpened),
@@ -87,9 +89,18 @@ pub enum Event {
     NoticeIssued(NoticeIssued),
     /// Running root over post-states.
     StateRoot(StateRoot),
-    /// What a record of one stream does to the subject of another. Read by [`Event::from_json`].
-    #[serde(untagged, skip_deserializing)]
+    /// What a record of one stream does to the subject of another.
+    #[serde(skip)]
     Effect(Effect),
+}
+
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let Event::Effect(effect) = self {
+            return effect.serialize(serializer);
+        }
+        Event::serialize(self, serializer)
+    }
 }
 
 impl Event {
@@ -143,7 +154,11 @@ impl Event {
     /// # Errors
     /// Those of [`Event::from_value`], and text that is no JSON.
     pub fn from_json(text: &[u8]) -> Result<Event, serde_json::Error> {
-        let fault = match serde_json::from_slice(text) {
+        let mut reader = serde_json::Deserializer::from_slice(text);
+        let fault = match Event::deserialize(&mut reader).and_then(|event| {
+            reader.end()?;
+            Ok(event)
+        }) {
             Ok(event) => return Ok(event),
             Err(fault) => fault,
         };

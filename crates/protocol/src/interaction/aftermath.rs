@@ -274,10 +274,11 @@ impl Over<'_> {
                 None => {}
             }
         }
-        events.extend(self.finality());
+        // Before finality, with which the watching may end.
         if self.is_in_time {
             events.extend(self.late());
         }
+        events.extend(self.finality());
         events
     }
 

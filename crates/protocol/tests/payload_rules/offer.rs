@@ -212,7 +212,10 @@ fn ax_015_lenient_addresses_are_a_setting() {
 
 #[test]
 fn ae_057_offer_hash_of_the_specifications_example() {
+    // Hashed with Python's `json` and `hashlib`, not with this crate.
+    let deliverables = "a113b7114eeeee5d9d07443393556f767e22c9720bb1d84c8602b37160fec20c";
     let expected = json!({
+        "deliverables_hash": deliverables,
         "request_id": REQUEST_ID,
         "price": "29000",
         "protocol_fee": "725",
