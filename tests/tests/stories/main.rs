@@ -16,6 +16,7 @@ mod erasure;
 mod kill;
 mod languages;
 mod loops;
+mod negotiation;
 mod page;
 mod playground;
 mod proofs;

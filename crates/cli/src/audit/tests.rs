@@ -172,7 +172,6 @@ async fn promise_4_a_changed_export_is_named_and_exits_with_20() {
     let text = text.text();
     for part in [
         "BROKEN",
-        "  rules         2\n",
         "position 1, line 3",
         "bytes changed",
         "--expect-head",

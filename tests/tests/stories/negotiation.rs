@@ -1,0 +1,119 @@
+//! Terms before work, by the real binary: three turns, agreed, engaged, paid, and audited.
+
+use crate::stage::{Stage, text};
+use serde_json::Value;
+
+/// What the last answer says.
+fn said(stage: &Stage, agent: &str, arguments: &[&str]) -> Value {
+    stage.x811(agent, arguments).ok().json()
+}
+
+#[tokio::test]
+async fn xn_9_three_turns_agreed_engaged_and_paid() {
+    let stage = Stage::set(&[]).await;
+    let bert = stage.cast().await;
+    let offer = [
+        "negotiation",
+        "offer",
+        "--to",
+        &bert,
+        "--amount",
+        "0.02",
+        "--task",
+        "echo",
+        "--deadline",
+        "60",
+        "--deliverable",
+        "the text",
+    ];
+    let offered = said(&stage, "ada", &offer);
+    let negotiation = text(&offered, "negotiation");
+    let counter = |agent: &str, amount: &str| {
+        let counter = [
+            "negotiation",
+            "counter",
+            &negotiation,
+            "--amount",
+            amount,
+            "--message",
+            "what about this",
+        ];
+        let _ = said(&stage, agent, &counter);
+    };
+    counter("bert", "0.041");
+    counter("ada", "0.0205");
+    let own = stage.x811("ada", &["negotiation", "accept", &negotiation]);
+    assert_eq!(own.code, Some(1), "the last terms are Ada's own: {own:?}");
+    let _ = said(&stage, "bert", &["negotiation", "accept", &negotiation]);
+
+    // The page proves its own chain, and nothing of who wrote it.
+    let page = said(&stage, "bert", &["negotiation", "show", &negotiation]);
+    assert_eq!(page["status"], "accepted");
+    assert_eq!(page["history"].as_array().map(Vec::len), Some(4));
+    let file = stage.folder.path().join("contract.json");
+    std::fs::write(&file, page.to_string()).unwrap();
+    let audited = stage.x811("", &["audit", file.to_str().unwrap()]);
+    assert_eq!(audited.code, Some(21), "{audited:?}");
+
+    let named = format!("negotiation_id={negotiation}");
+    let request = [
+        "send",
+        "request",
+        "--to",
+        &bert,
+        "--task",
+        "echo",
+        "--budget",
+        "0.05",
+        "--deadline",
+        "60",
+        "--param",
+        &named,
+    ];
+    let interaction = text(&said(&stage, "ada", &request), "interaction_id");
+    let again = stage.x811("ada", &request);
+    assert_eq!(again.code, Some(1), "one contract, one interaction");
+    let price = |price: &str| {
+        let offer = [
+            "send",
+            "offer",
+            &interaction,
+            "--price",
+            price,
+            "--time",
+            "5",
+            "--deliverable",
+            "the text",
+        ];
+        stage.x811("bert", &offer)
+    };
+    assert_eq!(price("0.03").code, Some(1), "not what was agreed on");
+    let _ = price("0.02").ok();
+    let _ = said(&stage, "ada", &["send", "accept", &interaction]);
+    let _ = said(
+        &stage,
+        "bert",
+        &["send", "result", &interaction, "--content", "hello"],
+    );
+    let _ = said(&stage, "ada", &["send", "verify", &interaction]);
+    let _ = stage.pay(&interaction);
+    assert_eq!(stage.until_decided(&interaction).await.code, Some(0));
+
+    // The whole log, and the interaction alone, which brings its contract.
+    let data = stage.data_dir();
+    let whole = stage.x811("", &["audit", data.to_str().unwrap()]).json();
+    assert_eq!(whole["findings"], serde_json::json!([]), "{whole}");
+    let bundle = stage.folder.path().join("bundle.x811");
+    let export = [
+        "export",
+        "--interaction",
+        &interaction,
+        "--output",
+        bundle.to_str().unwrap(),
+    ];
+    let _ = stage.x811("bert", &export).ok();
+    let alone = stage.x811("", &["audit", bundle.to_str().unwrap()]).json();
+    assert_eq!(alone["findings"], serde_json::json!([]), "{alone}");
+    let contract = format!("contract:{}", negotiation.trim_start_matches("neg-"));
+    assert!(alone.to_string().contains(&contract), "{alone}");
+}
