@@ -7,7 +7,7 @@
 mod contract;
 mod route;
 
-pub(crate) use contract::context as contract_context;
+pub(crate) use contract::Surroundings as ContractSurroundings;
 pub(crate) use route::{Reference, Route, route};
 
 use crate::agent::{Agent, Standing};

@@ -1,10 +1,10 @@
 //! Observations and time: what happens to interactions when nobody sends anything.
 
 use crate::draft::{Draft, SubjectJournal};
-use crate::turn::{Lookups, Surroundings};
+use crate::turn::{ContractSurroundings, Lookups, Surroundings};
 use crate::world::{Fault, World};
 use std::collections::BTreeSet;
-use x811_protocol::contract::{self, Contract};
+use x811_protocol::contract::Contract;
 use x811_protocol::event::{Claim, Event, NetworkBlind, NetworkSighted};
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
@@ -271,20 +271,16 @@ pub(crate) fn lapse_one(
             },
         ),
         Subject::Contract(id) => {
-            let Some(live) = draft.world().contract(id) else {
+            let world = draft.world();
+            let Some(live) = world.contract(id) else {
                 return Ok(());
             };
-            let (parameters, responder) = (
-                live.state.opening().parameters.clone(),
-                live.state.opening().responder,
-            );
-            let context = contract::Context {
-                parameters: &parameters,
-                parameters_position: 0,
-                recipient_is_active: draft.world().agent(responder).is_some(),
+            let responder = live.state.opening().responder;
+            let Some(surroundings) = ContractSurroundings::of(world, responder, now) else {
+                return Ok(());
             };
             let mut journal = SubjectJournal::<Contract>::open(draft, id, None, now);
-            lapse_due(&mut journal, &context, now)?;
+            lapse_due(&mut journal, &surroundings.context(), now)?;
             journal.fault.map_or(Ok(()), Err)
         }
     }

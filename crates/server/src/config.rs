@@ -34,6 +34,12 @@ pub const BASE_SEPOLIA_USDC: EvmAddress = EvmAddress::from_bytes([
     0x8f, 0x3d, 0xcf, 0x7e,
 ]);
 
+/// Most turns of a negotiation.
+const MAX_TURNS: u64 = 200;
+
+/// The longest life of terms, and of an agreed contract before its REQUEST: 366 days.
+const MAX_CONTRACT_MS: u64 = 366 * 86_400_000;
+
 /// The shortest window or look: block times are whole seconds, so anything shorter could pass
 /// between two blocks (ledger-contract.md section 5).
 pub const MIN_WINDOW_MS: u64 = 2_000;
@@ -330,6 +336,9 @@ impl ServerConfig {
         if tolerance_ms > MAX_CLOCK_TOLERANCE_MS {
             return Err(ConfigError::ClockTolerance { ms: tolerance_ms });
         }
+        if self.contracts.is_some_and(|block| !is_bounded(&block)) {
+            return Err(ConfigError::Contracts);
+        }
         self.connections.validate()?;
         if self.snapshot_every_records == 0 {
             return Err(ConfigError::SnapshotEvery);
@@ -367,6 +376,13 @@ impl ServerConfig {
             contracts: self.contracts,
         }
     }
+}
+
+/// Whether negotiations are held to something that can be kept: a rendering is made in one piece.
+fn is_bounded(block: &Contracts) -> bool {
+    (1..=MAX_TURNS).contains(&block.max_turns)
+        && block.min_life_ms <= block.max_life_ms
+        && block.max_life_ms.max(block.engagement_ms) <= MAX_CONTRACT_MS
 }
 
 impl NetworkConfig {
@@ -489,6 +505,12 @@ pub enum ConfigError {
     /// Limits under which no request could be served.
     #[error("a connection limit is 0, so nothing could be served: give 1 or more")]
     NoConnections,
+    /// Negotiations without a bound.
+    #[error(
+        "[contracts] needs max_turns from 1 to {MAX_TURNS}, min_life_ms up to max_life_ms, and \
+         max_life_ms and engagement_ms up to {MAX_CONTRACT_MS} (366 days)"
+    )]
+    Contracts,
     /// A snapshot for no record at all.
     #[error("a snapshot every 0 records would never end; give 1000 or more")]
     SnapshotEvery,

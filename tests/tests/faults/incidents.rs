@@ -342,6 +342,14 @@ fn tables() -> BTreeMap<(&'static str, &'static str), Missed> {
             ("ledger.db", "nonce_journal"),
             Never("refusals of the last minutes; empty here"),
         ),
+        (
+            ("read.db", "subjects"),
+            Never("no negotiation here; the audit compares them in sequencer/contracts.rs"),
+        ),
+        (
+            ("read.db", "subject_members"),
+            Never("no negotiation here; the doctor rebuilds and compares them"),
+        ),
         (("ledger.db", "writer"), Start),
         (
             ("ledger.db", "tree"),

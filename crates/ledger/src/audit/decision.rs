@@ -23,7 +23,7 @@ use super::{aftermath, heads, settlement};
 use crate::agent::Standing;
 use crate::quota;
 use crate::registry;
-use crate::turn::{self, Surroundings};
+use crate::turn::{ContractSurroundings, Surroundings};
 use crate::world::World;
 use x811_protocol::stream::{Stream, Subject};
 
@@ -280,9 +280,10 @@ impl Decided<'_> {
         findings: &mut Findings,
     ) {
         let envelope = &accepted.envelope;
-        let Some(context) = turn::contract_context(self.before, envelope.to, self.at) else {
+        let Some(surroundings) = ContractSurroundings::of(self.before, envelope.to, self.at) else {
             return;
         };
+        let context = surroundings.context();
         let live = self.before.contract(id);
         let state = live.map(|live| &live.state);
         let again = contract::derived(state, envelope, &accepted.facts, &context, self.at);

@@ -6,23 +6,45 @@ use crate::draft::{Draft, SubjectJournal};
 use crate::quota;
 use crate::submission::{Submission, not_open};
 use crate::world::{Fault, World};
+use std::sync::Arc;
 use x811_protocol::contract::{Context, Contract, Input};
 use x811_protocol::did::Did;
 use x811_protocol::facts::Facts;
 use x811_protocol::id::ContractId;
 use x811_protocol::kernel::execute;
+use x811_protocol::parameters::Parameters;
 use x811_protocol::refusal::Refusal;
 use x811_protocol::time::TimestampMs;
 
-/// What a decision about a negotiation may look at; `None` before the ledger has parameters.
-pub(crate) fn context(world: &World, recipient: Did, now: TimestampMs) -> Option<Context<'_>> {
-    let (parameters_position, parameters) = world.parameters()?;
-    let recipient = world.agent(recipient);
-    Some(Context {
-        parameters,
-        parameters_position,
-        recipient_is_active: recipient.is_some_and(|a| a.standing(now) == Standing::Active),
-    })
+/// What a decision about a negotiation may look at, held so that a context can borrow it.
+pub(crate) struct Surroundings {
+    parameters: Arc<Parameters>,
+    parameters_position: u64,
+    ledger: Did,
+    recipient_is_active: bool,
+}
+
+impl Surroundings {
+    /// Of a message to `recipient`; `None` before the ledger has parameters.
+    pub(crate) fn of(world: &World, recipient: Did, now: TimestampMs) -> Option<Surroundings> {
+        let (parameters_position, parameters) = world.parameters()?;
+        let recipient = world.agent(recipient);
+        Some(Surroundings {
+            parameters: parameters.clone(),
+            parameters_position,
+            ledger: world.identity()?.did,
+            recipient_is_active: recipient.is_some_and(|a| a.standing(now) == Standing::Active),
+        })
+    }
+
+    pub(crate) fn context(&self) -> Context<'_> {
+        Context {
+            parameters: &self.parameters,
+            parameters_position: self.parameters_position,
+            ledger: self.ledger,
+            recipient_is_active: self.recipient_is_active,
+        }
+    }
 }
 
 /// Decides a message about that negotiation.
@@ -36,9 +58,7 @@ pub(super) fn negotiate(
     if let Err(limit) = quota::message(draft.world(), &message.header, facts, now) {
         return Ok(Verdict::Refused(limit));
     }
-    // The context borrows what does not change while the message is decided.
-    let world = draft.world().clone();
-    let Some(context) = context(&world, message.header.to, now) else {
+    let Some(surroundings) = Surroundings::of(draft.world(), message.header.to, now) else {
         return Ok(Verdict::Refused(not_open()));
     };
     let input = Input {
@@ -46,7 +66,7 @@ pub(super) fn negotiate(
         facts,
     };
     let mut journal = SubjectJournal::<Contract>::open(draft, id, Some(&message.body), now);
-    let execution = execute(&mut journal, &input, &context, now)?;
+    let execution = execute(&mut journal, &input, &surroundings.context(), now)?;
     if let Some(fault) = journal.fault {
         return Err(fault);
     }

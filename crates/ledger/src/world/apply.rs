@@ -16,6 +16,7 @@ use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::State;
 use x811_protocol::observation::{Block, NetworkHead};
 use x811_protocol::parameters::Parameters;
+use x811_protocol::payload::is_reserved;
 use x811_protocol::rules::Rules;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
@@ -233,7 +234,10 @@ impl World {
                 let Event::EnvelopeAccepted(accepted) = step.event else {
                     return Err(step.misplaced("a mail stream holds accepted envelopes"));
                 };
-                if matches!(accepted.facts, Facts::Negotiation(_)) {
+                let is_reserved = is_reserved(&accepted.envelope.message_type);
+                if is_reserved && self.rules() >= Rules::Two
+                    || matches!(accepted.facts, Facts::Negotiation(_))
+                {
                     return Err(step.misplaced("a message of a machine is no mail"));
                 }
                 self.change_agent(*did, |agent| agent.mail_seq += 1);

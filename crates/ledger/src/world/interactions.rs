@@ -104,8 +104,9 @@ impl World {
             if owed.is_none_or(|owed| owed.subject != subject) {
                 return Err(step.misplaced("nobody was owed this notice"));
             }
+            let left = owed_of_it.checked_sub(1);
+            *owed_of_it = left.ok_or_else(|| step.misplaced("nobody was owed this notice"))?;
             self.owed.remove(&key);
-            *owed_of_it -= 1;
             return Ok(());
         }
         let Some(Told { code, related }) = told else {
@@ -117,8 +118,8 @@ impl World {
                 code,
                 related,
             };
-            self.owed.insert((step.position, *to), notice);
-            *owed_of_it += 1;
+            let known = self.owed.insert((step.position, *to), notice);
+            *owed_of_it += u64::from(known.is_none());
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Negotiations of contracts, from the first offer to the interaction that they open (contract.md).
 
-use crate::bundles::bundle;
+use crate::bundles::{audited, bundle};
 use crate::deal::Deal;
 use crate::ledgerbox::{Ledgerbox, parameters};
 use crate::talks::{LIFE_MS, Talks};
@@ -82,6 +82,13 @@ async fn xn_9_three_turns_an_agreement_and_its_interaction() {
     );
     ledgerbox.accept(&right).await;
     ledgerbox.assert_log_adds_up().await;
+    let report = audited(&ledgerbox).await;
+    assert_eq!(report.findings, []);
+    assert_eq!(
+        report.read_model.unwrap().subjects,
+        1,
+        "its row is compared"
+    );
     let bytes = bundle(&ledgerbox, request_id.into()).await;
     let report = audit_export(&bytes[..], None).unwrap();
     assert_eq!(report.findings, [], "its bundle brings its contract");
@@ -399,6 +406,41 @@ async fn mach_10_open_negotiations_are_limited() {
         .say(&ledgerbox, &payee, NegotiationVerb::Reject, "")
         .await;
     ledgerbox.accept(&third).await;
+    ledgerbox.assert_log_adds_up().await;
+}
+
+/// The ledger tells both parties of a lapse, and cannot tell itself.
+#[tokio::test]
+async fn xn_4_the_ledger_is_no_party() {
+    let ledgerbox = opened().await;
+    let mut talks = Talks::new(&ledgerbox).await;
+    talks.payee = ledgerbox.identity.clone();
+    let payload = talks.payload(&ledgerbox, NegotiationVerb::Offer, "0.41");
+    let offer = talks.seal(&ledgerbox, &talks.payer, NegotiationVerb::Offer, payload);
+    let refusal = ledgerbox.refuse(&offer).await;
+    assert_eq!(refusal.kind, Kind::Sender, "{refusal:?}");
+    ledgerbox.advance_ms(LIFE_MS + 1).await;
+    ledgerbox.assert_log_adds_up().await;
+}
+
+/// An agreed contract that waits for its REQUEST counts as open: two who agree with themselves for ever
+/// fill no memory.
+#[tokio::test]
+async fn mach_10_agreed_contracts_count_until_they_are_engaged() {
+    let mut parameters = parameters();
+    parameters.contracts = Some(Contracts {
+        open_per_pair: 1,
+        ..Contracts::DEFAULT
+    });
+    let ledgerbox = Ledgerbox::with(parameters).await;
+    let mut talks = Talks::new(&ledgerbox).await;
+    talks.agree(&ledgerbox).await;
+    let payload = talks.payload(&ledgerbox, NegotiationVerb::Offer, "0.41");
+    let next = talks.seal(&ledgerbox, &talks.payer, NegotiationVerb::Offer, payload);
+    assert_eq!(ledgerbox.code(&next).await, Code::RateLimitExceeded);
+    let (_, request) = talks.request(&ledgerbox, |_| {});
+    ledgerbox.accept(&request).await;
+    ledgerbox.accept(&next).await;
     ledgerbox.assert_log_adds_up().await;
 }
 

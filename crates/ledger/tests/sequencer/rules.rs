@@ -148,7 +148,7 @@ async fn mach_1_the_namespaces_of_machines_are_closed_to_mail() {
     let ledgerbox = Ledgerbox::open().await;
     let (from, to) = (ledgerbox.provider().await, ledgerbox.provider().await);
     for (name, status) in [
-        ("x811.negotiation/offer", 422),
+        ("x811.negotiation/propose", 400),
         ("x811.capability/advertise", 422),
         ("x811.consensus/propose", 422),
         ("x811.dispute/open", 422),

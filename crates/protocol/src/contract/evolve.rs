@@ -1,6 +1,7 @@
 //! What a record makes of a negotiation. A stored log is input: whatever `decide` could not have
 //! written is [`Illegal`], never a panic and never skipped.
 
+use super::message::sender;
 use super::state::last_moment;
 use super::{Closing, Engagement, Opening, State, Step, table};
 use crate::event::{Effect, EnvelopeAccepted, Event, Lapsed, LapsedWindow};
@@ -111,15 +112,28 @@ impl Evolving<'_> {
         if facts.contract() != Some(state.opening().id) {
             return Err(self.illegal("the message names another negotiation"));
         }
+        let sender = sender(&state, state.opening(), &accepted.envelope);
+        if table::transition(state.name(), facts.verb(), sender).is_none() {
+            return Err(self.illegal("the state does not take this message from its sender"));
+        }
         let (State::Pending { opening, step } | State::Countered { opening, step }) = state else {
             return Err(self.illegal("the state does not take this message"));
         };
+        if facts.step() != Some(step.record.envelope) {
+            return Err(self.illegal("it answers a step that is not the last"));
+        }
         match facts {
             NegotiationFacts::Offer(_) => Err(self.illegal("it is opened once")),
+            NegotiationFacts::Counter(_) if step.turn >= opening.max_turns => {
+                Err(self.illegal("all turns are used"))
+            }
             NegotiationFacts::Counter(counter) => {
                 let expires_at = counter.expires_at_ms.unwrap_or(step.expires_at);
                 let step = self.step(accepted, &counter.terms, expires_at, step.turn + 1)?;
                 Ok(State::Countered { opening, step })
+            }
+            NegotiationFacts::Accept(accept) if accept.terms_hash != step.terms.terms_hash => {
+                Err(self.illegal("it accepts other terms"))
             }
             NegotiationFacts::Accept(_) => {
                 let deadline = accepted.derived.deadline_at_ms;

@@ -78,6 +78,11 @@ fn open(
             "this ledger takes no negotiations: agree on terms by REQUEST and OFFER",
         ));
     };
+    if envelope.to == context.ledger {
+        return Err(Refusal::sender(
+            "the ledger negotiates nothing: name the agent that you negotiate with in `to`",
+        ));
+    }
     if !context.recipient_is_active {
         return Err(Refusal::new(
             Code::AgentNotFound,
@@ -199,7 +204,7 @@ fn not_permitted(state: &State, verb: NegotiationVerb) -> Refusal {
     ))
 }
 
-fn sender(state: &State, opening: &Opening, envelope: &AcceptedHeader) -> Sender {
+pub(super) fn sender(state: &State, opening: &Opening, envelope: &AcceptedHeader) -> Sender {
     if envelope.from == state.step().author {
         Sender::Author
     } else if [opening.initiator, opening.responder].contains(&envelope.from) {

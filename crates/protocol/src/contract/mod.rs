@@ -53,6 +53,8 @@ pub struct Context<'a> {
     pub parameters: &'a Parameters,
     /// Their position in the log.
     pub parameters_position: u64,
+    /// The ledger: it is no party of any negotiation.
+    pub ledger: Did,
     /// Whether the recipient's DID is active.
     pub recipient_is_active: bool,
 }
@@ -114,9 +116,7 @@ impl SubjectMachine for Contract {
 
     fn open_between(state: &State) -> Option<(Did, Did)> {
         let opening = state.opening();
-        state
-            .is_open()
-            .then_some((opening.initiator, opening.responder))
+        (!state.is_over()).then_some((opening.initiator, opening.responder))
     }
 
     fn told(before: &State, event: &Event, _after: &State) -> Option<Told> {

@@ -217,11 +217,6 @@ impl State {
         }
     }
 
-    /// Whether it counts as open for limits: terms are on the table.
-    pub const fn is_open(&self) -> bool {
-        matches!(self, State::Pending { .. } | State::Countered { .. })
-    }
-
     /// The window that is open.
     pub const fn open_window(&self) -> Option<ContractWindow> {
         match self {

@@ -24,6 +24,8 @@ mod reserved;
 mod result;
 mod verify;
 
+pub use reserved::is_reserved;
+
 use serde_json::{Map, Value};
 
 use crate::did::Did;

@@ -3,7 +3,7 @@
 //! message of a machine that is built.
 
 use crate::code::Code;
-use crate::envelope::CustomType;
+use crate::envelope::{CustomType, MessageType};
 use crate::refusal::Refusal;
 
 /// Namespaces of machines that are not built yet.
@@ -12,6 +12,17 @@ const NOT_BUILT: [&str; 3] = ["capability", "consensus", "dispute"];
 /// Namespaces in which there is no other message than those that are read before: of machines that
 /// are built, and of traces, whose nodes the ledger alone makes.
 const CLOSED: [&str; 2] = ["negotiation", "trace"];
+
+/// Whether the type belongs to a machine of the ledger, or to its traces: under rules 2 no such
+/// message is mail.
+#[must_use]
+pub fn is_reserved(message_type: &MessageType) -> bool {
+    let MessageType::Custom(custom) = message_type else {
+        return false;
+    };
+    let namespace = custom.namespace();
+    NOT_BUILT.contains(&namespace) || CLOSED.contains(&namespace)
+}
 
 /// Refuses a message in a reserved namespace.
 ///

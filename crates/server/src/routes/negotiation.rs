@@ -79,11 +79,13 @@ async fn page<C: Clock>(
     row: &SubjectRow,
 ) -> Result<ContractPage, ApiError> {
     let stream = Stream::Of(Subject::Contract(id)).to_string();
-    let positions = app
+    let mut positions = app
         .ledger
         .read_model()
         .stream_positions(&stream, 0, MAX_ENTRIES)
         .await?;
+    // What came after the row was read is not in its status.
+    positions.retain(|position| *position <= row.last_position);
     let mut bodies = app.ledger.store().bodies(&positions).await?;
     let mut history = Vec::new();
     let (mut parties, mut expires_at) = (None, None);
