@@ -8,15 +8,13 @@ fn said(stage: &Stage, agent: &str, arguments: &[&str]) -> Value {
     stage.x811(agent, arguments).ok().json()
 }
 
-#[tokio::test]
-async fn xn_9_three_turns_agreed_engaged_and_paid() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+/// Three turns, and the last terms are agreed on; returns the negotiation.
+fn agreed(stage: &Stage, bert: &str) -> String {
     let offer = [
         "negotiation",
         "offer",
         "--to",
-        &bert,
+        bert,
         "--amount",
         "0.02",
         "--task",
@@ -26,7 +24,7 @@ async fn xn_9_three_turns_agreed_engaged_and_paid() {
         "--deliverable",
         "the text",
     ];
-    let offered = said(&stage, "ada", &offer);
+    let offered = said(stage, "ada", &offer);
     let negotiation = text(&offered, "negotiation");
     let counter = |agent: &str, amount: &str| {
         let counter = [
@@ -38,29 +36,24 @@ async fn xn_9_three_turns_agreed_engaged_and_paid() {
             "--message",
             "what about this",
         ];
-        let _ = said(&stage, agent, &counter);
+        let _ = said(stage, agent, &counter);
     };
     counter("bert", "0.041");
     counter("ada", "0.0205");
     let own = stage.x811("ada", &["negotiation", "accept", &negotiation]);
     assert_eq!(own.code, Some(1), "the last terms are Ada's own: {own:?}");
-    let _ = said(&stage, "bert", &["negotiation", "accept", &negotiation]);
+    let _ = said(stage, "bert", &["negotiation", "accept", &negotiation]);
+    negotiation
+}
 
-    // The page proves its own chain, and nothing of who wrote it.
-    let page = said(&stage, "bert", &["negotiation", "show", &negotiation]);
-    assert_eq!(page["status"], "accepted");
-    assert_eq!(page["history"].as_array().map(Vec::len), Some(4));
-    let file = stage.folder.path().join("contract.json");
-    std::fs::write(&file, page.to_string()).unwrap();
-    let audited = stage.x811("", &["audit", file.to_str().unwrap()]);
-    assert_eq!(audited.code, Some(21), "{audited:?}");
-
+/// The interaction that the contract opens, up to the VERIFY; returns it.
+fn engaged(stage: &Stage, bert: &str, negotiation: &str) -> String {
     let named = format!("negotiation_id={negotiation}");
     let request = [
         "send",
         "request",
         "--to",
-        &bert,
+        bert,
         "--task",
         "echo",
         "--budget",
@@ -70,7 +63,7 @@ async fn xn_9_three_turns_agreed_engaged_and_paid() {
         "--param",
         &named,
     ];
-    let interaction = text(&said(&stage, "ada", &request), "interaction_id");
+    let interaction = text(&said(stage, "ada", &request), "interaction_id");
     let again = stage.x811("ada", &request);
     assert_eq!(again.code, Some(1), "one contract, one interaction");
     let price = |price: &str| {
@@ -89,13 +82,32 @@ async fn xn_9_three_turns_agreed_engaged_and_paid() {
     };
     assert_eq!(price("0.03").code, Some(1), "not what was agreed on");
     let _ = price("0.02").ok();
-    let _ = said(&stage, "ada", &["send", "accept", &interaction]);
+    let _ = said(stage, "ada", &["send", "accept", &interaction]);
     let _ = said(
-        &stage,
+        stage,
         "bert",
         &["send", "result", &interaction, "--content", "hello"],
     );
-    let _ = said(&stage, "ada", &["send", "verify", &interaction]);
+    let _ = said(stage, "ada", &["send", "verify", &interaction]);
+    interaction
+}
+
+#[tokio::test]
+async fn xn_9_three_turns_agreed_engaged_and_paid() {
+    let stage = Stage::set(&[]).await;
+    let bert = stage.cast().await;
+    let negotiation = agreed(&stage, &bert);
+
+    // The page proves its own chain, and nothing of who wrote it.
+    let page = said(&stage, "bert", &["negotiation", "show", &negotiation]);
+    assert_eq!(page["status"], "accepted");
+    assert_eq!(page["history"].as_array().map(Vec::len), Some(4));
+    let file = stage.folder.path().join("contract.json");
+    std::fs::write(&file, page.to_string()).unwrap();
+    let audited = stage.x811("", &["audit", file.to_str().unwrap()]);
+    assert_eq!(audited.code, Some(21), "{audited:?}");
+
+    let interaction = engaged(&stage, &bert, &negotiation);
     let _ = stage.pay(&interaction);
     assert_eq!(stage.until_decided(&interaction).await.code, Some(0));
 
