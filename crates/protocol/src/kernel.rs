@@ -143,9 +143,6 @@ pub trait SubjectMachine:
     /// The id that the state is of.
     fn id(state: &Self::State) -> Self::Id;
 
-    /// Name of the state, for people and rows.
-    fn state_name(state: &Self::State) -> &'static str;
-
     /// Who takes part: may read it, and is told of what time does to it.
     fn members(state: &Self::State) -> Vec<Did>;
 

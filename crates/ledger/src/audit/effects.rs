@@ -94,3 +94,49 @@ fn effect_of(effect: &Effect) -> String {
         effect.cause()
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use x811_protocol::event::{Engaged, LedgerResumed};
+    use x811_protocol::id::{ContractId, EnvelopeId, InteractionId};
+    use x811_protocol::stream::Subject;
+
+    fn engaged() -> (Stream, Event) {
+        let envelope = EnvelopeId::from_parts(1, &[1; 10]);
+        let engaged = Effect::Engaged(Engaged {
+            cause: 4,
+            interaction: InteractionId::from(envelope),
+        });
+        let contract = Subject::Contract(ContractId::from(envelope));
+        (Stream::Of(contract), Event::Effect(engaged))
+    }
+
+    /// What a record at 9 is found to be, behind a REQUEST at 4 that engages a contract.
+    fn found(stream: &Stream, event: &Event, is_extract: bool) -> usize {
+        let mut effects = Effects {
+            due: vec![engaged()],
+            last: 4,
+        };
+        let (mut findings, position) = (Findings::default(), 9);
+        let spot = Spot {
+            position,
+            line: None,
+            stream: None,
+        };
+        effects.check(&spot, stream, event, is_extract, &mut findings);
+        findings.list().len()
+    }
+
+    /// The operator leaves `engaged` out, so that a second REQUEST finds the contract unused: a bundle has
+    /// the contract's whole stream, and no gap in it hides that.
+    #[test]
+    fn xn_9_an_effect_left_out_is_named_in_logs_and_bundles() {
+        let resumed = Event::LedgerResumed(LedgerResumed { gap_ms: 1 });
+        for is_extract in [false, true] {
+            assert_eq!(found(&Stream::Ledger, &resumed, is_extract), 1);
+            let (stream, event) = engaged();
+            assert_eq!(found(&stream, &event, is_extract), 0, "it is there");
+        }
+    }
+}

@@ -42,7 +42,8 @@ impl World {
         };
         live.note(step);
         self.pause_if_blind(step, &mut live);
-        // Nothing of the world has changed up to here, and nothing is refused behind it.
+        // Nothing of the world has changed up to here. A notice that nobody is owed is refused before
+        // anything does, and nothing is refused behind that.
         let told = told(step.event, &live.state).map(|code| Told {
             code,
             related: before.as_deref().unwrap_or(&live).state.opener(),

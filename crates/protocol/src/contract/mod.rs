@@ -105,10 +105,6 @@ impl SubjectMachine for Contract {
         state.opening().id
     }
 
-    fn state_name(state: &State) -> &'static str {
-        state.name().as_str()
-    }
-
     fn members(state: &State) -> Vec<Did> {
         let opening = state.opening();
         vec![opening.initiator, opening.responder]
