@@ -11,14 +11,14 @@ use crate::failure::Failure;
 use crate::send::sent::Sent;
 use crate::send::usdc;
 
-/// Reads `neg-<uuid>` from the command line.
+/// Reads `neg-UUID` from the command line.
 pub(super) fn negotiation(text: &str) -> Result<ContractId, IdError> {
     ContractId::from_public(text)
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Which negotiation, as neg-<uuid>
+    /// Which negotiation, as neg-UUID
     #[arg(value_parser = negotiation)]
     negotiation: ContractId,
     /// What is paid; everything else stays as in the last terms

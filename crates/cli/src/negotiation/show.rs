@@ -12,7 +12,7 @@ use serde::Serialize;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Which negotiation, as neg-<uuid>
+    /// Which negotiation, as neg-UUID
     #[arg(value_parser = negotiation)]
     negotiation: ContractId,
 }

@@ -11,7 +11,7 @@ use crate::send::sent::Sent;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Which negotiation, as neg-<uuid>
+    /// Which negotiation, as neg-UUID
     #[arg(value_parser = negotiation)]
     negotiation: ContractId,
     /// A word for the other party
