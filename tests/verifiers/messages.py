@@ -70,6 +70,7 @@ def facts_of(message, rules):
     if rules >= 2 and kind == "x811/request":
         named = payload["parameters"].get("negotiation_id")
         facts["negotiation_id"] = named and contract_id(named)
+        facts["agreement_id"] = payload["parameters"].get("agreement_id")
     if rules >= 2 and kind == "x811/offer":
         facts["deliverables_hash"] = sha256(canonical(payload["deliverables"])).hexdigest()
     return {name: value for name, value in facts.items() if value is not None}

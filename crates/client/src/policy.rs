@@ -179,6 +179,7 @@ mod tests {
 
     fn request(policy: AcceptancePolicy, budget: &str, threshold: Option<&str>) -> RequestFacts {
         RequestFacts {
+            agreement_id: None,
             negotiation_id: None,
             task_type: "echo".to_owned(),
             max_budget: usdc(budget),

@@ -167,6 +167,21 @@ impl FromStr for ContractId {
     }
 }
 
+/// The id of an agreement: the envelope id of the capability request whose session made its first
+/// revision (machines.md section 2).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AgreementId(EnvelopeId);
+
+impl AgreementId {
+    /// Reads any RFC 9562 UUID in lower case (the lenient switch of AX-25).
+    ///
+    /// # Errors
+    /// The text is not a hyphenated lower-case UUID of version 1 to 8.
+    pub fn lenient(text: &str) -> Result<AgreementId, IdError> {
+        EnvelopeId::lenient(text).map(AgreementId)
+    }
+}
+
 /// A nonce, unique per sender within the nonce window (AE-76, AE-86).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nonce(Uuid);
@@ -270,6 +285,7 @@ macro_rules! lower_case_text {
 lower_case_text!(EnvelopeId, uuid => uuid);
 lower_case_text!(InteractionId, request_id => request_id.0);
 lower_case_text!(ContractId, offer_id => offer_id.0);
+lower_case_text!(AgreementId, request_id => request_id.0);
 lower_case_text!(Nonce, uuid => uuid);
 
 #[cfg(test)]

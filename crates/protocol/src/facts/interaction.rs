@@ -12,7 +12,7 @@ use super::member::{
 use crate::code::Code;
 use crate::digest::Digest;
 use crate::evm::{EvmAddress, TxHash};
-use crate::id::{ContractId, EnvelopeId};
+use crate::id::{AgreementId, ContractId, EnvelopeId};
 use crate::money::MicroUsdc;
 use crate::payload::content_type::is_content_type;
 use crate::refusal::Refusal;
@@ -23,6 +23,13 @@ use crate::refusal::Refusal;
 pub struct RequestFacts {
     /// How the initiator's software treats an OFFER.
     pub acceptance_policy: AcceptancePolicy,
+    /// The agreement that it is made under; only under rules 2.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given"
+    )]
+    pub agreement_id: Option<AgreementId>,
     /// Execution time the initiator allows, seconds, at least 1.
     #[serde(deserialize_with = "positive_integer")]
     pub deadline_s: u64,

@@ -149,6 +149,7 @@ impl Step<'_> {
 
     fn open(&self, accepted: &EnvelopeAccepted) -> Result<State, Illegal> {
         let Facts::Request(RequestFacts {
+            agreement_id: None,
             max_budget,
             negotiation_id,
             ..

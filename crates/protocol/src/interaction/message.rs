@@ -85,6 +85,12 @@ fn open(
             "the provider does not offer this task_type: see the capabilities it registered",
         ));
     }
+    if request.agreement_id.is_some() {
+        return Err(Refusal::guard(
+            Code::InvalidStateTransition,
+            "this ledger keeps no agreements: leave parameters.agreement_id out",
+        ));
+    }
     let contract = request
         .negotiation_id
         .map(|_| contract::engagement::check_request(context.contract, request, envelope));

@@ -11,7 +11,7 @@ use crate::did::Did;
 use crate::digest::Digest;
 use crate::evm::{EvmAddress, TxHash};
 use crate::facts::MAX_SAFE_INTEGER;
-use crate::id::{ContractId, EnvelopeId};
+use crate::id::{AgreementId, ContractId, EnvelopeId};
 use crate::money::{MicroUsdc, MoneyError};
 use crate::payload::PayloadRules;
 use crate::refusal::{Kind, Refusal, quoted};
@@ -162,6 +162,15 @@ impl<'a> Members<'a> {
             .map(ContractId::from_public)
             .transpose();
         id.map_err(|fault| Refusal::shape(format!("{name}: {fault}")))
+    }
+
+    /// The id of an agreement, if the member is there.
+    pub(super) fn optional_agreement_id(self, name: &str) -> Result<Option<AgreementId>, Refusal> {
+        let id = self
+            .optional_string(name)?
+            .map(AgreementId::lenient)
+            .transpose();
+        id.map_err(|fault| Refusal::shape(format!("{name} is no agreement's id: {fault}")))
     }
 
     /// A registered agent's name.

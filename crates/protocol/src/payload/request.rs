@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use super::PayloadRules;
 use super::member::Members;
-use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::facts::{RequestFacts, is_task_type};
@@ -29,11 +28,13 @@ pub(super) fn facts(
         ));
     }
     let parameters = Members::new("REQUEST's parameters", members.object("parameters")?);
-    let negotiation_id = if rules.rules >= Rules::Two {
-        no_agreement(parameters)?;
-        parameters.optional_contract_id("negotiation_id")?
+    let (agreement_id, negotiation_id) = if rules.rules >= Rules::Two {
+        (
+            parameters.optional_agreement_id("agreement_id")?,
+            parameters.optional_contract_id("negotiation_id")?,
+        )
     } else {
-        None
+        (None, None)
     };
     let max_budget = members.number_amount("max_budget")?;
     members.currency()?;
@@ -49,6 +50,7 @@ pub(super) fn facts(
         ));
     }
     Ok(RequestFacts {
+        agreement_id,
         task_type: task_type.to_owned(),
         max_budget,
         deadline_s,
@@ -58,17 +60,6 @@ pub(super) fn facts(
         negotiation_id,
         payload_hash: members.payload_hash(),
     })
-}
-
-/// Agreements are not built yet: a REQUEST that rests on one would be taken without it.
-fn no_agreement(parameters: Members<'_>) -> Result<(), Refusal> {
-    match parameters.optional_string("agreement_id")? {
-        None => Ok(()),
-        Some(_) => Err(Refusal::guard(
-            Code::InvalidStateTransition,
-            "this ledger keeps no agreements: leave parameters.agreement_id out",
-        )),
-    }
 }
 
 /// SHA-256(from, 0x00, key): one text per (initiator, key) without the key itself (AX-12).

@@ -5,6 +5,7 @@ use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::CoreType;
 use x811_protocol::event::Event;
+use x811_protocol::id::AgreementId;
 use x811_protocol::interaction::StateName;
 use x811_protocol::time::TimestampMs;
 
@@ -34,6 +35,20 @@ pub(crate) fn answer_in(world: &mut World, message: &Message) -> Option<(Code, u
 }
 
 const GUARD: Option<(Code, u16)> = Some((Code::InvalidStateTransition, 422));
+
+/// A ledger that keeps no agreements takes no REQUEST under one (machines.md section 1).
+#[test]
+fn mach_1_a_request_under_an_agreement_that_nobody_keeps() {
+    let mut world = World::new();
+    let number = world.add_stream();
+    let mut request = world.draft(number, CoreType::Request);
+    let id = "0190a1b2-c3d4-7e5f-8901-234567890abc";
+    request.request().agreement_id = Some(AgreementId::lenient(id).unwrap());
+    let before = world.log.len();
+    let refusal = world.send(number, &request).execution.outcome.unwrap_err();
+    assert_eq!((refusal.code, refusal.http_status()), GUARD.unwrap());
+    assert_eq!(world.log.len(), before);
+}
 
 #[test]
 fn ae_040_a_request_needs_an_active_provider_that_offers_the_task() {

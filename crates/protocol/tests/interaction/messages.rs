@@ -195,6 +195,7 @@ impl World {
 
 fn request_facts(number: usize) -> RequestFacts {
     RequestFacts {
+        agreement_id: None,
         negotiation_id: None,
         task_type: TASK.to_owned(),
         max_budget: micro(BUDGET),

@@ -39,6 +39,7 @@ fn case(state: StateName, policy: AcceptancePolicy, total: &str) -> Case {
         state,
         deadline_at_ms: Some(NOW.saturating_add_ms(60_000)),
         request: Some(RequestFacts {
+            agreement_id: None,
             negotiation_id: None,
             task_type: "echo".to_owned(),
             max_budget: usdc("0.05"),
