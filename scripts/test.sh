@@ -51,6 +51,16 @@ install_chromium() {
     die "Chromium could not be installed: run this as root, or install it by hand"
 }
 
+# The tests start servers of their own; the one that Debian starts is left alone, or not started.
+install_postgresql() {
+  compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null && return
+  command -v postgres >/dev/null 2>&1 && command -v initdb >/dev/null 2>&1 && return
+  command -v apt-get >/dev/null 2>&1 ||
+    die "PostgreSQL is not installed: install its server, 15.13, 16.9, 17.5 or newer"
+  apt-get install --yes --no-install-recommends postgresql ||
+    die "PostgreSQL could not be installed: run this as root, or install it by hand"
+}
+
 # systemd's own reader checks the unit; it need not run.
 install_systemd() {
   command -v systemd-analyze >/dev/null 2>&1 && return
@@ -62,6 +72,7 @@ install_systemd() {
 require_tools
 step "systemd-analyze" install_systemd
 step "strace and faketime" install_fault_tools
+step "PostgreSQL" install_postgresql
 step "Chromium" install_chromium
 step "Go" install_go
 step "verifiers of other authors" scripts/verifiers.sh

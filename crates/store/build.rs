@@ -1,5 +1,5 @@
 //! A new migration file is compiled in although no Rust source changed.
 
 fn main() {
-    println!("cargo::rerun-if-changed=../../migrations/sqlite");
+    println!("cargo::rerun-if-changed=../../migrations");
 }

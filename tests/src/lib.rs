@@ -3,6 +3,7 @@
 pub mod anvil;
 pub mod binary;
 pub mod browser;
+pub mod postgres;
 pub mod proxy;
 pub mod tunnel;
 pub mod verifiers;

@@ -28,7 +28,7 @@ use serde::Serialize;
 use x811_client::clock::{Clock as _, SystemClock};
 use x811_eventlog::{Hash, ReadError};
 use x811_ledger::audit::{self, Options, Outcome, audit_export, audit_store};
-use x811_store::{OpenError, SqliteReadModel, SqliteStore};
+use x811_store::{Backend, OpenError, SqliteReadModel};
 
 use crate::doctor::prefix::Prefix;
 use crate::exit::Exit;
@@ -244,7 +244,7 @@ pub(crate) async fn of_directory(
 }
 
 /// A log that cannot be read to its end: up to where it can be.
-async fn unread(store: &SqliteStore, directory: &Path, error: &ReadError) -> Failure {
+async fn unread(store: &Backend, directory: &Path, error: &ReadError) -> Failure {
     let message = match Prefix::read(store, None).await {
         Ok(prefix) => format!("{error}. {}", prefix.sentence()),
         Err(_) => error.to_string(),
@@ -256,10 +256,8 @@ async fn unread(store: &SqliteStore, directory: &Path, error: &ReadError) -> Fai
     ))
 }
 
-async fn open_store(directory: &Path) -> Result<SqliteStore, Failure> {
-    SqliteStore::open_read_only(directory)
-        .await
-        .map_err(unopened)
+async fn open_store(directory: &Path) -> Result<Backend, Failure> {
+    Backend::open_read_only(directory).await.map_err(unopened)
 }
 
 /// An export to read.

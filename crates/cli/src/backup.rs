@@ -13,7 +13,7 @@ use x811_ledger::doctor::examine;
 use x811_ledger::memory::MemoryReadModel;
 use x811_ledger::port::LedgerStore as _;
 use x811_protocol::event::Event;
-use x811_store::SqliteStore;
+use x811_store::Backend;
 
 use crate::audit::unopened;
 use crate::exit::Exit;
@@ -53,7 +53,7 @@ pub(crate) struct Manifest {
 
 /// Makes a backup.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
-    let store = SqliteStore::open_read_only(&args.data_dir)
+    let store = Backend::open_read_only(&args.data_dir)
         .await
         .map_err(unopened)?;
     files::make_directory(&args.target)?;
@@ -61,7 +61,7 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     if !args.without_keys {
         files::copy_keys(&args.data_dir, &args.target)?;
     }
-    let copy = SqliteStore::open_read_only(&args.target)
+    let copy = Backend::open_read_only(&args.target)
         .await
         .map_err(unopened)?;
     let manifest = examined(&copy, &args.target, !args.without_keys).await?;
@@ -77,7 +77,7 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
 
 /// What is in `store`, once it has been found whole.
 pub(crate) async fn examined(
-    store: &SqliteStore,
+    store: &Backend,
     directory: &Path,
     keys: bool,
 ) -> Result<Manifest, Failure> {

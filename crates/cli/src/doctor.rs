@@ -10,7 +10,7 @@ use serde::Serialize;
 use x811_ledger::doctor::{DoctorError, Examined, Finding, examine};
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::snapshot::{self, SnapshotStore as _};
-use x811_store::{FileSnapshots, OpenError, RowDifference, SqliteReadModel, SqliteStore};
+use x811_store::{Backend, FileSnapshots, OpenError, RowDifference, SqliteReadModel};
 
 use checkpoint::{Found, Signed};
 use prefix::Prefix;
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 /// Examines; [`Exit::Findings`] when anything is wrong and stays so.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let found_checkpoint = Found::look(&args.data_dir, args.checkpoint_dir).await;
-    let store = SqliteStore::open_read_only(&args.data_dir)
+    let store = Backend::open_read_only(&args.data_dir)
         .await
         .map_err(unopened)?;
     let work = tempfile::tempdir().map_err(|error| {
@@ -169,7 +169,7 @@ impl FoundRows {
 }
 
 /// What is wrong with the form of `ledger.db` and its write-ahead log.
-async fn form(store: &SqliteStore, data_dir: &Path) -> Vec<Finding> {
+async fn form(store: &Backend, data_dir: &Path) -> Vec<Finding> {
     let problems = match store.problems(data_dir).await {
         Ok(problems) => problems,
         Err(error) => vec![error.to_string()],

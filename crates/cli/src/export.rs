@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use x811_protocol::id::InteractionId;
-use x811_store::{FileCheckpointStore, SqliteStore};
+use x811_store::{Backend, FileCheckpointStore};
 
 use crate::audit::unopened;
 use crate::context::Context;
@@ -154,10 +154,8 @@ fn checkpoint_dir(args: &Args, data_dir: &Path) -> Result<PathBuf, Failure> {
     })
 }
 
-async fn open(data_dir: &Path) -> Result<SqliteStore, Failure> {
-    SqliteStore::open_read_only(data_dir)
-        .await
-        .map_err(unopened)
+async fn open(data_dir: &Path) -> Result<Backend, Failure> {
+    Backend::open_read_only(data_dir).await.map_err(unopened)
 }
 
 fn no_checkpoint(file: &Path) -> Failure {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use x811_store::SqliteStore;
+use x811_store::Backend;
 
 use crate::audit::unopened;
 use crate::backup::{Manifest, examined, files};
@@ -53,7 +53,7 @@ async fn fill(args: &Args, manifest: &Manifest) -> Result<(), Failure> {
         files::copy_keys(&args.backup, &args.data_dir)?;
     }
     files::sync_directory(&args.data_dir)?;
-    let store = SqliteStore::open_read_only(&args.data_dir)
+    let store = Backend::open_read_only(&args.data_dir)
         .await
         .map_err(unopened)?;
     let found = examined(&store, &args.data_dir, manifest.keys).await?;

@@ -27,12 +27,14 @@
 //! | [`snapshot`] | the world as of some record, so that a restart replays the tail alone |
 //! | [`figures`] | what an operator counts |
 //! | [`memory`] | a place to keep it, for tests |
+//! | [`conformance`] | what every such place promises, as tests |
 
 pub mod agent;
 pub mod answer;
 pub mod audit;
 pub mod checkpoint;
 pub mod clock;
+pub mod conformance;
 mod contract_wallets;
 pub mod doctor;
 mod draft;

@@ -146,7 +146,10 @@ impl Kept {
         let mut ids = commit.envelope_ids.iter();
         let mut tags = commit.idempotency.iter();
         let mut claims = commit.claims.iter();
-        let taken = if ids.any(|(id, _)| self.envelope_ids.contains_key(id)) {
+        let mut erased = commit.erased.iter();
+        let taken = if erased.any(|erased| self.erased.contains_key(&erased.position)) {
+            Taken("an erasure")
+        } else if ids.any(|(id, _)| self.envelope_ids.contains_key(id)) {
             Taken("an envelope id")
         } else if tags.any(|(tag, _)| self.idempotency.contains_key(tag)) {
             Taken("an idempotency tag")

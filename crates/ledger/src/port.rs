@@ -216,14 +216,19 @@ pub trait LedgerStore: Send + Sync + 'static {
         positions: &[u64],
     ) -> impl Future<Output = Result<Vec<Record>, ReadError>> + Send;
 
-    /// Makes `commit` durable; checks the writer epoch. What it erases is nowhere in the store's own
+    /// Makes `commit` durable; checks the writer epoch. A store with transactions makes all of it
+    /// durable at once. One without keeps this order: bodies under position *and* digest, so that a
+    /// writer that was replaced can overwrite none; the records, which decide; indexes with the
+    /// position they reach; nonces before their answers (stores.md section 1). What it erases is nowhere in the store's own
     /// files when this returns, unless a reader is in the way: then soon after.
     fn commit(&self, commit: Commit) -> impl Future<Output = Result<Head, AppendError>> + Send;
 
     /// Size and running state of the tree at the last commit; `None` on an empty log.
     fn frontier(&self) -> impl Future<Output = Result<Option<(u64, Vec<u8>)>, ReadError>> + Send;
 
-    /// The bodies at these positions; absent and erased ones are left out.
+    /// The bodies at these positions, as they were committed with the record there; absent and
+    /// erased ones are left out. Whoever judges by one checks it against the digest that its record
+    /// names ([`Body::check`]).
     fn bodies(
         &self,
         positions: &[u64],

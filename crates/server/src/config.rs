@@ -16,7 +16,7 @@ use x811_protocol::money::MicroUsdc;
 use x811_protocol::parameters::{
     AEEP_LOOKS_MS, Contracts, Leniency, Limits, Network, Parameters, PayerBindingRule, Windows,
 };
-use x811_store::FileCheckpointStore;
+use x811_store::{Database, FileCheckpointStore};
 
 /// Where a ledger listens unless told otherwise.
 pub const DEFAULT_LISTEN: SocketAddr =
@@ -67,6 +67,8 @@ const LATE_MS: u64 = 24 * 60 * 60 * 1_000;
 pub struct ServerConfig {
     /// Where log, rows and keys lie; made when it does not exist.
     pub data_dir: PathBuf,
+    /// The PostgreSQL database that has the log; in the data directory when absent.
+    pub database: Option<Database>,
     /// Where the last signed checkpoint lies; beside the data directory when absent. Never inside
     /// it, and never restored with it: it is what tells that a restored copy is older.
     pub checkpoint_dir: Option<PathBuf>,
@@ -268,6 +270,7 @@ impl ServerConfig {
     pub fn new(data_dir: impl Into<PathBuf>, network: NetworkConfig) -> ServerConfig {
         ServerConfig {
             data_dir: data_dir.into(),
+            database: None,
             checkpoint_dir: None,
             listen: DEFAULT_LISTEN,
             metrics_listen: None,

@@ -44,7 +44,7 @@ use x811_ledger::snapshot::Snapshots;
 use x811_ledger::world::World;
 use x811_protocol::event::{LedgerKeyRotated, LedgerOpened};
 use x811_protocol::time::TimestampMs;
-use x811_store::{FileCheckpointStore, FileSnapshots, SqliteStore};
+use x811_store::{Backend, CheckpointPlaces, FileSnapshots};
 use x811_watcher::checks::{CheckFailure, Misfit, verify_endpoint};
 use x811_watcher::quorum_of;
 use x811_watcher::rpc::{EndpointError, RpcLimits, RpcSource};
@@ -199,11 +199,11 @@ pub async fn start_with<C: Clock, E: Entropy>(
 }
 
 /// A ledger that has been opened: what runs it, and the handle to talk to it.
-type Opened<C, E> = (sequencer::Sequencer<SqliteStore, C, E>, RunningLedger<C>);
+type Opened<C, E> = (sequencer::Sequencer<Backend, C, E>, RunningLedger<C>);
 
 /// What a ledger stands on: all that can refuse to start before the log says that it is back.
 struct Ground {
-    store: Arc<SqliteStore>,
+    store: Arc<Backend>,
     stored: Stored,
     identity: Identity,
     /// Its log holds nothing yet.
@@ -223,8 +223,9 @@ impl Ground {
     ) -> Result<Ground, StartError> {
         let sources = sources_of(&config.network)?;
         let contracts = Arc::new(AskedContracts::new(&[&config.network])?);
-        let store = Arc::new(SqliteStore::open(&config.data_dir).await?);
-        let stored = Stored::load(config).await?;
+        let opened = Backend::open(&config.data_dir, config.database.as_ref());
+        let store = Arc::new(opened.await?);
+        let stored = Stored::load(config, &store).await?;
         let identity = identity(config, &store, &stored, clock, entropy).await?;
         let is_new = store.log().head().await?.size == 0;
         if is_new {
@@ -310,7 +311,7 @@ fn rotations(replaced: &[Replaced]) -> Vec<LedgerKeyRotated> {
 async fn end_rotations<C: Clock>(
     config: &ServerConfig,
     replaced: &[Replaced],
-    checkpoints: &mut Checkpoints<FileCheckpointStore, C>,
+    checkpoints: &mut Checkpoints<CheckpointPlaces, C>,
     world: &World,
 ) -> Result<(), StartError> {
     if replaced.is_empty() {
@@ -335,7 +336,7 @@ fn snapshots(config: &ServerConfig) -> Snapshots {
 /// The identity of the data directory; made with the first record, never after it.
 async fn identity<C: Clock, E: Entropy>(
     config: &ServerConfig,
-    store: &SqliteStore,
+    store: &Backend,
     stored: &Stored,
     clock: &C,
     entropy: &E,

@@ -1,7 +1,8 @@
-//! Where records and read rows live: SQLite; and snapshots: files.
+//! Where records live: SQLite, or PostgreSQL; and read rows: SQLite; and snapshots: files.
 //!
 //! Bytes go in and come out as they are; no rule of the protocol is decided here. The ledger is
-//! written through [`SqliteStore`], rows for reading through [`SqliteReadModel`].
+//! written through [`Backend`], which is one of [`SqliteStore`] and [`PostgresStore`], rows for
+//! reading through [`SqliteReadModel`].
 //!
 //! # The data directory
 //!
@@ -14,6 +15,7 @@
 //! | `read.db`, `read.db-wal`, `read.db-shm` | rows for reading | yes: they are rebuilt from the log, also where a start finds them damaged |
 //! | `chain.db`, `chain.db-wal`, `chain.db-shm` | blocks that the watcher holds | yes: it asks the RPC endpoints again |
 //! | `feed.db`, `feed.db-wal`, `feed.db-shm` | how far agents have acknowledged their feeds | yes: what was acknowledged is delivered again |
+//! | `store-url` | where the log is, when it is in a PostgreSQL database and not in `ledger.db` | no: a start notes it again, until then nothing else finds the log |
 //! | `snapshots/<size>.x811` | the state after so many records, signed by the ledger; the last two | yes: a start then replays the whole log |
 //!
 //! The directory is made with mode 0700 and every file with mode 0600; what exists keeps its mode.
@@ -44,11 +46,18 @@
 //! A commit is one SQLite transaction with `synchronous=FULL`: when it is answered, the WAL is on
 //! the disk. The read model uses `NORMAL`, for it can be rebuilt.
 
+mod backend;
 mod checkpoint;
+mod checkpoints;
+mod leaves;
+mod postgres;
 mod snapshots;
 mod sqlite;
 
+pub use backend::{Backend, Database};
 pub use checkpoint::{FileCheckpointStore, NoCheckpointDir};
+pub use checkpoints::CheckpointPlaces;
+pub use postgres::{PostgresError, PostgresStore, Quorum, StoreUrl};
 pub use snapshots::FileSnapshots;
 pub use sqlite::{
     ChainBlock, FeedAck, OpenError, RowDifference, SqliteChain, SqliteFeed, SqliteLog,

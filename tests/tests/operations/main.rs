@@ -4,6 +4,7 @@ mod backup;
 mod doctor;
 mod endpoints;
 mod place;
+mod postgres;
 mod rotation;
 mod secrets;
 mod settings;

@@ -46,6 +46,12 @@ impl Place {
         Server::start(&self.data_dir(), &SERVE).unwrap()
     }
 
+    /// Starts it with its log in the database at `url`; how it ended, where it did not start.
+    pub(crate) fn serve_from(&self, url: &str) -> Result<Server, Finished> {
+        let store = ["--store-url", url];
+        Server::start(&self.data_dir(), &[&SERVE[..], &store].concat())
+    }
+
     /// Runs a command and gives its JSON.
     pub(crate) fn x811(&self, server: &Server, arguments: &[&str]) -> Value {
         let home = self.path("agents");

@@ -39,7 +39,7 @@ fn did() -> Did {
 }
 
 /// A running ledger with the two records of its beginning.
-async fn running(directory: &Path) -> Ledger<SqliteStore, SqliteReadModel, ManualClock> {
+async fn running(directory: &Path) -> Ledger<Backend, SqliteReadModel, ManualClock> {
     let key = |seed| SecretKey::from_seed([seed; 32]);
     let opening = Opening {
         identity: LedgerOpened {
@@ -71,7 +71,7 @@ async fn running(directory: &Path) -> Ledger<SqliteStore, SqliteReadModel, Manua
         with_endpoints: Vec::new(),
     };
     let (sequencer, ledger) = open(
-        Arc::new(SqliteStore::open(directory).await.unwrap()),
+        Arc::new(Backend::open(directory, None).await.unwrap()),
         Arc::new(SqliteReadModel::open(directory).await.unwrap()),
         Arc::new(ManualClock::at(NOW)),
         Arc::new(Sevens),

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use x811_eventlog::{AppendError, Draft, Frontier, Head, Record};
 use x811_ledger::port::{Commit, LedgerStore as _, ReadModel as _};
 use x811_ledger::row::{RowChange, StreamRow};
-use x811_store::{SqliteReadModel, SqliteStore};
+use x811_store::{Backend, SqliteReadModel};
 
 use super::cpu::{Elapsed, Stopwatch};
 use super::figures::thousands;
@@ -107,7 +107,7 @@ struct Pair {
 
 /// A log with its rows, which follow it beside the commits as a ledger's do.
 struct Place {
-    store: SqliteStore,
+    store: Backend,
     rows: Arc<SqliteReadModel>,
     /// Rows on their way.
     writing: JoinSet<Result<(), AppendError>>,
@@ -119,7 +119,7 @@ impl Place {
     async fn open(directory: &Path) -> Result<Place, Failure> {
         let rows = SqliteReadModel::open(directory).await.map_err(broken)?;
         Ok(Place {
-            store: SqliteStore::open(directory).await.map_err(broken)?,
+            store: Backend::open(directory, None).await.map_err(broken)?,
             rows: Arc::new(rows),
             writing: JoinSet::new(),
             head: Head::EMPTY,

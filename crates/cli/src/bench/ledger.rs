@@ -19,7 +19,7 @@ use x811_protocol::parameters::PayerBindingRule;
 use x811_server::entropy::SystemEntropy;
 use x811_server::keys::Identity;
 use x811_server::{NetworkConfig, RpcUrl, ServerConfig};
-use x811_store::{FileSnapshots, SqliteReadModel, SqliteStore};
+use x811_store::{Backend, FileSnapshots, SqliteReadModel};
 
 use super::broken;
 use super::clients::{self, Answered, Outcome, Sender};
@@ -29,11 +29,11 @@ use crate::failure::Failure;
 
 /// A running ledger.
 pub(super) struct BenchLedger<C = SystemClock> {
-    ledger: Ledger<SqliteStore, SqliteReadModel, C>,
+    ledger: Ledger<Backend, SqliteReadModel, C>,
     /// Ends when it is dropped.
     task: JoinSet<Result<(), Stopped>>,
     did: Did,
-    store: Arc<SqliteStore>,
+    store: Arc<Backend>,
     rows: Arc<SqliteReadModel>,
     start: StartTimes,
 }
@@ -91,7 +91,7 @@ impl<C: Clock> BenchLedger<C> {
     ) -> Result<BenchLedger<C>, Failure> {
         let entropy = SystemEntropy::open().map_err(broken)?;
         let begin = now();
-        let store = Arc::new(SqliteStore::open(directory).await.map_err(broken)?);
+        let store = Arc::new(Backend::open(directory, None).await.map_err(broken)?);
         let store_opened = begin.elapsed();
         let rows = Arc::new(SqliteReadModel::open(directory).await.map_err(broken)?);
         let rows_opened = begin.elapsed();
@@ -138,7 +138,7 @@ impl<C: Clock> BenchLedger<C> {
     }
 
     /// The ledger itself.
-    pub(super) fn running(&self) -> &Ledger<SqliteStore, SqliteReadModel, C> {
+    pub(super) fn running(&self) -> &Ledger<Backend, SqliteReadModel, C> {
         &self.ledger
     }
 
@@ -213,7 +213,7 @@ impl<C: Clock> BenchLedger<C> {
 }
 
 /// Gives the directory free, once nobody uses it any more.
-async fn closed(store: Arc<SqliteStore>, rows: Arc<SqliteReadModel>) -> Result<(), Failure> {
+async fn closed(store: Arc<Backend>, rows: Arc<SqliteReadModel>) -> Result<(), Failure> {
     while Arc::strong_count(&rows) > 1 || Arc::strong_count(&store) > 1 {
         tokio::task::yield_now().await;
     }
@@ -224,7 +224,7 @@ async fn closed(store: Arc<SqliteStore>, rows: Arc<SqliteReadModel>) -> Result<(
 }
 
 /// A client in the ledger's own process.
-struct InProcess<C>(Ledger<SqliteStore, SqliteReadModel, C>);
+struct InProcess<C>(Ledger<Backend, SqliteReadModel, C>);
 
 impl<C: Clock> Sender for InProcess<C> {
     type Message = Message;

@@ -5,7 +5,7 @@ use crate::export::signed_at;
 use x811_eventlog::note::NoteKey;
 use x811_ledger::audit::{Options, Report, audit_store};
 use x811_server::ServerConfig;
-use x811_store::{FileCheckpointStore, SqliteReadModel, SqliteStore};
+use x811_store::{Backend, FileCheckpointStore, SqliteReadModel};
 
 /// Audits the directory, for somebody who has the ledger's checkpoint key, and tells what was found;
 /// the report, when it is clean.
@@ -16,7 +16,7 @@ pub(super) async fn tell(
 ) -> Result<Report, DemoError> {
     story.heading("Audit: the whole log again, from its bytes");
     let data_dir = &config.data_dir;
-    let store = SqliteStore::open_read_only(data_dir).await;
+    let store = Backend::open_read_only(data_dir).await;
     let store = store.map_err(|error| DemoError::Audit(error.to_string()))?;
     let rows = SqliteReadModel::open_read_only(data_dir).await;
     let rows = rows.map_err(|error| DemoError::Audit(error.to_string()))?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use x811_ledger::doctor::{Readable, readable};
 use x811_ledger::export::UpTo;
-use x811_store::SqliteStore;
+use x811_store::Backend;
 
 use crate::export::written;
 use crate::failure::Failure;
@@ -23,10 +23,7 @@ pub(crate) struct Prefix {
 
 impl Prefix {
     /// Reads as far as it goes, and writes that to `target` where one is named.
-    pub(crate) async fn read(
-        store: &SqliteStore,
-        target: Option<&Path>,
-    ) -> Result<Prefix, Failure> {
+    pub(crate) async fn read(store: &Backend, target: Option<&Path>) -> Result<Prefix, Failure> {
         let readable = readable(store).await;
         let target = target.filter(|_| readable.records > 0);
         if let Some(target) = target {

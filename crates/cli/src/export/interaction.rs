@@ -64,14 +64,12 @@ pub(super) async fn write(
     use x811_ledger::keys_statement::KeysStatement;
     use x811_protocol::event::LedgerRole;
     use x811_server::keys::Identity;
-    use x811_store::{SqliteReadModel, SqliteStore};
+    use x811_store::{Backend, SqliteReadModel};
 
     use super::until::rows_at;
 
     let unopened = crate::audit::unopened;
-    let store = SqliteStore::open_read_only(data_dir)
-        .await
-        .map_err(unopened)?;
+    let store = Backend::open_read_only(data_dir).await.map_err(unopened)?;
     let rows = SqliteReadModel::open_read_only(data_dir)
         .await
         .map_err(unopened)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use x811_ledger::checkpoint::CheckpointStore as _;
 use x811_ledger::export::{Trailer, UpTo, WriteError, write};
-use x811_store::{FileCheckpointStore, SqliteStore};
+use x811_store::{Backend, FileCheckpointStore};
 
 use super::until::{self, Awaited};
 use super::{sink::Sink, unwritten};
@@ -14,7 +14,7 @@ use crate::output::{Out, Report, Tone};
 
 /// Writes the log up to the last signed checkpoint, once there is one over all that is in the log now.
 pub(super) async fn until_checkpoint(
-    store: &SqliteStore,
+    store: &Backend,
     place: &FileCheckpointStore,
     target: &Path,
     out: &mut Out,
@@ -35,7 +35,7 @@ pub(super) async fn until_checkpoint(
 
 /// Writes the log as it is now, with the last signed checkpoint where there is one.
 pub(super) async fn with_tail(
-    store: &SqliteStore,
+    store: &Backend,
     note: Option<String>,
     looked_for: Option<PathBuf>,
     target: &Path,
@@ -55,7 +55,7 @@ pub(super) async fn with_tail(
 }
 
 pub(crate) async fn written(
-    store: &SqliteStore,
+    store: &Backend,
     up_to: UpTo<'_>,
     target: &Path,
 ) -> Result<Trailer, Failure> {

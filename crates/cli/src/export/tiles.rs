@@ -13,7 +13,7 @@ use x811_ledger::export::{TilesError, write_tiles};
 use x811_ledger::keyring;
 use x811_ledger::port::LedgerStore as _;
 use x811_protocol::event::{Event, LedgerOpened};
-use x811_store::{FileCheckpointStore, SqliteStore};
+use x811_store::{Backend, FileCheckpointStore};
 
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
@@ -23,7 +23,7 @@ const CHECKPOINT: &str = "checkpoint";
 /// Writes the records under the last signed checkpoint, and that checkpoint, to a new folder
 /// `target`: beside it first, then renamed, so that it is never half an export.
 pub(super) async fn run(
-    store: &SqliteStore,
+    store: &Backend,
     checkpoint_dir: &Path,
     target: &Path,
     out: &mut Out,
@@ -59,7 +59,7 @@ pub(super) async fn run(
 }
 
 /// What position 0 says.
-async fn opened(store: &SqliteStore) -> Result<LedgerOpened, Failure> {
+async fn opened(store: &Backend) -> Result<LedgerOpened, Failure> {
     let page = store.log().read(0, 1).await;
     let page = page.map_err(|error| Failure::local("log", error.to_string()))?;
     let event = page
@@ -79,7 +79,7 @@ async fn opened(store: &SqliteStore) -> Result<LedgerOpened, Failure> {
 /// The checkpoint as it is stored, once it is found to be by the key that was in force there.
 async fn last_signed(
     directory: &Path,
-    store: &SqliteStore,
+    store: &Backend,
 ) -> Result<(String, Trusted, NoteKey), Failure> {
     let kept = FileCheckpointStore::at(directory);
     let file = kept.file();
@@ -98,7 +98,7 @@ async fn last_signed(
 }
 
 /// The key that signs checkpoints over the first `size` records.
-async fn key_after(store: &SqliteStore, size: u64) -> Result<NoteKey, Failure> {
+async fn key_after(store: &Backend, size: u64) -> Result<NoteKey, Failure> {
     let unread = |error: String| Failure::local("log", error);
     let opened = opened(store).await?;
     let keyring = keyring::read(store.log(), size).await;
@@ -108,7 +108,7 @@ async fn key_after(store: &SqliteStore, size: u64) -> Result<NoteKey, Failure> {
         .map_err(|error| unread(error.to_string()))
 }
 
-async fn write(store: &SqliteStore, folder: &Path, note: &str, size: u64) -> Result<Hash, Failure> {
+async fn write(store: &Backend, folder: &Path, note: &str, size: u64) -> Result<Hash, Failure> {
     let put = |path: PathBuf, bytes: &[u8]| -> io::Result<()> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;

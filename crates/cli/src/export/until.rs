@@ -11,7 +11,7 @@ use x811_ledger::port::LedgerStore;
 use x811_ledger::port::ReadModel;
 #[cfg(feature = "serve")]
 use x811_store::SqliteReadModel;
-use x811_store::{FileCheckpointStore, SqliteStore};
+use x811_store::{Backend, FileCheckpointStore};
 
 use super::log::unexported;
 use crate::failure::Failure;
@@ -61,7 +61,7 @@ pub(super) async fn signed<S: LedgerStore, C: CheckpointStore>(
 
 /// The same, as long as it takes a ledger that is running.
 pub(crate) async fn signed_at(
-    store: &SqliteStore,
+    store: &Backend,
     place: &FileCheckpointStore,
 ) -> Result<Awaited, Failure> {
     let pause = async || tokio::time::sleep(STEP).await;

@@ -9,8 +9,8 @@ use x811_protocol::did::Did;
 use x811_protocol::parameters::Leniency;
 
 use super::settings::{
-    Contracts, Data, Limits, Log, Metrics, Network, Rates, Rules, Server, Settings, Telemetry,
-    Windows,
+    Contracts, Data, Limits, Log, Metrics, Network, Rates, Rules, Server, Settings, Store,
+    Telemetry, Windows,
 };
 use super::value::{
     Address, Binding, Block, LogFormat, Preset, Readers, Secret, Usdc, leniency, looks,
@@ -35,6 +35,8 @@ pub(crate) struct Args {
     /// another disk and never restore it with the data directory: it tells that a copy is older
     #[arg(long, env = "X811_CHECKPOINT_DIR", value_name = "DIR")]
     checkpoint_dir: Option<PathBuf>,
+    #[command(flatten)]
+    store: StoreArgs,
     #[command(flatten)]
     http: HttpArgs,
     #[command(flatten)]
@@ -154,6 +156,47 @@ struct HttpArgs {
         value_delimiter = ','
     )]
     operators: Option<Vec<Did>>,
+}
+
+/// A database for the log.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Store")]
+struct StoreArgs {
+    /// PostgreSQL database that has the log, instead of the data directory; it may hold a password,
+    /// so it is never printed
+    #[arg(
+        long,
+        env = "X811_STORE_URL",
+        value_name = "URL",
+        hide_env_values = true,
+        conflicts_with = "store_url_file"
+    )]
+    store_url: Option<Secret>,
+    /// File whose one line is that address
+    #[arg(long, env = "X811_STORE_URL_FILE", value_name = "FILE")]
+    store_url_file: Option<PathBuf>,
+    /// How many of the standbys must have what is acknowledged
+    #[arg(long, env = "X811_STORE_QUORUM", value_name = "NUMBER")]
+    store_quorum: Option<u64>,
+    /// Name of a standby (its application_name) that counts; may be given again
+    #[arg(
+        long = "store-standby",
+        env = "X811_STORE_STANDBYS",
+        value_name = "NAME",
+        value_delimiter = ','
+    )]
+    store_standbys: Option<Vec<String>>,
+}
+
+impl From<StoreArgs> for Store {
+    fn from(args: StoreArgs) -> Store {
+        Store {
+            url: args.store_url,
+            url_file: args.store_url_file,
+            quorum: args.store_quorum,
+            standbys: args.store_standbys,
+        }
+    }
 }
 
 /// Where payments are made.
@@ -299,6 +342,7 @@ impl From<Args> for Settings {
                 snapshot_every_records: args.snapshot_every_records,
                 checkpoint_dir: args.checkpoint_dir,
             },
+            store: args.store.into(),
             network: args.network.into(),
             windows: args.windows.into(),
             rules: Rules {

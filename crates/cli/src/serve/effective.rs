@@ -1,6 +1,7 @@
 //! From settings to what the server is started with, and back for whoever wants to see it.
 
 mod rates;
+mod store;
 
 use std::path::PathBuf;
 
@@ -36,6 +37,7 @@ impl TryFrom<Settings> for Effective {
         let data_dir = given.data.dir.unwrap_or_else(|| PathBuf::from(DATA_DIR));
         let mut server = ServerConfig::new(data_dir, network);
         server.checkpoint_dir = given.data.checkpoint_dir;
+        server.database = store::database(given.store)?;
         put(&mut server.listen, given.server.listen);
         let every = given.data.snapshot_every_records;
         put(&mut server.snapshot_every_records, every);
@@ -86,6 +88,7 @@ impl Effective {
                 snapshot_every_records: Some(server.snapshot_every_records),
                 checkpoint_dir: server.checkpoint_directory(),
             },
+            store: store::shown(server.database.as_ref()),
             network: shown_network(&server.network),
             windows: shown_windows(server),
             rules: settings::Rules {
@@ -191,15 +194,24 @@ fn rpc_url(
     file: Option<PathBuf>,
     name: &str,
 ) -> Result<Option<RpcUrl>, Failure> {
+    Ok(address(url, file, name)?.map(RpcUrl::new))
+}
+
+/// The same of any address that may hold a secret.
+fn address(
+    url: Option<Secret>,
+    file: Option<PathBuf>,
+    name: &str,
+) -> Result<Option<String>, Failure> {
     let file = match (url, file) {
-        (url, None) => return Ok(url.map(|url| RpcUrl::new(url.0))),
+        (url, None) => return Ok(url.map(|url| url.0)),
         (None, Some(file)) => file,
         (Some(_), Some(_)) => {
             let message = format!("{name} and {name}_file are both given: leave one out");
             return Err(Failure::usage(&message));
         }
     };
-    let hint = "put the endpoint's address there, alone on one line";
+    let hint = "put the address there, alone on one line";
     let text = std::fs::read_to_string(&file).map_err(|error| {
         let file = file.display();
         Failure::local("config", format!("{name}_file {file}: {error}")).hint(hint)
@@ -210,7 +222,7 @@ fn rpc_url(
             let message = format!("{name}_file {file} does not hold one line");
             Err(Failure::local("config", message).hint(hint))
         }
-        line => Ok(Some(RpcUrl::new(line))),
+        line => Ok(Some(line.to_owned())),
     }
 }
 

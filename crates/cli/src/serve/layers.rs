@@ -44,17 +44,18 @@ pub(super) fn merge(base: &Settings, over: &Settings) -> Result<Settings, Failur
     let mut merged = table(base)?;
     let over = table(over)?;
     // The two ways to give an endpoint are one setting: the higher layer's way displaces both.
-    for endpoint in [
-        ["rpc_url", "rpc_url_file"],
-        ["ws_url", "ws_url_file"],
-        ["second_rpc_url", "second_rpc_url_file"],
-        ["second_ws_url", "second_ws_url_file"],
+    for (section, endpoint) in [
+        ("network", ["rpc_url", "rpc_url_file"]),
+        ("network", ["ws_url", "ws_url_file"]),
+        ("network", ["second_rpc_url", "second_rpc_url_file"]),
+        ("network", ["second_ws_url", "second_ws_url_file"]),
+        ("store", ["url", "url_file"]),
     ] {
         let gives_endpoint = over
-            .get("network")
+            .get(section)
             .and_then(Value::as_table)
             .is_some_and(|network| endpoint.iter().any(|key| network.contains_key(*key)));
-        if gives_endpoint && let Some(Value::Table(network)) = merged.get_mut("network") {
+        if gives_endpoint && let Some(Value::Table(network)) = merged.get_mut(section) {
             for key in endpoint {
                 network.remove(key);
             }

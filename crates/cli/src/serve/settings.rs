@@ -18,6 +18,7 @@ use super::value::{Address, Binding, Block, LogFormat, Preset, Readers, Secret, 
 pub(super) struct Settings {
     pub(super) server: Server,
     pub(super) data: Data,
+    pub(super) store: Store,
     pub(super) network: Network,
     pub(super) windows: Windows,
     pub(super) rules: Rules,
@@ -51,6 +52,16 @@ pub(super) struct Data {
     pub(super) dir: Option<PathBuf>,
     pub(super) snapshot_every_records: Option<u64>,
     pub(super) checkpoint_dir: Option<PathBuf>,
+}
+
+/// `[store]`: a PostgreSQL database for the log.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Store {
+    pub(super) url: Option<Secret>,
+    pub(super) url_file: Option<PathBuf>,
+    pub(super) quorum: Option<u64>,
+    pub(super) standbys: Option<Vec<String>>,
 }
 
 /// `[network]`: where payments are made.

@@ -13,7 +13,7 @@ use x811_ledger::clock::Clock;
 use x811_ledger::world::World;
 use x811_protocol::event::LedgerRole;
 use x811_protocol::key::SecretKey;
-use x811_store::{FileCheckpointStore, NoCheckpointDir};
+use x811_store::{Backend, CheckpointPlaces, FileCheckpointStore, NoCheckpointDir};
 
 /// Who signs checkpoints, and who did until this start.
 pub(super) struct Signers {
@@ -35,7 +35,7 @@ impl Signers {
 
 /// Signs what `world` shows, and stores that.
 pub(super) async fn sign<C: Clock>(
-    checkpoints: &mut Checkpoints<FileCheckpointStore, C>,
+    checkpoints: &mut Checkpoints<CheckpointPlaces, C>,
     world: &World,
 ) -> Result<(), CheckpointFault> {
     match checkpoints.catch_up(world).await {
@@ -47,17 +47,20 @@ pub(super) async fn sign<C: Clock>(
 
 /// What is stored where the configuration says.
 pub(super) struct Stored {
-    store: Arc<FileCheckpointStore>,
+    store: Arc<CheckpointPlaces>,
     note: Option<String>,
 }
 
 impl Stored {
     /// Reads the stored checkpoint; makes its directory when there is none.
-    pub(super) async fn load(config: &ServerConfig) -> Result<Stored, CheckpointFault> {
+    pub(super) async fn load(
+        config: &ServerConfig,
+        log: &Backend,
+    ) -> Result<Stored, CheckpointFault> {
         let directory = config
             .checkpoint_directory()
             .ok_or(CheckpointFault::Nowhere)?;
-        let store = Arc::new(FileCheckpointStore::open(&directory)?);
+        let store = Arc::new(log.checkpoints(FileCheckpointStore::open(&directory)?));
         let note = store.load().await?;
         Ok(Stored { store, note })
     }
@@ -104,7 +107,7 @@ impl Stored {
         self,
         clock: Arc<C>,
         signers: Signers,
-    ) -> Checkpoints<FileCheckpointStore, C>
+    ) -> Checkpoints<CheckpointPlaces, C>
     where
         C: Clock,
     {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use x811_ledger::doctor::{Finding, examine_telling};
 use x811_ledger::memory::MemoryReadModel;
-use x811_store::SqliteStore;
+use x811_store::Backend;
 
 /// How far the check has come.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +35,7 @@ impl LogCheck {
 
 /// Begins it. It ends with the server.
 pub(super) fn begin(
-    store: &Arc<SqliteStore>,
+    store: &Arc<Backend>,
     size: u64,
     stopping: &watch::Receiver<bool>,
 ) -> watch::Receiver<LogCheck> {
@@ -53,7 +53,7 @@ pub(super) fn begin(
     seen
 }
 
-async fn check(store: &SqliteStore, told: &watch::Sender<LogCheck>) {
+async fn check(store: &Backend, told: &watch::Sender<LogCheck>) {
     let tell = |checked| told.send_modify(|check| check.checked = checked);
     let examined = examine_telling(store, &MemoryReadModel::default(), 0, &[], tell).await;
     let found = match examined {

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 use x811_ledger::checkpoint::CheckpointStopped;
 use x811_ledger::sequencer::Stopped;
-use x811_store::{SqliteReadModel, SqliteStore};
+use x811_store::{Backend, SqliteReadModel};
 
 /// How long requests that were taken may still take.
 const REQUESTS_GRACE: Duration = Duration::from_secs(5);
@@ -28,7 +28,7 @@ pub(super) struct Parts {
     pub(super) http: JoinHandle<std::io::Result<()>>,
     pub(super) watcher: JoinHandle<()>,
     pub(super) acks: JoinHandle<()>,
-    pub(super) store: Arc<SqliteStore>,
+    pub(super) store: Arc<Backend>,
     pub(super) read_model: Arc<SqliteReadModel>,
 }
 
@@ -177,7 +177,7 @@ fn flat_io(ended: Result<std::io::Result<()>, JoinError>) -> Result<(), RunError
 }
 
 /// Gives the directory free. The projection lets go of the rows once it has written them.
-async fn close(store: Arc<SqliteStore>, read_model: Arc<SqliteReadModel>) {
+async fn close(store: Arc<Backend>, read_model: Arc<SqliteReadModel>) {
     let alone = async {
         while Arc::strong_count(&store) > 1 || Arc::strong_count(&read_model) > 1 {
             tokio::time::sleep(LOOK_EVERY).await;

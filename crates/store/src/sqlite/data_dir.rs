@@ -12,19 +12,20 @@ const LEDGER: &str = "ledger.db";
 const READ_MODEL: &str = "read.db";
 const CHAIN: &str = "chain.db";
 const FEED: &str = "feed.db";
+const STORE_URL: &str = "store-url";
 
 /// A directory that holds a ledger.
 #[derive(Debug, Clone)]
-pub(super) struct DataDir(PathBuf);
+pub(crate) struct DataDir(PathBuf);
 
 impl DataDir {
     /// Names the directory; nothing is touched.
-    pub(super) fn at(path: &Path) -> Self {
+    pub(crate) fn at(path: &Path) -> Self {
         Self(path.to_owned())
     }
 
     /// Makes the directory, mode 0700, unless it exists.
-    pub(super) fn create(path: &Path) -> Result<Self, OpenError> {
+    pub(crate) fn create(path: &Path) -> Result<Self, OpenError> {
         let mut builder = DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
@@ -39,7 +40,7 @@ impl DataDir {
         &self.0
     }
 
-    pub(super) fn ledger(&self) -> PathBuf {
+    pub(crate) fn ledger(&self) -> PathBuf {
         self.0.join(LEDGER)
     }
 
@@ -55,8 +56,33 @@ impl DataDir {
         self.0.join(FEED)
     }
 
+    /// The address of the database that has this ledger's log; `None` where it is here.
+    pub(crate) fn store_url(&self) -> Result<Option<String>, OpenError> {
+        let path = self.0.join(STORE_URL);
+        match std::fs::read_to_string(&path) {
+            Ok(url) => Ok(Some(url.trim_end().to_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(file_error(&path, source)),
+        }
+    }
+
+    /// Notes it for those who read the ledger of this directory. It may hold a password: like the
+    /// keys it is for the ledger's user alone.
+    pub(crate) fn note_store_url(&self, url: &str) -> Result<(), OpenError> {
+        let (path, unfinished) = (self.0.join(STORE_URL), self.0.join("store-url.unfinished"));
+        let write = || -> io::Result<()> {
+            let mut file = create_private(&unfinished)?;
+            file.set_len(0)?;
+            io::Write::write_all(&mut file, format!("{url}\n").as_bytes())?;
+            file.sync_all()?;
+            std::fs::rename(&unfinished, &path)?;
+            File::open(&self.0)?.sync_all()
+        };
+        write().map_err(|source| file_error(&path, source))
+    }
+
     /// Takes the exclusive lock; it is held until the file is dropped or the process ends.
-    pub(super) fn own(&self) -> Result<File, OpenError> {
+    pub(crate) fn own(&self) -> Result<File, OpenError> {
         let path = self.0.join(LOCK);
         let file = create_private(&path).map_err(|source| file_error(&path, source))?;
         loop {

@@ -7,6 +7,8 @@ use sqlx::migrate::MigrateError;
 use thiserror::Error;
 use x811_eventlog::{AppendError, ReadError};
 
+use crate::postgres::PostgresError;
+
 /// Why a data directory could not be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
@@ -80,6 +82,27 @@ pub enum OpenError {
         /// Commits at it and behind it, as far as can be told.
         commits: u64,
     },
+    /// A directory whose log is in a database was opened without it.
+    #[error(
+        "the log of the ledger in {} is in a PostgreSQL database: give its address with --store-url. \
+         Without it a second log would begin under the same keys", directory.display()
+    )]
+    InDatabase {
+        /// The data directory.
+        directory: PathBuf,
+    },
+    /// A directory with a log was opened with a database.
+    #[error(
+        "{} has a ledger's log of its own, in ledger.db: leave --store-url out, or choose a new data \
+         directory for the one in the database", directory.display()
+    )]
+    InDirectory {
+        /// The data directory.
+        directory: PathBuf,
+    },
+    /// A PostgreSQL database.
+    #[error(transparent)]
+    Postgres(#[from] PostgresError),
     /// SQLite could not open the database.
     #[error("the database {} could not be opened: {source}", file.display())]
     Database {
@@ -205,7 +228,12 @@ impl OpenError {
         match self {
             OpenError::Database { source, .. } => source.is_damage_of_rows(),
             OpenError::Migration { .. } | OpenError::Schema { .. } | OpenError::Wal { .. } => true,
-            OpenError::Owned { .. } | OpenError::NoLedger { .. } | OpenError::File { .. } => false,
+            OpenError::Owned { .. }
+            | OpenError::NoLedger { .. }
+            | OpenError::File { .. }
+            | OpenError::InDatabase { .. }
+            | OpenError::InDirectory { .. }
+            | OpenError::Postgres(_) => false,
         }
     }
 }

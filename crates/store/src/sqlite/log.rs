@@ -7,9 +7,11 @@ use std::path::Path;
 use sqlx::sqlite::{SqliteConnection, SqliteExecutor, SqliteRow, SqliteSynchronous};
 use sqlx::{Connection as _, Row};
 use tokio::sync::watch;
-use x811_eventlog::{AppendError, Break, Cause, EventLog, Head, ReadError, Record};
+use x811_eventlog::{AppendError, EventLog, Head, ReadError, Record};
 use x811_ledger::port::{Body, Commit};
 use x811_protocol::digest::Digest;
+
+use crate::leaves::{MAX_PAGE_RECORDS, in_order, record_at};
 
 use super::commit;
 use super::connect::Database;
@@ -24,9 +26,6 @@ use super::sound;
 use super::tags::{Filing, NewTags};
 use super::turn::{Turn, Writer};
 use super::wal;
-
-/// Most records in one page, whatever limit is asked for: 64 MiB of the largest leaves.
-const MAX_PAGE_RECORDS: usize = 1_024;
 
 /// What reads the last record.
 macro_rules! last_record {
@@ -352,13 +351,6 @@ pub(super) fn read_records(
     Ok(())
 }
 
-fn in_order(positions: &[u64], found: &HashMap<u64, Record>) -> Vec<Record> {
-    let positions = positions.iter();
-    positions
-        .filter_map(|position| found.get(position).cloned())
-        .collect()
-}
-
 /// About how long `commit` makes the write-ahead log: pages are not full, and indexes are written too.
 fn written_bytes(commit: &Commit) -> u64 {
     let leaves: usize = commit.records.iter().map(|r| r.bytes().len()).sum();
@@ -381,24 +373,6 @@ pub(super) fn head_behind(last: Option<SqliteRow>) -> Result<Head, ReadError> {
     let position = position.cast_unsigned();
     let leaf = row.try_get(1).map_err(StoreError::from)?;
     record_at(position, position, leaf).map(|record| Head::after(&record))
-}
-
-/// The record whose leaf lies at `position`, which was due at `due`.
-fn record_at(due: u64, position: u64, leaf: Vec<u8>) -> Result<Record, ReadError> {
-    let record = Record::parse(leaf).map_err(|error| damaged(due, Cause::NotARecord(error)))?;
-    if position == due && record.position() == due {
-        return Ok(record);
-    }
-    let found = position.max(record.position());
-    if found > due {
-        return Err(damaged(due, Cause::Missing { last: found - 1 }));
-    }
-    let cause = Cause::Reordered { expected: due };
-    Err(damaged(record.position(), cause))
-}
-
-fn damaged(position: u64, cause: Cause) -> ReadError {
-    ReadError::Damaged(Break { position, cause })
 }
 
 async fn size_read(readers: &Readers) -> Result<u64, StoreError> {

@@ -9,7 +9,7 @@ use sqlx::SqlSafeStr as _;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 
 /// Number, words and statements of one migration.
-type Step = (i64, &'static str, &'static str);
+pub(crate) type Step = (i64, &'static str, &'static str);
 
 macro_rules! sql {
     ($file:literal) => {
@@ -45,7 +45,7 @@ pub(super) static CHAIN: LazyLock<Migrator> =
 pub(super) static FEED: LazyLock<Migrator> =
     LazyLock::new(|| migrator(&[(1, "feed", sql!("feed/0001_feed"))]));
 
-fn migrator(steps: &[Step]) -> Migrator {
+pub(crate) fn migrator(steps: &[Step]) -> Migrator {
     let migration = |&(version, words, sql): &Step| {
         let sql = sql.into_sql_str();
         Migration::new(version, words.into(), MigrationType::Simple, sql, false)

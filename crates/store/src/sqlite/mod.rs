@@ -24,9 +24,11 @@ mod wal_file;
 mod worker;
 
 pub use chain::{ChainBlock, SqliteChain};
+pub(crate) use data_dir::DataDir;
 pub use error::{OpenError, StoreError, UniqueKey};
 pub use feed::{FeedAck, SqliteFeed};
 pub use log::SqliteLog;
+pub(crate) use migrations::migrator;
 pub use read_model::{RowDifference, SqliteReadModel};
 pub use store::SqliteStore;
 

@@ -11,7 +11,7 @@ use x811_eventlog::{EventLog as _, Record};
 use x811_ledger::audit::{HashAudit, HashReport, Options, PAGE_RECORDS, Piece};
 use x811_ledger::port::LedgerStore as _;
 use x811_protocol::digest::Digest;
-use x811_store::SqliteStore;
+use x811_store::Backend;
 
 use crate::bench::broken;
 use crate::bench::cpu::now;
@@ -68,9 +68,7 @@ pub(super) async fn measure(directory: &Path) -> Result<Hashes, Failure> {
 }
 
 async fn leaves(directory: &Path) -> Result<Vec<Record>, Failure> {
-    let store = SqliteStore::open_read_only(directory)
-        .await
-        .map_err(broken)?;
+    let store = Backend::open_read_only(directory).await.map_err(broken)?;
     let mut leaves = Vec::new();
     while leaves.len() < SAMPLE {
         let next = leaves.len() as u64;

@@ -2,6 +2,7 @@
 
 mod at_once;
 mod commit;
+mod conformance;
 mod erasure;
 mod guards;
 mod log;

@@ -1,0 +1,231 @@
+//! Where a ledger's log lies, and the one place that knows the kinds of it.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+
+use x811_eventlog::{AppendError, EventLog, Head, ReadError, Record};
+use x811_ledger::port::{Body, Commit, IndexCounts, LedgerStore, SpentNonce};
+use x811_protocol::digest::Digest;
+use x811_protocol::event::Claim;
+use x811_protocol::evm::{ChainId, TxHash};
+use x811_protocol::id::EnvelopeId;
+use x811_protocol::time::TimestampMs;
+
+use crate::checkpoint::FileCheckpointStore;
+use crate::checkpoints::CheckpointPlaces;
+use crate::postgres::{PostgresError, PostgresStore, Quorum, StoreUrl};
+use crate::sqlite::{DataDir, OpenError, SqliteStore, StoreError};
+
+/// A PostgreSQL database for a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Database {
+    /// Where it is.
+    pub url: StoreUrl,
+    /// Which of its standbys must have what is acknowledged; `None` where its own disk is enough.
+    pub quorum: Option<Quorum>,
+}
+
+/// The log of a ledger and what is committed with it, wherever that is. Servers and tools open this
+/// one and name no database.
+#[derive(Debug)]
+pub enum Backend {
+    /// In `ledger.db` of the data directory.
+    Sqlite(SqliteStore),
+    /// In a PostgreSQL database; the data directory has the rest. Who writes owns it by the lock.
+    Postgres(PostgresStore, Option<File>),
+}
+
+/// Says the same to whichever store there is.
+macro_rules! ask {
+    ($backend:expr, $store:ident => $answer:expr) => {
+        match $backend {
+            Backend::Sqlite($store) => $answer,
+            Backend::Postgres($store, _) => $answer,
+        }
+    };
+}
+
+impl Backend {
+    /// Becomes the writer of the ledger in `data_dir`, which is made if it does not exist; with a
+    /// `database` its log lies there, and the directory notes where.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; also when the log of this directory lies elsewhere.
+    pub async fn open(data_dir: &Path, database: Option<&Database>) -> Result<Backend, OpenError> {
+        let directory = DataDir::at(data_dir);
+        let Some(database) = database else {
+            if directory.store_url()?.is_some() {
+                let directory = data_dir.to_owned();
+                return Err(OpenError::InDatabase { directory });
+            }
+            return Ok(Backend::Sqlite(SqliteStore::open(data_dir).await?));
+        };
+        if directory.ledger().exists() {
+            let directory = data_dir.to_owned();
+            return Err(OpenError::InDirectory { directory });
+        }
+        let directory = DataDir::create(data_dir)?;
+        let lock = directory.own()?;
+        let store = PostgresStore::open(&database.url, database.quorum.clone()).await?;
+        directory.note_store_url(database.url.reveal())?;
+        Ok(Backend::Postgres(store, Some(lock)))
+    }
+
+    /// Reads the ledger of `data_dir`, wherever its log lies, beside whoever writes it, and changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub async fn open_read_only(data_dir: &Path) -> Result<Backend, OpenError> {
+        match DataDir::at(data_dir).store_url()? {
+            Some(url) => {
+                let url: StoreUrl = url.parse()?;
+                let store = PostgresStore::open_read_only(&url).await?;
+                Ok(Backend::Postgres(store, None))
+            }
+            None => {
+                let store = SqliteStore::open_read_only(data_dir).await?;
+                Ok(Backend::Sqlite(store))
+            }
+        }
+    }
+
+    /// Where the last signed checkpoint of this log lies: in `file`, and with a database there, too.
+    #[must_use]
+    pub fn checkpoints(&self, file: FileCheckpointStore) -> CheckpointPlaces {
+        match self {
+            Backend::Sqlite(_) => CheckpointPlaces::of(file, None),
+            Backend::Postgres(store, _) => CheckpointPlaces::of(file, Some(store.checkpoint())),
+        }
+    }
+
+    /// What is wrong with the form of what is stored, sentence by sentence; empty when nothing is.
+    /// The form of a database is its server's business.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn problems(&self, data_dir: &Path) -> Result<Vec<String>, StoreError> {
+        match self {
+            Backend::Sqlite(store) => store.problems(data_dir).await,
+            Backend::Postgres(..) => Ok(Vec::new()),
+        }
+    }
+
+    /// Copies everything, as of one commit, into the directory `target`, which has no ledger yet.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; [`PostgresError::NotHere`] for a database, which has tools of its own.
+    pub async fn copy_to(&self, target: &Path) -> Result<(), OpenError> {
+        match self {
+            Backend::Sqlite(store) => store.copy_to(target).await,
+            Backend::Postgres(..) => Err(PostgresError::NotHere.into()),
+        }
+    }
+
+    /// Closes it in order.
+    pub async fn close(self) {
+        ask!(self, store => store.close().await);
+    }
+}
+
+impl EventLog for Backend {
+    async fn append(&self, expected_size: u64, records: &[Record]) -> Result<Head, AppendError> {
+        ask!(self, store => store.log().append(expected_size, records).await)
+    }
+
+    async fn read(&self, from: u64, limit: usize) -> Result<Vec<Record>, ReadError> {
+        ask!(self, store => store.log().read(from, limit).await)
+    }
+
+    async fn head(&self) -> Result<Head, ReadError> {
+        ask!(self, store => store.log().head().await)
+    }
+
+    async fn follow(&self, seen_size: u64) -> Result<u64, ReadError> {
+        ask!(self, store => store.log().follow(seen_size).await)
+    }
+}
+
+impl LedgerStore for Backend {
+    type Log = Backend;
+
+    fn log(&self) -> &Backend {
+        self
+    }
+
+    async fn records(&self, positions: &[u64]) -> Result<Vec<Record>, ReadError> {
+        ask!(self, store => store.records(positions).await)
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Head, AppendError> {
+        ask!(self, store => store.commit(commit).await)
+    }
+
+    async fn frontier(&self) -> Result<Option<(u64, Vec<u8>)>, ReadError> {
+        ask!(self, store => store.frontier().await)
+    }
+
+    async fn bodies(&self, positions: &[u64]) -> Result<HashMap<u64, Body>, ReadError> {
+        ask!(self, store => store.bodies(positions).await)
+    }
+
+    async fn body_part(
+        &self,
+        position: u64,
+        from: usize,
+        most: usize,
+    ) -> Result<Option<Vec<u8>>, ReadError> {
+        ask!(self, store => store.body_part(position, from, most).await)
+    }
+
+    async fn records_with_bodies(
+        &self,
+        positions: &[u64],
+    ) -> Result<(Vec<Record>, HashMap<u64, Body>), ReadError> {
+        ask!(self, store => store.records_with_bodies(positions).await)
+    }
+
+    async fn erased(&self, positions: &[u64]) -> Result<HashMap<u64, u64>, ReadError> {
+        ask!(self, store => store.erased(positions).await)
+    }
+
+    async fn idempotency(&self, tags: &[Digest]) -> Result<HashMap<Digest, u64>, ReadError> {
+        ask!(self, store => store.idempotency(tags).await)
+    }
+
+    async fn envelope_positions(
+        &self,
+        ids: &[EnvelopeId],
+    ) -> Result<HashMap<EnvelopeId, u64>, ReadError> {
+        ask!(self, store => store.envelope_positions(ids).await)
+    }
+
+    async fn claims(
+        &self,
+        chain_id: ChainId,
+        tx_hashes: &[TxHash],
+    ) -> Result<Vec<(Claim, u64)>, ReadError> {
+        ask!(self, store => store.claims(chain_id, tx_hashes).await)
+    }
+
+    async fn index_counts(&self, size: u64) -> Result<IndexCounts, ReadError> {
+        ask!(self, store => store.index_counts(size).await)
+    }
+
+    async fn spent_nonces(&self, since: TimestampMs) -> Result<Vec<SpentNonce>, ReadError> {
+        ask!(self, store => store.spent_nonces(since).await)
+    }
+
+    async fn purge_nonces(&self, before: TimestampMs) -> Result<(), AppendError> {
+        ask!(self, store => store.purge_nonces(before).await)
+    }
+
+    async fn last_tick(&self) -> Result<Option<TimestampMs>, ReadError> {
+        ask!(self, store => store.last_tick().await)
+    }
+
+    async fn tick(&self, at: TimestampMs) -> Result<(), AppendError> {
+        ask!(self, store => store.tick(at).await)
+    }
+}

@@ -1,0 +1,111 @@
+//! The last signed checkpoint in all its places: a file on this host and, where the log is in a
+//! database, a row there. After the database was restored from an older copy the file still refuses
+//! to go back; after another host has written, the row is the newer one (stores.md section 2).
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use x811_ledger::checkpoint::{CheckpointStore, CheckpointStoreError};
+
+use crate::checkpoint::FileCheckpointStore;
+use crate::postgres::CheckpointRow;
+
+/// A file, and maybe a row.
+#[derive(Debug)]
+pub struct CheckpointPlaces {
+    file: FileCheckpointStore,
+    row: Option<CheckpointRow>,
+    /// What each of them held when it was read or written last.
+    held: Mutex<Held>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Held {
+    file: Option<String>,
+    row: Option<String>,
+    /// What the row may hold: it is unknown whether it was written.
+    tried: Option<String>,
+}
+
+impl Held {
+    /// The one of the longer log. Two of one size that differ are left to whoever compares roots:
+    /// the file's is taken, which nobody restores with the log.
+    fn newest(&self) -> Option<&String> {
+        match (&self.file, &self.row) {
+            (Some(file), Some(row)) if size_of(row) > size_of(file) => Some(row),
+            (Some(file), _) => Some(file),
+            (None, row) => row.as_ref(),
+        }
+    }
+}
+
+/// The size that a checkpoint is of: its second line. One without is no checkpoint, and smaller than
+/// every one that is.
+fn size_of(note: &str) -> Option<u64> {
+    note.lines().nth(1)?.parse().ok()
+}
+
+impl CheckpointPlaces {
+    pub(crate) fn of(file: FileCheckpointStore, row: Option<CheckpointRow>) -> CheckpointPlaces {
+        CheckpointPlaces {
+            file,
+            row,
+            held: Mutex::default(),
+        }
+    }
+
+    /// The file on this host.
+    #[must_use]
+    pub fn file(&self) -> PathBuf {
+        self.file.file()
+    }
+
+    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
+        let held = self.held.lock();
+        held.unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl CheckpointStore for CheckpointPlaces {
+    async fn load(&self) -> Result<Option<String>, CheckpointStoreError> {
+        let held = Held {
+            file: self.file.load().await?,
+            row: match &self.row {
+                Some(row) => row.load().await?,
+                None => None,
+            },
+            tried: None,
+        };
+        let newest = held.newest().cloned();
+        *self.held() = held;
+        Ok(newest)
+    }
+
+    /// The row first: of two hosts it decides. A crash in between leaves the file one behind.
+    async fn compare_and_swap(
+        &self,
+        previous: Option<String>,
+        next: String,
+    ) -> Result<(), CheckpointStoreError> {
+        let held = self.held().clone();
+        // After a swap that was half done the file is what the caller knows.
+        if held.newest() != previous.as_ref() && held.file != previous {
+            return Err(CheckpointStoreError::Conflict);
+        }
+        if let Some(row) = &self.row {
+            self.held().tried = Some(next.clone());
+            let swapped = row.compare_and_swap(held.row, next.clone()).await;
+            match (swapped, held.tried) {
+                (Err(CheckpointStoreError::Conflict), Some(tried)) => {
+                    row.compare_and_swap(Some(tried), next.clone()).await?;
+                }
+                (swapped, _) => swapped?,
+            }
+            let mut held = self.held();
+            (held.row, held.tried) = (Some(next.clone()), None);
+        }
+        self.file.compare_and_swap(held.file, next.clone()).await?;
+        self.held().file = Some(next);
+        Ok(())
+    }
+}

@@ -1,0 +1,164 @@
+//! What can go wrong with PostgreSQL, sorted by what the operator does about it.
+
+use thiserror::Error;
+use x811_eventlog::{AppendError, ReadError};
+
+/// Why PostgreSQL cannot be used, or did not do what it was asked. No URL and no password is in it.
+#[derive(Debug, Error)]
+pub enum PostgresError {
+    /// The address cannot be read.
+    #[error(
+        "the store's URL is none of PostgreSQL's: write postgres://USER@HOST/DATABASE, and see \
+         docs/scale.md. The password may be in PGPASSWORD or ~/.pgpass"
+    )]
+    Url,
+    /// No connection, or it broke.
+    #[error(
+        "the database could not be reached, or the connection broke ({0}): see to it, then start again"
+    )]
+    Unreachable(#[source] sqlx::Error),
+    /// A release whose standbys or WAL are known to lose what was acknowledged.
+    #[error(
+        "the database is PostgreSQL {found}: the ledger needs 15.13, 16.9, 17.5 or newer; upgrade it"
+    )]
+    Version {
+        /// As the server says.
+        found: String,
+    },
+    /// A standby was named.
+    #[error(
+        "this database is a standby and takes no writes: name the primary, or promote this one as \
+         docs/scale.md says"
+    )]
+    Standby,
+    /// The tables are another version's.
+    #[error(
+        "the tables could not be made or brought up to date ({0}): let the owner of the schema do \
+         it once, or use the program version that wrote them, or a newer one"
+    )]
+    Migration(#[source] sqlx::migrate::MigrateError),
+    /// Somebody else writes.
+    #[error(
+        "another process is the writer of this ledger (its lease was renewed {age_ms} ms ago): stop \
+         it, or wait until it has stopped; a ledger has one writer"
+    )]
+    Held {
+        /// How long ago, by the database's clock.
+        age_ms: u64,
+    },
+    /// A key that is unique for ever is taken.
+    #[error(
+        "{constraint} of the batch is stored already; nothing of the batch was stored. Look it up \
+         before deciding again"
+    )]
+    Duplicate {
+        /// The constraint that was broken.
+        constraint: String,
+    },
+    /// What is committed does not reach as many standbys as must have it.
+    #[error(
+        "{confirmed} of the standbys {standbys} have what was committed, {needed} must: see to them, \
+         and to synchronous_standby_names; the role needs pg_read_all_stats to see them"
+    )]
+    TooFewStandbys {
+        /// Those that have it.
+        confirmed: u64,
+        /// Those that must.
+        needed: u64,
+        /// The names that count.
+        standbys: String,
+    },
+    /// Commits do not wait for the standbys that were configured.
+    #[error(
+        "synchronous_standby_names is {found:?}, it must be 'ANY {needed} ({standbys})': set it on \
+         the primary and reload it"
+    )]
+    Names {
+        /// As it is set.
+        found: String,
+        /// How many must have a commit.
+        needed: u64,
+        /// The names that count.
+        standbys: String,
+    },
+    /// Commits do not wait for the disk.
+    #[error("synchronous_commit is {found:?}, it must be on: what is acknowledged must be durable")]
+    Asynchronous {
+        /// As it is set.
+        found: String,
+    },
+    /// Opened for reading only.
+    #[error("this store was opened read-only; open it as its owner to write")]
+    ReadOnly,
+    /// There is no ledger in the database.
+    #[error(
+        "the database holds no ledger in this schema: check the URL, or start a ledger there first"
+    )]
+    NoLedger,
+    /// A value that this program never writes.
+    #[error("table {table} holds {what}: restore the database from a backup")]
+    BadValue {
+        /// Which table.
+        table: &'static str,
+        /// What was found there.
+        what: String,
+    },
+    /// What only a data directory can.
+    #[error(
+        "a ledger in PostgreSQL is backed up with PostgreSQL's own tools (pg_basebackup, WAL \
+         archiving); `x811 export` writes the log, and keys and checkpoint are files as ever"
+    )]
+    NotHere,
+    /// Everything else.
+    #[error("PostgreSQL failed: {0}")]
+    Other(#[source] sqlx::Error),
+}
+
+impl PostgresError {
+    /// Sorts what happened to a write: `None` where it is unknown whether it was done. Error classes
+    /// of PostgreSQL, appendix A.
+    pub(super) fn of_write(error: sqlx::Error) -> Result<PostgresError, sqlx::Error> {
+        let Some(found) = error.as_database_error() else {
+            return Err(error);
+        };
+        let code = found.code().unwrap_or_default();
+        // Ended by somebody while it may have waited for standbys, or lost: it may be durable.
+        if ["57", "08", "XX", "40003"]
+            .iter()
+            .any(|class| code.starts_with(class))
+        {
+            return Err(error);
+        }
+        if code == "23505" {
+            let constraint = found.constraint().unwrap_or("a key").to_owned();
+            return Ok(PostgresError::Duplicate { constraint });
+        }
+        Ok(PostgresError::Other(error))
+    }
+}
+
+impl From<sqlx::Error> for PostgresError {
+    fn from(error: sqlx::Error) -> PostgresError {
+        let is_unreachable = matches!(
+            error,
+            sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut
+        );
+        if is_unreachable {
+            PostgresError::Unreachable(error)
+        } else {
+            PostgresError::Other(error)
+        }
+    }
+}
+
+impl From<PostgresError> for AppendError {
+    fn from(error: PostgresError) -> AppendError {
+        AppendError::Backend(Box::new(error))
+    }
+}
+
+impl From<PostgresError> for ReadError {
+    fn from(error: PostgresError) -> ReadError {
+        ReadError::Backend(Box::new(error))
+    }
+}

@@ -1,0 +1,29 @@
+//! A ledger in a PostgreSQL database: log, bodies, nonce journal, decision indexes, writer.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `url` | where the database is, and how it is reached |
+//! | `open` | becoming the writer: the lease, the epoch, the sessions of who wrote before |
+//! | `line` | the one connection that writes, and what is known of it |
+//! | `append` | one commit in one statement |
+//! | `quorum` | that what was committed lies on standbys |
+//! | `reading` | everything that is read |
+//! | `checkpoint` | the last signed checkpoint |
+
+mod append;
+mod checkpoint;
+mod error;
+mod line;
+mod open;
+mod quorum;
+mod reading;
+mod store;
+#[cfg(test)]
+mod tests;
+mod url;
+
+pub(crate) use checkpoint::CheckpointRow;
+pub use error::PostgresError;
+pub use quorum::Quorum;
+pub use store::PostgresStore;
+pub use url::StoreUrl;

@@ -1,0 +1,378 @@
+//! The ledger's store in PostgreSQL.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions};
+use sqlx::{ConnectOptions as _, Connection as _};
+use tokio::sync::{Mutex, watch};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use x811_eventlog::{AppendError, EventLog, Head, ReadError, Record};
+use x811_ledger::port::{Body, Commit, IndexCounts, LedgerStore, SpentNonce};
+use x811_protocol::digest::Digest;
+use x811_protocol::event::Claim;
+use x811_protocol::evm::{ChainId, TxHash};
+use x811_protocol::id::EnvelopeId;
+use x811_protocol::time::TimestampMs;
+
+use super::checkpoint::CheckpointRow;
+use super::error::PostgresError;
+use super::line::{Line, Owner};
+use super::open::{self, LEASE_MS, RENEW_EVERY, session_name};
+use super::quorum::Quorum;
+use super::reading;
+use super::url::StoreUrl;
+
+/// Most sessions that read.
+const MAX_READERS: u32 = 8;
+
+/// How long a question waits for one of them.
+const READER_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A writer that was killed holds its lease a little longer.
+const LEASE_PATIENCE: Duration = Duration::from_millis(LEASE_MS + 1_000);
+
+/// Log, bodies, nonce journal and decision indexes in a PostgreSQL database.
+///
+/// All of a [`Commit`] is one statement, which is its own transaction. There is one writer: a lease
+/// keeps a second process out while the first one lives, and a writer epoch, raised whenever the
+/// lease changes hands and checked in every statement that writes, fences out whoever slept through
+/// it (stores.md section 2).
+#[derive(Debug)]
+pub struct PostgresStore {
+    /// Shared with the commit that is being made.
+    inner: Arc<Inner>,
+    /// Renews the lease; ends with this.
+    renewal: JoinSet<()>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    readers: PgPool,
+    /// Absent when the database was opened read-only.
+    owner: Option<Owner>,
+    /// Records known to be stored.
+    size: watch::Sender<u64>,
+}
+
+impl PostgresStore {
+    /// Becomes the writer of the ledger in the database, whose tables are made where they are missing
+    /// and may be; waits until the lease of a writer that was killed has run out. With a `quorum`
+    /// nothing is acknowledged, and nothing found at the start believed, before the standbys have it.
+    ///
+    /// # Errors
+    /// [`PostgresError`].
+    pub async fn open(
+        url: &StoreUrl,
+        quorum: Option<Quorum>,
+    ) -> Result<PostgresStore, PostgresError> {
+        let (mut session, holder) = open::prepared(url).await?;
+        let taking = open::take_over(&mut session, &holder, quorum.as_ref(), LEASE_PATIENCE);
+        let epoch = taking.await?;
+        PostgresStore::owning(url, session, holder, epoch, quorum).await
+    }
+
+    /// Takes the log over from a writer whose lease is running, as one that slept through it finds it.
+    #[cfg(test)]
+    pub(super) async fn open_over(url: &StoreUrl) -> Result<PostgresStore, PostgresError> {
+        let (mut session, holder) = open::prepared(url).await?;
+        match open::seize(&mut session, &holder, 0).await? {
+            open::Seized::Epoch(epoch) => {
+                PostgresStore::owning(url, session, holder, epoch, None).await
+            }
+            open::Seized::Held { age_ms } => Err(PostgresError::Held { age_ms }),
+        }
+    }
+
+    async fn owning(
+        url: &StoreUrl,
+        mut session: PgConnection,
+        holder: String,
+        epoch: u64,
+        quorum: Option<Quorum>,
+    ) -> Result<PostgresStore, PostgresError> {
+        let mut owner = Owner {
+            url: url.clone(),
+            holder: holder.clone(),
+            epoch,
+            quorum,
+            line: Mutex::default(),
+        };
+        owner.barrier(&mut session).await?;
+        owner.line = Mutex::new(Line::over(session));
+        let mut renewal = JoinSet::new();
+        renewal.spawn(renew(url.clone(), holder));
+        Ok(PostgresStore {
+            inner: Arc::new(Inner::of(url, Some(owner)).await?),
+            renewal,
+        })
+    }
+
+    /// Reads the ledger in the database beside whoever writes it: no lease, no epoch, no write.
+    ///
+    /// # Errors
+    /// [`PostgresError::NoLedger`] or [`PostgresError::Unreachable`].
+    pub async fn open_read_only(url: &StoreUrl) -> Result<PostgresStore, PostgresError> {
+        let inner = Arc::new(Inner::of(url, None).await?);
+        let has_tables: bool = sqlx::query_scalar("SELECT to_regclass('records') IS NOT NULL")
+            .fetch_one(&inner.readers)
+            .await?;
+        if !has_tables {
+            return Err(PostgresError::NoLedger);
+        }
+        Ok(PostgresStore {
+            inner,
+            renewal: JoinSet::new(),
+        })
+    }
+
+    /// The row that holds the last signed checkpoint.
+    pub(crate) fn checkpoint(&self) -> CheckpointRow {
+        CheckpointRow::over(self.inner.readers.clone())
+    }
+
+    /// Ends the sessions and lets go of the lease. Dropping the store ends the sessions too, but the
+    /// next writer then waits until the lease has run out.
+    pub async fn close(mut self) {
+        self.renewal.shutdown().await;
+        let mut inner = self.inner;
+        let inner = loop {
+            match Arc::try_unwrap(inner) {
+                Ok(inner) => break inner,
+                // A commit that was given up is ending.
+                Err(shared) => inner = shared,
+            }
+            tokio::task::yield_now().await;
+        };
+        if let Some(owner) = inner.owner {
+            let freed = sqlx::query("UPDATE lease SET renewed_at = 'epoch' WHERE holder = $1")
+                .bind(&owner.holder)
+                .execute(&inner.readers)
+                .await;
+            if let Err(error) = freed {
+                tracing::debug!(%error, "the lease was not let go of: it runs out");
+            }
+            owner.line.into_inner().close().await;
+        }
+        inner.readers.close().await;
+    }
+}
+
+impl Inner {
+    async fn of(url: &StoreUrl, owner: Option<Owner>) -> Result<Inner, PostgresError> {
+        let readers = PgPoolOptions::new()
+            .max_connections(MAX_READERS)
+            .acquire_timeout(READER_PATIENCE)
+            .connect_with(url.as_session("x811 reader"))
+            .await?;
+        Ok(Inner {
+            readers,
+            owner,
+            size: watch::Sender::new(0),
+        })
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<Head, AppendError> {
+        let owner = self.owner.as_ref().ok_or(PostgresError::ReadOnly)?;
+        let head = owner.commit(commit).await?;
+        self.note_size(head.size);
+        if !commit.erased.is_empty() {
+            self.vacuum().await;
+        }
+        Ok(head)
+    }
+
+    /// Row versions from before an erasure go. Backups and archived WAL keep them as long as they are
+    /// kept.
+    async fn vacuum(&self) {
+        if let Err(error) = sqlx::raw_sql("VACUUM bodies").execute(&self.readers).await {
+            tracing::warn!(%error, "what was erased stays in the tables until they are vacuumed");
+        }
+    }
+
+    fn note_size(&self, size: u64) {
+        self.size.send_if_modified(|known| {
+            let is_longer = size > *known;
+            *known = size.max(*known);
+            is_longer
+        });
+    }
+}
+
+/// Renews the lease of `holder` until another one has it.
+async fn renew(url: StoreUrl, holder: String) {
+    let session = url
+        .as_session(&session_name(&holder))
+        .options([("synchronous_commit", "local")]);
+    loop {
+        match session.connect().await {
+            Ok(mut connection) => match renew_on(&mut connection, &holder).await {
+                Ok(()) => {
+                    tracing::error!("another process has the lease of this ledger");
+                    let _ = connection.close().await;
+                    return;
+                }
+                Err(error) => tracing::warn!(%error, "the lease could not be renewed"),
+            },
+            Err(error) => tracing::warn!(%error, "the lease could not be renewed"),
+        }
+        sleep(RENEW_EVERY).await;
+    }
+}
+
+async fn renew_on(connection: &mut PgConnection, holder: &str) -> Result<(), sqlx::Error> {
+    loop {
+        let renewal =
+            sqlx::query("UPDATE lease SET renewed_at = clock_timestamp() WHERE holder = $1");
+        let renewed = renewal.bind(holder).execute(&mut *connection).await?;
+        if renewed.rows_affected() == 0 {
+            return Ok(());
+        }
+        sleep(RENEW_EVERY).await;
+    }
+}
+
+impl EventLog for PostgresStore {
+    async fn append(&self, expected_size: u64, records: &[Record]) -> Result<Head, AppendError> {
+        let commit = Commit {
+            expected_size,
+            records: records.to_vec(),
+            ..Commit::default()
+        };
+        self.commit(commit).await
+    }
+
+    async fn read(&self, from: u64, limit: usize) -> Result<Vec<Record>, ReadError> {
+        reading::page(&self.inner.readers, from, limit).await
+    }
+
+    /// After a commit of unknown outcome this waits until it has ended, and until standbys have what
+    /// is read: nobody is answered by what may still vanish.
+    async fn head(&self) -> Result<Head, ReadError> {
+        if let Some(owner) = &self.inner.owner {
+            owner.settle().await?;
+        }
+        let head = reading::head(&self.inner.readers).await?;
+        self.inner.note_size(head.size);
+        Ok(head)
+    }
+
+    async fn follow(&self, seen_size: u64) -> Result<u64, ReadError> {
+        let mut size = self.inner.size.subscribe();
+        if *size.borrow_and_update() <= seen_size {
+            self.head().await?;
+        }
+        match size.wait_for(|size| *size > seen_size).await {
+            Ok(size) => Ok(*size),
+            // The sender lives in `self`; a closed channel has no more to say than its last value.
+            Err(_) => Ok(*self.inner.size.borrow()),
+        }
+    }
+}
+
+impl LedgerStore for PostgresStore {
+    type Log = PostgresStore;
+
+    fn log(&self) -> &PostgresStore {
+        self
+    }
+
+    async fn records(&self, positions: &[u64]) -> Result<Vec<Record>, ReadError> {
+        reading::records(&self.inner.readers, positions).await
+    }
+
+    /// Goes on to its end when the caller gives it up: the session must know how it ended.
+    async fn commit(&self, commit: Commit) -> Result<Head, AppendError> {
+        let expected_size = commit.expected_size;
+        let inner = self.inner.clone();
+        let committed = tokio::spawn(async move { inner.commit(&commit).await }).await;
+        committed.unwrap_or_else(|error| {
+            Err(AppendError::OutcomeUnknown {
+                expected_size,
+                source: Box::new(error),
+            })
+        })
+    }
+
+    async fn frontier(&self) -> Result<Option<(u64, Vec<u8>)>, ReadError> {
+        Ok(reading::frontier(&self.inner.readers).await?)
+    }
+
+    async fn bodies(&self, positions: &[u64]) -> Result<HashMap<u64, Body>, ReadError> {
+        Ok(reading::bodies(&self.inner.readers, positions).await?)
+    }
+
+    async fn body_part(
+        &self,
+        position: u64,
+        from: usize,
+        most: usize,
+    ) -> Result<Option<Vec<u8>>, ReadError> {
+        Ok(reading::body_part(&self.inner.readers, position, from, most).await?)
+    }
+
+    async fn erased(&self, positions: &[u64]) -> Result<HashMap<u64, u64>, ReadError> {
+        Ok(reading::erased(&self.inner.readers, positions).await?)
+    }
+
+    async fn idempotency(&self, tags: &[Digest]) -> Result<HashMap<Digest, u64>, ReadError> {
+        Ok(reading::idempotency(&self.inner.readers, tags).await?)
+    }
+
+    async fn envelope_positions(
+        &self,
+        ids: &[EnvelopeId],
+    ) -> Result<HashMap<EnvelopeId, u64>, ReadError> {
+        Ok(reading::envelope_positions(&self.inner.readers, ids).await?)
+    }
+
+    async fn claims(
+        &self,
+        chain_id: ChainId,
+        tx_hashes: &[TxHash],
+    ) -> Result<Vec<(Claim, u64)>, ReadError> {
+        Ok(reading::claims(&self.inner.readers, chain_id, tx_hashes).await?)
+    }
+
+    async fn index_counts(&self, size: u64) -> Result<IndexCounts, ReadError> {
+        Ok(reading::counts(&self.inner.readers, size).await?)
+    }
+
+    async fn spent_nonces(&self, since: TimestampMs) -> Result<Vec<SpentNonce>, ReadError> {
+        Ok(reading::spent_nonces(&self.inner.readers, since).await?)
+    }
+
+    async fn purge_nonces(&self, before: TimestampMs) -> Result<(), AppendError> {
+        let purge = "
+            WITH mine AS MATERIALIZED (
+                SELECT FROM writer WHERE epoch = $2 AND holder = $3 FOR SHARE
+            ), gone AS (
+                DELETE FROM nonce_journal WHERE EXISTS (SELECT FROM mine) AND seq < coalesce(
+                    (SELECT min(seq) FROM nonce_journal WHERE at_ms >= $1), 9223372036854775807)
+            )
+            SELECT EXISTS (SELECT FROM mine)";
+        let owner = self.inner.owner.as_ref().ok_or(PostgresError::ReadOnly)?;
+        let purge = sqlx::query(purge).bind(before.as_ms().cast_signed());
+        owner.write_one(purge).await
+    }
+
+    async fn last_tick(&self) -> Result<Option<TimestampMs>, ReadError> {
+        Ok(reading::last_tick(&self.inner.readers).await?)
+    }
+
+    async fn tick(&self, at: TimestampMs) -> Result<(), AppendError> {
+        let tick = "
+            WITH mine AS MATERIALIZED (
+                SELECT FROM writer WHERE epoch = $2 AND holder = $3 FOR SHARE
+            ), ticked AS (
+                INSERT INTO tick (only_row, at_ms) SELECT 0, $1 WHERE EXISTS (SELECT FROM mine)
+                ON CONFLICT (only_row) DO UPDATE SET at_ms = excluded.at_ms
+            )
+            SELECT EXISTS (SELECT FROM mine)";
+        let owner = self.inner.owner.as_ref().ok_or(PostgresError::ReadOnly)?;
+        let tick = sqlx::query(tick).bind(at.as_ms().cast_signed());
+        owner.write_one(tick).await
+    }
+}

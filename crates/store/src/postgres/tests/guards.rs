@@ -1,0 +1,93 @@
+//! What the database itself refuses, whoever asks; and who may write.
+
+use sqlx::{AssertSqlSafe, PgConnection};
+use x811_ledger::port::{Commit, LedgerStore as _};
+
+use super::cluster::Node;
+use super::url;
+use crate::{PostgresError, PostgresStore};
+
+async fn refused(stranger: &mut PgConnection, statement: &str) -> String {
+    let done = sqlx::raw_sql(AssertSqlSafe(statement.to_owned()))
+        .execute(stranger)
+        .await;
+    let error = done.expect_err(statement);
+    error.to_string()
+}
+
+/// Who gains: an operator who would have a payment unsaid. What they hold: the database, as the owner
+/// of the tables.
+#[tokio::test]
+async fn a_stranger_with_a_shell_changes_nothing_of_the_log() {
+    let node = Node::start(&[]).await;
+    let url = url(&node).await;
+    let store = PostgresStore::open(&url, None).await.unwrap();
+    let draft = x811_eventlog::Draft {
+        recorded_at_ms: 1,
+        stream: "s".to_owned(),
+        stream_seq: 0,
+        event: serde_json::json!({ "type": "t" }),
+    };
+    let head = x811_eventlog::Head::EMPTY;
+    let record = x811_eventlog::Record::seal(0, head.hash, draft).unwrap();
+    let bytes: std::sync::Arc<[u8]> = b"{}".as_slice().into();
+    let commit = Commit {
+        bodies: vec![x811_ledger::port::Body {
+            position: 0,
+            digest: x811_protocol::digest::Digest::of(&bytes),
+            bytes,
+        }],
+        records: vec![record],
+        ..Commit::default()
+    };
+    store.commit(commit).await.unwrap();
+    let mut stranger = node.stranger().await;
+    sqlx::raw_sql("SET search_path = ledger0")
+        .execute(&mut stranger)
+        .await
+        .unwrap();
+    for statement in [
+        "UPDATE records SET leaf = ''",
+        "DELETE FROM records",
+        "TRUNCATE records",
+        "INSERT INTO records VALUES (2, '')",
+        "INSERT INTO records VALUES (0, '') ON CONFLICT (position) DO UPDATE SET leaf = ''",
+        "UPDATE bodies SET bytes = 'other'",
+        "UPDATE bodies SET bytes = decode('0000', 'hex')",
+        "DELETE FROM bodies",
+        "TRUNCATE bodies",
+        "INSERT INTO erased VALUES (0, 0)",
+    ] {
+        let said = refused(&mut stranger, statement).await;
+        assert!(said.contains("append-only"), "{statement}: {said}");
+    }
+}
+
+/// The lease keeps a second process out for as long as the first one lives.
+#[tokio::test]
+async fn a_second_process_is_kept_out_while_the_first_one_lives() {
+    let node = Node::start(&[]).await;
+    let url = url(&node).await;
+    let first = PostgresStore::open(&url, None).await.unwrap();
+    let second = PostgresStore::open(&url, None).await.unwrap_err();
+    assert!(matches!(second, PostgresError::Held { .. }), "{second:?}");
+    first
+        .tick(x811_protocol::time::TimestampMs::new(1))
+        .await
+        .unwrap();
+    first.close().await;
+    // Let go of: nobody waits for the lease to run out.
+    PostgresStore::open(&url, None).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_empty_database_has_no_ledger_to_read() {
+    let node = Node::start(&[]).await;
+    let url = url(&node).await;
+    let error = PostgresStore::open_read_only(&url).await.unwrap_err();
+    assert!(matches!(error, PostgresError::NoLedger), "{error:?}");
+    PostgresStore::open(&url, None).await.unwrap().close().await;
+    let reading = PostgresStore::open_read_only(&url).await.unwrap();
+    let error = reading.commit(Commit::default()).await.unwrap_err();
+    assert!(error.to_string().contains("read-only"), "{error}");
+}

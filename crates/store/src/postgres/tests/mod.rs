@@ -1,0 +1,17 @@
+//! The promises of the PostgreSQL backend, on servers that the tests start themselves.
+
+#[expect(
+    unreachable_pub,
+    dead_code,
+    reason = "it is the end-to-end tests' harness, too"
+)]
+#[path = "../../../../../tests/src/postgres.rs"]
+mod cluster;
+mod conformance;
+mod guards;
+mod quorum;
+
+/// The address of a new and empty schema.
+async fn url(node: &cluster::Node) -> crate::StoreUrl {
+    node.url().await.parse().unwrap()
+}
