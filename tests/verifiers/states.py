@@ -7,6 +7,7 @@ from canonical import canonical
 
 DAY_MS = 86_400_000
 FAILURES_TO_DISPUTE = 4
+NO_TRUST = {"contested": 0, "d": 0, "f": 0, "s": 0}
 ENDED = {"Completed", "Expired", "Rejected", "Disputed", "Failed"}
 
 
@@ -18,7 +19,7 @@ class States:
         self.ledger = {"parameters": None, "rules_version": 0}
         self.parameters, self.blind_since = {}, {}
         self.agents, self.interactions, self.opened_under = {}, {}, {}
-        self.contracts = {}
+        self.contracts, self.trust = {}, {}
 
     def after(self, record, record_hash):
         stream, event = record["stream"], record["event"]
@@ -46,6 +47,8 @@ class States:
         self.count_body(event, now)
         if kind in ("agent", "mail"):
             state = self.agents[name]
+            if self.ledger["rules_version"] >= 2:
+                state = state | {"trust": self.trust.get(name, NO_TRUST)}
         hashed = sha256(canonical(state)).digest()
         self.root = sha256(self.root + stream.encode() + hashed).digest()
 
@@ -192,6 +195,14 @@ class States:
 
     # Interactions
 
+    def count_merit(self, before, after):
+        opening = opening_of(after)
+        for state, by in ((before, -1), (after, 1)):
+            for party, counters in (merit(state) if state else {}).items():
+                known = self.trust.setdefault(opening[party], dict(NO_TRUST))
+                for counter in counters:
+                    known[counter] += by
+
     def of_interaction(self, record, name, record_hash):
         before = self.interactions.get(name)
         if before is None:
@@ -203,6 +214,7 @@ class States:
         if rules >= 2 and (over := aftermath_in(state)):
             over.setdefault("late_watch", None)
         self.interactions[name] = state
+        self.count_merit(before, state)
         watched = watched_in(state)
         if watched and self.blind_since.get(watched["network"]) is not None:
             pause(watched, record["recorded_at_ms"])
@@ -216,6 +228,22 @@ class States:
             provider["receipts"] += 1
             provider["last_receipt"] = record_hash
         return state
+
+
+def merit(state):
+    """What an interaction is worth to its parties, as it stands."""
+    [(tag, inner)] = state.items()
+    if tag == "Completed" and inner["completion"]["claims"]:
+        is_reversed = inner["completion"]["reversed"]
+        return {"initiator": ["d"]} if is_reversed else {"initiator": ["s"], "provider": ["s"]}
+    if tag == "Expired" and inner["code"] == "X811-4022":
+        return {"provider": ["f"]}
+    if tag == "Failed":
+        return {"initiator": ["f"]}
+    if tag == "Disputed":
+        by_verify = inner["closing"]["code"] is None
+        return {"provider": ["contested", "d"]} if by_verify else {"initiator": ["d"]}
+    return {}
 
 
 def open_engagement(state):

@@ -23,6 +23,17 @@ pub enum Status {
     Revoked,
 }
 
+impl Status {
+    /// The word stored and shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Status::Active => "active",
+            Status::Deactivated => "deactivated",
+            Status::Revoked => "revoked",
+        }
+    }
+}
+
 /// What a DID counts as at some moment: its status, and whether its time is over (AX-31).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {

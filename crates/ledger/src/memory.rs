@@ -5,8 +5,12 @@
 //! again. It can be told to fail: [`CommitFault`] says how.
 
 use crate::port::{Body, Commit, IndexCounts, LedgerStore, ReadModel, SpentNonce, Stretch};
-use crate::row::{DeliveryRow, InteractionRow, RowChange, SubjectRow};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use crate::row::{
+    AgentRow, DeliveryRow, FoundAgent, InteractionRow, MAX_PAYERS, RowChange, SubjectRow,
+    TrustAsOf, TrustRow,
+};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use x811_eventlog::tile::Content;
@@ -17,7 +21,7 @@ use x811_eventlog::{
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Claim;
-use x811_protocol::evm::{ChainId, TxHash};
+use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
@@ -313,6 +317,14 @@ pub struct Rows {
     pub interactions: BTreeMap<InteractionId, InteractionRow>,
     /// Of machines beside `interaction`, by name of the stream.
     pub subjects: BTreeMap<Subject, SubjectRow>,
+    /// By position of the registration.
+    pub agents: BTreeMap<u64, AgentRow>,
+    /// Names of capabilities and positions of the registrations of who offers them.
+    pub agent_capabilities: BTreeSet<(String, u64)>,
+    /// By agent and position.
+    pub trust: BTreeMap<(Did, u64), TrustRow>,
+    /// By agent and account: the record that confirmed its first payment.
+    pub payers: BTreeMap<(Did, EvmAddress), u64>,
     /// By recipient and position.
     pub deliveries: BTreeMap<(Did, u64), DeliveryRow>,
     /// Positions by stream and place in it.
@@ -351,6 +363,30 @@ impl Rows {
                 let row = row.as_ref().clone().with_detail(read);
                 self.subjects.insert(row.subject, row);
             }
+            RowChange::Agent(row) => {
+                self.agents.insert(row.registered_position, *row);
+            }
+            RowChange::Capabilities {
+                registered_position,
+                names,
+            } => {
+                let position = *registered_position;
+                self.agent_capabilities
+                    .retain(|(_, known)| *known != position);
+                let names = names.iter().cloned();
+                self.agent_capabilities
+                    .extend(names.map(|name| (name, position)));
+            }
+            RowChange::Trust(row) => {
+                self.trust.insert((row.did, row.position), *row);
+            }
+            RowChange::Payer {
+                did,
+                account,
+                position,
+            } => {
+                self.payers.entry((*did, *account)).or_insert(*position);
+            }
             RowChange::Delivery(row) => {
                 self.deliveries.insert((row.recipient, row.position), *row);
             }
@@ -360,6 +396,23 @@ impl Rows {
             }
             RowChange::Leaf { hash, .. } => self.leaves.push(*hash),
         }
+    }
+
+    fn found(&self, row: &AgentRow) -> FoundAgent {
+        let position = row.registered_position;
+        let of_it = self.agent_capabilities.iter();
+        let of_it = of_it.filter(|(_, known)| *known == position);
+        FoundAgent {
+            row: *row,
+            capabilities: of_it.map(|(name, _)| name.clone()).collect(),
+            distinct_payers: self.payers_of(row.did, u64::MAX),
+        }
+    }
+
+    fn payers_of(&self, did: Did, as_of: u64) -> u64 {
+        let payers = self.payers.iter();
+        let payers = payers.filter(|((paid, _), position)| *paid == did && **position <= as_of);
+        (payers.count() as u64).min(MAX_PAYERS)
     }
 
     fn check_leaves(&self, changes: &[RowChange]) -> Result<(), AppendError> {
@@ -454,6 +507,35 @@ impl ReadModel for MemoryReadModel {
             .take(limit)
             .cloned()
             .collect())
+    }
+
+    async fn agents(
+        &self,
+        capability: Option<&str>,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<FoundAgent>, ReadError> {
+        let rows = lock(&self.rows);
+        let offers = |position| {
+            let offered = |name: &str| {
+                rows.agent_capabilities
+                    .contains(&(name.to_owned(), position))
+            };
+            capability.is_none_or(offered)
+        };
+        let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let agents = rows.agents.range((behind, Bound::Unbounded));
+        let agents = agents.filter(|(position, _)| offers(**position));
+        Ok(agents.take(limit).map(|(_, row)| rows.found(row)).collect())
+    }
+
+    async fn trust(&self, did: Did, as_of: u64) -> Result<TrustAsOf, ReadError> {
+        let rows = lock(&self.rows);
+        let mut known = rows.trust.range((did, 0)..=(did, as_of));
+        Ok(TrustAsOf {
+            row: known.next_back().map(|(_, row)| *row),
+            distinct_payers: rows.payers_of(did, as_of),
+        })
     }
 
     async fn deliveries(

@@ -4,7 +4,7 @@
 //! decision indexes. A backend with transactions writes all of a [`Commit`] in one; nothing is
 //! acknowledged before it is durable (ledger-contract.md sections 1 and 2).
 
-use crate::row::{DeliveryRow, InteractionRow, RowChange, SubjectRow};
+use crate::row::{DeliveryRow, FoundAgent, InteractionRow, RowChange, SubjectRow, TrustAsOf};
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
@@ -368,6 +368,22 @@ pub trait ReadModel: Send + Sync + 'static {
         after: Option<&str>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<SubjectRow>, ReadError>> + Send;
+
+    /// Registered agents in order of their registrations, behind the one at `after`; only those that
+    /// offer `capability`, if it is named. Agents that may not act now are among them.
+    fn agents(
+        &self,
+        capability: Option<&str>,
+        after: Option<u64>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<FoundAgent>, ReadError>> + Send;
+
+    /// What `did` had earned as of the record at `as_of`.
+    fn trust(
+        &self,
+        did: Did,
+        as_of: u64,
+    ) -> impl Future<Output = Result<TrustAsOf, ReadError>> + Send;
 
     /// Envelopes to `recipient` with a position of at least `from_position`, in order of position.
     fn deliveries(

@@ -1,6 +1,7 @@
 //! From a record to the rows that readers see: a pure function of the record and the world after
 //! it. A rebuild runs the same function over the same log.
 
+mod agents;
 pub(crate) mod contract;
 mod detail;
 
@@ -44,6 +45,7 @@ impl Changes {
         self.places.extend([place(record), leaf(record)]);
         let delivered = delivery(record, event).map(RowChange::Delivery);
         self.places.extend(delivered);
+        self.places.extend(agents::changes(world, record, event));
         match touched {
             Touched::Nothing => {}
             Touched::Subject(Subject::Interaction(id)) => {
@@ -92,6 +94,7 @@ impl Changes {
 pub fn changes(world: &World, record: &Record, event: &Event, touched: &Touched) -> Vec<RowChange> {
     let mut changes = vec![place(record), leaf(record)];
     changes.extend(delivery(record, event).map(RowChange::Delivery));
+    changes.extend(agents::changes(world, record, event));
     match touched {
         Touched::Nothing => {}
         Touched::Subject(Subject::Interaction(id)) => {

@@ -1,13 +1,17 @@
 //! The rows of the read model and how they change: what `store` writes and `server` reads.
 
+use crate::agent::Status;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::sync::Arc;
 use x811_eventlog::Hash;
 use x811_protocol::did::Did;
+use x811_protocol::evm::EvmAddress;
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
+use x811_protocol::trust::TrustCounters;
 
 /// One interaction as a person or a program wants to see it; its detail is a value or, on its way
 /// to where rows are kept, JSON text.
@@ -147,6 +151,55 @@ pub struct StreamRow {
     pub position: u64,
 }
 
+/// A registered agent as discovery finds it (agents.md section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentRow {
+    /// Position of its registration: the order of pages, which never changes.
+    pub registered_position: u64,
+    /// Who.
+    pub did: Did,
+    /// What it asked to be.
+    pub status: Status,
+    /// The moment after which it counts as expired, if there is one.
+    pub expires_at_ms: Option<TimestampMs>,
+    /// What it has earned.
+    pub trust: TrustCounters,
+}
+
+/// An agent on a page of discovery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundAgent {
+    /// Its row.
+    pub row: AgentRow,
+    /// Task types it offers, in the order of their names.
+    pub capabilities: Vec<String>,
+    /// Accounts that confirmed payments to it came from, counted up to [`MAX_PAYERS`].
+    pub distinct_payers: u64,
+}
+
+/// As far as distinct payers are counted, so that an agent with many is no slower to show.
+pub const MAX_PAYERS: u64 = 1_000;
+
+/// What an agent has earned, from this record on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrustRow {
+    /// Who.
+    pub did: Did,
+    /// The record that moved it.
+    pub position: u64,
+    /// What it has earned.
+    pub trust: TrustCounters,
+}
+
+/// What an agent had earned as of some record.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TrustAsOf {
+    /// The last change up to there, if there was one.
+    pub row: Option<TrustRow>,
+    /// Accounts that payments confirmed up to there came from, counted up to [`MAX_PAYERS`].
+    pub distinct_payers: u64,
+}
+
 /// One change of the read model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RowChange {
@@ -158,6 +211,26 @@ pub enum RowChange {
     Delivery(DeliveryRow),
     /// Insert.
     StreamRecord(StreamRow),
+    /// Insert or replace by the position of the registration.
+    Agent(AgentRow),
+    /// Replace all of the agent's.
+    Capabilities {
+        /// Position of the agent's registration.
+        registered_position: u64,
+        /// Task types it offers.
+        names: Arc<[String]>,
+    },
+    /// Insert.
+    Trust(TrustRow),
+    /// Insert, unless that account has paid before.
+    Payer {
+        /// Who was paid.
+        did: Did,
+        /// From which account.
+        account: EvmAddress,
+        /// The record that confirmed it.
+        position: u64,
+    },
     /// Append to the tree's tiles: the hash of a record. They come in order, without gaps.
     Leaf {
         /// Place in the log.

@@ -16,6 +16,7 @@
 //! | [`stream`] | names of the log's streams and of what they are about |
 //! | [`kernel`], [`interaction`], [`contract`] | the machines |
 //! | [`settlement_view`] | where an interaction's money is, read off its records |
+//! | [`trust`] | what agents earn by how their interactions end |
 
 pub mod authorization;
 pub mod canonical;
@@ -47,4 +48,5 @@ pub mod signed_read;
 mod spelled;
 pub mod stream;
 pub mod time;
+pub mod trust;
 pub mod wallet;

@@ -32,6 +32,7 @@ use x811_protocol::observation::{BlindCause, Block, NetworkHead, Transfer};
 use x811_protocol::parameters::{
     Contracts, Leniency, Limits, Network, Parameters, PayerBindingRule, Windows,
 };
+use x811_protocol::trust::TrustCounters;
 use x811_protocol::wallet::{Wallet, WalletKind};
 
 type Names = Vec<&'static str>;
@@ -118,6 +119,7 @@ fn of_parts() -> Vec<(&'static str, Names)> {
 fn of_states() -> Vec<(&'static str, Names)> {
     vec![
         ("agent", asked::<Agent>()),
+        ("trust", asked::<TrustCounters>()),
         ("closing", asked::<Closing>()),
         ("dispute", asked::<Dispute>()),
         ("unpaid", asked::<Unpaid>()),

@@ -101,6 +101,8 @@ fn single_members(expected: &Content, found: &Content) -> Vec<Difference> {
     compare("networks", &networks(expected), &networks(found), out);
     let agents = |content: &Content| table(&content.agents, Clone::clone);
     compare("agents", &agents(expected), &agents(found), out);
+    let trust = |content: &Content| table(&content.trust, Clone::clone);
+    compare("trust", &trust(expected), &trust(found), out);
     let live = |content: &Content| table(&content.interactions, |(k, p, l)| (*k, (*p, l.clone())));
     compare("interactions", &live(expected), &live(found), out);
     let live = |content: &Content| table(&content.contracts, |(k, p, l)| (*k, (*p, l.clone())));

@@ -6,7 +6,7 @@
 //!
 //! The header names log, ledger, head, tree and the SHA-256 of the sections; the ledger's envelope
 //! key signs it, after the line `x811 snapshot v1`. Sections follow one another: the rest as one
-//! JSON object, agents, interactions and contracts as lines of JSON, nonces and envelope ids in rows of fixed
+//! JSON object, agents, their trust, interactions and contracts as lines of JSON, nonces and envelope ids in rows of fixed
 //! width. Lines and tables are read on all cores.
 
 use super::{Rejection, packed};
@@ -34,7 +34,7 @@ pub const FORMAT: u32 = 1;
 
 /// Meaning of the state in them: raised whenever the same log adds up to another state, or the
 /// state is written in another way.
-pub const SCHEMA: u32 = 9;
+pub const SCHEMA: u32 = 10;
 
 const MAGIC: &[u8] = b"x811 snapshot\n";
 const SIGNED_AS: &[u8] = b"x811 snapshot v1\n";
@@ -84,7 +84,7 @@ struct Header {
     sections_sha256: Digest,
 }
 
-const SECTIONS: usize = 6;
+const SECTIONS: usize = 7;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -229,6 +229,7 @@ fn sections(content: Content) -> Result<[Vec<u8>; SECTIONS], serde_json::Error> 
     Ok([
         rest,
         lines(&content.agents)?,
+        lines(&content.trust)?,
         lines(&content.interactions)?,
         lines(&content.contracts)?,
         packed::nonces(&content.nonces),
@@ -237,7 +238,15 @@ fn sections(content: Content) -> Result<[Vec<u8>; SECTIONS], serde_json::Error> 
 }
 
 fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Rejection> {
-    let [rest, agents, interactions, contracts, nonces, envelope_ids] = sections;
+    let [
+        rest,
+        agents,
+        trust,
+        interactions,
+        contracts,
+        nonces,
+        envelope_ids,
+    ] = sections;
     let frontier = hex::decode(&header.frontier).map_err(unreadable)?;
     let frontier = Frontier::from_bytes(&frontier).map_err(unreadable)?;
     let rest: Rest = serde_json::from_slice(rest).map_err(unreadable)?;
@@ -271,6 +280,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
         ledger_seq: rest.ledger_seq,
         networks: rest.networks,
         agents: agents?,
+        trust: read_lines(trust)?,
         interactions,
         contracts,
         owed: rest.owed,

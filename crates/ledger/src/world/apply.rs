@@ -124,6 +124,7 @@ impl World {
         }
         let causes = self.causes_after(&step)?;
         let ended = (self.ended.take(), self.contracts.take_ended());
+        self.trust_moved = [None; 2];
         let touched = match self.dispatch(&step) {
             Ok(touched) => touched,
             Err(fault) => {

@@ -22,6 +22,7 @@ use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::Parameters;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
+use x811_protocol::trust::TrustCounters;
 
 /// What a world is made of, in no particular order.
 #[derive(Debug)]
@@ -36,6 +37,7 @@ pub(crate) struct Content {
     pub(crate) ledger_seq: u64,
     pub(crate) networks: Vec<Sighted>,
     pub(crate) agents: Vec<(Did, Arc<Agent>)>,
+    pub(crate) trust: Vec<(Did, TrustCounters)>,
     pub(crate) interactions: Vec<StoredLive>,
     pub(crate) contracts: Vec<StoredOf<Contract>>,
     pub(crate) owed: Vec<(u64, Did, OwedNotice)>,
@@ -90,6 +92,8 @@ impl World {
             ledger_seq,
             networks,
             agents,
+            trust,
+            trust_moved: _,
             interactions,
             aftermath,
             retiring: _,
@@ -127,6 +131,10 @@ impl World {
             ledger_seq: *ledger_seq,
             networks: networks.iter().map(sighted).collect(),
             agents: agents.iter().map(|(did, a)| (*did, a.clone())).collect(),
+            trust: trust
+                .iter()
+                .map(|(did, counters)| (*did, *counters))
+                .collect(),
             interactions: interactions
                 .iter()
                 .chain(aftermath)
@@ -178,6 +186,7 @@ impl World {
             ledger_seq: content.ledger_seq,
             networks: content.networks.into_iter().map(sight).collect(),
             agents: content.agents.into_iter().collect(),
+            trust: content.trust.into_iter().collect(),
             owed: content
                 .owed
                 .into_iter()

@@ -57,6 +57,7 @@ impl World {
             self.routes.insert(accepted.envelope.id, id);
         }
         self.count_receipt(step, &live);
+        self.count_merit(before.as_deref().map(|before| &before.state), &live.state);
         self.replace_live(id, before.as_ref(), live);
         Ok(())
     }

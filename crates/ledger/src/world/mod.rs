@@ -12,6 +12,7 @@ mod fault;
 mod interactions;
 mod machines;
 mod roots;
+mod trust;
 mod watches;
 mod written;
 
@@ -43,6 +44,7 @@ use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::rules::Rules;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
+use x811_protocol::trust::TrustCounters;
 
 /// How long envelope ids are held in memory. An id's own time lies within 5 minutes of `created`
 /// and `created` within 5 minutes of the clock, so a repeat comes within 20 minutes or is refused
@@ -146,6 +148,10 @@ pub struct World {
     ledger_seq: u64,
     networks: OrdMap<String, Sight>,
     agents: Scattered<Did, Arc<Agent>>,
+    /// Of those who have any history: an agent without one costs nothing.
+    trust: Scattered<Did, TrustCounters>,
+    /// Whose counters the last record moved.
+    trust_moved: [Option<Did>; 2],
     /// Ids are ordered by time, so what a batch touches lies together, and little is copied for it.
     interactions: OrdMap<InteractionId, Arc<Live>>,
     /// Interactions that are over and whose transactions are still watched, without their
@@ -187,6 +193,8 @@ impl World {
             ledger_seq: 0,
             networks: OrdMap::new(),
             agents: Scattered::default(),
+            trust: Scattered::default(),
+            trust_moved: [None; 2],
             interactions: OrdMap::new(),
             aftermath: OrdMap::new(),
             retiring: OrdSet::new(),

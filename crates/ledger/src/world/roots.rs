@@ -18,8 +18,10 @@ use x811_protocol::contract;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Event, StateRoot};
 use x811_protocol::interaction::State;
+use x811_protocol::rules::Rules;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
+use x811_protocol::trust::TrustCounters;
 
 /// A root stands at every position whose successor is a multiple of this.
 pub(crate) const EVERY_RECORDS: u64 = 1_000;
@@ -55,6 +57,12 @@ enum StateOf<'a> {
     Network { blind_since_ms: Option<TimestampMs> },
     /// `agent:<did>` and `mail:<did>`.
     Agent(&'a Agent),
+    /// The same from rules 2 on.
+    TrustedAgent {
+        #[serde(flatten)]
+        agent: &'a Agent,
+        trust: TrustCounters,
+    },
     /// `interaction:<id>`.
     Interaction(&'a State),
     /// `contract:<id>`.
@@ -138,7 +146,16 @@ impl World {
             Stream::Network(name) => StateOf::Network {
                 blind_since_ms: self.networks.get(name).and_then(|sight| sight.blind_since),
             },
-            Stream::Agent(did) | Stream::Mail(did) => StateOf::Agent(self.agents.get(did)?),
+            Stream::Agent(did) | Stream::Mail(did) => {
+                let agent = self.agents.get(did)?;
+                match self.rules() {
+                    Rules::One => StateOf::Agent(agent),
+                    Rules::Two => StateOf::TrustedAgent {
+                        agent,
+                        trust: self.trust(*did),
+                    },
+                }
+            }
             Stream::Of(Subject::Interaction(id)) => StateOf::Interaction(&self.latest(*id)?.state),
             Stream::Of(Subject::Contract(id)) => {
                 StateOf::Contract(&self.latest_contract(*id)?.state)
@@ -152,7 +169,6 @@ impl World {
 mod tests {
     use super::*;
     use x811_eventlog::Record;
-    use x811_protocol::rules::Rules;
 
     const FORMAT: &str = include_str!("../../../eventlog/FORMAT.md");
     const STATES: &str = include_str!("../../../eventlog/STATES.md");

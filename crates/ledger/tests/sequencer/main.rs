@@ -54,6 +54,7 @@ mod snapshots;
 mod standing;
 mod talks;
 mod together;
+mod trust;
 mod two_ledgers;
 mod unique_keys;
 mod watch_index;

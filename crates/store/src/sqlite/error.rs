@@ -201,6 +201,10 @@ pub enum UniqueKey {
     Tile,
     /// Kind and id of a subject.
     Subject,
+    /// Position of a registration.
+    Agent,
+    /// An agent and the position of a record that moved its trust.
+    Trust,
 }
 
 impl fmt::Display for UniqueKey {
@@ -216,6 +220,8 @@ impl fmt::Display for UniqueKey {
             UniqueKey::StreamPlace => "a place in a stream",
             UniqueKey::Tile => "a tile",
             UniqueKey::Subject => "a subject",
+            UniqueKey::Agent => "the position of a registration",
+            UniqueKey::Trust => "a change of trust",
         })
     }
 }

@@ -34,6 +34,7 @@ pub(super) static READ: LazyLock<Migrator> = LazyLock::new(|| {
         (2, "tiles", sql!("read/0002_tiles")),
         (3, "sums", sql!("read/0003_sums")),
         (4, "subjects", sql!("read/0004_subjects")),
+        (8, "agents", sql!("read/0008_agents")),
     ])
 });
 

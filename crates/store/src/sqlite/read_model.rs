@@ -1,5 +1,6 @@
 //! Rows for reading, in a file of their own that may be thrown away.
 
+mod agents;
 mod at_once;
 mod compare;
 mod known;
@@ -16,7 +17,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sqlx::sqlite::{SqliteConnection, SqliteSynchronous};
 use x811_eventlog::{AppendError, Hash, HashTile, Node, ReadError, Record, TileEdge};
 use x811_ledger::port::{Body, LedgerStore, ReadModel, Stretch};
-use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange, StreamRow, SubjectRow};
+use x811_ledger::row::{
+    DeliveryRow, FoundAgent, InteractionRow, RowChange, StreamRow, SubjectRow, TrustAsOf,
+};
 use x811_protocol::did::Did;
 use x811_protocol::id::InteractionId;
 use x811_protocol::stream::Subject;
@@ -264,6 +267,22 @@ impl ReadModel for SqliteReadModel {
         Ok(subjects::page(&mut reader, kind, member, after, limit).await?)
     }
 
+    async fn agents(
+        &self,
+        capability: Option<&str>,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<FoundAgent>, ReadError> {
+        let mut reader = self.readers.get().await?;
+        let limit = limit.min(MAX_ROWS) as i64;
+        Ok(agents::page(&mut reader, capability, after, limit).await?)
+    }
+
+    async fn trust(&self, did: Did, as_of: u64) -> Result<TrustAsOf, ReadError> {
+        let mut reader = self.readers.get().await?;
+        Ok(agents::trust(&mut reader, did, as_of).await?)
+    }
+
     async fn deliveries(
         &self,
         recipient: Did,
@@ -368,6 +387,7 @@ impl ReadModel for SqliteReadModel {
 struct Batch<'a> {
     interactions: BTreeMap<InteractionId, &'a InteractionRow<String>>,
     subjects: BTreeMap<Subject, &'a SubjectRow<String>>,
+    agents: agents::Batch<'a>,
     deliveries: Vec<&'a DeliveryRow>,
     stream_records: Vec<&'a StreamRow>,
     leaves: Vec<tiles::Leaf>,
@@ -384,6 +404,24 @@ impl<'a> Batch<'a> {
                 RowChange::Subject(row) => {
                     batch.subjects.insert(row.subject, row);
                 }
+                RowChange::Agent(row) => {
+                    batch.agents.rows.insert(row.registered_position, row);
+                }
+                RowChange::Capabilities {
+                    registered_position,
+                    names,
+                } => {
+                    batch
+                        .agents
+                        .capabilities
+                        .insert(*registered_position, names);
+                }
+                RowChange::Trust(row) => batch.agents.trust.push(row),
+                RowChange::Payer {
+                    did,
+                    account,
+                    position,
+                } => batch.agents.payers.push((*did, *account, *position)),
                 RowChange::Delivery(row) => batch.deliveries.push(row),
                 RowChange::StreamRecord(row) => batch.stream_records.push(row),
                 RowChange::Leaf { position, hash } => batch.leaves.push(tiles::Leaf {
@@ -417,6 +455,7 @@ impl<'a> Batch<'a> {
         insert(connection, &rows::INTERACTIONS, &interactions).await?;
         let subjects: Vec<_> = self.subjects.into_values().collect();
         subjects::write(connection, &subjects).await?;
+        self.agents.write(connection).await?;
         insert(connection, &rows::DELIVERIES, &self.deliveries).await?;
         insert(connection, &rows::STREAM_RECORDS, &self.stream_records).await?;
         tiles::append(connection, edge, &self.leaves).await?;

@@ -9,10 +9,14 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 use crate::sqlite::error::StoreError;
 
 /// Every table of rows with the columns that name one.
-const TABLES: [(&str, &str); 6] = [
+const TABLES: [(&str, &str); 10] = [
     ("interactions", "hex(id)"),
     ("subjects", "kind || ' ' || id"),
     ("subject_members", "kind || ' ' || hex(member) || ' ' || id"),
+    ("agents", "registered_position"),
+    ("agent_capabilities", "name || ' ' || registered_position"),
+    ("trust", "hex(did) || ' ' || position"),
+    ("trust_payers", "hex(did) || ' ' || hex(account)"),
     ("deliveries", "hex(recipient) || ' ' || position"),
     ("stream_records", "stream || ' ' || stream_seq"),
     ("tiles", "level || ' ' || tile"),
