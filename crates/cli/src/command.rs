@@ -14,8 +14,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
 use crate::{
-    agent, approvals, audit, backup, completions, doctor, erase, export, history, inbox, man,
-    negotiation, pay, provider, receipt, restore, send, status,
+    agent, agents, approvals, audit, backup, completions, doctor, erase, export, history, inbox,
+    man, negotiation, pay, provider, receipt, restore, send, status,
 };
 #[cfg(feature = "serve")]
 use crate::{anvil, bench, demo, ledger, serve};
@@ -75,6 +75,9 @@ enum Verb {
     /// Make agents, register them with a ledger, show them
     #[command(subcommand)]
     Agent(agent::Verb),
+    /// Find other agents, and what they have earned
+    #[command(subcommand)]
+    Agents(agents::Verb),
     /// Answer what your agent's loop asks a person
     #[command(subcommand)]
     Approvals(approvals::Verb),
@@ -147,6 +150,7 @@ impl Cli {
         let context = Context::new(self.global);
         match self.verb {
             Verb::Agent(verb) => verb.run(&context, out).await,
+            Verb::Agents(verb) => verb.run(&context, out).await,
             Verb::Approvals(verb) => verb.run(&context, out),
             Verb::Send(verb) => verb.run(&context, out).await,
             Verb::Inbox(args) => inbox::run(args, &context, out).await,

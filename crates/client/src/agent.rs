@@ -22,6 +22,7 @@ mod case;
 mod decide;
 mod engine;
 mod feed;
+mod heartbeat;
 mod live;
 mod money;
 mod notice;

@@ -6,6 +6,7 @@
 //! against that agent's DID document (AE-84, AX-45), or, for what it said before it replaced a key,
 //! against the keys that lead to that document.
 
+mod agents;
 mod answer;
 mod error;
 mod exchange;
@@ -18,6 +19,7 @@ mod signed_get;
 mod stream;
 mod submit;
 
+pub use agents::{AgentQuery, AgentsPage, Availability, FoundAgent, TrustShown};
 pub use answer::{
     Accepted, Agent, AgentStatus, BoundWallet, EndpointSight, Erased, HistoryRecord,
     InteractionView, LedgerInfo, NetworkInfo, NetworkSight, Readiness,

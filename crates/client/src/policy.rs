@@ -124,6 +124,12 @@ impl Trust {
     pub const NEW_AGENT: Trust = Trust(5_000);
     /// The most.
     pub const FULL: Trust = Trust(10_000);
+
+    /// A score as the ledger counts it, in hundredths; more than one whole is one whole.
+    pub const fn of_hundredths(hundredths: u8) -> Trust {
+        let hundredths = if hundredths > 100 { 100 } else { hundredths };
+        Trust(hundredths as u16 * 100)
+    }
 }
 
 impl FromStr for Trust {

@@ -1,5 +1,6 @@
 //! What every handler holds.
 
+use crate::cards::Cards;
 use crate::config::LogReaders;
 use crate::connections::ConnectionFigures;
 use crate::contract_wallets::AskedContracts;
@@ -7,6 +8,7 @@ use crate::error::ApiError;
 use crate::feed::Feeds;
 use crate::limits::Limiter;
 use crate::metrics::HttpFigures;
+use crate::presence::Presence;
 use crate::signed_read::SignedReads;
 use crate::start::blindness::BlindnessBound;
 use crate::start::log_check::LogCheck;
@@ -57,6 +59,10 @@ pub(crate) struct App<C> {
     /// Asked whether contract wallets take their proofs.
     pub(crate) contracts: Arc<AskedContracts>,
     pub(crate) signed_reads: SignedReads,
+    /// Composes and signs agent cards.
+    pub(crate) cards: Cards,
+    /// Who said lately that it is there.
+    pub(crate) presence: Presence,
     /// What is kept for feeds beside the log.
     pub(crate) feeds: Feeds,
     /// The last checkpoint that this process has stored.

@@ -91,6 +91,16 @@ impl ApiError {
         }
     }
 
+    /// 403 X811-2004: a heartbeat for somebody else.
+    pub(crate) fn not_itself() -> ApiError {
+        let message = "only the agent itself says that it is there: sign with a key of that agent";
+        ApiError {
+            status: StatusCode::FORBIDDEN,
+            is_damage: false,
+            refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
+        }
+    }
+
     /// 409 X811-4001: another loop of the agent is newer.
     pub(crate) fn superseded() -> ApiError {
         let message = "a newer loop of this agent reads its feed, and one at a time may act: stop \

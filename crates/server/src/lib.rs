@@ -20,6 +20,7 @@
 
 mod app;
 mod body;
+mod cards;
 pub mod config;
 mod connections;
 mod contract_wallets;
@@ -33,6 +34,7 @@ pub mod limits;
 mod loopback;
 mod metrics;
 mod openapi;
+mod presence;
 mod request_log;
 pub mod routes;
 mod signed_read;

@@ -15,6 +15,7 @@ mod rows;
 mod stop;
 
 use crate::app::{App, RunningLedger};
+use crate::cards::Cards;
 use crate::config::{ConfigError, ConnectionLimits, NetworkConfig, ServerConfig};
 use crate::connections::Connections;
 use crate::contract_wallets::AskedContracts;
@@ -23,6 +24,7 @@ use crate::feed::Feeds;
 use crate::keys::{Identity, KeyError, Replaced, finish_rotations};
 use crate::limits::Limiter;
 use crate::metrics::{self, HttpFigures};
+use crate::presence::Presence;
 use crate::routes::Front;
 use crate::signed_read::{Privileges, SignedReads};
 use checkpoint::{Signers, Stored};
@@ -146,6 +148,11 @@ pub async fn start_with<C: Clock, E: Entropy>(
     let connections = Connections::new(config.connections);
     let log = (identity.opened.log_id, world.head().size);
     let (feeds, acks) = Feeds::open(&config.data_dir, log, &clock, &*entropy).await;
+    let cards = Cards::new(
+        identity.opened.did,
+        identity.envelope_key,
+        &base_url(config.public_authority.as_deref(), local_addr),
+    );
     let app = Arc::new(App {
         connections: connections.figures(),
         log_check,
@@ -164,6 +171,8 @@ pub async fn start_with<C: Clock, E: Entropy>(
         limiter: Limiter::new(config.rate_limits, config.public_authority.is_some()),
         contracts: ground.contracts,
         signed_reads,
+        cards,
+        presence: Presence::default(),
         feeds,
         signed: checkpoints.signed(),
         watching,
@@ -282,6 +291,14 @@ fn tell_of_start(identity: &Identity, world: &World, address: SocketAddr, is_new
 }
 
 /// Who may read what, by its signature.
+/// Where clients reach this server: past a proxy with TLS under its public name, else as it listens.
+fn base_url(public_authority: Option<&str>, local_addr: SocketAddr) -> String {
+    match public_authority {
+        Some(authority) => format!("https://{authority}"),
+        None => format!("http://{local_addr}"),
+    }
+}
+
 fn signed_reads(config: &ServerConfig, local_addr: SocketAddr, now: TimestampMs) -> SignedReads {
     let privileges = Privileges {
         auditors: config.auditors.clone(),

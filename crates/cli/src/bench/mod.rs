@@ -7,7 +7,7 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `ingest`, `http`, `feed`, `append`, `audit`, `growth`, `restart`, `receipt`, `settlement` | one benchmark each |
+//! | `ingest`, `http`, `feed`, `append`, `audit`, `growth`, `restart`, `receipt`, `settlement`, `discovery` | one benchmark each |
 //! | `traffic`, `history`, `chain` | what is sent, what a ledger holds before, and what paid for it |
 //! | `ledger`, `clients` | a ledger in this process, and who talks to one |
 //! | `limit`, `turns` | the limit, and turns of it with something else |
@@ -18,6 +18,7 @@ mod audit;
 mod chain;
 mod clients;
 mod cpu;
+mod discovery;
 mod feed;
 mod figures;
 mod growth;
@@ -69,6 +70,8 @@ pub(crate) enum Verb {
     Restart(restart::Args),
     /// A receipt made and verified
     Receipt(receipt::Args),
+    /// A page of discovery among many agents, against one row
+    Discovery(discovery::Args),
     /// Payments confirmed by following a chain, against one receipt for each
     Settlement(settlement::Args),
 }
@@ -93,6 +96,7 @@ impl Verb {
             Verb::Growth(args) => growth::run(args, out).await,
             Verb::Restart(args) => restart::run(args, out).await,
             Verb::Receipt(args) => receipt::run(args, out).await,
+            Verb::Discovery(args) => discovery::run(args, out).await,
             Verb::Settlement(args) => settlement::run(args, out).await,
         }
     }

@@ -22,7 +22,7 @@ use crate::entropy::Entropy;
 use crate::home::{HomeError, replace};
 use crate::http::{AgentStatus, ClientError, LedgerClient};
 use crate::identity::Identity;
-use crate::policy::{Provider, ProviderStatus, Trust};
+use crate::policy::{Provider, ProviderStatus};
 use crate::transcript::Transcript;
 
 /// The outside of one loop.
@@ -128,7 +128,7 @@ impl World for Live {
         };
         Ok(Provider {
             status,
-            trust: Trust::NEW_AGENT,
+            trust: self.client.trust(provider, None).await?.score(),
         })
     }
 

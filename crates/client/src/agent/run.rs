@@ -15,6 +15,7 @@ use super::approval::Approvals;
 use super::decide::{InitiatorRules, ProviderRules};
 use super::engine::{Engine, InitiatorPart, ProviderPart};
 use super::feed::{FromFeed, Source, follow, interactions, reconnect_ms};
+use super::heartbeat::beat;
 use super::live::Live;
 use super::notice::{Observer, What, silent};
 use super::proof::ProofCheck;
@@ -286,6 +287,7 @@ async fn run(
     let after = engine.state.cursor.clone();
     // Ends with the set that holds it.
     let mut feeding = JoinSet::new();
+    feeding.spawn(beat(client.clone(), clock.clone(), me));
     feeding.spawn(follow(feed, client, clock.clone(), after, to_loop, seen));
     engine.tell(None, What::Running, engine.world.me().to_string());
     let mut is_connected = false;

@@ -4,6 +4,7 @@
 //! attribute on the handler, so neither can exist without the other. Schemas stand in `schema`
 //! and `settlement`; that answers keep to them is tested from outside, over the running server.
 
+pub(crate) mod discovery;
 pub(crate) mod negotiation;
 mod refused;
 pub(crate) mod schema;
@@ -50,6 +51,12 @@ const PAGE: &str = "/docs";
         (name = "operations", description = "Whether it runs and takes messages"),
     ),
     components(schemas(
+        discovery::AgentCard,
+        discovery::AgentFound,
+        discovery::AgentsAnswer,
+        discovery::PresenceAnswer,
+        discovery::TrustAnswer,
+        discovery::TrustMembers,
         negotiation::ContractsInForce,
         negotiation::NegotiationAnswer,
         negotiation::NegotiationHistoryAnswer,

@@ -55,7 +55,8 @@ pub(super) async fn handle<C: Clock>(
     Ok(document(given.unwrap_or_else(|| written(did, &agent))))
 }
 
-fn resolvable(agent: &Agent) -> Result<(), ApiError> {
+/// Refuses what is out of use: 410.
+pub(super) fn resolvable(agent: &Agent) -> Result<(), ApiError> {
     let (code, message) = match agent.status {
         Status::Active => return Ok(()),
         Status::Deactivated => (

@@ -3,7 +3,12 @@
 //! | method and path | what |
 //! |---|---|
 //! | `POST /api/v1/messages` | submit an envelope; registration is one too |
+//! | `GET /api/v1/agents` | who there is: `capability`, `trust_min`, `availability`, `after`, `limit` |
 //! | `GET /api/v1/agents/{uuid}` | a registered agent |
+//! | `GET /api/v1/agents/{uuid}/agent-card.json` | its A2A card, as this ledger sees it |
+//! | `GET /api/v1/agents/{uuid}/status` | whether it may act and is there |
+//! | `GET /api/v1/agents/{uuid}/trust` | what it has earned: `as_of` |
+//! | `POST /api/v1/agents/{uuid}/heartbeat` | ¶that it is there: `ttl_s`, `availability` |
 //! | `GET /api/v1/agents/{uuid}/did` | its DID document |
 //! | `GET /api/v1/agents/{uuid}/keys` | the records that gave it its keys: `after_seq`, `limit` |
 //! | `GET /api/v1/messages/{uuid}` | *its inbox: `after`, `limit`, `wait_ms`, `instance` |
@@ -24,6 +29,7 @@
 //! | `GET /log/refresh/{size}` | that it goes on where one over so many records ended, and by which keys |
 //! | `GET /log/tile/{level}/{index}`, `/log/tile/entries/{index}` | †the log in tiles |
 //! | `GET /.well-known/did.json`, `/.well-known/x811.json` | who this ledger is |
+//! | `GET /.well-known/agent-card.json` | the same as an A2A card |
 //! | `GET /.well-known/x811-keys` | which keys it has and had, signed |
 //! | `GET /health`, `GET /ready` | whether it runs, whether it takes messages |
 //! | `GET /openapi.json`, `/docs` | all of this for programs, and rendered |
@@ -36,7 +42,11 @@
 
 mod acknowledge;
 mod agent;
+mod agent_card;
 mod agent_keys;
+mod agent_status;
+mod agent_trust;
+mod agents;
 mod bundle;
 mod did_document;
 mod entry_tile;
@@ -44,6 +54,7 @@ mod erasure;
 mod front;
 mod hash_tile;
 mod health;
+mod heartbeat;
 mod history;
 mod inbox;
 mod interaction;
@@ -80,7 +91,13 @@ use x811_ledger::clock::Clock;
 pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
     Routes::new()
         .add::<post_message::__path_handle>(post(post_message::handle::<C>))
+        .add::<agents::__path_handle>(get(agents::handle::<C>))
         .add::<agent::__path_handle>(get(agent::handle::<C>))
+        .add::<agent_card::__path_handle>(get(agent_card::handle::<C>))
+        .add::<agent_card::__path_ledger>(get(agent_card::ledger::<C>))
+        .add::<agent_status::__path_handle>(get(agent_status::handle::<C>))
+        .add::<agent_trust::__path_handle>(get(agent_trust::handle::<C>))
+        .add::<heartbeat::__path_handle>(post(heartbeat::handle::<C>))
         .add::<did_document::__path_handle>(get(did_document::handle::<C>))
         .add::<agent_keys::__path_handle>(get(agent_keys::handle::<C>))
         .add::<well_known::__path_did>(get(well_known::did::<C>))

@@ -55,7 +55,10 @@ async fn submit<C: Clock>(app: &Arc<App<C>>, request: Request) -> Result<Answer,
     let WholeBody(body) = WholeBody::from_request(request, app).await?;
     let now_ms = app.clock.monotonic_ms();
     let limits = app.clone();
-    let may = move |header: &_| limits.limiter.message(client, header, now_ms);
+    let may = move |header: &_| {
+        limits.limiter.message(client, header, now_ms)?;
+        limits.presence.admit(header, now_ms)
+    };
     let submitted = app
         .ledger
         .submit_from(client.origin(), body, may, &*app.contracts);

@@ -12,16 +12,10 @@ use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::id::EnvelopeId;
 
 /// Codes that no answer and no notice of the ledger carries, and why.
-const EXCUSED: [(Code, &str); 2] = [
-    (
-        Code::AgentOffline,
-        "AEEP defines no heartbeat, so no agent is ever offline (AX-40)",
-    ),
-    (
-        Code::PolicyRejected,
-        "an initiator writes it into its own REJECT (AX-36): x811-client's policy tests provoke it",
-    ),
-];
+const EXCUSED: [(Code, &str); 1] = [(
+    Code::PolicyRejected,
+    "an initiator writes it into its own REJECT (AX-36): x811-client's policy tests provoke it",
+)];
 
 const TX: &str = "0x00000000000000000000000000000000000000000000000000000000000000aa";
 
@@ -88,6 +82,7 @@ async fn ae_106_every_code_is_provoked_or_excused() {
     envelopes(&mut met).await;
     registration(&mut met).await;
     standing(&mut met).await;
+    silence(&mut met).await;
     negotiation(&mut met).await;
     windows(&mut met).await;
     settlement(&mut met).await;
@@ -100,6 +95,18 @@ async fn ae_106_every_code_is_provoked_or_excused() {
             "{code} is to be provoked or excused, one of the two"
         );
     }
+}
+
+/// 3003.
+async fn silence(met: &mut Met) {
+    let world = World::start().await;
+    let (a, b) = (world.agent().await, world.agent().await);
+    let path = format!("/api/v1/agents/{}/heartbeat?ttl_s=1", b.uuid());
+    world.post_as(&b, &path).await.expect(200);
+    world.clock.advance_ms(1_001);
+    let request = Deal::new(&world, &a, &b).request.json;
+    met.refused(&world, request, (Code::AgentOffline, 503, Kept))
+        .await;
 }
 
 /// 2001 to 2004, 9003, 1001, 3001.

@@ -169,12 +169,12 @@ impl World {
     }
 
     /// Sends what `agent` signs as a POST without a body.
-    pub(super) async fn post_as(&self, agent: &Agent, path: &str) -> Reply {
+    pub(crate) async fn post_as(&self, agent: &Agent, path: &str) -> Reply {
         self.post_signed(path, &post_claim(self, agent, path).sign())
             .await
     }
 
-    pub(super) async fn post_signed(&self, path: &str, fields: &SignedFields) -> Reply {
+    pub(crate) async fn post_signed(&self, path: &str, fields: &SignedFields) -> Reply {
         self.ask(Method::POST, path, &both(fields)).await
     }
 
@@ -212,7 +212,7 @@ pub(super) fn ack_path(agent: &Agent, through: &Value) -> String {
     format!("{}/ack?through={through}", inbox_of(agent))
 }
 
-pub(super) fn post_claim(world: &World, agent: &Agent, path: &str) -> Claim {
+pub(crate) fn post_claim(world: &World, agent: &Agent, path: &str) -> Claim {
     Claim {
         method: "POST",
         ..Claim::of(world, agent, path)

@@ -1,5 +1,6 @@
 //! The promises of the SQLite backend.
 
+mod agents;
 mod at_once;
 mod commit;
 mod conformance;

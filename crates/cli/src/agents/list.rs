@@ -1,0 +1,89 @@
+//! `x811 agents list`.
+
+use clap::ValueEnum;
+use serde::Serialize;
+use x811_client::http::{AgentQuery, AgentsPage, Availability};
+use x811_client::policy::Trust;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Out, Report, Tone};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Who offers this task type
+    #[arg(long, value_name = "TASK")]
+    capability: Option<String>,
+    /// Whose score is at least this, from 0 to 1; 0.5 is a new agent's
+    #[arg(long, value_name = "SCORE")]
+    trust_min: Option<Trust>,
+    /// Who is so now, as far as the ledger knows
+    #[arg(long)]
+    availability: Option<Asked>,
+    /// Go on behind this agent: the `next` of the page before
+    #[arg(long, value_name = "POSITION")]
+    after: Option<u64>,
+    /// How many at most
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100))]
+    limit: u64,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Asked {
+    Online,
+    Busy,
+    Offline,
+    Unknown,
+}
+
+impl From<Asked> for Availability {
+    fn from(asked: Asked) -> Availability {
+        match asked {
+            Asked::Online => Availability::Online,
+            Asked::Busy => Availability::Busy,
+            Asked::Offline => Availability::Offline,
+            Asked::Unknown => Availability::Unknown,
+        }
+    }
+}
+
+/// Shows a page of agents.
+pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let query = AgentQuery {
+        capability: args.capability,
+        trust_min: args.trust_min,
+        availability: args.availability.map(Availability::from),
+        after: args.after,
+        limit: Some(args.limit),
+    };
+    let page = context.client()?.agents(&query).await?;
+    out.report(&Shown { page });
+    Ok(Exit::Ok)
+}
+
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    page: AgentsPage,
+}
+
+impl Report for Shown {
+    fn print(&self, out: &mut Out) {
+        if self.page.agents.is_empty() {
+            out.line("nobody on this page");
+        }
+        for agent in &self.page.agents {
+            out.heading(Tone::Plain, &agent.did);
+            out.fields(&[
+                ("offers", agent.capabilities.join(", ")),
+                ("is", agent.availability.as_str().to_owned()),
+                ("trust", super::trust::sentence(&agent.trust)),
+            ]);
+        }
+        out.line(&format!("as of record {}", self.page.as_of));
+        if let Some(next) = self.page.next {
+            out.line(&format!("more: --after {next}"));
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! `GET /api/v1/agents`: who is registered and may act, page by page, in order of registration, which
+//! never changes (agents.md section 3).
+
+use super::agent_trust::trust_members;
+use crate::app::App;
+use crate::error::ApiError;
+use crate::extract::{Asked, Bounded, MAX_INTEGER};
+use crate::openapi::Refused;
+use crate::openapi::discovery::AgentsAnswer;
+use crate::presence::Availability;
+use axum::Json;
+use axum::extract::State;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use x811_ledger::agent::Status;
+use x811_ledger::clock::Clock;
+use x811_ledger::port::ReadModel as _;
+use x811_ledger::row::FoundAgent;
+use x811_protocol::time::TimestampMs;
+
+/// Most agents in one answer.
+const MAX_AGENTS: u64 = 100;
+
+/// How many without a limit.
+const DEFAULT_AGENTS: u64 = 20;
+
+/// Most agents that are looked at for one answer: behind those it ends, with what it has found.
+const MAX_LOOKED_AT: usize = 1_000;
+
+/// What may be asked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Question {
+    capability: Option<String>,
+    trust_min: Option<Hundredths>,
+    availability: Option<Availability>,
+    after: Option<Bounded<0, MAX_INTEGER>>,
+    limit: Option<Bounded<1, MAX_AGENTS>>,
+}
+
+/// A score from 0 to 1 with at most two digits behind the point, in hundredths.
+struct Hundredths(u8);
+
+impl<'de> Deserialize<'de> for Hundredths {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Hundredths, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let (whole, fraction) = text.split_once('.').unwrap_or((&text, "0"));
+        let is_fraction =
+            matches!(fraction.len(), 1 | 2) && fraction.bytes().all(|byte| byte.is_ascii_digit());
+        let hundredths = format!("{whole}{fraction:0<2}").parse();
+        match hundredths {
+            Ok(hundredths @ 0..=100) if is_fraction && matches!(whole, "0" | "1") => {
+                Ok(Hundredths(hundredths))
+            }
+            _ => Err(D::Error::custom(
+                "trust_min is a number from 0 to 1 with at most two digits behind the point",
+            )),
+        }
+    }
+}
+
+/// 200, also when nobody is found. `next` stands there while there may be more, on an empty page too.
+#[utoipa::path(
+    get,
+    path = "/api/v1/agents",
+    operation_id = "findAgents",
+    tag = "agents",
+    params(
+        ("capability" = Option<String>, Query, description = "Who offers this task type"),
+        (
+            "trust_min" = Option<String>,
+            Query,
+            pattern = r"^(0(\.[0-9]{1,2})?|1(\.0{1,2})?)$",
+            description = "Whose score is at least this; 0.5 is a new agent's"
+        ),
+        (
+            "availability" = Option<String>,
+            Query,
+            pattern = "^(online|busy|offline|unknown)$",
+            description = "Who is so now, as far as this server knows"
+        ),
+        (
+            "after" = Option<u64>,
+            Query,
+            maximum = 9_007_199_254_740_991_u64,
+            description = "The `next` of the page before"
+        ),
+        (
+            "limit" = Option<u64>,
+            Query,
+            minimum = 1,
+            maximum = 100,
+            description = "How many at most; 20 without it"
+        ),
+    ),
+    responses((status = 200, description = "In order of registration", body = AgentsAnswer), Refused),
+)]
+pub(super) async fn handle<C: Clock>(
+    State(app): State<Arc<App<C>>>,
+    Asked(question): Asked<Question>,
+) -> Result<Json<Value>, ApiError> {
+    let as_of = app.rows_as_they_come().await.saturating_sub(1);
+    let mut agents = Vec::new();
+    let next = find(&app, &question, &mut agents).await?;
+    let mut page = json!({ "agents": agents, "as_of": as_of });
+    if let Some(next) = next {
+        page["next"] = json!(next);
+    }
+    Ok(Json(page))
+}
+
+/// Looks through the rows until the page is full; returns behind which row there may be more.
+async fn find<C: Clock>(
+    app: &App<C>,
+    question: &Question,
+    agents: &mut Vec<Value>,
+) -> Result<Option<u64>, ApiError> {
+    let limit = question
+        .limit
+        .as_ref()
+        .map_or(DEFAULT_AGENTS, |limit| limit.0);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut after = question.after.as_ref().map(|after| after.0);
+    let mut looked_at = 0;
+    while looked_at < MAX_LOOKED_AT {
+        let capability = question.capability.as_deref();
+        let rows = app.ledger.read_model().agents(capability, after, limit);
+        let rows = rows.await?;
+        looked_at += rows.len();
+        let is_last = rows.len() < limit;
+        for found in rows {
+            after = Some(found.row.registered_position);
+            agents.extend(shown(app, question, found));
+            if agents.len() == limit {
+                return Ok(after);
+            }
+        }
+        if is_last {
+            return Ok(None);
+        }
+    }
+    Ok(after)
+}
+
+/// An agent as the page shows it; `None` for one that is not asked for.
+fn shown<C: Clock>(app: &App<C>, question: &Question, found: FoundAgent) -> Option<Value> {
+    let row = found.row;
+    let is_over = |expires: TimestampMs| app.ledger.now() > expires;
+    let may_act = row.status == Status::Active && !row.expires_at_ms.is_some_and(is_over);
+    let least = question.trust_min.as_ref().map_or(0, |least| least.0);
+    let (availability, _) = app.presence.of(row.did, app.clock.monotonic_ms());
+    let is_so = question
+        .availability
+        .is_none_or(|asked| asked == availability);
+    if !may_act || row.trust.score_hundredths() < least || !is_so {
+        return None;
+    }
+    Some(json!({
+        "did": row.did,
+        "position": row.registered_position,
+        "capabilities": found.capabilities,
+        "availability": availability,
+        "trust": trust_members(row.trust, found.distinct_payers),
+    }))
+}
