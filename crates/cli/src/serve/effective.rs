@@ -413,7 +413,7 @@ mod tests {
         // What has no default stands there as `#key = value`.
         let uncommented: String = SHIPPED
             .lines()
-            .filter(|line| !line.contains("_url_file ="))
+            .filter(|line| !line.contains("url_file ="))
             .map(|line| match line.strip_prefix('#') {
                 Some(setting) if !setting.starts_with(' ') => format!("{setting}\n"),
                 _ => format!("{line}\n"),
