@@ -61,6 +61,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         rpc_url: rpc_url.clone(),
         check: Arc::new(good_if_inline),
         orders: vec![order],
+        negotiator: None,
     };
     let stop = async {
         // Without signals it runs until it is killed, which harms nothing.

@@ -57,6 +57,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             .observed_by(Arc::new(tell)),
         rules,
         worker: Arc::new(upper),
+        negotiator: None,
     };
     let stop = async {
         // Without signals it runs until it is killed, which harms nothing.

@@ -11,20 +11,24 @@
 //! | `outbox` | when an envelope leaves, and when another may be sealed, pure |
 //! | `money`, `caps` | when a transfer may leave, what may be committed, pure |
 //! | `engine`, `sending`, `selling`, `buying`, `orders` | the loop over a `World` |
+//! | `haggling`, `negotiator`, `bargain` | terms before work: the loop's part, what it wants, what was said |
 //! | `live`, `purse`, `feed` | that world: ledger, chain, folder |
 //! | `approval` | questions to a person, in files |
 //! | `proof` | proofs of inclusion that are kept |
 
 mod approval;
+mod bargain;
 mod buying;
 mod caps;
 mod case;
 mod decide;
 mod engine;
 mod feed;
+mod haggling;
 mod heartbeat;
 mod live;
 mod money;
+mod negotiator;
 mod notice;
 mod orders;
 mod outbox;
@@ -41,7 +45,9 @@ mod world;
 pub use approval::{Answer, Approvals, Decision, Question};
 pub use caps::{Cap, Caps, Commitment};
 pub use decide::{InitiatorRules, PriceRule, ProviderRules};
+pub use haggling::Talk;
 pub use money::{LEAST_WINDOW_MS, Transfer};
+pub use negotiator::{Negotiator, Purchase, Sale};
 pub use notice::{Notice, Observer, What, silent};
 pub use outbox::{Act, DEAD_AFTER_MS, Entry};
 pub use proof::{ProofCheck, ProofDue};

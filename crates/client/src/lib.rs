@@ -14,6 +14,7 @@
 //! | [`transcript`], [`mod@settlement`] | one interaction as recorded, and whether it is paid |
 //! | [`policy`] | accept, ask a person, or reject |
 //! | [`negotiation`] | chains of XAP, another protocol, verified offline |
+//! | [`negotiator`] | what to bid and when to agree, within limits |
 //! | [`agent`] | loops that run unattended: provider, initiator |
 //! | [`pay`] | the USDC transfer (feature `pay`) |
 //!
@@ -27,6 +28,7 @@ pub mod home;
 pub mod http;
 pub mod identity;
 pub mod negotiation;
+pub mod negotiator;
 #[cfg(feature = "pay")]
 pub mod pay;
 pub mod policy;

@@ -86,7 +86,7 @@ impl Case {
     /// The first message of this kind by `from`.
     pub(crate) fn said(&self, act: Act, from: Did) -> Option<&Said> {
         let mut said = self.said.iter();
-        said.find(|said| said.core == act.core_type() && said.from == from)
+        said.find(|said| Some(said.core) == act.core_type() && said.from == from)
     }
 
     /// The party that `me` deals with.

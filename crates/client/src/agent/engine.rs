@@ -15,6 +15,7 @@ use x811_protocol::time::TimestampMs;
 use super::case::Case;
 use super::decide::{self, InitiatorRules, Move, ProviderRules};
 use super::money::Transfer;
+use super::negotiator::Negotiator;
 use super::notice::{Notice, Observer, What};
 use super::outbox::{Act, Entry, MAX_SEALED};
 use super::proof::{ProofDue, RETRY_MS};
@@ -49,6 +50,7 @@ pub(crate) struct Engine<W> {
     pub(crate) state: State,
     pub(crate) provider: Option<ProviderPart>,
     pub(crate) initiator: Option<InitiatorPart>,
+    pub(crate) negotiator: Option<Arc<Negotiator>>,
     pub(crate) jobs: JoinSet<(InteractionId, Result<Product, WorkFault>)>,
     /// Interactions that are worked on, and by which task.
     pub(crate) working: BTreeMap<InteractionId, task::Id>,
@@ -104,6 +106,7 @@ impl<W: World> Engine<W> {
         for interaction in interactions {
             self.state.touch(*interaction);
         }
+        self.take_talks(page);
         if page.next.is_some() {
             self.state.cursor.clone_from(&page.next);
         }
@@ -169,6 +172,9 @@ impl<W: World> Engine<W> {
 
     /// The next move in an interaction; gives when to look at it again.
     async fn make_move(&mut self, id: InteractionId) -> Result<Option<TimestampMs>, Fault> {
+        if let Some(talk) = self.talk_of(id) {
+            return self.haggle(talk).await;
+        }
         let case = self.world.case(id).await?;
         let next = match decide::is_initiator(&case, self.world.me()) {
             Some(true) if self.initiator.is_some() => self.initiator_move(&case).await?,

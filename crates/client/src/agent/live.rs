@@ -6,10 +6,11 @@ use std::sync::Arc;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::{SealedEnvelope, VerifiedEnvelope};
 use x811_protocol::evm::EvmAddress;
-use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::id::{ContractId, EnvelopeId, InteractionId};
 use x811_protocol::time::TimestampMs;
 
 use super::approval::{Approvals, Question};
+use super::bargain::Bargain;
 use super::case::Case;
 use super::money::Transfer;
 use super::outbox::{Act, Entry, Lookup, Reply};
@@ -98,6 +99,10 @@ impl World for Live {
 
     async fn case(&self, id: InteractionId) -> Result<Case, ClientError> {
         Ok(Case::of(&Transcript::fetch(&self.client, id).await?))
+    }
+
+    async fn bargain(&self, id: ContractId) -> Result<Bargain, ClientError> {
+        Bargain::fetch(&self.client, id).await
     }
 
     async fn body(

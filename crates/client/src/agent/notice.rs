@@ -31,6 +31,8 @@ pub enum What {
     Said,
     /// Work was started.
     Working,
+    /// Terms were agreed on, and their REQUEST follows.
+    Agreed,
     /// A person is asked.
     Asked,
     /// An interaction ended and the provider has its money.
@@ -50,6 +52,7 @@ impl What {
             What::FeedLost => "feed-lost",
             What::Said => "said",
             What::Working => "working",
+            What::Agreed => "agreed",
             What::Asked => "asked",
             What::Paid => "paid",
             What::Over => "over",

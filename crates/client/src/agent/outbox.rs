@@ -44,12 +44,18 @@ pub enum Act {
     Verify,
     /// PAYMENT.
     Payment,
+    /// Terms of a negotiation: its offer, or a counter.
+    Terms,
+    /// That a negotiation's last terms are agreed on.
+    Agree,
+    /// That there will be no agreement.
+    Decline,
 }
 
 impl Act {
-    /// The envelope's type.
-    pub fn core_type(self) -> CoreType {
-        match self {
+    /// The envelope's type; `None` where it is no core type.
+    pub fn core_type(self) -> Option<CoreType> {
+        Some(match self {
             Act::Request => CoreType::Request,
             Act::Offer => CoreType::Offer,
             Act::Accept => CoreType::Accept,
@@ -58,7 +64,8 @@ impl Act {
             Act::Error => CoreType::Error,
             Act::Verify => CoreType::Verify,
             Act::Payment => CoreType::Payment,
-        }
+            Act::Terms | Act::Agree | Act::Decline => return None,
+        })
     }
 
     /// The name in lists and file names.
@@ -72,6 +79,9 @@ impl Act {
             Act::Error => "error",
             Act::Verify => "verify",
             Act::Payment => "payment",
+            Act::Terms => "terms",
+            Act::Agree => "agree",
+            Act::Decline => "decline",
         }
     }
 

@@ -17,6 +17,7 @@ use super::engine::{Engine, InitiatorPart, ProviderPart};
 use super::feed::{FromFeed, Source, follow, interactions, reconnect_ms};
 use super::heartbeat::beat;
 use super::live::Live;
+use super::negotiator::Negotiator;
 use super::notice::{Observer, What, silent};
 use super::proof::ProofCheck;
 use super::state::{State, StateError, StateFile};
@@ -76,6 +77,8 @@ pub struct Provider {
     pub rules: ProviderRules,
     /// What does the work.
     pub worker: Arc<dyn Worker>,
+    /// How it negotiates; offers of terms are left alone without it.
+    pub negotiator: Option<Negotiator>,
 }
 
 /// A loop that answers offers by policy, judges results and pays.
@@ -90,6 +93,8 @@ pub struct Initiator {
     pub check: Arc<dyn Check>,
     /// REQUESTs that it sends, each once. Those that are sent beside the loop are attended to as well.
     pub orders: Vec<Order>,
+    /// What it orders once terms were negotiated, and how.
+    pub negotiator: Option<Negotiator>,
 }
 
 /// A REQUEST that is sent once.
@@ -118,6 +123,7 @@ impl Provider {
         };
         let mut engine = engine.engine(&info)?;
         engine.provider = Some(part);
+        engine.negotiator = self.negotiator.map(Arc::new);
         run(engine, Vec::new(), stop).await
     }
 }
@@ -133,7 +139,9 @@ impl Initiator {
             AcceptancePolicy::Auto | AcceptancePolicy::Threshold => true,
             AcceptancePolicy::HumanApproval => false,
         };
-        if self.rules.caps.is_none() && self.orders.iter().any(accepts_alone) {
+        let negotiated = self.negotiator.iter().flat_map(|rules| &rules.purchases);
+        let mut orders = self.orders.iter().chain(negotiated.map(|one| &one.order));
+        if self.rules.caps.is_none() && orders.any(accepts_alone) {
             return Err(LoopError::NoCaps);
         }
         let start = Start::new(self.settings)?;
@@ -165,6 +173,7 @@ impl Initiator {
             rules: self.rules,
             check: self.check,
         });
+        engine.negotiator = self.negotiator.map(Arc::new);
         run(engine, self.orders, stop).await
     }
 }
@@ -258,6 +267,7 @@ impl Start {
             state,
             provider: None,
             initiator: None,
+            negotiator: None,
             jobs: JoinSet::new(),
             working: BTreeMap::new(),
             observer: settings.observer,
@@ -276,6 +286,7 @@ async fn run(
         rebuilt = engine.catch_up() => rebuilt?,
     }
     engine.order(&orders)?;
+    engine.open_talks()?;
     let (to_loop, mut from_feed) = mpsc::channel(1);
     let (handled, seen) = watch::channel(engine.state.cursor.clone());
     let client = engine.world.client.clone();

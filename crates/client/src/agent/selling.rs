@@ -24,6 +24,15 @@ impl<W: World> Engine<W> {
             return Ok(Move::Wait(None));
         };
         let now = self.world.now();
+        let contract = case.request.as_ref().and_then(|facts| facts.negotiation_id);
+        if let (StateName::Pending, Some(contract)) = (case.state, contract) {
+            // What was agreed on is offered at once, however much there is to do.
+            let offer = match self.state.may_seal(case.id, Act::Offer) {
+                true => self.agreed_offer(case, contract).await?,
+                false => None,
+            };
+            return Ok(offer.map_or(Move::Wait(case.deadline_at_ms), Move::Offer));
+        }
         let parameters_bytes = match case.state {
             StateName::Pending => {
                 let job = job(&self.world, case).await?;

@@ -13,11 +13,12 @@ use serde::{Deserialize, Serialize};
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{ContractId, InteractionId};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
 
 use super::caps::{self, Commitment};
+use super::haggling::Talk;
 use super::money::Transfer;
 use super::outbox::{Act, Entry, MAX_SEALED};
 use super::proof::ProofDue;
@@ -50,6 +51,9 @@ pub struct State {
     pub requests: BTreeMap<String, InteractionId>,
     /// Interactions that go on.
     pub tasks: BTreeMap<InteractionId, Task>,
+    /// Negotiations that go on; their tasks have their ids.
+    #[serde(default)]
+    pub talks: BTreeMap<ContractId, Talk>,
     /// Sealed envelopes without an outcome.
     pub outbox: Vec<Entry>,
     /// What was committed in the last 24 hours.
@@ -141,6 +145,7 @@ impl State {
             is_rebuilt: false,
             requests: BTreeMap::new(),
             tasks: BTreeMap::new(),
+            talks: BTreeMap::new(),
             outbox: Vec::new(),
             commitments: Vec::new(),
             proofs: Vec::new(),

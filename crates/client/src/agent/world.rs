@@ -4,11 +4,12 @@ use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{SealedEnvelope, VerifiedEnvelope};
 use x811_protocol::evm::EvmAddress;
-use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::id::{ContractId, EnvelopeId, InteractionId};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
 
 use super::approval::Question;
+use super::bargain::Bargain;
 use super::case::Case;
 use super::money::Transfer;
 use super::outbox::{Act, Entry, Lookup, Reply};
@@ -70,6 +71,7 @@ pub(crate) trait World {
     async fn send(&self, entry: &Entry) -> Reply;
     async fn lookup(&self, id: EnvelopeId) -> Lookup;
     async fn case(&self, id: InteractionId) -> Result<Case, ClientError>;
+    async fn bargain(&self, id: ContractId) -> Result<Bargain, ClientError>;
     /// A message of the interaction as its sender signed it.
     async fn body(
         &self,

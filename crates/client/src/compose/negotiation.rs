@@ -20,6 +20,8 @@ pub enum NegotiationStep {
         expires_at: TimestampMs,
         /// The most turns; absent: as many as the ledger allows.
         max_turns: Option<u64>,
+        /// The negotiation that it follows on; nobody checks it.
+        parent: Option<ContractId>,
         /// For a person.
         message: Option<String>,
     },
@@ -99,11 +101,13 @@ impl Payload for NegotiationStep {
                 terms,
                 expires_at,
                 max_turns,
+                parent,
                 message,
             } => Members::default()
                 .set("terms", terms.clone())
                 .set_text("expires_at", expires_at.to_rfc3339())
                 .set_some("max_rounds", *max_turns)
+                .set_some("parent_negotiation_id", parent.map(ContractId::to_public))
                 .set_some("message", message.clone()),
             NegotiationStep::Counter {
                 answers,

@@ -15,13 +15,14 @@ use x811_protocol::envelope::{
 };
 use x811_protocol::evm::{EvmAddress, TxHash};
 use x811_protocol::facts::Facts;
-use x811_protocol::id::EnvelopeId;
+use x811_protocol::id::{ContractId, EnvelopeId};
 use x811_protocol::interaction::StateName;
 use x811_protocol::payload::{PayloadRules, facts};
 use x811_protocol::settlement_view::Paid;
 
 use super::super::*;
 use crate::agent::approval::Question;
+use crate::agent::bargain::Bargain;
 use crate::agent::case::Said;
 use crate::agent::outbox::{Lookup, Reply};
 use crate::agent::work::good_if_inline;
@@ -337,7 +338,7 @@ impl Universe {
                 _ => {}
             }
             case.said.push(Said {
-                core: act.core_type(),
+                core: act.core_type().unwrap(),
                 from: header.from,
                 envelope_id: header.id,
                 digest: envelope.digest(),
@@ -486,6 +487,10 @@ impl World for Fake {
     async fn case(&self, _: InteractionId) -> Result<Case, ClientError> {
         let case = self.call(|universe| universe.case());
         case.flatten().ok_or_else(dead)
+    }
+
+    async fn bargain(&self, _: ContractId) -> Result<Bargain, ClientError> {
+        Err(dead())
     }
 
     async fn body(
