@@ -205,6 +205,7 @@ fn addressed_to_ledger(parsed: &ParsedEnvelope, world: &World) -> Result<Did, Re
 
 fn read(envelope: &VerifiedEnvelope, rules: &PayloadRules) -> Result<Content, Refusal> {
     let header = envelope.header();
+    payload::check_size(&header.message_type, envelope.body().len(), rules)?;
     payload::facts(&header.message_type, header.from, envelope.payload(), rules).map(Content::Facts)
 }
 

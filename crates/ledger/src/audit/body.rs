@@ -204,7 +204,9 @@ fn message_facts(
         return Verdict::Asserted;
     };
     let (message_type, from) = (&parsed.header.message_type, parsed.header.from);
-    match payload::facts(message_type, from, &parsed.payload, &rules) {
+    let size = payload::check_size(message_type, parsed.body.len(), &rules);
+    let facts = size.and_then(|()| payload::facts(message_type, from, &parsed.payload, &rules));
+    match facts {
         Ok(facts) => verdict(agree(
             spot,
             "facts",

@@ -294,3 +294,23 @@ impl State {
 pub(super) const fn last_moment(end: TimestampMs) -> TimestampMs {
     end.saturating_sub_ms(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::StateName;
+    use crate::interaction;
+    use std::any::TypeId;
+
+    /// Both lists have `pending`, `accepted`, `rejected` and `expired`, and mean other things by them.
+    #[test]
+    fn xx_9_states_of_contracts_are_a_type_of_their_own() {
+        let of_interactions = TypeId::of::<interaction::StateName>();
+        assert_ne!(TypeId::of::<StateName>(), of_interactions);
+        let shared = StateName::ALL.into_iter().filter(|state| {
+            let mut names = interaction::StateName::ALL.into_iter();
+            names.any(|name| name.as_str() == state.as_str())
+        });
+        let shared: Vec<&str> = shared.map(StateName::as_str).collect();
+        assert_eq!(shared, ["pending", "accepted", "rejected", "expired"]);
+    }
+}

@@ -59,6 +59,22 @@ impl Default for PayloadRules {
     }
 }
 
+/// Refuses a body that is too long for messages of this type (machines.md section 6); asked before its
+/// facts. `body_bytes` is the length of the body, which has no signature.
+///
+/// # Errors
+/// X811-6002.
+pub fn check_size(
+    message_type: &MessageType,
+    body_bytes: usize,
+    rules: &PayloadRules,
+) -> Result<(), Refusal> {
+    match NegotiationVerb::of(message_type) {
+        Some(_) if rules.rules >= Rules::Two => negotiation::check_size(body_bytes),
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// The facts of a message of this type from this sender.
 ///
 /// # Errors

@@ -2,8 +2,8 @@
 
 use super::sentence;
 use super::{
-    Due, Live, Next, NextStep, Proof, SettlementClock, SettlementView, Standing, Transaction,
-    TransactionStanding,
+    AgreedContract, Due, Live, Next, NextStep, Proof, SettlementClock, SettlementView, Standing,
+    Transaction, TransactionStanding,
 };
 use crate::code::Code;
 use crate::event::{
@@ -23,6 +23,7 @@ use crate::time::TimestampMs;
 #[derive(Debug, Default)]
 pub(super) struct Account {
     outline: Outline,
+    contract: Option<AgreedContract>,
     state: Option<StateName>,
     total: Option<MicroUsdc>,
     payee: Option<EvmAddress>,
@@ -62,6 +63,8 @@ impl Account {
         self.last_position = record.position;
         match record.event {
             Event::EnvelopeAccepted(accepted) => {
+                let contract = accepted.derived.contract.map(AgreedContract::from);
+                self.contract = contract.or(self.contract);
                 self.payee = accepted.derived.payee.or(self.payee);
                 self.note_facts(&accepted.facts);
             }
@@ -275,6 +278,7 @@ impl Account {
         let mut view = SettlementView {
             interaction_id: id,
             state: self.state.unwrap_or(StateName::Pending),
+            contract: self.contract,
             paid: standing.paid(),
             sentence: String::new(),
             standing,

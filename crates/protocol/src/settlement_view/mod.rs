@@ -9,10 +9,12 @@
 //! Source: settlement-watcher.md sections 2 and 6, ledger-contract.md section 5.
 
 mod account;
+mod contract;
 mod live;
 mod sentence;
 mod standing;
 
+pub use contract::AgreedContract;
 pub use live::{Due, Live, NetworkRules, SettlementClock};
 pub use standing::{Paid, Standing};
 
@@ -34,6 +36,9 @@ pub struct SettlementView {
     pub interaction_id: InteractionId,
     /// Its state.
     pub state: StateName,
+    /// The contract it was opened by, if it was by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contract: Option<AgreedContract>,
     /// Whether the provider has its money.
     pub paid: Paid,
     /// Where the money is, what happens next and when.

@@ -5,10 +5,26 @@ mod terms;
 use serde_json::{Map, Value};
 
 use super::member::Members;
+use crate::code::Code;
 use crate::facts::{
     ContractAccept, ContractCounter, ContractOffer, NegotiationFacts, NegotiationVerb, StepRefusal,
 };
-use crate::refusal::Refusal;
+use crate::refusal::{Kind, Refusal};
+
+/// The most bytes of the body of such a message (machines.md section 6).
+const MAX_BODY_BYTES: usize = 16_384;
+
+/// Refuses a body that is too long.
+pub(super) fn check_size(body_bytes: usize) -> Result<(), Refusal> {
+    if body_bytes <= MAX_BODY_BYTES {
+        return Ok(());
+    }
+    let message = format!(
+        "a message of a negotiation has at most {MAX_BODY_BYTES} bytes in its RFC 8785 form, this \
+         one has {body_bytes}: name long texts by their hash"
+    );
+    Err(Refusal::new(Code::ResultTooLarge, Kind::Limit, message))
+}
 
 /// Reads the payload of that message.
 pub(super) fn facts(
