@@ -157,16 +157,23 @@ class Log:
         self.ends.append(end["stream"])
 
     def streams_due(self):
-        """Those that the interaction's replay rests on."""
-        stream = f"interaction:{self.scope['interaction']}"
-        request = next((record for record in self.records if record["stream"] == stream), None)
-        hold(request, "no record of the interaction")
-        envelope, position = request["event"]["envelope"], request["event"]["derived"]["parameters"]
+        """Those that the replay of the interaction or of the contract rests on."""
+        hold(len(self.scope) == 1, "the scope")
+        kind = "contract" if "contract" in self.scope else "interaction"
+        hold(kind == "interaction" or self.version == 3, "a contract in an old version")
+        stream = f"{kind}:{self.scope[kind]}"
+        opening = next((record for record in self.records if record["stream"] == stream), None)
+        hold(opening, f"no record of the {kind}")
+        envelope, derived = opening["event"]["envelope"], opening["event"]["derived"]
+        due = {stream, "ledger", f"agent:{envelope['from']}", f"agent:{envelope['to']}"}
+        if kind == "contract":
+            return due
+        if "contract" in derived:
+            due.add(f"contract:{derived['contract']['id']}")
+        position = derived["parameters"]
         parameters = next(record for record in self.records if record["position"] == position)
         networks = (network["name"] for network in parameters["event"]["networks"])
-        return {stream, "ledger", f"agent:{envelope['from']}", f"agent:{envelope['to']}"} | {
-            f"network:{name}" for name in networks
-        }
+        return due | {f"network:{name}" for name in networks}
 
     def trailer(self, line):
         trailer = read_json(line)

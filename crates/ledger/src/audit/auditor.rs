@@ -181,11 +181,11 @@ impl Auditor {
         }
     }
 
-    /// Before the first record of a bundle of `interaction`, or of one that does not say which.
-    pub(super) fn of_extract(self, interaction: Option<InteractionId>) -> Auditor {
+    /// Before the first record of a bundle of `subject`, or of one that does not say which.
+    pub(super) fn of_extract(self, subject: Option<Subject>) -> Auditor {
         Auditor {
             replay: Replay::of_extract(),
-            extract: Some(Extract::of(interaction)),
+            extract: Some(Extract::of(subject)),
             ..self
         }
     }

@@ -1,4 +1,4 @@
-//! One interaction and what it rests on, without the rest of the log: order, completeness of each
+//! One interaction or contract and what it rests on, without the rest of the log: order, completeness of each
 //! stream, and every record under one signed checkpoint.
 
 mod ends;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use x811_eventlog::{Checkpoint, Hash, InclusionProof, Record};
 use x811_protocol::event::{Event, LedgerOpened};
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{ContractId, InteractionId};
 
 use super::checkpoints::Covered;
 use super::finding::{Cause, Findings, Spot};
@@ -28,6 +28,9 @@ pub struct ExtractReport {
     /// Which interaction it is of, if that can be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interaction: Option<InteractionId>,
+    /// Which contract it is of, if it is of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contract: Option<ContractId>,
     /// Records of the log that the bundle's checkpoint covers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree_size: Option<u64>,
@@ -61,7 +64,7 @@ const MAX_STREAMS: usize = 4_096;
 /// A bundle on its way.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Extract {
-    interaction: Option<InteractionId>,
+    subject: Option<Subject>,
     checkpoint: Option<CheckpointLine>,
     /// What that says, whoever signed it.
     claimed: Option<Checkpoint>,
@@ -96,10 +99,10 @@ struct Stretch {
 }
 
 impl Extract {
-    /// Of that interaction; `None` where the header does not say.
-    pub(super) fn of(interaction: Option<InteractionId>) -> Extract {
+    /// Of that subject; `None` where the header does not say.
+    pub(super) fn of(subject: Option<Subject>) -> Extract {
         Extract {
-            interaction,
+            subject,
             ..Extract::default()
         }
     }
@@ -167,7 +170,12 @@ impl Extract {
 
     /// Takes note of who the parties are, and of what becomes of the payment.
     pub(super) fn note(&mut self, stream: Option<&Stream>, event: &Event) {
-        let is_it = matches!(stream, Some(Stream::Of(Subject::Interaction(id))) if self.interaction.is_none_or(|known| known == *id));
+        // Of an unknown subject a file with an interaction is taken to be of that.
+        let is_it = match (stream, self.subject) {
+            (Some(Stream::Of(subject)), Some(known)) => *subject == known,
+            (Some(Stream::Of(Subject::Interaction(_))), None) => true,
+            (_, _) => false,
+        };
         if is_it {
             self.settling.take(event);
         }
@@ -391,15 +399,12 @@ impl Extract {
     /// The streams that have to be here; those that are, where it is not known who the parties are.
     fn expected(&self, world: &World) -> Vec<String> {
         let mut expected = vec![Stream::Ledger.to_string()];
-        expected.extend(
-            self.interaction
-                .map(|id| Stream::interaction(id).to_string()),
-        );
+        expected.extend(self.subject.map(|subject| Stream::Of(subject).to_string()));
         let opening = self.opening.and_then(|opening| {
             let parameters = world.parameters_at(opening.parameters)?;
             Some(opening.streams(parameters))
         });
-        match opening.filter(|_| self.interaction.is_some()) {
+        match opening.filter(|_| self.subject.is_some()) {
             Some(streams) => expected.extend(streams),
             None => {
                 let ends = self.ends.iter().map(|line| &line.signed.end.stream);
@@ -417,8 +422,8 @@ impl Extract {
         for (stream, stretch) in &self.streams {
             if is_foreign(stream) {
                 let sentence = format!(
-                    "the interaction does not rest on the stream `{stream}`, of which {} records \
-                     are here",
+                    "the {} does not rest on the stream `{stream}`, of which {} records are here",
+                    self.kind(),
                     stretch.records
                 );
                 findings.add(&stretch.first, "stream", Cause::Foreign, sentence);
@@ -427,22 +432,26 @@ impl Extract {
         let ends = self.ends.iter();
         for line in ends.filter(|line| is_foreign(&line.signed.end.stream)) {
             let spot = self.end(Some(line.line));
-            let sentence = "the interaction does not rest on the stream that ends here";
+            let kind = self.kind();
+            let sentence = format!("the {kind} does not rest on the stream that ends here");
             findings.add(&spot, "end.stream", Cause::Foreign, sentence);
         }
-        if let Some(interaction) = self.interaction
-            && !self
-                .streams
-                .contains_key(&Stream::interaction(interaction).to_string())
+        if let Some(subject) = self.subject
+            && !self.streams.contains_key(&Stream::Of(subject).to_string())
         {
             let spot = Spot {
                 position: 0,
                 line: Some(1),
                 stream: None,
             };
-            let sentence = format!("there is no record of the interaction {interaction} here");
+            let (kind, id) = (subject.kind(), subject.public_id());
+            let sentence = format!("there is no record of the {kind} {id} here");
             findings.add(&spot, "header.scope", Cause::HeaderDiffers, sentence);
         }
+    }
+
+    fn kind(&self) -> &'static str {
+        self.subject.map_or("interaction", Subject::kind)
     }
 
     fn end_of_stream(&self, stream: &str, line: Option<u64>) -> Spot {
@@ -488,11 +497,16 @@ impl Extract {
                 not_checked.insert(unchecked, count);
             }
         }
-        let standing = self.interaction.and_then(|id| {
-            let stream = Stream::interaction(id).to_string();
+        let standing = self.subject.and_then(|subject| {
+            let stream = Stream::Of(subject).to_string();
             let mut ends = self.ends.iter().map(|line| &line.signed.end);
             ends.find(|end| end.stream == stream)?.standing
         });
+        let (interaction, contract) = match self.subject {
+            Some(Subject::Interaction(id)) => (Some(id), None),
+            Some(Subject::Contract(id)) => (None, Some(id)),
+            None => (None, None),
+        };
         let mut names: Vec<&str> = self.streams.keys().map(String::as_str).collect();
         names.extend(self.ends.iter().map(|line| line.signed.end.stream.as_str()));
         names.sort_unstable();
@@ -504,7 +518,8 @@ impl Extract {
         };
         let streams: Vec<StreamReport> = names.into_iter().map(report).collect();
         ExtractReport {
-            interaction: self.interaction,
+            interaction,
+            contract,
             tree_size,
             open_ended: streams.iter().filter(|s| !s.is_closed).count() as u64,
             streams,

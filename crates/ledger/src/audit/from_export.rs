@@ -3,8 +3,8 @@
 use std::io::BufRead;
 
 use x811_protocol::event::Event;
-use x811_protocol::id::InteractionId;
 use x811_protocol::payload::PayloadRules;
+use x811_protocol::stream::Subject;
 
 use super::auditor::Auditor;
 use super::body::agree;
@@ -15,7 +15,7 @@ use super::pages::{self, Next};
 use super::report::Report;
 use crate::export::{
     CheckpointLine, EndLine, Fault, FaultKind, Header, Item, KeysLine, PathLine, Reader,
-    RecordLine, Scope, Trailer,
+    RecordLine, Trailer,
 };
 
 /// Audits an export, line by line.
@@ -160,8 +160,8 @@ impl pages::Audit for ExportAudit {
     fn settle(&mut self, item: ExaminedItem) {
         match item {
             ExaminedItem::Header(header) => {
-                if let Scope::Interaction(interaction) = header.scope {
-                    self.extract(Some(interaction));
+                if let Some(subject) = header.scope.subject() {
+                    self.extract(Some(subject));
                     if let Some((extract, _)) = self.auditor.extract() {
                         extract.of_version(header.end_version());
                     }
@@ -240,8 +240,8 @@ impl ExportAudit {
     }
 
     /// From here on this is the audit of a bundle.
-    fn extract(&mut self, interaction: Option<InteractionId>) {
-        self.auditor = std::mem::take(&mut self.auditor).of_extract(interaction);
+    fn extract(&mut self, subject: Option<Subject>) {
+        self.auditor = std::mem::take(&mut self.auditor).of_extract(subject);
     }
 
     fn checkpoint(&mut self, line: CheckpointLine) {

@@ -1,11 +1,10 @@
-//! One interaction and everything that its replay rests on, as lines.
+//! One interaction or contract and everything that its replay rests on, as lines.
 
 use std::collections::VecDeque;
 
 use x811_eventlog::{Checkpoint, CheckpointError, EventLog as _, Hash, ReadError, Record};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::event::Event;
-use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
 
 use super::opening::Opening;
@@ -26,14 +25,15 @@ const PIECE_BYTES: usize = 1 << 16;
 /// Why there is no bundle.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
-    /// The interaction has no record under the checkpoint.
+    /// It has no record under the checkpoint.
     #[error(
-        "no interaction {interaction} is among the {size} records under the last checkpoint: look \
-         at its id, and ask again in a second if it is new"
+        "no {} {} is among the {size} records under the last checkpoint: look at its id, and ask \
+         again in a second if it is new",
+        subject.kind(), subject.public_id()
     )]
-    NoInteraction {
+    NoSubject {
         /// Which.
-        interaction: InteractionId,
+        subject: Subject,
         /// Records that the checkpoint covers.
         size: u64,
     },
@@ -97,7 +97,7 @@ pub enum BundleError {
 /// A bundle on its way out, piece by piece: what is in memory does not depend on how long it gets.
 /// The same log, checkpoint and key give the same bytes.
 #[derive(Debug)]
-pub struct InteractionBundle {
+pub struct SubjectBundle {
     header: Header,
     checkpoint: Checkpoint,
     note: String,
@@ -131,8 +131,8 @@ struct Cursor {
     settling: Option<Settling>,
 }
 
-impl InteractionBundle {
-    /// Begins the bundle of `interaction` under the checkpoint in `note`, which the caller has from
+impl SubjectBundle {
+    /// Begins the bundle of `subject` under the checkpoint in `note`, which the caller has from
     /// the ledger itself, with the keys statement of the same records.
     ///
     /// # Errors
@@ -140,10 +140,10 @@ impl InteractionBundle {
     pub async fn open<S: LedgerStore, R: ReadModel>(
         store: &S,
         rows: &R,
-        interaction: InteractionId,
+        subject: Subject,
         note: String,
         keys: SignedKeys,
-    ) -> Result<InteractionBundle, BundleError> {
+    ) -> Result<SubjectBundle, BundleError> {
         let checkpoint = Checkpoint::claimed(&note)?;
         let size = checkpoint.size;
         if !keys.statement.is_of(&checkpoint) {
@@ -159,16 +159,16 @@ impl InteractionBundle {
         let Event::LedgerOpened(opened) = event(&record_at(store, 0).await?)? else {
             return Err(damaged(0, "ledger_opened"));
         };
-        let stream = Stream::interaction(interaction).to_string();
+        let stream = Stream::Of(subject).to_string();
         let first = rows.stream_positions(&stream, 0, 1).await?;
         let first = first.first().filter(|position| **position < size);
-        let first = *first.ok_or(BundleError::NoInteraction { interaction, size })?;
+        let first = *first.ok_or(BundleError::NoSubject { subject, size })?;
         let mut streams = vec![Stream::Ledger.to_string(), stream];
         streams.extend(beside(store, first).await?);
         streams.sort_unstable();
         streams.dedup();
-        Ok(InteractionBundle {
-            header: Header::new(opened, Scope::Interaction(interaction)),
+        Ok(SubjectBundle {
+            header: Header::new(opened, Scope::from(subject)),
             checkpoint,
             note,
             keys,
@@ -347,11 +347,11 @@ impl Cursor {
     }
 }
 
-/// The streams of parties and networks that the replay of an interaction rests on; `first` is the
-/// position of its REQUEST.
+/// The streams of parties and networks that the replay rests on; `first` is the position of the
+/// REQUEST or of the contract's offer.
 async fn beside<S: LedgerStore>(store: &S, first: u64) -> Result<Vec<String>, BundleError> {
     let opening = event(&record_at(store, first).await?)?;
-    let opening = Opening::of(&opening).ok_or(damaged(first, "REQUEST"))?;
+    let opening = Opening::of(&opening).ok_or(damaged(first, "REQUEST or offer of terms"))?;
     let position = opening.parameters;
     let Event::ParametersSet(parameters) = event(&record_at(store, position).await?)? else {
         return Err(damaged(position, "parameters_set"));

@@ -3,14 +3,15 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use x811_protocol::event::LedgerOpened;
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{ContractId, InteractionId};
+use x811_protocol::stream::Subject;
 
 use super::EndVersion;
 
 /// The version of the line format of a whole log, under `x811_export`. Version 1 is read too.
 pub const EXPORT_VERSION: u64 = 2;
 
-/// The version of that of one interaction: with a keys statement, and ends of version 2. Version 2 is
+/// The version of that of one interaction or contract: with a keys statement, and ends of version 2. Version 2 is
 /// read too.
 pub const BUNDLE_VERSION: u64 = 3;
 
@@ -37,6 +38,29 @@ pub enum Scope {
     Log,
     /// One interaction, and every stream that it rests on.
     Interaction(InteractionId),
+    /// One contract, and every stream that it rests on; from version 3 on.
+    Contract(ContractId),
+}
+
+impl Scope {
+    /// What it is about, unless it is a whole log.
+    #[must_use]
+    pub fn subject(self) -> Option<Subject> {
+        match self {
+            Scope::Log => None,
+            Scope::Interaction(id) => Some(Subject::Interaction(id)),
+            Scope::Contract(id) => Some(Subject::Contract(id)),
+        }
+    }
+}
+
+impl From<Subject> for Scope {
+    fn from(subject: Subject) -> Scope {
+        match subject {
+            Subject::Interaction(id) => Scope::Interaction(id),
+            Subject::Contract(id) => Scope::Contract(id),
+        }
+    }
 }
 
 impl Header {
@@ -45,7 +69,7 @@ impl Header {
     pub fn new(opened: LedgerOpened, scope: Scope) -> Header {
         let version = match scope {
             Scope::Log => EXPORT_VERSION,
-            Scope::Interaction(_) => BUNDLE_VERSION,
+            Scope::Interaction(_) | Scope::Contract(_) => BUNDLE_VERSION,
         };
         Header {
             version,
@@ -90,6 +114,9 @@ impl Header {
         let scope = scope.map_err(|error| format!("`{SCOPE}`: {error}"))?;
         if version == BUNDLE_VERSION && scope == Some(Scope::Log) {
             return Err(format!("a whole log has no version {version}"));
+        }
+        if version < BUNDLE_VERSION && matches!(scope, Some(Scope::Contract(_))) {
+            return Err(format!("a contract's bundle has no version {version}"));
         }
         let opened = LedgerOpened::deserialize(members).map_err(|error| error.to_string())?;
         Ok(Header {

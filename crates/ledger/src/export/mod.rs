@@ -1,7 +1,7 @@
 //! A log, or one interaction of it, as one line file: what an auditor takes away and checks offline.
 //! `FORMAT.md` of `x811-eventlog` says it all for a second reader; this is the short form.
 //!
-//! # Format, version 2; of one interaction 3
+//! # Format, version 2; of one interaction or contract 3
 //!
 //! UTF-8 text; every line ends with one LF, the last one too; no CR, no blank line, nothing behind
 //! the trailer. JSON is in RFC 8785 form, so no line holds a line end of its own.
@@ -19,7 +19,7 @@
 //!
 //! | line | holds |
 //! |---|---|
-//! | header, the first | what the `ledger_opened` of position 0 says; `scope`: `"log"` or `{"interaction":ID}`; and `x811_export`, the version of this format |
+//! | header, the first | what the `ledger_opened` of position 0 says; `scope`: `"log"`, `{"interaction":ID}` or `{"contract":ID}`; and `x811_export`, the version of this format |
 //! | `r ` | the leaf bytes of the next record, as stored (record.md section 1) |
 //! | `b ` | the body of the envelope in the record just above, as stored; absent when the body was erased |
 //! | `c ` | a signed checkpoint, the note as a JSON string: in a log just behind the last record that it covers |
@@ -27,7 +27,8 @@
 //!
 //! A *bundle* of one interaction holds its stream and every stream that its replay rests on, in
 //! order of position: `ledger`, `network:` of the parameters it was opened under, `agent:` of both
-//! parties; all under one checkpoint, which stands just behind the header, and behind it the keys
+//! parties, and the `contract:` that it was opened by. That of a contract holds its stream, `ledger` and
+//! `agent:` of both parties. All is under one checkpoint, which stands just behind the header, and behind it the keys
 //! statement of the same records ([`SignedKeys`](crate::keys_statement::SignedKeys)). Each record has
 //! behind it, and behind its body:
 //!
@@ -63,7 +64,7 @@ mod tiles;
 mod trailer;
 mod writer;
 
-pub use bundle::{BundleError, InteractionBundle};
+pub use bundle::{BundleError, SubjectBundle};
 pub use end::{EndVersion, LastRecord, SignedEnd, StreamEnd};
 pub use foreign::foreign_file;
 pub use header::{BUNDLE_VERSION, EXPORT_VERSION, Header, Scope};

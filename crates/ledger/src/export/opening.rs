@@ -1,7 +1,8 @@
-//! How an interaction began, as far as it says which streams its replay rests on.
+//! How an interaction or a contract began, as far as it says which streams its replay rests on.
 
 use x811_protocol::did::Did;
 use x811_protocol::event::Event;
+use x811_protocol::facts::Facts;
 use x811_protocol::id::ContractId;
 use x811_protocol::parameters::Parameters;
 use x811_protocol::stream::{Stream, Subject};
@@ -13,12 +14,14 @@ pub(crate) struct Opening {
     provider: Did,
     /// Position of the parameters.
     pub(crate) parameters: u64,
+    /// Whether something is paid in it; a contract only says how much.
+    has_money: bool,
     /// The contract it was opened by, if one was named.
     contract: Option<ContractId>,
 }
 
 impl Opening {
-    /// What a REQUEST's record says; `None` for any other.
+    /// What the record of a REQUEST or of a contract's offer says; `None` for any other.
     pub(crate) fn of(event: &Event) -> Option<Opening> {
         let Event::EnvelopeAccepted(accepted) = event else {
             return None;
@@ -27,13 +30,14 @@ impl Opening {
             initiator: accepted.envelope.from,
             provider: accepted.envelope.to,
             parameters: accepted.derived.parameters?,
+            has_money: matches!(accepted.facts, Facts::Request(_)),
             contract: accepted.derived.contract.map(|contract| contract.id),
         })
     }
 
     /// The streams of both parties, of the networks on which may be paid, and of its contract.
     pub(crate) fn streams(self, parameters: &Parameters) -> Vec<String> {
-        let networks = parameters.networks.iter();
+        let networks = parameters.networks.iter().filter(|_| self.has_money);
         let networks = networks.map(|network| Stream::Network(network.name.clone()));
         let parties = [self.initiator, self.provider].map(Stream::Agent);
         let contract = self.contract.map(|id| Stream::Of(Subject::Contract(id)));

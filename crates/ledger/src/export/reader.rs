@@ -233,8 +233,8 @@ impl Letters {
         match (header.version, header.scope) {
             (1, _) => Letters::Version1,
             (_, Scope::Log) => Letters::Log,
-            (BUNDLE_VERSION, Scope::Interaction(_)) => Letters::BundleWithKeys,
-            (_, Scope::Interaction(_)) => Letters::Bundle,
+            (BUNDLE_VERSION, Scope::Interaction(_) | Scope::Contract(_)) => Letters::BundleWithKeys,
+            (_, Scope::Interaction(_) | Scope::Contract(_)) => Letters::Bundle,
         }
     }
 

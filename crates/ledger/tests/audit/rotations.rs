@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 use x811_ledger::audit::{Cause, Report};
-use x811_ledger::export::{BundleError, InteractionBundle};
+use x811_ledger::export::{BundleError, SubjectBundle};
 use x811_protocol::event::{Event, LedgerKeyRotated, LedgerRole};
 use x811_protocol::key::SecretKey;
+use x811_protocol::stream::Subject;
 
 use crate::bundles::{all_clean, bundle, keys, signed};
 use crate::deal::{Deal, Until};
@@ -129,9 +130,15 @@ async fn rec_2_a_bundle_is_held_against_the_keys_of_its_time() {
     let (store, rows) = (&*ledgerbox.store, &*ledgerbox.rows);
     let note = signed(&ledgerbox, size).await;
     let statement = keys(&ledgerbox, &note);
-    let mut bundle = InteractionBundle::open(store, rows, deal.id(), note, statement)
-        .await
-        .unwrap();
+    let mut bundle = SubjectBundle::open(
+        store,
+        rows,
+        Subject::Interaction(deal.id()),
+        note,
+        statement,
+    )
+    .await
+    .unwrap();
     let ended = loop {
         match bundle.next_piece(store, rows, &old).await {
             Ok(Some(_)) => {}

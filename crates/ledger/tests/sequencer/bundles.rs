@@ -2,11 +2,12 @@
 
 use x811_eventlog::{Checkpoint, Record, root_of};
 use x811_ledger::audit::{Options, Report, audit_export, audit_store};
-use x811_ledger::export::InteractionBundle;
+use x811_ledger::export::SubjectBundle;
 use x811_ledger::keys_statement::{KeysStatement, SignedKeys};
 use x811_ledger::port::ReadModel as _;
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
+use x811_protocol::stream::Subject;
 
 use crate::ledgerbox::Ledgerbox;
 
@@ -54,11 +55,16 @@ pub(crate) fn keys(ledgerbox: &Ledgerbox, note: &str) -> SignedKeys {
 
 /// The bundle of an interaction, under a checkpoint over everything that the rows reflect.
 pub(crate) async fn bundle(ledgerbox: &Ledgerbox, id: InteractionId) -> Vec<u8> {
+    bundle_of(ledgerbox, Subject::Interaction(id)).await
+}
+
+/// The bundle of that subject under a checkpoint over everything.
+pub(crate) async fn bundle_of(ledgerbox: &Ledgerbox, subject: Subject) -> Vec<u8> {
     let (store, rows) = (&*ledgerbox.store, &*ledgerbox.rows);
     let size = rows.applied_size().await.unwrap();
     let note = signed(ledgerbox, usize::try_from(size).unwrap()).await;
     let keys = keys(ledgerbox, &note);
-    let mut bundle = InteractionBundle::open(store, rows, id, note, keys)
+    let mut bundle = SubjectBundle::open(store, rows, subject, note, keys)
         .await
         .unwrap();
     let (mut bytes, key) = (Vec::new(), &ledgerbox.checkpoint_key);

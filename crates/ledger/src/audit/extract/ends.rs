@@ -61,7 +61,7 @@ impl Extract {
             );
             differs("end.last_hash", Cause::StreamEndDiffers, sentence);
         } else if let Some(said) = end.standing
-            && self.is_of_interaction(&end.stream)
+            && self.is_of_subject(&end.stream)
             && said != self.settling.standing()
         {
             let sentence = format!(
@@ -73,9 +73,9 @@ impl Extract {
         }
     }
 
-    fn is_of_interaction(&self, stream: &str) -> bool {
-        let interaction = self.interaction.map(Stream::interaction);
-        interaction.is_some_and(|interaction| interaction.to_string() == stream)
+    fn is_of_subject(&self, stream: &str) -> bool {
+        let subject = self.subject.map(Stream::Of);
+        subject.is_some_and(|subject| subject.to_string() == stream)
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Bound, HashAudit, HashReport, PAGE_RECORDS, Piece};
 use crate::audit::finding::{Cause, Spot};
 use crate::audit::from_export::read_page;
 use crate::audit::options::Options;
-use crate::export::{CheckpointLine, Fault, Item, Reader, Scope, Trailer};
+use crate::export::{CheckpointLine, Fault, Item, Reader, Trailer};
 
 /// Audits the hashes of an export and nothing else.
 ///
@@ -58,8 +58,8 @@ impl Export {
                     pieces.push(Piece::Checkpoint { note, line });
                 }
                 Ok(Item::Header(header)) => {
-                    if let Scope::Interaction(id) = header.scope {
-                        self.audit.of_bundle(Some(id));
+                    if let Some(subject) = header.scope.subject() {
+                        self.audit.of_bundle(Some(subject));
                     }
                     self.opened = Some(header.opened);
                 }

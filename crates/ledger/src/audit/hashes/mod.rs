@@ -15,7 +15,7 @@ mod report;
 use rayon::prelude::*;
 use x811_eventlog::{Break, Checkpoint, Hash, InclusionProof, LinkVerifier, Linked, Record};
 use x811_protocol::event::LedgerOpened;
-use x811_protocol::id::InteractionId;
+use x811_protocol::stream::Subject;
 
 use super::checkpoints::{self, Covered};
 use super::finding::{Cause, Findings, Spot};
@@ -128,7 +128,7 @@ impl Default for Bound {
 /// A bundle on its way.
 #[derive(Debug, Default)]
 struct Bundle {
-    interaction: Option<InteractionId>,
+    subject: Option<Subject>,
     checkpoint: Option<(String, Option<u64>)>,
     /// What that says, whoever signed it.
     claimed: Option<Checkpoint>,
@@ -175,10 +175,10 @@ impl HashAudit {
         ahead.into_iter().for_each(|hashed| self.settle(hashed));
     }
 
-    /// From here on this is a bundle of `interaction`, or of one that nobody names.
-    fn of_bundle(&mut self, interaction: Option<InteractionId>) {
+    /// From here on this is a bundle of `subject`, or of one that nobody names.
+    fn of_bundle(&mut self, subject: Option<Subject>) {
         self.bound = Bound::Paths(Box::new(Bundle {
-            interaction,
+            subject,
             ..Bundle::default()
         }));
     }

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use x811_eventlog::Hash;
 use x811_protocol::event::LedgerOpened;
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{ContractId, InteractionId};
+use x811_protocol::stream::Subject;
 
 use super::{Bound, HashAudit};
 use crate::audit::checkpoints::Covered;
@@ -31,9 +32,12 @@ pub struct HashReport {
     /// The ledger's DID, as position 0 says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ledger: Option<String>,
-    /// The interaction, of a bundle.
+    /// The interaction, of a bundle of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interaction: Option<InteractionId>,
+    /// The contract, of a bundle of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contract: Option<ContractId>,
     /// Whether it is a bundle: then each record is in the checkpoint's tree, and which are left out
     /// does not show.
     pub is_bundle: bool,
@@ -63,9 +67,14 @@ impl HashAudit {
         let ledger = self.keys.ledger();
         let ledger = ledger.as_ref().or(said);
         let trust = self.trusting.report(self.records, ledger);
-        let (interaction, is_bundle) = match &self.bound {
+        let (subject, is_bundle) = match &self.bound {
             Bound::Links(_) => (None, false),
-            Bound::Paths(bundle) => (bundle.interaction, true),
+            Bound::Paths(bundle) => (bundle.subject, true),
+        };
+        let (interaction, contract) = match subject {
+            Some(Subject::Interaction(id)) => (Some(id), None),
+            Some(Subject::Contract(id)) => (None, Some(id)),
+            None => (None, None),
         };
         let (findings, _) = self.findings.finish();
         HashReport {
@@ -73,6 +82,7 @@ impl HashAudit {
             not_checked: NOT_CHECKED,
             ledger: ledger.map(|ledger| ledger.did.to_string()),
             interaction,
+            contract,
             is_bundle,
             records: self.records,
             records_hold: self.held,
