@@ -13,6 +13,7 @@ mod exchange;
 mod inbox;
 mod key_history;
 mod known_keys;
+mod negotiations;
 mod retry;
 mod sender;
 mod signed_get;
@@ -26,6 +27,7 @@ pub use answer::{
 };
 pub use error::{ClientError, Refused};
 pub use inbox::{Cursor, InboxPage, InboxRequest, Incoming, Unverified};
+pub use negotiations::{Engagement, ListedNegotiation, NegotiationsPage};
 pub use retry::RetryPolicy;
 pub use stream::{MessageStream, StreamRequest};
 
@@ -208,14 +210,14 @@ impl LedgerClient {
         reply.await?.bytes()
     }
 
-    /// An interaction and every stream that it rests on, as a file, byte for byte; nothing of it is
-    /// checked here.
+    /// An interaction or a contract and every stream that it rests on, as a file, byte for byte;
+    /// nothing of it is checked here.
     ///
     /// # Errors
     /// [`ClientError`]; a refusal with HTTP status 404 for those who are no party to it.
-    pub async fn bundle(&self, id: InteractionId) -> Result<Vec<u8>, ClientError> {
-        let id = id.to_string();
-        let path = ["api", "v1", "interactions", &id, "bundle"];
+    pub async fn bundle(&self, subject: Subject) -> Result<Vec<u8>, ClientError> {
+        let id = subject.public_id();
+        let path = ["api", "v1", collection(subject), &id, "bundle"];
         let reply = self.get_signed(&path, &[], exchange::BUNDLE_LIMIT_MS);
         reply.await?.bytes()
     }
@@ -289,11 +291,23 @@ impl LedgerClient {
         reply.await?.read()
     }
 
+    /// Some of one's own negotiations, in order of id, behind `after`.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn negotiations(
+        &self,
+        after: Option<ContractId>,
+    ) -> Result<NegotiationsPage, ClientError> {
+        let after = after.map(ContractId::to_public);
+        let query: Vec<(&str, &str)> = after.iter().map(|id| ("after", id.as_str())).collect();
+        let path = ["api", "v1", "negotiations"];
+        let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
+        reply.await?.read()
+    }
+
     async fn records_of(&self, subject: Subject) -> Result<Vec<HistoryRecord>, ClientError> {
-        let kind = match subject {
-            Subject::Interaction(_) => "interactions",
-            Subject::Contract(_) => "negotiations",
-        };
+        let kind = collection(subject);
         let (text, stream) = (subject.public_id(), subject.to_string());
         let limit = HISTORY_PAGE.to_string();
         let mut records: Vec<HistoryRecord> = Vec::new();
@@ -384,6 +398,14 @@ impl LedgerClient {
             url.query_pairs_mut().extend_pairs(query);
         }
         url
+    }
+}
+
+/// Where the ledger has subjects of that kind.
+fn collection(subject: Subject) -> &'static str {
+    match subject {
+        Subject::Interaction(_) => "interactions",
+        Subject::Contract(_) => "negotiations",
     }
 }
 

@@ -80,6 +80,16 @@ impl ApiError {
         }
     }
 
+    /// 403 X811-2004: somebody else's negotiations.
+    pub(crate) fn other_list() -> ApiError {
+        let message = "an agent lists its own negotiations: sign with a key of that agent";
+        ApiError {
+            status: StatusCode::FORBIDDEN,
+            is_damage: false,
+            refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
+        }
+    }
+
     /// 403 X811-2004: an acknowledgement, or a loop's name, by somebody else than the recipient.
     pub(crate) fn not_the_recipient() -> ApiError {
         let message = "only the agent itself acknowledges its feed and names its loops: sign with a \
@@ -235,7 +245,7 @@ impl From<ReceiptError> for ApiError {
 impl From<BundleError> for ApiError {
     fn from(error: BundleError) -> ApiError {
         match error {
-            BundleError::NoInteraction { .. } => ApiError::not_found(error.to_string()),
+            BundleError::NoSubject { .. } => ApiError::not_found(error.to_string()),
             BundleError::RowsBehind { .. }
             | BundleError::OtherKey { .. }
             | BundleError::OtherStatement { .. } => ApiError::unavailable(error.to_string()),
@@ -375,6 +385,7 @@ mod tests {
         let table = [
             (ApiError::malformed(""), 400),
             (ApiError::other_inbox(), 403),
+            (ApiError::other_list(), 403),
             (ApiError::not_the_recipient(), 403),
             (ApiError::superseded(), 409),
             (ApiError::not_an_auditor(), 403),

@@ -150,6 +150,16 @@ impl Reader {
         }
     }
 
+    /// The agent whose business alone it may read; `None` where that of all may be.
+    pub(crate) fn alone(&self) -> Option<Did> {
+        match self {
+            Reader::Agent {
+                key_id, is_auditor, ..
+            } => (!is_auditor).then_some(key_id.did),
+            Reader::Anyone => None,
+        }
+    }
+
     /// The reader's DID, if it signed and is one of the operators.
     fn operator<C: Clock>(&self, app: &App<C>) -> Option<Did> {
         let Reader::Agent { key_id, .. } = self else {

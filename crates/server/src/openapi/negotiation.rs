@@ -35,6 +35,55 @@ pub(crate) struct NegotiationAnswer {
     accepted_at: Option<String>,
 }
 
+/// Negotiations, without their messages.
+#[derive(ToSchema)]
+pub(crate) struct NegotiationsAnswer {
+    /// In order of id.
+    #[schema(max_items = 100)]
+    negotiations: Vec<ListedNegotiation>,
+    /// The `after` to go on with, while there are more.
+    #[schema(nullable = false)]
+    next: Option<String>,
+}
+
+/// A negotiation as it stands.
+#[derive(ToSchema)]
+pub(crate) struct ListedNegotiation {
+    /// Who proposed the last terms.
+    author: String,
+    /// End of the window that is open; absent when none is.
+    #[schema(nullable = false)]
+    deadline_at_ms: Option<u64>,
+    /// What becomes of an agreed contract: `state` (`open`, `engaged`, `lapsed`), `interaction_id`.
+    #[schema(value_type = Option<Object>, nullable = false)]
+    engagement: Option<Value>,
+    /// From this moment on the last terms cannot be accepted.
+    expires_at_ms: u64,
+    /// `neg-` and the envelope id of its offer.
+    id: String,
+    /// Who made the offer.
+    initiator: String,
+    /// Position of its last record.
+    last_position: u64,
+    /// The most turns; the offer is the first.
+    max_turns: u64,
+    /// When the offer was recorded.
+    opened_at_ms: u64,
+    /// To whom.
+    responder: String,
+    /// `pending`, `countered`, `accepted`, `rejected` or `expired`.
+    status: String,
+    /// The message that proposed the last terms.
+    step_id: String,
+    /// What of the last terms decides.
+    #[schema(value_type = Object)]
+    terms: Value,
+    /// How many terms were proposed.
+    turn: u64,
+    /// When its last record was recorded.
+    updated_at_ms: u64,
+}
+
 /// A negotiation's records.
 #[derive(ToSchema)]
 pub(crate) struct NegotiationHistoryAnswer {

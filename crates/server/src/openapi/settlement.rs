@@ -62,6 +62,9 @@ pub(crate) struct SettlementAnswer {
     transactions: Vec<SettlementTransaction>,
     /// The transfers that are bound to the interaction for ever.
     claims: Vec<SettlementClaim>,
+    /// The contract it was opened by, if it was by one.
+    #[schema(nullable = false)]
+    contract: Option<SettlementContract>,
     /// Negative looks and refutations so far.
     failures: u64,
     /// At so many the interaction is disputed.
@@ -267,4 +270,13 @@ pub(crate) struct SettlementProof {
     record_hash: String,
     /// When it was recorded.
     recorded_at_ms: u64,
+}
+
+/// Terms that were agreed on before the REQUEST.
+#[derive(ToSchema)]
+pub(crate) struct SettlementContract {
+    /// `neg-` and the envelope id of its offer.
+    id: String,
+    /// SHA-256 of the agreed terms, in hex.
+    terms_hash: String,
 }

@@ -41,7 +41,7 @@ pub(super) async fn handle<C: Clock>(
         if app.ledger.world().agent(did).is_none() {
             return Err(ApiError::no_such_agent());
         }
-        app.rows_as_they_come().await;
+        question.await_rows(&app).await?;
         StreamPage::read(&app, &Stream::Agent(did), &question).await?
     };
     page.answer(app, ("did", did.to_string()), gives_keys).await

@@ -16,12 +16,13 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
-use x811_ledger::export::{BundleError, InteractionBundle};
+use x811_ledger::export::{BundleError, SubjectBundle};
 use x811_protocol::id::InteractionId;
+use x811_protocol::stream::Subject;
 
 /// 200, or 404, also to those who are no party to it. Waits a moment for a checkpoint that covers
 /// its last record. It is made while it is sent: one that was cut off has no trailer.
@@ -47,10 +48,20 @@ pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
     Extension(client): Extension<Client>,
     Named(id): Named<InteractionId>,
-) -> Result<impl IntoResponse, ReadRefusal> {
+) -> Result<Response, ReadRefusal> {
     app.rows_as_they_come().await;
     let row = readable(&app, &reader, id).await?;
-    let signed = app.signed_over(row.last_position).await?;
+    answer(app, client, Subject::Interaction(id), row.last_position).await
+}
+
+/// The bundle of a subject whose last record is at that position.
+pub(super) async fn answer<C: Clock>(
+    app: Arc<App<C>>,
+    client: Client,
+    subject: Subject,
+    last_position: u64,
+) -> Result<Response, ReadRefusal> {
+    let signed = app.signed_over(last_position).await?;
     app.rows_reflect(signed.checkpoint.size - 1).await?;
     let (store, rows) = (app.ledger.store(), app.ledger.read_model());
     let keys = signed.keys.ok_or_else(ApiError::no_keys_statement)?;
@@ -58,7 +69,7 @@ pub(super) async fn handle<C: Clock>(
     let piece_bytes = app.parameters.limits.envelope_bytes + 2 * WHOLE_BYTES as u64;
     let room = app.limiter.answer_room(client, piece_bytes);
     let room = room.map_err(ApiError::from)?;
-    let bundle = InteractionBundle::open(store, rows, id, signed.note, keys).await;
+    let bundle = SubjectBundle::open(store, rows, subject, signed.note, keys).await;
     let bundle = bundle.map_err(ApiError::from)?;
     let pieces = stream::try_unfold((app, bundle), |(app, mut bundle)| async move {
         let piece = next_piece(&app, &mut bundle).await.inspect_err(|error| {
@@ -70,12 +81,12 @@ pub(super) async fn handle<C: Clock>(
         Ok::<_, BundleError>(piece.map(|piece| (piece, (app, bundle))))
     });
     let body = unread::sliced(Body::from_stream(pieces), room);
-    Ok(([(CONTENT_TYPE, TEXT)], body))
+    Ok(([(CONTENT_TYPE, TEXT)], body).into_response())
 }
 
 async fn next_piece<C: Clock>(
     app: &App<C>,
-    bundle: &mut InteractionBundle,
+    bundle: &mut SubjectBundle,
 ) -> Result<Option<Vec<u8>>, BundleError> {
     let (store, rows) = (app.ledger.store(), app.ledger.read_model());
     bundle.next_piece(store, rows, &app.checkpoint_key).await

@@ -30,7 +30,7 @@ pub(super) async fn handle<C: Clock>(
     Named(id): Named<InteractionId>,
     Asked(question): Asked<Question>,
 ) -> Result<Response, ReadRefusal> {
-    app.rows_as_they_come().await;
+    question.await_rows(&app).await?;
     let row = readable(&app, &reader, id).await?;
     let page = StreamPage::read(&app, &Stream::interaction(id), &question).await?;
     page.check_end(&app, &question, row.last_position).await?;

@@ -32,13 +32,21 @@ pub(super) struct Question {
 impl Question {
     /// Waits until the rows for readers are as new as was asked for.
     pub(super) async fn await_rows<C: Clock>(&self, app: &App<C>) -> Result<(), ApiError> {
-        match self.min_position {
-            Some(position) => app.rows_reflect(position.0).await,
-            // As new as can be had: rows that do not come are no reason to show nothing.
-            None => {
-                app.rows_as_they_come().await;
-                Ok(())
-            }
+        await_rows(app, self.min_position).await
+    }
+}
+
+/// Waits until the rows for readers reflect that record.
+pub(super) async fn await_rows<C: Clock>(
+    app: &App<C>,
+    min_position: Option<Bounded<0, MAX_INTEGER>>,
+) -> Result<(), ApiError> {
+    match min_position {
+        Some(position) => app.rows_reflect(position.0).await,
+        // As new as can be had: rows that do not come are no reason to show nothing.
+        None => {
+            app.rows_as_they_come().await;
+            Ok(())
         }
     }
 }

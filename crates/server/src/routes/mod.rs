@@ -18,12 +18,14 @@
 //! | `GET /api/v1/messages/by-id/{id}` | *an accepted envelope and its first answer |
 //! | `GET /api/v1/interactions/{id}` | *an interaction: `min_position` |
 //! | `GET /api/v1/interactions/{id}/settlement` | *where its money is: `min_position` |
-//! | `GET /api/v1/interactions/{id}/history` | *its records: `after_seq`, `limit` |
+//! | `GET /api/v1/interactions/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
 //! | `GET /api/v1/interactions/{id}/bundle` | *it and what it rests on, to be audited offline |
 //! | `GET /api/v1/interactions/{id}/receipt` | *proof of its payment, for anybody |
 //! | `POST /api/v1/interactions/{id}/erasure` | ‡have bodies erased: `reason_code` |
+//! | `GET /api/v1/negotiations` | *an agent's: `party`, `after`, `limit`, `min_position` |
 //! | `GET /api/v1/negotiations/{id}` | *a negotiation as a contract: `min_position` |
-//! | `GET /api/v1/negotiations/{id}/history` | *its records: `after_seq`, `limit` |
+//! | `GET /api/v1/negotiations/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
+//! | `GET /api/v1/negotiations/{id}/bundle` | *it and what it rests on, to be audited offline |
 //! | `GET /api/v1/records/{position}/proof` | *that a record is in the log, as a file |
 //! | `GET /log/checkpoint` | the last signed checkpoint |
 //! | `GET /log/refresh/{size}` | that it goes on where one over so many records ended, and by which keys |
@@ -61,7 +63,9 @@ mod interaction;
 mod log_checkpoint;
 mod message_by_id;
 mod negotiation;
+mod negotiation_bundle;
 mod negotiation_history;
+mod negotiation_list;
 mod post_message;
 mod ready;
 mod receipt;
@@ -114,8 +118,10 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<settlement::__path_handle>(get(settlement::handle::<C>))
         .add::<history::__path_handle>(get(history::handle::<C>))
         .add::<bundle::__path_handle>(get(bundle::handle::<C>))
+        .add::<negotiation_list::__path_handle>(get(negotiation_list::handle::<C>))
         .add::<negotiation::__path_handle>(get(negotiation::handle::<C>))
         .add::<negotiation_history::__path_handle>(get(negotiation_history::handle::<C>))
+        .add::<negotiation_bundle::__path_handle>(get(negotiation_bundle::handle::<C>))
         .add::<receipt::__path_handle>(get(receipt::handle::<C>))
         .add::<erasure::__path_handle>(post(erasure::handle::<C>))
         .add::<record_proof::__path_handle>(get(record_proof::handle::<C>))

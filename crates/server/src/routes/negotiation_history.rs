@@ -29,7 +29,7 @@ pub(super) async fn handle<C: Clock>(
     Path(id): Path<String>,
     Asked(question): Asked<Question>,
 ) -> Result<Response, ReadRefusal> {
-    app.rows_as_they_come().await;
+    question.await_rows(&app).await?;
     let (id, row) = readable(&app, &reader, &id).await?;
     let page = StreamPage::read(&app, &Stream::Of(Subject::Contract(id)), &question).await?;
     page.check_end(&app, &question, row.last_position).await?;

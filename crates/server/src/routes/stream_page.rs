@@ -1,5 +1,6 @@
 //! A page of one stream's records, for the routes that show a stream part by part.
 
+use super::interaction::await_rows;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Bounded, MAX_INTEGER};
@@ -30,9 +31,17 @@ pub(super) struct Question {
     /// How many at most; 200 without it
     #[param(value_type = Option<u64>, minimum = 1, maximum = 200)]
     limit: Option<Bounded<1, { MAX_RECORDS }>>,
+    /// The answer reflects at least this record
+    #[param(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]
+    min_position: Option<Bounded<0, MAX_INTEGER>>,
 }
 
 impl Question {
+    /// Waits until the rows for readers are as new as was asked for.
+    pub(super) async fn await_rows<C: Clock>(&self, app: &App<C>) -> Result<(), ApiError> {
+        await_rows(app, self.min_position).await
+    }
+
     fn first_seq(&self) -> u64 {
         self.after_seq.map_or(0, |seq| seq.0 + 1)
     }

@@ -30,6 +30,7 @@ mod limits;
 mod log;
 mod long_polls;
 mod metrics;
+mod negotiations;
 mod openapi;
 mod presence;
 mod readers;
