@@ -119,7 +119,7 @@ enum Verb {
     #[cfg(feature = "serve")]
     #[command(subcommand)]
     Ledger(ledger::Verb),
-    /// Watch three interactions on a ledger and an Anvil of their own
+    /// Watch four interactions on a ledger and an Anvil of their own
     #[cfg(feature = "serve")]
     Demo(demo::Args),
     /// Run a chain like Base on this computer, and break it

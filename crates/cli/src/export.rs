@@ -1,16 +1,17 @@
-//! `x811 export`: a log or one interaction as a file that anybody can audit offline, or a log as a
+//! `x811 export`: a log, one interaction or one contract as a file that anybody can audit offline, or a log as a
 //! folder of tiles.
 
-mod interaction;
 mod log;
 mod sink;
+mod subject;
 mod tiles;
 mod until;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{ContractId, InteractionId};
+use x811_protocol::stream::Subject;
 use x811_store::{Backend, FileCheckpointStore};
 
 use crate::audit::unopened;
@@ -24,20 +25,28 @@ pub(crate) use until::signed_at;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The ledger's data directory; the ledger may be running. With --interaction it may be left
-    /// out: then the ledger is asked
-    #[arg(required_unless_present = "interaction")]
+    /// The ledger's data directory; the ledger may be running. With --interaction or --negotiation
+    /// it may be left out: then the ledger is asked
+    #[arg(required_unless_present_any = ["interaction", "negotiation"])]
     data_dir: Option<PathBuf>,
     /// The whole log (this is what happens without it)
     #[arg(long)]
     all: bool,
     /// Also the records behind the last signed checkpoint, up to the present end: nobody signed those,
     /// and an audit counts them apart. Without it the export waits for a checkpoint and ends there
-    #[arg(long, conflicts_with_all = ["interaction", "tiles"])]
+    #[arg(long, conflicts_with_all = ["interaction", "negotiation", "tiles"])]
     tail: bool,
     /// One interaction alone, and the streams that it rests on, each closed by a signature
     #[arg(long, value_name = "ID", conflicts_with_all = ["all", "tiles"])]
     interaction: Option<InteractionId>,
+    /// One contract alone, as neg-UUID: its negotiation, and the streams that this rests on
+    #[arg(
+        long,
+        value_name = "NEGOTIATION",
+        value_parser = ContractId::from_public,
+        conflicts_with_all = ["all", "tiles", "interaction"]
+    )]
+    negotiation: Option<ContractId>,
     /// The file to write, whole or not at all; `-` for standard output
     #[arg(short, long, value_name = "FILE", required_unless_present = "tiles")]
     output: Option<PathBuf>,
@@ -58,6 +67,7 @@ impl Args {
             all: false,
             tail: true,
             interaction: None,
+            negotiation: None,
             output: Some(output.to_owned()),
             tiles: None,
             checkpoint_dir: None,
@@ -85,12 +95,14 @@ pub(crate) async fn run(
             "--json and -o - would both write to standard output: name a file",
         ));
     }
-    match (&args.data_dir, args.interaction) {
-        (None, Some(interaction)) => {
-            interaction::fetch(interaction, context, target, out).await?;
+    let of = args.interaction.map(Subject::Interaction);
+    let of = of.or(args.negotiation.map(Subject::Contract));
+    match (&args.data_dir, of) {
+        (None, Some(subject)) => {
+            subject::fetch(subject, context, target, out).await?;
         }
-        (Some(data_dir), Some(interaction)) => {
-            of_directory(&args, data_dir, interaction, target, out).await?;
+        (Some(data_dir), Some(subject)) => {
+            of_directory(&args, data_dir, subject, target, out).await?;
         }
         (Some(data_dir), None) => {
             let named = args.checkpoint_dir.as_deref();
@@ -116,21 +128,21 @@ pub(crate) async fn run(
 async fn of_directory(
     args: &Args,
     data_dir: &Path,
-    interaction: InteractionId,
+    subject: Subject,
     target: &Path,
     out: &mut Out,
 ) -> Result<(), Failure> {
     let directory = checkpoint_dir(args, data_dir)?;
     let note = last_signed(data_dir, Some(&directory)).await?;
     let note = note.ok_or_else(|| no_checkpoint(&directory))?;
-    interaction::write(interaction, data_dir, note, target, out).await
+    subject::write(subject, data_dir, note, target, out).await
 }
 
 #[cfg(not(feature = "serve"))]
 async fn of_directory(
     _args: &Args,
     _data_dir: &Path,
-    _interaction: InteractionId,
+    _subject: Subject,
     _target: &Path,
     _out: &mut Out,
 ) -> Result<(), Failure> {

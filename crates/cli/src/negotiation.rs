@@ -2,6 +2,7 @@
 
 mod accept;
 mod counter;
+mod list;
 mod offer;
 mod reject;
 mod show;
@@ -28,6 +29,8 @@ pub(crate) enum Verb {
     Reject(reject::Args),
     /// Take your own last terms back; ends the negotiation
     Withdraw(withdraw::Args),
+    /// List your negotiations, oldest first
+    List(list::Args),
     /// Show a negotiation as a contract
     Show(show::Args),
     /// Verify a negotiation chain of XAP offline: links, signatures, turns, rounds, expiry, terms
@@ -43,6 +46,7 @@ impl Verb {
             Verb::Accept(args) => accept::run(args, context).await?,
             Verb::Reject(args) => reject::run(args, context).await?,
             Verb::Withdraw(args) => withdraw::run(args, context).await?,
+            Verb::List(args) => return list::run(args, context, out).await,
             Verb::Show(args) => return show::run(args, context, out).await,
             Verb::Verify(args) => return verify::run(args, out),
         };

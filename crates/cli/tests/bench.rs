@@ -66,6 +66,16 @@ fn design_8_a_log_that_was_kept_without_its_checkpoint_is_refused_and_what_to_do
 }
 
 #[test]
+fn contract_reports() {
+    let report = measured(
+        "contract --messages 75 --at-once 8",
+        &["/turns/per_second", "/interaction_messages/per_second"],
+    );
+    assert_eq!(report["turns"]["count"], 75);
+    assert_eq!(report["interaction_messages"]["count"], 75);
+}
+
+#[test]
 fn ingest_reports() {
     let report = measured(
         "ingest --messages 75 --at-once 8",

@@ -6,6 +6,7 @@
 mod command;
 mod config;
 mod lines;
+mod negotiation;
 mod proofs;
 
 use std::path::PathBuf;
@@ -59,6 +60,7 @@ async fn provider(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         out.warning(warning);
     }
     let provider = Provider {
+        negotiator: config.negotiator(),
         rules: config.rules(account),
         settings,
         worker: Arc::new(worker),
@@ -75,6 +77,7 @@ async fn initiator(args: &Args, context: &Context, out: &mut Out) -> Result<Exit
         settings,
         rules: config.rules()?,
         orders: config.orders()?,
+        negotiator: config.negotiator()?,
         rpc_url: config.rpc_url,
         check: Arc::new(good_if_inline),
     };

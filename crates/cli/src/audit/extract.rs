@@ -1,4 +1,4 @@
-//! What an audit says of checkpoints, and of a bundle of one interaction.
+//! What an audit says of checkpoints, and of a bundle of one interaction or contract.
 
 use x811_ledger::audit::{Cause, Report, Unchecked};
 
@@ -51,7 +51,7 @@ pub(super) fn checks(report: &Report) -> Vec<Check> {
     let elsewhere = elsewhere.filter(|(what, _)| **what != Unchecked::OtherRecords);
     checks.push(Check {
         about: "rest of the log",
-        how: "What one interaction alone cannot show; listed below.",
+        how: "What it alone cannot show; listed below.",
         proven: 0,
         asserted: 0,
         broken: 0,
@@ -65,10 +65,12 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
     let Some(extract) = &report.extract else {
         return Vec::new();
     };
-    let of = extract.interaction.map(|id| id.to_string());
-    let of = of.unwrap_or_else(|| "that cannot be read".to_owned());
+    let interaction = extract.interaction.map(|id| format!("interaction {id}"));
+    let contract = extract.contract;
+    let of = interaction.or_else(|| contract.map(|id| format!("contract {}", id.to_public())));
+    let of = of.unwrap_or_else(|| "interaction that cannot be read".to_owned());
     let mut notes = vec![format!(
-        "this is a bundle of the interaction {of}: {} records in {} streams, under a checkpoint \
+        "this is a bundle of the {of}: {} records in {} streams, under a checkpoint \
          over {}",
         report.records,
         extract.streams.len(),

@@ -58,7 +58,8 @@ impl Report for Hashed {
         figures.extend(report.ledger.clone().map(|did| ("ledger", did)));
         figures.extend(trust::key(&report.trust).map(|key| ("key", key)));
         let interaction = report.interaction.map(|id| ("interaction", id.to_string()));
-        figures.extend(interaction);
+        let contract = report.contract.map(|id| ("contract", id.to_public()));
+        figures.extend(interaction.or(contract));
         figures.extend([
             ("records", report.records.to_string()),
             ("head", report.head.to_string()),

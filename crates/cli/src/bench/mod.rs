@@ -7,7 +7,7 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `ingest`, `http`, `feed`, `append`, `audit`, `growth`, `restart`, `receipt`, `settlement`, `discovery` | one benchmark each |
+//! | `ingest`, `contract`, `http`, `feed`, `append`, `audit`, `growth`, `restart`, `receipt`, `settlement`, `discovery` | one benchmark each |
 //! | `traffic`, `history`, `chain` | what is sent, what a ledger holds before, and what paid for it |
 //! | `ledger`, `clients` | a ledger in this process, and who talks to one |
 //! | `limit`, `turns` | the limit, and turns of it with something else |
@@ -17,6 +17,7 @@ mod append;
 mod audit;
 mod chain;
 mod clients;
+mod contract;
 mod cpu;
 mod discovery;
 mod feed;
@@ -58,6 +59,8 @@ pub(crate) enum Verb {
     Ingest(ingest::Args),
     /// The same over HTTP, into a server in a process of its own
     Http(http::Args),
+    /// Turns of negotiations into a ledger in this process, beside messages of interactions
+    Contract(contract::Args),
     /// Records into the store, with the tree over them and without
     Append(append::Args),
     /// Messages to the streams of their recipients, against their own answers
@@ -90,6 +93,7 @@ impl Verb {
         match self {
             Verb::Ingest(args) => ingest::run(args, out).await,
             Verb::Http(args) => http::run(args, out).await,
+            Verb::Contract(args) => contract::run(args, out).await,
             Verb::Append(args) => append::run(args, out).await,
             Verb::Feed(args) => feed::run(args, out).await,
             Verb::Audit(args) => audit::run(args, out).await,

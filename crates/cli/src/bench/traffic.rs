@@ -29,7 +29,7 @@ use super::broken;
 use crate::failure::Failure;
 
 /// What every provider here offers.
-const TASK: &str = "translation";
+pub(super) const TASK: &str = "translation";
 
 /// What every REQUEST brings along: half a kilobyte, as in the specification's examples.
 const TEXT: &str = "The quick brown fox jumps over the lazy dog, and the dog, who has seen foxes \
@@ -174,15 +174,23 @@ impl Agents {
             .collect()
     }
 
-    fn conversation(&self, number: usize, clock: &dyn Clock) -> Result<Conversation, ComposeError> {
+    /// Who carries on the conversation of that number.
+    pub(super) fn pair(&self, number: usize) -> Pair<'_> {
         let count = self.identities.len();
         let initiator = number % count;
         // Everybody meets everybody: the distance between the two moves on with every round.
         let distance = 1 + (number / count) % (count - 1);
-        let pair = Pair {
+        Pair {
             initiator: &self.identities[initiator],
             provider: &self.identities[(initiator + distance) % count],
+            clock: &SystemClock,
+        }
+    }
+
+    fn conversation(&self, number: usize, clock: &dyn Clock) -> Result<Conversation, ComposeError> {
+        let pair = Pair {
             clock,
+            ..self.pair(number)
         };
         let request = pair.ask(&request(number))?;
         let interaction = InteractionId::from(request.header.id);
@@ -222,18 +230,27 @@ impl Agents {
     }
 }
 
-struct Pair<'a> {
+/// Two agents that talk to each other.
+pub(super) struct Pair<'a> {
     initiator: &'a Identity,
     provider: &'a Identity,
     clock: &'a dyn Clock,
 }
 
 impl Pair<'_> {
-    fn ask(&self, payload: &dyn Payload) -> Result<SealedEnvelope, ComposeError> {
+    pub(super) fn initiator(&self) -> Did {
+        self.initiator.did
+    }
+
+    pub(super) fn provider(&self) -> Did {
+        self.provider.did
+    }
+
+    pub(super) fn ask(&self, payload: &dyn Payload) -> Result<SealedEnvelope, ComposeError> {
         seal(self.initiator, self.provider.did, payload, self.clock)
     }
 
-    fn reply(&self, payload: &dyn Payload) -> Result<SealedEnvelope, ComposeError> {
+    pub(super) fn reply(&self, payload: &dyn Payload) -> Result<SealedEnvelope, ComposeError> {
         seal(self.provider, self.initiator.did, payload, self.clock)
     }
 }

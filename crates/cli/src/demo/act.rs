@@ -4,6 +4,7 @@ use super::DemoError;
 use super::cast::Agent;
 use super::chain::Chain;
 use super::story::Story;
+use super::terms::Contract;
 use crate::narrate;
 use serde_json::Map;
 use std::time::Duration;
@@ -26,6 +27,12 @@ use x811_protocol::money::MicroUsdc;
 /// The task that the provider registered.
 pub(super) const TASK: &str = "market-summary";
 
+/// How long the task may take, in seconds.
+pub(super) const TASK_S: u64 = 60;
+
+/// What the provider promises.
+pub(super) const DELIVERABLE: &str = "a summary of the week";
+
 /// What the provider delivers.
 const CONTENT: &str = r#"{"ticker":"ETH","period":"7d","trend":"sideways"}"#;
 
@@ -46,6 +53,8 @@ const POLLS: u32 = 240;
 pub(super) enum Ending {
     /// The whole total.
     Paid,
+    /// The same, and what it is was negotiated first.
+    PaidAsAgreed,
     /// It names a transaction that does not exist.
     NeverPaid,
     /// It transfers less than it says.
@@ -76,7 +85,11 @@ impl Stage<'_, '_> {
         &self,
         ending: Ending,
     ) -> Result<(InteractionId, StateName), DemoError> {
-        let agreed = self.agree().await?;
+        let contract = match ending {
+            Ending::PaidAsAgreed => Some(self.negotiate().await?),
+            Ending::Paid | Ending::NeverPaid | Ending::PaidTooLittle => None,
+        };
+        let agreed = self.agree(contract).await?;
         self.deliver(&agreed).await?;
         let payment = self.pay(&agreed, ending).await?;
         let state = self.watch(&agreed, payment.position).await?;
@@ -87,12 +100,17 @@ impl Stage<'_, '_> {
     }
 
     /// REQUEST, OFFER, ACCEPT: each party reads the other's message from its own inbox first.
-    async fn agree(&self) -> Result<Agreed, DemoError> {
+    async fn agree(&self, contract: Option<Contract>) -> Result<Agreed, DemoError> {
+        let mut parameters = Map::new();
+        if let Some(contract) = &contract {
+            let named = contract.id.to_public().into();
+            parameters.insert("negotiation_id".to_owned(), named);
+        }
         let request = Request {
             task_type: TASK.to_owned(),
-            parameters: Map::new(),
+            parameters,
             max_budget: amount(50_000)?,
-            deadline_s: 60,
+            deadline_s: TASK_S,
             acceptance_policy: AcceptancePolicy::Auto,
             threshold_amount: None,
             callback_url: None,
@@ -109,9 +127,12 @@ impl Stage<'_, '_> {
             .await?;
         let offer = Offer {
             interaction,
-            price: amount(PRICE_MICRO_USDC)?,
+            price: match &contract {
+                Some(contract) => contract.price,
+                None => amount(PRICE_MICRO_USDC)?,
+            },
             estimated_time_s: 5,
-            deliverables: vec!["a summary of the week".to_owned()],
+            deliverables: vec![DELIVERABLE.to_owned()],
             expiry_s: 120,
             terms: None,
             payment_address: self.bert.identity.account(),
@@ -131,7 +152,7 @@ impl Stage<'_, '_> {
             interaction,
             offer,
             total,
-            first_position: requested.position,
+            first_position: contract.map_or(requested.position, |one| one.first_position),
         })
     }
 
@@ -186,7 +207,7 @@ impl Stage<'_, '_> {
     /// The transfer, as far as there is one, and the PAYMENT that names it.
     async fn pay(&self, agreed: &Agreed, ending: Ending) -> Result<Accepted, DemoError> {
         let (tx_hash, authorization_nonce) = match ending {
-            Ending::Paid => self.transfer(agreed, agreed.total).await?,
+            Ending::Paid | Ending::PaidAsAgreed => self.transfer(agreed, agreed.total).await?,
             Ending::PaidTooLittle => self.transfer(agreed, amount(SHORT_MICRO_USDC)?).await?,
             Ending::NeverPaid => {
                 self.story
@@ -287,6 +308,6 @@ impl Stage<'_, '_> {
     }
 }
 
-fn amount(micro_usdc: u64) -> Result<MicroUsdc, DemoError> {
+pub(super) fn amount(micro_usdc: u64) -> Result<MicroUsdc, DemoError> {
     MicroUsdc::from_micro_usdc(micro_usdc).map_err(|_| DemoError::Setup("an amount"))
 }

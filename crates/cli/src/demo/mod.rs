@@ -1,4 +1,4 @@
-//! `x811 demo`: a ledger, an Anvil as Base, and two agents, all on this computer, and three interactions.
+//! `x811 demo`: a ledger, an Anvil as Base, and two agents, all on this computer, and four interactions.
 //!
 //! Everything is real but the money: keys, signatures, HTTP, SQLite, Anvil, USDC's transfer
 //! log. The retry schedule's windows are shortened when the ledger starts; they are recorded like
@@ -10,6 +10,7 @@ pub(crate) mod cast;
 mod chain;
 mod error;
 mod story;
+mod terms;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -202,7 +203,7 @@ fn config(data_dir: &Path, checkpoint_dir: &Path, chain: &Chain) -> ServerConfig
 }
 
 fn introduce(story: &Story<'_>, chain: &Chain, config: &ServerConfig, server: &Running) {
-    story.heading("x811 demo: three interactions on a ledger and an Anvil of their own");
+    story.heading("x811 demo: four interactions on a ledger and an Anvil of their own");
     story.fact(
         "Base",
         &format!(
@@ -272,11 +273,16 @@ fn keep_keys(data_dir: &Path, agents: [&Agent; 2]) -> Result<(), DemoError> {
 async fn play_all(stage: &Stage<'_, '_>) -> Result<Vec<Played>, DemoError> {
     let acts = [
         (Ending::Paid, StateName::Completed, "1. Paid in full"),
-        (Ending::NeverPaid, StateName::Disputed, "2. Never paid"),
+        (
+            Ending::PaidAsAgreed,
+            StateName::Completed,
+            "2. Negotiated, then paid",
+        ),
+        (Ending::NeverPaid, StateName::Disputed, "3. Never paid"),
         (
             Ending::PaidTooLittle,
             StateName::Disputed,
-            "3. Paid too little",
+            "4. Paid too little",
         ),
     ];
     let mut played = Vec::new();

@@ -53,7 +53,11 @@ impl<'a> Story<'a> {
     ) {
         let before = before.map_or("none", StateName::as_str);
         let after = accepted.state.map_or("", StateName::as_str);
-        let states = format!("{before} → {after}");
+        self.step(name, between, &format!("{before} → {after}"), accepted);
+    }
+
+    /// Something that was accepted: who to whom, what it says, place in the log.
+    pub(super) fn step(&self, name: &str, between: &str, says: &str, accepted: &Accepted) {
         let hash: String = accepted
             .record_hash
             .to_string()
@@ -61,7 +65,7 @@ impl<'a> Story<'a> {
             .take(HASH_CHARS)
             .collect();
         self.line(&format!(
-            "  {name:<13}{between:<14}{states:<24}position {:<5}record {hash}…",
+            "  {name:<13}{between:<14}{says:<24}position {:<5}record {hash}…",
             accepted.position
         ));
     }

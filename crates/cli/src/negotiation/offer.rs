@@ -7,6 +7,7 @@ use x811_protocol::facts::AmountOf;
 use x811_protocol::id::ContractId;
 use x811_protocol::money::MicroUsdc;
 
+use super::counter::negotiation;
 use super::talks::put_amount;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -42,6 +43,9 @@ pub(crate) struct Args {
     /// The most turns, the offer counted
     #[arg(long, value_name = "NUMBER")]
     max_turns: Option<u64>,
+    /// The negotiation that it follows on, as neg-UUID; nobody checks it
+    #[arg(long, value_name = "NEGOTIATION", value_parser = negotiation)]
+    parent: Option<ContractId>,
     /// A word for the other party
     #[arg(long)]
     message: Option<String>,
@@ -75,6 +79,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> 
             .now()
             .saturating_add_ms(args.expires_in.saturating_mul(1_000)),
         max_turns: args.max_turns,
+        parent: args.parent,
         message: args.message,
     };
     let sent = deliver(context, &client, &identity, args.to, &step).await?;

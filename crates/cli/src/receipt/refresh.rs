@@ -112,7 +112,7 @@ fn bundle_size(bytes: &[u8]) -> Option<u64> {
 }
 
 fn is_of_one(header: &Header) -> bool {
-    matches!(header.scope, Scope::Interaction(_))
+    header.scope != Scope::Log
 }
 
 #[derive(Serialize)]

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
-use x811_client::agent::{Caps, InitiatorRules, Order, PriceRule, ProviderRules};
+use x811_client::agent::{
+    Caps, InitiatorRules, Negotiator, Order, PriceRule, ProviderRules, Purchase, Sale,
+};
 use x811_client::compose::Request;
 use x811_client::policy::Trust;
 use x811_protocol::did::Did;
@@ -14,6 +16,7 @@ use x811_protocol::evm::EvmAddress;
 use x811_protocol::facts::AcceptancePolicy;
 use x811_protocol::money::MicroUsdc;
 
+use super::negotiation::NegotiationFile;
 use crate::failure::Failure;
 
 /// The largest result in a message, in bytes (AX-41).
@@ -28,6 +31,7 @@ pub(super) struct ProviderFile {
     /// How many tasks it takes on at once.
     #[serde(default = "four")]
     most_at_once: usize,
+    negotiation: Option<NegotiationFile>,
     #[serde(rename = "capability")]
     capabilities: Vec<Capability>,
     pub(super) run: RunFile,
@@ -44,6 +48,8 @@ struct Capability {
     task: String,
     price: Usdc,
     price_per_kib: Option<Usdc>,
+    /// The lowest price that is taken in a negotiation; without it there is none.
+    lowest: Option<Usdc>,
     time_s: u64,
     #[serde(default = "five_minutes")]
     expiry_s: u64,
@@ -84,7 +90,30 @@ fn max_memory() -> u64 {
     1_024
 }
 
+impl Capability {
+    fn deliverables(&self) -> Vec<String> {
+        let usual = || vec!["the result".to_owned()];
+        self.deliverables.clone().unwrap_or_else(usual)
+    }
+}
+
 impl ProviderFile {
+    /// How it negotiates about the capabilities that have a lowest price.
+    pub(super) fn negotiator(&self) -> Option<Negotiator> {
+        let sale = |capability: &Capability| {
+            Some(Sale {
+                task_type: capability.task.clone(),
+                opening: capability.price.0,
+                lowest: capability.lowest?.0,
+                time_s: capability.time_s,
+                deliverables: capability.deliverables(),
+            })
+        };
+        let sales = self.capabilities.iter().filter_map(sale).collect();
+        let block = self.negotiation.as_ref()?;
+        Some(block.negotiator(Vec::new(), sales))
+    }
+
     pub(super) fn rules(&self, payment_address: Option<EvmAddress>) -> ProviderRules {
         let prices = self.capabilities.iter().map(|capability| PriceRule {
             task_type: capability.task.clone(),
@@ -94,10 +123,7 @@ impl ProviderFile {
                 .map_or(MicroUsdc::ZERO, |usdc| usdc.0),
             estimated_time_s: capability.time_s,
             expiry_s: capability.expiry_s,
-            deliverables: capability
-                .deliverables
-                .clone()
-                .unwrap_or_else(|| vec!["the result".to_owned()]),
+            deliverables: capability.deliverables(),
             terms: capability.terms.clone(),
         });
         ProviderRules {
@@ -121,6 +147,7 @@ pub(super) struct InitiatorFile {
     /// The least trust of a provider that is accepted without a person.
     minimum_trust: Option<String>,
     caps: Option<CapsFile>,
+    negotiation: Option<NegotiationFile>,
     #[serde(default, rename = "order")]
     orders: Vec<OrderFile>,
 }
@@ -147,6 +174,11 @@ struct OrderFile {
     deadline_s: u64,
     policy: String,
     threshold: Option<Usdc>,
+    /// The first price offered: with it, terms are negotiated first, up to `budget`.
+    opening: Option<Usdc>,
+    /// What has to be delivered by those terms.
+    #[serde(default)]
+    deliverables: Vec<String>,
 }
 
 impl InitiatorFile {
@@ -168,7 +200,31 @@ impl InitiatorFile {
     }
 
     pub(super) fn orders(&self) -> Result<Vec<Order>, Failure> {
-        self.orders.iter().map(OrderFile::order).collect()
+        let orders = self.orders.iter().filter(|order| order.opening.is_none());
+        orders.map(OrderFile::order).collect()
+    }
+
+    /// How it negotiates about the orders that have an opening price.
+    pub(super) fn negotiator(&self) -> Result<Option<Negotiator>, Failure> {
+        let purchase = |order: &OrderFile| {
+            let opening = order.opening?.0;
+            let made = order.order().map(|made| Purchase {
+                order: made,
+                opening,
+                deliverables: order.deliverables.clone(),
+            });
+            Some(made)
+        };
+        let purchases = self.orders.iter().filter_map(purchase);
+        let purchases: Vec<Purchase> = purchases.collect::<Result<_, _>>()?;
+        match &self.negotiation {
+            Some(block) => Ok(Some(block.negotiator(purchases, Vec::new()))),
+            None if purchases.is_empty() => Ok(None),
+            None => Err(Failure::usage(
+                "an order has an opening price, and the file no block [negotiation]",
+            )
+            .hint("docs/agents.md says what that block holds")),
+        }
     }
 }
 
@@ -196,7 +252,7 @@ impl OrderFile {
 
 /// An amount, written as a string so that it is exact.
 #[derive(Debug, Clone, Copy)]
-struct Usdc(MicroUsdc);
+pub(super) struct Usdc(pub(super) MicroUsdc);
 
 impl<'de> Deserialize<'de> for Usdc {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Usdc, D::Error> {

@@ -41,7 +41,12 @@ impl Report for Line {
             What::Alarm => out.heading(Tone::Bad, line),
             What::Paid => out.heading(Tone::Good, line),
             What::Asked | What::FeedLost => out.heading(Tone::Waiting, line),
-            What::Running | What::FeedBack | What::Said | What::Working | What::Over => {
+            What::Running
+            | What::FeedBack
+            | What::Said
+            | What::Working
+            | What::Agreed
+            | What::Over => {
                 out.line(line);
             }
         }

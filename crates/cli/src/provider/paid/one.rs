@@ -86,6 +86,8 @@ impl Report for Answer {
         out.heading(tone, format_args!("{word}: {}", view.sentence));
         let interaction = format!("{}, {}", view.interaction_id, view.state);
         let mut fields = vec![("interaction", interaction)];
+        let contract = view.contract.map(|contract| contract.id.to_public());
+        fields.extend(contract.map(|id| ("contract", id)));
         fields.extend(view.due_micro_usdc.map(|due| ("due", usdc(due))));
         fields.extend(view.payee.map(|payee| ("to", payee.to_checksum())));
         if !view.paid_micro_usdc.is_zero() {

@@ -1,4 +1,4 @@
-//! `x811 export --interaction ID`: one interaction and what it rests on, from a data directory or
+//! `x811 export --interaction ID` and `--negotiation ID`: one of them and what it rests on, from a data directory or
 //! from the ledger.
 
 use std::io::Write as _;
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use x811_eventlog::Hash;
 use x811_ledger::audit::audit_export;
-use x811_protocol::id::InteractionId;
+use x811_ledger::export::Scope;
+use x811_protocol::stream::Subject;
 
 use super::{sink::Sink, unwritten};
 use crate::context::Context;
@@ -16,13 +17,13 @@ use crate::output::{Out, Report, Tone};
 
 /// Asks the ledger for the bundle, and keeps it once it was found to hold.
 pub(super) async fn fetch(
-    interaction: InteractionId,
+    subject: Subject,
     context: &Context,
     target: &Path,
     out: &mut Out,
 ) -> Result<(), Failure> {
     let client = context.reading_client().await?;
-    let bytes = client.bundle(interaction).await?;
+    let bytes = client.bundle(subject).await?;
     let report = audit_export(&bytes[..], None)
         .map_err(|error| Failure::untrusted(format!("the bundle cannot be read: {error}")))?;
     if let Some(finding) = report.findings.first() {
@@ -32,7 +33,10 @@ pub(super) async fn fetch(
     }
     let extract = report
         .extract
-        .filter(|extract| extract.interaction == Some(interaction))
+        .filter(|extract| match subject {
+            Subject::Interaction(id) => extract.interaction == Some(id),
+            Subject::Contract(id) => extract.contract == Some(id),
+        })
         .ok_or_else(|| Failure::untrusted("the ledger sent a bundle of something else"))?;
     let mut sink = Sink::open(target).map_err(|error| unwritten(&error))?;
     sink.write_all(&bytes).map_err(|error| unwritten(&error))?;
@@ -40,7 +44,8 @@ pub(super) async fn fetch(
     if target != Path::new("-") {
         out.report(&Exported {
             file: target.to_owned(),
-            interaction,
+            subject,
+            scope: subject.into(),
             records: report.records,
             tree_size: extract.tree_size.unwrap_or_default(),
             root: report.root,
@@ -52,14 +57,14 @@ pub(super) async fn fetch(
 /// Writes the bundle from a data directory, whose ledger may be running.
 #[cfg(feature = "serve")]
 pub(super) async fn write(
-    interaction: InteractionId,
+    subject: Subject,
     data_dir: &Path,
     note: String,
     target: &Path,
     out: &mut Out,
 ) -> Result<(), Failure> {
     use x811_eventlog::Checkpoint;
-    use x811_ledger::export::InteractionBundle;
+    use x811_ledger::export::SubjectBundle;
     use x811_ledger::keyring;
     use x811_ledger::keys_statement::KeysStatement;
     use x811_protocol::event::LedgerRole;
@@ -96,7 +101,7 @@ pub(super) async fn write(
             Failure::local("keys", message).hint("put the file with that key back")
         })?;
     let keys = KeysStatement::of(&identity.opened, &keyring, &checkpoint).sign(key);
-    let bundle = InteractionBundle::open(&store, &rows, interaction, note, keys).await;
+    let bundle = SubjectBundle::open(&store, &rows, subject, note, keys).await;
     let mut bundle = bundle.map_err(|error| unbundled(&error))?;
     let mut sink = Sink::open(target).map_err(|error| unwritten(&error))?;
     while let Some(piece) = bundle
@@ -110,7 +115,8 @@ pub(super) async fn write(
     if target != Path::new("-") {
         out.report(&Exported {
             file: target.to_owned(),
-            interaction,
+            subject,
+            scope: subject.into(),
             records: bundle.records(),
             tree_size: bundle.checkpoint().size,
             root: bundle.checkpoint().root,
@@ -123,7 +129,14 @@ pub(super) async fn write(
 fn unbundled(error: &x811_ledger::export::BundleError) -> Failure {
     use x811_ledger::export::BundleError;
     let code = match error {
-        BundleError::NoInteraction { .. } => "no_interaction",
+        BundleError::NoSubject {
+            subject: Subject::Interaction(_),
+            ..
+        } => "no_interaction",
+        BundleError::NoSubject {
+            subject: Subject::Contract(_),
+            ..
+        } => "no_negotiation",
         BundleError::Checkpoint(_) => "checkpoint",
         BundleError::OtherKey { .. } | BundleError::OtherStatement { .. } => "keys",
         BundleError::Json(_) => "file",
@@ -140,7 +153,10 @@ fn unbundled(error: &x811_ledger::export::BundleError) -> Failure {
 #[derive(Serialize)]
 struct Exported {
     file: PathBuf,
-    interaction: InteractionId,
+    #[serde(flatten)]
+    scope: Scope,
+    #[serde(skip)]
+    subject: Subject,
     records: u64,
     tree_size: u64,
     root: Hash,
@@ -153,7 +169,7 @@ impl Report for Exported {
             format_args!("bundle in {}", self.file.display()),
         );
         out.fields(&[
-            ("interaction", self.interaction.to_string()),
+            (self.subject.kind(), self.subject.public_id()),
             (
                 "records",
                 format!(
