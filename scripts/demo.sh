@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds x811 and shows one interaction settle on a local Base. Arguments go to `x811 demo`.
+# Builds x811 and shows four interactions settle on a local Base. Arguments go to `x811 demo`.
 set -euo pipefail
 # shellcheck source=scripts/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"

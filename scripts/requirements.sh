@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fails when a requirement AE-1 to AE-108 is named by no test and has no reason below, or has both.
-# Prints the reasons.
+# Fails when a requirement AE-1 to AE-108, XN-1 to XN-9 or XX-1 to XX-9 is named by no test and has no
+# reason below, or has both. Prints the reasons.
 #
 # A test names a requirement in its function's name (ae_007_...), all of which run. Comments,
 # documentation, labels of tables and functions that are no tests do not count.
@@ -28,7 +28,8 @@ test_names() {
   '
 }
 
-named="$(test_lines | test_names | grep -oE '(^|_)ae_[0-9]{3}' | sed -E 's/^_?ae_0*//' | sort -un)"
+names="$(test_lines | test_names)"
+named="$(grep -oE '(^|_)ae_[0-9]{3}' <<<"$names" | sed -E 's/^_?ae_0*//' | sort -un)"
 
 # What no test of ours can defend, and why.
 declare -A excused=(
@@ -46,5 +47,13 @@ for requirement in $(seq 1 "$last_requirement"); do
     echo "AE-$requirement is named by no test"
     faults=1
   fi
+done
+for list in XN XX; do
+  for number in $(seq 1 9); do
+    if ! grep -qE "(^|_)${list,,}_$number(_|\$)" <<<"$names"; then
+      echo "$list-$number is named by no test"
+      faults=1
+    fi
+  done
 done
 exit "$faults"

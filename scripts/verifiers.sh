@@ -7,9 +7,13 @@ source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
 tools="${CARGO_TARGET_DIR:-$checkout/target}/verifiers/python"
 pinned="$checkout/tests/verifiers/requirements.txt"
-if ! cmp -s "$pinned" "$tools/installed.txt"; then
+# What the SDK of XAP needs to make chains, and nothing of what else it can be used for.
+xap="$checkout/tests/verifiers/xap-requirements.txt"
+if ! cat "$pinned" "$xap" | cmp -s - "$tools/installed.txt"; then
   "$(python)" -m venv --clear "$tools" || die "no Python environment could be made in $tools"
   "$tools/bin/pip" install --quiet --disable-pip-version-check --require-hashes \
     --requirement "$pinned" || die "the verifiers could not be installed from PyPI"
-  cp "$pinned" "$tools/installed.txt"
+  "$tools/bin/pip" install --quiet --disable-pip-version-check --require-hashes --no-deps \
+    --requirement "$xap" || die "the SDK of XAP could not be installed from PyPI"
+  cat "$pinned" "$xap" > "$tools/installed.txt"
 fi

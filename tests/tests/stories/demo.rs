@@ -24,7 +24,8 @@ fn the_demo_ends_as_it_says_and_leaves_nothing_behind() {
         .iter()
         .map(|i| &i["state"])
         .collect();
-    assert_eq!(states, ["completed", "disputed", "disputed"], "{demo}");
+    let expected = ["completed", "completed", "disputed", "disputed"];
+    assert_eq!(states, expected, "{demo}");
     assert_eq!(demo["audit_is_clean"], true);
     let left = std::fs::read_dir(folder.path()).unwrap();
     assert_eq!(left.count(), 0, "data directory and checkpoint are removed");

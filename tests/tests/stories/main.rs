@@ -13,6 +13,7 @@ mod contract_wallet;
 mod demo;
 mod embedded;
 mod erasure;
+mod haggling;
 mod kill;
 mod languages;
 mod loops;

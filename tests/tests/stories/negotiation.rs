@@ -128,4 +128,42 @@ async fn xn_9_three_turns_agreed_engaged_and_paid() {
     assert_eq!(alone["findings"], serde_json::json!([]), "{alone}");
     let contract = format!("contract:{}", negotiation.trim_start_matches("neg-"));
     assert!(alone.to_string().contains(&contract), "{alone}");
+    let paid = said(&stage, "ada", &["provider", "paid", &interaction]);
+    assert_eq!(paid["contract"]["id"], negotiation.as_str(), "{paid}");
+}
+
+/// Nobody answers the REQUEST in time: the contract is used up, and the next names it as its parent.
+#[tokio::test]
+async fn xn_9_a_contract_whose_interaction_lapsed_is_used_up() {
+    let stage = Stage::set(&["--offer-ms", "2000"]).await;
+    let bert = stage.cast().await;
+    let negotiation = agreed(&stage, &bert);
+    let request = |key: &str, negotiation: &str| {
+        let named = format!("negotiation_id={negotiation}");
+        let request = ["send", "request", "--to", &bert, "--task", "echo"];
+        let terms = ["--budget", "0.05", "--deadline", "60", "--param", &named];
+        let key = ["--idempotency-key", key];
+        stage.x811("ada", &[&request[..], &terms[..], &key[..]].concat())
+    };
+    let lapsed = text(&request("one", &negotiation).ok().json(), "interaction_id");
+    stage.until_recorded(&lapsed, "expired").await;
+    let second = request("two", &negotiation);
+    assert_eq!(second.code, Some(1), "{second:?}");
+    assert!(second.stderr.contains("X811-4001"), "{second:?}");
+
+    let offer = [
+        "negotiation",
+        "offer",
+        "--to",
+        &bert,
+        "--amount",
+        "0.0205",
+        "--parent",
+        &negotiation,
+    ];
+    let anew = text(&said(&stage, "ada", &offer), "negotiation");
+    let _ = said(&stage, "bert", &["negotiation", "accept", &anew]);
+    let _ = request("three", &anew).ok();
+    let open = said(&stage, "bert", &["negotiation", "list", "--open"]);
+    assert_eq!(open["negotiations"], serde_json::json!([]), "{open}");
 }

@@ -1,11 +1,11 @@
 //! Negotiations of contracts, from the first offer to the interaction that they open (contract.md).
 
-use crate::bundles::{audited, bundle};
+use crate::bundles::{audited, bundle, bundle_of};
 use crate::deal::Deal;
 use crate::ledgerbox::{Ledgerbox, parameters};
 use crate::talks::{LIFE_MS, Talks};
 use serde_json::{Value, json};
-use x811_ledger::audit::audit_export;
+use x811_ledger::audit::{Unchecked, audit_export};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::code::Code;
 use x811_protocol::contract::table::{Sender, transition};
@@ -489,5 +489,42 @@ async fn xx_6_a_total_that_no_price_has_is_refused_with_its_neighbours() {
         for neighbour in neighbours {
             assert!(refusal.message.contains(neighbour), "{total}: {refusal:?}");
         }
+    }
+}
+
+/// The operator leaves `engaged` out of a bundle over a real log, so that the contract looks unused: the
+/// cause is in the one of the interaction, and in both the ledger itself signed how long the stream is.
+#[tokio::test]
+async fn xn_9_engaged_that_is_left_out_of_a_bundle_is_missed() {
+    let ledgerbox = opened().await;
+    let mut talks = Talks::new(&ledgerbox).await;
+    talks.agree(&ledgerbox).await;
+    let (id, request) = talks.request(&ledgerbox, |_| {});
+    ledgerbox.accept(&request).await;
+    let contract = bundle_of(&ledgerbox, talks.id.unwrap().into()).await;
+    let report = audit_export(&contract[..], None).unwrap();
+    assert_eq!(report.findings, [], "a contract's bundle holds alone");
+    assert_eq!(
+        report.signatures_valid,
+        4 + 2,
+        "four steps, two registrations"
+    );
+    let elsewhere = &report.extract.as_ref().unwrap().not_checked;
+    assert_eq!(elsewhere.get(&Unchecked::EffectsElsewhere), Some(&1));
+    assert_eq!(report.extract.unwrap().contract, talks.id);
+
+    let interaction = bundle(&ledgerbox, id.into()).await;
+    for (whole, about) in [(interaction, "effect"), (contract, "number 4 is not here")] {
+        let text = String::from_utf8(whole).unwrap();
+        let mut lines: Vec<&str> = text.lines().collect();
+        let is_it = |line: &&str| line.starts_with("r ") && line.contains("\"engaged\"");
+        let place = lines.iter().position(is_it).unwrap();
+        // The record, and its path.
+        let _ = lines.drain(place..place + 2);
+        let forged = lines.join("\n") + "\n";
+        let report = audit_export(forged.as_bytes(), None).unwrap();
+        let mut findings = report.findings.iter();
+        let found = findings.any(|finding| finding.sentence.contains(about));
+        assert!(found, "{:?}", report.findings);
     }
 }

@@ -30,6 +30,7 @@ mod flood;
 mod grouping;
 mod idempotency;
 mod incidents;
+mod interleavings;
 mod lapses;
 mod late_watch;
 mod ledger_keys;
