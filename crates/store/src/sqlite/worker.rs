@@ -2,11 +2,16 @@
 //! has ended (it panicked, say) no question to that connection is ever answered. Nothing but a
 //! question shows it, and to ask one before each is what [`Readers`](super::readers::Readers)
 //! avoid: so the thread is given something that it drops when it ends.
+//!
+//! Of a panic that would be too late. While the thread unwinds, whoever asked is told so and may ask
+//! again; that question goes into a channel that is nobody's a moment later, and is never answered.
+//! A panic is noted before it unwinds anything.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering as Order};
+use std::sync::{Arc, Once};
 
 use sqlx::ConnectOptions as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -22,11 +27,12 @@ pub(super) struct Watched {
     has_ended: Arc<AtomicBool>,
 }
 
-/// Dropped with its thread.
+/// Dropped with its thread, or when that begins to panic.
 struct End(Arc<AtomicBool>);
 
 impl Watched {
     pub(super) async fn open(options: &SqliteConnectOptions) -> Result<Self, sqlx::Error> {
+        note_panics();
         let has_ended = Arc::new(AtomicBool::new(false));
         let noted = Arc::clone(&has_ended);
         // A comparison of our own is what SQLite calls on the connection's thread.
@@ -62,4 +68,17 @@ impl Drop for End {
     fn drop(&mut self) {
         self.0.store(true, Order::Release);
     }
+}
+
+/// Has the panics of this program's threads noted, besides what is done about them already.
+fn note_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let others = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            // Where the thread is being taken down there is nothing left to drop.
+            let _ = END.try_with(|end| drop(end.take()));
+            others(panic);
+        }));
+    });
 }
