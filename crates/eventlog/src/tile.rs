@@ -8,6 +8,7 @@ mod edge;
 mod entries;
 mod nodes;
 mod path;
+mod rooted;
 
 pub use edge::{EdgeError, TileEdge};
 pub use entries::{BundleError, read_entries, write_entries};

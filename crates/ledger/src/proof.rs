@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use crate::port::ReadModel;
 use x811_eventlog::inclusion::InclusionError;
 use x811_eventlog::{
-    Checkpoint, ConsistencyProof, Hash, InclusionProof, Multiproof, MultiproofError, Node,
-    ProvenLeaf, ReadError, Record, Subtree, Tile,
+    Checkpoint, ConsistencyError, ConsistencyProof, Hash, HashTile, InclusionProof, Multiproof,
+    MultiproofError, Node, ProvenLeaf, ReadError, Record, Subtree, Tile,
 };
 
 /// Why a record was not proven.
@@ -44,6 +44,14 @@ pub enum ProofError {
         "the tiles do not lead to the signed root ({0}): rebuild the rows, x811 doctor says how"
     )]
     TilesOfSeveral(#[from] MultiproofError),
+    /// The same, of an older tree.
+    #[error(
+        "the tiles do not lead to the signed root ({0}): rebuild the rows, x811 doctor says how"
+    )]
+    TilesOfOlder(#[from] ConsistencyError),
+    /// A tile itself does not.
+    #[error("{0} does not lead to the signed root: rebuild the rows, x811 doctor says how")]
+    Tile(Tile),
 }
 
 /// Proves that `record` is under `checkpoint`, which the caller has from the ledger itself; the
@@ -97,7 +105,8 @@ pub async fn together<R: ReadModel>(
 }
 
 /// Proves that `checkpoint`, which the caller has from the ledger itself, goes on where the tree over
-/// the first `old_size` records ended. The rows must reflect what the checkpoint covers.
+/// the first `old_size` records ended; the proof is checked before it is returned. The rows must
+/// reflect what the checkpoint covers.
 ///
 /// # Errors
 /// [`ProofError`].
@@ -109,10 +118,37 @@ pub async fn consistency<R: ReadModel>(
     let size = checkpoint.size;
     let shrunk = || ProofError::Shrunk { old_size, size };
     let beside = ConsistencyProof::subtrees(old_size, size).ok_or_else(shrunk)?;
-    let nodes = beside.iter().flat_map(Subtree::nodes);
+    let older = Subtree::whole(old_size);
+    let nodes = beside.iter().flat_map(Subtree::nodes).chain(older.nodes());
     let nodes = Nodes::read(rows, nodes, size).await?;
     let proof = ConsistencyProof::build(old_size, size, |node| nodes.hash(node))?;
-    proof.ok_or_else(shrunk)
+    let proof = proof.ok_or_else(shrunk)?;
+    let old_root = older.hash(&mut |node| nodes.hash(node))?;
+    proof.verify(old_root, checkpoint.root)?;
+    Ok(proof)
+}
+
+/// Checks that `tile` is part of the tree under `checkpoint`, which the caller has from the ledger
+/// itself. The rows must reflect what the checkpoint covers.
+///
+/// # Errors
+/// [`ProofError`].
+pub async fn tile<R: ReadModel>(
+    rows: &R,
+    tile: &HashTile,
+    checkpoint: &Checkpoint,
+) -> Result<(), ProofError> {
+    let Checkpoint { size, root, .. } = *checkpoint;
+    let elsewhere = || ProofError::Tile(tile.tile());
+    let beside = tile.beside(size).ok_or_else(elsewhere)?;
+    let nodes = beside.iter().flat_map(Subtree::nodes);
+    let nodes = Nodes::read(rows, nodes, size).await?;
+    let found = tile.root(size, |node| nodes.hash(node))?;
+    if found == Some(root) {
+        Ok(())
+    } else {
+        Err(elsewhere())
+    }
 }
 
 /// The nodes that proofs are made of.

@@ -254,6 +254,7 @@ impl From<BundleError> for ApiError {
             BundleError::Body(error) => error.into(),
             BundleError::Checkpoint(_)
             | BundleError::Damaged { .. }
+            | BundleError::Cut { .. }
             | BundleError::BodyLine { .. }
             | BundleError::Json(_) => {
                 tracing::error!(%error, "no bundle can be made");
@@ -270,7 +271,11 @@ impl From<ProofError> for ApiError {
                 ApiError::unavailable(error.to_string())
             }
             ProofError::Read(error) => error.into(),
-            ProofError::NoTile(_) | ProofError::Tiles(_) | ProofError::TilesOfSeveral(_) => {
+            ProofError::NoTile(_)
+            | ProofError::Tile(_)
+            | ProofError::Tiles(_)
+            | ProofError::TilesOfSeveral(_)
+            | ProofError::TilesOfOlder(_) => {
                 tracing::error!(%error, "no proof can be made");
                 damage()
             }

@@ -18,7 +18,7 @@ use x811_ledger::keyring::Keyring;
 use x811_ledger::keys_statement::KeysStatement;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::receipt::{Issuer, Receipt, ReceiptError, build, verify};
-use x811_protocol::id::InteractionId;
+use x811_ledger::row::InteractionRow;
 use x811_server::keys::Identity;
 
 use super::cpu::now;
@@ -135,12 +135,11 @@ async fn measure(
         }
         let (store, rows) = (running.store(), running.read_model());
         let begin = now();
-        let receipt = match build(store, rows, interaction, &signed, issuer).await {
-            Ok(receipt) => receipt,
+        let bytes = match build(store, rows, &interaction, &signed, issuer).await {
+            Ok(file) => file,
             Err(ReceiptError::NotConfirmed) => continue,
             Err(error) => return Err(broken(error)),
         };
-        let bytes = receipt.to_bytes();
         times.build_us.push(micros(begin.elapsed()));
         times
             .bytes
@@ -167,19 +166,19 @@ async fn measure(
     Ok(times)
 }
 
-async fn interactions(ledger: &BenchLedger<ManualClock>) -> Result<Vec<InteractionId>, Failure> {
+async fn interactions(ledger: &BenchLedger<ManualClock>) -> Result<Vec<InteractionRow>, Failure> {
     let (mut found, mut after) = (Vec::new(), None);
     loop {
         let page = ledger.running().read_model().interactions(after, 500).await;
-        let page: Vec<InteractionId> = page.map_err(broken)?.iter().map(|row| row.id).collect();
-        after = page.last().copied();
+        let page = page.map_err(broken)?;
+        after = page.last().map(|row| row.id);
         if page.is_empty() {
             break;
         }
         found.extend(page);
     }
     // What follows the time in an id is random.
-    found.sort_unstable_by_key(|id| id.request_id().uuid().as_u64_pair().1);
+    found.sort_unstable_by_key(|row| row.id.request_id().uuid().as_u64_pair().1);
     Ok(found)
 }
 

@@ -143,6 +143,7 @@ fn unbundled(error: &x811_ledger::export::BundleError) -> Failure {
         BundleError::RowsBehind { .. }
         | BundleError::Body(_)
         | BundleError::Damaged { .. }
+        | BundleError::Cut { .. }
         | BundleError::BodyLine { .. }
         | BundleError::Proof(_)
         | BundleError::Read(_) => "log",

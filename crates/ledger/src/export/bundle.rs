@@ -83,6 +83,14 @@ pub enum BundleError {
         /// Records that the checkpoint covers.
         size: u64,
     },
+    /// The rows for readers lack the end of a stream, which would be signed as such.
+    #[error(
+        "the rows for readers end {stream} before the log does: rebuild them, x811 doctor --repair"
+    )]
+    Cut {
+        /// Its name.
+        stream: String,
+    },
     /// Not provable.
     #[error(transparent)]
     Proof(#[from] ProofError),
@@ -126,6 +134,12 @@ struct Cursor {
     next_seq: u64,
     /// Nothing of it follows under the checkpoint.
     is_read: bool,
+    /// What the rows have of it next, which is not under the checkpoint.
+    beyond: Option<u64>,
+    /// Records that it has at least, whatever the rows say.
+    at_least: u64,
+    /// Records of it that were written.
+    written: u64,
     last: Option<LastRecord>,
     /// What became of the payment, where this is an interaction's.
     settling: Option<Settling>,
@@ -167,7 +181,13 @@ impl SubjectBundle {
         streams.extend(beside(store, first).await?);
         streams.sort_unstable();
         streams.dedup();
-        Ok(SubjectBundle {
+        let last = match subject {
+            Subject::Interaction(id) => rows.interaction(id).await?.map(|row| row.last_position),
+            subject => rows.subject(subject).await?.map(|row| row.last_position),
+        };
+        let last = last.ok_or(damaged(first, "record of a subject that has a row"))?;
+        let records = record_at(store, last).await?.stream_seq() + 1;
+        let bundle = SubjectBundle {
             header: Header::new(opened, Scope::from(subject)),
             checkpoint,
             note,
@@ -176,7 +196,21 @@ impl SubjectBundle {
             stage: Stage::Begin,
             records: 0,
             last_hash: Hash::ZERO,
-        })
+        };
+        let own = Stream::Of(subject);
+        Ok(bundle.reaching(|stream| (*stream == own).then_some(records)))
+    }
+
+    /// The same, refused when it is written unless every stream has as many records as `next_seq` says,
+    /// as of a place in the log that the rows reflect. Of the subject itself it is held to its row.
+    #[must_use]
+    pub fn reaching(mut self, next_seq: impl Fn(&Stream) -> Option<u64>) -> SubjectBundle {
+        for cursor in &mut self.streams {
+            let known = cursor.stream.parse().ok();
+            let known = known.and_then(|stream| next_seq(&stream));
+            cursor.at_least = cursor.at_least.max(known.unwrap_or_default());
+        }
+        self
     }
 
     /// Records written so far.
@@ -217,6 +251,7 @@ impl SubjectBundle {
                 while records < PIECE_RECORDS && piece.len() < PIECE_BYTES {
                     let Some(index) = self.next_stream(rows).await? else {
                         self.stage = Stage::Over;
+                        self.check_ends(store).await?;
                         self.close(&mut piece, key)?;
                         break;
                     };
@@ -258,9 +293,8 @@ impl SubjectBundle {
             return Ok(());
         };
         let record = record_at(store, position).await?;
-        if record.stream() != cursor.stream {
-            return Err(damaged(position, "record of the stream it is listed in"));
-        }
+        cursor.check_place(&record)?;
+        cursor.written += 1;
         if let Some(settling) = &mut cursor.settling {
             settling.take(&event(&record)?);
         }
@@ -282,6 +316,21 @@ impl SubjectBundle {
         put_line(piece, b"p ", &to_canonical(&proof.path));
         self.records += 1;
         self.last_hash = record.hash();
+        Ok(())
+    }
+
+    /// Compares where each stream ends with what follows in it, or with what is known of it.
+    async fn check_ends<S: LedgerStore>(&self, store: &S) -> Result<(), BundleError> {
+        for cursor in &self.streams {
+            match cursor.beyond {
+                Some(position) => cursor.check_place(&record_at(store, position).await?)?,
+                None if cursor.written < cursor.at_least => {
+                    let stream = cursor.stream.clone();
+                    return Err(BundleError::Cut { stream });
+                }
+                None => {}
+            }
+        }
         Ok(())
     }
 
@@ -318,6 +367,9 @@ impl Cursor {
             ahead: VecDeque::new(),
             next_seq: 0,
             is_read: false,
+            beyond: None,
+            at_least: 0,
+            written: 0,
             last: None,
         }
     }
@@ -331,9 +383,22 @@ impl Cursor {
             let covered = page.iter().take_while(|position| **position < size);
             self.ahead.extend(covered);
             self.is_read = self.ahead.len() < POSITIONS;
+            self.beyond = page.get(self.ahead.len()).copied();
             self.next_seq += self.ahead.len() as u64;
         }
         Ok(self.ahead.front().copied())
+    }
+
+    /// Whether the rows list `record` where it belongs: they are not believed.
+    fn check_place(&self, record: &Record) -> Result<(), BundleError> {
+        if record.stream() == self.stream && record.stream_seq() == self.written {
+            Ok(())
+        } else {
+            Err(damaged(
+                record.position(),
+                "record of the place it is listed at",
+            ))
+        }
     }
 
     fn end(&self, tree_size: u64, key: &SecretKey) -> SignedEnd {

@@ -7,6 +7,7 @@ use crate::keyring::Keyring;
 use crate::keys_statement::SignedKeys;
 use crate::port::{Body, DamagedBody, LedgerStore, ReadModel};
 use crate::proof::{self, ProofError};
+use crate::row::InteractionRow;
 use crate::standing::{Settling, Standing};
 use std::collections::HashMap;
 use x811_eventlog::{CoseReceipt, Hash, Node, ReadError, Record};
@@ -14,7 +15,6 @@ use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Confirmed, Event};
 use x811_protocol::evm::TxHash;
-use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
 use x811_protocol::signature::Signature;
 use x811_protocol::stream::Stream;
@@ -95,7 +95,7 @@ pub struct Issuer<'a> {
     pub parameters: Option<u64>,
 }
 
-/// Makes the receipt of `interaction` under `signed`, once its payment is confirmed there. The rows
+/// Makes the receipt of `row`'s interaction under `signed`, as its file, once its payment is confirmed there. The rows
 /// must reflect what the checkpoint covers.
 ///
 /// # Errors
@@ -103,10 +103,10 @@ pub struct Issuer<'a> {
 pub async fn build<S: LedgerStore, R: ReadModel>(
     store: &S,
     rows: &R,
-    interaction: InteractionId,
+    row: &InteractionRow,
     signed: &Signed,
     issuer: Issuer<'_>,
-) -> Result<Receipt, ReceiptError> {
+) -> Result<Vec<u8>, ReceiptError> {
     let replaced = issuer.keyring.replaced().iter();
     let replaced = replaced.map(|replaced| replaced.position);
     let replaced: Vec<u64> = replaced
@@ -115,13 +115,14 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
     // Of the ledger's own stream: none of them is in the interaction's.
     let own = [0].into_iter().chain(issuer.parameters);
     let own: Vec<u64> = own.chain(replaced.iter().copied()).collect();
+    let interaction = row.id;
     let stream = Stream::interaction(interaction).to_string();
     let (mut records, bodies) = rows
         .stream_with_bodies(store, &stream, &own, MAX_RECORDS)
         .await?;
     let own = records.split_off(records.partition_point(|it| it.stream() == stream));
     let settled = Settled::of(records)?;
-    settled.check(rows, signed.checkpoint.size).await?;
+    settled.check(rows, row, signed.checkpoint.size).await?;
     let keys = keys_of(signed)?;
     let end = settled.end(signed.checkpoint.size, &keys, issuer.checkpoint_key)?;
     let [opened, parameters, rotations @ ..] =
@@ -152,25 +153,26 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
         signature: Signature::from_bytes([0; 64]),
         version,
     };
-    Ok(receipt.sign(issuer.key))
+    Ok(receipt.issue(issuer.key).1)
 }
 
-/// Makes the compact receipt of `interaction`, under the same conditions as [`build`].
+/// Makes the compact receipt of `row`'s interaction, under the same conditions as [`build`].
 ///
 /// # Errors
 /// [`ReceiptError`].
 pub async fn build_compact<S: LedgerStore, R: ReadModel>(
     store: &S,
     rows: &R,
-    interaction: InteractionId,
+    row: &InteractionRow,
     signed: &Signed,
     issuer: Issuer<'_>,
 ) -> Result<CompactReceipt, ReceiptError> {
+    let interaction = row.id;
     let stream = Stream::interaction(interaction).to_string();
     let records = rows.stream_with_bodies(store, &stream, &[], MAX_RECORDS);
     let (records, _) = records.await?;
     let settled = Settled::of(records)?;
-    settled.check(rows, signed.checkpoint.size).await?;
+    settled.check(rows, row, signed.checkpoint.size).await?;
     settled.standing(signed.checkpoint.size)?;
     let statement = keys_of(signed)?;
     let proof = proof::inclusion(rows, &settled.record, &signed.checkpoint).await?;
@@ -243,8 +245,27 @@ impl Settled {
     }
 
     /// Compares the records under a checkpoint over `size` records with the leaves of the tree. Not
-    /// all of them are proven, but what became of the payment is read from all.
-    async fn check<R: ReadModel>(&self, rows: &R, size: u64) -> Result<(), ReceiptError> {
+    /// all of them are proven, but what became of the payment is read from all: none may be missing
+    /// between them or behind them, up to the last that the row has seen.
+    async fn check<R: ReadModel>(
+        &self,
+        rows: &R,
+        row: &InteractionRow,
+        size: u64,
+    ) -> Result<(), ReceiptError> {
+        let stream = self.record.stream();
+        let is_elsewhere = |(seq, record): &(u64, &Record)| {
+            record.stream() != stream || record.stream_seq() != *seq
+        };
+        if let Some((_, record)) = (0..).zip(&self.records).find(is_elsewhere) {
+            let position = record.position();
+            return Err(ReceiptError::Damaged { position });
+        }
+        let last = self.records.last().map(Record::position);
+        if self.records.len() < MAX_RECORDS && last < Some(row.last_position) {
+            let position = row.last_position;
+            return Err(ReceiptError::Damaged { position });
+        }
         let leaf = |record: &Record| Node::leaf(record.position());
         let leaves: Vec<Node> = self.under(size).map(leaf).collect();
         let hashes = rows.nodes(&leaves).await?;

@@ -28,6 +28,7 @@ pub use verify::{
 use crate::export::SignedEnd;
 use crate::keys_statement::SignedKeys;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use x811_eventlog::{Checkpoint, Hash, Multiproof, ProvenLeaf, Record, RecordError};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::id::InteractionId;
@@ -57,6 +58,8 @@ fn version_of(envelopes: &[Enclosed]) -> u64 {
 }
 
 const MARK: &str = "x811_receipt";
+
+const LINE_END: &[u8] = b"\n";
 
 /// Most bytes of a receipt: eleven messages and records of the largest kind.
 pub const MAX_RECEIPT_BYTES: usize = 16 << 20;
@@ -114,28 +117,50 @@ pub struct Receipt {
 impl Receipt {
     /// The same, signed by `key`, which should be the receipt key of the ledger at position 0.
     #[must_use]
-    pub fn sign(mut self, key: &SecretKey) -> Receipt {
-        self.signature = key.sign(&self.signed_bytes());
-        self
+    pub fn sign(self, key: &SecretKey) -> Receipt {
+        self.issue(key).0
+    }
+
+    /// Signs as [`Receipt::sign`] does, and gives the file of [`Receipt::to_bytes`] with it: what is
+    /// signed is the file but for a member, so that it is written once.
+    #[must_use]
+    pub fn issue(mut self, key: &SecretKey) -> (Receipt, Vec<u8>) {
+        let mut file = self.to_bytes();
+        let place = self.signature_in(&file);
+        self.signature = key.sign(&self.signed_of(&file, place.clone()));
+        let member = self.signature_member();
+        file.splice(place, member.into_bytes());
+        (self, file)
     }
 
     /// What the signature is over: the file without its member `signature` and without its line end.
     fn signed_bytes(&self) -> Vec<u8> {
-        let mut bytes = to_canonical(self);
-        let member = format!("\"signature\":\"{}\",", self.signature);
-        // The last there is: behind it stands the version alone, which is a number.
-        let place = bytes
-            .windows(member.len())
-            .rposition(|found| found == member.as_bytes());
-        if let Some(from) = place {
-            bytes.drain(from..from + member.len());
-        }
+        let file = self.to_bytes();
+        let place = self.signature_in(&file);
+        self.signed_of(&file, place)
+    }
+
+    /// The same of the file, whose member `signature` stands at `place`.
+    fn signed_of(&self, file: &[u8], place: Range<usize>) -> Vec<u8> {
         let line = match self.version {
             OPEN_ENDED_VERSION => &b"x811 receipt v1\n"[..],
             FIRST_RULES_VERSION => b"x811 receipt v2\n",
             _ => b"x811 receipt v3\n",
         };
-        [line, &bytes].concat()
+        let json = file.len() - LINE_END.len();
+        [line, &file[..place.start], &file[place.end..json]].concat()
+    }
+
+    /// Where in its file the member `signature` stands: it is the last but one, and behind it the
+    /// version alone, which is a number.
+    fn signature_in(&self, file: &[u8]) -> Range<usize> {
+        let behind = format!("\"{MARK}\":{}}}", self.version).len() + LINE_END.len();
+        let end = file.len().saturating_sub(behind);
+        end.saturating_sub(self.signature_member().len())..end
+    }
+
+    fn signature_member(&self) -> String {
+        format!("\"signature\":\"{}\",", self.signature)
     }
 
     /// Whether it has what its form has.
@@ -149,7 +174,7 @@ impl Receipt {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = to_canonical(self);
-        bytes.push(b'\n');
+        bytes.extend_from_slice(LINE_END);
         bytes
     }
 
@@ -158,7 +183,7 @@ impl Receipt {
     /// # Errors
     /// [`NotAReceipt`] when it is not exactly what [`Receipt::to_bytes`] writes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Receipt, NotAReceipt> {
-        let json = bytes.strip_suffix(b"\n").ok_or(NotAReceipt::NoLineEnd)?;
+        let json = bytes.strip_suffix(LINE_END).ok_or(NotAReceipt::NoLineEnd)?;
         let value =
             parse_strict(json, &LIMITS).map_err(|error| NotAReceipt::Json(error.to_string()))?;
         if !(OPEN_ENDED_VERSION..=RECEIPT_VERSION).any(|version| value[MARK] == version) {

@@ -12,6 +12,7 @@ mod against;
 mod against_words;
 mod authorizations_forged;
 mod clean;
+mod damaged_rows;
 mod dust;
 mod earlier_keys;
 mod erasures;

@@ -3,6 +3,7 @@
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Checkpoint, CoseReceipt, Policy};
 use x811_ledger::checkpoint::Signed;
+use x811_ledger::port::ReadModel as _;
 use x811_ledger::receipt::{self, CompactReceipt, Issuer, Receipt, ReceiptError};
 use x811_ledger::refresh::{self, Refresh};
 use x811_protocol::id::InteractionId;
@@ -45,9 +46,12 @@ pub(crate) async fn receipts_in_both_forms(
         parameters: world.parameters().map(|(position, _)| position),
     };
     let (store, rows) = (&*ledgerbox.store, &*ledgerbox.rows);
+    let row = rows.interaction(id).await.unwrap().unwrap();
     (
-        receipt::build(store, rows, id, &signed, issuer()).await,
-        receipt::build_compact(store, rows, id, &signed, issuer()).await,
+        receipt::build(store, rows, &row, &signed, issuer())
+            .await
+            .map(|file| Receipt::from_bytes(&file).unwrap()),
+        receipt::build_compact(store, rows, &row, &signed, issuer()).await,
     )
 }
 

@@ -7,6 +7,7 @@ use x811_eventlog::{Checkpoint, CoseReceipt, Hash, Multiproof, Node, Policy, Rec
 use x811_ledger::checkpoint::Signed;
 use x811_ledger::export::LastRecord;
 use x811_ledger::keys_statement::KeysStatement;
+use x811_ledger::port::ReadModel as _;
 use x811_ledger::receipt::{
     self, Checked, CompactReceipt, Issuer, Leaf, Receipt, ReceiptError, Verdict, verify,
 };
@@ -123,8 +124,10 @@ pub(crate) async fn issue(
         parameters: world.parameters().map(|(position, _)| position),
     };
     let (store, rows) = (&*ledgerbox.store, &*ledgerbox.rows);
-    let whole = receipt::build(store, rows, id, &signed, issuer()).await?;
-    let compact = receipt::build_compact(store, rows, id, &signed, issuer()).await?;
+    let row = rows.interaction(id).await?.unwrap();
+    let whole = receipt::build(store, rows, &row, &signed, issuer()).await?;
+    let whole = Receipt::from_bytes(&whole).unwrap();
+    let compact = receipt::build_compact(store, rows, &row, &signed, issuer()).await?;
     Ok((whole, compact))
 }
 

@@ -2,7 +2,7 @@
 
 use x811_eventlog::{Checkpoint, Record, root_of};
 use x811_ledger::audit::{Options, Report, audit_export, audit_store};
-use x811_ledger::export::SubjectBundle;
+use x811_ledger::export::{BundleError, SubjectBundle};
 use x811_ledger::keys_statement::{KeysStatement, SignedKeys};
 use x811_ledger::port::ReadModel as _;
 use x811_protocol::id::InteractionId;
@@ -60,18 +60,27 @@ pub(crate) async fn bundle(ledgerbox: &Ledgerbox, id: InteractionId) -> Vec<u8> 
 
 /// The bundle of that subject under a checkpoint over everything.
 pub(crate) async fn bundle_of(ledgerbox: &Ledgerbox, subject: Subject) -> Vec<u8> {
+    let size = ledgerbox.rows.applied_size().await.unwrap();
+    try_bundle(ledgerbox, subject, size).await.unwrap()
+}
+
+/// The same under a checkpoint over `size` records, or why it is not written.
+pub(crate) async fn try_bundle(
+    ledgerbox: &Ledgerbox,
+    subject: Subject,
+    size: u64,
+) -> Result<Vec<u8>, BundleError> {
     let (store, rows) = (&*ledgerbox.store, &*ledgerbox.rows);
-    let size = rows.applied_size().await.unwrap();
     let note = signed(ledgerbox, usize::try_from(size).unwrap()).await;
     let keys = keys(ledgerbox, &note);
-    let mut bundle = SubjectBundle::open(store, rows, subject, note, keys)
-        .await
-        .unwrap();
+    let world = ledgerbox.ledger().world();
+    let bundle = SubjectBundle::open(store, rows, subject, note, keys).await?;
+    let mut bundle = bundle.reaching(|stream| world.next_seq(stream));
     let (mut bytes, key) = (Vec::new(), &ledgerbox.checkpoint_key);
-    while let Some(piece) = bundle.next_piece(store, rows, key).await.unwrap() {
+    while let Some(piece) = bundle.next_piece(store, rows, key).await? {
         bytes.extend(piece);
     }
-    bytes
+    Ok(bytes)
 }
 
 /// Every interaction of the log.

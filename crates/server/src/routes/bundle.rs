@@ -62,7 +62,9 @@ pub(super) async fn answer<C: Clock>(
     last_position: u64,
 ) -> Result<Response, ReadRefusal> {
     let signed = app.signed_over(last_position).await?;
-    app.rows_reflect(signed.checkpoint.size - 1).await?;
+    let world = app.ledger.world();
+    let size = world.head().size.max(signed.checkpoint.size);
+    app.rows_reflect(size - 1).await?;
     let (store, rows) = (app.ledger.store(), app.ledger.read_model());
     let keys = signed.keys.ok_or_else(ApiError::no_keys_statement)?;
     // A piece ends with the body that makes it long enough.
@@ -71,10 +73,11 @@ pub(super) async fn answer<C: Clock>(
     let room = room.map_err(ApiError::from)?;
     let bundle = SubjectBundle::open(store, rows, subject, signed.note, keys).await;
     let bundle = bundle.map_err(ApiError::from)?;
+    let bundle = bundle.reaching(|stream| world.next_seq(stream));
     let pieces = stream::try_unfold((app, bundle), |(app, mut bundle)| async move {
         let piece = next_piece(&app, &mut bundle).await.inspect_err(|error| {
             tracing::error!(%error, "a bundle was cut off");
-            if matches!(error, BundleError::Body(_) | BundleError::Damaged { .. }) {
+            if is_damage(error) {
                 app.http.met_damage();
             }
         })?;
@@ -82,6 +85,13 @@ pub(super) async fn answer<C: Clock>(
     });
     let body = unread::sliced(Body::from_stream(pieces), room);
     Ok(([(CONTENT_TYPE, TEXT)], body).into_response())
+}
+
+fn is_damage(error: &BundleError) -> bool {
+    matches!(
+        error,
+        BundleError::Body(_) | BundleError::Damaged { .. } | BundleError::Cut { .. }
+    )
 }
 
 async fn next_piece<C: Clock>(

@@ -45,7 +45,7 @@ pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
     Path(index): Path<String>,
 ) -> Result<impl IntoResponse, ReadRefusal> {
-    let named = tile::named(&app, &format!("tile/entries/{index}")).await?;
+    let (named, _) = tile::named(&app, &format!("tile/entries/{index}")).await?;
     let leaves = Leaves {
         app,
         at: named.start(),

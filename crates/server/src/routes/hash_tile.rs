@@ -10,9 +10,11 @@ use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use std::sync::Arc;
+use x811_eventlog::HashTile;
 use x811_eventlog::tile::Content;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
+use x811_ledger::proof;
 
 const HASH_BYTES: usize = 32;
 
@@ -50,21 +52,20 @@ pub(super) async fn handle<C: Clock>(
     Path((level, index)): Path<(String, String)>,
 ) -> Result<impl IntoResponse, ReadRefusal> {
     let path = format!("tile/{level}/{index}");
-    let named = tile::named(&app, &path).await?;
+    let (named, checkpoint) = tile::named(&app, &path).await?;
     let Content::Hashes(level) = named.content else {
         return Err(ApiError::not_found("hashes have a level of 0 to 63").into());
     };
-    let stored = app
-        .ledger
-        .read_model()
-        .hash_tile(level, named.index)
-        .await?;
+    let rows = app.ledger.read_model();
+    let stored = rows.hash_tile(level, named.index).await?;
     let mut bytes = stored.map(|stored| stored.to_bytes()).unwrap_or_default();
-    let length = usize::from(named.width) * HASH_BYTES;
-    if bytes.len() < length {
-        return Err(ApiError::damaged(named.start()).into());
-    }
-    bytes.truncate(length);
+    // What is stored may be wider by now.
+    bytes.truncate(usize::from(named.width) * HASH_BYTES);
+    let tile = HashTile::from_bytes(named, &bytes);
+    let tile = tile.map_err(|_| ApiError::damaged(named.start()))?;
+    // The rows are not believed: whoever keeps a tile keeps it for ever.
+    let held = proof::tile(rows, &tile, &checkpoint).await;
+    held.map_err(ApiError::from)?;
     let hashes = ([(CONTENT_TYPE, tile::BINARY)], bytes);
     Ok(tile::answer(reader, hashes.into_response()))
 }

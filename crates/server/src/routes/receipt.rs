@@ -79,14 +79,11 @@ pub(super) async fn handle<C: Clock>(
     };
     Ok(match question.format {
         Format::Json => {
-            let made = receipt::build(store, rows, id, &signed, issuer).await;
-            (
-                [(CONTENT_TYPE, JSON)],
-                made.map_err(ApiError::from)?.to_bytes(),
-            )
+            let made = receipt::build(store, rows, &row, &signed, issuer).await;
+            ([(CONTENT_TYPE, JSON)], made.map_err(ApiError::from)?)
         }
         Format::Cose => {
-            let made = receipt::build_compact(store, rows, id, &signed, issuer).await;
+            let made = receipt::build_compact(store, rows, &row, &signed, issuer).await;
             (
                 [(CONTENT_TYPE, COSE)],
                 made.map_err(ApiError::from)?.to_bytes(),

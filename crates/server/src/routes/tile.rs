@@ -10,7 +10,7 @@ use crate::signed_read::LogReader;
 use axum::http::HeaderValue;
 use axum::http::header::CACHE_CONTROL;
 use axum::response::Response;
-use x811_eventlog::Tile;
+use x811_eventlog::{Checkpoint, Tile};
 use x811_ledger::clock::Clock;
 
 pub(super) const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
@@ -18,12 +18,17 @@ pub(super) const BINARY: HeaderValue = HeaderValue::from_static("application/oct
 const FOR_EVERYBODY: &str = "public, max-age=31536000, immutable";
 const FOR_ONE: &str = "private, max-age=31536000, immutable";
 
-/// The tile called `path`, once the rows hold it; 404 when the tree has none of that name.
-pub(super) async fn named<C: Clock>(app: &App<C>, path: &str) -> Result<Tile, ApiError> {
+/// The tile called `path`, once the rows hold it, and the checkpoint whose tree has it; 404 when the
+/// tree has none of that name.
+pub(super) async fn named<C: Clock>(
+    app: &App<C>,
+    path: &str,
+) -> Result<(Tile, Checkpoint), ApiError> {
     let tile: Tile = path
         .parse()
         .map_err(|error| ApiError::not_found(format!("there is no such tile: {error}")))?;
-    let size = app.last_signed()?.checkpoint.size;
+    let checkpoint = app.last_signed()?.checkpoint.clone();
+    let size = checkpoint.size;
     if !tile.is_in(size) {
         return Err(ApiError::not_found(format!(
             "the tree of {size} records has no {tile}: take the checkpoint first, and the tiles \
@@ -31,7 +36,7 @@ pub(super) async fn named<C: Clock>(app: &App<C>, path: &str) -> Result<Tile, Ap
         )));
     }
     app.rows_reflect(size.saturating_sub(1)).await?;
-    Ok(tile)
+    Ok((tile, checkpoint))
 }
 
 /// A tile as an answer, kept as long as its reader may.
