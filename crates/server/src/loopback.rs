@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_7_what_a_proxy_passes_on_is_not_this_machines_own() {
+    fn promise_7_what_a_proxy_passes_on_is_not_this_machines_own() {
         let asked = |extra: Option<&str>| {
             let mut request = Request::builder().uri("/x").header(HOST, "127.0.0.1:8811");
             if let Some(name) = extra {

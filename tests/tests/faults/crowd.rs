@@ -86,7 +86,7 @@ async fn honest_client(address: SocketAddr) -> Duration {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn xx_27_readers_that_take_nothing_cost_bounded_memory_and_nobody_a_place() {
+async fn limits_readers_that_take_nothing_cost_bounded_memory_and_nobody_a_place() {
     let (count, is_long) = crowd();
     let place = place(is_long);
     let ledger = place.start();
@@ -134,7 +134,7 @@ async fn xx_27_readers_that_take_nothing_cost_bounded_memory_and_nobody_a_place(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn xx_27_connections_on_which_nobody_asks_make_nobody_wait() {
+async fn limits_connections_on_which_nobody_asks_make_nobody_wait() {
     let (count, is_long) = crowd();
     let place = place(is_long);
     let ledger = place.start();
@@ -173,7 +173,7 @@ async fn post_from(url: &str, address: &str, envelope: Vec<u8>) -> u16 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn xx_27_bad_envelopes_of_nearly_a_mebibyte_hold_nobody_up() {
+async fn limits_bad_envelopes_of_nearly_a_mebibyte_hold_nobody_up() {
     let (_, is_long) = crowd();
     let place = place(is_long);
     let ledger = place.start();

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_27_a_variable_that_nobody_reads_is_refused_with_the_nearest_name() {
+    fn limits_a_variable_that_nobody_reads_is_refused_with_the_nearest_name() {
         let message = refused("X811_LISTN").unwrap();
         assert!(message.contains("did you mean X811_LISTEN?"), "{message}");
         assert!(refused("X811_QQQQQ").is_some());

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn xx_7_the_authority_is_host_and_port_without_the_schemes_own() {
+    fn promise_7_the_authority_is_host_and_port_without_the_schemes_own() {
         for (url, expected) in [
             ("http://127.0.0.1:8811/x", "127.0.0.1:8811"),
             ("http://LOCALHOST:80/", "localhost"),

@@ -427,7 +427,7 @@ fn proof_holds(base: &str, request: &str) -> Option<x811_protocol::signed_read::
 }
 
 #[tokio::test]
-async fn xx_7_reads_are_signed_anew_for_each_try() {
+async fn promise_7_reads_are_signed_anew_for_each_try() {
     let world = World::new();
     let busy = || Step::json(429, refusal(Code::RateLimitExceeded, Value::Null));
     let page = || Step::json(200, json!({"messages": [], "next": "n"}));
@@ -450,7 +450,7 @@ async fn xx_7_reads_are_signed_anew_for_each_try() {
 }
 
 #[tokio::test]
-async fn xx_7_what_is_public_is_not_signed() {
+async fn promise_7_what_is_public_is_not_signed() {
     let world = World::new();
     let (base, ledger) = scripted_ledger(vec![Step::json(
         404,

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_27_a_long_message_waits_for_no_more_than_its_own_and_what_was_begun() {
+    fn limits_a_long_message_waits_for_no_more_than_its_own_and_what_was_begun() {
         let fair = Fair::with(1);
         let begun = queued(&fair, origin(1), LONG);
         let mut waiting = Vec::new();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_27_of_as_many_addresses_the_short_one_comes_first_and_the_long_ones_in_turn() {
+    fn limits_of_as_many_addresses_the_short_one_comes_first_and_the_long_ones_in_turn() {
         let fair = Fair::with(1);
         let begun = queued(&fair, origin(0), LONG);
         let mut waiting = Vec::new();
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_27_short_ones_of_others_do_not_keep_a_long_one_waiting_for_ever() {
+    fn limits_short_ones_of_others_do_not_keep_a_long_one_waiting_for_ever() {
         let fair = Fair::with(1);
         let begun = queued(&fair, origin(0), 20_000);
         let mut waiting = vec![("long", queued(&fair, origin(1), 100_000))];
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_27_what_an_address_has_on_its_way_is_bounded() {
+    fn limits_what_an_address_has_on_its_way_is_bounded() {
         let fair = Fair::with(1);
         let most = usize::try_from(BYTES_OF_ONE).unwrap();
         let held = queued(&fair, origin(1), most);

@@ -33,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_7_known_answer_of_rfc_9421_appendix_b_2_6() {
+    fn promise_7_known_answer_of_rfc_9421_appendix_b_2_6() {
         let parameters = "(\"date\" \"@method\" \"@path\" \"@authority\" \"content-type\" \
                           \"content-length\");created=1618884473;keyid=\"test-key-ed25519\"";
         let base = signature_base(

@@ -30,7 +30,7 @@ fn parse(fields: &SignedFields) -> Result<ReadProof, ProofError> {
 }
 
 #[test]
-fn xx_7_what_is_signed_is_read_back_and_holds() {
+fn promise_7_what_is_signed_is_read_back_and_holds() {
     for query in [None, Some(""), Some("a=%20b&c")] {
         let target = Target { query, ..TARGET };
         let proof = parse(&signed(&target)).unwrap();
@@ -45,7 +45,7 @@ fn xx_7_what_is_signed_is_read_back_and_holds() {
 
 /// Written by hand from RFC 9421 section 2.5.
 #[test]
-fn xx_7_the_base_has_a_line_for_each_component_and_the_parameters() {
+fn promise_7_the_base_has_a_line_for_each_component_and_the_parameters() {
     let base = Target {
         query: None,
         ..TARGET
@@ -60,7 +60,7 @@ fn xx_7_the_base_has_a_line_for_each_component_and_the_parameters() {
 }
 
 #[test]
-fn xx_7_a_proof_holds_for_its_own_request_alone() {
+fn promise_7_a_proof_holds_for_its_own_request_alone() {
     let proof = parse(&signed(&TARGET)).unwrap();
     for other in [
         Target {
@@ -89,7 +89,7 @@ fn xx_7_a_proof_holds_for_its_own_request_alone() {
 }
 
 #[test]
-fn xx_7_no_parameter_can_be_changed_after_signing() {
+fn promise_7_no_parameter_can_be_changed_after_signing() {
     let fields = signed(&TARGET);
     for (from, to) in [
         ("1767225600", "1767225601"),
@@ -149,7 +149,7 @@ fn all_refused<const N: usize>(table: [(String, ProofError); N]) {
 }
 
 #[test]
-fn xx_7_there_is_one_signature_over_the_four_components() {
+fn promise_7_there_is_one_signature_over_the_four_components() {
     use ProofError::{Covered, Labels, NotOne, Syntax, TooLong};
     let field = SIGNATURE_INPUT;
     let good = good_input();
@@ -186,7 +186,7 @@ fn xx_7_there_is_one_signature_over_the_four_components() {
 }
 
 #[test]
-fn xx_7_each_parameter_is_known_and_comes_once() {
+fn promise_7_each_parameter_is_known_and_comes_once() {
     use ProofError::{Algorithm, Missing, Nonce, Repeated, Seconds, Unknown};
     let small_order = bs58::encode([&[0xed, 0x01, 1][..], &[0; 31]].concat()).into_string();
     let (good, key_id) = (good_input(), key_id_text());
@@ -217,7 +217,7 @@ fn xx_7_each_parameter_is_known_and_comes_once() {
 }
 
 #[test]
-fn xx_7_the_signature_is_64_bytes_under_the_same_label() {
+fn promise_7_the_signature_is_64_bytes_under_the_same_label() {
     let fields = signed(&TARGET);
     let short = STANDARD.encode([1; 63]);
     for (signature, expected) in [
@@ -265,7 +265,7 @@ fn every_fault_has_a_code_and_a_sentence() {
 proptest! {
     /// Bytes of any kind, and a good proof with a hole in it.
     #[test]
-    fn xx_7_no_bytes_make_the_reader_panic(
+    fn promise_7_no_bytes_make_the_reader_panic(
         input in proptest::collection::vec(any::<u8>(), 0..300),
         signature in proptest::collection::vec(any::<u8>(), 0..150),
         at in any::<prop::sample::Index>(),
@@ -285,7 +285,7 @@ proptest! {
 
     /// Text of the field's own alphabet gets further into the reader than any bytes do.
     #[test]
-    fn xx_7_no_text_makes_the_reader_panic(
+    fn promise_7_no_text_makes_the_reader_panic(
         input in "[a-z]=[(]?[\"@a-z ]{0,40}[)]?(;[a-z]{1,8}(=[-0-9a-z\":?.@%]{0,20})?){0,6}",
         signature in "[a-z]=[:A-Za-z0-9+/=]{0,100}",
     ) {

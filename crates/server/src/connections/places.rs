@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_27_ipv6_has_one_share_for_64_bits_and_two_for_48() {
+    fn limits_ipv6_has_one_share_for_64_bits_and_two_for_48() {
         let places = Places::new(100, 1);
         let first = take(&places, "2001:db8:1::1").unwrap();
         first.works();
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_27_the_one_that_waits_longest_gives_way_and_no_one_that_works() {
+    fn limits_the_one_that_waits_longest_gives_way_and_no_one_that_works() {
         let places = Places::new(3, 100);
         let [oldest, second, third] = ["192.0.2.1"; 3].map(|from| take(&places, from).unwrap());
         assert!(oldest.works());
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_27_whoever_opens_many_loses_its_own() {
+    fn limits_whoever_opens_many_loses_its_own() {
         let places = Places::new(4, 3);
         let honest = take(&places, "192.0.2.9").unwrap();
         let flood = ["192.0.2.1"; 3].map(|from| take(&places, from).unwrap());

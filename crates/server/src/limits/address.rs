@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_27_ipv6_counts_by_its_64_and_by_its_48_bits_of_network() {
+    fn limits_ipv6_counts_by_its_64_and_by_its_48_bits_of_network() {
         let count = |text: &str| Counted::of(text.parse().unwrap());
         assert_eq!(count("2001:db8:1:2::1"), count("2001:db8:1:2:ffff::9"));
         let (one, other) = (count("2001:db8:1:2::1"), count("2001:db8:1:3::1"));

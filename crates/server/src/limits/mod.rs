@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_27_what_a_silent_proxy_passes_on_is_counted() {
+    fn limits_what_a_silent_proxy_passes_on_is_counted() {
         for (is_public, forwarded_for, counted) in [
             (true, None, 1),
             (true, Some("192.0.2.7"), 0),
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_27_a_limit_of_0_is_off() {
+    fn limits_a_limit_of_0_is_off() {
         let limits = RateLimits {
             requests_per_second_per_address: 0,
             long_polls_per_did: 0,
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_27_answers_that_nobody_takes_take_up_bounded_room() {
+    fn limits_answers_that_nobody_takes_take_up_bounded_room() {
         let limiter = Limiter::new(RateLimits::default(), false);
         let (slow, neighbour) = (client("203.0.113.9"), client("192.0.2.7"));
         let held = limiter.answer_room(slow, UNREAD_BYTES_PER_ADDRESS).unwrap();

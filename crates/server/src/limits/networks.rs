@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_27_all_networks_of_a_site_have_two_shares_together() {
+    fn limits_all_networks_of_a_site_have_two_shares_together() {
         let rates = AddressRates::new(1, 1_000, 1);
         let slots = AddressSlots::new(1);
         let mut held = Vec::new();

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_7_a_public_authority_is_the_only_one_whatever_the_request_says() {
+    fn promise_7_a_public_authority_is_the_only_one_whatever_the_request_says() {
         let listen = "127.0.0.1:8811".parse().unwrap();
         let authorities = Authorities::new(Some("Ledger.Example.org"), listen);
         for hosts in [&["ledger.example.org"][..], &["evil.example.org"], &[]] {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_7_without_one_the_address_listened_on_and_the_loopback_names_count() {
+    fn promise_7_without_one_the_address_listened_on_and_the_loopback_names_count() {
         let table = [
             (
                 "127.0.0.1:8811",

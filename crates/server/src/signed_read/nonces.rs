@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_7_a_nonce_is_known_for_as_long_as_its_signature_is_good() {
+    fn promise_7_a_nonce_is_known_for_as_long_as_its_signature_is_good() {
         for begun_ms in [0, 1, 59_999, 60_000, 119_999, 1_767_225_600_123] {
             let mut nonces = SpentNonces::default();
             let at = |after_ms: u64| TimestampMs::new(begun_ms + after_ms);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_7_one_agent_cannot_fill_the_memory_or_keep_others_out() {
+    fn promise_7_one_agent_cannot_fill_the_memory_or_keep_others_out() {
         let mut nonces = SpentNonces::default();
         let now = TimestampMs::new(1_767_225_600_000);
         for number in 0..MAX_PER_DID {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_7_all_agents_together_cannot_fill_the_memory() {
+    fn promise_7_all_agents_together_cannot_fill_the_memory() {
         let mut nonces = SpentNonces::default();
         let now = TimestampMs::new(1_767_225_600_000);
         let each = u32::try_from(MAX_PER_BUCKET / 50).unwrap();

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_7_what_is_seldom_meant_is_said_with_what_to_do() {
+    fn promise_7_what_is_seldom_meant_is_said_with_what_to_do() {
         type Spoil = fn(&mut ServerConfig);
         let table: [(Spoil, &str); 4] = [
             (

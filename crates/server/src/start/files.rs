@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn xx_27_files_are_raised_to_what_connections_need_or_the_start_is_refused() {
+    fn limits_files_are_raised_to_what_connections_need_or_the_start_is_refused() {
         assert_eq!(raised(limit(1_536, Some(4_096)), 1_024), Ok(None));
         for maximum in [Some(1_536), Some(1_048_576), None] {
             let set = raised(limit(1_024, maximum), 1_024).unwrap();

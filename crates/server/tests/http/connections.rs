@@ -77,7 +77,7 @@ async fn a_body_that_does_not_end_is_answered_with_408() {
 }
 
 #[tokio::test]
-async fn xx_27_an_idle_connection_gives_way_at_once() {
+async fn limits_an_idle_connection_gives_way_at_once() {
     let world = World::start_blind_with(|c| c.connections.max_connections = 1).await;
     let request = b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n";
     let mut first = connected(&world).await;
@@ -90,7 +90,7 @@ async fn xx_27_an_idle_connection_gives_way_at_once() {
 }
 
 #[tokio::test]
-async fn xx_27_a_reader_that_takes_nothing_gives_way_at_once() {
+async fn limits_a_reader_that_takes_nothing_gives_way_at_once() {
     let world = World::start_blind_with(|c| c.connections.max_connections = 1).await;
     let mut stalled = connected(&world).await;
     stalled.write_all(pages().as_bytes()).await.unwrap();

@@ -232,7 +232,7 @@ async fn lc_3_reads_that_wait_are_limited_per_inbox() {
 /// A proxy on this machine that neither names its clients nor keeps the name they ask for hides them
 /// all behind loopback, which has no limit by address.
 #[tokio::test]
-async fn xx_27_past_a_silent_proxy_limits_by_did_hold() {
+async fn limits_past_a_silent_proxy_limits_by_did_hold() {
     let world = World::start_with(|config| {
         config.open_reads = false;
         config.public_authority = Some("ledger.example.org".to_owned());

@@ -162,7 +162,7 @@ async fn c2sp_what_the_tree_does_not_have_is_404() {
 }
 
 #[tokio::test]
-async fn xx_7_the_log_as_a_whole_is_for_auditors_unless_it_is_public() {
+async fn promise_7_the_log_as_a_whole_is_for_auditors_unless_it_is_public() {
     let readers = Readers::registered().await;
     let (world, party, auditor) = (readers.world, readers.initiator, readers.auditor);
     checkpoint(&world).await;

@@ -47,7 +47,7 @@ async fn closed() -> World {
 }
 
 #[tokio::test]
-async fn xx_7_a_read_that_waits_is_answered_to_who_may_still_read() {
+async fn promise_7_a_read_that_waits_is_answered_to_who_may_still_read() {
     let world = closed().await;
     let agent = world.agent().await;
     let page = waited(&world, &agent, None).await.expect(200);
@@ -55,7 +55,7 @@ async fn xx_7_a_read_that_waits_is_answered_to_who_may_still_read() {
 }
 
 #[tokio::test]
-async fn xx_7_a_read_that_waits_does_not_outlive_its_key_or_its_did() {
+async fn promise_7_a_read_that_waits_does_not_outlive_its_key_or_its_did() {
     let world = closed().await;
     for verb in ["rotate", "deactivate", "revoke"] {
         let agent = world.agent().await;

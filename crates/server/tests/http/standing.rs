@@ -57,7 +57,7 @@ async fn read(world: &World, agent: &Agent, key: &SecretKey) -> Reply {
 }
 
 #[tokio::test]
-async fn xx_7_a_did_out_of_use_reads_nothing_until_it_is_active_again() {
+async fn promise_7_a_did_out_of_use_reads_nothing_until_it_is_active_again() {
     for (status, change) in [
         ("deactivated", Event::AgentDeactivated as fn(_) -> _),
         ("revoked", Event::AgentRevoked as fn(_) -> _),
@@ -82,7 +82,7 @@ async fn xx_7_a_did_out_of_use_reads_nothing_until_it_is_active_again() {
 }
 
 #[tokio::test]
-async fn xx_7_a_key_that_was_replaced_reads_nothing() {
+async fn promise_7_a_key_that_was_replaced_reads_nothing() {
     let world = World::start().await;
     let agent = world.agent().await;
     let new_key = SecretKey::from_seed([5; 32]);

@@ -104,7 +104,7 @@ fn bytes_of(answer: Reply) -> (u16, Vec<(String, Vec<u8>)>, String) {
 }
 
 #[tokio::test]
-async fn xx_7_those_whose_business_it_is_read_it() {
+async fn promise_7_those_whose_business_it_is_read_it() {
     let scene = Scene::set().await;
     for reader in [&scene.initiator, &scene.provider, &scene.auditor] {
         for path in scene.common() {
@@ -128,7 +128,7 @@ async fn xx_7_those_whose_business_it_is_read_it() {
 }
 
 #[tokio::test]
-async fn xx_7_nobody_reads_a_mailbox_that_is_not_theirs_without_a_proof() {
+async fn promise_7_nobody_reads_a_mailbox_that_is_not_theirs_without_a_proof() {
     let scene = Scene::set().await;
     let good = Claim::of(&scene.world, &scene.provider, &scene.inbox()).sign();
     let [input, signature] = both(&good);
@@ -161,7 +161,7 @@ async fn xx_7_nobody_reads_a_mailbox_that_is_not_theirs_without_a_proof() {
 }
 
 #[tokio::test]
-async fn xx_7_nobody_reads_a_mailbox_that_is_not_theirs_by_a_false_signature() {
+async fn promise_7_nobody_reads_a_mailbox_that_is_not_theirs_by_a_false_signature() {
     let scene = Scene::set().await;
     let wrong_key = SecretKey::from_seed([9; 32]);
     let table = [
@@ -205,7 +205,7 @@ async fn xx_7_nobody_reads_a_mailbox_that_is_not_theirs_by_a_false_signature() {
 }
 
 #[tokio::test]
-async fn xx_7_nobody_reads_a_mailbox_that_is_not_theirs_by_a_bent_signature() {
+async fn promise_7_nobody_reads_a_mailbox_that_is_not_theirs_by_a_bent_signature() {
     let scene = Scene::set().await;
     let small_order = "z6MkeXATEjyXENzBXBxgC5EHk2JE5aqd7qMGGtDpLUH1e2Sj";
     let key = scene.provider.key.public().to_string();
@@ -271,7 +271,7 @@ fn swapped(text: &str, mark: &str) -> String {
 }
 
 #[tokio::test]
-async fn xx_7_nobody_reads_a_mailbox_that_is_not_theirs_under_their_own_name() {
+async fn promise_7_nobody_reads_a_mailbox_that_is_not_theirs_under_their_own_name() {
     let scene = Scene::set().await;
     let unknown = [
         format!("/api/v1/interactions/{SOME_ID}"),
@@ -302,7 +302,7 @@ async fn xx_7_nobody_reads_a_mailbox_that_is_not_theirs_under_their_own_name() {
 }
 
 #[tokio::test]
-async fn xx_7_a_signature_is_good_once() {
+async fn promise_7_a_signature_is_good_once() {
     let scene = Scene::set().await;
     let (world, inbox) = (&scene.world, scene.inbox());
     let claim = Claim::of(world, &scene.provider, &inbox);
@@ -332,7 +332,7 @@ async fn xx_7_a_signature_is_good_once() {
 }
 
 #[tokio::test]
-async fn xx_7_a_signature_is_good_for_a_minute() {
+async fn promise_7_a_signature_is_good_for_a_minute() {
     let scene = Scene::set().await;
     for (age_s, passes) in [
         (0_i64, true),
@@ -364,7 +364,7 @@ async fn xx_7_a_signature_is_good_for_a_minute() {
 
 /// The nonces are in memory: what the process before may have answered is not taken.
 #[tokio::test]
-async fn xx_7_a_restart_does_not_open_a_replay() {
+async fn promise_7_a_restart_does_not_open_a_replay() {
     let scene = Scene::set().await;
     let inbox = scene.inbox();
     let fields = Claim::of(&scene.world, &scene.provider, &inbox).sign();
@@ -391,7 +391,7 @@ async fn xx_7_a_restart_does_not_open_a_replay() {
 }
 
 #[tokio::test]
-async fn xx_7_a_cursor_of_another_inbox_is_none_of_this_one() {
+async fn promise_7_a_cursor_of_another_inbox_is_none_of_this_one() {
     let scene = Scene::set().await;
     let page = scene
         .world
@@ -404,7 +404,7 @@ async fn xx_7_a_cursor_of_another_inbox_is_none_of_this_one() {
 }
 
 #[tokio::test]
-async fn xx_7_a_public_authority_is_what_is_signed_whatever_is_dialled() {
+async fn promise_7_a_public_authority_is_what_is_signed_whatever_is_dialled() {
     let world = World::start_with(|config| {
         config.open_reads = false;
         config.public_authority = Some("ledger.example.org".to_owned());
@@ -426,7 +426,7 @@ async fn xx_7_a_public_authority_is_what_is_signed_whatever_is_dialled() {
 }
 
 #[tokio::test]
-async fn xx_7_where_reads_are_open_a_signature_still_counts() {
+async fn promise_7_where_reads_are_open_a_signature_still_counts() {
     let world = World::start().await;
     let (owner, other) = (world.agent().await, world.agent().await);
     let inbox = inbox_of(&owner);
@@ -445,7 +445,7 @@ async fn xx_7_where_reads_are_open_a_signature_still_counts() {
 
 /// What comes from outside is refused in words, whatever it is.
 #[tokio::test]
-async fn xx_7_no_header_breaks_the_server() {
+async fn promise_7_no_header_breaks_the_server() {
     let world = World::start_with(|config| config.open_reads = false).await;
     let agent = world.agent().await;
     let (inbox, ledger) = (inbox_of(&agent), Did::to_string(&world.ledger()));

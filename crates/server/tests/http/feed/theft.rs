@@ -57,7 +57,7 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn xx_7_nobody_opens_a_stream_without_a_proof_of_their_own() {
+async fn promise_7_nobody_opens_a_stream_without_a_proof_of_their_own() {
     let scene = Scene::set().await;
     let path = stream_of(&scene.owner);
     let none = scene.refused(&path, &[]).await;
@@ -84,7 +84,7 @@ async fn xx_7_nobody_opens_a_stream_without_a_proof_of_their_own() {
 }
 
 #[tokio::test]
-async fn xx_7_a_proof_opens_one_stream_alone() {
+async fn promise_7_a_proof_opens_one_stream_alone() {
     let scene = Scene::set().await;
     let path = stream_of(&scene.owner);
     let fields = Claim::of(&scene.world, &scene.owner, &path).sign();
@@ -101,7 +101,7 @@ async fn xx_7_a_proof_opens_one_stream_alone() {
 
 /// With each way in which a key or its agent loses its standing.
 #[tokio::test]
-async fn xx_7_an_open_stream_does_not_outlive_its_key_or_its_did() {
+async fn promise_7_an_open_stream_does_not_outlive_its_key_or_its_did() {
     let scene = Scene::set().await;
     let world = &scene.world;
     for verb in ["rotate", "deactivate", "revoke"] {
@@ -150,7 +150,7 @@ async fn xx_7_an_open_stream_does_not_outlive_its_key_or_its_did() {
 }
 
 #[tokio::test]
-async fn xx_7_tokens_of_others_of_other_uses_and_old_ones_open_nothing() {
+async fn promise_7_tokens_of_others_of_other_uses_and_old_ones_open_nothing() {
     let scene = Scene::set().await;
     let world = &scene.world;
     let path = stream_of(&scene.owner);
@@ -185,7 +185,7 @@ async fn xx_7_tokens_of_others_of_other_uses_and_old_ones_open_nothing() {
 }
 
 #[tokio::test]
-async fn xx_7_an_open_stream_does_not_outlive_its_token() {
+async fn promise_7_an_open_stream_does_not_outlive_its_token() {
     let scene = Scene::set().await;
     let world = &scene.world;
     let token = world.token(&scene.owner, "feed", 10).await;
@@ -212,7 +212,7 @@ async fn xx_7_an_open_stream_does_not_outlive_its_token() {
 
 /// Nothing at all happens on it, and time alone ends it.
 #[tokio::test]
-async fn xx_7_an_idle_stream_ends_with_its_token() {
+async fn promise_7_an_idle_stream_ends_with_its_token() {
     let scene = Scene::set().await;
     let world = &scene.world;
     let token = world.token(&scene.owner, "feed", 60).await;
@@ -235,7 +235,7 @@ async fn xx_7_an_idle_stream_ends_with_its_token() {
 }
 
 #[tokio::test]
-async fn xx_7_open_reads_are_for_this_machine_alone() {
+async fn promise_7_open_reads_are_for_this_machine_alone() {
     let world = World::start().await;
     let (a, b) = (world.agent().await, world.agent().await);
     world.ping(&a, &b, 0..1).await;

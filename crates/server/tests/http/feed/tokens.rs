@@ -65,7 +65,7 @@ async fn ax_44_tokens_are_for_300_s_at_most_and_for_a_known_use() {
 
 /// Each is for its own use, no token makes another, and nothing is done by one.
 #[tokio::test]
-async fn xx_7_a_token_is_good_for_nothing_else() {
+async fn promise_7_a_token_is_good_for_nothing_else() {
     let Readers {
         world,
         initiator,
@@ -144,7 +144,7 @@ impl<'a> MakeWriter<'a> for Logged {
 
 /// The test runs on one thread, and so does the server: its log is the test's.
 #[tokio::test]
-async fn xx_7_no_log_has_a_token() {
+async fn promise_7_no_log_has_a_token() {
     let logged = Logged::default();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)
