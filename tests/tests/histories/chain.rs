@@ -39,8 +39,30 @@ pub(crate) enum Fault {
     Dies,
 }
 
+impl Fault {
+    /// Whether it makes an endpoint say what is not so: where it is the lone one, nothing defends.
+    fn is_lie(&self) -> bool {
+        match self {
+            Fault::OmitsLog(_)
+            | Fault::DeniesReceipt(_)
+            | Fault::Forges(_)
+            | Fault::InventsBlocks(_)
+            | Fault::InventsTransfer(_) => true,
+            Fault::Down
+            | Fault::Lag(_)
+            | Fault::LogsFailEvery(_)
+            | Fault::HeadersFailEvery(_)
+            | Fault::RepeatsLogs
+            | Fault::RefusesLevels
+            | Fault::Dies => false,
+        }
+    }
+}
+
 pub(crate) struct Chain {
     pub(crate) endpoints: [ScriptedChain; 2],
+    /// How many of them the ledger asks: both, or the lone first.
+    pub(crate) asked: usize,
     /// What is true of every block there ever was.
     pub(crate) truth: BTreeMap<(BlockHash, TxHash), Receipt>,
     /// The parent of every block there ever was since the ledger's start.
@@ -55,11 +77,12 @@ pub(crate) struct Chain {
 
 impl Chain {
     /// Its head is of `now`.
-    pub(crate) fn at(now: TimestampMs) -> Chain {
+    pub(crate) fn at(now: TimestampMs, asked: usize) -> Chain {
         let genesis_s = now.as_ms() / 1_000 - 2 * (BLOCKS_BEFORE - 1);
         let blocks = usize::try_from(BLOCKS_BEFORE).unwrap();
         Chain {
             endpoints: [(); 2].map(|()| ScriptedChain::since(genesis_s, blocks)),
+            asked,
             truth: BTreeMap::new(),
             parents: BTreeMap::new(),
             taken_out: BTreeMap::new(),
@@ -185,6 +208,9 @@ impl Chain {
     }
 
     pub(crate) fn break_down(&self, endpoint: usize, fault: &Fault) {
+        if self.asked == 1 && fault.is_lie() {
+            return;
+        }
         let mut world = self.endpoints[endpoint].world();
         world.who = u8::try_from(endpoint).unwrap();
         match fault {

@@ -103,12 +103,12 @@ pub(crate) struct Story {
 }
 
 impl Story {
-    pub(crate) async fn begin() -> Story {
+    pub(crate) async fn begin(endpoints: usize) -> Story {
         let (time_stands, ended) = blocking::channel::<()>();
         tokio::task::spawn_blocking(move || ended.recv());
         let ledgerbox = Ledgerbox::open().await;
         let first = Deal::between_new_parties(&ledgerbox).await;
-        let chain = Chain::at(ledgerbox.now());
+        let chain = Chain::at(ledgerbox.now(), endpoints);
         let mut story = Story {
             ledgerbox,
             chain,
@@ -135,7 +135,8 @@ impl Story {
             block_ms: 2_000,
         };
         let endpoints = self.chain.endpoints.iter().zip(["one", "two"]).zip(1..);
-        let endpoints = endpoints.map(|((source, label), jitter_seed)| Endpoint {
+        let asked = endpoints.take(self.chain.asked);
+        let endpoints = asked.map(|((source, label), jitter_seed)| Endpoint {
             source: source.clone(),
             label: label.to_owned(),
             jitter_seed,

@@ -121,8 +121,8 @@ impl Booked {
         self.wrong.push(format!("{} {what}", short(tx_hash)));
     }
 
-    /// Whatever was decided on was true of its block, as two endpoints said. What a look did not
-    /// find was not there.
+    /// Whatever was decided on was true of its block, as all endpoints said. What a look did not find
+    /// was not there.
     fn check_evidence(&mut self, event: &Event, chain: &Chain) {
         if let Event::Looked(looked) = event {
             for found in &looked.finding {
@@ -143,8 +143,8 @@ impl Booked {
             if truth.is_none_or(|truth| truth.transfers != said.transfers) {
                 self.wrong("was never so", said.tx_hash);
             }
-            if said.endpoints.len() != 2 {
-                self.wrong("was decided on by one endpoint", said.tx_hash);
+            if said.endpoints.len() != chain.asked {
+                self.wrong("was decided on by fewer endpoints", said.tx_hash);
             }
         }
     }
