@@ -3,6 +3,7 @@
 
 use crate::agent::{Agent, Standing};
 use crate::world::World;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
@@ -13,6 +14,7 @@ use x811_protocol::envelope::{
 use x811_protocol::facts::Facts;
 use x811_protocol::key::AgentKey;
 use x811_protocol::parameters::{Leniency, Parameters};
+use x811_protocol::payload::form::all_faults;
 use x811_protocol::payload::registry::{Operation, Registration, Verb};
 use x811_protocol::payload::{self, PayloadRules};
 use x811_protocol::refusal::{Kind, Refusal};
@@ -143,7 +145,8 @@ fn submission(envelope: VerifiedEnvelope, content: Result<Content, Refusal>) -> 
 /// A registration is signed by a key of the document it brings.
 fn register(parsed: ParsedEnvelope, world: &World) -> Result<Box<Submission>, Refusal> {
     let ledger = addressed_to_ledger(&parsed, world)?;
-    let registration = Registration::parse(parsed.header.from, ledger, &parsed.payload)?;
+    let registration = Registration::parse(parsed.header.from, ledger, &parsed.payload)
+        .map_err(|first| with_all_faults(first, Verb::Register, &parsed.payload, world))?;
     newly_named(&registration.entry.capabilities, &[])?;
     let envelope = verify(parsed, &registration.keys)?;
     let operation = Operation::Register(Box::new(registration));
@@ -163,6 +166,8 @@ fn ask_registry(
     let envelope = verify(parsed, &registered.keys)?;
     let signing_key = envelope.key().key;
     let operation = Operation::parse(verb, from, ledger, signing_key, envelope.payload());
+    let operation =
+        operation.map_err(|first| with_all_faults(first, verb, envelope.payload(), world));
     let operation = operation.and_then(|operation| {
         if let Operation::Update(update) = &operation {
             newly_named(&update.entry.capabilities, &registered.capabilities)?;
@@ -170,6 +175,19 @@ fn ask_registry(
         Ok(operation)
     });
     Ok(submission(envelope, operation.map(Content::Registry)))
+}
+
+/// The refusal of a payload for the registry, with everything else that is wrong with it.
+fn with_all_faults(
+    first: Refusal,
+    verb: Verb,
+    payload: &Map<String, Value>,
+    world: &World,
+) -> Refusal {
+    match payload_rules(world) {
+        Some(rules) => all_faults(first, verb.as_str(), payload, &rules),
+        None => first,
+    }
 }
 
 /// X811-1005 for a capability that a reader would take for another one. Asked here, where messages
@@ -206,7 +224,16 @@ fn addressed_to_ledger(parsed: &ParsedEnvelope, world: &World) -> Result<Did, Re
 fn read(envelope: &VerifiedEnvelope, rules: &PayloadRules) -> Result<Content, Refusal> {
     let header = envelope.header();
     payload::check_size(&header.message_type, envelope.body().len(), rules)?;
-    payload::facts(&header.message_type, header.from, envelope.payload(), rules).map(Content::Facts)
+    payload::facts(&header.message_type, header.from, envelope.payload(), rules)
+        .map(Content::Facts)
+        .map_err(|first| {
+            all_faults(
+                first,
+                header.message_type.as_str(),
+                envelope.payload(),
+                rules,
+            )
+        })
 }
 
 /// The registered agent of that DID; X811-1001 without one.

@@ -12,6 +12,7 @@ mod accept;
 pub(crate) mod content_type;
 mod custom;
 mod error;
+pub mod form;
 pub mod ledger;
 mod member;
 mod negotiation;

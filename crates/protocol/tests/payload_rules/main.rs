@@ -10,6 +10,7 @@
 mod answers;
 mod checklist;
 mod facts_form;
+mod forms;
 mod messages;
 mod offer;
 mod payment;
