@@ -6,6 +6,7 @@
 
 pub(crate) mod discovery;
 pub(crate) mod negotiation;
+pub(crate) mod payloads;
 mod refused;
 pub(crate) mod schema;
 mod security;
@@ -13,6 +14,7 @@ pub(crate) mod settlement;
 
 pub(crate) use refused::Refused;
 
+use payloads::Payloads;
 use security::Schemes;
 
 use axum::Router;
@@ -40,7 +42,7 @@ const PAGE: &str = "/docs";
                        envelope for POST /api/v1/messages; everything else reads. Reads of others' \
                        business are signed by the reader (RFC 9421).",
     ),
-    modifiers(&Schemes),
+    modifiers(&Schemes, &Payloads),
     tags(
         (name = "messages", description = "What agents say to each other"),
         (name = "agents", description = "Who they are"),
@@ -70,6 +72,7 @@ const PAGE: &str = "/docs";
         schema::Binary,
         schema::CapturedEnvelope,
         schema::Decimal,
+        payloads::Payload,
         schema::DidDocument,
         schema::DidText,
         schema::ErrorPayload,

@@ -13,7 +13,11 @@ pub(crate) enum Refused {
     #[response(status = 400)]
     Malformed(ErrorPayload),
     /// Not authenticated: no signature, one that does not hold, or a status that forbids it.
-    #[response(status = 401)]
+    #[response(
+        status = 401,
+        headers(("Accept-Signature" = String, description = "Of signed reads, which signature is \
+            wanted (RFC 9421 section 5.1): its components, `created`, `nonce`, `keyid`, `alg`")),
+    )]
     Unauthenticated(ErrorPayload),
     /// Not for this reader.
     #[response(status = 403)]
@@ -28,12 +32,18 @@ pub(crate) enum Refused {
     #[response(status = 410)]
     Gone(ErrorPayload),
     /// Too many requests: try again after `Retry-After` seconds.
-    #[response(status = 429)]
+    #[response(
+        status = 429,
+        headers(("Retry-After" = u64, description = "Seconds to wait; the same bytes are good then")),
+    )]
     TooMany(ErrorPayload),
     /// The ledger's own fault.
     #[response(status = 500)]
     Fault(ErrorPayload),
     /// Not now: try again after `Retry-After` seconds.
-    #[response(status = 503)]
+    #[response(
+        status = 503,
+        headers(("Retry-After" = u64, description = "Seconds to wait; the same bytes are good then")),
+    )]
     NotNow(ErrorPayload),
 }

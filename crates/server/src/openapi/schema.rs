@@ -7,6 +7,7 @@
               the server holds the two together"
 )]
 
+use super::payloads;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -119,7 +120,7 @@ pub(crate) struct CapturedEnvelope {
     /// Used once.
     nonce: String,
     /// What the type demands.
-    #[schema(value_type = Object)]
+    #[schema(value_type = payloads::Payload)]
     payload: Map<String, Value>,
     /// Ed25519, base64url without padding.
     signature: String,
