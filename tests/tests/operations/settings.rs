@@ -74,6 +74,7 @@ fn the_environment_wins_over_the_file_and_options_over_both() {
         ("X811_LENIENT", "uuids,addresses"),
         ("X811_TRUSTED_PROXIES", "192.0.2.1,2001:db8::/32"),
         ("X811_LIMIT_LOOPBACK", "true"),
+        ("X811_STREAMS", "250"),
     ];
     let options = ["--listen", "127.0.0.1:7003", "--trusted-proxy", "192.0.2.7"];
     let shown = check(&place, &environment, &options).ok().json();
@@ -85,6 +86,8 @@ fn the_environment_wins_over_the_file_and_options_over_both() {
             ("/rules/lenient", json!(["uuids", "addresses"])),
             ("/rates/trusted_proxies", json!(["192.0.2.7/32"])),
             ("/rates/limit_loopback", json!(true)),
+            ("/rates/streams", json!(250)),
+            ("/rates/streams_per_did", json!(3)),
             ("/rates/burst_per_did", json!(7)),
         ],
     );

@@ -137,6 +137,12 @@ struct HttpArgs {
     /// Connections served at the same time; for further ones idle ones give way (1024)
     #[arg(long, env = "X811_MAX_CONNECTIONS", value_name = "NUMBER")]
     max_connections: Option<usize>,
+    /// Streams of feeds that one agent may have open (3)
+    #[arg(long, env = "X811_STREAMS_PER_DID", value_name = "NUMBER")]
+    streams_per_did: Option<u32>,
+    /// Streams of feeds in all, of which one address may have a quarter; further agents poll (100)
+    #[arg(long, env = "X811_STREAMS", value_name = "NUMBER")]
+    streams: Option<u32>,
     /// Host and port that clients know this ledger by; signed reads are made for it
     #[arg(long, env = "X811_PUBLIC_AUTHORITY", value_name = "HOST[:PORT]")]
     public_authority: Option<String>,
@@ -354,6 +360,8 @@ impl From<Args> for Settings {
             rates: Rates {
                 trusted_proxies: args.http.trusted_proxies,
                 limit_loopback: args.http.limit_loopback,
+                streams_per_did: args.http.streams_per_did,
+                streams: args.http.streams,
                 ..Rates::default()
             },
             log: Log {

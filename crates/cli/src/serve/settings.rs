@@ -165,6 +165,8 @@ pub(super) struct Rates {
     pub(super) registrations_per_address_per_hour: Option<u32>,
     pub(super) long_polls_per_address: Option<u32>,
     pub(super) long_polls_per_did: Option<u32>,
+    pub(super) streams_per_did: Option<u32>,
+    pub(super) streams: Option<u32>,
     pub(super) body_bytes_per_address: Option<u64>,
     pub(super) trusted_proxies: Option<Vec<Block>>,
     pub(super) limit_loopback: Option<bool>,

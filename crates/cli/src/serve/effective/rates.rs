@@ -27,6 +27,8 @@ pub(super) fn apply(rates: &mut RateLimits, given: Rates) {
         given.long_polls_per_address,
     );
     put(&mut rates.long_polls_per_did, given.long_polls_per_did);
+    put(&mut rates.streams_per_did, given.streams_per_did);
+    put(&mut rates.streams, given.streams);
     put(
         &mut rates.body_bytes_per_address,
         given.body_bytes_per_address,
@@ -48,6 +50,8 @@ pub(super) fn shown(rates: &RateLimits) -> Rates {
         registrations_per_address_per_hour: Some(rates.registrations_per_address_per_hour),
         long_polls_per_address: Some(rates.long_polls_per_address),
         long_polls_per_did: Some(rates.long_polls_per_did),
+        streams_per_did: Some(rates.streams_per_did),
+        streams: Some(rates.streams),
         body_bytes_per_address: Some(rates.body_bytes_per_address),
         trusted_proxies: Some(rates.trusted_proxies.iter().cloned().map(Block).collect()),
         limit_loopback: Some(rates.limit_loopback),
