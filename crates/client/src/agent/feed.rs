@@ -143,7 +143,12 @@ impl Source {
     ) -> Result<InboxPage, ClientError> {
         self.stream = None;
         self.failures = self.failures.saturating_add(1);
-        let has_none = matches!(&error, ClientError::NotALedger { .. });
+        // No streams here, or none left: polls do the same meanwhile.
+        let has_none = match &error {
+            ClientError::NotALedger { .. } => true,
+            ClientError::Refused(refused) => refused.code == Code::RateLimitExceeded,
+            _ => false,
+        };
         if is_replaced(&error) || self.failures < FAILED_STREAMS && !has_none {
             return Err(error);
         }
