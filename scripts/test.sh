@@ -91,6 +91,7 @@ step "binary" cargo build --workspace --bins --examples
 step "doc tests" cargo test --workspace --doc
 step "tests" cargo nextest run --workspace --profile ci
 step "HTTP interface, by generated requests" scripts/api.sh
+step "clients generated from the description" scripts/clients.sh
 step "docs" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 step "contracts" node contracts/build.mjs --check
 # Not `advisories`: its database is fetched from the network, and a verdict that depends on the
