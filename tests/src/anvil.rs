@@ -171,6 +171,14 @@ impl Anvil {
         }
     }
 
+    /// From now on a block comes every second, and not with each transaction.
+    pub async fn blocks_every_second(&self) {
+        self.provider
+            .anvil_set_interval_mining(1)
+            .await
+            .expect("anvil mines by the clock");
+    }
+
     /// Mines `blocks` blocks now.
     pub async fn mine(&self, blocks: u64) {
         self.provider

@@ -5,5 +5,6 @@ pub mod binary;
 pub mod browser;
 pub mod postgres;
 pub mod proxy;
+pub mod soak;
 pub mod tunnel;
 pub mod verifiers;
