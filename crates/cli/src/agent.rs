@@ -43,6 +43,9 @@ pub(crate) enum Verb {
     /// Act unattended, as a file says, until it is stopped
     #[command(subcommand)]
     Run(run::Verb),
+    /// Ends commands whose loop was killed; `agent run provider` starts it
+    #[command(hide = true)]
+    Guard,
     /// What the agent's loop is at; exit code 13 while there is an alarm that nobody saw
     Status(status::Args),
     /// Show your agents, or what the ledger knows of any agent
@@ -61,6 +64,7 @@ impl Verb {
             Verb::Reactivate(args) => reactivate::run(args, context, out).await,
             Verb::Revoke(args) => revoke::run(args, context, out).await,
             Verb::Run(verb) => verb.run(context, out).await,
+            Verb::Guard => Ok(run::guard::watch()),
             Verb::Status(args) => status::run(&args, context, out),
             Verb::Show(args) => show::run(args, context, out).await,
         }

@@ -2,6 +2,7 @@
 
 mod decide;
 mod list;
+pub(crate) mod page;
 mod show;
 
 use clap::Subcommand;

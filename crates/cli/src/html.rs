@@ -6,7 +6,7 @@ use crate::terminal::escape;
 
 /// Shows a value so that a browser takes it for text and shows all of it: markup as entities, and
 /// what is invisible or turns the order of reading as `\u{…}`.
-pub(super) struct Escaped<T>(pub(super) T);
+pub(crate) struct Escaped<T>(pub(crate) T);
 
 impl<T: Display> Display for Escaped<T> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

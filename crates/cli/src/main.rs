@@ -25,6 +25,7 @@ mod exit;
 mod export;
 mod failure;
 mod history;
+mod html;
 mod inbox;
 #[cfg(feature = "serve")]
 mod ledger;

@@ -42,7 +42,7 @@ mod state;
 mod work;
 mod world;
 
-pub use approval::{Answer, Approvals, Decision, Question};
+pub use approval::{Answer, Approvals, Decision, DecisionFault, Question, Seen};
 pub use caps::{Cap, Caps, Commitment};
 pub use decide::{InitiatorRules, PriceRule, ProviderRules};
 pub use haggling::Talk;

@@ -5,6 +5,7 @@
 
 mod command;
 mod config;
+pub(super) mod guard;
 mod lines;
 mod negotiation;
 mod proofs;
@@ -15,13 +16,18 @@ use std::sync::Arc;
 use clap::Subcommand;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
-use x811_client::agent::{Initiator, LoopError, Notice, Provider, Settings, good_if_inline};
+use tokio::task::JoinSet;
+use x811_client::agent::{
+    Approvals, Initiator, LoopError, Notice, Provider, Settings, What, good_if_inline,
+};
 
+use crate::approvals::page::Page;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
 use command::CommandWorker;
+use guard::Guard;
 use lines::Line;
 
 /// Which part to play.
@@ -63,16 +69,27 @@ async fn provider(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         negotiator: config.negotiator(),
         rules: config.rules(account),
         settings,
-        worker: Arc::new(worker),
+        worker: Arc::new(worker.guarded_by(Guard::start()?)),
     };
     let mut stop = StopSignals::set()?;
-    follow(provider.run(stop.asked()), notices, out).await?;
+    follow(provider.run(stop.asked()), notices, None, out).await?;
     Ok(stop.exit())
 }
 
 async fn initiator(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let config = config::initiator(&args.config)?;
     let (settings, notices) = settings(context, config.checkpoint_key.as_deref()).await?;
+    let mut serving = JoinSet::new();
+    let page = match config.approvals_port {
+        Some(port) => {
+            let approvals = Approvals::beside(&settings.folder);
+            let (clock, entropy) = (context.clock.clone(), context.entropy.clone());
+            let (page, listener) = Page::listen(port, approvals, clock, entropy).await?;
+            serving.spawn(page.clone().serve(listener));
+            Some(page)
+        }
+        None => None,
+    };
     let initiator = Initiator {
         settings,
         rules: config.rules()?,
@@ -82,7 +99,7 @@ async fn initiator(args: &Args, context: &Context, out: &mut Out) -> Result<Exit
         check: Arc::new(good_if_inline),
     };
     let mut stop = StopSignals::set()?;
-    follow(initiator.run(stop.asked()), notices, out).await?;
+    follow(initiator.run(stop.asked()), notices, page.as_deref(), out).await?;
     Ok(stop.exit())
 }
 
@@ -108,22 +125,33 @@ async fn settings(
     Ok((settings.observed_by(observer), notices))
 }
 
-/// Prints what happens, one line each, until the loop ends.
+/// Prints what happens, one line each, until the loop ends; with each question a link to the page.
 async fn follow(
     running: impl Future<Output = Result<(), LoopError>>,
     mut notices: mpsc::UnboundedReceiver<Notice>,
+    page: Option<&Page>,
     out: &mut Out,
 ) -> Result<(), Failure> {
+    let tell = |notice: Notice, out: &mut Out| {
+        let link = page.filter(|_| notice.what == What::Asked).map(Page::link);
+        let asked = notice.clone();
+        out.report(&Line(notice));
+        // Without randomness there is no link; the question can be answered by the command.
+        if let Some(Ok(link)) = link {
+            let text = format!("or here, once: {link}");
+            out.report(&Line(Notice { text, ..asked }));
+        }
+    };
     let mut running = std::pin::pin!(running);
     let ended = loop {
         tokio::select! {
             biased;
-            Some(notice) = notices.recv() => out.report(&Line(notice)),
+            Some(notice) = notices.recv() => tell(notice, out),
             ended = &mut running => break ended,
         }
     };
     while let Ok(notice) = notices.try_recv() {
-        out.report(&Line(notice));
+        tell(notice, out);
     }
     Ok(ended?)
 }

@@ -2,15 +2,14 @@
 //! shows now; the loop checks both again.
 
 use serde::Serialize;
-use x811_client::agent::{Answer, Decision};
+use x811_client::agent::{Answer, DecisionFault, Seen};
 use x811_protocol::id::InteractionId;
 use x811_protocol::money::MicroUsdc;
 
-use super::{approvals, question};
+use super::approvals;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::narrate;
 use crate::output::{Out, Report, Tone};
 use crate::send::usdc;
 
@@ -35,34 +34,35 @@ pub(super) fn reject(args: Args, context: &Context, out: &mut Out) -> Result<Exi
 }
 
 fn decide(args: Args, answer: Answer, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let seen = Seen {
+        total: args.total,
+        offer_hash: None,
+    };
     let approvals = approvals(context)?;
-    let mut question = question(&approvals, args.interaction)?;
-    let now = context.now();
-    if question.left_ms(now) == 0 {
-        let message = "the time to answer is over: the offer lapses";
-        return Err(Failure::local("too_late", message).hint("ask for another with a new REQUEST"));
-    }
-    if args.total.is_some_and(|total| total != question.total) {
-        let total = narrate::usdc(question.total);
-        return Err(
-            Failure::local("other_total", format!("the total is {total}"))
-                .hint("look again: x811 approvals show"),
-        );
-    }
-    question.decision = Some(Decision {
-        answer,
-        offer_hash: question.offer_hash,
-        total: question.total,
-        at_ms: now,
-        reason: args.reason,
-    });
-    approvals.write(&question)?;
+    let question = approvals
+        .decide(args.interaction, answer, seen, args.reason, context.now())
+        .map_err(failure)?;
     out.report(&Decided {
         interaction: args.interaction,
         answer,
         total_usdc: question.total.to_usdc_decimal(),
     });
     Ok(Exit::Ok)
+}
+
+fn failure(fault: DecisionFault) -> Failure {
+    let message = fault.to_string();
+    match fault {
+        DecisionFault::NoQuestion(_) => Failure::local("no_question", message)
+            .hint("`x811 approvals list` shows what waits; what was answered or lapsed is gone"),
+        DecisionFault::TooLate => {
+            Failure::local("too_late", message).hint("ask for another with a new REQUEST")
+        }
+        DecisionFault::Other { .. } => {
+            Failure::local("other_total", message).hint("look again: x811 approvals show")
+        }
+        DecisionFault::File(error) => error.into(),
+    }
 }
 
 #[derive(Serialize)]

@@ -4,7 +4,6 @@
 //! and a policy that forbids a browser to load any. Whatever comes from the audited file goes
 //! through [`Escaped`].
 
-mod escaped;
 mod findings;
 mod interactions;
 mod tables;
@@ -17,7 +16,7 @@ use x811_protocol::time::TimestampMs;
 use super::network::Hearing;
 use super::summary::{as_of, finding_count, interactions, notes, reservations};
 use super::{noted, terms, trust};
-use escaped::Escaped;
+use crate::html::Escaped;
 use findings::Findings;
 use interactions::Interactions;
 use tables::{Checks, Erasures, Payments};

@@ -100,6 +100,35 @@ impl Question {
     }
 }
 
+/// What a person saw when they decided: a decision about something else is refused.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// What it costs in all.
+    pub total: Option<MicroUsdc>,
+    /// Hash of the OFFER.
+    pub offer_hash: Option<Digest>,
+}
+
+/// Why a decision was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum DecisionFault {
+    /// It was answered, it lapsed, or there never was one.
+    #[error("nobody asks about {0}")]
+    NoQuestion(InteractionId),
+    /// The OFFER lapses.
+    #[error("the time to answer is over: the offer lapses")]
+    TooLate,
+    /// The OFFER is not the one that was seen.
+    #[error("the total is {} USDC, or the offer is another one", total.to_usdc_decimal())]
+    Other {
+        /// What it costs now.
+        total: MicroUsdc,
+    },
+    /// The file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] HomeError),
+}
+
 /// The folder of questions.
 #[derive(Debug, Clone)]
 pub struct Approvals {
@@ -159,6 +188,42 @@ impl Approvals {
         let bytes = serde_json::to_vec_pretty(question)
             .map_err(|error| HomeError::io(&path, io::Error::other(error)))?;
         replace(&path, &bytes)
+    }
+
+    /// Writes what a person decided about the OFFER that is asked about.
+    ///
+    /// # Errors
+    /// [`DecisionFault`].
+    pub fn decide(
+        &self,
+        interaction: InteractionId,
+        answer: Answer,
+        seen: Seen,
+        reason: Option<String>,
+        now: TimestampMs,
+    ) -> Result<Question, DecisionFault> {
+        let question = self.read(interaction)?;
+        let mut question = question.ok_or(DecisionFault::NoQuestion(interaction))?;
+        if question.left_ms(now) == 0 {
+            return Err(DecisionFault::TooLate);
+        }
+        let is_other = seen.total.is_some_and(|total| total != question.total)
+            || seen
+                .offer_hash
+                .is_some_and(|hash| hash != question.offer_hash);
+        if is_other {
+            let total = question.total;
+            return Err(DecisionFault::Other { total });
+        }
+        question.decision = Some(Decision {
+            answer,
+            offer_hash: question.offer_hash,
+            total: question.total,
+            at_ms: now,
+            reason,
+        });
+        self.write(&question)?;
+        Ok(question)
     }
 
     /// Takes a question away; that there is none is no error.

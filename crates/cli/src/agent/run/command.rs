@@ -17,6 +17,7 @@ use x811_client::compose::Content;
 use x811_protocol::time::TimestampMs;
 
 use super::config::RunFile;
+use super::guard::Guard;
 use crate::failure::Failure;
 
 /// The only variable that a command gets.
@@ -29,6 +30,8 @@ const SEARCHED: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 pub(super) struct CommandWorker {
     run: RunFile,
     clock: Arc<dyn Clock>,
+    /// Ends commands after a `kill -9` of the loop.
+    guard: Option<Guard>,
 }
 
 impl CommandWorker {
@@ -46,7 +49,19 @@ impl CommandWorker {
             })?;
             *program = found.to_string_lossy().into_owned();
         }
-        Ok(CommandWorker { run, clock })
+        Ok(CommandWorker {
+            run,
+            clock,
+            guard: None,
+        })
+    }
+
+    /// The same, with its commands ended by `guard` once the loop is gone.
+    pub(super) fn guarded_by(self, guard: Guard) -> CommandWorker {
+        CommandWorker {
+            guard: Some(guard),
+            ..self
+        }
     }
 
     /// What an owner should know before it runs.
@@ -65,15 +80,20 @@ impl CommandWorker {
 impl Worker for CommandWorker {
     fn work(&self, job: Job) -> Working {
         let now = self.clock.now();
-        Box::pin(work(self.run.clone(), job, now))
+        Box::pin(work(self.run.clone(), self.guard.clone(), job, now))
     }
 }
 
-async fn work(run: RunFile, job: Job, now: TimestampMs) -> Result<Product, WorkFault> {
+async fn work(
+    run: RunFile,
+    guard: Option<Guard>,
+    job: Job,
+    now: TimestampMs,
+) -> Result<Product, WorkFault> {
     let folder = folder(&run).map_err(|error| fault(format!("no folder for the work: {error}")))?;
     let mut child = start(&run, &job, folder.path())
         .map_err(|error| fault(format!("the command did not start: {error}")))?;
-    let group = Group::of(&child);
+    let group = Group::of(&child, guard);
     group.limit_memory(run.max_memory_mib);
     let task = json!({
         "interaction_id": job.interaction,
@@ -166,12 +186,16 @@ fn fault(reason: String) -> WorkFault {
 }
 
 /// A process group; all of it ends when this is dropped.
-struct Group(Option<Pid>);
+struct Group(Option<Pid>, Option<Guard>);
 
 impl Group {
-    fn of(child: &Child) -> Group {
+    fn of(child: &Child, guard: Option<Guard>) -> Group {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Group(id.and_then(Pid::from_raw))
+        let group = Group(id.and_then(Pid::from_raw), guard);
+        if let Group(Some(pid), Some(guard)) = &group {
+            guard.started(*pid);
+        }
+        group
     }
 
     /// Set right after the start, so that what the command starts later has it too.
@@ -196,6 +220,9 @@ impl Drop for Group {
         if let Some(pid) = self.0 {
             // Nobody is left of it: as good.
             let _ = kill_process_group(pid, Signal::KILL);
+            if let Some(guard) = &self.1 {
+                guard.ended(pid);
+            }
         }
     }
 }

@@ -144,6 +144,8 @@ pub(super) struct InitiatorFile {
     pub(super) rpc_url: String,
     /// That network.
     network: String,
+    /// The port of 127.0.0.1 for the page where a person answers; any free one for 0.
+    pub(super) approvals_port: Option<u16>,
     /// The least trust of a provider that is accepted without a person.
     minimum_trust: Option<String>,
     caps: Option<CapsFile>,

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use x811_ledger::audit::{Finding, Report};
 
-use super::escaped::Escaped;
+use crate::html::Escaped;
 
 /// What was found.
 pub(super) struct Findings<'a>(pub(super) &'a Report);
