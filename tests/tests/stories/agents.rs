@@ -210,3 +210,51 @@ async fn ax_044_of_two_loops_of_one_agent_the_newest_alone_sends() {
     assert_eq!(first.count("said", ""), 0);
     assert_eq!(said(&stage, &interaction), ALL[..2]);
 }
+
+/// The command of a loop that is killed with -9 does not go on beside the one that comes after it.
+#[tokio::test]
+async fn ae_059_kill_9_of_the_loop_ends_its_command() {
+    let stage = Stage::set(&[]).await;
+    let bert = stage.cast().await;
+    let mark = stage.folder.path().join("group");
+    let script = format!("echo $$ > {}\nsleep 1000 & sleep 1000\n", mark.display());
+    let running = provider(&stage, &script);
+    let interaction = stage.request(&bert, "hello");
+    let _ = running.until(&stage, "said", "offer").await;
+    let _ = stage.x811("ada", &["send", "accept", &interaction]).ok();
+    let _ = running.until(&stage, "working", "echo").await;
+    let mut group = String::new();
+    for _ in 0..30 {
+        group = std::fs::read_to_string(&mark).unwrap_or_default().trim().to_owned();
+        if !group.is_empty() {
+            break;
+        }
+        stage.anvil.next_block().await;
+    }
+    let id: i32 = group.parse().unwrap();
+    assert!(!alive(id).is_empty(), "the command runs");
+    running.kill();
+    for _ in 0..30 {
+        if alive(id).is_empty() {
+            return;
+        }
+        stage.anvil.next_block().await;
+    }
+    panic!("the command goes on: {:?}", alive(id));
+}
+
+/// Processes of that group that have not ended.
+fn alive(group: i32) -> Vec<String> {
+    let stats = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let stat = entry.unwrap().path().join("stat");
+        // A process that ended meanwhile, or no process.
+        std::fs::read_to_string(stat).ok()
+    });
+    let of_group = |stat: &String| {
+        let (_, rest) = stat.rsplit_once(')').unwrap();
+        let mut words = rest.split_whitespace();
+        let state = words.next();
+        state != Some("Z") && words.nth(1) == Some(&group.to_string())
+    };
+    stats.filter(of_group).collect()
+}

@@ -367,6 +367,32 @@ mod tests {
         assert!(requests[5].contains("wait_ms=2000") && requests[6].contains("wait_ms=4000"));
     }
 
+    #[tokio::test]
+    async fn ae_132_and_ae_141_a_stream_opened_again_names_the_last_message() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let full = json!({"code": "X811-9001", "message": "no"});
+        let empty = json!({"messages": [], "next": "c 7"});
+        let steps = vec![Step::json(429, full), Step::json(200, empty)];
+        let (base, ledger) = scripted_ledger(steps).await;
+        let clock: Arc<ManualClock> = Arc::default();
+        let once = RetryPolicy {
+            attempts: 1,
+            ..RetryPolicy::default()
+        };
+        let entropy: Arc<CountingEntropy> = Arc::default();
+        let client = LedgerClient::with(&base, once, clock.clone(), entropy).unwrap();
+        let mut source = Source::new(Arc::new(client), clock, ledger_did(), "me".to_owned());
+        let last: EnvelopeId = "0190a1b2-c3d4-7e5f-8901-234567890abc".parse().unwrap();
+        source.last = Some(last);
+        // Where no stream is left it polls at once.
+        let page = source.next(None).await.unwrap();
+        assert_eq!(page.next, Some(Cursor::from("c 7".to_owned())));
+        let requests = ledger.await.unwrap();
+        let field = format!("last-event-id: {last}");
+        assert!(requests[0].to_lowercase().contains(&field), "{requests:?}");
+        assert!(requests[0].contains("/stream?") && !requests[1].contains("/stream?"));
+    }
+
     #[test]
     fn ae_139_reconnects_after_1_2_4_8_16_and_then_30_seconds() {
         let delays_ms: Vec<u64> = (1..=8).map(reconnect_ms).collect();

@@ -8,7 +8,7 @@ use x811_protocol::envelope::wire_json;
 use x811_protocol::id::EnvelopeId;
 
 #[tokio::test]
-async fn ae_126_to_130_each_message_is_a_place_and_an_event_of_three_lines() {
+async fn ae_126_to_130_and_ae_135_each_message_is_a_place_and_an_event_of_three_lines() {
     let world = World::start().await;
     let (a, b) = (world.agent().await, world.agent().await);
     let sent = ping(&world, &a, &b, 7);
