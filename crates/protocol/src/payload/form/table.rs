@@ -139,7 +139,7 @@ pub const FORMS: &[PayloadForm] = &[
                 Form::Key,
                 "a new UUID for every new request",
             ),
-            optional("ledger", Form::Did, "the ledger it is for"),
+            optional("ledger", Form::Ledger, "the ledger it is for"),
         ],
     },
     PayloadForm {
