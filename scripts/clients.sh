@@ -52,7 +52,7 @@ node_modules/.bin/openapi-typescript "$work/openapi.json" --output "$work/ledger
 node_modules/.bin/tsc --project "$work/tsconfig.json"
 
 echo "Python: every operation and every schema has a module, and each can be imported"
-(cd "$work" && "$tools/bin/openapi-python-client" generate --path openapi.json --meta none \
+(cd "$work" && PATH="$tools/bin:$PATH" openapi-python-client generate --path openapi.json --meta none \
   --output-path x811_client --fail-on-warning >generated.log) ||
   { cat "$work/generated.log" >&2; die "the Python generator left something out"; }
 "$tools/bin/python" tests/api/clients/import_all.py "$work"
