@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Fails when a requirement AE-1 to AE-117 or AE-125 to AE-144 is named by no test and has no reason below, or has both.
+# Fails when a requirement AE-1 to AE-117 or AE-125 to AE-144, or one of XN and XX, is named by no test
+# and has no reason below, or has both.
 # Prints the reasons.
 #
 # A test names a requirement in its function's name (ae_007_...), all of which run. Comments,

@@ -52,6 +52,7 @@ fn provider(settings: Settings) -> Result<Provider, Failed> {
             most_at_once: 64,
         },
         worker: Arc::new(work),
+        negotiator: None,
     })
 }
 
@@ -88,6 +89,7 @@ fn initiator(settings: Settings, rpc_url: &str, orders: &Value) -> Result<Initia
         rpc_url: rpc_url.to_owned(),
         check: Arc::new(good_if_inline),
         orders: orders.into_iter().map(order).collect::<Result<_, _>>()?,
+        negotiator: None,
     })
 }
 
