@@ -148,11 +148,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
     let connections = Connections::new(config.connections);
     let log = (identity.opened.log_id, world.head().size);
     let (feeds, acks) = Feeds::open(&config.data_dir, log, &clock, &*entropy).await;
-    let cards = Cards::new(
-        identity.opened.did,
-        identity.envelope_key,
-        &base_url(config.public_authority.as_deref(), local_addr),
-    );
+    let cards = cards(&config, local_addr, &identity);
     let app = Arc::new(App {
         connections: connections.figures(),
         log_check,
@@ -179,13 +175,8 @@ pub async fn start_with<C: Clock, E: Entropy>(
         stopping: stopping.clone(),
     });
     let limits = config.connections;
-    let http = serve_all(
-        (listener, connections),
-        metrics_listener,
-        app,
-        limits,
-        stopping,
-    );
+    let public = (listener, connections);
+    let http = serve_all(public, metrics_listener, app, limits, stopping);
     let parts = Parts {
         checkpoints: tokio::spawn(checkpoints.run(worlds)),
         sequencer: tokio::spawn(sequencer.run()),
@@ -291,12 +282,15 @@ fn tell_of_start(identity: &Identity, world: &World, address: SocketAddr, is_new
 }
 
 /// Who may read what, by its signature.
-/// Where clients reach this server: past a proxy with TLS under its public name, else as it listens.
-fn base_url(public_authority: Option<&str>, local_addr: SocketAddr) -> String {
-    match public_authority {
+/// Cards name this server as clients reach it: past a proxy with TLS under its public name, else as it
+/// listens.
+fn cards(config: &ServerConfig, local_addr: SocketAddr, identity: &Identity) -> Cards {
+    let base_url = match &config.public_authority {
         Some(authority) => format!("https://{authority}"),
         None => format!("http://{local_addr}"),
-    }
+    };
+    let key = identity.envelope_key.clone();
+    Cards::new(identity.opened.did, key, &base_url)
 }
 
 fn signed_reads(config: &ServerConfig, local_addr: SocketAddr, now: TimestampMs) -> SignedReads {
