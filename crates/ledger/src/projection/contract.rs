@@ -53,11 +53,7 @@ impl Engaged {
 
 /// Those whose windows downtime has moved.
 pub(crate) fn moved(world: &World) -> impl Iterator<Item = (&ContractId, &Arc<Live<State>>)> {
-    let is_moved = |state: &State| state.open_window() == Some(ContractWindow::Engagement);
-    world
-        .contracts()
-        .iter()
-        .filter(move |(_, live)| is_moved(&live.state))
+    world.contracts().moving()
 }
 
 /// The row of a negotiation in some state.

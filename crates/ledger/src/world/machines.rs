@@ -4,7 +4,7 @@
 use super::apply::Applying;
 use super::{Fault, Live, World};
 use crate::recent::Scattered;
-use imbl::OrdMap;
+use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;
 use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
@@ -20,6 +20,9 @@ type Ended<M> = (<M as SubjectMachine>::Id, Arc<Live<<M as Machine>::State>>);
 #[derive(Debug, Clone)]
 pub(crate) struct Machines<M: SubjectMachine> {
     live: OrdMap<M::Id, Arc<Live<M::State>>>,
+    /// Those with an open window of the ledger's, which downtime moves. What waits for a signed moment
+    /// costs nothing at a restart, however many there are.
+    moving: OrdSet<M::Id>,
     /// What the last record ended, which is held no longer.
     ended: Option<Ended<M>>,
     /// Open ones by who opened them and with whom; never zero.
@@ -32,6 +35,7 @@ impl<M: SubjectMachine> Default for Machines<M> {
     fn default() -> Machines<M> {
         Machines {
             live: OrdMap::new(),
+            moving: OrdSet::new(),
             ended: None,
             open_pairs: Scattered::default(),
             open_by: Scattered::default(),
@@ -77,6 +81,12 @@ impl<M: SubjectMachine> Machines<M> {
     /// All live ones, in order of id.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&M::Id, &Arc<Live<M::State>>)> {
         self.live.iter()
+    }
+
+    /// Live ones with an open window of the ledger's, in order of id.
+    pub(crate) fn moving(&self) -> impl Iterator<Item = (&M::Id, &Arc<Live<M::State>>)> {
+        let moving = self.moving.iter();
+        moving.filter_map(|id| self.live.get_key_value(id))
     }
 
     /// How many are live.
@@ -183,6 +193,11 @@ impl World {
         let deadlines = [before, after].map(|state| state.and_then(M::deadline).into_iter());
         super::interactions::put_in_place(&mut self.deadlines, M::subject(id), deadlines);
         let held = M::of_mut(self);
+        if !is_over && M::after_downtime(&live.state, 0).is_some() {
+            held.moving.insert(id);
+        } else {
+            held.moving.remove(&id);
+        }
         if is_over {
             held.live.remove(&id);
             held.ended = Some((id, Arc::new(live)));
@@ -191,11 +206,10 @@ impl World {
         }
     }
 
-    /// Moves the windows that the ledger was away for: signed moments stay, and what has none of its
-    /// own is not looked at twice.
+    /// Moves the windows that the ledger was away for; what waits for a signed moment is not looked at.
     pub(super) fn move_windows<M: Held>(&mut self, gap_ms: u64) {
         let moved: Vec<(M::Id, M::State)> = M::of(self)
-            .iter()
+            .moving()
             .filter_map(|(id, live)| Some((*id, M::after_downtime(&live.state, gap_ms)?)))
             .collect();
         for (id, state) in moved {
