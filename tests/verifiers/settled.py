@@ -30,9 +30,7 @@ def settle(payments, terms, confirmed, parameters, accepted):
         hold(block == shown["block"], "two blocks of one height")
         fits(shown, payer, terms["payee"], network)
         deep_and_young(shown, terms, network, accepted)
-        nonce = shown.get("authorization_nonce")
-        is_due = binding == "authorization" or nonce is not None
-        hold(not is_due or nonce in nonces(terms), "a transfer under another nonce")
+        authorized(shown, binding, terms)
     total = chosen(claims, evidence, list(declared), terms, network)
     surplus = min(total - terms["total_cost"], 10**18)
     hold(confirmed.get("surplus") == (str(surplus) if surplus else None), "the surplus")
@@ -58,6 +56,21 @@ def nonces(terms):
     rest = [terms["ledger"], terms["interaction"], terms["offer_hash"]]
     titles = [f"x811 {what} authorization v1" for what in ("payment", "fee")]
     return [keccak_256("\n".join([title, *rest]).encode()).hex() for title in titles]
+
+
+def authorized(shown, binding, terms):
+    """One nonce for all transfers under rules 1, one for each under rules 2."""
+    is_due, nonce = binding == "authorization" and shown["transfers"], shown.get("authorization_nonce")
+    payment, fee = nonces(terms)
+    named = [it["authorization_nonce"] for it in shown["transfers"] if "authorization_nonce" in it]
+    for transfer in shown["transfers"]:
+        own = payment if transfer["to"] == terms["payee"] else fee
+        hold(transfer.get("authorization_nonce", own) == own, "a transfer under another nonce")
+    hold(len(set(named)) == len(named), "a nonce that moved two transfers")
+    if nonce is not None:
+        hold(not named and nonce in (payment, fee), "a transfer under another nonce")
+    elif is_due:
+        hold(len(named) == len(shown["transfers"]), "a transfer under no nonce")
 
 
 def plausible(shown):
@@ -87,7 +100,12 @@ def deep_and_young(shown, terms, network, accepted):
         is_older = block["number"] <= heads[0]["number"]
     else:
         is_older = block["timestamp_s"] * 1_000 < at_ms - SLACK_MS
-    own = shown.get("authorization_nonce") in nonces(terms)
+    fork, is_unknown = shown.get("forked_at"), shown.get("fork_unknown", False)
+    if fork or is_unknown:
+        hold(heads and is_older and not (fork and is_unknown), "a fork without a head above it")
+        hold(not fork or fork["number"] < heads[0]["number"], "a fork above the head")
+        is_older = not is_unknown and block["number"] <= fork["number"]
+    own = any(name == "authorization_nonce" for part in [shown, *shown["transfers"]] for name in part)
     hold(own or not is_older, "a transfer that is older than the ACCEPT")
 
 

@@ -593,7 +593,7 @@ def transfer_of(claim, evidence):
         if shown["tx_hash"] == claim["tx_hash"]:
             for transfer in shown["transfers"]:
                 if transfer["ordinal"] == claim["ordinal"]:
-                    return transfer
+                    return {name: transfer[name] for name in ("amount", "from", "ordinal", "to")}
     raise ValueError("a claim without its transfer")
 
 

@@ -158,7 +158,16 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::BodiesErased(erased) => erasure(erased),
         Event::NetworkBlind(blind) => {
-            format!("the network is out of sight: {}", blind.cause.explanation())
+            let silent = blind.silent.as_deref().unwrap_or_default();
+            let told = if silent.is_empty() {
+                String::new()
+            } else {
+                format!(", no answer from {}", silent.join(", "))
+            };
+            format!(
+                "the network is out of sight: {}{told}",
+                blind.cause.explanation()
+            )
         }
         Event::NetworkSighted(sighted) => {
             format!("the network is in sight, block {}", sighted.head.number)

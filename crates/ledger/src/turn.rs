@@ -34,6 +34,7 @@ use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::Parameters;
 use x811_protocol::payload::registry::{Operation, Verb};
 use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::rules::Rules;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
@@ -338,6 +339,7 @@ fn ask_registry(
 
 /// What a decision about one interaction may look at, held so that a context can borrow it.
 pub(crate) struct Surroundings {
+    rules: Rules,
     parameters: Arc<Parameters>,
     parameters_position: u64,
     heads: Vec<NetworkHead>,
@@ -382,6 +384,7 @@ impl Surroundings {
             agent.wallets.iter().map(|wallet| wallet.address).collect()
         });
         Some(Surroundings {
+            rules: world.rules(),
             parameters: parameters.clone(),
             parameters_position,
             heads: world.heads(),
@@ -413,6 +416,7 @@ impl Surroundings {
 
     pub(crate) fn context(&self) -> Context<'_> {
         Context {
+            rules: self.rules,
             parameters: &self.parameters,
             parameters_position: self.parameters_position,
             heads: &self.heads,

@@ -11,6 +11,7 @@ use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Input, Interaction};
 use x811_protocol::kernel::{execute, lapse_due};
 use x811_protocol::observation::{BlindCause, Block, NetworkHead, Observation, Sweep};
+use x811_protocol::rules::Rules;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
@@ -35,10 +36,16 @@ pub(crate) fn observe(
 ) -> Result<Progress, Fault> {
     match observation {
         Observation::Sweep(sweep) => {
+            draft.world_mut().heard_of(&sweep.network, &sweep.silent);
             see(draft, &sweep.network, sweep.head, now)?;
             sweep_interactions(draft, sweep, lookups, now)
         }
-        Observation::Unreachable { network, cause } => {
+        Observation::Unreachable {
+            network,
+            cause,
+            silent,
+        } => {
+            draft.world_mut().heard_of(network, silent);
             cannot_see(draft, network, *cause, now).map(|()| Progress::Done)
         }
     }
@@ -63,6 +70,7 @@ fn see(draft: &mut Draft, network: &str, head: Block, now: TimestampMs) -> Resul
         None if age_ms > blind_after_ms => Event::NetworkBlind(NetworkBlind {
             cause: BlindCause::StaleHead,
             head: Some(head),
+            silent: silent(draft.world(), network),
         }),
         Some(_) | None => return Ok(()),
     };
@@ -83,7 +91,8 @@ fn cannot_see(
         .world()
         .sight(network)
         .is_some_and(|sight| sight.head.is_some());
-    let at_once = !known || cause == BlindCause::WrongChain;
+    // That endpoints do not agree is no news of a network that nothing was seen of yet.
+    let at_once = (!known && cause != BlindCause::StaleHead) || cause == BlindCause::WrongChain;
     if at_once || blind_deadline(draft.world(), network).is_some_and(|deadline| now > deadline) {
         return go_blind(draft, network, cause, now);
     }
@@ -107,10 +116,20 @@ fn go_blind(
         hash: head.hash,
         timestamp_s: head.timestamp_s,
     });
-    let event = Event::NetworkBlind(NetworkBlind { cause, head });
+    let event = Event::NetworkBlind(NetworkBlind {
+        cause,
+        head,
+        silent: silent(draft.world(), network),
+    });
     draft
         .append(&Stream::Network(network.to_owned()), event, None, now)
         .map(|_| ())
+}
+
+/// Who gave no usable answer last, in order, where the rules have it in the record.
+fn silent(world: &World, network: &str) -> Option<Vec<String>> {
+    let sight = world.sight(network)?;
+    (world.rules() >= Rules::Two).then(|| sight.silent.clone())
 }
 
 fn limits(world: &World, network: &str) -> Option<(u64, u64)> {
@@ -375,7 +394,11 @@ mod tests {
         let network = Stream::Network("base".to_owned());
         let blind = || {
             let cause = BlindCause::StaleHead;
-            Event::NetworkBlind(NetworkBlind { cause, head: None })
+            Event::NetworkBlind(NetworkBlind {
+                cause,
+                head: None,
+                silent: None,
+            })
         };
         let legal = |draft: &mut Draft| draft.append(&network, blind(), None, now).map(|_| ());
         assert!(isolated(&mut draft, id.into(), legal), "the first is kept");
@@ -385,6 +408,7 @@ mod tests {
             let event = Event::NetworkBlind(NetworkBlind {
                 cause: BlindCause::WrongChain,
                 head: None,
+                silent: None,
             });
             draft.append(&Stream::Network("other".to_owned()), event, None, now)?;
             let event = Event::LedgerResumed(LedgerResumed { gap_ms: 1 });

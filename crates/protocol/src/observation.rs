@@ -53,6 +53,10 @@ impl NetworkHead {
 pub struct Transfer {
     /// How much; values above [`MicroUsdc`]'s range are held at its maximum.
     pub amount: MicroUsdc,
+    /// The nonce of the interaction's own EIP-3009 authorization that it was made under, where there
+    /// was one; in evidence of rules 2 alone (machines.md section 1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authorization_nonce: Option<Digest>,
     /// Who paid, as the token's log says.
     pub from: EvmAddress,
     /// Place among *all* Transfer logs of the token in its transaction, from 0. Unlike the log
@@ -60,6 +64,39 @@ pub struct Transfer {
     pub ordinal: u64,
     /// Who was paid.
     pub to: EvmAddress,
+}
+
+impl Transfer {
+    /// The same without what it was made under: as the token's log has it.
+    #[must_use]
+    pub const fn plain(self) -> Transfer {
+        Transfer {
+            authorization_nonce: None,
+            ..self
+        }
+    }
+}
+
+/// Where two branches part: the last block that both have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForkPoint {
+    /// Block hash.
+    pub hash: BlockHash,
+    /// Height.
+    pub number: u64,
+}
+
+/// Where a head that was recorded stands to the branch of a later head (ledger-contract.md section 5,
+/// "Age").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordedBranch {
+    /// On it.
+    Same,
+    /// On another branch, which parts from it there.
+    Forked(ForkPoint),
+    /// On another branch, whose headers are no longer held.
+    Lost,
 }
 
 /// What is known of one transaction at one head.
@@ -112,11 +149,24 @@ pub struct Sweep {
     pub finalized: Option<Block>,
     /// Configured labels of the endpoints that answered; never URLs.
     pub endpoints: Vec<String>,
+    /// Endpoints that were asked and gave no usable answer; never URLs.
+    pub silent: Vec<String>,
+    /// Recorded heads of which is known where they stand, by hash.
+    pub recorded: BTreeMap<BlockHash, RecordedBranch>,
+    /// A head recorded at this height or above that is not in `recorded` is on the branch.
+    pub followed_from: u64,
     /// Every transaction there is something to say of, by hash: from the others nothing follows.
     pub transactions: BTreeMap<TxHash, TransactionStatus>,
 }
 
 impl Sweep {
+    /// Where a recorded head stands; `None` where that is not known.
+    pub fn branch_of(&self, head: &NetworkHead) -> Option<RecordedBranch> {
+        let is_followed = (self.followed_from..=self.head.number).contains(&head.number);
+        let told = self.recorded.get(&head.hash).copied();
+        told.or(is_followed.then_some(RecordedBranch::Same))
+    }
+
     /// Blocks from `block` to the head, both included; 0 when the block is above the head.
     pub fn depth_of(&self, block: &Block) -> u64 {
         self.head
@@ -149,5 +199,7 @@ pub enum Observation {
         network: String,
         /// Why.
         cause: BlindCause,
+        /// Configured labels of the endpoints that gave no usable answer; never URLs.
+        silent: Vec<String>,
     },
 }

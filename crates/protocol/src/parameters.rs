@@ -86,6 +86,13 @@ impl Parameters {
                 let name = network.name.clone();
                 unfit.push(UnfitNetwork::NoDepth { name });
             }
+            if network
+                .endpoint_quorum
+                .is_some_and(|quorum| !(1..=2).contains(&quorum))
+            {
+                let name = network.name.clone();
+                unfit.push(UnfitNetwork::Quorum { name });
+            }
         }
         unfit
     }
@@ -130,6 +137,12 @@ pub enum UnfitNetwork {
         "the confirmed depth of {name} is 0; a transfer counts from its own block on: give 1 or more"
     )]
     NoDepth {
+        /// The network's name.
+        name: String,
+    },
+    /// No endpoint at all would have to say so, or more than are ever asked.
+    #[error("the endpoint quorum of {name} is neither 1 nor 2: give one of them")]
+    Quorum {
         /// The network's name.
         name: String,
     },
@@ -183,6 +196,10 @@ pub struct Network {
     pub treasury: Option<EvmAddress>,
     /// Blocks, the transfer's own included, at which a transfer counts as confirmed.
     pub confirmed_depth: u64,
+    /// Endpoints, 1 or 2, that must agree before anything is concluded; absent under rules 1, where
+    /// the log does not say how many had to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint_quorum: Option<u64>,
     /// Totals above this wait for level *safe*.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safe_above: Option<MicroUsdc>,

@@ -17,6 +17,7 @@ use x811_protocol::parameters::{
     AEEP_LOOKS_MS, Contracts, Leniency, Limits, Network, Parameters, PayerBindingRule, Windows,
 };
 use x811_store::{Database, FileCheckpointStore};
+use x811_watcher::quorum_of;
 
 /// Where a ledger listens unless told otherwise.
 pub const DEFAULT_LISTEN: SocketAddr =
@@ -168,6 +169,9 @@ pub struct NetworkConfig {
     pub treasury: Option<EvmAddress>,
     /// Blocks, the transfer's own included, at which a transfer counts as confirmed; at least 1.
     pub confirmed_depth: u64,
+    /// Endpoints, 1 or 2, that must agree before anything is concluded; without it as many as there
+    /// are, at most 2.
+    pub endpoint_quorum: Option<u64>,
     /// Totals above this wait for level *safe*.
     pub safe_above: Option<MicroUsdc>,
     /// The JSON-RPC endpoints, 1 to 4. Where there are more than one, two must agree on whatever is
@@ -226,6 +230,7 @@ impl NetworkConfig {
             token: BASE_USDC,
             treasury: None,
             confirmed_depth: 12,
+            endpoint_quorum: None,
             safe_above: None,
             endpoints: vec![EndpointConfig::first(rpc_url)],
             poll_ms: 250,
@@ -256,6 +261,7 @@ impl NetworkConfig {
             token,
             treasury: None,
             confirmed_depth: 3,
+            endpoint_quorum: None,
             safe_above: None,
             endpoints: vec![EndpointConfig::first(rpc_url)],
             poll_ms: 250,
@@ -361,6 +367,7 @@ impl ServerConfig {
                 token: network.token,
                 treasury: network.treasury,
                 confirmed_depth: network.confirmed_depth,
+                endpoint_quorum: Some(network.quorum() as u64),
                 safe_above: network.safe_above,
                 fresh_ms: FRESH_MS,
                 blind_after_ms: BLIND_AFTER_MS,
@@ -396,6 +403,11 @@ impl NetworkConfig {
         if self.confirmed_depth == 0 {
             return Err(ConfigError::NoDepth);
         }
+        if self.endpoint_quorum.is_some_and(|quorum| {
+            !(1..=2).contains(&quorum) || self.endpoints.len() < self.quorum()
+        }) {
+            return Err(ConfigError::Quorum);
+        }
         if self.poll_ms == 0 {
             return Err(ConfigError::NoPause);
         }
@@ -412,6 +424,16 @@ impl NetworkConfig {
             return Err(ConfigError::ZeroAddress);
         }
         Ok(())
+    }
+
+    /// Endpoints that must agree before anything is concluded.
+    #[must_use]
+    pub fn quorum(&self) -> usize {
+        match self.endpoint_quorum {
+            Some(1) => 1,
+            Some(_) => 2,
+            None => quorum_of(self.endpoints.len()),
+        }
     }
 
     /// The form that a PAYMENT's `network` must have (record.md section 1).
@@ -523,6 +545,12 @@ pub enum ConfigError {
     /// Depth zero would confirm what nobody has seen.
     #[error("the confirmed depth is 0; a transfer counts from its own block on: give 1 or more")]
     NoDepth,
+    /// More than are asked, or none.
+    #[error(
+        "endpoint_quorum must be 1 or 2, and no more than there are RPC endpoints: configure a second \
+         endpoint, or give 1"
+    )]
+    Quorum,
     /// Polling without a pause.
     #[error("the pause between two polls is 0 ms; give 100 ms or more")]
     NoPause,
@@ -616,6 +644,8 @@ mod tests {
             (|c| c.connections.max_connections = 0, "limit is 0"),
             (|c| c.network.name = "Base".to_owned(), "[a-z0-9-]"),
             (|c| c.network.confirmed_depth = 0, "depth is 0"),
+            (|c| c.network.endpoint_quorum = Some(2), "endpoint_quorum"),
+            (|c| c.network.endpoint_quorum = Some(0), "endpoint_quorum"),
             (|c| c.network.poll_ms = 0, "0 ms"),
             (
                 |c| c.network.endpoints[0].label = "https://host/key".to_owned(),

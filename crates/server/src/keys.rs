@@ -164,6 +164,7 @@ impl Identity {
                 keys,
                 format: FORMAT_VERSION,
                 rules_version: Rules::LATEST.version(),
+                continues: None,
                 reader: Rules::LATEST.reader(),
             },
             envelope_key,

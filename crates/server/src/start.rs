@@ -48,7 +48,6 @@ use x811_protocol::event::{LedgerKeyRotated, LedgerOpened};
 use x811_protocol::time::TimestampMs;
 use x811_store::{Backend, CheckpointPlaces, FileSnapshots};
 use x811_watcher::checks::{CheckFailure, Misfit, verify_endpoint};
-use x811_watcher::quorum_of;
 use x811_watcher::rpc::{EndpointError, RpcLimits, RpcSource};
 
 pub use checkpoint::CheckpointFault;
@@ -402,7 +401,7 @@ async fn check_endpoints(
         return Err(StartError::Misfit(misfit));
     }
     let answering = sources.len() - silent.len();
-    if answering >= quorum_of(sources.len()) {
+    if answering >= network.quorum() {
         return Ok(None);
     }
     tracing::warn!(

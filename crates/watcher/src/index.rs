@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use x811_protocol::digest::Digest;
-use x811_protocol::evm::TxHash;
+use x811_protocol::evm::{BlockHash, TxHash};
 use x811_protocol::observation::{Block, Transfer};
 
 use crate::source::{Header, TokenTransaction};
@@ -140,6 +140,11 @@ impl TransferIndex {
         *self = TransferIndex::default();
     }
 
+    /// Hash of the indexed block at this height.
+    pub(crate) fn hash_at(&self, number: u64) -> Option<BlockHash> {
+        self.at(number).map(|block| block.header.hash)
+    }
+
     fn at(&self, number: u64) -> Option<&IndexedBlock> {
         let offset = number.checked_sub(self.first_number()?)?;
         self.blocks.get(usize::try_from(offset).ok()?)
@@ -175,7 +180,7 @@ impl TransferIndex {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use x811_protocol::evm::{BlockHash, EvmAddress};
+    use x811_protocol::evm::EvmAddress;
     use x811_protocol::money::MicroUsdc;
 
     fn hash(branch: u8, number: u64) -> BlockHash {
@@ -201,6 +206,7 @@ mod tests {
 
     fn paid(number: u64, transfers: usize) -> TokenTransaction {
         let transfer = |ordinal| Transfer {
+            authorization_nonce: None,
             ordinal,
             from: EvmAddress::from_bytes([1; 20]),
             to: EvmAddress::from_bytes([2; 20]),

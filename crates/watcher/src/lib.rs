@@ -24,6 +24,7 @@
 //! | `index` | what moved in the blocks of the last 75 minutes |
 //! | [`block_store`] | both across a restart |
 //! | `watchlist`, `verdict` | what is asked and said of each transaction |
+//! | `orphans` | headers of branches that were given up |
 //! | `hindrance` | why one of them reverted |
 //! | [`witness`] | evidence held against the chain again, for auditors |
 //! | [`watcher`] | the task |
@@ -38,6 +39,7 @@ pub mod health;
 mod hindrance;
 mod index;
 pub mod new_heads;
+mod orphans;
 mod pace;
 mod placement;
 pub mod rpc;

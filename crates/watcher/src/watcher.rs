@@ -22,13 +22,14 @@ use imbl::OrdSet;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
-use x811_protocol::observation::{BlindCause, Block, Observation};
+use x811_protocol::observation::{BlindCause, Block, Observation, RecordedBranch};
 
 use crate::block_store::BlockStore;
 use crate::endpoint::{Endpoint, Tracked};
 use crate::health::NetworkHealth;
 use crate::index::TransferIndex;
 use crate::new_heads::NewHeads;
+use crate::orphans::Orphans;
 use crate::pace::Pace;
 use crate::source::{ChainSource, Header, TokenTransaction};
 use crate::verdict::EndpointId;
@@ -67,6 +68,8 @@ pub struct Expected {
     /// Transactions of payments that may be decided when they are seen together: in part deep, in
     /// part not, or not yet *safe*; or declared by a payment of late that is not the first to do so.
     pub undecided: BTreeSet<TxHash>,
+    /// Heads recorded before, by height and hash: whether they are on the branch has to be known.
+    pub recorded: BTreeSet<(u64, BlockHash)>,
 }
 
 /// What to watch, and how.
@@ -118,6 +121,13 @@ pub struct Watcher<S, B> {
     window: Window,
     index: TransferIndex,
     watchlist: Watchlist,
+    orphans: Orphans,
+    /// The first head that this watcher followed to.
+    followed_from: Option<u64>,
+    /// Recorded heads below all indexed blocks, as the leader said where they stand.
+    recorded_below: BTreeMap<BlockHash, RecordedBranch>,
+    /// So many endpoints must agree before anything is concluded.
+    quorum: usize,
     fetched: Fetched,
     pace: Pace,
     levels_at: LevelsAsked,
@@ -196,6 +206,10 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             window: Window::new(fill_blocks(&network)),
             index: TransferIndex::default(),
             watchlist: Watchlist::new(network.confirmed_depth, quorum_of(endpoints.len())),
+            orphans: Orphans::default(),
+            followed_from: None,
+            recorded_below: BTreeMap::new(),
+            quorum: quorum_of(endpoints.len()),
             fetched: Fetched::default(),
             pace: Pace::new(network.poll_ms, network.block_ms),
             levels_at: LevelsAsked::default(),
@@ -216,6 +230,14 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
     #[must_use]
     pub fn woken_by(mut self, new_heads: Vec<NewHeads>) -> Watcher<S, B> {
         self.new_heads = new_heads;
+        self
+    }
+
+    /// So many endpoints must agree before anything is concluded, 1 or 2.
+    #[must_use]
+    pub fn agreeing(mut self, quorum: usize) -> Watcher<S, B> {
+        self.quorum = quorum.clamp(1, 2);
+        self.watchlist = Watchlist::new(self.network.confirmed_depth, self.quorum);
         self
     }
 
@@ -259,6 +281,8 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             // Without an agreed head the last one grows old, and the ledger judges that itself.
             if advance == Advance::Unanswered || self.window.tip().is_none() {
                 self.report().await?;
+            } else {
+                self.say_blind(BlindCause::StaleHead).await?;
             }
             tokio::time::sleep(Duration::from_millis(self.retry_in_ms())).await;
             return Ok(());
@@ -376,9 +400,14 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             self.swept = None;
             self.watchlist.forget_reports();
         }
-        let Some(cause) = self.blind_cause() else {
-            return Ok(());
-        };
+        match self.blind_cause() {
+            Some(cause) => self.say_blind(cause).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Tells the ledger, now and then, that there is no agreed head, and who is silent.
+    async fn say_blind(&mut self, cause: BlindCause) -> Result<(), Closed> {
         let now_ms = self.now_ms();
         let is_recent = |at_ms: u64| now_ms < at_ms + REPORT_EVERY_MS;
         if self.reported_at_ms.is_some_and(is_recent) {
@@ -386,7 +415,13 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         }
         self.reported_at_ms = Some(now_ms);
         let network = self.network.name.clone();
-        self.send(Observation::Unreachable { network, cause }).await
+        let silent = self.silent();
+        let unseen = Observation::Unreachable {
+            network,
+            cause,
+            silent,
+        };
+        self.send(unseen).await
     }
 
     /// Why the network is not seen; nothing while an endpoint answers and only its answers do not
@@ -421,9 +456,16 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         wait_ms.unwrap_or(self.network.poll_ms).max(1)
     }
 
-    /// So many endpoints must agree before anything is concluded.
-    fn quorum(&self) -> usize {
-        quorum_of(self.endpoints.len())
+    const fn quorum(&self) -> usize {
+        self.quorum
+    }
+
+    /// Labels of the endpoints that gave no usable answer, in order.
+    fn silent(&self) -> Vec<String> {
+        let silent = self.endpoints.iter().filter(|it| it.head.is_none());
+        let mut labels: Vec<String> = silent.map(|it| it.health.label.clone()).collect();
+        labels.sort_unstable();
+        labels
     }
 
     async fn send(&self, observation: Observation) -> Result<(), Closed> {

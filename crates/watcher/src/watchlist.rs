@@ -440,6 +440,7 @@ impl Watchlist {
             let Expected {
                 looked_for,
                 undecided,
+                recorded: _,
             } = moment.expected;
             due.extend(self.shallow.iter().chain(looked_for).chain(undecided));
         }

@@ -192,6 +192,11 @@ impl Window {
         Ok(self.link(branch))
     }
 
+    /// The held headers that the splice replaces.
+    pub fn dropped_by(&self, splice: &Splice) -> &[Header] {
+        self.headers.get(splice.kept..).unwrap_or_default()
+    }
+
     /// Makes the splice's branch the held one.
     pub fn accept(&mut self, splice: Splice) -> Advance {
         let added = splice.branch.len();

@@ -16,7 +16,7 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Evidence;
-use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
+use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 use x811_protocol::interaction::Fit;
 use x811_protocol::observation::{Block, Transfer};
 
@@ -55,6 +55,8 @@ pub struct Shown<'a> {
     pub fit: Option<Fit>,
     /// Whether every transfer that can pay is said to be among those shown.
     pub shows_all: bool,
+    /// A head, by height and hash, that the record says to be on another branch.
+    pub parted: Option<(u64, BlockHash)>,
     /// Whether the log goes on to say where it is; of what did not pay it does not, and a
     /// reorganisation since then is no difference.
     pub is_followed: bool,
@@ -73,8 +75,22 @@ impl<'a> Shown<'a> {
             authorization_nonce: evidence.authorization_nonce,
             fit: None,
             shows_all: false,
+            parted: None,
             is_followed: true,
         }
+    }
+
+    /// The head that is on the endpoint's branch after all, where the record says that it is on another.
+    fn not_parted(&self, headers: &BTreeMap<u64, Header>) -> Option<Difference> {
+        let (number, hash) = self.parted?;
+        let is_there = headers.get(&number).is_some_and(|there| there.hash == hash);
+        is_there.then(|| {
+            let sentence = format!(
+                "block {number}, the head recorded at the ACCEPT, is {hash} on the chain too, and the \
+                 record says that it is on another branch"
+            );
+            Difference::of("forked_at", sentence)
+        })
     }
 
     /// Whether a reorganisation may be all that is between the record and the branch that the
@@ -150,7 +166,9 @@ impl<S: ChainSource> Witness<S> {
         let asked: Vec<_> = shown.iter().map(|it| (it.token, it.tx_hash)).collect();
         let answers = self.receipts(&asked).await?;
         let named = shown.iter().filter_map(|shown| shown.block);
-        let named = named.map(|block| block.number).collect();
+        let parted = shown.iter().filter_map(|shown| shown.parted);
+        let parted = parted.map(|(number, _)| number);
+        let named = named.map(|block| block.number).chain(parted).collect();
         let headers = self.headers(named, &answers).await?;
         let mut testimonies = Vec::with_capacity(shown.len());
         for (shown, answer) in shown.iter().zip(&answers) {
@@ -217,7 +235,8 @@ impl<S: ChainSource> Witness<S> {
                 if shown.may_have_moved(recorded) {
                     return Ok(unknown(MOVED));
                 }
-                let found = differences(shown, receipt, header.map(|header| header.block()));
+                let mut found = differences(shown, receipt, header.map(|header| header.block()));
+                found.extend(shown.not_parted(headers));
                 Ok(match (shown.block, found.is_empty()) {
                     (_, true) if compare::is_foreign(shown, receipt) => unknown(FOREIGN),
                     (_, true) => Testimony::Same,

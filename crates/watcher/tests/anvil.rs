@@ -229,6 +229,7 @@ impl Rig {
             expecting: Arc::new(move |_head| Expected {
                 looked_for: all.borrow().iter().copied().collect(),
                 undecided: BTreeSet::new(),
+                recorded: BTreeSet::new(),
             }),
             accounts_of: Arc::new(|_| BTreeSet::new()),
             observations: sender,

@@ -10,7 +10,7 @@ use x811_ledger::agent::{Agent, Status};
 use x811_protocol::contract;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{
-    AgentRegistered, AgentStatusChanged, AgentUpdated, BodiesErased, Claim, Confirmed,
+    AgentRegistered, AgentStatusChanged, AgentUpdated, BodiesErased, Claim, Confirmed, Continues,
     ContractWindow, Derived, Engaged, EngagedContract, EnvelopeAccepted, ErasureOrder, Evidence,
     Final, Finding, FindingStatus, KeyRotated, Lapsed, Late, LedgerKeyRotated, LedgerKeys,
     LedgerOpened, LedgerResumed, LedgerRole, Level, Looked, NetworkBlind, NetworkSighted,
@@ -28,7 +28,7 @@ use x811_protocol::interaction::{
     Unpaid,
 };
 use x811_protocol::key::{AgentKey, Profile};
-use x811_protocol::observation::{BlindCause, Block, NetworkHead, Transfer};
+use x811_protocol::observation::{BlindCause, Block, ForkPoint, NetworkHead, Transfer};
 use x811_protocol::parameters::{
     Contracts, Leniency, Limits, Network, Parameters, PayerBindingRule, Windows,
 };
@@ -110,6 +110,8 @@ fn of_parts() -> Vec<(&'static str, Names)> {
         ("custom_facts", asked::<CustomFacts>()),
         ("finding", asked::<Finding>()),
         ("transfer", asked::<Transfer>()),
+        ("fork_point", asked::<ForkPoint>()),
+        ("continues", asked::<Continues>()),
         ("evidence", asked::<Evidence>()),
         ("claim", asked::<Claim>()),
         ("settlement_records", asked::<SettlementRecords>()),

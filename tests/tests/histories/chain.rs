@@ -134,6 +134,7 @@ impl Chain {
         }
         let transfers = amounts.iter().zip(0..);
         let transfers = transfers.map(|(micro_usdc, ordinal)| Transfer {
+            authorization_nonce: None,
             ordinal,
             from: payer,
             to: PAYEE,

@@ -9,7 +9,7 @@ use x811_ledger::audit::{
     Sighting, TransferCounts,
 };
 use x811_protocol::event::RefutedCause;
-use x811_protocol::evm::ChainId;
+use x811_protocol::evm::{BlockHash, ChainId};
 use x811_protocol::observation::{Block, Transfer};
 use x811_watcher::witness::ASKED_TOGETHER;
 use x811_watcher::{Difference, RpcSource, Shown, Sought, Testimony, Witness};
@@ -285,9 +285,22 @@ fn shown(recorded: &RecordedEvidence) -> Shown<'_> {
         has_reverted: Some(recorded.refuted == Some(RefutedCause::Reverted)),
         fit: Some(declared.fit),
         shows_all: recorded.shows_all(),
+        parted: parted(recorded),
         is_followed: recorded.refuted.is_none(),
         ..Shown::of(&recorded.evidence, declared.token, recorded.block)
     }
+}
+
+/// The head recorded at ACCEPT, where the evidence says that it is on another branch, and no later
+/// reorganisation is recorded.
+fn parted(recorded: &RecordedEvidence) -> Option<(u64, BlockHash)> {
+    let evidence = &recorded.evidence;
+    let is_said = evidence.forked_at.is_some() || evidence.fork_unknown;
+    let is_there_still = recorded.block == Some(evidence.block);
+    recorded
+        .declared
+        .recorded
+        .filter(|_| is_said && is_there_still)
 }
 
 /// A transaction that was seen in a block, and nothing was decided by it.

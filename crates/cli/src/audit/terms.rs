@@ -30,6 +30,11 @@ fn terms(network: &NetworkReport, payer: &str) -> String {
         network.token.to_checksum(),
         network.confirmed_depth
     );
+    match network.endpoint_quorum {
+        Some(1) => text.push_str(" by the word of one endpoint"),
+        Some(quorum) => text.push_str(&format!(" where {quorum} endpoints agree")),
+        None => {}
+    }
     if let Some(treasury) = network.treasury {
         text.push_str(&format!(", fees may go to {}", treasury.to_checksum()));
     }

@@ -53,6 +53,7 @@ async fn running(directory: &Path) -> Ledger<Backend, SqliteReadModel, ManualClo
             },
             format: 1,
             rules_version: x811_protocol::rules::Rules::LATEST.version(),
+            continues: None,
             reader: x811_protocol::rules::Rules::LATEST.reader(),
         },
         rotations: Vec::new(),

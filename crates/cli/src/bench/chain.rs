@@ -51,6 +51,9 @@ impl Chain {
                 head,
                 safe_number: None,
                 finalized,
+                silent: Vec::new(),
+                recorded: BTreeMap::new(),
+                followed_from: 0,
                 endpoints: vec![ENDPOINT.to_owned()],
                 transactions: transactions.clone(),
             };
@@ -63,6 +66,7 @@ impl Chain {
             block,
             succeeded: true,
             transfers: vec![Transfer {
+                authorization_nonce: None,
                 ordinal: 0,
                 from: PAYER,
                 to: PAYEE,

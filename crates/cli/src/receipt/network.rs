@@ -45,6 +45,7 @@ pub(super) async fn ask(url: &str, checked: &mut Checked) -> Result<(), Failure>
 
 fn moved(transfer: &PaidTransfer) -> Transfer {
     Transfer {
+        authorization_nonce: None,
         ordinal: transfer.ordinal,
         from: transfer.from,
         to: transfer.to,

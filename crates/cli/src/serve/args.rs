@@ -286,6 +286,9 @@ struct NetworkArgs {
     /// Blocks, the transfer's own included, at which a transfer is confirmed (12; local 3)
     #[arg(long, env = "X811_CONFIRMED_DEPTH", value_name = "BLOCKS")]
     confirmed_depth: Option<u64>,
+    /// RPC endpoints that must agree before anything is concluded, 1 or 2 (as many as there are)
+    #[arg(long, env = "X811_ENDPOINT_QUORUM", value_name = "COUNT")]
+    endpoint_quorum: Option<u64>,
     /// Totals above this many USDC wait until their block is `safe`
     #[arg(long, env = "X811_SAFE_ABOVE", value_name = "USDC")]
     safe_above: Option<Usdc>,
@@ -395,6 +398,7 @@ impl From<NetworkArgs> for Network {
             token: args.token,
             treasury: args.treasury,
             confirmed_depth: args.confirmed_depth,
+            endpoint_quorum: args.endpoint_quorum,
             safe_above_usdc: args.safe_above,
             blind_page_after_ms: args.blind_page_after_ms,
             ..Network::default()

@@ -154,6 +154,7 @@ fn network(given: settings::Network) -> Result<NetworkConfig, Failure> {
     put(&mut network.token, given.token.map(|token| token.0));
     network.treasury = given.treasury.map(|treasury| treasury.0);
     put(&mut network.confirmed_depth, given.confirmed_depth);
+    network.endpoint_quorum = given.endpoint_quorum;
     network.safe_above = given.safe_above_usdc.map(|amount| amount.0);
     put(&mut network.poll_ms, given.poll_ms);
     put(&mut network.block_ms, given.block_ms);
@@ -313,6 +314,7 @@ fn shown_network(network: &NetworkConfig) -> settings::Network {
         token: Some(Address(network.token)),
         treasury: network.treasury.map(Address),
         confirmed_depth: Some(network.confirmed_depth),
+        endpoint_quorum: network.endpoint_quorum,
         safe_above_usdc: network.safe_above.map(Usdc),
         poll_ms: Some(network.poll_ms),
         block_ms: Some(network.block_ms),

@@ -78,6 +78,7 @@ pub(super) struct Network {
     pub(super) token: Option<Address>,
     pub(super) treasury: Option<Address>,
     pub(super) confirmed_depth: Option<u64>,
+    pub(super) endpoint_quorum: Option<u64>,
     pub(super) safe_above_usdc: Option<Usdc>,
     pub(super) poll_ms: Option<u64>,
     pub(super) block_ms: Option<u64>,

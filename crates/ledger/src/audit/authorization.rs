@@ -12,6 +12,7 @@ use x811_protocol::evm::EvmAddress;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::Declared;
 use x811_protocol::observation::Transfer;
+use x811_protocol::rules::Rules;
 
 use super::evidence::{Grounds, are_all_quoted};
 use super::finding::Findings;
@@ -55,14 +56,25 @@ impl Own {
         }
     }
 
+    /// Whether the transfer says that it was made under its own nonce.
+    fn made(&self, transfer: &Transfer) -> bool {
+        transfer.authorization_nonce == Some(self.to(transfer.to))
+    }
+
     fn has(&self, nonce: Digest) -> bool {
         nonce == self.payment() || nonce == self.fee()
     }
 }
 
-/// Whether the evidence names a nonce of the interaction's own.
+/// Whether what is shown was made under the interaction's own authorization: rules 2 name the nonce of
+/// every transfer, rules 1 one for all of them.
 pub(super) fn is_own(grounds: &Grounds<'_>, evidence: &Evidence) -> bool {
     let own = Own::of(grounds);
+    let transfers = &evidence.transfers;
+    if grounds.decided.before.rules() >= Rules::Two {
+        return !transfers.is_empty()
+            && own.is_some_and(|own| transfers.iter().all(|it| own.made(it)));
+    }
     let named = evidence.authorization_nonce;
     matches!((own, named), (Some(own), Some(nonce)) if own.has(nonce))
 }
@@ -79,9 +91,17 @@ pub(super) fn check(
     let Some(own) = Own::of(grounds) else {
         return;
     };
-    let field = format!("{field}.authorization_nonce");
-    let transfers = &evidence.transfers;
     let by_authorization = declared.binding == PayerBinding::Authorization;
+    if grounds.decided.before.rules() >= Rules::Two {
+        return check_each(grounds, &own, field, evidence, by_authorization, findings);
+    }
+    let transfers = &evidence.transfers;
+    let is_named = |transfer: &Transfer| transfer.authorization_nonce.is_some();
+    if transfers.iter().any(is_named) {
+        let sentence = "rules 1 name one nonce for all transfers";
+        grounds.no_evidence(&format!("{field}.transfers"), sentence, findings);
+    }
+    let field = format!("{field}.authorization_nonce");
     // With as many as may be quoted, the one that was authorized may be among the others.
     let are_all = are_all_quoted(transfers, grounds.declared.len());
     let sentence = match evidence.authorization_nonce {
@@ -94,6 +114,38 @@ pub(super) fn check(
         Some(_) => "no transfer that is shown was made under this nonce",
     };
     grounds.no_evidence(&field, sentence, findings);
+}
+
+/// Under rules 2 each transfer names its own: the payment's or the fee's, by where it went, each once.
+fn check_each(
+    grounds: &Grounds<'_>,
+    own: &Own,
+    field: &str,
+    evidence: &Evidence,
+    by_authorization: bool,
+    findings: &mut Findings,
+) {
+    if evidence.authorization_nonce.is_some() {
+        let sentence = "under rules 2 each transfer names its own nonce";
+        grounds.no_evidence(&format!("{field}.authorization_nonce"), sentence, findings);
+    }
+    let mut used = Vec::new();
+    for (index, transfer) in evidence.transfers.iter().enumerate() {
+        let sentence = match transfer.authorization_nonce {
+            None if by_authorization => {
+                "the payer is bound by an authorization alone, and the transfer was not made under it"
+            }
+            None => continue,
+            Some(_) if !own.made(transfer) => "this is no nonce of this interaction's transfer",
+            Some(nonce) if used.contains(&nonce) => "an authorization moves one transfer",
+            Some(nonce) => {
+                used.push(nonce);
+                continue;
+            }
+        };
+        let field = format!("{field}.transfers[{index}].authorization_nonce");
+        grounds.no_evidence(&field, sentence, findings);
+    }
 }
 
 /// Whether some transfer may have been made under the nonce; where all were, the first was.

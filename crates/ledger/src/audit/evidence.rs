@@ -2,11 +2,12 @@
 //! and by what was recorded once it was over (ledger-contract.md section 5).
 
 use x811_protocol::event::{Claim, Evidence, Level, PayerBinding};
-use x811_protocol::interaction::age::is_older_than_accept;
+use x811_protocol::interaction::age::{fork_fault, is_older_than_accept, is_shown_older};
 use x811_protocol::interaction::claim::{Candidate, Due};
 use x811_protocol::interaction::{Deal, Declared, Standing};
 use x811_protocol::observation::{Block, Transfer};
 use x811_protocol::parameters::Network;
+use x811_protocol::rules::Rules;
 
 use super::authorization;
 use super::decision::Decided;
@@ -79,7 +80,8 @@ impl Grounds<'_> {
             );
             self.no_evidence(&format!("{field}.depth"), sentence, findings);
         }
-        self.seen_by_somebody(field, evidence, findings);
+        self.seen_by_enough(field, evidence, findings);
+        self.fork_holds(field, evidence, findings);
         authorization::check(self, field, evidence, declared, findings);
         let field = format!("{field}.transfers");
         let beyond = |transfer: &Transfer| transfer.ordinal >= evidence.transfer_count;
@@ -90,8 +92,26 @@ impl Grounds<'_> {
         self.transfers_fit(&field, declared, &evidence.transfers, findings);
     }
 
-    /// Configured endpoints, each once, say so.
-    fn seen_by_somebody(&self, field: &str, evidence: &Evidence, findings: &mut Findings) {
+    /// Rules 2 name the fork of a recorded head that is on another branch, and rules 1 know of none.
+    fn fork_holds(&self, field: &str, evidence: &Evidence, findings: &mut Findings) {
+        let is_named = evidence.forked_at.is_some() || evidence.fork_unknown;
+        let fault = if is_named && self.decided.before.rules() < Rules::Two {
+            Some("rules 1 know of no forks")
+        } else {
+            fork_fault(evidence, &self.deal.acceptance.heads)
+        };
+        if let Some(sentence) = fault {
+            let member = if evidence.fork_unknown {
+                "fork_unknown"
+            } else {
+                "forked_at"
+            };
+            self.no_evidence(&format!("{field}.{member}"), sentence, findings);
+        }
+    }
+
+    /// Configured endpoints, each once, say so, as many as must by now.
+    fn seen_by_enough(&self, field: &str, evidence: &Evidence, findings: &mut Findings) {
         let field = format!("{field}.endpoints");
         let endpoints = &evidence.endpoints;
         let mut distinct: Vec<&String> = endpoints.iter().collect();
@@ -106,8 +126,16 @@ impl Grounds<'_> {
         let in_force = self.decided.before.parameters();
         let in_force = in_force.and_then(|(_, set)| set.network(&self.network.name));
         let was_kept = in_force.is_some_and(|network| evidence.depth < network.confirmed_depth);
+        let quorum = in_force.and_then(|network| network.endpoint_quorum);
         if endpoints.is_empty() && !was_kept {
             let sentence = "no endpoint says so";
+            self.no_evidence(&field, sentence, findings);
+        } else if let Some(quorum) = quorum
+            && (endpoints.len() as u64) < quorum
+            && !was_kept
+        {
+            let sentence =
+                format!("fewer than {quorum} endpoints say so, which the parameters ask for");
             self.no_evidence(&field, sentence, findings);
         }
     }
@@ -181,7 +209,7 @@ impl Grounds<'_> {
     ) {
         // What was made under the interaction's own nonce was made for it.
         let is_own = || authorization::is_own(self, evidence);
-        if self.is_older_than_accept(&evidence.block) && !is_own() {
+        if self.is_older_than_accept(evidence) && !is_own() {
             let sentence = "the transaction is older than the ACCEPT, so it pays something else";
             self.no_evidence(&format!("{field}.block"), sentence, findings);
         }
@@ -260,7 +288,15 @@ impl Grounds<'_> {
         }
     }
 
-    pub(super) fn is_older_than_accept(&self, block: &Block) -> bool {
+    /// Whether what is shown is older than the ACCEPT, by the fork that the evidence names where it
+    /// names one.
+    pub(super) fn is_older_than_accept(&self, evidence: &Evidence) -> bool {
+        let acceptance = &self.deal.acceptance;
+        is_shown_older(evidence, &acceptance.heads, acceptance.at)
+    }
+
+    /// Whether a block is older than the ACCEPT if no reorganisation took the head recorded there.
+    pub(super) fn is_below_accept(&self, block: &Block) -> bool {
         let acceptance = &self.deal.acceptance;
         let (heads, accepted_at) = (&acceptance.heads, acceptance.at);
         is_older_than_accept(&self.network.name, block, heads, accepted_at)

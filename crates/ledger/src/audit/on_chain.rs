@@ -6,11 +6,11 @@
 use foldhash::HashMap;
 use x811_protocol::did::Did;
 use x811_protocol::event::{Event, Evidence, Finding as Found, FindingStatus, RefutedCause};
-use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
+use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Deal, Declared, Fit, Since, State};
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::observation::{Block, Transfer};
+use x811_protocol::observation::{Block, NetworkHead, Transfer};
 use x811_protocol::parameters::Network;
 
 use super::finding::{Cause, Finding, Spot};
@@ -69,6 +69,8 @@ pub struct DeclaredTransaction {
     pub confirmed_depth: u64,
     /// From when on a transfer can pay.
     pub since: Since,
+    /// The head recorded at ACCEPT, by height and hash.
+    pub recorded: Option<(u64, BlockHash)>,
     /// A record that shows fewer fitting transfers than this shows all that fit.
     pub quoted: u64,
     /// What was due in all, where a transfer of just that to the payee is decided on at the
@@ -298,6 +300,7 @@ impl Kept {
                 fit: Fit::of(deal, network, declared, by),
                 confirmed_depth: network.confirmed_depth,
                 since: Since::of(&network.name, &deal.acceptance.heads, deal.acceptance.at),
+                recorded: recorded(&deal.acceptance.heads, &network.name),
                 quoted: TRANSFERS_QUOTED / hashes.max(1),
                 decides: Some(deal.offer.total)
                     .filter(|total| network.safe_above.is_none_or(|limit| *total <= limit)),
@@ -365,6 +368,12 @@ impl Kept {
             self.evidence[*place].block = block;
         }
     }
+}
+
+fn recorded(heads: &[NetworkHead], network: &str) -> Option<(u64, BlockHash)> {
+    let mut heads = heads.iter();
+    let head = heads.find(|head| head.network == network)?;
+    Some((head.number, head.hash))
 }
 
 /// What was agreed, and what was declared as its payment on which network; where something is due.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, LedgerOpened};
 use x811_protocol::evm::{ChainId, EvmAddress};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::parameters::{Network, Parameters, PayerBindingRule};
@@ -55,6 +55,9 @@ pub struct NetworkReport {
     pub treasury: Option<EvmAddress>,
     /// Blocks, the transfer's own counted, at which a transfer is confirmed.
     pub confirmed_depth: u64,
+    /// Endpoints that must agree before anything is concluded; absent where the log does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint_quorum: Option<u64>,
     /// Totals above this wait for level *safe*; absent when none does. In micro-USDC as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub safe_above: Option<MicroUsdc>,
@@ -99,6 +102,18 @@ impl ParametersSeen {
                 rules_version,
             });
         }
+        if let Event::LedgerOpened(LedgerOpened {
+            continues: Some(before),
+            ..
+        }) = event
+        {
+            let sentence = format!(
+                "the log goes on from {} with {} records and root {}: compare that with the last \
+                 checkpoint of it that anybody has; what was open there has ended",
+                before.origin, before.size, before.root
+            );
+            remarks.add(position, sentence);
+        }
         let Event::ParametersSet(parameters) = event else {
             return;
         };
@@ -140,6 +155,7 @@ impl NetworkReport {
             token: network.token,
             treasury: network.treasury,
             confirmed_depth: network.confirmed_depth,
+            endpoint_quorum: network.endpoint_quorum,
             safe_above: network.safe_above,
         }
     }

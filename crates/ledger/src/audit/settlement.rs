@@ -137,13 +137,13 @@ impl Payment<'_> {
 
     /// What was made under the interaction's own nonce was made for it, whatever its height.
     fn is_too_old(&self, evidence: &Evidence) -> bool {
-        self.grounds.is_older_than_accept(&evidence.block)
+        self.grounds.is_older_than_accept(evidence)
             && !authorization::is_own(&self.grounds, evidence)
     }
 
     /// Whether a transaction fails as is said, as far as the quoted transfers tell.
     fn shows(&self, evidence: &Evidence, cause: RefutedCause) -> bool {
-        let is_below = self.grounds.is_older_than_accept(&evidence.block);
+        let is_below = self.grounds.is_older_than_accept(evidence);
         let older = self.is_too_old(evidence);
         let nothing_fits = evidence.transfers.is_empty();
         let unclaimed = self.grounds.candidates(std::slice::from_ref(evidence));

@@ -11,6 +11,7 @@ use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::claim::{Candidate, choose};
 use x811_protocol::interaction::{Declared, Standing, State};
 use x811_protocol::observation::{Block, Transfer};
+use x811_protocol::rules::Rules;
 
 use super::decision::Decided;
 use super::evidence::{Grounds, are_all_quoted, head_of};
@@ -184,7 +185,11 @@ impl SeenTransfers {
             if !are_all_quoted(transfers, grounds.declared.len()) {
                 return Others::Unknown;
             }
-            if grounds.is_older_than_accept(&block) {
+            if grounds.is_below_accept(&block) {
+                if grounds.decided.before.rules() >= Rules::Two {
+                    // A reorganisation may have taken the head that it is below.
+                    return Others::Unknown;
+                }
                 continue;
             }
             let unclaimed = unclaimed(grounds, declared, transfers);

@@ -19,6 +19,7 @@ fn opened() -> LedgerOpened {
         },
         format: 1,
         rules_version: x811_protocol::rules::Rules::LATEST.version(),
+        continues: None,
         reader: x811_protocol::rules::Rules::LATEST.reader(),
     }
 }

@@ -68,6 +68,7 @@ fn world() -> World {
         },
         format: 1,
         rules_version: x811_protocol::rules::Rules::LATEST.version(),
+        continues: None,
         reader: x811_protocol::rules::Rules::LATEST.reader(),
     };
     let parameters = Parameters {

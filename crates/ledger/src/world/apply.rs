@@ -278,6 +278,7 @@ impl World {
                     reader: opened.reader,
                 };
                 self.rules = known(step, rules)?;
+                self.check_continues(step, opened)?;
                 self.open(step, opened)
             }
             Event::ParametersSet(parameters) if begun => self.set_parameters(step, parameters),
@@ -307,6 +308,20 @@ impl World {
         };
         self.ledger_seq += 1;
         Ok(touched)
+    }
+
+    /// A log goes on from another one, by its last checkpoint, from rules 2 on.
+    fn check_continues(&self, step: &Applying<'_>, opened: &LedgerOpened) -> Result<(), Fault> {
+        let Some(before) = &opened.continues else {
+            return Ok(());
+        };
+        if self.rules() < Rules::Two {
+            return Err(step.misplaced("`continues` is of rules 2"));
+        }
+        if before.origin == opened.origin || before.size == 0 {
+            return Err(step.misplaced("a log goes on from another one that has records"));
+        }
+        Ok(())
     }
 
     fn open(&mut self, step: &Applying<'_>, opened: &LedgerOpened) -> Touched {
@@ -354,7 +369,8 @@ impl World {
             .get(name)
             .is_some_and(|sight| sight.blind_since.is_some());
         match (step.event, blind) {
-            (Event::NetworkBlind(NetworkBlind { .. }), false) => {
+            (Event::NetworkBlind(blind), false) => {
+                self.check_silent(step, blind)?;
                 self.change_every_live(|state| state.blinded(name, step.at));
                 self.networks
                     .entry(name.to_owned())
@@ -372,6 +388,18 @@ impl World {
         }
         self.networks.entry(name.to_owned()).or_default().next_seq += 1;
         Ok(Touched::EveryClock)
+    }
+
+    /// Endpoints are named from rules 2 on, each once and in order.
+    fn check_silent(&self, step: &Applying<'_>, blind: &NetworkBlind) -> Result<(), Fault> {
+        if blind.silent.is_some() != (self.rules() >= Rules::Two) {
+            return Err(step.misplaced("`silent` is there from rules 2 on, and only then"));
+        }
+        let silent = blind.silent.as_deref().unwrap_or_default();
+        if !silent.is_sorted_by(|one, next| one < next) {
+            return Err(step.misplaced("`silent` names each endpoint once, in order"));
+        }
+        Ok(())
     }
 
     fn shift_every_clock(&mut self, gap_ms: u64) {

@@ -254,6 +254,7 @@ fn sight((name, next_seq, blind_since, recorded): Sighted) -> (String, Sight) {
         blind_since,
         head: None,
         recorded,
+        silent: Vec::new(),
     };
     (name, sight)
 }

@@ -133,6 +133,8 @@ pub struct Sight {
     pub head: Option<NetworkHead>,
     /// The last head that the log names as such.
     pub recorded: Option<NetworkHead>,
+    /// Endpoints that gave no usable answer when this process last heard of the network.
+    pub silent: Vec<String>,
 }
 
 /// The state of the ledger after some prefix of its log.
@@ -359,6 +361,17 @@ impl World {
             sight.head.as_ref().or(recorded)
         });
         each.cloned().collect()
+    }
+
+    /// Notes which endpoints gave no usable answer. It is no part of any state.
+    pub(crate) fn heard_of(&mut self, network: &str, silent: &[String]) {
+        if let Some(sight) = self.networks.get_mut(network)
+            && sight.silent != silent
+        {
+            sight.silent = silent.to_vec();
+            sight.silent.sort_unstable();
+            sight.silent.dedup();
+        }
     }
 
     /// Whether some head of the network is known, of this process or from the log.

@@ -5,9 +5,9 @@ use super::World;
 use super::interactions::put_in_place;
 use imbl::{OrdMap, OrdSet};
 use std::collections::BTreeSet;
-use x811_protocol::evm::{EvmAddress, TxHash};
+use x811_protocol::evm::{BlockHash, EvmAddress, TxHash};
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::{Declared, Schedule, Standing, State};
+use x811_protocol::interaction::{Deal, Declared, Schedule, Standing, State};
 use x811_protocol::time::TimestampMs;
 
 /// What is watched of one network. Several interactions may have declared the same transaction, so
@@ -24,6 +24,8 @@ pub(super) struct Watches {
     gone: OrdSet<(TxHash, InteractionId)>,
     /// When a look for a payment is due.
     looks: OrdSet<(TimestampMs, InteractionId)>,
+    /// Heads recorded at an ACCEPT that a declared transaction was seen at or below.
+    recorded: OrdSet<((u64, BlockHash), InteractionId)>,
 }
 
 impl World {
@@ -60,6 +62,14 @@ impl World {
         let watches = self.watches.get(network).into_iter();
         let undecided = watches.flat_map(|watches| watches.undecided.iter());
         undecided.map(|(tx_hash, _)| *tx_hash).collect()
+    }
+
+    /// Heads recorded at an ACCEPT, by height and hash, of which the ledger has to know whether they
+    /// are on the branch of the next head (ledger-contract.md section 5, "Age").
+    pub fn recorded_in_question(&self, network: &str) -> BTreeSet<(u64, BlockHash)> {
+        let watches = self.watches.get(network).into_iter();
+        let recorded = watches.flat_map(|watches| watches.recorded.iter());
+        recorded.map(|(head, _)| *head).collect()
     }
 
     /// Whether the ledger takes the transaction to be in a block.
@@ -142,6 +152,7 @@ impl Watches {
         put_in_place(&mut self.undecided, id, states.map(undecided));
         put_in_place(&mut self.gone, id, states.map(gone));
         put_in_place(&mut self.looks, id, states.map(look_due));
+        put_in_place(&mut self.recorded, id, states.map(recorded_above));
     }
 
     fn expect(&mut self, tx_hash: TxHash, declarer: (u64, InteractionId)) {
@@ -201,4 +212,34 @@ fn look_due(state: Option<&State>) -> impl Iterator<Item = TimestampMs> + Clone 
         Schedule::Confirmation { .. } => None,
     });
     due.into_iter()
+}
+
+/// The head recorded at ACCEPT, while a transaction that did not pay was seen at its height or below.
+fn recorded_above(state: Option<&State>) -> impl Iterator<Item = (u64, BlockHash)> + Clone {
+    let head = state.and_then(|state| {
+        let (deal, network, declared) = waiting(state)?;
+        let mut heads = deal.acceptance.heads.iter();
+        let head = heads.find(|head| head.network == network)?;
+        let is_below = |declared: &Declared| {
+            matches!(declared.standing, Standing::Seen(block) if block.number <= head.number)
+        };
+        let is_asked = declared.iter().any(is_below);
+        is_asked.then_some((head.number, head.hash))
+    });
+    head.into_iter()
+}
+
+/// What was agreed, and what was declared on which network, of what is not paid yet.
+fn waiting(state: &State) -> Option<(&Deal, &str, &[Declared])> {
+    let (network, declared) = state.watched()?;
+    let deal = if let State::Verified { deal, .. } = state {
+        deal
+    } else {
+        let (deal, aftermath) = state.aftermath()?;
+        if !aftermath.paid.is_empty() {
+            return None;
+        }
+        deal
+    };
+    Some((deal, network, declared))
 }

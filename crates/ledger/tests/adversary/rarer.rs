@@ -88,6 +88,9 @@ async fn shown(
             head,
             safe_number,
             finalized,
+            silent,
+            recorded,
+            followed_from,
             endpoints,
         }) = sweep
         else {
@@ -103,6 +106,9 @@ async fn shown(
             head,
             safe_number,
             finalized,
+            silent,
+            recorded,
+            followed_from,
             endpoints,
             transactions,
         };

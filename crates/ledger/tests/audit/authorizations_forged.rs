@@ -16,8 +16,8 @@ use crate::ledgerbox::Ledgerbox;
 use crate::resealing::{finds, finds_also, resealed};
 use crate::scene::{Parts, audit, exported, found, impatient};
 
-const NONCE: &str = "/evidence/0/authorization_nonce";
-const FIELD: &str = "evidence[0].authorization_nonce";
+const NONCE: &str = "/evidence/0/transfers/0/authorization_nonce";
+const FIELD: &str = "evidence[0].transfers[0].authorization_nonce";
 /// Nobody's wallet.
 const STRANGER: EvmAddress = EvmAddress::from_bytes([0x99; 20]);
 
@@ -103,7 +103,7 @@ async fn lc_5_under_its_own_nonce_nothing_is_too_old() {
     head["network"] = json!("base");
     *parts.records[accept].member("/derived/heads/0") = head;
     assert_eq!(found(&audit(&resealed(parts.clone()))), []);
-    let evidence = parts.records[confirmed].member("/evidence/0");
+    let evidence = parts.records[confirmed].member("/evidence/0/transfers/0");
     drop(
         evidence
             .as_object_mut()
@@ -196,6 +196,11 @@ async fn lc_9_two_transfers_under_one_authorization_are_found() {
     let (seen, confirmed) = (parts.find_event("seen"), parts.find_event("confirmed"));
     let expected = [
         (seen as u64, "transfers", Cause::NoEvidence),
+        (
+            confirmed as u64,
+            "evidence[0].transfers[1].authorization_nonce",
+            Cause::NoEvidence,
+        ),
         (confirmed as u64, "evidence[0].transfers", Cause::NoEvidence),
     ];
     assert_eq!(found(&report), expected);

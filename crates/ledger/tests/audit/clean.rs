@@ -196,6 +196,7 @@ async fn blindness_is_clean() {
     let blind = Observation::Unreachable {
         network: BASE.to_owned(),
         cause: BlindCause::WrongChain,
+        silent: Vec::new(),
     };
     ledgerbox.observe(blind).await;
     pay(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC).await;

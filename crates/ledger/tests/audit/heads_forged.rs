@@ -29,6 +29,7 @@ async fn confirmed_blind() -> Vec<u8> {
     let unreachable = Observation::Unreachable {
         network: BASE.to_owned(),
         cause: BlindCause::WrongChain,
+        silent: Vec::new(),
     };
     ledgerbox.observe(unreachable).await;
     pay(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC).await;

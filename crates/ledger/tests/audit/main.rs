@@ -20,6 +20,7 @@ mod every_event;
 mod flips;
 mod forged_bundle;
 mod forger;
+mod forks;
 mod golden;
 mod golden_log;
 mod hashes;

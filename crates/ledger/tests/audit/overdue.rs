@@ -126,6 +126,7 @@ async fn lc_5_nobody_is_accused_of_having_been_blind() {
         .observe(Observation::Unreachable {
             network: BASE.to_owned(),
             cause: BlindCause::WrongChain,
+            silent: Vec::new(),
         })
         .await;
     ledgerbox.advance_ms(600_000).await;

@@ -59,7 +59,7 @@ async fn lc_4_a_payer_bound_by_an_authorization_alone_has_this_interactions_nonc
         steps.iter().all(|step| step.about != "elsewhere"),
         "{steps:?}"
     );
-    let member = "/evidence/0/authorization_nonce";
+    let member = "/evidence/0/transfers/0/authorization_nonce";
     let evidence = paper.receipt.confirmed.event.pointer(member);
     assert_eq!(evidence, Some(&json!(nonce)));
     let words = "was not made under this interaction's nonce";
@@ -69,7 +69,7 @@ async fn lc_4_a_payer_bound_by_an_authorization_alone_has_this_interactions_nonc
             (
                 "no nonce",
                 &|bad| {
-                    let evidence = at(bad, "/evidence/0").as_object_mut().unwrap();
+                    let evidence = at(bad, "/evidence/0/transfers/0").as_object_mut().unwrap();
                     evidence.remove("authorization_nonce");
                 },
                 "transfers",

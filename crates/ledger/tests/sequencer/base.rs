@@ -78,6 +78,7 @@ impl Base {
             .iter()
             .zip(0..)
             .map(|(amount, ordinal)| Transfer {
+                authorization_nonce: None,
                 ordinal,
                 from,
                 to,
@@ -134,6 +135,9 @@ impl Base {
             head: Base::block(head_number),
             safe_number: None,
             finalized: self.finalized.map(Base::block),
+            silent: Vec::new(),
+            recorded: BTreeMap::new(),
+            followed_from: 0,
             endpoints: vec!["one".to_owned(), "two".to_owned()],
             transactions: watched
                 .into_iter()

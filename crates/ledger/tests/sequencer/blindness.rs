@@ -11,6 +11,7 @@ fn unreachable() -> Observation {
     Observation::Unreachable {
         network: BASE.to_owned(),
         cause: BlindCause::Unreachable,
+        silent: Vec::new(),
     }
 }
 
@@ -99,6 +100,7 @@ async fn lc_5_the_confirmation_window_stands_still_while_blind() {
         .observe(Observation::Unreachable {
             network: BASE.to_owned(),
             cause: BlindCause::WrongChain,
+            silent: Vec::new(),
         })
         .await;
     ledgerbox.advance_ms(600_000).await;
@@ -177,6 +179,7 @@ async fn lc_5_observations_of_unknown_networks_change_nothing() {
         .observe(Observation::Unreachable {
             network: "moon".to_owned(),
             cause: BlindCause::Unreachable,
+            silent: Vec::new(),
         })
         .await;
     let Observation::Sweep(mut sweep) = ledgerbox.base.sweep(1, []) else {

@@ -171,6 +171,7 @@ impl Ledgerbox {
             },
             format: 1,
             rules_version: x811_protocol::rules::Rules::LATEST.version(),
+            continues: None,
             reader: x811_protocol::rules::Rules::LATEST.reader(),
         }
     }
@@ -449,6 +450,7 @@ pub(crate) fn parameters() -> Parameters {
             token: TOKEN,
             treasury: Some(TREASURY),
             confirmed_depth: DEPTH,
+            endpoint_quorum: None,
             safe_above: None,
             fresh_ms: 10_000,
             blind_after_ms: 30_000,

@@ -286,6 +286,7 @@ impl Story {
                 let observation = Observation::Unreachable {
                     network: BASE.to_owned(),
                     cause: BlindCause::WrongChain,
+                    silent: Vec::new(),
                 };
                 ledgerbox.observe(observation).await;
             }

@@ -124,5 +124,6 @@ fn unreachable() -> Observation {
     Observation::Unreachable {
         network: BASE.to_owned(),
         cause: BlindCause::Unreachable,
+        silent: Vec::new(),
     }
 }

@@ -33,6 +33,22 @@ pub struct LedgerOpened {
     /// The least version of the rules that a program must know to read on; absent under rules 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reader: Option<u64>,
+    /// The log that this one goes on from, where that lost its tail; only under rules 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<Continues>,
+}
+
+/// The last checkpoint of a log that another one goes on from (stores.md section 2). What was open
+/// there has ended: nothing of it is taken over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Continues {
+    /// The origin of its checkpoints; another than the new log's.
+    pub origin: String,
+    /// Root of its tree.
+    pub root: Digest,
+    /// Records under that root; at least one.
+    pub size: u64,
 }
 
 /// The three separate server keys, in the order of RFC 8785: every receipt holds them, and is
@@ -227,7 +243,7 @@ pub struct BodiesErased {
 }
 
 /// `network_blind`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkBlind {
     /// Why nothing can be seen.
@@ -235,6 +251,10 @@ pub struct NetworkBlind {
     /// The last head that was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Block>,
+    /// Configured labels of the endpoints that gave no usable answer last, in order; absent under
+    /// rules 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent: Option<Vec<String>>,
 }
 
 /// `network_sighted`.

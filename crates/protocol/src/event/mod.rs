@@ -17,7 +17,7 @@ pub use agent::{AgentRegistered, AgentStatusChanged, AgentUpdated, KeyRotated};
 pub use effect::{Effect, Engaged};
 pub use erasure_order::{ErasureOrder, NotOrdered};
 pub use ledger::{
-    BodiesErased, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole,
+    BodiesErased, Continues, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole,
     NetworkBlind, NetworkSighted, NotALedgerRole, RulesChanged, StateRoot,
 };
 pub use settlement::{

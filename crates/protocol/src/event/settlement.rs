@@ -8,9 +8,10 @@ use crate::digest::Digest;
 use crate::envelope::AcceptedHeader;
 use crate::evm::{ChainId, TxHash};
 use crate::money::MicroUsdc;
-use crate::observation::{Block, Transfer};
+use crate::observation::{Block, ForkPoint, Transfer};
 use crate::time::TimestampMs;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// `looked`: an answered look.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,9 +71,21 @@ pub struct Seen {
     pub block: Block,
     /// Transfers from the payer to payee or treasury above zero, none of them under an EIP-3009
     /// authorization for something else; at most 64.
+    #[serde(deserialize_with = "plain_transfers")]
     pub transfers: Vec<Transfer>,
     /// Which transaction.
     pub tx_hash: TxHash,
+}
+
+/// What a transfer was made under is named in evidence alone.
+fn plain_transfers<'de, D: Deserializer<'de>>(reader: D) -> Result<Vec<Transfer>, D::Error> {
+    let transfers = Vec::<Transfer>::deserialize(reader)?;
+    if transfers.iter().any(|it| it.authorization_nonce.is_some()) {
+        return Err(D::Error::custom(
+            "a transfer that was seen names no authorization",
+        ));
+    }
+    Ok(transfers)
 }
 
 /// `unseen`, `returned`: names a transaction.
@@ -101,7 +114,8 @@ pub enum Level {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
-    /// The interaction's own EIP-3009 nonce, where a transfer shown was made under it.
+    /// The interaction's own EIP-3009 nonce, where a transfer shown was made under it; under rules 2
+    /// each transfer has its own in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authorization_nonce: Option<Digest>,
     /// Its block.
@@ -110,6 +124,17 @@ pub struct Evidence {
     pub depth: u64,
     /// Configured labels of the endpoints that agree.
     pub endpoints: Vec<String>,
+    /// Whether the head recorded at ACCEPT is on another branch whose headers are no longer held;
+    /// never `false` in a record. Only under rules 2, of a block at or below that head.
+    #[serde(
+        default,
+        skip_serializing_if = "is_false",
+        deserialize_with = "true_alone"
+    )]
+    pub fork_unknown: bool,
+    /// Where the branch of the head recorded at ACCEPT parts from the agreed one; likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_at: Option<ForkPoint>,
     /// How sure.
     pub level: Level,
     /// Network name.
@@ -121,6 +146,22 @@ pub struct Evidence {
     pub transfers: Vec<Transfer>,
     /// Which transaction.
     pub tx_hash: TxHash,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that serde asks for"
+)]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// What is not so is left out, so that evidence has one spelling.
+fn true_alone<'de, D: Deserializer<'de>>(reader: D) -> Result<bool, D::Error> {
+    match bool::deserialize(reader)? {
+        true => Ok(true),
+        false => Err(D::Error::custom("fork_unknown is true or left out")),
+    }
 }
 
 /// Why a transaction definitely does not pay.

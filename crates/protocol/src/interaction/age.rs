@@ -1,7 +1,8 @@
 //! Which blocks are older than an ACCEPT: what was paid before it pays something else
 //! (ledger-contract.md section 5, "Age").
 
-use crate::observation::{Block, NetworkHead};
+use crate::event::Evidence;
+use crate::observation::{Block, NetworkHead, RecordedBranch};
 use crate::time::TimestampMs;
 
 /// The ACCEPT's clock and a block's may differ by this much.
@@ -32,6 +33,69 @@ impl Since {
             Since::Above(number) => block.number > number,
             Since::Time(at) => TimestampMs::new(block.timestamp_s.saturating_mul(1_000)) >= at,
         }
+    }
+}
+
+/// How old a block is against an ACCEPT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Age {
+    /// Not older: what is in it can pay.
+    Young,
+    /// Older: what is in it pays something else.
+    Old,
+    /// Not known yet: nothing is decided by it.
+    Open,
+}
+
+impl Age {
+    /// Of a block at or below the height of the head recorded at ACCEPT, where that stands so.
+    pub fn below(block: &Block, recorded: Option<RecordedBranch>) -> Age {
+        match recorded {
+            None => Age::Open,
+            Some(RecordedBranch::Same) => Age::Old,
+            Some(RecordedBranch::Forked(fork)) if block.number <= fork.number => Age::Old,
+            Some(RecordedBranch::Forked(_) | RecordedBranch::Lost) => Age::Young,
+        }
+    }
+}
+
+/// Where the head recorded at ACCEPT stood, as evidence says.
+pub fn branch_in(evidence: &Evidence) -> RecordedBranch {
+    match (evidence.forked_at, evidence.fork_unknown) {
+        (Some(fork), _) => RecordedBranch::Forked(fork),
+        (None, true) => RecordedBranch::Lost,
+        (None, false) => RecordedBranch::Same,
+    }
+}
+
+/// Whether what the evidence shows is older than the ACCEPT that was recorded at `accepted_at` together
+/// with `heads`.
+pub fn is_shown_older(
+    evidence: &Evidence,
+    heads: &[NetworkHead],
+    accepted_at: TimestampMs,
+) -> bool {
+    let block = &evidence.block;
+    is_older_than_accept(&evidence.network, block, heads, accepted_at)
+        && Age::below(block, Some(branch_in(evidence))) == Age::Old
+}
+
+/// What is wrong with the fork that evidence names, if anything: it is of a block at or below a
+/// recorded head, which is above the fork.
+pub fn fork_fault(evidence: &Evidence, heads: &[NetworkHead]) -> Option<&'static str> {
+    if evidence.forked_at.is_none() && !evidence.fork_unknown {
+        return None;
+    }
+    let head = heads.iter().find(|head| head.network == evidence.network);
+    let Some(head) = head.filter(|head| evidence.block.number <= head.number) else {
+        return Some("no head was recorded at ACCEPT that the block is at or below");
+    };
+    match evidence.forked_at {
+        Some(_) if evidence.fork_unknown => Some("the fork is named, and said not to be known"),
+        Some(fork) if fork.number >= head.number => {
+            Some("the fork is not below the head that was recorded at ACCEPT")
+        }
+        Some(_) | None => None,
     }
 }
 

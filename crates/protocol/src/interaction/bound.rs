@@ -43,7 +43,7 @@ impl PaidTransfer {
             .find(|transfer| transfer.ordinal == claim.ordinal)?;
         Some(PaidTransfer {
             claim: *claim,
-            transfer: *transfer,
+            transfer: transfer.plain(),
         })
     }
 }

@@ -9,6 +9,7 @@ use crate::evm::{EvmAddress, TxHash};
 use crate::facts::Facts;
 use crate::observation::{NetworkHead, Sweep};
 use crate::parameters::Parameters;
+use crate::rules::Rules;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -44,6 +45,8 @@ pub struct ProviderView {
 /// Parameters, registry, heads and claims as of now.
 #[derive(Debug, Clone)]
 pub struct Context<'a> {
+    /// The decision rules in force.
+    pub rules: Rules,
     /// Parameters a new interaction is opened under.
     pub parameters: &'a Parameters,
     /// Their position in the log.

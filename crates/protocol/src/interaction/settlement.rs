@@ -6,6 +6,7 @@
 //!
 //! Source: design.md section 7, ledger-contract.md section 5, AE-104, AE-105.
 
+use super::age::Age;
 use super::claim::Candidate;
 use super::narrow::{Choice, Covered};
 use super::view::View;
@@ -200,8 +201,10 @@ impl Watching<'_> {
         if !mined.succeeded {
             return Some(RefutedCause::Reverted);
         }
-        if self.view.is_too_old(declared, mined) {
-            return Some(RefutedCause::OlderThanAccept);
+        match self.view.age_of(declared, mined) {
+            Age::Young => {}
+            Age::Old => return Some(RefutedCause::OlderThanAccept),
+            Age::Open => return None,
         }
         if mined.transfers.is_empty() {
             return Some(RefutedCause::WrongToken);
@@ -224,9 +227,14 @@ impl Watching<'_> {
         let all_deep = self.settlement.declared.iter().all(|other| {
             self.view
                 .mined(other.tx_hash)
-                .is_some_and(|mined| self.view.is_deep(mined))
+                .is_some_and(|mined| self.is_definite(other, mined))
         });
         all_deep.then_some(RefutedCause::Short)
+    }
+
+    /// Whether nothing more can come of it: it is deep enough, and known to be old or not.
+    fn is_definite(&self, declared: &Declared, mined: &MinedTransaction) -> bool {
+        self.view.is_deep(mined) && self.view.age_of(declared, mined) != Age::Open
     }
 
     /// The answer to the look that is due, if this head may give it.
@@ -271,7 +279,7 @@ impl Watching<'_> {
             TransactionStatus::Mined(mined) => {
                 let depth = Some(self.view.sweep.depth_of(&mined.block));
                 // Covered but not confirmed: only the level that the amount asks for is missing.
-                if self.view.is_deep(mined) && !covered {
+                if self.is_definite(declared, mined) && !covered {
                     (FindingStatus::Insufficient, depth)
                 } else {
                     (FindingStatus::Seen, depth)

@@ -3,15 +3,18 @@
 //!
 //! Source: ledger-contract.md section 5, settlement-watcher.md rules 11 to 20.
 
-use super::age::is_older_than_accept;
+use super::age::{Age, is_older_than_accept};
 use super::claim::{Candidate, Due};
 use super::level::stands_in;
 use super::{Context, Deal, Declared, Fit};
 use crate::digest::Digest;
 use crate::event::{Claim, Evidence, Level, RevertReason};
 use crate::evm::TxHash;
-use crate::observation::{Hindrance, MinedTransaction, Sweep, TransactionStatus, Transfer};
+use crate::observation::{
+    Hindrance, MinedTransaction, NetworkHead, RecordedBranch, Sweep, TransactionStatus, Transfer,
+};
 use crate::parameters::Network;
+use crate::rules::Rules;
 use std::collections::BTreeSet;
 
 /// Most transfers that one event quotes beside the claimed ones, and most that it claims; with eight
@@ -60,7 +63,9 @@ impl<'a> View<'a> {
         let view = *self;
         self.declared.iter().filter_map(move |declared| {
             let mined = view.mined(declared.tx_hash)?;
-            let pays = mined.succeeded && view.is_deep(mined) && !view.is_too_old(declared, mined);
+            let pays = mined.succeeded
+                && view.is_deep(mined)
+                && view.age_of(declared, mined) == Age::Young;
             pays.then_some((declared, mined))
         })
     }
@@ -83,7 +88,7 @@ impl<'a> View<'a> {
                     let fitting = self.fitting(declared, mined);
                     let quoted =
                         fitting.filter(|it| only.contains(&(declared.tx_hash, it.ordinal)));
-                    evidence.transfers = quoted.copied().collect();
+                    evidence.transfers = self.under(mined, quoted.copied());
                 }
                 Some(evidence)
             })
@@ -102,6 +107,9 @@ impl<'a> View<'a> {
         mined: &MinedTransaction,
         chosen: &[Candidate],
     ) -> Evidence {
+        let fork = self.fork_below(mined);
+        let is_by_transfer = self.context.rules >= Rules::Two;
+        let nonce = || self.authorization(declared, mined);
         Evidence {
             network: self.network.name.clone(),
             tx_hash: declared.tx_hash,
@@ -109,10 +117,30 @@ impl<'a> View<'a> {
             depth: self.sweep.depth_of(&mined.block),
             level: self.level(mined),
             endpoints: mined.endpoints.clone(),
-            transfers: self.quoted(declared, mined, chosen),
+            forked_at: fork.and_then(|fork| match fork {
+                RecordedBranch::Forked(fork) => Some(fork),
+                RecordedBranch::Same | RecordedBranch::Lost => None,
+            }),
+            fork_unknown: fork == Some(RecordedBranch::Lost),
+            transfers: self.under(mined, self.quoted(declared, mined, chosen)),
             transfer_count: mined.transfers.len() as u64,
-            authorization_nonce: self.authorization(declared, mined),
+            authorization_nonce: if is_by_transfer { None } else { nonce() },
         }
+    }
+
+    /// The transfers, each with what it was made under, where the rules have that.
+    fn under(
+        &self,
+        mined: &MinedTransaction,
+        transfers: impl IntoIterator<Item = Transfer>,
+    ) -> Vec<Transfer> {
+        let is_by_transfer = self.context.rules >= Rules::Two;
+        let nonce = |ordinal| mined.authorizations.get(&ordinal).copied();
+        let named = transfers.into_iter().map(|transfer| Transfer {
+            authorization_nonce: nonce(transfer.ordinal).filter(|_| is_by_transfer),
+            ..transfer
+        });
+        named.collect()
     }
 
     /// The nonce of the interaction's own authorization, when a fitting transfer was made under it:
@@ -154,7 +182,18 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn is_deep(&self, mined: &MinedTransaction) -> bool {
-        self.sweep.depth_of(&mined.block) >= self.network.confirmed_depth
+        self.sweep.depth_of(&mined.block) >= self.network.confirmed_depth && self.has_quorum(mined)
+    }
+
+    /// Whether as many endpoints say so as must by now. Of what is not deep by now either the watcher
+    /// knows from the blocks that it had kept.
+    fn has_quorum(&self, mined: &MinedTransaction) -> bool {
+        let in_force = self.context.parameters.network(&self.network.name);
+        let quorum = in_force.and_then(|network| {
+            let is_deep = self.sweep.depth_of(&mined.block) >= network.confirmed_depth;
+            network.endpoint_quorum.filter(|_| is_deep)
+        });
+        quorum.is_none_or(|quorum| mined.endpoints.len() as u64 >= quorum)
     }
 
     /// Why the token moved nothing, where that is said of this payment's payer or payee.
@@ -175,18 +214,47 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether nothing in it can pay, because it is older than the ACCEPT. What was made under the
+    /// Whether something in it can pay, as it is no older than the ACCEPT. What was made under the
     /// interaction's own authorization was made for it, whatever its block.
-    pub(super) fn is_too_old(&self, declared: &Declared, mined: &MinedTransaction) -> bool {
-        self.is_older_than_accept(mined)
-            && self.authorized(self.fit(declared), mined).next().is_none()
+    pub(super) fn age_of(&self, declared: &Declared, mined: &MinedTransaction) -> Age {
+        match self.age(mined) {
+            Age::Young => Age::Young,
+            Age::Old | Age::Open if self.authorized(self.fit(declared), mined).next().is_some() => {
+                Age::Young
+            }
+            older => older,
+        }
     }
 
-    /// Block number at or below the head recorded at ACCEPT; without one, by the clock.
-    fn is_older_than_accept(&self, mined: &MinedTransaction) -> bool {
+    /// Block number at or below the head recorded at ACCEPT, and by the fork where that head is on
+    /// another branch; without one, by the clock. Rules 1 know no forks.
+    fn age(&self, mined: &MinedTransaction) -> Age {
         let acceptance = &self.deal.acceptance;
         let (heads, accepted_at) = (&acceptance.heads, acceptance.at);
-        is_older_than_accept(&self.network.name, &mined.block, heads, accepted_at)
+        if !is_older_than_accept(&self.network.name, &mined.block, heads, accepted_at) {
+            return Age::Young;
+        }
+        match self
+            .recorded_head()
+            .filter(|_| self.context.rules >= Rules::Two)
+        {
+            Some(head) => Age::below(&mined.block, self.sweep.branch_of(head)),
+            None => Age::Old,
+        }
+    }
+
+    fn recorded_head(&self) -> Option<&'a NetworkHead> {
+        let mut heads = self.deal.acceptance.heads.iter();
+        heads.find(|head| head.network == self.network.name)
+    }
+
+    /// Where the head recorded at ACCEPT stands, if the block is at its height or below and it is on
+    /// another branch.
+    fn fork_below(&self, mined: &MinedTransaction) -> Option<RecordedBranch> {
+        let head = self.recorded_head()?;
+        let is_below = mined.block.number <= head.number && self.context.rules >= Rules::Two;
+        let branch = self.sweep.branch_of(head).filter(|_| is_below);
+        branch.filter(|branch| *branch != RecordedBranch::Same)
     }
 
     /// Fitting transfers that were made under the interaction's own authorization.
@@ -254,7 +322,7 @@ impl<'a> View<'a> {
     ) -> impl Iterator<Item = &'v Transfer> + Clone {
         let fit = self.fit(declared);
         let authorized_alone =
-            self.is_older_than_accept(mined) && self.authorized(fit, mined).next().is_some();
+            self.age(mined) != Age::Young && self.authorized(fit, mined).next().is_some();
         mined.transfers.iter().filter(move |transfer| {
             let nonce = mined.authorizations.get(&transfer.ordinal);
             let is_admitted = nonce.is_some() || !authorized_alone;

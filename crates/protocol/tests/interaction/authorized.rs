@@ -11,9 +11,10 @@ use x811_protocol::envelope::CoreType;
 use x811_protocol::event::{Event, RefutedCause};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::interaction::StateName;
+use x811_protocol::observation::{ForkPoint, RecordedBranch};
 use x811_protocol::parameters::PayerBindingRule;
 
-use crate::chain::{DEPTH, PAYEE, PAYER, TREASURY, transfers, tx};
+use crate::chain::{Chain, DEPTH, PAYEE, PAYER, TREASURY, transfers, tx};
 use crate::messages::{FEE, PRICE, TOTAL};
 use crate::schedule::{answer_look, until_look};
 use crate::world::{LEDGER, World, parameters};
@@ -128,7 +129,13 @@ fn confirmed(events: &[Event]) -> (Vec<u64>, Option<Digest>) {
     };
     let claims = confirmed.claims.iter();
     let ordinals = claims.map(|claim| claim.ordinal).collect();
-    (ordinals, confirmed.evidence[0].authorization_nonce)
+    let evidence = &confirmed.evidence[0];
+    assert_eq!(
+        evidence.authorization_nonce, None,
+        "each transfer has its own"
+    );
+    let mut nonces = evidence.transfers.iter();
+    (ordinals, nonces.find_map(|it| it.authorization_nonce))
 }
 
 /// What another ledger asked for, what a stranger to this protocol chose, and a fee's nonce on what
@@ -296,5 +303,82 @@ fn rule_19_under_its_own_nonce_a_late_transfer_is_not_too_old() {
         let events = settle_in_an_old_block(&mut world, &[(PAYEE, TOTAL)], nonces);
         let is_late = events.iter().any(|event| matches!(event, Event::Late(_)));
         assert_eq!(is_late, is_own, "{events:?}");
+    }
+}
+
+/// A payment in the block of the head recorded at ACCEPT, where that head stands so by now.
+fn paid_below(recorded: Option<RecordedBranch>) -> (Vec<Event>, u64) {
+    let mut world = World::at(StateName::Verified);
+    world.pay(0, 1);
+    let head = accept_head(&world);
+    world.chain.followed_from = u64::MAX;
+    let hash = Chain::block(head).hash;
+    world.chain.recorded = recorded.map(|branch| (hash, branch)).into_iter().collect();
+    (
+        settle_in_an_old_block(&mut world, &[(PAYEE, TOTAL)], &[]),
+        head,
+    )
+}
+
+fn fork(number: u64) -> ForkPoint {
+    let hash = Chain::block(number).hash;
+    ForkPoint { hash, number }
+}
+
+/// At or below the head recorded at ACCEPT the branch decides, and where that is another one, the
+/// fork; while it is not known, nothing is decided.
+#[test]
+fn lc_5_below_the_recorded_head_the_fork_decides() {
+    let (events, head) = paid_below(Some(RecordedBranch::Same));
+    let Some(Event::Refuted(refuted)) = events.last() else {
+        panic!("{events:?}");
+    };
+    assert_eq!(refuted.cause, RefutedCause::OlderThanAccept);
+    assert_eq!(refuted.evidence.forked_at, None);
+
+    for (below, is_paid) in [(1, true), (0, false)] {
+        let at = fork(head - below);
+        let (events, _) = paid_below(Some(RecordedBranch::Forked(at)));
+        let (paid, evidence) = match events.last() {
+            Some(Event::Confirmed(confirmed)) => (true, &confirmed.evidence[0]),
+            Some(Event::Refuted(refuted)) => (false, &refuted.evidence),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            (paid, evidence.forked_at),
+            (is_paid, Some(at)),
+            "{below} below"
+        );
+        assert!(!evidence.fork_unknown);
+    }
+
+    let (events, _) = paid_below(Some(RecordedBranch::Lost));
+    let Some(Event::Confirmed(confirmed)) = events.last() else {
+        panic!("{events:?}");
+    };
+    assert!(confirmed.evidence[0].fork_unknown);
+
+    let (events, _) = paid_below(None);
+    let is_decided = |event: &Event| matches!(event, Event::Confirmed(_) | Event::Refuted(_));
+    assert!(!events.iter().any(is_decided), "it waits: {events:?}");
+}
+
+/// Fewer endpoints than must agree by now decide nothing, whatever held when it was opened.
+#[test]
+fn lc_5_fewer_endpoints_than_must_agree_decide_nothing() {
+    for (quorum, is_paid) in [(None, true), (Some(2), true), (Some(3), false)] {
+        let mut world = World::at(StateName::Verified);
+        world.pay(0, 1);
+        world.registry.parameters.networks[0].endpoint_quorum = quorum;
+        let block = world.next_block();
+        world
+            .chain
+            .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+        world.until_block(block + DEPTH);
+        let events = world.sweep(0).events;
+        let paid = events
+            .iter()
+            .any(|event| matches!(event, Event::Confirmed(_)));
+        assert_eq!(paid, is_paid, "{quorum:?}");
     }
 }

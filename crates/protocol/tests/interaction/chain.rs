@@ -6,7 +6,7 @@ use x811_protocol::digest::Digest;
 use x811_protocol::evm::{BlockHash, EvmAddress, TxHash};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::{
-    Block, Hindrance, MinedTransaction, Sweep, TransactionStatus, Transfer,
+    Block, Hindrance, MinedTransaction, RecordedBranch, Sweep, TransactionStatus, Transfer,
 };
 use x811_protocol::time::TimestampMs;
 
@@ -43,6 +43,7 @@ pub(crate) fn transfers(rows: &[(EvmAddress, EvmAddress, u64)]) -> Vec<Transfer>
     rows.iter()
         .zip(0..)
         .map(|((from, to, amount), ordinal)| Transfer {
+            authorization_nonce: None,
             ordinal,
             from: *from,
             to: *to,
@@ -59,6 +60,10 @@ pub(crate) struct Chain {
     pub(crate) safe_number: Option<u64>,
     /// Height of the `finalized` head.
     pub(crate) final_number: Option<u64>,
+    /// Where recorded heads stand.
+    pub(crate) recorded: BTreeMap<BlockHash, RecordedBranch>,
+    /// From this height on others are on the branch.
+    pub(crate) followed_from: u64,
 }
 
 impl Chain {
@@ -134,6 +139,9 @@ impl Chain {
             head: Chain::block(head_number),
             safe_number: self.safe_number,
             finalized: self.final_number.map(Chain::block),
+            silent: Vec::new(),
+            recorded: self.recorded.clone(),
+            followed_from: self.followed_from,
             endpoints: vec!["one".to_owned(), "two".to_owned()],
             transactions: watched
                 .into_iter()

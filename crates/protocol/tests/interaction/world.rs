@@ -19,6 +19,7 @@ use x811_protocol::observation::{BlindCause, NetworkHead, Sweep};
 use x811_protocol::parameters::{
     AEEP_LOOKS_MS, Limits, Network, Parameters, PayerBindingRule, Windows,
 };
+use x811_protocol::rules::Rules;
 use x811_protocol::time::TimestampMs;
 
 use crate::chain::{Chain, DEPTH, GENESIS_S, PAYEE, PAYER, TOKEN, TREASURY};
@@ -264,6 +265,7 @@ impl World {
         let awaited = self.awaited();
         let registry = &self.registry;
         let context = Context {
+            rules: Rules::LATEST,
             contract: None,
             parameters: &registry.parameters,
             parameters_position: registry.parameters_position,
@@ -325,6 +327,7 @@ impl World {
         let event = NetworkBlind {
             cause: BlindCause::Unreachable,
             head: None,
+            silent: None,
         };
         self.note(StreamName::Network(network), Event::NetworkBlind(event));
     }
@@ -490,6 +493,7 @@ fn network(name: &str, chain_id: u64) -> Network {
         token: TOKEN,
         treasury: Some(TREASURY),
         confirmed_depth: DEPTH,
+        endpoint_quorum: None,
         safe_above: None,
         fresh_ms: 10_000,
         blind_after_ms: 30_000,

@@ -559,6 +559,9 @@ pub(crate) struct LedgerNetwork {
     treasury: Option<String>,
     /// Blocks at which a transfer counts as confirmed.
     confirmed_depth: u64,
+    /// Endpoints that must agree before anything is concluded.
+    #[schema(nullable = false)]
+    endpoint_quorum: Option<u64>,
 }
 
 /// Windows in milliseconds (AE-98).

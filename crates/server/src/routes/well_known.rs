@@ -105,5 +105,8 @@ fn network(network: &Network) -> Value {
         shown.insert("treasury".to_owned(), json!(treasury.to_checksum()));
     }
     shown.insert("confirmed_depth".to_owned(), json!(network.confirmed_depth));
+    if let Some(quorum) = network.endpoint_quorum {
+        shown.insert("endpoint_quorum".to_owned(), json!(quorum));
+    }
     Value::Object(shown)
 }

@@ -168,6 +168,7 @@ mod tests {
         let event = Event::NetworkBlind(NetworkBlind {
             cause: BlindCause::Unreachable,
             head: None,
+            silent: None,
         });
         let draft = Draft {
             recorded_at_ms: since.as_ms(),

@@ -134,6 +134,7 @@ fn read(mut bytes: &[u8]) -> Option<Vec<TokenTransaction>> {
         let is_authorized = count & IS_AUTHORIZED != 0;
         let transfers = (0..u64::from(count & !IS_AUTHORIZED)).map(|ordinal| {
             Some(Transfer {
+                authorization_nonce: None,
                 ordinal,
                 from: EvmAddress::from_bytes(take(&mut bytes)?),
                 to: EvmAddress::from_bytes(take(&mut bytes)?),
@@ -176,6 +177,7 @@ mod tests {
 
     fn sample() -> TailBlock {
         let transfer = |ordinal| Transfer {
+            authorization_nonce: None,
             ordinal,
             from: EvmAddress::from_bytes([1; 20]),
             to: EvmAddress::from_bytes([2; 20]),

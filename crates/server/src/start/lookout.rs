@@ -26,6 +26,7 @@ const OBSERVATIONS: usize = 16;
 /// Everything a network is watched with.
 pub(super) struct Lookout {
     network: WatchedNetwork,
+    quorum: usize,
     eyes: Eyes,
     blocks: KeptBlocks,
 }
@@ -62,6 +63,7 @@ impl Lookout {
         let network = &config.network;
         Lookout {
             eyes,
+            quorum: network.quorum(),
             blocks: KeptBlocks::open(&config.data_dir).await,
             network: WatchedNetwork {
                 name: network.name.clone(),
@@ -83,7 +85,7 @@ impl Lookout {
         mut exchanged: mpsc::Receiver<Eyes>,
     ) -> (watch::Receiver<NetworkHealth>, JoinHandle<()>) {
         let (observations, mut observed) = mpsc::channel(OBSERVATIONS);
-        let network = self.network;
+        let (network, quorum) = (self.network, self.quorum);
         let channels = Channels {
             watched: ledger.watched(&network.name).unwrap_or_else(nothing),
             expecting: from_state(ledger.clone(), network.name.clone()),
@@ -93,7 +95,7 @@ impl Lookout {
         let blocks = self.blocks;
         let watcher_of = move |eyes: Eyes, channels: Channels, blocks: KeptBlocks| {
             let watcher = Watcher::new(eyes.endpoints, network.clone(), blocks, channels);
-            watcher.woken_by(eyes.new_heads)
+            watcher.agreeing(quorum).woken_by(eyes.new_heads)
         };
         let first = watcher_of(self.eyes, channels.clone(), blocks.clone());
         let published = watch::Sender::new(first.health().borrow().clone());
@@ -177,6 +179,7 @@ pub fn expected(world: &World, network: &str, reported: &Reported<'_>) -> Expect
     looked_for.extend(missing.filter(|tx_hash| world.takes_for_mined(network, **tx_hash)));
     Expected {
         undecided: world.undecided(network),
+        recorded: world.recorded_in_question(network),
         looked_for,
     }
 }

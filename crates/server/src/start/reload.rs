@@ -31,6 +31,15 @@ pub enum ReloadError {
          ledger runs: restart it for the rest"
     )]
     NotEndpointsAlone,
+    /// Nothing could be concluded with so few.
+    #[error(
+        "{quorum} RPC endpoints must agree, as the log says: keep as many, or set endpoint_quorum = 1 \
+         and restart the ledger"
+    )]
+    TooFew {
+        /// How many must agree.
+        quorum: usize,
+    },
     /// An address cannot be asked.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
@@ -59,6 +68,10 @@ impl Running {
         };
         if same != exchange.network {
             return Err(ReloadError::NotEndpointsAlone);
+        }
+        let quorum = exchange.network.quorum();
+        if network.endpoints.len() < quorum {
+            return Err(ReloadError::TooFew { quorum });
         }
         let sources = sources_of(network)?;
         let checked = check_endpoints(&sources, network).await;

@@ -161,6 +161,7 @@ impl Moves {
             self.authorizations.insert(ordinal, nonce);
         }
         self.transfers.push(Transfer {
+            authorization_nonce: None,
             ordinal,
             from,
             to,

@@ -196,8 +196,14 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             self.index
                 .push(block.header, block.transactions.clone(), Some(giver));
         }
+        let dropped = self.window.dropped_by(&splice).to_vec();
         self.window.accept(splice);
+        if self.followed_from.is_none() {
+            self.followed_from = self.window.tip().map(|tip| tip.number);
+        }
         if is_reorg {
+            self.orphans.dropped(&dropped, &self.window, !is_restart);
+            self.recorded_below.clear();
             self.watchlist
                 .reorganised(&self.window, &self.index, replace_from, is_restart);
         }

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join_all;
-use x811_protocol::evm::TxHash;
+use x811_protocol::evm::{BlockHash, TxHash};
 use x811_protocol::interaction::level::STAND_IN_BLOCKS;
-use x811_protocol::observation::{Block, Observation, Sweep};
+use x811_protocol::observation::{Block, Observation, RecordedBranch, Sweep};
 
 use super::{Closed, Expected, Reported, Watcher};
 use crate::block_store::BlockStore;
@@ -17,6 +17,10 @@ use crate::watchlist::{Moment, Question};
 
 /// `safe` and `finalized` are asked for at most once in so many blocks.
 const LEVELS_EVERY_BLOCKS: u64 = 5;
+
+/// Recorded heads below all indexed blocks that are asked for in one look, and kept.
+const MOST_RECORDED_ASKED: usize = 8;
+const MOST_RECORDED_KEPT: usize = 4_096;
 
 /// What the endpoints answered; no entry where one gave no answer.
 type Answers = Vec<BTreeMap<TxHash, ReceiptAnswer>>;
@@ -45,6 +49,8 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             self.ask_levels(&tip).await;
         }
         let levels = self.levels(tip.number);
+        let recorded = self.recorded(&tip, &expected.recorded).await;
+        let followed_from = self.followed_from.unwrap_or(u64::MAX);
         let labels: Vec<String> = self
             .endpoints
             .iter()
@@ -72,10 +78,59 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             safe_number: levels.safe_number,
             finalized: levels.finalized,
             endpoints: by.into_iter().map(|id| labels[id].clone()).collect(),
+            silent: self.silent(),
+            recorded,
+            followed_from: followed_from.max(self.orphans.complete_from()),
             transactions,
         };
         self.swept = Some(tip.hash);
         self.send(Observation::Sweep(sweep)).await
+    }
+
+    /// Where recorded heads stand: all that were given up, and those that are asked for.
+    async fn recorded(
+        &mut self,
+        tip: &Header,
+        asked: &BTreeSet<(u64, BlockHash)>,
+    ) -> BTreeMap<BlockHash, RecordedBranch> {
+        let mut recorded: BTreeMap<BlockHash, RecordedBranch> = self.orphans.told().collect();
+        let mut calls = 0;
+        for (number, hash) in asked {
+            if *number > tip.number || recorded.contains_key(hash) {
+                continue;
+            }
+            let branch = match self.index.hash_at(*number) {
+                Some(held) => Some(stands(*hash, held)),
+                None if self.recorded_below.contains_key(hash) => {
+                    self.recorded_below.get(hash).copied()
+                }
+                None if calls < MOST_RECORDED_ASKED => {
+                    calls += 1;
+                    self.stands_below(*number, *hash).await
+                }
+                None => None,
+            };
+            recorded.extend(branch.map(|branch| (*hash, branch)));
+        }
+        recorded
+    }
+
+    /// Where a head below all indexed blocks stands, as the leader says.
+    async fn stands_below(&mut self, number: u64, hash: BlockHash) -> Option<RecordedBranch> {
+        match self.endpoints[self.leader].header_at(number).await {
+            Ok(header) => {
+                let branch = stands(hash, header?.hash);
+                if self.recorded_below.len() >= MOST_RECORDED_KEPT {
+                    self.recorded_below.clear();
+                }
+                self.recorded_below.insert(hash, branch);
+                Some(branch)
+            }
+            Err(error) => {
+                self.not_heard(self.leader, error);
+                None
+            }
+        }
     }
 
     fn expected(&mut self, head: Block) -> Expected {
@@ -424,4 +479,13 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
 fn is_in_a_block(tx: TxHash, answers: &Answers) -> bool {
     let mut said = answers.iter().filter_map(|answers| answers.get(&tx));
     said.any(|answer| matches!(answer, ReceiptAnswer::Mined(_)))
+}
+
+/// A head whose height another block has is on another branch.
+fn stands(recorded: BlockHash, held: BlockHash) -> RecordedBranch {
+    if recorded == held {
+        RecordedBranch::Same
+    } else {
+        RecordedBranch::Lost
+    }
 }

@@ -67,6 +67,7 @@ pub fn differences(
         let there = there.find(|there| there.ordinal == recorded.ordinal);
         found.extend(transfer(index, recorded, there));
         found.extend(authorization(shown, index, recorded, receipt));
+        found.extend(named_nonce(index, recorded, receipt));
     }
     found.extend(left_out(shown, receipt));
     if let Some(nonce) = shown.authorization_nonce
@@ -123,6 +124,17 @@ fn authorization(
         None => "the transfer was made under no authorization".to_owned(),
     };
     let sentence = format!("{under}, and nothing but this payment's nonce proves the payer");
+    let field = format!("transfers[{index}].authorization_nonce");
+    Some(Difference::of(field, sentence))
+}
+
+/// The nonce that the record names for the transfer.
+fn named_nonce(index: usize, recorded: &Transfer, receipt: &Receipt) -> Option<Difference> {
+    let nonce = recorded.authorization_nonce?;
+    if receipt.authorizations.get(&recorded.ordinal) == Some(&nonce) {
+        return None;
+    }
+    let sentence = format!("the transfer was not made under the nonce {nonce}");
     let field = format!("transfers[{index}].authorization_nonce");
     Some(Difference::of(field, sentence))
 }

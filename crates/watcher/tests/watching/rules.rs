@@ -17,6 +17,7 @@ fn unseen(cause: BlindCause) -> Observation {
     Observation::Unreachable {
         network: "base".to_owned(),
         cause,
+        silent: Vec::new(),
     }
 }
 

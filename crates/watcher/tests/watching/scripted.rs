@@ -246,6 +246,7 @@ pub(crate) fn tx(byte: u8) -> TxHash {
 
 fn transfer(micro_usdc: u64) -> Transfer {
     Transfer {
+        authorization_nonce: None,
         ordinal: 0,
         from: EvmAddress::from_bytes([1; 20]),
         to: EvmAddress::from_bytes([2; 20]),
@@ -694,6 +695,7 @@ fn expecting(
                 Looks::These(hashes) => hashes.clone(),
             },
             undecided: undecided.lock().unwrap().clone(),
+            recorded: BTreeSet::new(),
         }
     })
 }

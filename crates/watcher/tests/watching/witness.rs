@@ -35,6 +35,8 @@ fn paid() -> (ScriptedChain, Evidence) {
         transfers: receipt.transfers,
         transfer_count: 1,
         authorization_nonce: Some(NONCE),
+        forked_at: None,
+        fork_unknown: false,
     };
     (chain, evidence)
 }
@@ -389,4 +391,22 @@ async fn many_are_answered_in_their_order() {
         .collect();
     assert_eq!(differ, [10, 20, 30, 40, 50, 60, 70, 80, 90, 100]);
     assert_eq!(chain.world().calls.receipt_batches, 1);
+}
+
+/// What paid below the head recorded at its ACCEPT counts only where that is on another branch.
+#[tokio::test]
+async fn lc_5_a_recorded_head_that_is_on_the_branch_after_all_is_a_difference() {
+    let (chain, evidence) = paid();
+    let mut witness = Witness::call(chain.clone()).await.unwrap();
+    let head = chain.world().head().block();
+    for (hash, is_found) in [(head.hash, true), (evidence.block.hash, false)] {
+        let shown = Shown {
+            parted: Some((head.number, hash)),
+            ..Shown::of(&evidence, TOKEN, Some(evidence.block))
+        };
+        let testimony = witness.examine(&[shown]).await.unwrap().remove(0);
+        let is_differing = matches!(&testimony, Testimony::Differs(found)
+            if found.iter().any(|it| it.member == "forked_at"));
+        assert_eq!(is_differing, is_found, "{testimony:?}");
+    }
 }

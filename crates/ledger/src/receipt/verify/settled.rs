@@ -6,7 +6,7 @@ use super::transfers::{Declared, Grounds};
 use x811_protocol::authorization::{fee_nonce, payment_nonce};
 use x811_protocol::event::{Claim, Confirmed, Evidence, Level, PayerBinding};
 use x811_protocol::evm::EvmAddress;
-use x811_protocol::interaction::age::is_older_than_accept;
+use x811_protocol::interaction::age::{fork_fault, is_shown_older};
 use x811_protocol::interaction::claim::{Candidate, Due, choose};
 use x811_protocol::interaction::level::is_safe;
 use x811_protocol::money::MicroUsdc;
@@ -32,7 +32,7 @@ pub(super) fn settles(
         let it = it.ok_or("a transaction is in the evidence that no PAYMENT names")?;
         fits(grounds, network, it, evidence)?;
         deep_enough(grounds, network, evidence)?;
-        young_enough(grounds, network, evidence)?;
+        young_enough(grounds, evidence)?;
         authorized(grounds, it, evidence)?;
     }
     chosen(grounds, network, declared, confirmed)?;
@@ -109,13 +109,13 @@ fn deep_enough(grounds: Grounds<'_>, network: &Network, evidence: &Evidence) -> 
 }
 
 /// Under the interaction's own nonce nothing is too old.
-fn young_enough(grounds: Grounds<'_>, network: &Network, evidence: &Evidence) -> Result<(), Fault> {
+fn young_enough(grounds: Grounds<'_>, evidence: &Evidence) -> Result<(), Fault> {
     let (heads, accepted_at) = grounds.messages.accepted_at();
-    let is_older = is_older_than_accept(&network.name, &evidence.block, heads, accepted_at);
-    if is_older && !is_under_own_nonce(grounds, evidence) {
+    let is_own = has_nonce(evidence) && is_under_own_nonce(grounds, evidence);
+    if is_shown_older(evidence, heads, accepted_at) && !is_own {
         return Err("a transfer is older than the ACCEPT, so it pays something else");
     }
-    Ok(())
+    fork_fault(evidence, heads).map_or(Ok(()), Err)
 }
 
 fn authorized(
@@ -124,21 +124,45 @@ fn authorized(
     evidence: &Evidence,
 ) -> Result<(), Fault> {
     let is_due = declared.binding == PayerBinding::Authorization;
-    let is_given = evidence.authorization_nonce.is_some();
-    if (is_due || is_given) && !is_under_own_nonce(grounds, evidence) {
+    let is_due = is_due && !evidence.transfers.is_empty();
+    if !is_due && !has_nonce(evidence) {
+        return Ok(());
+    }
+    let is_of_each = evidence.authorization_nonce.is_none();
+    let mut transfers = evidence.transfers.iter();
+    let are_named = transfers.all(|it| it.authorization_nonce.is_some());
+    if !is_under_own_nonce(grounds, evidence) || (is_due && is_of_each && !are_named) {
         return Err("the transfer was not made under this interaction's nonce (EIP-3009)");
     }
     Ok(())
 }
 
-/// Whether a transfer of the transaction was made under a nonce of this interaction: the payment's or
-/// the fee's.
+/// Whether a nonce is named: one for all transfers under rules 1, one for each under rules 2.
+fn has_nonce(evidence: &Evidence) -> bool {
+    let mut transfers = evidence.transfers.iter();
+    evidence.authorization_nonce.is_some() || transfers.any(|it| it.authorization_nonce.is_some())
+}
+
+/// Whether the nonces that are named are this interaction's: the payment's to the payee, the fee's to
+/// the treasury, in one of the two forms.
 fn is_under_own_nonce(grounds: Grounds<'_>, evidence: &Evidence) -> bool {
     let (ledger, interaction) = (grounds.ledger, grounds.interaction);
     let offer_hash = grounds.messages.offered().payload_hash;
-    let own = [payment_nonce, fee_nonce].map(|nonce| nonce(ledger, interaction, offer_hash));
-    let given = evidence.authorization_nonce;
-    given.is_some_and(|given| own.contains(&given))
+    let [payment, fee] = [payment_nonce, fee_nonce].map(|of| of(ledger, interaction, offer_hash));
+    let mut named = Vec::new();
+    for transfer in &evidence.transfers {
+        let is_to_payee = transfer.to == grounds.terms.payee;
+        let own = if is_to_payee { payment } else { fee };
+        match transfer.authorization_nonce {
+            Some(nonce) if nonce != own || named.contains(&nonce) => return false,
+            Some(nonce) => named.push(nonce),
+            None => {}
+        }
+    }
+    match evidence.authorization_nonce {
+        Some(nonce) => named.is_empty() && (nonce == payment || nonce == fee),
+        None => !named.is_empty(),
+    }
 }
 
 /// The claims are what the rule of choice takes of them, all of them, in its order.

@@ -193,17 +193,26 @@ fn on_network(
     }
     if !transfers.is_empty() {
         let sentence = format!(
-            "{} is chain {} and its USDC {}, confirmed from {} blocks on, by the parameters at \
+            "{} is chain {} and its USDC {}, confirmed from {} blocks on{}, by the parameters at \
              position {}",
             network.name,
             network.chain_id,
             network.token.to_checksum(),
             network.confirmed_depth,
+            quorum(network),
             grounds.parameters.0
         );
         steps.asserted(about, sentence);
     }
     Ok(())
+}
+
+fn quorum(network: &Network) -> &'static str {
+    match network.endpoint_quorum {
+        None => "",
+        Some(1) => " by the word of one endpoint",
+        Some(_) => " where two endpoints agree",
+    }
 }
 
 /// Every transaction that a PAYMENT names, in order.

@@ -202,7 +202,7 @@ fn of_transaction(story: &Story, number: u16) -> u64 {
 async fn rule_18_evidence_leaves_out_the_nonce_that_binds_the_payer() {
     let mut story = whole().await;
     let confirmed = of_transaction(&story, 22);
-    story.unset(confirmed, "/evidence/0/authorization_nonce");
+    story.unset(confirmed, "/evidence/0/transfers/0/authorization_nonce");
     found!(story);
 }
 
@@ -212,7 +212,7 @@ async fn rule_18_evidence_has_the_nonce_of_another_interaction() {
     let confirmed = of_transaction(&story, 22);
     story.set(
         confirmed,
-        "/evidence/0/authorization_nonce",
+        "/evidence/0/transfers/0/authorization_nonce",
         json!("ab".repeat(32)),
     );
     found!(story);
