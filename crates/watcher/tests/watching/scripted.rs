@@ -685,8 +685,7 @@ fn expecting(
     missing: &Arc<Mutex<BTreeSet<TxHash>>>,
     watched: watch::Receiver<OrdSet<TxHash>>,
 ) -> Expecting {
-    let (looks, undecided) = (Arc::clone(looks), Arc::clone(undecided));
-    let missing = Arc::clone(missing);
+    let (looks, undecided, missing) = (looks.clone(), undecided.clone(), missing.clone());
     Arc::new(move |reported| {
         missing.lock().unwrap().clone_from(reported.missing);
         Expected {
