@@ -30,7 +30,7 @@ def settle(payments, terms, confirmed, parameters, accepted):
         hold(block == shown["block"], "two blocks of one height")
         fits(shown, payer, terms["payee"], network)
         deep_and_young(shown, terms, network, accepted)
-        authorized(shown, binding, terms)
+        authorized(shown, binding, terms, network)
     total = chosen(claims, evidence, list(declared), terms, network)
     surplus = min(total - terms["total_cost"], 10**18)
     hold(confirmed.get("surplus") == (str(surplus) if surplus else None), "the surplus")
@@ -58,14 +58,16 @@ def nonces(terms):
     return [keccak_256("\n".join([title, *rest]).encode()).hex() for title in titles]
 
 
-def authorized(shown, binding, terms):
+def authorized(shown, binding, terms, network):
     """One nonce for all transfers under rules 1, one for each under rules 2."""
     is_due, nonce = binding == "authorization" and shown["transfers"], shown.get("authorization_nonce")
     payment, fee = nonces(terms)
     named = [it["authorization_nonce"] for it in shown["transfers"] if "authorization_nonce" in it]
     for transfer in shown["transfers"]:
-        own = payment if transfer["to"] == terms["payee"] else fee
-        hold(transfer.get("authorization_nonce", own) == own, "a transfer under another nonce")
+        own = [payment] * (transfer["to"] == terms["payee"])
+        own += [fee] * (transfer["to"] == network.get("treasury"))
+        is_own = transfer.get("authorization_nonce", None) in [None, *own]
+        hold(is_own, "a transfer under another nonce")
     hold(len(set(named)) == len(named), "a nonce that moved two transfers")
     if nonce is not None:
         hold(not named and nonce in (payment, fee), "a transfer under another nonce")

@@ -281,7 +281,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             // Without an agreed head the last one grows old, and the ledger judges that itself.
             if advance == Advance::Unanswered || self.window.tip().is_none() {
                 self.report().await?;
-            } else {
+            } else if !self.silent().is_empty() {
                 self.say_blind(BlindCause::StaleHead).await?;
             }
             tokio::time::sleep(Duration::from_millis(self.retry_in_ms())).await;

@@ -24,6 +24,7 @@ struct Own {
     interaction: InteractionId,
     offer_hash: Digest,
     payee: EvmAddress,
+    treasury: Option<EvmAddress>,
 }
 
 impl Own {
@@ -36,6 +37,7 @@ impl Own {
             interaction,
             offer_hash: offer.offer_hash,
             payee: offer.payee,
+            treasury: grounds.network.treasury,
         })
     }
 
@@ -58,7 +60,9 @@ impl Own {
 
     /// Whether the transfer says that it was made under its own nonce.
     fn made(&self, transfer: &Transfer) -> bool {
-        transfer.authorization_nonce == Some(self.to(transfer.to))
+        let nonce = transfer.authorization_nonce;
+        (transfer.to == self.payee && nonce == Some(self.payment()))
+            || (Some(transfer.to) == self.treasury && nonce == Some(self.fee()))
     }
 
     fn has(&self, nonce: Digest) -> bool {

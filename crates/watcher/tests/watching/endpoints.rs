@@ -328,7 +328,7 @@ async fn sw_25_the_network_is_unseen_when_no_endpoint_answers() {
     let blind = Observation::Unreachable {
         network: "base".to_owned(),
         cause: BlindCause::Unreachable,
-        silent: Vec::new(),
+        silent: vec!["a".to_owned(), "b".to_owned()],
     };
     assert_eq!(seen.last(), Some(&blind));
     two.both(|world| {
@@ -354,7 +354,7 @@ async fn sw_09_an_endpoint_of_another_chain_is_left_out() {
     let blind = Observation::Unreachable {
         network: "base".to_owned(),
         cause: BlindCause::WrongChain,
-        silent: Vec::new(),
+        silent: vec!["a".to_owned(), "b".to_owned()],
     };
     assert_eq!(*last, blind);
     two.both(|world| world.chain_id = CHAIN_ID);

@@ -32,8 +32,8 @@ pub(super) fn settles(
         let it = it.ok_or("a transaction is in the evidence that no PAYMENT names")?;
         fits(grounds, network, it, evidence)?;
         deep_enough(grounds, network, evidence)?;
-        young_enough(grounds, evidence)?;
-        authorized(grounds, it, evidence)?;
+        young_enough(grounds, network, evidence)?;
+        authorized(grounds, network, it, evidence)?;
     }
     chosen(grounds, network, declared, confirmed)?;
     let paid = claimed_micro_usdc(confirmed);
@@ -109,9 +109,9 @@ fn deep_enough(grounds: Grounds<'_>, network: &Network, evidence: &Evidence) -> 
 }
 
 /// Under the interaction's own nonce nothing is too old.
-fn young_enough(grounds: Grounds<'_>, evidence: &Evidence) -> Result<(), Fault> {
+fn young_enough(grounds: Grounds<'_>, network: &Network, evidence: &Evidence) -> Result<(), Fault> {
     let (heads, accepted_at) = grounds.messages.accepted_at();
-    let is_own = has_nonce(evidence) && is_under_own_nonce(grounds, evidence);
+    let is_own = has_nonce(evidence) && is_under_own_nonce(grounds, network, evidence);
     if is_shown_older(evidence, heads, accepted_at) && !is_own {
         return Err("a transfer is older than the ACCEPT, so it pays something else");
     }
@@ -120,6 +120,7 @@ fn young_enough(grounds: Grounds<'_>, evidence: &Evidence) -> Result<(), Fault> 
 
 fn authorized(
     grounds: Grounds<'_>,
+    network: &Network,
     declared: &Declared<'_>,
     evidence: &Evidence,
 ) -> Result<(), Fault> {
@@ -131,7 +132,7 @@ fn authorized(
     let is_of_each = evidence.authorization_nonce.is_none();
     let mut transfers = evidence.transfers.iter();
     let are_named = transfers.all(|it| it.authorization_nonce.is_some());
-    if !is_under_own_nonce(grounds, evidence) || (is_due && is_of_each && !are_named) {
+    if !is_under_own_nonce(grounds, network, evidence) || (is_due && is_of_each && !are_named) {
         return Err("the transfer was not made under this interaction's nonce (EIP-3009)");
     }
     Ok(())
@@ -145,16 +146,18 @@ fn has_nonce(evidence: &Evidence) -> bool {
 
 /// Whether the nonces that are named are this interaction's: the payment's to the payee, the fee's to
 /// the treasury, in one of the two forms.
-fn is_under_own_nonce(grounds: Grounds<'_>, evidence: &Evidence) -> bool {
+fn is_under_own_nonce(grounds: Grounds<'_>, network: &Network, evidence: &Evidence) -> bool {
     let (ledger, interaction) = (grounds.ledger, grounds.interaction);
     let offer_hash = grounds.messages.offered().payload_hash;
     let [payment, fee] = [payment_nonce, fee_nonce].map(|of| of(ledger, interaction, offer_hash));
     let mut named = Vec::new();
     for transfer in &evidence.transfers {
-        let is_to_payee = transfer.to == grounds.terms.payee;
-        let own = if is_to_payee { payment } else { fee };
+        let is_own = |nonce| {
+            (transfer.to == grounds.terms.payee && nonce == payment)
+                || (Some(transfer.to) == network.treasury && nonce == fee)
+        };
         match transfer.authorization_nonce {
-            Some(nonce) if nonce != own || named.contains(&nonce) => return false,
+            Some(nonce) if !is_own(nonce) || named.contains(&nonce) => return false,
             Some(nonce) => named.push(nonce),
             None => {}
         }
