@@ -4,6 +4,8 @@
 
 use serde_json::{Value, json};
 use x811_ledger::audit::Cause;
+use x811_protocol::digest::Digest;
+use x811_protocol::event::Continues;
 use x811_protocol::evm::BlockHash;
 use x811_protocol::observation::{ForkPoint, Observation, RecordedBranch};
 
@@ -197,9 +199,13 @@ async fn mach_1_a_log_may_go_on_from_another_one() {
     let own = parts.clone().records[0].member("/origin").clone();
     let reopened = |origin: &Value, size: u64| {
         let mut parts = parts.clone();
-        let root = "ab".repeat(32);
-        parts.records[0].draft.event["continues"] =
-            json!({"origin": origin, "root": root, "size": size});
+        let continues = Continues {
+            origin: origin.as_str().unwrap().to_owned(),
+            root: Digest::of(b"the last root"),
+            size,
+        };
+        parts.records[0].draft.event["continues"] = json!(continues);
+        parts.header.opened.continues = Some(continues);
         audit(&resealed(parts))
     };
     let report = reopened(&json!("before.example/x811"), 7);

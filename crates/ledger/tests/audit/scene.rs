@@ -120,7 +120,7 @@ impl Kept {
 /// An export taken apart.
 #[derive(Debug, Clone)]
 pub(crate) struct Parts {
-    header: Header,
+    pub(crate) header: Header,
     pub(crate) records: Vec<Kept>,
     trailer: Trailer,
 }

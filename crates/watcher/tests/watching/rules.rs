@@ -17,7 +17,7 @@ fn unseen(cause: BlindCause) -> Observation {
     Observation::Unreachable {
         network: "base".to_owned(),
         cause,
-        silent: Vec::new(),
+        silent: vec!["scripted".to_owned()],
     }
 }
 
