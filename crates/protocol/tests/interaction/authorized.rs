@@ -3,6 +3,7 @@
 //! transfer under a nonce pays nothing else, whoever the payer is (section 5).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use x811_protocol::authorization::{fee_nonce, payment_nonce};
 use x811_protocol::code::Code;
@@ -369,7 +370,7 @@ fn lc_5_fewer_endpoints_than_must_agree_decide_nothing() {
     for (quorum, is_paid) in [(None, true), (Some(2), true), (Some(3), false)] {
         let mut world = World::at(StateName::Verified);
         world.pay(0, 1);
-        world.registry.parameters.networks[0].endpoint_quorum = quorum;
+        Arc::make_mut(&mut world.registry.parameters).networks[0].endpoint_quorum = quorum;
         let block = world.next_block();
         world
             .chain
