@@ -320,6 +320,7 @@ fn sighted<'a>(
         authorization_nonce: None,
         fit: Some(declared.fit),
         shows_all: (transfers.len() as u64) < declared.quoted,
+        parted: None,
         is_followed: false,
     }
 }

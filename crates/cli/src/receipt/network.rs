@@ -78,6 +78,7 @@ fn said<'a>(
         authorization_nonce: None,
         fit: fit(transfer),
         shows_all: false,
+        parted: None,
         is_followed: true,
     })
 }

@@ -278,6 +278,7 @@ mod tests {
                 timestamp_s,
             }),
             recorded: None,
+            silent: Vec::new(),
         };
         let now = TimestampMs::new(100_000);
         for (sight, word, age_ms) in [
