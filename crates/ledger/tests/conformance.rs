@@ -49,6 +49,7 @@ impl Places for Rows {
     }
 }
 
+#[expect(clippy::unwrap_used, reason = "a test without a runtime has failed")]
 fn run<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -7,6 +7,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::wildcard_enum_match_arm,
+    clippy::print_stdout,
     reason = "a test that panics has failed, and a match picks the one variant it is about"
 )]
 

@@ -74,16 +74,16 @@ impl Report for Shown {
             out.line("nobody on this page");
         }
         for agent in &self.page.agents {
-            out.heading(Tone::Plain, &agent.did);
+            out.heading(Tone::Plain, agent.did);
             out.fields(&[
                 ("offers", agent.capabilities.join(", ")),
                 ("is", agent.availability.as_str().to_owned()),
                 ("trust", super::trust::sentence(&agent.trust)),
             ]);
         }
-        out.line(&format!("as of record {}", self.page.as_of));
+        out.line(format!("as of record {}", self.page.as_of));
         if let Some(next) = self.page.next {
-            out.line(&format!("more: --after {next}"));
+            out.line(format!("more: --after {next}"));
         }
     }
 }

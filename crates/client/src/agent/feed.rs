@@ -144,11 +144,8 @@ impl Source {
         self.stream = None;
         self.failures = self.failures.saturating_add(1);
         // No streams here, or none left: polls do the same meanwhile.
-        let has_none = match &error {
-            ClientError::NotALedger { .. } => true,
-            ClientError::Refused(refused) => refused.code == Code::RateLimitExceeded,
-            _ => false,
-        };
+        let has_none = matches!(&error, ClientError::NotALedger { .. })
+            || matches!(&error, ClientError::Refused(refused) if refused.code == Code::RateLimitExceeded);
         if is_replaced(&error) || self.failures < FAILED_STREAMS && !has_none {
             return Err(error);
         }

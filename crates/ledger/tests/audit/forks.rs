@@ -53,7 +53,7 @@ async fn paid_at_the_head(said: Option<RecordedBranch>) -> (Ledgerbox, Deal, u64
     ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
     let said = said.map(|branch| match branch {
         RecordedBranch::Forked(_) => RecordedBranch::Forked(below(head)),
-        other => other,
+        other @ (RecordedBranch::Same | RecordedBranch::Lost) => other,
     });
     watch(&ledgerbox, 4, Base::block(head).hash, said).await;
     (ledgerbox, deal, head)

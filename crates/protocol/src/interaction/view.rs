@@ -222,7 +222,7 @@ impl<'a> View<'a> {
             Age::Old | Age::Open if self.authorized(self.fit(declared), mined).next().is_some() => {
                 Age::Young
             }
-            older => older,
+            older @ (Age::Old | Age::Open) => older,
         }
     }
 

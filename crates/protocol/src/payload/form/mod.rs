@@ -215,11 +215,9 @@ fn faults<'a>(
             let missing = (name.to_owned(), format!("{name} is missing"));
             return Vec::from_iter(member.is_required.then_some(missing));
         }
-        let inside = match member.form {
-            Form::Terms => payload[name].as_object(),
-            _ => None,
-        };
-        if let Some(inside) = inside {
+        if matches!(member.form, Form::Terms)
+            && let Some(inside) = payload[name].as_object()
+        {
             let inner = faults(TERMS, inside, rules);
             let below = |(inner, fault)| (format!("{name}.{inner}"), format!("{name}.{fault}"));
             return inner.map(below).collect();
