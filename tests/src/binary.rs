@@ -46,11 +46,10 @@ pub fn without_our_variables(command: &mut Command) {
 /// When it cannot be started.
 #[must_use]
 pub fn run(arguments: &[&str]) -> Finished {
-    let output = Command::new(x811())
-        .args(arguments)
-        .output()
-        .expect("the binary starts");
-    Finished::from(output)
+    let mut command = Command::new(x811());
+    without_our_variables(&mut command);
+    let output = command.args(arguments).output();
+    Finished::from(output.expect("the binary starts"))
 }
 
 /// How a command ended.

@@ -364,6 +364,16 @@ fn tables() -> BTreeMap<(&'static str, &'static str), Missed> {
         (("read.db", "deliveries"), Doctor("rows")),
         (("read.db", "stream_records"), Doctor("rows")),
         (("read.db", "tiles"), Doctor("rows")),
+        (("read.db", "agents"), Doctor("rows")),
+        (("read.db", "agent_capabilities"), Doctor("rows")),
+        (
+            ("read.db", "trust"),
+            Never("nobody earned anything here; the doctor rebuilds and compares it"),
+        ),
+        (
+            ("read.db", "trust_payers"),
+            Never("nobody paid here; the doctor rebuilds and compares it"),
+        ),
         (("read.db", "applied"), Rebuilt),
         (("read.db", "_sqlx_migrations"), Rebuilt),
     ])

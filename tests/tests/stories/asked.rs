@@ -309,7 +309,7 @@ async fn sw_18_a_transfer_under_another_nonce_is_not_proven_to_pay_this() {
     assert_eq!(audited.code, Some(20), "{audited:?}");
     let finding = &audited.json()["findings"][0];
     assert_eq!(
-        finding["field"], "evidence[0].authorization_nonce",
+        finding["field"], "evidence[0].transfers[0].authorization_nonce",
         "{finding}"
     );
 

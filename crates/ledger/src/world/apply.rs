@@ -124,12 +124,13 @@ impl World {
         }
         let causes = self.causes_after(&step)?;
         let ended = (self.ended.take(), self.contracts.take_ended());
-        self.trust_moved = [None; 2];
+        let moved = std::mem::take(&mut self.trust_moved);
         let touched = match self.dispatch(&step) {
             Ok(touched) => touched,
             Err(fault) => {
                 self.ended = ended.0;
                 self.contracts.put_ended(ended.1);
+                self.trust_moved = moved;
                 return Err(fault);
             }
         };

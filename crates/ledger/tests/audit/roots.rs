@@ -45,7 +45,11 @@ fn root_by_hand(world: &World, stream: &Stream, before: Digest) -> Digest {
             json!({ "blind_since_ms": world.sight(name).and_then(|sight| sight.blind_since) })
         }
         Stream::Agent(did) | Stream::Mail(did) => {
-            serde_json::to_value(&**world.agent(*did).unwrap()).unwrap()
+            let mut state = serde_json::to_value(&**world.agent(*did).unwrap()).unwrap();
+            if world.rules_version() >= 2 {
+                state["trust"] = serde_json::to_value(world.trust(*did)).unwrap();
+            }
+            state
         }
         Stream::Of(Subject::Interaction(id)) => {
             serde_json::to_value(&world.latest(*id).unwrap().state).unwrap()

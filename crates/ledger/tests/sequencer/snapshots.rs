@@ -214,7 +214,10 @@ fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
 
 /// As the program wrote it whose state had the form before this one.
 fn older_schema(bytes: &[u8]) -> Vec<u8> {
-    let [now, before] = [SCHEMA, SCHEMA - 1].map(|schema| format!("\"schema\":{schema}"));
+    let now = format!("\"schema\":{SCHEMA}");
+    // As long as it was: the length of the header stands before it.
+    let width = now.len() - "\"schema\":".len();
+    let before = format!("\"schema\":{:>width$}", SCHEMA - 1);
     replaced(bytes, now.as_bytes(), before.as_bytes())
 }
 

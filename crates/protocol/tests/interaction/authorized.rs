@@ -103,7 +103,9 @@ fn rule_18_only_transfers_under_the_nonce_count() {
         [1, 2],
         "the first was authorised for something else"
     );
-    assert_eq!(confirmed.evidence[0].authorization_nonce, Some(own));
+    let transfers = confirmed.evidence[0].transfers.iter();
+    let under: Vec<_> = transfers.map(|it| it.authorization_nonce).collect();
+    assert_eq!(under, [Some(own), Some(fee)]);
 }
 
 #[test]
@@ -226,14 +228,15 @@ fn lc_5_what_was_authorised_for_something_else_is_not_late() {
     }
 }
 
-/// Height of the head that was recorded with the ACCEPT.
+/// Height of the head that was recorded with the ACCEPT: the higher one, of the network of the deal.
 fn accept_head(world: &World) -> u64 {
     let events = world.events(0).into_iter();
     let mut heads = events.filter_map(|event| match event {
         Event::EnvelopeAccepted(accepted) => accepted.derived.heads.clone(),
         _ => None,
     });
-    heads.next().unwrap()[0].number
+    let numbers = heads.next().unwrap().into_iter().map(|head| head.number);
+    numbers.max().unwrap()
 }
 
 /// Transaction 1 with these transfers, in a block that was the head at the ACCEPT.
