@@ -193,7 +193,7 @@ pub enum BlindCause {
 pub enum Observation {
     /// A look at the network.
     Sweep(Sweep),
-    /// No endpoint could be asked.
+    /// There is no agreed head: no endpoint could be asked, or too few answer.
     Unreachable {
         /// The network's name.
         network: String,

@@ -149,7 +149,7 @@ async fn xn_9_a_contract_whose_interaction_lapsed_is_used_up() {
     stage.until_recorded(&lapsed, "expired").await;
     let second = request("two", &negotiation);
     assert_eq!(second.code, Some(1), "{second:?}");
-    assert!(second.stderr.contains("X811-4001"), "{second:?}");
+    assert!(second.stdout.contains("X811-4001"), "{second:?}");
 
     let offer = [
         "negotiation",

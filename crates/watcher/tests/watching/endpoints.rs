@@ -236,7 +236,12 @@ async fn sw_26_nothing_is_concluded_while_one_of_two_is_down() {
     two.b.world().failure = Some(unreachable());
     two.rig.look_for(&[tx(1)]);
     two.both(|world| world.mine(50));
-    assert_eq!(two.rig.all_within(100_000).await, []);
+    let seen = two.rig.all_within(100_000).await;
+    assert!(!seen.is_empty());
+    for seen in seen {
+        let is_who = matches!(&seen, Observation::Unreachable { silent, .. } if silent == &["b"]);
+        assert!(is_who, "only who is silent is told: {seen:?}");
+    }
     let health = two.health();
     assert_eq!(health.endpoints[1].state, EndpointState::Failing);
     assert!(health.endpoints[1].last_error.is_some());
