@@ -33,7 +33,7 @@ names="$(test_lines | test_names)"
 # `ae_126_to_130` names all five.
 named="$({
   grep -oE '(^|_)ae_[0-9]{3}' <<<"$names" | sed -E 's/^_?ae_0*//'
-  grep -oE '(^|_)ae_[0-9]{3}_to_(ae_)?[0-9]{3}' <<<"$names" |
+  { grep -oE '(^|_)ae_[0-9]{3}_to_(ae_)?[0-9]{3}' <<<"$names" || true; } |
     sed -E 's/^_?ae_0*([0-9]+)_to_(ae_)?0*([0-9]+)/\1 \3/' |
     while read -r first last; do seq "$first" "$last"; done
 } | sort -un)"

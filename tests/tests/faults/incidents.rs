@@ -375,7 +375,10 @@ fn tables() -> BTreeMap<(&'static str, &'static str), Missed> {
             Never("nobody paid here; the doctor rebuilds and compares it"),
         ),
         (("read.db", "applied"), Rebuilt),
-        (("read.db", "_sqlx_migrations"), Rebuilt),
+        (
+            ("read.db", "_sqlx_migrations"),
+            Never("the one in the middle empties the rows when it runs again: they are rebuilt"),
+        ),
     ])
 }
 

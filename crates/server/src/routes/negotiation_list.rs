@@ -29,8 +29,10 @@ const MAX_ROWS: u64 = 100;
 #[into_params(parameter_in = Query)]
 pub(super) struct Question {
     /// UUID of the DID whose negotiations are listed; the reader's own without it, of an auditor all
+    #[param(pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")]
     party: Option<String>,
     /// Negotiations behind this one, `neg-` and a UUID; from the first without it
+    #[param(pattern = "^neg-[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")]
     after: Option<String>,
     /// How many at most; 100 without it
     #[param(value_type = Option<u64>, minimum = 1, maximum = 100)]

@@ -8,12 +8,12 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 
 use crate::sqlite::error::StoreError;
 
-/// Every table of rows with the columns that name one.
+/// Every table of rows with a text of the columns that name one.
 const TABLES: [(&str, &str); 10] = [
     ("interactions", "hex(id)"),
     ("subjects", "kind || ' ' || id"),
     ("subject_members", "kind || ' ' || hex(member) || ' ' || id"),
-    ("agents", "registered_position"),
+    ("agents", "'' || registered_position"),
     ("agent_capabilities", "name || ' ' || registered_position"),
     ("trust", "hex(did) || ' ' || position"),
     ("trust_payers", "hex(did) || ' ' || hex(account)"),
