@@ -156,7 +156,7 @@ pub struct StreamRow {
 pub struct AgentRow {
     /// Position of its registration: the order of pages, which never changes.
     pub registered_position: u64,
-    /// Who.
+    /// The agent.
     pub did: Did,
     /// What it asked to be.
     pub status: Status,
@@ -183,7 +183,7 @@ pub const MAX_PAYERS: u64 = 1_000;
 /// What an agent has earned, from this record on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrustRow {
-    /// Who.
+    /// The agent that earned it.
     pub did: Did,
     /// The record that moved it.
     pub position: u64,

@@ -156,3 +156,32 @@ fn sw_24_a_reversal_is_recorded_although_its_first_report_was_lost_with_a_commit
         assert_eq!(run(&acts), REVERSED, "{fault:?}");
     }
 }
+
+/// What paid another interaction and is older than this one leaves no doubt that the rest is short,
+/// although the new watcher does not know yet where the head recorded at ACCEPT stands.
+#[test]
+fn sw_11_what_is_short_beside_what_was_refuted_before_is_refuted() {
+    let mine = |tx, amount| Act::Mine {
+        tx,
+        amount,
+        reverts: false,
+    };
+    let acts = [
+        Act::Pay(4),
+        mine(4, Amount::Total),
+        Act::Pass(2_000),
+        Act::Exchange(0),
+        Act::Pay(4),
+        Act::PayAgain(0, 1),
+        mine(4, Amount::Total),
+        mine(1, Amount::Half),
+        Act::Pass(2_000),
+    ];
+    // What came too late to pay is shown.
+    let expected = Tally {
+        refuted: 2,
+        late: 1,
+        ..PAID
+    };
+    assert_eq!(run(&acts), expected);
+}

@@ -123,8 +123,7 @@ impl Grounds<'_> {
         }
         // Where depth was raised since the interaction began, the watcher took what is not deep
         // by now from the blocks that it had kept.
-        let in_force = self.decided.before.parameters();
-        let in_force = in_force.and_then(|(_, set)| set.network(&self.network.name));
+        let in_force = self.in_force();
         let was_kept = in_force.is_some_and(|network| evidence.depth < network.confirmed_depth);
         let quorum = in_force.and_then(|network| network.endpoint_quorum);
         if endpoints.is_empty() && !was_kept {
@@ -251,6 +250,18 @@ impl Grounds<'_> {
     pub(super) fn waits_for_safe(&self) -> bool {
         let limit = self.network.safe_above;
         limit.is_some_and(|limit| self.deal.offer.total > limit)
+    }
+
+    /// Whether more than one endpoint must have shown a transaction.
+    pub(super) fn waits_for_endpoints(&self) -> bool {
+        let quorum = self.in_force().and_then(|network| network.endpoint_quorum);
+        quorum.is_some_and(|quorum| quorum > 1)
+    }
+
+    /// The network as it is set now: the interaction began under `network`.
+    fn in_force(&self) -> Option<&Network> {
+        let (_, set) = self.decided.before.parameters()?;
+        set.network(&self.network.name)
     }
 
     /// Unclaimed transfers shown, in order of declaration.

@@ -5,6 +5,7 @@
 use x811_protocol::event::{Finding, FindingStatus, Looked};
 use x811_protocol::interaction::{Declared, Standing};
 use x811_protocol::observation::Block;
+use x811_protocol::rules::Rules;
 
 use super::evidence::{Grounds, stands_on};
 use super::finding::Findings;
@@ -20,7 +21,8 @@ pub(super) fn check(grounds: &Grounds<'_>, looked: &Looked, findings: &mut Findi
             grounds.decided.differs(&field, sentence, findings);
         }
     }
-    if let Some(sentence) = of_all(grounds, &looked.finding) {
+    let all: Vec<_> = looked.finding.iter().zip(grounds.declared).collect();
+    if let Some(sentence) = of_all(grounds, &all) {
         grounds.decided.differs("finding", sentence, findings);
     }
 }
@@ -82,19 +84,35 @@ fn of_depth(grounds: &Grounds<'_>, found: &Finding) -> Option<&'static str> {
 }
 
 /// What is wrong with the findings together.
-fn of_all(grounds: &Grounds<'_>, all: &[Finding]) -> Option<&'static str> {
-    let is_little = |found: &&Finding| found.status == FindingStatus::Insufficient;
+fn of_all(grounds: &Grounds<'_>, all: &[(&Finding, &Declared)]) -> Option<&'static str> {
+    let is_little =
+        |(found, _): &&(&Finding, &Declared)| found.status == FindingStatus::Insufficient;
     let little = all.iter().filter(is_little).count();
     if little == 0 {
         return None;
     }
-    if all.iter().all(|found| is_deep(grounds, found)) {
+    if all
+        .iter()
+        .all(|(found, _)| is_deep(grounds, found) && found.status != FindingStatus::Seen)
+    {
         return Some("everything is deep: what is too little then is refuted");
     }
-    let is_enough =
-        |found: &Finding| found.status == FindingStatus::Seen && is_deep(grounds, found);
-    let is_mixed = all.iter().any(is_enough);
+    let is_mixed = all
+        .iter()
+        .any(|(found, declared)| is_decided(grounds, found, declared));
     is_mixed.then_some("what is deep is enough together, or it is too little together")
+}
+
+/// Whether what is seen was for the ledger to decide on: deep enough, shown by as many endpoints as
+/// must, and of a known age. A look says neither who showed it nor where the head recorded at ACCEPT
+/// stood.
+pub(super) fn is_decided(grounds: &Grounds<'_>, found: &Finding, declared: &Declared) -> bool {
+    let is_seen = found.status == FindingStatus::Seen && is_deep(grounds, found);
+    let is_below = |block: &Block| {
+        grounds.decided.before.rules() >= Rules::Two && grounds.is_below_accept(block)
+    };
+    let may_be_old = matches!(declared.standing, Standing::Seen(block) if is_below(&block));
+    is_seen && !may_be_old && !grounds.waits_for_endpoints()
 }
 
 pub(super) fn is_deep(grounds: &Grounds<'_>, found: &Finding) -> bool {

@@ -5,7 +5,7 @@
 //! when they were seen; it is kept while a payment is waited for, some 60 bytes a transfer.
 
 use foldhash::HashMap;
-use x811_protocol::event::{Event, FindingStatus, Looked, Refuted, RefutedCause};
+use x811_protocol::event::{Event, Looked, Refuted, RefutedCause};
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::claim::{Candidate, choose};
@@ -16,7 +16,7 @@ use x811_protocol::rules::Rules;
 use super::decision::Decided;
 use super::evidence::{Grounds, are_all_quoted, head_of};
 use super::finding::Findings;
-use super::looks::is_deep;
+use super::looks::is_decided;
 use super::remarks::Remarks;
 use crate::world::World;
 use x811_protocol::stream::{Stream, Subject};
@@ -122,8 +122,9 @@ impl SeenTransfers {
         if may_be_too_many || grounds.waits_for_safe() {
             return;
         }
-        for (index, found) in looked.finding.iter().enumerate() {
-            if found.status == FindingStatus::Seen && is_deep(grounds, found) {
+        let each = looked.finding.iter().zip(grounds.declared);
+        for (index, (found, declared)) in each.enumerate() {
+            if is_decided(grounds, found, declared) {
                 let sentence = "it is deep enough: it pays, or it is too little";
                 let field = format!("finding[{index}]");
                 grounds.decided.differs(&field, sentence, findings);

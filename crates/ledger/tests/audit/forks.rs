@@ -7,7 +7,7 @@ use x811_ledger::audit::Cause;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Continues;
 use x811_protocol::evm::BlockHash;
-use x811_protocol::observation::{ForkPoint, Observation, RecordedBranch};
+use x811_protocol::observation::{ForkPoint, Observation, RecordedBranch, TransactionStatus};
 
 use crate::base::{Base, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
@@ -115,6 +115,44 @@ async fn lc_5_while_the_fork_is_not_known_the_payment_waits() {
             .is_empty()
     );
     assert_eq!(found(&audit(&exported(&ledgerbox).await)), []);
+}
+
+/// Looks are answered while it waits: what is deep enough is neither enough nor too little.
+#[tokio::test]
+async fn lc_5_looks_at_a_payment_whose_age_is_not_known_are_no_finding() {
+    let (ledgerbox, deal, head) = paid_at_the_head(None).await;
+    watch(&ledgerbox, 120, Base::block(head).hash, None).await;
+    let bytes = exported(&ledgerbox).await;
+    Parts::of(&bytes).find_event("looked");
+    assert_eq!(found(&audit(&bytes)), [], "{}", ledgerbox.state(deal.id()));
+}
+
+/// The same of one that too few endpoints have shown.
+#[tokio::test]
+async fn lc_5_looks_at_a_payment_that_too_few_endpoints_showed_are_no_finding() {
+    let mut parameters = crate::ledgerbox::parameters();
+    parameters.networks[0].endpoint_quorum = Some(2);
+    let mut ledgerbox = Ledgerbox::with(parameters).await;
+    let deal = Deal::opened(&ledgerbox, Until::Verified).await;
+    crate::scene::pay(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC).await;
+    for _ in 0..120 {
+        ledgerbox.advance_ms(1_000).await;
+        let number = Base::head_number(ledgerbox.now());
+        let Observation::Sweep(mut sweep) = ledgerbox.base.sweep(number, ledgerbox.watched())
+        else {
+            unreachable!("it is a sweep");
+        };
+        for status in sweep.transactions.values_mut() {
+            if let TransactionStatus::Mined(mined) = status {
+                mined.endpoints.truncate(1);
+            }
+        }
+        ledgerbox.observe(Observation::Sweep(sweep)).await;
+    }
+    assert_eq!(ledgerbox.state(deal.id()), "verified");
+    let bytes = exported(&ledgerbox).await;
+    Parts::of(&bytes).find_event("looked");
+    assert_eq!(found(&audit(&bytes)), [], "{}", ledgerbox.state(deal.id()));
 }
 
 fn anywhere_below(head: u64) -> RecordedBranch {

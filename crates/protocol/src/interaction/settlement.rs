@@ -232,8 +232,13 @@ impl Watching<'_> {
         all_deep.then_some(RefutedCause::Short)
     }
 
-    /// Whether nothing more can come of it: it is deep enough, and known to be old or not.
+    /// Whether nothing more can come of it: it is deep enough, and known to be old or not. What was
+    /// refuted before stays so, whether or not a watcher that has just begun knows its age again.
     fn is_definite(&self, declared: &Declared, mined: &MinedTransaction) -> bool {
+        if matches!(declared.standing, Standing::Refuted(_)) {
+            let depth = self.view.sweep.depth_of(&mined.block);
+            return depth >= self.view.network.confirmed_depth;
+        }
         self.view.is_deep(mined) && self.view.age_of(declared, mined) != Age::Open
     }
 
