@@ -148,8 +148,9 @@ impl Cli {
     pub(crate) async fn run(self, out: &mut Out) -> Result<Exit, Failure> {
         let json = self.global.json;
         let context = Context::new(self.global);
+        // The largest lie on the heap: each has its own room on the stack of this function.
         match self.verb {
-            Verb::Agent(verb) => verb.run(&context, out).await,
+            Verb::Agent(verb) => Box::pin(verb.run(&context, out)).await,
             Verb::Agents(verb) => verb.run(&context, out).await,
             Verb::Approvals(verb) => verb.run(&context, out),
             Verb::Send(verb) => verb.run(&context, out).await,
@@ -159,19 +160,19 @@ impl Cli {
             Verb::Receipt(args) => receipt::run(args, &context, out).await,
             Verb::Provider(verb) => verb.run(&context, out).await,
             Verb::Negotiation(verb) => verb.run(&context, out).await,
-            Verb::Audit(args) => audit::run(args, out).await,
+            Verb::Audit(args) => Box::pin(audit::run(args, out)).await,
             Verb::Export(args) => export::run(args, &context, json, out).await,
             Verb::Status(args) => status::run(args, &context, out).await,
-            Verb::Doctor(args) => doctor::run(args, out).await,
+            Verb::Doctor(args) => Box::pin(doctor::run(args, out)).await,
             Verb::Erase(args) => erase::run(args, &context, out).await,
             Verb::Backup(args) => backup::run(args, out).await,
             Verb::Restore(args) => restore::run(args, out).await,
             #[cfg(feature = "serve")]
-            Verb::Serve(args) => serve::run(*args, out).await,
+            Verb::Serve(args) => Box::pin(serve::run(*args, out)).await,
             #[cfg(feature = "serve")]
             Verb::Ledger(verb) => verb.run(out),
             #[cfg(feature = "serve")]
-            Verb::Demo(args) => demo::run(args, &context, out).await,
+            Verb::Demo(args) => Box::pin(demo::run(args, &context, out)).await,
             #[cfg(feature = "serve")]
             Verb::Anvil(verb) => verb.run(&context, out).await,
             Verb::Completions(args) => Ok(completions::run(&args, out)),

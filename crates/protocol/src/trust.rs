@@ -27,11 +27,11 @@ use table::LOG_MILLIONTHS;
 pub struct TrustCounters {
     /// Those of `d` that rest on the word of the other party alone.
     pub contested: u32,
-    /// Disputes.
+    /// Disputes: how many ended in a dispute that counts against it.
     pub d: u32,
-    /// Failures.
+    /// Failures: how many ended because its RESULT or VERIFY did not come in time.
     pub f: u32,
-    /// Successes.
+    /// Successes: how many interactions ended well.
     pub s: u32,
 }
 

@@ -54,7 +54,8 @@ impl World {
         );
         let cli = Cli::try_parse_from(words.split_whitespace()).unwrap();
         let (mut out, text, _) = kept(true);
-        let exit = match cli.run(&mut out).await {
+        // Every command line that a test awaits would lie on its stack otherwise.
+        let exit = match Box::pin(cli.run(&mut out)).await {
             Ok(exit) => exit,
             Err(failure) => {
                 out.failure(&failure);

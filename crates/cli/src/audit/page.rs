@@ -29,7 +29,7 @@ pub(super) struct Page<'a> {
     pub(super) report: &'a Report,
     /// What endpoints were asked; none where nobody asked any.
     pub(super) network: Option<&'a Hearing>,
-    /// When.
+    /// When the report was made.
     pub(super) made_at: TimestampMs,
 }
 

@@ -67,7 +67,7 @@ pub struct Decision {
     pub offer_hash: Digest,
     /// The total it was made about.
     pub total: MicroUsdc,
-    /// When.
+    /// When it was made.
     pub at_ms: TimestampMs,
     /// Why, for the provider to read.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -28,7 +28,7 @@ pub(crate) enum Standing {
 /// Terms that somebody proposed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Turn {
-    /// Who.
+    /// Who proposed them.
     pub author: Did,
     /// The message.
     pub step: EnvelopeId,

@@ -8,11 +8,11 @@ use x811_protocol::time::TimestampMs;
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// When.
+    /// When it happened.
     pub at_ms: TimestampMs,
     /// In which interaction, if in one.
     pub interaction: Option<InteractionId>,
-    /// What.
+    /// What happened.
     pub what: What,
     /// More, for a person; may quote an agent or the ledger, so escape it before you print it.
     pub text: String,

@@ -81,11 +81,11 @@ pub struct FoundAgent {
 pub struct TrustShown {
     /// 0 to 100; 50 without history.
     pub score_hundredths: u8,
-    /// Successes.
+    /// Successes: how many interactions ended well.
     pub s: u32,
-    /// Failures.
+    /// Failures: how many ended because its RESULT or VERIFY did not come in time.
     pub f: u32,
-    /// Disputes.
+    /// Disputes: how many ended in a dispute that counts against it.
     pub d: u32,
     /// Those of `d` that rest on the word of the other party alone.
     pub contested: u32,

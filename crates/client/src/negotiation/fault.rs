@@ -60,7 +60,7 @@ pub enum StepFault {
     /// Its sender or its receiver is neither of the two parties.
     #[error("{agent} is no party to the negotiation")]
     Stranger {
-        /// Who.
+        /// The sender.
         agent: AgentId,
     },
     /// A step behind the end.
@@ -77,7 +77,7 @@ pub enum StepFault {
     /// The author of the last terms acts on them.
     #[error("{agent} is the author of the last terms: the other party's turn")]
     WrongTurn {
-        /// Who.
+        /// The sender.
         agent: AgentId,
     },
     /// The receiver is not the other party.

@@ -102,7 +102,7 @@ pub enum Due {
 }
 
 impl Due {
-    /// When.
+    /// When it is due.
     pub fn at_ms(self) -> TimestampMs {
         match self {
             Due::Window { at_ms, .. } | Due::Look { at_ms, .. } | Due::Watch { at_ms } => at_ms,

@@ -157,7 +157,7 @@ pub struct Proof {
 /// What happens next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Next {
-    /// What.
+    /// The next step.
     pub what: NextStep,
     /// When, at the latest; absent where no time is known, and while the clock is stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -44,11 +44,11 @@ pub(crate) struct TrustMembers {
     /// 0 to 100; 50 without history.
     #[schema(maximum = 100)]
     score_hundredths: u64,
-    /// Successes.
+    /// Successes: how many interactions ended well.
     s: u64,
-    /// Failures.
+    /// Failures: how many ended because its RESULT or VERIFY did not come in time.
     f: u64,
-    /// Disputes.
+    /// Disputes: how many ended in a dispute that counts against it.
     d: u64,
     /// Those of `d` that rest on the word of the other party alone.
     contested: u64,
@@ -71,11 +71,11 @@ pub(crate) struct TrustAnswer {
     /// 0 to 100; 50 without history.
     #[schema(maximum = 100)]
     score_hundredths: u64,
-    /// Successes.
+    /// Successes: how many interactions ended well.
     s: u64,
-    /// Failures.
+    /// Failures: how many ended because its RESULT or VERIFY did not come in time.
     f: u64,
-    /// Disputes.
+    /// Disputes: how many ended in a dispute that counts against it.
     d: u64,
     /// Those of `d` that rest on the word of the other party alone.
     contested: u64,

@@ -184,7 +184,7 @@ pub(crate) struct SettlementDue {
     /// Which look, 1 to 4.
     #[schema(nullable = false)]
     look: Option<u64>,
-    /// When.
+    /// When it is due.
     at_ms: u64,
 }
 

@@ -15,7 +15,7 @@ use x811_protocol::signed_read::{ReadProof, SIGNATURE, SIGNATURE_INPUT};
 
 /// An operator whose signature holds.
 pub(crate) struct Operator {
-    /// Who.
+    /// The operator.
     pub(crate) did: Did,
     proof: ReadProof,
     authority: String,
