@@ -59,7 +59,7 @@ def receipt(file, vkey):
     stream = f"interaction:{read['interaction']}"
     leaves[read["parameters"]["position"]] = record(read["parameters"], "ledger")
     leaves[read["confirmed"]["position"]] = record(read["confirmed"], stream)
-    agent = f"agent:{read['envelopes'][1]['body']['from']}"
+    agent = f"agent:{read['envelopes'][-1]['body']['from']}"
     given = read.get("agent_keys", [])
     hold("agent_keys" not in read or given, "a list of keys that is empty")
     for at in given:
@@ -75,11 +75,20 @@ def receipt(file, vkey):
     confirmed = read["confirmed"]["event"]
     hold(confirmed["type"] == "confirmed", "no confirmation")
     messages = enclosed(read["envelopes"], stream, confirmed["records"])
-    agent_keys(read["envelopes"][1:], given, opened["did"])
     places = [envelope["position"] for envelope in read["envelopes"]]
     hold(places == sorted(set(places)), "messages out of order")
+    envelopes, request = read["envelopes"], []
+    if messages[0]["envelope"]["type"] == "x811/request":
+        named = messages[0]["facts"].get("negotiation_id")
+        hold(named is not None, "a REQUEST that names no contract")
+        hold(messages[0]["derived"]["contract"]["id"] == named, "held to another contract")
+        hold(messages[0]["envelope"]["id"] == read["interaction"], "another interaction")
+        request, envelopes, messages = envelopes[:1], envelopes[1:], messages[1:]
+    agent_keys(request + envelopes[1:], given, opened["did"])
+    hold(all(it["body"]["from"] == envelopes[1]["body"]["from"] for it in request), "another party")
+    hold(all(it["body"]["to"] == envelopes[1]["body"]["to"] for it in request), "another party")
     terms = deal(messages, read["interaction"]) | {"ledger": opened["did"]}
-    accepted = messages[1]["derived"], read["envelopes"][1]["recorded_at_ms"]
+    accepted = messages[1]["derived"], envelopes[1]["recorded_at_ms"]
     parameters = read["parameters"]["event"]
     total = settle(messages[3:], terms, confirmed, parameters, accepted)
     return f"{total} micro-USDC paid to {terms['provider']}"
@@ -122,6 +131,8 @@ def under_checkpoint(read, leaves, vkey, origin, keys):
 def enclosed(envelopes, stream, records):
     """The messages, once their records hash to what the confirmation lists."""
     due = [records["offer"], records["accept"], records["verify"], *records["payments"]]
+    if len(envelopes) == len(due) + 1:
+        due.insert(0, records["request"])
     hold(len(due) == len(envelopes), "other messages than the confirmation lists")
     return [message(read, stream, hash) for read, hash in zip(envelopes, due)]
 

@@ -128,6 +128,17 @@ async fn xn_9_three_turns_agreed_engaged_and_paid() {
     assert_eq!(alone["findings"], serde_json::json!([]), "{alone}");
     let contract = format!("contract:{}", negotiation.trim_start_matches("neg-"));
     assert!(alone.to_string().contains(&contract), "{alone}");
+    let receipt = stage.folder.path().join("receipt.json");
+    let receipt = receipt.to_str().unwrap();
+    let _ = said(&stage, "bert", &["receipt", &interaction, "-o", receipt]);
+    let verified = stage.x811("", &["receipt", "verify", receipt]);
+    assert_eq!(verified.code, Some(21), "{verified:?}");
+    let verified = verified.json();
+    assert_eq!(
+        verified["paid"]["terms"]["contract"],
+        negotiation.as_str(),
+        "{verified}"
+    );
     let paid = said(&stage, "ada", &["provider", "paid", &interaction]);
     assert_eq!(paid["contract"]["id"], negotiation.as_str(), "{paid}");
 }

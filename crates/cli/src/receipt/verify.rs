@@ -180,6 +180,9 @@ fn fields(paid: &Paid) -> Vec<(&'static str, String)> {
             ("payee", terms.payee.to_checksum()),
         ]);
     }
+    if let Some(contract) = paid.terms.as_ref().and_then(|terms| terms.contract) {
+        fields.push(("contract", contract.to_public()));
+    }
     for transfer in &paid.transfers {
         let token = transfer
             .token

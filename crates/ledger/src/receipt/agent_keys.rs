@@ -19,15 +19,19 @@ pub(super) async fn of<S: LedgerStore, R: ReadModel>(
     rows: &R,
     envelopes: &[Enclosed],
 ) -> Result<Vec<Record>, ReceiptError> {
-    let [_, accept, ..] = envelopes else {
+    let sender = |enclosed: &Enclosed| enclosed.body["from"].as_str().map(str::to_owned);
+    // The last is a PAYMENT.
+    let Some(last) = envelopes.last() else {
         return Ok(Vec::new());
     };
-    let signed: Vec<(AgentKey, u64)> = envelopes[1..].iter().map(by).collect();
-    if signed.iter().all(|(key, _)| *key == by(accept).0) {
+    let initiator = sender(last);
+    let own = envelopes.iter().filter(|it| sender(it) == initiator);
+    let signed: Vec<(AgentKey, u64)> = own.map(by).collect();
+    if signed.iter().all(|(key, _)| *key == by(last).0) {
         return Ok(Vec::new());
     }
     let missing = ReceiptError::Missing { what: "key" };
-    let agent = accept.body["from"].as_str();
+    let agent = initiator;
     let agent: Option<Did> = agent.and_then(|agent| agent.parse().ok());
     let stream = Stream::Agent(agent.ok_or(missing)?).to_string();
     let mut given: Vec<Option<Record>> = vec![None; signed.len()];

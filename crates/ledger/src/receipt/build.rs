@@ -360,13 +360,21 @@ async fn configuration<S: LedgerStore>(
     }
 }
 
-/// The messages that show price, payee, consent and payment.
+/// The messages that show price, payee, consent and payment, and before them the REQUEST where it
+/// names the contract that the price is of.
 fn envelopes(
     settled: &Settled,
     bodies: &HashMap<u64, Body>,
 ) -> Result<Vec<Enclosed>, ReceiptError> {
     let named = &settled.confirmed.records;
-    let mut wanted = vec![named.offer, named.accept, named.verify];
+    let request = settled.records.first().map(event);
+    let mut wanted = Vec::new();
+    if let Some(Ok(Event::EnvelopeAccepted(request))) = request
+        && request.derived.contract.is_some()
+    {
+        wanted.push(named.request);
+    }
+    wanted.extend([named.offer, named.accept, named.verify]);
     wanted.extend(&named.payments);
     let find = |hash: Digest| {
         let hash = Hash::from_bytes(*hash.as_bytes());
@@ -377,8 +385,8 @@ fn envelopes(
     let enclosed = |record| enclosed(record, bodies);
     let envelopes: Result<Vec<Enclosed>, _> = found.into_iter().map(enclosed).collect();
     let mut envelopes = envelopes?;
-    // The OFFER is the first, and rules never go back.
-    if let Some(rules) = envelopes.first().map(|offer| offer.rules) {
+    // The first is the REQUEST or the OFFER, and rules never go back.
+    if let Some(rules) = envelopes.first().map(|first| first.rules) {
         for envelope in &mut envelopes {
             envelope.rules = rules;
         }

@@ -141,10 +141,14 @@ pub struct Enclosed {
 pub struct EnclosedRules(Rules);
 
 impl EnclosedRules {
-    /// As the facts of the message show it: an OFFER has the hash of its deliverables from rules 2 on.
+    /// As the facts of the message show it: an OFFER has the hash of its deliverables from rules 2 on,
+    /// and a REQUEST the contract that it names.
     fn of(facts: &Facts) -> EnclosedRules {
         match facts {
             Facts::Offer(offer) if offer.deliverables_hash.is_some() => EnclosedRules(Rules::Two),
+            Facts::Request(request) if request.negotiation_id.is_some() => {
+                EnclosedRules(Rules::Two)
+            }
             Facts::Offer(_)
             | Facts::Request(_)
             | Facts::Accept(_)

@@ -90,7 +90,8 @@ pub struct Receipt {
     /// from form 2 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<SignedEnd>,
-    /// OFFER, ACCEPT, VERIFY and every PAYMENT.
+    /// OFFER, ACCEPT, VERIFY and every PAYMENT; the REQUEST before them where it names the contract
+    /// that opened the interaction.
     pub envelopes: Vec<Enclosed>,
     /// Multiproof of these records under the checkpoint.
     #[serde(with = "in_base64")]
@@ -229,10 +230,10 @@ impl Receipt {
         Stream::interaction(self.interaction).to_string()
     }
 
-    /// Name of the stream that the ACCEPT's sender, as it says, has its keys in.
+    /// Name of the stream that the sender of the last PAYMENT, as it says, has its keys in.
     fn initiator_stream(&self) -> Option<String> {
-        let accept = self.envelopes.get(1)?;
-        let did = accept.body.get("from")?.as_str()?.parse().ok()?;
+        let payment = self.envelopes.last()?;
+        let did = payment.body.get("from")?.as_str()?.parse().ok()?;
         Some(Stream::Agent(did).to_string())
     }
 

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+mod contract;
 mod covers;
 mod honest;
 mod issued;
@@ -31,3 +32,6 @@ mod deal;
 mod ledgerbox;
 #[path = "../sequencer/party.rs"]
 mod party;
+#[path = "../sequencer/talks.rs"]
+#[expect(dead_code, reason = "the sequencer's tests use the rest")]
+mod talks;

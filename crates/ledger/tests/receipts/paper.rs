@@ -200,15 +200,20 @@ impl Paper {
         });
         let hashes: Vec<Value> = hashes.collect();
         let records = &mut receipt.confirmed.event["records"];
-        for (name, hash) in ["offer", "accept", "verify"].into_iter().zip(&hashes) {
+        let begins = receipt.envelopes.first().map(|first| &first.body["type"]);
+        let skipped = usize::from(begins.is_none_or(|begins| begins != "x811/request"));
+        let names = ["request", "offer", "accept", "verify"];
+        for (name, hash) in names.into_iter().skip(skipped).zip(&hashes) {
             records[name] = hash.clone();
         }
-        records["payments"] = json!(hashes[3..]);
+        records["payments"] = json!(hashes[4 - skipped..]);
         self.under_one_root(receipt, &stream)
     }
 
     fn under_one_root(&self, mut receipt: Receipt, stream: &str) -> Receipt {
-        let initiator = receipt.envelopes[1].body["from"].as_str().unwrap();
+        let initiator = receipt.envelopes.last().unwrap().body["from"]
+            .as_str()
+            .unwrap();
         let agent = format!("agent:{initiator}");
         let record = |leaf: &Leaf, stream: &str| leaf.record(stream.to_owned()).unwrap();
         let own = receipt.rotations.iter().chain([&receipt.parameters]);

@@ -5,8 +5,10 @@ use super::{Broken, Steps, Terms, broken};
 use crate::receipt::{Place, Receipt};
 use x811_protocol::did::Did;
 use x811_protocol::event::{Confirmed, EnvelopeAccepted};
-use x811_protocol::facts::{AcceptFacts, Facts, OfferFacts, PaymentFacts, VerifyFacts};
-use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::facts::{
+    AcceptFacts, Facts, OfferFacts, PaymentFacts, RequestFacts, VerifyFacts,
+};
+use x811_protocol::id::{ContractId, EnvelopeId, InteractionId};
 use x811_protocol::key::AgentKey;
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::time::TimestampMs;
@@ -44,8 +46,12 @@ pub(super) struct SignedBy<'a> {
     pub(super) position: u64,
 }
 
+const OUT_OF_ORDER: &str = "the messages are not in the order in which they were recorded";
+
 /// The messages, each as its record has it.
 pub(super) struct Messages {
+    /// Where the interaction was opened by a contract.
+    request: Option<Message<RequestFacts>>,
     offer: Message<OfferFacts>,
     accept: Message<AcceptFacts>,
     verify: Message<VerifyFacts>,
@@ -64,9 +70,16 @@ impl Messages {
         let named = &confirmed.records;
         let mut hashes = vec![named.offer, named.accept, named.verify];
         hashes.extend(&named.payments);
+        if receipt.envelopes.len() == hashes.len() + 1 {
+            hashes.insert(0, named.request);
+        }
         if hashes.len() != receipt.envelopes.len() {
             let sentence = "the file has not the messages that the confirmation names";
             return Err(broken(about, sentence));
+        }
+        let each = receipt.envelopes.iter().map(|it| it.place.position);
+        if !each.is_sorted_by(|one, next| one < next) {
+            return Err(broken("terms", OUT_OF_ORDER));
         }
         let mut read = Vec::new();
         for (hash, enclosed) in hashes.iter().zip(&receipt.envelopes) {
@@ -91,17 +104,18 @@ impl Messages {
     }
 
     fn sorted(read: Vec<(EnvelopeAccepted, Place)>) -> Result<Messages, Broken> {
-        let (mut offer, mut accept, mut verify, mut payments) = (None, None, None, Vec::new());
+        let (mut request, mut offer, mut accept, mut verify) = (None, None, None, None);
+        let mut payments = Vec::new();
         for (accepted, place) in read {
             match accepted.facts.clone() {
+                Facts::Request(facts) => request = Some(message(accepted, facts, place)),
                 Facts::Offer(facts) => offer = Some(message(accepted, facts, place)),
                 Facts::Accept(facts) => accept = Some(message(accepted, facts, place)),
                 Facts::Verify(facts) if facts.verified => {
                     verify = Some(message(accepted, facts, place));
                 }
                 Facts::Payment(facts) => payments.push(message(accepted, facts, place)),
-                Facts::Request(_)
-                | Facts::Reject(_)
+                Facts::Reject(_)
                 | Facts::Result(_)
                 | Facts::Verify(_)
                 | Facts::Error(_)
@@ -111,6 +125,7 @@ impl Messages {
         }
         match (offer, accept, verify) {
             (Some(offer), Some(accept), Some(verify)) if !payments.is_empty() => Ok(Messages {
+                request,
                 offer,
                 accept,
                 verify,
@@ -125,8 +140,10 @@ impl Messages {
 
     /// What the initiator signed, in order.
     pub(super) fn of_initiator(&self) -> Vec<SignedBy<'_>> {
-        let first = [self.accept.signed(), self.verify.signed()].into_iter();
-        first
+        let first = [self.accept.signed(), self.verify.signed()];
+        let request = self.request.iter().map(Message::signed);
+        request
+            .chain(first)
             .chain(self.payments.iter().map(Message::signed))
             .collect()
     }
@@ -159,6 +176,7 @@ impl Messages {
     ) -> Result<Terms, Broken> {
         let about = "terms";
         self.one_deal(interaction)?;
+        let contract = self.contract(interaction, steps)?;
         let (terms, consent) = (&self.offer.facts, &self.accept.facts);
         let (header, accept) = (
             &self.offer.accepted.envelope,
@@ -187,6 +205,7 @@ impl Messages {
             }
         }
         Ok(Terms {
+            contract,
             initiator: accept.from,
             provider: header.from,
             price: terms.price,
@@ -195,6 +214,36 @@ impl Messages {
             payee,
             payee_is_signed: terms.payment_address.is_some(),
         })
+    }
+
+    /// The contract that the REQUEST names, as the ledger held it to that.
+    fn contract(
+        &self,
+        interaction: InteractionId,
+        steps: &mut Steps,
+    ) -> Result<Option<ContractId>, Broken> {
+        let about = "contract";
+        let Some(request) = &self.request else {
+            return Ok(None);
+        };
+        let header = &request.accepted.envelope;
+        if header.id != EnvelopeId::from(interaction) {
+            return Err(broken(about, "the REQUEST is of another interaction"));
+        }
+        let held_to = request.accepted.derived.contract;
+        let named = request.facts.negotiation_id;
+        let Some(contract) = named.filter(|named| held_to.map(|it| it.id) == Some(*named)) else {
+            let sentence = "the file has the REQUEST, and no contract that opened the interaction";
+            return Err(broken(about, sentence));
+        };
+        let sentence = format!(
+            "the REQUEST of {} names the contract {}; that the OFFER is what was agreed there, the \
+             bundle of the interaction proves",
+            header.from,
+            contract.to_public()
+        );
+        steps.by_the_log(about, sentence);
+        Ok(Some(contract))
     }
 
     /// Every message is of this interaction and between the same two agents: signatures that are
@@ -211,21 +260,23 @@ impl Messages {
         if self.offer.facts.request_id != interaction || !named.all(is_of_it) {
             return Err(broken("terms", "a message is of another interaction"));
         }
+        let request = self.request.iter().map(|request| &request.accepted);
         let mut asking = payments
             .map(|payment| &payment.accepted)
             .chain([&self.accept.accepted, &self.verify.accepted])
+            .chain(request)
             .map(|accepted| (accepted.envelope.from, accepted.envelope.to));
         let (provider, initiator) = (offer.from, offer.to);
         if !asking.all(|pair| pair == (initiator, provider)) {
             let sentence = "the messages are not between the same two agents";
             return Err(broken("terms", sentence));
         }
-        let of_initiator = self.of_initiator().into_iter();
-        let mut positions = vec![self.offer.place.position];
-        positions.extend(of_initiator.map(|by| by.position));
+        let offer = [self.offer.place.position];
+        let mut positions: Vec<u64> = self.of_initiator().iter().map(|by| by.position).collect();
+        let behind = usize::from(self.request.is_some());
+        positions.splice(behind..behind, offer);
         if !positions.is_sorted_by(|one, next| one < next) {
-            let sentence = "the messages are not in the order in which they were recorded";
-            return Err(broken("terms", sentence));
+            return Err(broken("terms", OUT_OF_ORDER));
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
 //! What a receipt says, once it is found to hold.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use x811_eventlog::{Hash, Record};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Confirmed, Level, PayerBinding};
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{ContractId, InteractionId};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::Block;
 use x811_protocol::time::TimestampMs;
@@ -46,6 +46,9 @@ pub struct Paid {
 /// What two agents agreed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Terms {
+    /// The contract that the REQUEST names, where one opened the interaction: `neg-` and a UUID.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_public")]
+    pub contract: Option<ContractId>,
     /// Who pays.
     pub initiator: Did,
     /// Who is paid.
@@ -61,6 +64,14 @@ pub struct Terms {
     /// Whether the signed OFFER names it; the ledger took it from the provider's registration
     /// otherwise.
     pub payee_is_signed: bool,
+}
+
+#[expect(clippy::ref_option, reason = "serde hands over the member as it is")]
+fn as_public<S: Serializer>(
+    contract: &Option<ContractId>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    contract.map(ContractId::to_public).serialize(serializer)
 }
 
 /// A transfer of USDC that paid.
