@@ -133,23 +133,30 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         return hashes::run(args, options, &bar, out).await;
     }
     let proven = proven(&args)?;
-    let witnesses = Witnesses::call(&args.rpc).await?;
+    let witnesses = match Witnesses::call(&args.rpc).await {
+        Err(failure) if failure.exit == Exit::Usage => return Err(failure),
+        called => called,
+    };
     let mut report = if args.source.is_dir() {
         of_directory(&args.source, bar.over_records(options)).await?
     } else {
         let report = audit_export(input(&args.source, &bar)?, options);
         report.map_err(|error| unreadable(&args.source, &error))?
     };
-    let network = match witnesses.hear(&mut report, &bar).await {
+    let proofs = match &proven {
+        Some(proven) => Some(proofs::hold(proven, &args.source, &mut report).await?),
+        None => None,
+    };
+    let heard = match witnesses {
+        Ok(witnesses) => witnesses.hear(&mut report, &bar).await,
+        Err(silent) => Err(silent),
+    };
+    let network = match heard {
         _ if args.rpc.is_empty() => None,
         Ok(heard) => Some(heard),
         // What contradicts needs no network.
         Err(_) if report.is_broken() => None,
         Err(silent) => return Err(silent),
-    };
-    let proofs = match &proven {
-        Some(proven) => Some(proofs::hold(proven, &args.source, &mut report).await?),
-        None => None,
     };
     bar.clear();
     let exit = exit(&report);

@@ -1,6 +1,7 @@
 //! Whose checkpoints somebody trusts, from a source outside the file that is verified.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use x811_eventlog::Policy;
@@ -42,10 +43,26 @@ impl RefreshArgs {
             let message = format!("{} cannot be read: {why}", file.display());
             Failure::local("refresh", message).hint("ask the ledger again: x811 receipt refresh")
         };
-        let bytes = fs::read(file).map_err(|error| failed(error.to_string()))?;
+        let bytes = bounded(file).map_err(|error| failed(error.to_string()))?;
         let refresh = Refresh::from_bytes(&bytes).map_err(|error| failed(error.to_string()))?;
         Ok(Some(refresh))
     }
+}
+
+/// Most bytes of a policy, or of what refreshes a paper: neither comes near it.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Reads a file that may have been put there by somebody else.
+fn bounded(file: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(file)?
+        .take(MAX_BYTES + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 <= MAX_BYTES {
+        return Ok(bytes);
+    }
+    let message = "it has more than 1 MiB, and was not read any further";
+    Err(io::Error::new(ErrorKind::FileTooLarge, message))
 }
 
 /// Where what refreshes a paper is kept: its own name with `.refresh` behind it.
@@ -84,13 +101,39 @@ impl TrustArgs {
         let Some(file) = &self.policy else {
             return Ok(None);
         };
-        let unread = |error| {
+        let unread = |error: io::Error| {
             let message = format!("{} cannot be read: {error}", file.display());
             Failure::local("policy", message)
         };
-        let text = fs::read_to_string(file).map_err(unread)?;
+        let bytes = bounded(file).map_err(unread)?;
+        let text = String::from_utf8(bytes)
+            .map_err(|error| unread(io::Error::new(ErrorKind::InvalidData, error)))?;
         let policy = text.parse::<Policy>();
         let policy = policy.map_err(|error| Failure::local("policy", error.to_string()))?;
         Ok(Some(policy))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lc_9_a_file_beside_a_paper_is_not_read_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let paper = folder.path().join("paper");
+        let policy = Some(paper.clone());
+        for (size, is_read) in [(MAX_BYTES, true), (MAX_BYTES + 1, false), (1 << 40, false)] {
+            for path in [beside(&paper), paper.clone()] {
+                // Of a file with a hole the disk holds nothing.
+                File::create(&path).unwrap().set_len(size).unwrap();
+                assert_eq!(bounded(&path).is_ok(), is_read, "{size}");
+            }
+            let refused = RefreshArgs::default().read(&paper).unwrap_err().message;
+            assert_eq!(refused.contains("more than 1 MiB"), !is_read, "{refused}");
+            let (key, policy) = (None, policy.clone());
+            let refused = TrustArgs { key, policy }.policy().unwrap_err().message;
+            assert_eq!(refused.contains("more than 1 MiB"), !is_read, "{refused}");
+        }
     }
 }

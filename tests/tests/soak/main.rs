@@ -148,8 +148,9 @@ async fn disturb(
     trouble
 }
 
-/// Waits until all orders are done; how long that took, in seconds.
-async fn calm_down(hosts: &mut Hosts, orders: usize) -> u64 {
+/// Waits until all orders are done, and what was got is acknowledged; how long the first took, in
+/// seconds.
+async fn calm_down(tap: &Tap, hosts: &mut Hosts, orders: usize) -> u64 {
     let calm = Instant::now();
     while calm.elapsed() < CALM && !hosts.are_done(orders) {
         tokio::time::sleep(CUT_EVERY).await;
@@ -158,6 +159,9 @@ async fn calm_down(hosts: &mut Hosts, orders: usize) -> u64 {
     let calm_s = calm.elapsed().as_secs();
     // Acknowledgements follow what they acknowledge.
     tokio::time::sleep(CUT_EVERY * 10).await;
+    while calm.elapsed() < CALM && !tap.seen().is_acknowledged() {
+        tokio::time::sleep(CUT_EVERY).await;
+    }
     calm_s
 }
 
@@ -197,7 +201,7 @@ async fn ae_133_many_agents_under_cuts_kills_and_restarts_lose_nothing_and_repea
 
     let trouble = disturb(&size, &tap, &mut ledger, &mut hosts, &mut cast).await;
     let orders = cast.orders();
-    let calm_s = calm_down(&mut hosts, orders).await;
+    let calm_s = calm_down(&tap, &mut hosts, orders).await;
     let told = hosts.stop();
     ledger.end(&tap, false);
     let log = exported(folder.path());

@@ -57,6 +57,14 @@ impl Seen {
         }
     }
 
+    /// Whether every agent acknowledged the last that it got.
+    pub(crate) fn is_acknowledged(&self) -> bool {
+        self.received.values().all(|received| {
+            let got = received.messages.iter().map(|(position, _)| *position);
+            got.max().unwrap_or_default() <= received.acknowledged
+        })
+    }
+
     fn acknowledged(&mut self, uuid: &str, position: u64) {
         let received = self.received.entry(uuid.to_owned()).or_default();
         let got = received

@@ -11,6 +11,9 @@ use x811_tests::proxy::{Act, Proxy};
 
 use crate::stage::Stage;
 
+/// Where no endpoint answers.
+const NOBODY: &str = "http://127.0.0.1:1";
+
 /// A log whose one payment is confirmed, as an export.
 async fn paid() -> (Stage, String, String) {
     let stage = Stage::set(&[]).await;
@@ -80,7 +83,7 @@ async fn sw_26_transfers_are_asserted_until_an_endpoint_shows_them() {
         "{report}"
     );
 
-    let nobody = asked(&file, "http://127.0.0.1:1");
+    let nobody = asked(&file, NOBODY);
     assert_eq!(nobody.code, Some(3), "{nobody:?}");
     assert_eq!(nobody.json()["error"]["code"], "rpc");
     assert_eq!(asked(&file, "ftp://127.0.0.1").code, Some(2));
@@ -275,7 +278,7 @@ async fn a_receipt_is_held_against_the_network_too() {
         "not_checked",
         "{elsewhere:?}"
     );
-    assert_eq!(verified("http://127.0.0.1:1").code, Some(3));
+    assert_eq!(verified(NOBODY).code, Some(3));
 
     stage.anvil.reorg(10).await;
     let gone = verified(&rpc);
@@ -283,6 +286,28 @@ async fn a_receipt_is_held_against_the_network_too() {
     assert_eq!(verdict(&gone, "transfer"), "broken", "{gone:?}");
     assert_eq!(verdict(&gone, "reversal"), "not_checked", "{gone:?}");
     assert!(gone.json()["paid"].is_null(), "{gone:?}");
+}
+
+/// Section 9: the first that fits of 20, 3, 22, 21, 0. What contradicts needs no network.
+#[tokio::test]
+async fn lc_9_what_is_broken_is_broken_without_a_network() {
+    let (stage, log, interaction) = paid().await;
+    let file = stage.folder.path().join("receipt.json");
+    let file = file.to_str().unwrap();
+    let _ = stage
+        .x811("bert", &["receipt", &interaction, "-o", file])
+        .ok();
+    for (file, changed, to) in [
+        (&*log, "\"confirmed\"", "\"lapsed\""),
+        (file, "\"verified\":true", "\"verified\":false"),
+    ] {
+        let text = std::fs::read_to_string(file).unwrap();
+        assert!(text.contains(changed), "{file}");
+        std::fs::write(file, text.replacen(changed, to, 1)).unwrap();
+    }
+    assert_eq!(asked(&log, NOBODY).code, Some(20));
+    let receipt = run(&["receipt", "verify", file, "--rpc", NOBODY]);
+    assert_eq!(receipt.code, Some(20), "{receipt:?}");
 }
 
 /// Another nonce than the transfer was made under.

@@ -76,7 +76,20 @@ impl Witnesses {
             list: Vec::new(),
             hearing: Hearing::default(),
         };
-        for (chain_id, said) in by_chain(&recorded, &sightings) {
+        let outcome = self.ask(by_chain(&recorded, &sightings), &mut findings, bar);
+        let outcome = outcome.await;
+        // Also of an endpoint that fell silent: what it said before may contradict.
+        report.hold_against_network(findings.counts, findings.heard, findings.list);
+        outcome.map(|()| findings.hearing)
+    }
+
+    async fn ask(
+        &mut self,
+        chains: BTreeMap<ChainId, Said<'_>>,
+        findings: &mut Findings,
+        bar: &Bar,
+    ) -> Result<(), Failure> {
+        for (chain_id, said) in chains {
             let Some(witness) = self.0.get_mut(&chain_id) else {
                 findings.nobody_asked(chain_id, &said);
                 continue;
@@ -107,8 +120,7 @@ impl Witnesses {
             asked.head = witness.head();
             findings.hearing.asked.push(asked);
         }
-        report.hold_against_network(findings.counts, findings.heard, findings.list);
-        Ok(findings.hearing)
+        Ok(())
     }
 }
 

@@ -17,10 +17,11 @@ const REVERSAL: &str = "reversal";
 /// Asks the endpoint at `url` for what was paid, and says so in the steps. A transfer that is not
 /// there breaks the receipt.
 pub(super) async fn ask(url: &str, checked: &mut Checked) -> Result<(), Failure> {
-    let mut witness = witness::call(url).await?;
+    // What does not hold needs no network.
     let Some(paid) = &checked.paid else {
         return Ok(());
     };
+    let mut witness = witness::call(url).await?;
     let moved: Vec<Transfer> = paid.transfers.iter().map(moved).collect();
     let mut shown = Vec::new();
     for (transfer, moved) in paid.transfers.iter().zip(&moved) {

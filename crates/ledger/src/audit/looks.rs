@@ -104,15 +104,27 @@ fn of_all(grounds: &Grounds<'_>, all: &[(&Finding, &Declared)]) -> Option<&'stat
 }
 
 /// Whether what is seen was for the ledger to decide on: deep enough, shown by as many endpoints as
-/// must, and of a known age. A look says neither who showed it nor where the head recorded at ACCEPT
-/// stood.
+/// must, and of a known age.
 pub(super) fn is_decided(grounds: &Grounds<'_>, found: &Finding, declared: &Declared) -> bool {
-    let is_seen = found.status == FindingStatus::Seen && is_deep(grounds, found);
+    is_seen_deep(grounds, found) && !may_wait(grounds, declared)
+}
+
+/// Whether it is deep enough and waits all the same, which is the ledger's word: a look says neither
+/// who showed it nor where the head recorded at ACCEPT stood.
+pub(super) fn waits_undecided(grounds: &Grounds<'_>, found: &Finding, declared: &Declared) -> bool {
+    is_seen_deep(grounds, found) && may_wait(grounds, declared)
+}
+
+fn is_seen_deep(grounds: &Grounds<'_>, found: &Finding) -> bool {
+    found.status == FindingStatus::Seen && is_deep(grounds, found)
+}
+
+fn may_wait(grounds: &Grounds<'_>, declared: &Declared) -> bool {
     let is_below = |block: &Block| {
         grounds.decided.before.rules() >= Rules::Two && grounds.is_below_accept(block)
     };
     let may_be_old = matches!(declared.standing, Standing::Seen(block) if is_below(&block));
-    is_seen && !may_be_old && !grounds.waits_for_endpoints()
+    may_be_old || grounds.waits_for_endpoints()
 }
 
 pub(super) fn is_deep(grounds: &Grounds<'_>, found: &Finding) -> bool {

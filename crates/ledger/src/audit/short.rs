@@ -16,7 +16,7 @@ use x811_protocol::rules::Rules;
 use super::decision::Decided;
 use super::evidence::{Grounds, are_all_quoted, head_of};
 use super::finding::Findings;
-use super::looks::is_decided;
+use super::looks::{is_decided, waits_undecided};
 use super::remarks::Remarks;
 use crate::world::World;
 use x811_protocol::stream::{Stream, Subject};
@@ -95,7 +95,7 @@ impl SeenTransfers {
             declared: &settlement.declared,
         };
         if let Event::Looked(looked) = decided.event {
-            self.waits_deep(*id, &grounds, looked, findings);
+            self.waits_deep(*id, &grounds, looked, findings, remarks);
         } else if let Event::Refuted(refuted) = decided.event
             && refuted.cause == RefutedCause::Short
         {
@@ -111,6 +111,7 @@ impl SeenTransfers {
         grounds: &Grounds<'_>,
         looked: &Looked,
         findings: &mut Findings,
+        remarks: &mut Remarks,
     ) {
         let may_be_too_many = grounds.declared.iter().any(|declared| {
             let Standing::Seen(block) = declared.standing else {
@@ -124,7 +125,14 @@ impl SeenTransfers {
         }
         let each = looked.finding.iter().zip(grounds.declared);
         for (index, (found, declared)) in each.enumerate() {
-            if is_decided(grounds, found, declared) {
+            if waits_undecided(grounds, found, declared) {
+                let sentence = format!(
+                    "finding[{index}]: {} was deep enough and decided on by nobody: too few \
+                     endpoints showed it, or its age was not known, by the ledger's word",
+                    declared.tx_hash
+                );
+                remarks.add(grounds.decided.spot.position, sentence);
+            } else if is_decided(grounds, found, declared) {
                 let sentence = "it is deep enough: it pays, or it is too little";
                 let field = format!("finding[{index}]");
                 grounds.decided.differs(&field, sentence, findings);

@@ -124,7 +124,13 @@ async fn lc_5_looks_at_a_payment_whose_age_is_not_known_are_no_finding() {
     watch(&ledgerbox, 120, Base::block(head).hash, None).await;
     let bytes = exported(&ledgerbox).await;
     Parts::of(&bytes).find_event("looked");
-    assert_eq!(found(&audit(&bytes)), [], "{}", ledgerbox.state(deal.id()));
+    let report = audit(&bytes);
+    assert_eq!(found(&report), [], "{}", ledgerbox.state(deal.id()));
+    let said = remarks(&report).concat();
+    assert!(
+        said.contains("was deep enough and decided on by nobody"),
+        "{said}"
+    );
 }
 
 /// The same of one that too few endpoints have shown.
@@ -152,7 +158,13 @@ async fn lc_5_looks_at_a_payment_that_too_few_endpoints_showed_are_no_finding() 
     assert_eq!(ledgerbox.state(deal.id()), "verified");
     let bytes = exported(&ledgerbox).await;
     Parts::of(&bytes).find_event("looked");
-    assert_eq!(found(&audit(&bytes)), [], "{}", ledgerbox.state(deal.id()));
+    let report = audit(&bytes);
+    assert_eq!(found(&report), [], "{}", ledgerbox.state(deal.id()));
+    let said = remarks(&report).concat();
+    assert!(
+        said.contains("was deep enough and decided on by nobody"),
+        "{said}"
+    );
 }
 
 fn anywhere_below(head: u64) -> RecordedBranch {

@@ -176,14 +176,14 @@ async fn bundles_that_hold(seed: u64, count: usize) -> Vec<Vec<u8>> {
 /// How many tests there are below, which run beside each other.
 const PARTS: usize = 8;
 
-/// How many bundles a test makes: 640, and an eighth of `X811_MUTATIONS` where that is set.
+/// How many bundles a test makes: 800, and an eighth of `X811_MUTATIONS` where that is set.
 #[expect(
     clippy::disallowed_methods,
     reason = "a test has no command line of its own"
 )]
 fn each() -> usize {
     let all = std::env::var("X811_MUTATIONS").ok();
-    all.map_or(640, |all| all.parse::<usize>().unwrap().div_ceil(PARTS))
+    all.map_or(800, |all| all.parse::<usize>().unwrap().div_ceil(PARTS))
 }
 
 async fn none_holds(seed: u64) {

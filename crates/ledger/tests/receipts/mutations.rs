@@ -23,7 +23,7 @@ use crate::party::SeededEntropy;
 )]
 fn count() -> u64 {
     let count = std::env::var("X811_MUTATIONS").ok();
-    count.map_or(1_000, |count| count.parse().unwrap())
+    count.map_or(1_500, |count| count.parse().unwrap())
 }
 
 /// Chance that is the same in every run.
@@ -344,4 +344,5 @@ async fn lc_8_no_compact_receipt_that_was_changed_says_anything_else() {
         wrapped += 1;
     }
     println!("wrapped anew: {wrapped}");
+    assert!(wrapped * 8 < count(), "{wrapped} of {}", count());
 }

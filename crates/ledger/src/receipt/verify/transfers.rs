@@ -70,6 +70,11 @@ fn plausible(evidence: &Evidence) -> Result<(), &'static str> {
     if evidence.endpoints.is_empty() {
         return Err("no endpoint showed a transaction that is claimed from");
     }
+    let endpoints = &evidence.endpoints;
+    let is_twice = |(index, one): (usize, &String)| endpoints[..index].contains(one);
+    if endpoints.iter().enumerate().any(is_twice) {
+        return Err("an endpoint is named twice, and each speaks once");
+    }
     if !transfers.is_sorted_by(|one, next| one.ordinal < next.ordinal) {
         return Err("the transfers of a transaction are not in order of their ordinals");
     }
