@@ -77,10 +77,6 @@ impl Messages {
             let sentence = "the file has not the messages that the confirmation names";
             return Err(broken(about, sentence));
         }
-        let each = receipt.envelopes.iter().map(|it| it.place.position);
-        if !each.is_sorted_by(|one, next| one < next) {
-            return Err(broken("terms", OUT_OF_ORDER));
-        }
         let mut read = Vec::new();
         for (hash, enclosed) in hashes.iter().zip(&receipt.envelopes) {
             let made = enclosed.record(receipt.stream());
@@ -94,6 +90,10 @@ impl Messages {
                 return Err(broken(about, sentence));
             }
             read.push((accepted, enclosed.place));
+        }
+        let each = receipt.envelopes.iter().map(|it| it.place.position);
+        if !each.is_sorted_by(|one, next| one < next) {
+            return Err(broken("terms", OUT_OF_ORDER));
         }
         let messages = Messages::sorted(read)?;
         keys(receipt, ledger, &messages, steps)?;
