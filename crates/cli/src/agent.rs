@@ -9,7 +9,7 @@ mod reactivate;
 mod register;
 mod revoke;
 mod rotate;
-mod run;
+pub(crate) mod run;
 mod show;
 mod status;
 mod update;

@@ -1,6 +1,6 @@
 //! `x811 agents`: other agents, as the ledger knows them.
 
-mod list;
+pub(crate) mod list;
 mod trust;
 
 use clap::Subcommand;

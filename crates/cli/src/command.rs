@@ -14,8 +14,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
 use crate::{
-    agent, agents, approvals, audit, backup, completions, doctor, erase, export, history, inbox,
-    man, negotiation, pay, provider, receipt, restore, send, status,
+    agent, agents, approvals, audit, backup, capability, completions, doctor, erase, export,
+    history, inbox, log, man, mcp, negotiation, pay, provider, receipt, restore, send, status,
 };
 #[cfg(feature = "serve")]
 use crate::{anvil, bench, demo, ledger, serve};
@@ -88,13 +88,18 @@ enum Verb {
     Inbox(inbox::Args),
     /// Pay an interaction: transfer the total in USDC and send the PAYMENT
     Pay(pay::Args),
-    /// Show every record of an interaction
+    /// Show every record of an interaction or of a negotiation
     History(history::Args),
     /// Fetch the receipt of a payment, or verify one offline
     Receipt(receipt::Args),
+    /// Serve the agent's tools to a model: the Model Context Protocol over standard input and output
+    Mcp(mcp::Args),
     /// What a provider wants to know
     #[command(subcommand)]
     Provider(provider::Verb),
+    /// What agents can do: descriptors
+    #[command(subcommand)]
+    Capability(capability::Verb),
     /// Negotiate terms before work
     #[command(subcommand)]
     Negotiation(negotiation::Verb),
@@ -112,6 +117,9 @@ enum Verb {
     Backup(backup::Args),
     /// Make a data directory of a backup
     Restore(restore::Args),
+    /// Move a ledger's log to another place
+    #[command(subcommand)]
+    Log(log::Verb),
     /// Run the ledger
     #[cfg(feature = "serve")]
     Serve(Box<serve::Args>),
@@ -158,7 +166,9 @@ impl Cli {
             Verb::Pay(args) => pay::run(args, &context, out).await,
             Verb::History(args) => history::run(args, &context, out).await,
             Verb::Receipt(args) => receipt::run(args, &context, out).await,
+            Verb::Mcp(args) => Box::pin(mcp::run(args, context)).await,
             Verb::Provider(verb) => verb.run(&context, out).await,
+            Verb::Capability(verb) => verb.run(&context, out).await,
             Verb::Negotiation(verb) => verb.run(&context, out).await,
             Verb::Audit(args) => Box::pin(audit::run(args, out)).await,
             Verb::Export(args) => export::run(args, &context, json, out).await,
@@ -167,6 +177,7 @@ impl Cli {
             Verb::Erase(args) => erase::run(args, &context, out).await,
             Verb::Backup(args) => backup::run(args, out).await,
             Verb::Restore(args) => restore::run(args, out).await,
+            Verb::Log(verb) => Box::pin(verb.run(out)).await,
             #[cfg(feature = "serve")]
             Verb::Serve(args) => Box::pin(serve::run(*args, out)).await,
             #[cfg(feature = "serve")]

@@ -1,9 +1,10 @@
-//! `x811 erase`: an operator has the bodies of a finished interaction erased.
+//! `x811 erase`: an operator has the bodies of a finished interaction or of a closed negotiation erased.
 
 use serde::Serialize;
 use x811_client::http::Erased;
 use x811_ledger::erasure::ReasonCode;
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{ContractId, InteractionId};
+use x811_protocol::stream::Subject;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -12,11 +13,21 @@ use crate::output::{Out, Report, Tone};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Which interaction; it must be over, its settlement final, and not in dispute
-    interaction: InteractionId,
+    /// Which interaction, or which negotiation, as neg-UUID; an interaction must be over, its
+    /// settlement final, and not in dispute; a negotiation closed, and its interaction over likewise
+    #[arg(value_name = "ID", value_parser = subject)]
+    subject: Subject,
     /// Why, in 1 to 32 characters of a-z, 0-9 and _; it is recorded for ever
     #[arg(long = "reason", value_name = "CODE")]
     reason_code: ReasonCode,
+}
+
+fn subject(text: &str) -> Result<Subject, String> {
+    let read = match text.starts_with("neg-") {
+        true => ContractId::from_public(text).map(Subject::Contract),
+        false => text.parse::<InteractionId>().map(Subject::Interaction),
+    };
+    read.map_err(|error| error.to_string())
 }
 
 /// Orders it, signed by the agent, which the ledger's configuration must name under `operators`.
@@ -25,7 +36,7 @@ pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
     let identity = context.identity(&client).await?;
     let client = client.reading_as(&identity);
     let reason_code = args.reason_code.to_string();
-    let erased = client.erase(args.interaction, &reason_code).await?;
+    let erased = client.erase(args.subject, &reason_code).await?;
     out.report(&Done(erased));
     Ok(Exit::Ok)
 }
@@ -38,10 +49,13 @@ impl Report for Done {
     fn print(&self, out: &mut Out) {
         let Done(erased) = self;
         out.heading(Tone::Good, "erased");
-        let mut fields = vec![
-            ("interaction", erased.interaction_id.to_string()),
-            ("bodies of", listed(&erased.erased)),
-        ];
+        let interaction = erased
+            .interaction_id
+            .map(|id| ("interaction", id.to_string()));
+        let negotiation = erased.negotiation_id.clone();
+        let of = interaction.or(negotiation.map(|id| ("negotiation", id)));
+        let mut fields: Vec<_> = of.into_iter().collect();
+        fields.push(("bodies of", listed(&erased.erased)));
         if !erased.kept.is_empty() {
             let kept = listed(&erased.kept);
             fields.push((

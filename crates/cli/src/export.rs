@@ -10,6 +10,7 @@ mod until;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use x811_protocol::did::Did;
 use x811_protocol::id::{ContractId, InteractionId};
 use x811_protocol::stream::Subject;
 use x811_store::{Backend, FileCheckpointStore};
@@ -27,14 +28,14 @@ pub(crate) use until::signed_at;
 pub(crate) struct Args {
     /// The ledger's data directory; the ledger may be running. With --interaction or --negotiation
     /// it may be left out: then the ledger is asked
-    #[arg(required_unless_present_any = ["interaction", "negotiation"])]
+    #[arg(required_unless_present_any = ["interaction", "negotiation", "capabilities"])]
     data_dir: Option<PathBuf>,
     /// The whole log (this is what happens without it)
     #[arg(long)]
     all: bool,
     /// Also the records behind the last signed checkpoint, up to the present end: nobody signed those,
     /// and an audit counts them apart. Without it the export waits for a checkpoint and ends there
-    #[arg(long, conflicts_with_all = ["interaction", "negotiation", "tiles"])]
+    #[arg(long, conflicts_with_all = ["interaction", "negotiation", "capabilities", "tiles"])]
     tail: bool,
     /// One interaction alone, and the streams that it rests on, each closed by a signature
     #[arg(long, value_name = "ID", conflicts_with_all = ["all", "tiles"])]
@@ -47,6 +48,13 @@ pub(crate) struct Args {
         conflicts_with_all = ["all", "tiles", "interaction"]
     )]
     negotiation: Option<ContractId>,
+    /// What one agent says that it can do, every revision, and the streams that this rests on
+    #[arg(
+        long,
+        value_name = "DID",
+        conflicts_with_all = ["all", "tiles", "interaction", "negotiation"]
+    )]
+    capabilities: Option<Did>,
     /// The file to write, whole or not at all; `-` for standard output
     #[arg(short, long, value_name = "FILE", required_unless_present = "tiles")]
     output: Option<PathBuf>,
@@ -68,6 +76,7 @@ impl Args {
             tail: true,
             interaction: None,
             negotiation: None,
+            capabilities: None,
             output: Some(output.to_owned()),
             tiles: None,
             checkpoint_dir: None,
@@ -97,6 +106,7 @@ pub(crate) async fn run(
     }
     let of = args.interaction.map(Subject::Interaction);
     let of = of.or(args.negotiation.map(Subject::Contract));
+    let of = of.or(args.capabilities.map(Subject::Descriptor));
     match (&args.data_dir, of) {
         (None, Some(subject)) => {
             subject::fetch(subject, context, target, out).await?;

@@ -1,12 +1,14 @@
 //! `x811 history`.
 
+mod negotiation;
+
 use serde::Serialize;
 use serde_json::Value;
 use x811_client::transcript::Transcript;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Event;
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{ContractId, IdError, InteractionId};
 use x811_protocol::interaction::{Outline, StateName};
 use x811_protocol::time::TimestampMs;
 
@@ -18,17 +20,43 @@ use crate::output::{Out, Report, Tone};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Which interaction
-    interaction: InteractionId,
+    /// Which interaction, or which negotiation as neg-UUID
+    #[arg(value_parser = subject)]
+    pub(crate) subject: Subject,
 }
 
-/// Shows an interaction's records, each held against its hash and signature.
+/// Reads the id of an interaction, or `neg-UUID`.
+fn subject(text: &str) -> Result<Subject, IdError> {
+    if text.starts_with("neg-") {
+        ContractId::from_public(text).map(Subject::Contract)
+    } else {
+        text.parse().map(Subject::Interaction)
+    }
+}
+
+/// Shows the subject's records, each held against its hash and signature.
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let client = context.reading_client().await?;
-    let transcript = Transcript::fetch(&client, args.interaction).await?;
-    out.report(&History::new(&transcript, context.now()));
+    match args.subject {
+        Subject::Interaction(id) => {
+            let transcript = Transcript::fetch(&client, id).await?;
+            out.report(&History::new(&transcript, context.now()));
+        }
+        Subject::Contract(id) => negotiation::show(&client, id, out).await?,
+    }
     Ok(Exit::Ok)
 }
+
+/// What is shown of an id on the command line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Subject {
+    Interaction(InteractionId),
+    Contract(ContractId),
+}
+
+/// What a list of checked records proves, and what it does not.
+const PROVEN: &str =
+    "every record has the hash shown and a signature that holds; `x811 audit` proves the whole log";
 
 #[derive(Serialize)]
 struct History {
@@ -152,6 +180,6 @@ impl Report for History {
             &rows,
         );
         out.gap();
-        out.line("every record has the hash shown and a signature that holds; `x811 audit` proves the whole log");
+        out.line(PROVEN);
     }
 }

@@ -20,13 +20,13 @@ use crate::terminal::shorten;
 pub(crate) struct Args {
     /// Only messages behind this place; `next` of the call before
     #[arg(long, value_name = "CURSOR")]
-    after: Option<String>,
+    pub(crate) after: Option<String>,
     /// How many messages at most, up to 50
     #[arg(long, value_name = "N")]
-    limit: Option<u16>,
+    pub(crate) limit: Option<u16>,
     /// How long to wait for the first one
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
-    wait: u64,
+    pub(crate) wait: u64,
 }
 
 /// How long one request to the ledger waits, in milliseconds.

@@ -14,6 +14,7 @@ mod audit;
 mod backup;
 #[cfg(feature = "serve")]
 mod bench;
+mod capability;
 mod command;
 mod completions;
 mod context;
@@ -29,7 +30,9 @@ mod html;
 mod inbox;
 #[cfg(feature = "serve")]
 mod ledger;
+mod log;
 mod man;
+mod mcp;
 mod narrate;
 mod negotiation;
 mod output;
@@ -43,6 +46,7 @@ mod serve;
 mod status;
 mod terminal;
 mod trust;
+mod usdc;
 mod witness;
 
 use std::io::Write as _;

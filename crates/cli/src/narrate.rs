@@ -6,10 +6,11 @@ use x811_protocol::event::{
     FindingStatus, Lapsed, LapsedWindow, Looked, NoticeIssued, Refuted, Window,
 };
 use x811_protocol::facts::{
-    Facts, Location, NegotiationFacts, OfferFacts, PaymentFacts, RequestFacts, ResultFacts,
-    TermsFacts,
+    AdvertiseFacts, CapabilityFacts, Facts, Location, NegotiationFacts, OfferFacts, PaymentFacts,
+    RequestFacts, ResultFacts, TermsFacts,
 };
 use x811_protocol::money::MicroUsdc;
+use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
 /// An amount with its currency.
@@ -52,6 +53,7 @@ pub(crate) fn message(facts: &Facts) -> String {
         Facts::Payment(facts) => payment(facts),
         Facts::Error(facts) => format!("ERROR {} {}", facts.code, facts.code.name()),
         Facts::Negotiation(facts) => negotiation(facts),
+        Facts::Capability(CapabilityFacts::Advertise(facts)) => advert(facts),
         Facts::Custom(_) => "a message of its own type".to_owned(),
     }
 }
@@ -66,6 +68,25 @@ fn negotiation(facts: &NegotiationFacts) -> String {
     }
 }
 
+fn advert(facts: &AdvertiseFacts) -> String {
+    let each: Vec<String> = facts
+        .capabilities
+        .iter()
+        .map(|known| {
+            format!(
+                "{} {} ({})",
+                known.capability, known.version, known.availability
+            )
+        })
+        .collect();
+    let what = if each.is_empty() {
+        "nothing".to_owned()
+    } else {
+        each.join(", ")
+    };
+    format!("descriptor, revision {}: {what}", facts.revision)
+}
+
 fn terms(terms: &TermsFacts) -> String {
     let amount = match terms.amount {
         Some(amount) => usdc(amount),
@@ -75,12 +96,15 @@ fn terms(terms: &TermsFacts) -> String {
 }
 
 fn request(facts: &RequestFacts) -> String {
+    let contract = facts.negotiation_id;
+    let under = contract.map(|id| format!(", under the contract {}", id.to_public()));
     format!(
-        "REQUEST: {}, at most {}, within {} s of work, policy {}",
+        "REQUEST: {}, at most {}, within {} s of work, policy {}{}",
         facts.task_type,
         usdc(facts.max_budget),
         facts.deadline_s,
-        facts.acceptance_policy
+        facts.acceptance_policy,
+        under.unwrap_or_default()
     )
 }
 
@@ -268,8 +292,13 @@ fn notice(issued: &NoticeIssued) -> String {
 
 fn erasure(erased: &BodiesErased) -> String {
     format!(
-        "the bodies of {} records of a finished interaction were erased ({})",
+        "the bodies of {} records of a finished {} were erased ({})",
         erased.positions.len(),
+        match erased.order.as_ref().map(|order| order.subject) {
+            Some(Subject::Contract(_)) => "negotiation",
+            Some(Subject::Descriptor(_)) => "descriptor",
+            Some(Subject::Interaction(_)) | None => "interaction",
+        },
         erased.reason_code
     )
 }

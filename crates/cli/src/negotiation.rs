@@ -1,14 +1,14 @@
 //! `x811 negotiation`: terms before work. One file for each verb.
 
-mod accept;
-mod counter;
-mod list;
-mod offer;
-mod reject;
-mod show;
-mod talks;
+pub(crate) mod accept;
+pub(crate) mod counter;
+pub(crate) mod list;
+pub(crate) mod offer;
+pub(crate) mod reject;
+pub(crate) mod show;
+pub(crate) mod talks;
 mod verify;
-mod withdraw;
+pub(crate) mod withdraw;
 
 use clap::Subcommand;
 

@@ -29,7 +29,7 @@ use transfer::{Made, Origin, Payer};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Which interaction
-    interaction: InteractionId,
+    pub(crate) interaction: InteractionId,
     /// JSON-RPC endpoint of the network
     #[arg(
         long,
@@ -38,36 +38,41 @@ pub(crate) struct Args {
         value_name = "URL",
         hide_env_values = true
     )]
-    rpc: String,
+    pub(crate) rpc: String,
     /// The network; not needed when the ledger has only one
     #[arg(long, value_name = "NAME")]
-    network: Option<String>,
+    pub(crate) network: Option<String>,
     /// Wait this long for the transfer to be in a block before the PAYMENT is sent
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
-    wait: u64,
+    pub(crate) wait: u64,
     /// Make a plain transfer, for a token that takes no EIP-3009 authorizations
     #[arg(long)]
-    plain_transfer: bool,
+    pub(crate) plain_transfer: bool,
 }
 
 /// Pays.
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let case = Case::open(context, args.interaction, Party::Initiator).await?;
+    pay(&case, args, out).await
+}
+
+/// Pays an interaction that was read.
+pub(crate) async fn pay(case: &Case<'_>, args: Args, out: &mut Out) -> Result<Exit, Failure> {
     case.signed(CoreType::Offer, "OFFER").await?;
-    let network = payment::network(&case, args.network.as_deref()).await?;
+    let network = payment::network(case, args.network.as_deref()).await?;
     let due = Transfer {
-        payee: payment::payee(&case)?,
+        payee: payment::payee(case)?,
         amount: case.offer()?.1.total_cost,
     };
     let payer = Payer {
-        case: &case,
+        case,
         endpoint: PayClient::connect(&args.rpc, network.chain_id, network.token).await?,
         due,
-        nonce: nonce(&case).await?,
+        nonce: nonce(case).await?,
         wait_ms: args.wait.saturating_mul(1_000),
     };
     let made = payer.pay(args.plain_transfer).await?;
-    let sent = declare(&case, &network, due, &made).await?;
+    let sent = declare(case, &network, due, &made).await?;
     out.report(&Paid {
         resumed: made.origin != Origin::Signed,
         origin: made.origin,

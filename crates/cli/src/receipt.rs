@@ -1,7 +1,7 @@
 //! `x811 receipt`: proof of a payment that can be handed to anybody, and its verification.
 
 mod either;
-mod fetch;
+pub(crate) mod fetch;
 mod file;
 mod network;
 mod proof;

@@ -1,14 +1,14 @@
 //! `x811 send`: say something to another agent. One file per message.
 
-mod accept;
+pub(crate) mod accept;
 mod custom;
 mod error;
-mod offer;
+pub(crate) mod offer;
 pub(crate) mod payment;
-mod reject;
-mod request;
-mod result;
-mod verify;
+pub(crate) mod reject;
+pub(crate) mod request;
+pub(crate) mod result;
+pub(crate) mod verify;
 
 pub(crate) mod case;
 pub(crate) mod sent;
@@ -76,7 +76,9 @@ pub(crate) fn account(
 }
 
 /// Reads a JSON object, from the command line or, behind `@`, from a file.
-fn json_object(text: &str) -> Result<serde_json::Map<String, serde_json::Value>, Failure> {
+pub(crate) fn json_object(
+    text: &str,
+) -> Result<serde_json::Map<String, serde_json::Value>, Failure> {
     let file = match text.strip_prefix('@') {
         Some(path) => Some(read_text(std::path::Path::new(path))?),
         None => None,

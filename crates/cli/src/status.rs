@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_secs(1);
 pub(crate) struct Args {
     /// Look twice, a second apart, and say how many records came in between
     #[arg(long)]
-    rate: bool,
+    pub(crate) rate: bool,
 }
 
 /// Asks the ledger how it is.

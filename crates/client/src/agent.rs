@@ -14,8 +14,10 @@
 //! | `haggling`, `negotiator`, `bargain` | terms before work: the loop's part, what it wants, what was said |
 //! | `live`, `purse`, `feed` | that world: ledger, chain, folder |
 //! | `approval` | questions to a person, in files |
+//! | `guard` | the same rules for whoever decides beside the loop |
 //! | `proof` | proofs of inclusion that are kept |
 
+mod acknowledging;
 mod approval;
 mod bargain;
 mod buying;
@@ -24,6 +26,7 @@ mod case;
 mod decide;
 mod engine;
 mod feed;
+mod guard;
 mod haggling;
 mod heartbeat;
 mod live;
@@ -45,6 +48,7 @@ mod world;
 pub use approval::{Answer, Approvals, Decision, DecisionFault, Question, Seen};
 pub use caps::{Cap, Caps, Commitment};
 pub use decide::{InitiatorRules, PriceRule, ProviderRules};
+pub use guard::{Guard, Ruling};
 pub use haggling::Talk;
 pub use money::{LEAST_WINDOW_MS, Transfer};
 pub use negotiator::{Negotiator, Purchase, Sale};

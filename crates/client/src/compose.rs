@@ -5,6 +5,7 @@
 //! refused here, with the same code, before anything is signed.
 
 mod answer;
+mod capability;
 mod error;
 mod negotiation;
 mod offer;
@@ -15,6 +16,7 @@ mod result;
 mod verify;
 
 pub use answer::{Accept, Reject};
+pub use capability::Advert;
 pub use error::ErrorReport;
 pub use negotiation::{Answered, NegotiationStep};
 pub use offer::Offer;

@@ -8,6 +8,7 @@
 
 mod agents;
 mod answer;
+mod descriptor;
 mod error;
 mod exchange;
 mod inbox;
@@ -22,9 +23,10 @@ mod submit;
 
 pub use agents::{AgentQuery, AgentsPage, Availability, FoundAgent, TrustShown};
 pub use answer::{
-    Accepted, Agent, AgentStatus, BoundWallet, EndpointSight, Erased, HistoryRecord,
-    InteractionView, LedgerInfo, NetworkInfo, NetworkSight, Readiness,
+    Accepted, Agent, AgentStatus, AnsweredSubject, BoundWallet, EndpointSight, Erased,
+    HistoryRecord, InteractionView, LedgerInfo, NetworkInfo, NetworkSight, Readiness,
 };
+pub use descriptor::Descriptor;
 pub use error::{ClientError, Refused};
 pub use inbox::{Cursor, InboxPage, InboxRequest, Incoming, Unverified};
 pub use negotiations::{Engagement, ListedNegotiation, NegotiationsPage};
@@ -36,6 +38,7 @@ use std::time::Duration;
 
 use reqwest::Url;
 use serde_json::Value;
+use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::id::{ContractId, EnvelopeId, InteractionId};
 use x811_protocol::settlement_view::SettlementView;
@@ -210,14 +213,14 @@ impl LedgerClient {
         reply.await?.bytes()
     }
 
-    /// An interaction or a contract and every stream that it rests on, as a file, byte for byte;
+    /// A subject of a machine and every stream that it rests on, as a file, byte for byte;
     /// nothing of it is checked here.
     ///
     /// # Errors
     /// [`ClientError`]; a refusal with HTTP status 404 for those who are no party to it.
     pub async fn bundle(&self, subject: Subject) -> Result<Vec<u8>, ClientError> {
-        let id = subject.public_id();
-        let path = ["api", "v1", collection(subject), &id, "bundle"];
+        let id = id_in_paths(subject);
+        let path = [&path_of(subject, &id)[..], &["bundle"]].concat();
         let reply = self.get_signed(&path, &[], exchange::BUNDLE_LIMIT_MS);
         reply.await?.bytes()
     }
@@ -306,16 +309,38 @@ impl LedgerClient {
         reply.await?.read()
     }
 
+    /// What an agent says that it can do, the signature checked; `None` of one that has said nothing of
+    /// the kind.
+    ///
+    /// # Errors
+    /// [`ClientError`]; X811-1001 for a DID that is not registered.
+    pub async fn descriptor(&self, did: Did) -> Result<Option<Descriptor>, ClientError> {
+        let uuid = did.uuid().to_string();
+        let path = ["api", "v1", "agents", &uuid, "capabilities"];
+        let found = self.get(&path, &[]).await.and_then(|reply| reply.read());
+        let found: answer::FoundDescriptor = match found {
+            Ok(found) => found,
+            Err(ClientError::Refused(refused))
+                if (refused.status, refused.code) == (404, Code::InvalidStateTransition) =>
+            {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        let envelope = found.envelope.get().as_bytes();
+        let envelope = self.verified(envelope, found.position).await?;
+        Descriptor::of(did, found.position, envelope).map(Some)
+    }
+
     async fn records_of(&self, subject: Subject) -> Result<Vec<HistoryRecord>, ClientError> {
-        let kind = collection(subject);
-        let (text, stream) = (subject.public_id(), subject.to_string());
+        let (id, stream) = (id_in_paths(subject), subject.to_string());
+        let path = [&path_of(subject, &id)[..], &["history"]].concat();
         let limit = HISTORY_PAGE.to_string();
         let mut records: Vec<HistoryRecord> = Vec::new();
         loop {
             let after = records.last().map(|last| last.stream_seq.to_string());
             let mut query = vec![("limit", limit.as_str())];
             query.extend(after.iter().map(|after| ("after_seq", after.as_str())));
-            let path = ["api", "v1", kind, &text, "history"];
             let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
             let page: History = reply.await?.read()?;
             let ended = page.next.is_none() || page.records.is_empty();
@@ -365,14 +390,15 @@ impl LedgerClient {
         })
     }
 
-    /// Has the bodies of REQUEST and RESULT of an interaction erased, as one of the ledger's
-    /// operators.
+    /// Has the bodies of REQUEST and RESULT of an interaction erased, or those of a negotiation, as one
+    /// of the ledger's operators.
     ///
     /// # Errors
     /// [`ClientError`]; X811-4001 when they may not be erased, or are.
-    pub async fn erase(&self, id: InteractionId, reason_code: &str) -> Result<Erased, ClientError> {
-        let id = id.to_string();
-        let path = ["api", "v1", "interactions", &id, "erasure"];
+    pub async fn erase(&self, subject: Subject, reason_code: &str) -> Result<Erased, ClientError> {
+        let id = id_in_paths(subject);
+        let mut path = path_of(subject, &id);
+        path.push("erasure");
         let query = [("reason_code", reason_code)];
         let reply = self.post_signed(&path, &query, exchange::SUBMIT_LIMIT_MS);
         reply.await?.read()
@@ -401,11 +427,20 @@ impl LedgerClient {
     }
 }
 
-/// Where the ledger has subjects of that kind.
-fn collection(subject: Subject) -> &'static str {
+/// How paths name that subject.
+fn id_in_paths(subject: Subject) -> String {
     match subject {
-        Subject::Interaction(_) => "interactions",
-        Subject::Contract(_) => "negotiations",
+        Subject::Interaction(_) | Subject::Contract(_) => subject.public_id(),
+        Subject::Descriptor(did) => did.uuid().to_string(),
+    }
+}
+
+/// Where the ledger has it.
+fn path_of(subject: Subject, id: &str) -> Vec<&str> {
+    match subject {
+        Subject::Interaction(_) => vec!["api", "v1", "interactions", id],
+        Subject::Contract(_) => vec!["api", "v1", "negotiations", id],
+        Subject::Descriptor(_) => vec!["api", "v1", "agents", id, "capabilities"],
     }
 }
 

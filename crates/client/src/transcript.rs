@@ -47,7 +47,7 @@ impl Transcript {
         id: InteractionId,
     ) -> Result<Transcript, ClientError> {
         for _ in 0..READS {
-            let entries = entries(client, id).await?;
+            let entries = checked(client.history(id).await?)?;
             let last_position = entries.last().map(|entry| entry.record.position);
             let view = client.interaction(id, last_position).await?;
             // A record that came between the two reads is in the view alone.
@@ -162,15 +162,19 @@ fn is_fact_of(facts: &Facts, envelope: &VerifiedEnvelope) -> bool {
     })
 }
 
-/// Its records, each held against itself.
-async fn entries(client: &LedgerClient, id: InteractionId) -> Result<Vec<Entry>, ClientError> {
-    let mut entries = Vec::new();
-    for record in client.history(id).await? {
+/// Records of one subject, as [`LedgerClient::history`] and [`LedgerClient::negotiation_history`]
+/// give them, each held against itself.
+///
+/// # Errors
+/// [`ClientError::Untrusted`] when an event cannot be read or carries a signature that its sender
+/// never made.
+pub fn checked(records: Vec<HistoryRecord>) -> Result<Vec<Entry>, ClientError> {
+    let checked = records.into_iter().map(|record| {
         let event = record.event()?;
         check_signature(&record, &event)?;
-        entries.push(Entry { record, event });
-    }
-    Ok(entries)
+        Ok(Entry { record, event })
+    });
+    checked.collect()
 }
 
 fn check_signature(record: &HistoryRecord, event: &Event) -> Result<(), ClientError> {

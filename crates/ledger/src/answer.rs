@@ -3,10 +3,11 @@
 
 use serde::Serialize;
 use x811_eventlog::Record;
+use x811_protocol::capability::descriptor;
 use x811_protocol::contract;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Event;
-use x811_protocol::facts::Facts;
+use x811_protocol::facts::{CapabilityFacts, Facts};
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::interaction::{StateName, state_after};
 use x811_protocol::refusal::Refusal;
@@ -83,10 +84,19 @@ impl Accepted {
 
 /// Name of the state that a message with these facts leads to, if it leads to one.
 fn state_name_after(facts: &Facts) -> Option<&'static str> {
-    if let Facts::Negotiation(facts) = facts {
-        return Some(contract::state_after(facts).as_str());
+    match facts {
+        Facts::Negotiation(facts) => Some(contract::state_after(facts).as_str()),
+        Facts::Capability(CapabilityFacts::Advertise(_)) => Some(descriptor::STATE),
+        Facts::Request(_)
+        | Facts::Offer(_)
+        | Facts::Accept(_)
+        | Facts::Reject(_)
+        | Facts::Result(_)
+        | Facts::Verify(_)
+        | Facts::Payment(_)
+        | Facts::Error(_)
+        | Facts::Custom(_) => state_after(facts).map(StateName::as_str),
     }
-    state_after(facts).map(StateName::as_str)
 }
 
 /// What a submission led to.

@@ -3,11 +3,11 @@
 
 mod journal;
 
-pub(crate) use journal::SubjectJournal;
+pub(crate) use journal::{Found, SubjectJournal};
 
 use crate::answer::Accepted;
 use crate::policies;
-use crate::port::{Body, Commit, Erased, NonceOutcome, SpentNonce};
+use crate::port::{Commit, Erased, NonceOutcome, SpentNonce};
 use crate::projection::Changes;
 use crate::sequencer::read_event;
 use crate::world::{Fault, FirstAnswer, World};
@@ -305,19 +305,11 @@ impl Draft {
 
     fn index(&mut self, stream: &Stream, record: &Record, event: &Event, body: Option<&Arc<[u8]>>) {
         let position = record.position();
-        if let Some(envelope) = event.envelope() {
-            self.commit.envelope_ids.push((envelope.id, position));
-            if !matches!(stream, Stream::Of(Subject::Interaction(_))) {
-                self.outside_interactions.insert(envelope.id);
-            }
-            if let Some(bytes) = body {
-                let body = Body {
-                    position,
-                    digest: envelope.digest,
-                    bytes: bytes.clone(),
-                };
-                self.commit.bodies.push(body);
-            }
+        self.commit.index(position, event, body);
+        if let Some(envelope) = event.envelope()
+            && !matches!(stream, Stream::Of(Subject::Interaction(_)))
+        {
+            self.outside_interactions.insert(envelope.id);
         }
         if let Event::EnvelopeAccepted(EnvelopeAccepted {
             facts: Facts::Request(request),
@@ -331,18 +323,6 @@ impl Draft {
                 payload_hash: request.payload_hash,
             };
             self.idempotency.insert(request.idempotency_tag, first);
-            self.commit
-                .idempotency
-                .push((request.idempotency_tag, position));
-        }
-        let claims = event.claims().iter().map(|claim| (*claim, position));
-        self.commit.claims.extend(claims);
-        if let Event::BodiesErased(erased) = event {
-            let erased = erased.positions.iter().map(|erased| Erased {
-                position: *erased,
-                record: position,
-            });
-            self.commit.erased.extend(erased);
         }
     }
 

@@ -1,7 +1,8 @@
-//! Which bodies an operator may have erased (record.md sections 3 and 4): REQUEST and RESULT of an
-//! interaction that is over and not in dispute. OFFER, ACCEPT, VERIFY and PAYMENT stay for ever,
-//! because receipts carry them; so do bodies that alone make their signature hold (profile
-//! `direct`, ledger-contract.md section 4).
+//! Which bodies an operator may have erased (record.md sections 3 and 4, machines.md section 6): REQUEST
+//! and RESULT of an interaction that is over and not in dispute, and every message of a negotiation that
+//! is closed, once the interaction that it opened is over and not in dispute. OFFER, ACCEPT, VERIFY and
+//! PAYMENT stay for ever, because receipts carry them; so do bodies that alone make their signature hold
+//! (profile `direct`, ledger-contract.md section 4).
 //!
 //! Leaf, signature and facts stay: what the body proved is the ledger's word from then on.
 
@@ -14,15 +15,15 @@ use x811_eventlog::Record;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{BodiesErased, ErasureOrder, Event};
+use x811_protocol::event::{BodiesErased, Effect, ErasureOrder, Event};
 use x811_protocol::facts::Facts;
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{ContractId, InteractionId};
 use x811_protocol::interaction::{Interaction, State, StateName};
 use x811_protocol::kernel::{Machine as _, Recorded};
 use x811_protocol::key::Profile;
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::rules::Rules;
-use x811_protocol::stream::Stream;
+use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
 /// Most bodies that one record erases.
@@ -61,7 +62,7 @@ impl fmt::Display for ReasonCode {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErasureRequest {
     /// Whose bodies.
-    pub interaction: InteractionId,
+    pub subject: Subject,
     /// Who orders it; whether they may has been asked before.
     pub operator: Did,
     /// Why.
@@ -70,31 +71,45 @@ pub struct ErasureRequest {
     pub order: Option<ErasureOrder>,
 }
 
-/// Bodies that may be erased once it is certain that the interaction is over.
+/// Bodies that may be erased once it is certain that what they are of is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Erasure {
     /// What was asked for.
     pub request: ErasureRequest,
-    /// Positions of its REQUEST and RESULT, in order.
+    /// The interaction that has to be over: the one asked for, or the one that its contract opened.
+    pub interaction: Option<InteractionId>,
+    /// Positions of the bodies, in order.
     pub positions: Vec<u64>,
     /// Those of them that stay, because their signature holds with the body alone.
     pub kept: Vec<u64>,
 }
 
 impl Erasure {
-    /// What may be erased of an interaction; `records` are all of its stream, in order, and `world`
-    /// is no older than they are.
+    /// What may be erased of a subject; `records` are all of its stream, `opened` all of the interaction
+    /// that it opened, where it is a contract that opened one, both in order, and `world` is no older than
+    /// they are.
     ///
     /// # Errors
-    /// 404 when there is no such interaction; X811-4001 when it is not over, or in dispute.
+    /// 404 when there is no such subject; X811-4001 when it is not over, or in dispute.
     pub fn of(
         request: ErasureRequest,
         records: &[(Record, Event)],
+        opened: &[(Record, Event)],
         world: &World,
     ) -> Result<Erasure, Refusal> {
-        let id = request.interaction;
-        let state = state_of(id, records, world)?.ok_or_else(|| unknown(id))?;
-        check_state(&state)?;
+        let subject = request.subject;
+        if records.is_empty() {
+            return Err(unknown(subject));
+        }
+        check_whole(subject, records)?;
+        let interaction = match subject {
+            Subject::Interaction(id) => Some((id, records)),
+            Subject::Contract(_) => engaged_by(records).map(|id| (id, opened)),
+            Subject::Descriptor(_) => None,
+        };
+        if let Some((id, records)) = interaction {
+            check_state(&state_of(id, records, world)?.ok_or_else(damaged)?)?;
+        }
         let (mut positions, mut kept) = (Vec::new(), Vec::new());
         for (record, event) in records {
             match erasable_profile(event) {
@@ -105,11 +120,12 @@ impl Erasure {
         }
         if positions.is_empty() {
             return Err(Refusal::state(
-                "every REQUEST and RESULT of this interaction was signed with a key of profile \
-                 direct, whose signatures hold with the body alone: such bodies are never erased",
+                "every message that might be erased was signed with a key of profile direct, whose \
+                 signatures hold with the body alone: such bodies are never erased",
             ));
         }
         Ok(Erasure {
+            interaction: interaction.map(|(id, _)| id),
             request,
             positions,
             kept,
@@ -117,12 +133,26 @@ impl Erasure {
     }
 }
 
-/// The profile that a REQUEST or RESULT was signed by; `None` for what is never erased.
+/// The interaction that a negotiation opened; `records` are those of its stream.
+pub(crate) fn engaged_by(records: &[(Record, Event)]) -> Option<InteractionId> {
+    records.iter().find_map(|(_, event)| {
+        let Event::Effect(Effect::Engaged(engaged)) = event else {
+            return None;
+        };
+        Some(engaged.interaction)
+    })
+}
+
+/// The profile that a message was signed by whose body may be erased: a REQUEST, a RESULT, or one of a
+/// negotiation; `None` for what is never erased.
 pub(crate) fn erasable_profile(event: &Event) -> Option<Profile> {
     let Event::EnvelopeAccepted(accepted) = event else {
         return None;
     };
-    let is_erasable = matches!(accepted.facts, Facts::Request(_) | Facts::Result(_));
+    let is_erasable = matches!(
+        accepted.facts,
+        Facts::Request(_) | Facts::Result(_) | Facts::Negotiation(_)
+    );
     is_erasable.then_some(accepted.envelope.profile)
 }
 
@@ -179,11 +209,34 @@ pub(crate) fn check_order(order: &ErasureOrder, now: TimestampMs) -> Result<(), 
     })
 }
 
-/// Refuses an interaction about which something may still be recorded.
+/// Refuses a subject about which something may still be recorded.
 ///
 /// # Errors
 /// X811-4001.
-pub(crate) fn check_over(
+pub(crate) fn check_over(world: &World, subject: Subject, now: TimestampMs) -> Result<(), Refusal> {
+    match subject {
+        Subject::Interaction(id) => check_interaction_over(world, id, now),
+        Subject::Contract(id) => check_closed(world, id),
+        Subject::Descriptor(_) => Err(Refusal::state(
+            "a descriptor is public and is not erased: the agent publishes another revision",
+        )),
+    }
+}
+
+/// Refuses a negotiation that is live: terms may be answered, an interaction opened, a notice issued.
+fn check_closed(world: &World, id: ContractId) -> Result<(), Refusal> {
+    let held = world.contracts().get(id);
+    held.map_or(Ok(()), |live| {
+        Err(Refusal::state(format!(
+            "the negotiation is {}: bodies are erased once it is closed, and nothing is owed to its \
+             parties",
+            live.state.name()
+        )))
+    })
+}
+
+/// Refuses an interaction about which something may still be recorded.
+fn check_interaction_over(
     world: &World,
     id: InteractionId,
     now: TimestampMs,
@@ -227,18 +280,27 @@ pub(crate) fn is_disputed(state: &State) -> bool {
     state.name() == StateName::Disputed || reversed.is_some_and(|reversed| !reversed.is_empty())
 }
 
+/// Refuses records that are not those of the subject's stream, from its first on.
+///
+/// # Errors
+/// X811-9002.
+fn check_whole(subject: Subject, records: &[(Record, Event)]) -> Result<(), Refusal> {
+    let stream = Stream::Of(subject).to_string();
+    let mut places = (0_u64..).zip(records);
+    let is_whole = places
+        .all(|(place, (record, _))| record.stream() == stream && record.stream_seq() == place);
+    is_whole.then_some(()).ok_or_else(damaged)
+}
+
 /// What the records of an interaction add up to, whatever downtime and blindness did to its clocks.
 fn state_of(
     id: InteractionId,
     records: &[(Record, Event)],
     world: &World,
 ) -> Result<Option<State>, Refusal> {
-    let stream = Stream::interaction(id).to_string();
+    check_whole(Subject::Interaction(id), records)?;
     let mut state = None;
-    for (place, (record, event)) in (0_u64..).zip(records) {
-        if record.stream() != stream || record.stream_seq() != place {
-            return Err(damaged());
-        }
+    for (record, event) in records {
         let recorded = Recorded {
             event,
             position: record.position(),
@@ -263,17 +325,25 @@ fn opened_under<'a>(
     world.parameters_at(accepted.derived.parameters?)
 }
 
-/// 404: no such interaction.
-fn unknown(id: InteractionId) -> Refusal {
-    let message = format!(
-        "there is no interaction {id}: name the envelope id of its REQUEST, as `x811 history` does"
-    );
+/// 404: no such interaction, no such negotiation.
+fn unknown(subject: Subject) -> Refusal {
+    let message = match subject {
+        Subject::Interaction(id) => format!(
+            "there is no interaction {id}: name the envelope id of its REQUEST, as `x811 history` does"
+        ),
+        Subject::Contract(id) => format!(
+            "there is no negotiation {}: name neg- and the envelope id of its offer, as `x811 \
+             negotiation list` does",
+            id.to_public()
+        ),
+        Subject::Descriptor(did) => format!("{did} has published no descriptor"),
+    };
     Refusal::new(Code::DidNotFound, Kind::NotFound, message)
 }
 
-/// X811-9002: the rows lead to other records than those of the interaction.
+/// X811-9002: the rows lead to other records than those of the subject.
 fn damaged() -> Refusal {
-    let message = "the records of the interaction cannot be read: run `x811 doctor` on the data \
+    let message = "the records of it cannot be read: run `x811 doctor` on the data \
                    directory";
     Refusal::new(Code::InternalError, Kind::Internal, message)
 }

@@ -26,6 +26,7 @@
 //! | [`port`], [`clock`], [`entropy`] | what it needs from outside |
 //! | [`snapshot`] | the world as of some record, so that a restart replays the tail alone |
 //! | [`figures`] | what an operator counts |
+//! | [`copy`] | the log and what lies beside it, from one store into another |
 //! | [`memory`] | a place to keep it, for tests |
 //! | [`conformance`] | what every such place promises, as tests |
 
@@ -36,6 +37,7 @@ pub mod checkpoint;
 pub mod clock;
 pub mod conformance;
 mod contract_wallets;
+pub mod copy;
 pub mod doctor;
 mod draft;
 pub mod entropy;

@@ -7,6 +7,7 @@ use crate::entropy::Entropy;
 use crate::world::OwedNotice;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use x811_protocol::capability::descriptor::Descriptor;
 use x811_protocol::code::Code;
 use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
@@ -110,5 +111,6 @@ fn what_to_do(notice: OwedNotice) -> &'static str {
     match notice.subject {
         Subject::Interaction(_) => notice.code.what_to_do(),
         Subject::Contract(_) => Contract::what_to_do(notice.code),
+        Subject::Descriptor(_) => Descriptor::what_to_do(notice.code),
     }
 }

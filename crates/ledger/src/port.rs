@@ -12,8 +12,9 @@ use x811_eventlog::{AppendError, EventLog, Hash, HashTile, Head, Node, ReadError
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
-use x811_protocol::event::Claim;
+use x811_protocol::event::{Claim, Event};
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
+use x811_protocol::facts::Facts;
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
@@ -116,6 +117,34 @@ pub struct Commit {
     pub erased: Vec<Erased>,
     /// Running state of the Merkle tree after `records`.
     pub frontier: Vec<u8>,
+}
+
+impl Commit {
+    /// Adds what lies beside `event` at `position`: index entries, the body, and what it erases.
+    pub(crate) fn index(&mut self, position: u64, event: &Event, body: Option<&Arc<[u8]>>) {
+        if let Some(envelope) = event.envelope() {
+            self.envelope_ids.push((envelope.id, position));
+            self.bodies.extend(body.map(|bytes| Body {
+                position,
+                digest: envelope.digest,
+                bytes: bytes.clone(),
+            }));
+        }
+        if let Event::EnvelopeAccepted(accepted) = event
+            && let Facts::Request(request) = &accepted.facts
+        {
+            self.idempotency.push((request.idempotency_tag, position));
+        }
+        let claims = event.claims().iter().map(|claim| (*claim, position));
+        self.claims.extend(claims);
+        if let Event::BodiesErased(erased) = event {
+            let erased = erased.positions.iter().map(|erased| Erased {
+                position: *erased,
+                record: position,
+            });
+            self.erased.extend(erased);
+        }
+    }
 }
 
 /// How many entries below some position lie beside the log.

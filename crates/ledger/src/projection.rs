@@ -3,6 +3,7 @@
 
 mod agents;
 pub(crate) mod contract;
+pub(crate) mod descriptor;
 mod detail;
 
 pub(crate) use detail::Detail;
@@ -12,6 +13,7 @@ use crate::world::{Live, Touched, World};
 use std::collections::HashMap;
 use std::sync::Arc;
 use x811_eventlog::Record;
+use x811_protocol::did::Did;
 use x811_protocol::event::Event;
 use x811_protocol::id::{ContractId, InteractionId};
 use x811_protocol::stream::Subject;
@@ -26,6 +28,7 @@ pub(crate) struct Changes {
     places: Vec<RowChange>,
     interactions: HashMap<InteractionId, Arc<Live>>,
     contracts: HashMap<ContractId, Arc<Live<x811_protocol::contract::State>>>,
+    descriptors: HashMap<Did, Arc<Live<x811_protocol::capability::descriptor::State>>>,
 }
 
 impl Changes {
@@ -56,6 +59,10 @@ impl Changes {
                 let live = world.latest_contract(*id).map(|live| (*id, live.clone()));
                 self.contracts.extend(live);
             }
+            Touched::Subject(Subject::Descriptor(did)) => {
+                let live = world.descriptor(*did).map(|live| (*did, live.clone()));
+                self.descriptors.extend(live);
+            }
             Touched::EveryClock => {
                 let every = world.interactions().map(|(id, live)| (*id, live.clone()));
                 self.interactions.extend(every);
@@ -70,10 +77,12 @@ impl Changes {
         self.places.extend(next.places);
         self.interactions.extend(next.interactions);
         self.contracts.extend(next.contracts);
+        self.descriptors.extend(next.descriptors);
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.places.len() + self.interactions.len() + self.contracts.len()
+        let subjects = self.contracts.len() + self.descriptors.len();
+        self.places.len() + self.interactions.len() + subjects
     }
 
     /// As rows.
@@ -85,6 +94,11 @@ impl Changes {
             self.contracts
                 .values()
                 .map(|live| contract::row(live).into()),
+        );
+        rows.extend(
+            self.descriptors
+                .values()
+                .map(|live| descriptor::row(live).into()),
         );
         rows
     }
@@ -103,6 +117,10 @@ pub fn changes(world: &World, record: &Record, event: &Event, touched: &Touched)
         Touched::Subject(Subject::Contract(id)) => {
             let live = world.latest_contract(*id);
             changes.extend(live.map(|live| contract::row(live).into()));
+        }
+        Touched::Subject(Subject::Descriptor(did)) => {
+            let live = world.descriptor(*did);
+            changes.extend(live.map(|live| descriptor::row(live).into()));
         }
         Touched::EveryClock => {
             changes.extend(world.interactions().map(|(id, live)| row(*id, live)));

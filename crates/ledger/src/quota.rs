@@ -6,10 +6,11 @@
 //! limit is answered X811-9001, and its nonce stays unspent.
 
 use crate::world::World;
+use x811_protocol::capability::descriptor::HOUR_MS;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
-use x811_protocol::facts::{Facts, NegotiationFacts};
+use x811_protocol::facts::{CapabilityFacts, Facts, NegotiationFacts};
 use x811_protocol::parameters::Limits;
 use x811_protocol::payload::registry::Verb;
 use x811_protocol::refusal::{Kind, Refusal};
@@ -43,6 +44,9 @@ pub(crate) fn message(
         Facts::Request(_) => opening(world, limits, message.from, message.to)?,
         Facts::Negotiation(NegotiationFacts::Offer(_)) => {
             negotiating(world, message.from, message.to)?;
+        }
+        Facts::Capability(CapabilityFacts::Advertise(_)) => {
+            advertising(world, message.from, now)?;
         }
         Facts::Negotiation(_)
         | Facts::Offer(_)
@@ -103,6 +107,22 @@ fn negotiating(world: &World, from: Did, to: Did) -> Result<(), Refusal> {
         return Err(exceeded(&why, "one of them has ended", OPEN_RETRY_MS));
     }
     Ok(())
+}
+
+/// Adverts, per agent and hour of UTC (capability.md, "Parameters").
+fn advertising(world: &World, from: Did, now: TimestampMs) -> Result<(), Refusal> {
+    let block = world.parameters().and_then(|(_, set)| set.capabilities);
+    let (Some(block), Some(live)) = (block, world.descriptor(from)) else {
+        return Ok(());
+    };
+    let adverts = live.state.adverts_in_hour_of(now);
+    if adverts < block.adverts_per_hour {
+        return Ok(());
+    }
+    let why =
+        format!("{adverts} descriptors of yours were published this hour, which is the limit");
+    let left_ms = HOUR_MS - now.as_ms() % HOUR_MS;
+    Err(exceeded(&why, "the next hour of UTC has begun", left_ms))
 }
 
 /// Bytes of bodies, per DID and day.

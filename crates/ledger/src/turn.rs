@@ -5,9 +5,11 @@
 //! spends it.
 
 mod contract;
+mod descriptor;
 mod route;
 
 pub(crate) use contract::Surroundings as ContractSurroundings;
+pub(crate) use descriptor::Surroundings as DescriptorSurroundings;
 pub(crate) use route::{Reference, Route, route};
 
 use crate::agent::{Agent, Standing};
@@ -183,12 +185,15 @@ fn decide(
     }
     let world = draft.world();
     let known = |reference| referred(world, lookups, reference);
-    match route(message.header.id, facts, known) {
+    match route(&message.header, facts, known) {
         Route::Subject(Subject::Interaction(id)) => {
             converse(draft, message, facts, id, lookups, now)
         }
         Route::Subject(Subject::Contract(id)) => {
             contract::negotiate(draft, message, facts, id, now)
+        }
+        Route::Subject(Subject::Descriptor(did)) => {
+            descriptor::advertise(draft, message, facts, did, now)
         }
         Route::Mail => mail(draft, message, facts, now),
         Route::Finished => Ok(Verdict::Refused(Refusal::state(
@@ -401,7 +406,7 @@ impl Surroundings {
     pub(crate) fn naming(self, world: &World, facts: &Facts) -> Surroundings {
         let named = match facts.names() {
             Some(Subject::Contract(id)) => world.contract(id).cloned(),
-            Some(Subject::Interaction(_)) | None => None,
+            Some(Subject::Interaction(_) | Subject::Descriptor(_)) | None => None,
         };
         Surroundings {
             contract: named,

@@ -289,6 +289,8 @@ pub(crate) fn lapse_one(
                 lapse_due::<Interaction>(journal, &surroundings.context(), now).map(|_| ())
             },
         ),
+        // Time does nothing to what an agent says of itself.
+        Subject::Descriptor(_) => Ok(()),
         Subject::Contract(id) => {
             let world = draft.world();
             let Some(live) = world.contract(id) else {

@@ -237,11 +237,13 @@ fn entries(page: &ContractPage) -> Result<Vec<PageEntry>, PageError> {
         last = Some(hash);
         let mut event = members.clone();
         event.remove("hash");
-        let entry = serde_json::from_value(Value::Object(event));
-        entries.push(entry.map_err(|error: serde_json::Error| {
-            let why = error.to_string();
-            PageError::NotAnEntry { index, why }
-        })?);
+        let not_an_entry = |why: String| PageError::NotAnEntry { index, why };
+        let entry: PageEntry = serde_json::from_value(Value::Object(event))
+            .map_err(|error| not_an_entry(error.to_string()))?;
+        if members.values().any(Value::is_null) {
+            return Err(not_an_entry("a member that is null is left out".to_owned()));
+        }
+        entries.push(entry);
     }
     if !entries.is_empty() && last.unwrap_or_default() != page.hash_chain {
         return Err(PageError::HashChain {

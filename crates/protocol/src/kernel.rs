@@ -31,6 +31,7 @@ static NOT_RESTORED: LazyLock<Arc<Parameters>> = LazyLock::new(|| {
         limits: Limits::DEFAULT,
         lenient: Vec::new(),
         contracts: None,
+        capabilities: None,
     })
 });
 

@@ -14,12 +14,13 @@
 //! | [`envelope`], [`payload`], [`facts`] | from bytes to what the machines decide on |
 //! | [`event`], [`parameters`], [`observation`] | what the log records and what it was decided on |
 //! | [`stream`] | names of the log's streams and of what they are about |
-//! | [`kernel`], [`interaction`], [`contract`] | the machines |
+//! | [`kernel`], [`interaction`], [`contract`], [`capability`] | the machines |
 //! | [`settlement_view`] | where an interaction's money is, read off its records |
 //! | [`trust`] | what agents earn by how their interactions end |
 
 pub mod authorization;
 pub mod canonical;
+pub mod capability;
 pub mod code;
 pub mod contract;
 pub mod contract_page;

@@ -26,6 +26,25 @@ pub struct Parameters {
     /// Negotiations of contracts; absent: none are opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contracts: Option<Contracts>,
+    /// Descriptors of capabilities; absent: none are taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<Capabilities>,
+}
+
+/// What descriptors of capabilities are held to (capability.md, "Parameters").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capabilities {
+    /// Most adverts of one agent in an hour of UTC.
+    #[serde(default = "no_limit")]
+    pub adverts_per_hour: u64,
+}
+
+impl Capabilities {
+    /// The defaults of capability.md.
+    pub const DEFAULT: Capabilities = Capabilities {
+        adverts_per_hour: 60,
+    };
 }
 
 /// What negotiations of contracts are held to (contract.md, "Parameters").

@@ -16,6 +16,8 @@ pub enum Subject {
     Interaction(InteractionId),
     /// The negotiation of a contract, from its first offer on.
     Contract(ContractId),
+    /// What a DID says that it can do.
+    Descriptor(Did),
 }
 
 impl Subject {
@@ -25,6 +27,7 @@ impl Subject {
         match self {
             Subject::Interaction(_) => "interaction",
             Subject::Contract(_) => "contract",
+            Subject::Descriptor(_) => "descriptor",
         }
     }
 
@@ -33,6 +36,7 @@ impl Subject {
         match self {
             Subject::Interaction(id) => id.to_string(),
             Subject::Contract(id) => id.to_string(),
+            Subject::Descriptor(did) => did.to_string(),
         }
     }
 
@@ -41,6 +45,7 @@ impl Subject {
         match self {
             Subject::Interaction(id) => id.to_string(),
             Subject::Contract(id) => id.to_public(),
+            Subject::Descriptor(did) => did.to_string(),
         }
     }
 
@@ -49,6 +54,7 @@ impl Subject {
         match self {
             Subject::Interaction(_) => "interaction_id",
             Subject::Contract(_) => "negotiation_id",
+            Subject::Descriptor(_) => "agent_id",
         }
     }
 
@@ -56,7 +62,23 @@ impl Subject {
     pub const fn interaction(self) -> Option<InteractionId> {
         match self {
             Subject::Interaction(id) => Some(id),
-            Subject::Contract(_) => None,
+            Subject::Contract(_) | Subject::Descriptor(_) => None,
+        }
+    }
+
+    /// The contract, if it is one.
+    pub const fn contract(self) -> Option<ContractId> {
+        match self {
+            Subject::Contract(id) => Some(id),
+            Subject::Interaction(_) | Subject::Descriptor(_) => None,
+        }
+    }
+
+    /// Whose descriptor it is, if it is one.
+    pub const fn descriptor(self) -> Option<Did> {
+        match self {
+            Subject::Descriptor(did) => Some(did),
+            Subject::Interaction(_) | Subject::Contract(_) => None,
         }
     }
 }
@@ -77,6 +99,7 @@ impl FromStr for Subject {
         let subject = match text.split_once(':') {
             Some(("interaction", id)) => read::<InteractionId>(id),
             Some(("contract", id)) => read::<ContractId>(id),
+            Some(("descriptor", did)) => did.parse().ok().map(Subject::Descriptor),
             None | Some(_) => None,
         };
         subject.ok_or_else(|| UnknownStream(text.to_owned()))
@@ -106,7 +129,8 @@ pub enum Stream {
     Agent(Did),
     /// What reached a DID and is of no subject: `mail:<did>`.
     Mail(Did),
-    /// One subject of a machine: `interaction:<request id>`, `contract:<offer id>`.
+    /// One subject of a machine: `interaction:<request id>`, `contract:<offer id>`,
+    /// `descriptor:<did>`.
     Of(Subject),
     /// Running roots over post-states: `roots`.
     Roots,

@@ -3,8 +3,11 @@
 //! Whatever a decision depends on becomes an event of the log ([`ServerConfig::parameters`]); the
 //! rest (addresses, directories, URLs) stays here. Nothing here reads the environment.
 
+mod machines;
+
 use crate::limits::RateLimits;
 use axum::http::uri::Authority;
+use machines::{MAX_CONTRACT_MS, MAX_TURNS};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,7 +17,8 @@ use x811_protocol::did::Did;
 use x811_protocol::evm::{ChainId, EvmAddress};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::parameters::{
-    AEEP_LOOKS_MS, Contracts, Leniency, Limits, Network, Parameters, PayerBindingRule, Windows,
+    AEEP_LOOKS_MS, Capabilities, Contracts, Leniency, Limits, Network, Parameters,
+    PayerBindingRule, Windows,
 };
 use x811_store::{Database, FileCheckpointStore};
 use x811_watcher::quorum_of;
@@ -34,12 +38,6 @@ pub const BASE_SEPOLIA_USDC: EvmAddress = EvmAddress::from_bytes([
     0x03, 0x6c, 0xbd, 0x53, 0x84, 0x2c, 0x54, 0x26, 0x63, 0x4e, 0x79, 0x29, 0x54, 0x1e, 0xc2, 0x31,
     0x8f, 0x3d, 0xcf, 0x7e,
 ]);
-
-/// Most turns of a negotiation.
-const MAX_TURNS: u64 = 200;
-
-/// The longest life of terms, and of an agreed contract before its REQUEST: 366 days.
-const MAX_CONTRACT_MS: u64 = 366 * 86_400_000;
 
 /// The shortest window or look: block times are whole seconds, so anything shorter could pass
 /// between two blocks (ledger-contract.md section 5).
@@ -103,6 +101,8 @@ pub struct ServerConfig {
     pub lenient: Vec<Leniency>,
     /// What negotiations of contracts are held to; `None` opens none.
     pub contracts: Option<Contracts>,
+    /// What descriptors of capabilities are held to; `None` takes none.
+    pub capabilities: Option<Capabilities>,
     /// Limits that decide.
     pub limits: Limits,
     /// Records between two snapshots; at least 1. A start replays at most about as many.
@@ -293,6 +293,7 @@ impl ServerConfig {
             lenient: Vec::new(),
             limits: Limits::DEFAULT,
             contracts: Some(Contracts::DEFAULT),
+            capabilities: Some(Capabilities::DEFAULT),
             snapshot_every_records: DEFAULT_EVERY_RECORDS,
             rate_limits: RateLimits::default(),
         }
@@ -345,9 +346,7 @@ impl ServerConfig {
         if tolerance_ms > MAX_CLOCK_TOLERANCE_MS {
             return Err(ConfigError::ClockTolerance { ms: tolerance_ms });
         }
-        if self.contracts.is_some_and(|block| !is_bounded(&block)) {
-            return Err(ConfigError::Contracts);
-        }
+        self.validate_machines()?;
         self.connections.validate()?;
         if self.snapshot_every_records == 0 {
             return Err(ConfigError::SnapshotEvery);
@@ -384,15 +383,9 @@ impl ServerConfig {
             },
             lenient: self.lenient.clone(),
             contracts: self.contracts,
+            capabilities: self.capabilities,
         }
     }
-}
-
-/// Whether negotiations are held to something that can be kept: a rendering is made in one piece.
-fn is_bounded(block: &Contracts) -> bool {
-    (1..=MAX_TURNS).contains(&block.max_turns)
-        && block.min_life_ms <= block.max_life_ms
-        && block.max_life_ms.max(block.engagement_ms) <= MAX_CONTRACT_MS
 }
 
 impl NetworkConfig {
@@ -536,6 +529,11 @@ pub enum ConfigError {
          max_life_ms and engagement_ms up to {MAX_CONTRACT_MS} (366 days)"
     )]
     Contracts,
+    /// Descriptors that nobody could publish.
+    #[error(
+        "[capabilities] needs adverts_per_hour of at least 1; write enabled = false to take none"
+    )]
+    Capabilities,
     /// A snapshot for no record at all.
     #[error("a snapshot every 0 records would never end; give 1000 or more")]
     SnapshotEvery,

@@ -15,6 +15,7 @@ use x811_protocol::time::TimestampMs;
 use crate::checkpoint::FileCheckpointStore;
 use crate::checkpoints::CheckpointPlaces;
 use crate::postgres::{PostgresError, PostgresStore, Quorum, StoreUrl};
+use crate::purpose::{COPIED, MOVED, Purpose};
 use crate::sqlite::{DataDir, OpenError, SqliteStore, StoreError};
 
 /// A PostgreSQL database for a log.
@@ -53,13 +54,70 @@ impl Backend {
     /// # Errors
     /// See [`OpenError`]; also when the log of this directory lies elsewhere.
     pub async fn open(data_dir: &Path, database: Option<&Database>) -> Result<Backend, OpenError> {
+        Backend::open_for(Purpose::Ledger, data_dir, database).await
+    }
+
+    /// Becomes the writer of the ledger in `data_dir`, wherever its log lies.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub async fn open_noted(data_dir: &Path) -> Result<Backend, OpenError> {
+        let directory = DataDir::at(data_dir);
+        let Some(url) = directory.store_url()? else {
+            if !directory.ledger().exists() {
+                let directory = data_dir.to_owned();
+                return Err(OpenError::NoLedger { directory });
+            }
+            return Backend::open(data_dir, None).await;
+        };
+        let url = url.parse()?;
+        let quorum = None;
+        Backend::open(data_dir, Some(&Database { url, quorum })).await
+    }
+
+    /// Becomes the one who copies a log to this place, where there is none yet, or the part that an
+    /// interrupted copy left. No ledger starts there before [`Backend::finish_copy`].
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub async fn open_for_copy(
+        data_dir: &Path,
+        database: Option<&Database>,
+    ) -> Result<Backend, OpenError> {
+        Backend::open_for(Purpose::Copy, data_dir, database).await
+    }
+
+    /// The copy is whole: from now on a ledger may start here.
+    ///
+    /// # Errors
+    /// [`AppendError`]; nothing has changed, unless the outcome is unknown.
+    pub async fn finish_copy(&self) -> Result<(), AppendError> {
+        ask!(self, store => store.hand_over(COPIED).await)
+    }
+
+    /// Nobody ever writes to this log again. Only who still is its writer can say so, which means
+    /// that nobody has written since it was opened.
+    ///
+    /// # Errors
+    /// [`AppendError`]; nothing has changed, unless the outcome is unknown.
+    pub async fn entomb(&self) -> Result<(), AppendError> {
+        ask!(self, store => store.hand_over(MOVED).await)
+    }
+
+    async fn open_for(
+        purpose: Purpose,
+        data_dir: &Path,
+        database: Option<&Database>,
+    ) -> Result<Backend, OpenError> {
         let directory = DataDir::at(data_dir);
         let Some(database) = database else {
             if directory.store_url()?.is_some() {
                 let directory = data_dir.to_owned();
                 return Err(OpenError::InDatabase { directory });
             }
-            return Ok(Backend::Sqlite(SqliteStore::open(data_dir).await?));
+            return Ok(Backend::Sqlite(
+                SqliteStore::open_for(purpose, data_dir).await?,
+            ));
         };
         if directory.ledger().exists() {
             let directory = data_dir.to_owned();
@@ -67,7 +125,8 @@ impl Backend {
         }
         let directory = DataDir::create(data_dir)?;
         let lock = directory.own()?;
-        let store = PostgresStore::open(&database.url, database.quorum.clone()).await?;
+        let store =
+            PostgresStore::open_for(purpose, &database.url, database.quorum.clone()).await?;
         directory.note_store_url(database.url.reveal())?;
         Ok(Backend::Postgres(store, Some(lock)))
     }

@@ -51,6 +51,7 @@ mod checkpoint;
 mod checkpoints;
 mod leaves;
 mod postgres;
+mod purpose;
 mod snapshots;
 mod sqlite;
 
@@ -58,6 +59,7 @@ pub use backend::{Backend, Database};
 pub use checkpoint::{FileCheckpointStore, NoCheckpointDir};
 pub use checkpoints::CheckpointPlaces;
 pub use postgres::{PostgresError, PostgresStore, Quorum, StoreUrl};
+pub use purpose::Sealed;
 pub use snapshots::FileSnapshots;
 pub use sqlite::{
     ChainBlock, FeedAck, OpenError, RowDifference, SqliteChain, SqliteFeed, SqliteLog,

@@ -4,7 +4,7 @@
 //! prints; an initiator sends its orders, answers offers by policy, judges results and pays.
 
 mod command;
-mod config;
+pub(crate) mod config;
 pub(super) mod guard;
 mod lines;
 mod negotiation;

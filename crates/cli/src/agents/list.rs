@@ -1,7 +1,8 @@
 //! `x811 agents list`.
 
 use clap::ValueEnum;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use x811_client::http::{AgentQuery, AgentsPage, Availability};
 use x811_client::policy::Trust;
 
@@ -14,23 +15,24 @@ use crate::output::{Out, Report, Tone};
 pub(crate) struct Args {
     /// Who offers this task type
     #[arg(long, value_name = "TASK")]
-    capability: Option<String>,
+    pub(crate) capability: Option<String>,
     /// Whose score is at least this, from 0 to 1; 0.5 is a new agent's
     #[arg(long, value_name = "SCORE")]
-    trust_min: Option<Trust>,
+    pub(crate) trust_min: Option<Trust>,
     /// Who is so now, as far as the ledger knows
     #[arg(long)]
-    availability: Option<Asked>,
+    pub(crate) availability: Option<Asked>,
     /// Go on behind this agent: the `next` of the page before
     #[arg(long, value_name = "POSITION")]
-    after: Option<u64>,
+    pub(crate) after: Option<u64>,
     /// How many at most
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100))]
-    limit: u64,
+    pub(crate) limit: u64,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Asked {
+#[derive(Debug, Clone, Copy, ValueEnum, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Asked {
     Online,
     Busy,
     Offline,

@@ -68,6 +68,8 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
     let interaction = extract.interaction.map(|id| format!("interaction {id}"));
     let contract = extract.contract;
     let of = interaction.or_else(|| contract.map(|id| format!("contract {}", id.to_public())));
+    let descriptor = extract.descriptor;
+    let of = of.or_else(|| descriptor.map(|did| format!("descriptor of {did}")));
     let of = of.unwrap_or_else(|| "interaction that cannot be read".to_owned());
     let mut notes = vec![format!(
         "this is a bundle of the {of}: {} records in {} streams, under a checkpoint \

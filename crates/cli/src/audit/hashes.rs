@@ -59,7 +59,8 @@ impl Report for Hashed {
         figures.extend(trust::key(&report.trust).map(|key| ("key", key)));
         let interaction = report.interaction.map(|id| ("interaction", id.to_string()));
         let contract = report.contract.map(|id| ("contract", id.to_public()));
-        figures.extend(interaction.or(contract));
+        let descriptor = report.descriptor.map(|did| ("descriptor", did.to_string()));
+        figures.extend(interaction.or(contract).or(descriptor));
         figures.extend([
             ("records", report.records.to_string()),
             ("head", report.head.to_string()),

@@ -71,6 +71,7 @@ pub(super) fn checks(report: &Report) -> Vec<Check> {
         state_roots(report),
         transfers(report),
     ];
+    checks.extend(downtimes(report));
     checks.extend(tail(report));
     checks.extend(erasures(report));
     checks.extend(extract::checks(report));
@@ -124,6 +125,20 @@ fn judged(report: &Report) -> u64 {
     if is_whole { report.records } else { covered }
 }
 
+/// Absent where the ledger says that it was always there.
+fn downtimes(report: &Report) -> Option<Check> {
+    let records = report.downtimes.records;
+    (records > 0).then_some(Check {
+        about: "downtimes",
+        how: "That the ledger was away, and for how long: at most the silence before. Windows moved by \
+              it, on its word alone.",
+        proven: 0,
+        asserted: records,
+        broken: 0,
+        not_checked: 0,
+    })
+}
+
 /// Absent where checkpoints cover everything.
 fn tail(report: &Report) -> Option<Check> {
     let tail = report.tail?;
@@ -143,11 +158,13 @@ fn decisions(report: &Report) -> Check {
     // A record that the rules do not allow is not replayed either.
     let refused = places(&report.findings, Cause::StateDiffers);
     let not_checked = report.not_replayed.saturating_sub(refused) + report.not_re_decided;
+    // They have rows of their own.
+    let words = report.observations.total() + report.downtimes.records;
     Check {
         about: "decisions",
         how: "Made again from the records before: rules, deadlines, amounts, the choice of \
               transfers. Not checked: behind a break, or under rules this version does not know.",
-        proven: judged(report).saturating_sub(broken + not_checked + report.observations.total()),
+        proven: judged(report).saturating_sub(broken + not_checked + words),
         asserted: 0,
         broken,
         not_checked,
@@ -359,7 +376,28 @@ pub(super) fn ranges(positions: &[u64]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use x811_ledger::audit::{Auditor, Downtimes};
+
     use super::*;
+
+    #[test]
+    fn lc_1_4_downtimes_are_asserted_in_a_row_of_their_own_and_counted_once() {
+        let mut report = Auditor::new().finish();
+        (report.records, report.tail) = (10, None);
+        let row = |report: &Report, about: &str| {
+            let mut checks = checks(report).into_iter();
+            checks.find(|check| check.about == about)
+        };
+        assert_eq!(row(&report, "downtimes"), None);
+        report.downtimes = Downtimes {
+            records: 2,
+            total_ms: 24_389,
+        };
+        assert_eq!(row(&report, "downtimes").unwrap().counts(), [0, 2, 0, 0]);
+        assert_eq!(row(&report, "decisions").unwrap().counts(), [8, 0, 0, 0]);
+        assert!(reservations(&report).contains("the ledger's word alone: 2;"));
+        assert!(terms::downtimes(&report).unwrap().contains("24 s in all"));
+    }
 
     #[test]
     fn amounts_of_many_payments_are_written_in_usdc() {

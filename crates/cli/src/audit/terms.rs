@@ -4,14 +4,15 @@
 use x811_ledger::audit::{NetworkReport, Paid, ParameterChange, Report};
 use x811_protocol::parameters::PayerBindingRule;
 
-use super::summary::usdc;
+use super::summary::{ranges, usdc};
 
-/// Most changes and remarks that a terminal or a page shows; JSON lists more.
+/// Most remarks that a terminal or a page shows; JSON lists more.
 const SHOWN: usize = 20;
 
 /// Networks as they are in force at the end, by name and terms.
 pub(super) fn networks(report: &Report) -> Vec<String> {
-    let Some(last) = report.parameters.last() else {
+    let in_force = report.parameters_in_force.as_ref();
+    let Some(last) = in_force.or(report.parameters.last()) else {
         return Vec::new();
     };
     let payer = match last.payer_binding {
@@ -63,14 +64,21 @@ pub(super) fn rules(report: &Report) -> Option<String> {
     Some(text)
 }
 
-/// What the ledger changed of its parameters, and where.
+/// All that the ledger changed of its parameters, and where.
 pub(super) fn changes(report: &Report) -> Vec<String> {
     let records = report.parameters.iter();
     let changes = records.flat_map(|record| {
         let changes = record.changes.iter();
         changes.map(|change| format!("position {}: {}", record.position, changed(change)))
     });
-    shortened(changes.collect(), report.parameters_left_out)
+    let mut lines: Vec<String> = changes.collect();
+    if !report.parameters_left_out_at.is_empty() {
+        let positions = ranges(&report.parameters_left_out_at);
+        lines.push(format!(
+            "position {positions}: parameters were set again; those records say which"
+        ));
+    }
+    lines
 }
 
 fn changed(change: &ParameterChange) -> String {
@@ -83,14 +91,17 @@ fn changed(change: &ParameterChange) -> String {
 pub(super) fn remarks(report: &Report) -> Vec<String> {
     let remarks = report.remarks.iter();
     let remarks = remarks.map(|it| format!("position {}: {}", it.position, it.sentence));
-    shortened(remarks.collect(), report.remarks_left_out)
-}
-
-fn shortened(mut lines: Vec<String>, left_out: u64) -> Vec<String> {
-    let more = lines.len().saturating_sub(SHOWN) as u64 + left_out;
+    let mut lines: Vec<String> = remarks.collect();
+    let more = lines.len().saturating_sub(SHOWN);
     lines.truncate(SHOWN);
     if more > 0 {
         lines.push(format!("and {more} more; --json lists them"));
+    }
+    if report.remarks_left_out > 0 {
+        let left_out = report.remarks_left_out;
+        lines.push(format!(
+            "and {left_out} that nothing lists: there are too many"
+        ));
     }
     lines
 }
@@ -124,4 +135,59 @@ pub(super) fn downtimes(report: &Report) -> Option<String> {
             downtimes.total_ms / 1_000
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use x811_ledger::audit::{Auditor, ParametersReport, Remark};
+
+    use super::*;
+
+    fn set(position: u64) -> ParametersReport {
+        let change = |number: u64| ParameterChange {
+            member: format!("windows.member_{number}_ms"),
+            before: Some("1".to_owned()),
+            after: Some("2".to_owned()),
+        };
+        ParametersReport {
+            position,
+            payer_binding: PayerBindingRule::Wallet,
+            networks: Vec::new(),
+            changes: (0..30).map(change).collect(),
+        }
+    }
+
+    #[test]
+    fn lc_9_every_change_is_named_with_its_position() {
+        let mut report = Auditor::new().finish();
+        report.parameters = (1..=30).map(set).collect();
+        report.parameters_left_out_at = vec![31, 32, 40];
+        let lines = changes(&report);
+        assert_eq!(lines.len(), 30 * 30 + 1);
+        for position in 1..=30 {
+            let of_it = format!("position {position}: windows.");
+            let count = lines.iter().filter(|line| line.starts_with(&of_it)).count();
+            assert_eq!(count, 30, "{position}");
+        }
+        assert!(
+            lines[900].starts_with("position 31–32, 40: "),
+            "{}",
+            lines[900]
+        );
+    }
+
+    #[test]
+    fn lc_9_remarks_that_nothing_lists_are_counted() {
+        let mut report = Auditor::new().finish();
+        let remark = |position| Remark {
+            position,
+            sentence: "odd".to_owned(),
+        };
+        report.remarks = (0..25).map(remark).collect();
+        report.remarks_left_out = 7;
+        let lines = remarks(&report);
+        assert_eq!(lines.len(), SHOWN + 2);
+        assert_eq!(lines[SHOWN], "and 5 more; --json lists them");
+        assert!(lines[SHOWN + 1].starts_with("and 7 that nothing lists"));
+    }
 }

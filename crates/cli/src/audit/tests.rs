@@ -65,6 +65,7 @@ async fn running(directory: &Path) -> Ledger<Backend, SqliteReadModel, ManualClo
             limits: Limits::DEFAULT,
             lenient: Vec::new(),
             contracts: None,
+            capabilities: None,
         },
         envelope_key: key(1),
         snapshots: None,

@@ -37,6 +37,15 @@ pub(crate) fn copy_keys(from: &Path, to: &Path) -> Result<(), Failure> {
     sync_directory(&to)
 }
 
+/// Copies `keys`, instead of a part of them that an interrupted copy left.
+pub(crate) fn replace_keys(from: &Path, to: &Path) -> Result<(), Failure> {
+    let part = to.join(KEYS);
+    match fs::remove_dir_all(&part) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(&part, &error)),
+        Ok(()) | Err(_) => copy_keys(from, to),
+    }
+}
+
 /// Copies one file, mode 0600, durably.
 pub(crate) fn copy_private(source: &Path, target: &Path) -> io::Result<()> {
     let mut from = File::open(source)?;
@@ -100,7 +109,8 @@ pub(crate) fn sync_directory(path: &Path) -> Result<(), Failure> {
     synced.map_err(|error| unusable(path, &error))
 }
 
-fn create_new(path: &Path) -> io::Result<File> {
+/// Makes a file that must not exist, mode 0600.
+pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]

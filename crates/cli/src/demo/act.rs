@@ -20,7 +20,7 @@ use x811_protocol::envelope::CoreType;
 use x811_protocol::event::Event;
 use x811_protocol::evm::{ChainId, TxHash};
 use x811_protocol::facts::AcceptancePolicy;
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{ContractId, InteractionId};
 use x811_protocol::interaction::StateName;
 use x811_protocol::money::MicroUsdc;
 
@@ -71,6 +71,14 @@ pub(super) struct Stage<'a, 'o> {
     pub(super) ledger_did: Did,
 }
 
+/// An interaction at its end.
+pub(super) struct Ended {
+    pub(super) interaction: InteractionId,
+    /// The contract that it was opened under.
+    pub(super) negotiation: Option<ContractId>,
+    pub(super) state: StateName,
+}
+
 /// What has been agreed so far.
 struct Agreed {
     interaction: InteractionId,
@@ -80,15 +88,13 @@ struct Agreed {
 }
 
 impl Stage<'_, '_> {
-    /// Plays one interaction to its end and returns it with the state it ended in.
-    pub(super) async fn play(
-        &self,
-        ending: Ending,
-    ) -> Result<(InteractionId, StateName), DemoError> {
+    /// Plays one interaction to its end.
+    pub(super) async fn play(&self, ending: Ending) -> Result<Ended, DemoError> {
         let contract = match ending {
             Ending::PaidAsAgreed => Some(self.negotiate().await?),
             Ending::Paid | Ending::NeverPaid | Ending::PaidTooLittle => None,
         };
+        let negotiation = contract.as_ref().map(|contract| contract.id);
         let agreed = self.agree(contract).await?;
         self.deliver(&agreed).await?;
         let payment = self.pay(&agreed, ending).await?;
@@ -96,7 +102,11 @@ impl Stage<'_, '_> {
         self.bert
             .tell_notices(self.story, agreed.first_position)
             .await?;
-        Ok((agreed.interaction, state))
+        Ok(Ended {
+            interaction: agreed.interaction,
+            negotiation,
+            state,
+        })
     }
 
     /// REQUEST, OFFER, ACCEPT: each party reads the other's message from its own inbox first.

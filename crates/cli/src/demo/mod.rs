@@ -28,7 +28,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use x811_client::home::Home;
 use x811_eventlog::note::NoteKey;
 use x811_protocol::event::LedgerOpened;
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{ContractId, InteractionId};
 use x811_protocol::interaction::StateName;
 use x811_protocol::money::MicroUsdc;
 use x811_server::{NetworkConfig, RpcUrl, Running, ServerConfig};
@@ -74,6 +74,9 @@ struct Summary {
 #[derive(Debug, Serialize)]
 struct Played {
     id: InteractionId,
+    /// The contract that it was opened under, as `neg-` and its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    negotiation: Option<String>,
     state: &'static str,
 }
 
@@ -288,13 +291,15 @@ async fn play_all(stage: &Stage<'_, '_>) -> Result<Vec<Played>, DemoError> {
     let mut played = Vec::new();
     for (ending, expected, heading) in acts {
         stage.story.heading(heading);
-        let (id, actual) = stage.play(ending).await?;
-        if actual != expected {
+        let ended = stage.play(ending).await?;
+        if ended.state != expected {
+            let actual = ended.state;
             return Err(DemoError::WrongEnd { expected, actual });
         }
         played.push(Played {
-            id,
-            state: actual.as_str(),
+            id: ended.interaction,
+            negotiation: ended.negotiation.map(ContractId::to_public),
+            state: ended.state.as_str(),
         });
     }
     Ok(played)

@@ -52,7 +52,7 @@ impl<'a> Story<'a> {
         accepted: &Accepted,
     ) {
         let before = before.map_or("none", StateName::as_str);
-        let after = accepted.state.map_or("", StateName::as_str);
+        let after = accepted.state.as_deref().unwrap_or_default();
         self.step(name, between, &format!("{before} → {after}"), accepted);
     }
 

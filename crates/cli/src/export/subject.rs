@@ -1,5 +1,5 @@
-//! `x811 export --interaction ID` and `--negotiation ID`: one of them and what it rests on, from a data directory or
-//! from the ledger.
+//! `x811 export --interaction ID`, `--negotiation ID` and `--capabilities DID`: one of them and what
+//! it rests on, from a data directory or from the ledger.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -36,6 +36,7 @@ pub(super) async fn fetch(
         .filter(|extract| match subject {
             Subject::Interaction(id) => extract.interaction == Some(id),
             Subject::Contract(id) => extract.contract == Some(id),
+            Subject::Descriptor(did) => extract.descriptor == Some(did),
         })
         .ok_or_else(|| Failure::untrusted("the ledger sent a bundle of something else"))?;
     let mut sink = Sink::open(target).map_err(|error| unwritten(&error))?;
@@ -137,6 +138,10 @@ fn unbundled(error: &x811_ledger::export::BundleError) -> Failure {
             subject: Subject::Contract(_),
             ..
         } => "no_negotiation",
+        BundleError::NoSubject {
+            subject: Subject::Descriptor(_),
+            ..
+        } => "no_descriptor",
         BundleError::Checkpoint(_) => "checkpoint",
         BundleError::OtherKey { .. } | BundleError::OtherStatement { .. } => "keys",
         BundleError::Json(_) => "file",

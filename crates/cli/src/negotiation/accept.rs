@@ -13,12 +13,16 @@ use crate::send::sent::Sent;
 pub(crate) struct Args {
     /// Which negotiation, as neg-UUID
     #[arg(value_parser = negotiation)]
-    negotiation: ContractId,
+    pub(crate) negotiation: ContractId,
 }
 
 /// Agrees to the last terms as they are recorded.
-pub(super) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
-    let talks = Talks::open(context, args.negotiation).await?;
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
+    accept(&Talks::open(context, args.negotiation).await?).await
+}
+
+/// Agrees to the last terms of a negotiation that was read.
+pub(crate) async fn accept(talks: &Talks<'_>) -> Result<Sent, Failure> {
     let step = NegotiationStep::Accept {
         answers: talks.answers,
         terms_hash: talks.terms_hash,

@@ -12,7 +12,7 @@ use crate::send::sent::Sent;
 use crate::send::usdc;
 
 /// Reads `neg-UUID` from the command line.
-pub(super) fn negotiation(text: &str) -> Result<ContractId, IdError> {
+pub(crate) fn negotiation(text: &str) -> Result<ContractId, IdError> {
     ContractId::from_public(text)
 }
 
@@ -20,23 +20,23 @@ pub(super) fn negotiation(text: &str) -> Result<ContractId, IdError> {
 pub(crate) struct Args {
     /// Which negotiation, as neg-UUID
     #[arg(value_parser = negotiation)]
-    negotiation: ContractId,
+    pub(crate) negotiation: ContractId,
     /// What is paid; everything else stays as in the last terms
     #[arg(long, value_name = "USDC", value_parser = usdc)]
-    amount: MicroUsdc,
+    pub(crate) amount: MicroUsdc,
     /// What the amount is: total (fee included) or price
     #[arg(long, value_name = "WHAT", default_value = "total")]
-    amount_of: AmountOf,
+    pub(crate) amount_of: AmountOf,
     /// How long the terms are good; as the last ones without it
     #[arg(long, value_name = "SECONDS")]
-    expires_in: Option<u64>,
+    pub(crate) expires_in: Option<u64>,
     /// A word for the other party
     #[arg(long)]
-    message: Option<String>,
+    pub(crate) message: Option<String>,
 }
 
 /// Answers the last terms by others.
-pub(super) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
     let talks = Talks::open(context, args.negotiation).await?;
     let mut terms = talks.terms().await?;
     put_amount(&mut terms, args.amount, args.amount_of);

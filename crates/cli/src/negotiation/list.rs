@@ -15,7 +15,7 @@ use crate::terminal::shorten;
 pub(crate) struct Args {
     /// Only those that can still be answered, or wait for their REQUEST
     #[arg(long)]
-    open: bool,
+    pub(crate) open: bool,
 }
 
 /// The agent's negotiations, oldest first.
@@ -76,7 +76,7 @@ fn is_open(one: &ListedNegotiation) -> bool {
 }
 
 /// Prints them.
-pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let client = context.client()?;
     let identity = context.identity(&client).await?;
     let (me, client) = (identity.did, client.reading_as(&identity));

@@ -18,41 +18,41 @@ use crate::send::usdc;
 pub(crate) struct Args {
     /// The other party
     #[arg(long, value_name = "DID")]
-    to: Did,
+    pub(crate) to: Did,
     /// You are the one who is paid; without it you pay
     #[arg(long)]
-    as_payee: bool,
+    pub(crate) as_payee: bool,
     /// What is paid
     #[arg(long, value_name = "USDC", value_parser = usdc)]
-    amount: MicroUsdc,
+    pub(crate) amount: MicroUsdc,
     /// What the amount is: total (fee included) or price
     #[arg(long, value_name = "WHAT", default_value = "total")]
-    amount_of: AmountOf,
+    pub(crate) amount_of: AmountOf,
     /// What to do: a capability of the payee
     #[arg(long)]
-    task: Option<String>,
+    pub(crate) task: Option<String>,
     /// How long the work may take
     #[arg(long, value_name = "SECONDS")]
-    deadline: Option<u64>,
+    pub(crate) deadline: Option<u64>,
     /// What will be delivered; repeat for more
     #[arg(long = "deliverable", value_name = "TEXT")]
-    deliverables: Vec<String>,
+    pub(crate) deliverables: Vec<String>,
     /// How long the terms are good
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
-    expires_in: u64,
+    pub(crate) expires_in: u64,
     /// The most turns, the offer counted
     #[arg(long, value_name = "NUMBER")]
-    max_turns: Option<u64>,
+    pub(crate) max_turns: Option<u64>,
     /// The negotiation that it follows on, as neg-UUID; nobody checks it
     #[arg(long, value_name = "NEGOTIATION", value_parser = negotiation)]
-    parent: Option<ContractId>,
+    pub(crate) parent: Option<ContractId>,
     /// A word for the other party
     #[arg(long)]
-    message: Option<String>,
+    pub(crate) message: Option<String>,
 }
 
 /// Opens a negotiation.
-pub(super) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
     let client = context.client()?;
     let identity = context.identity(&client).await?;
     let (payer, payee) = if args.as_payee {

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::send::sent::{Sent, deliver};
 
 /// The agent, its ledger and the last terms of one of its negotiations.
-pub(super) struct Talks<'a> {
+pub(crate) struct Talks<'a> {
     context: &'a Context,
     identity: Identity,
     client: LedgerClient,
@@ -27,7 +27,7 @@ pub(super) struct Talks<'a> {
 
 impl<'a> Talks<'a> {
     /// Reads the negotiation; the agent has to be a party of it.
-    pub(super) async fn open(
+    pub(crate) async fn open(
         context: &'a Context,
         negotiation: ContractId,
     ) -> Result<Talks<'a>, Failure> {
@@ -66,7 +66,7 @@ impl<'a> Talks<'a> {
     }
 
     /// The last terms, as their author signed them.
-    pub(super) async fn terms(&self) -> Result<Map<String, Value>, Failure> {
+    pub(crate) async fn terms(&self) -> Result<Map<String, Value>, Failure> {
         let message = self.client.message(self.answers.step).await?;
         let terms = message.envelope.payload().get("terms");
         let terms = terms.and_then(Value::as_object).cloned();

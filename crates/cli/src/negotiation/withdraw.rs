@@ -13,14 +13,14 @@ use crate::send::sent::Sent;
 pub(crate) struct Args {
     /// Which negotiation, as neg-UUID
     #[arg(value_parser = negotiation)]
-    negotiation: ContractId,
+    pub(crate) negotiation: ContractId,
     /// A word for the other party
     #[arg(long)]
-    message: Option<String>,
+    pub(crate) message: Option<String>,
 }
 
 /// Takes one's own last terms back.
-pub(super) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
     let talks = Talks::open(context, args.negotiation).await?;
     let step = NegotiationStep::Withdraw {
         answers: talks.answers,

@@ -30,8 +30,29 @@ pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
     let Some(interaction) = args.interaction else {
         return Err(Failure::usage("name an interaction"));
     };
+    let (bytes, paid) = fetched(interaction, args.cose, context).await?;
+    let file = args
+        .output
+        .unwrap_or_else(|| default_file(interaction, args.cose));
+    if !file::write(&file, &bytes)? {
+        return Ok(Exit::Ok);
+    }
+    out.report(&Kept {
+        file,
+        bytes: bytes.len(),
+        paid,
+    });
+    Ok(Exit::Ok)
+}
+
+/// The receipt as the ledger has it, and what it proves; only one that holds.
+pub(crate) async fn fetched(
+    interaction: InteractionId,
+    is_compact: bool,
+    context: &Context,
+) -> Result<(Vec<u8>, Paid), Failure> {
     let client = context.reading_client().await?;
-    let bytes = if args.cose {
+    let bytes = if is_compact {
         client.compact_receipt(interaction).await?
     } else {
         client.receipt(interaction).await?
@@ -46,18 +67,7 @@ pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
             "the receipt does not hold: {broken}"
         )));
     };
-    let file = args
-        .output
-        .unwrap_or_else(|| default_file(interaction, args.cose));
-    if !file::write(&file, &bytes)? {
-        return Ok(Exit::Ok);
-    }
-    out.report(&Kept {
-        file,
-        bytes: bytes.len(),
-        paid,
-    });
-    Ok(Exit::Ok)
+    Ok((bytes, paid))
 }
 
 fn default_file(interaction: InteractionId, is_compact: bool) -> PathBuf {

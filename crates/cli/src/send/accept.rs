@@ -15,16 +15,21 @@ use crate::narrate;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Which interaction
-    interaction: InteractionId,
+    pub(crate) interaction: InteractionId,
 }
 
 /// Takes the offer. Running this is the approval that the policies `human_approval` and
 /// `threshold` ask a person for (AE-113, AE-116); what they or `auto` rule out is not sent.
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
     let case = Case::open(context, args.interaction, Party::Initiator).await?;
+    accept(&case).await
+}
+
+/// Takes the offer of an interaction that was read.
+pub(crate) async fn accept(case: &Case<'_>) -> Result<Sent, Failure> {
     let signed_offer = case.signed(CoreType::Offer, "OFFER").await?;
     case.signed(CoreType::Request, "REQUEST").await?;
-    let total = enforce_policy(&case).await?;
+    let total = enforce_policy(case).await?;
     let sent = case.say(&Accept::of(&signed_offer)).await?;
     let payee = case.transcript.payee();
     let sent = sent.note("to pay", total);

@@ -15,30 +15,30 @@ use crate::narrate;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Which interaction
-    interaction: InteractionId,
+    pub(crate) interaction: InteractionId,
     /// What you get; the initiator pays 2.5 % protocol fee on top
     #[arg(long, value_name = "USDC", value_parser = usdc)]
-    price: MicroUsdc,
+    pub(crate) price: MicroUsdc,
     /// How long the work will take
     #[arg(long, value_name = "SECONDS")]
-    time: u64,
+    pub(crate) time: u64,
     /// What you will deliver; repeat for more
     #[arg(
         long = "deliverable",
         value_name = "TEXT",
         default_value = "the result"
     )]
-    deliverables: Vec<String>,
+    pub(crate) deliverables: Vec<String>,
     /// How long the offer stands; the ledger caps it at 300
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
-    expiry: u64,
+    pub(crate) expiry: u64,
     /// Further conditions
     #[arg(long)]
-    terms: Option<String>,
+    pub(crate) terms: Option<String>,
     /// Where to be paid; the account of your own wallet key without it, and where you have none the
     /// wallet that the ledger has registered
     #[arg(long, value_name = "ADDRESS", value_parser = account)]
-    payment_address: Option<EvmAddress>,
+    pub(crate) payment_address: Option<EvmAddress>,
 }
 
 /// Makes a binding offer.

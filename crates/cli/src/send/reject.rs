@@ -13,13 +13,13 @@ use crate::failure::Failure;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Which interaction
-    interaction: InteractionId,
+    pub(crate) interaction: InteractionId,
     /// PRICE_TOO_HIGH, DEADLINE_TOO_SHORT, TRUST_TOO_LOW, POLICY_REJECTED or OTHER
     #[arg(long, default_value = "OTHER")]
-    code: RejectCode,
+    pub(crate) code: RejectCode,
     /// Why, in your words
     #[arg(long, default_value = "the initiator declined")]
-    reason: String,
+    pub(crate) reason: String,
 }
 
 /// Turns the offer down.

@@ -18,38 +18,38 @@ use crate::failure::Failure;
 pub(crate) struct Args {
     /// The provider
     #[arg(long, value_name = "DID")]
-    to: Did,
+    pub(crate) to: Did,
     /// What to do: a capability the provider registered
     #[arg(long)]
-    task: String,
+    pub(crate) task: String,
     /// The most you pay, protocol fee included
     #[arg(long, value_name = "USDC", value_parser = usdc)]
-    budget: MicroUsdc,
+    pub(crate) budget: MicroUsdc,
     /// How long the work may take
     #[arg(long, value_name = "SECONDS")]
-    deadline: u64,
+    pub(crate) deadline: u64,
     /// How you judge offers: auto, human_approval, threshold
     #[arg(long, default_value = "auto")]
-    policy: AcceptancePolicy,
+    pub(crate) policy: AcceptancePolicy,
     /// Up to which total policy `threshold` accepts without you
     #[arg(long, value_name = "USDC", value_parser = usdc)]
-    threshold: Option<MicroUsdc>,
+    pub(crate) threshold: Option<MicroUsdc>,
     /// One parameter of the task; repeat for more; the value is JSON or else a string
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parameter)]
-    parameters: Vec<(String, Value)>,
+    pub(crate) parameters: Vec<(String, Value)>,
     /// All parameters as a JSON object, or @FILE with one
     #[arg(
         long = "parameters",
         value_name = "JSON",
         conflicts_with = "parameters"
     )]
-    object: Option<String>,
+    pub(crate) object: Option<String>,
     /// The same key with the same request opens only one interaction; made up without one
     #[arg(long, value_name = "KEY")]
-    idempotency_key: Option<String>,
+    pub(crate) idempotency_key: Option<String>,
     /// Recorded with the request; the ledger never calls it
     #[arg(long, value_name = "URL")]
-    callback_url: Option<String>,
+    pub(crate) callback_url: Option<String>,
 }
 
 /// Opens an interaction.

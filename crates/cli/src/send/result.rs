@@ -16,28 +16,28 @@ use crate::failure::Failure;
 #[command(group = clap::ArgGroup::new("what").required(true).args(["content", "file"]))]
 pub(crate) struct Args {
     /// Which interaction
-    interaction: InteractionId,
+    pub(crate) interaction: InteractionId,
     /// The result itself
     #[arg(long, value_name = "TEXT")]
-    content: Option<String>,
+    pub(crate) content: Option<String>,
     /// A file with the result: text is sent inline, with --url only its hash is
     #[arg(long, value_name = "FILE")]
-    file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     /// Where the initiator can fetch the file
     #[arg(long, requires = "file")]
-    url: Option<String>,
+    pub(crate) url: Option<String>,
     /// MIME type of the result
     #[arg(long, value_name = "TYPE", default_value = "text/plain")]
-    content_type: String,
+    pub(crate) content_type: String,
     /// How long the work took; the time since the ACCEPT without it
     #[arg(long, value_name = "MS")]
-    execution_time_ms: Option<u64>,
+    pub(crate) execution_time_ms: Option<u64>,
     /// The model that did it
     #[arg(long, value_name = "NAME")]
-    model: Option<String>,
+    pub(crate) model: Option<String>,
     /// How it was done
     #[arg(long, value_name = "TEXT")]
-    methodology: Option<String>,
+    pub(crate) methodology: Option<String>,
 }
 
 /// Delivers.

@@ -134,7 +134,7 @@ impl Report for Sent {
                 .interaction_id
                 .map(|id| ("interaction", id.to_string())),
         );
-        fields.extend(accepted.state.map(|state| ("state", state.to_string())));
+        fields.extend(accepted.state.clone().map(|state| ("state", state)));
         let deadline = accepted.deadline_at_ms.map(|at| moment(at, self.now));
         fields.extend(deadline.map(|deadline| ("deadline", deadline)));
         fields.extend(self.notes.iter().cloned());
@@ -212,6 +212,26 @@ mod tests {
         assert_eq!(value["deadline_at_ms"], 61_000);
         assert_eq!(value["idempotency_key"], "k");
         assert_eq!(value["repeated"], false);
+    }
+
+    /// A negotiation has states of its own, some of them words for states of interactions too.
+    #[test]
+    fn xx_9_the_state_of_a_negotiation_is_its_own() {
+        for state in ["countered", "accepted"] {
+            let answer = json!({
+                "subject": {"kind": "contract", "id": format!("neg-{ID}")}, "state": state,
+                "envelope_id": ID, "position": 4, "record_hash": "ab".repeat(32),
+            });
+            let mut countered = sent(false);
+            countered.accepted = serde_json::from_value(answer).unwrap();
+            let value = serde_json::to_value(&countered).unwrap();
+            assert_eq!(value["subject"]["kind"], "contract");
+            assert_eq!(value["state"], state);
+            assert_eq!(value.get("interaction_id"), None);
+            let (mut out, text, _) = kept(false);
+            out.report(&countered);
+            assert!(text.text().contains(state), "{}", text.text());
+        }
     }
 
     #[test]

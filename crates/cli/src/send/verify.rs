@@ -17,16 +17,16 @@ use crate::failure::Failure;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Which interaction
-    interaction: InteractionId,
+    pub(crate) interaction: InteractionId,
     /// The result as you fetched it, when it was delivered behind a URL
     #[arg(long, value_name = "FILE")]
-    file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     /// Dispute the result: WRONG_RESULT, INCOMPLETE, TIMEOUT, QUALITY or OTHER
     #[arg(long, value_name = "CODE", requires = "reason")]
-    dispute: Option<DisputeCode>,
+    pub(crate) dispute: Option<DisputeCode>,
     /// Why you dispute it, in your words
     #[arg(long, value_name = "TEXT", requires = "dispute")]
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
 }
 
 /// Judges the result. It is called good only after its bytes were held against its hash (AX-19).

@@ -9,8 +9,8 @@ use x811_protocol::did::Did;
 use x811_protocol::parameters::Leniency;
 
 use super::settings::{
-    Contracts, Data, Limits, Log, Metrics, Network, Rates, Rules, Server, Settings, Store,
-    Telemetry, Windows,
+    Capabilities, Contracts, Data, Limits, Log, Metrics, Network, Rates, Rules, Server, Settings,
+    Store, Telemetry, Windows,
 };
 use super::value::{
     Address, Binding, Block, LogFormat, Preset, Readers, Secret, Usdc, leniency, looks,
@@ -360,6 +360,7 @@ impl From<Args> for Settings {
             },
             limits: Limits::default(),
             contracts: Contracts::default(),
+            capabilities: Capabilities::default(),
             rates: Rates {
                 trusted_proxies: args.http.trusted_proxies,
                 limit_loopback: args.http.limit_loopback,

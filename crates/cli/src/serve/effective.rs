@@ -6,7 +6,7 @@ mod store;
 use std::path::PathBuf;
 
 use x811_protocol::evm::ChainId;
-use x811_protocol::parameters::{Contracts, PayerBindingRule};
+use x811_protocol::parameters::{Capabilities, Contracts, PayerBindingRule};
 use x811_server::{EndpointConfig, LogReaders, NetworkConfig, RpcUrl, ServerConfig};
 
 use super::settings::{self, Settings};
@@ -67,6 +67,7 @@ impl TryFrom<Settings> for Effective {
         windows(&mut server, &given.windows);
         limits(&mut server, &given.limits);
         contracts(&mut server, &given.contracts);
+        capabilities(&mut server, &given.capabilities);
         rates::apply(&mut server.rate_limits, given.rates);
         Ok(Effective {
             server,
@@ -100,6 +101,10 @@ impl Effective {
             },
             limits: shown_limits(server),
             contracts: shown_contracts(server),
+            capabilities: settings::Capabilities {
+                enabled: Some(server.capabilities.is_some()),
+                adverts_per_hour: server.capabilities.map(|block| block.adverts_per_hour),
+            },
             rates: rates::shown(&server.rate_limits),
             log: settings::Log {
                 readers: Some(Readers::from(server.log_readers)),
@@ -268,6 +273,12 @@ fn contracts(server: &mut ServerConfig, given: &settings::Contracts) {
     put(&mut block.open_per_initiator, given.open_per_initiator);
     put(&mut block.open_per_pair, given.open_per_pair);
     server.contracts = given.enabled.unwrap_or(true).then_some(block);
+}
+
+fn capabilities(server: &mut ServerConfig, given: &settings::Capabilities) {
+    let mut block = server.capabilities.unwrap_or(Capabilities::DEFAULT);
+    put(&mut block.adverts_per_hour, given.adverts_per_hour);
+    server.capabilities = given.enabled.unwrap_or(true).then_some(block);
 }
 
 fn shown_contracts(server: &ServerConfig) -> settings::Contracts {

@@ -24,6 +24,7 @@ pub(super) struct Settings {
     pub(super) rules: Rules,
     pub(super) limits: Limits,
     pub(super) contracts: Contracts,
+    pub(super) capabilities: Capabilities,
     pub(super) rates: Rates,
     pub(super) log: Log,
     pub(super) metrics: Metrics,
@@ -153,6 +154,14 @@ pub(super) struct Contracts {
     pub(super) engagement_ms: Option<u64>,
     pub(super) open_per_initiator: Option<u64>,
     pub(super) open_per_pair: Option<u64>,
+}
+
+/// `[capabilities]`: what descriptors of capabilities are held to.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Capabilities {
+    pub(super) enabled: Option<bool>,
+    pub(super) adverts_per_hour: Option<u64>,
 }
 
 /// `[rates]`: limits of this process, which decide nothing that is recorded.

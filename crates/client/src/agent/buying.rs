@@ -146,11 +146,15 @@ impl<W: World> Engine<W> {
         commitment: Commitment,
     ) -> Result<(), Fault> {
         let offer = self.signed_offer(case).await?;
-        self.state
-            .commitments
-            .retain(|made| made.interaction != case.id);
-        self.state.commitments.push(commitment);
+        self.commit(commitment);
         self.say(case, Act::Accept, &Accept::of(&offer), None)
+    }
+
+    /// Journals what an ACCEPT commits to, once for each interaction.
+    pub(super) fn commit(&mut self, commitment: Commitment) {
+        let id = commitment.interaction;
+        self.state.commitments.retain(|made| made.interaction != id);
+        self.state.commitments.push(commitment);
     }
 
     pub(super) fn reject(

@@ -1,12 +1,12 @@
 //! Where messages come from: a source that is asked again and again, with growing patience.
 //!
 //! A source gives pages of verified messages behind a cursor. The loop moves its cursor only when
-//! what follows is in the state file, and acknowledges only then.
+//! what follows is in the state file.
 
 use std::future::Future;
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::{CoreType, MessageType};
@@ -50,12 +50,6 @@ pub(crate) trait Feed: Send {
         &mut self,
         after: Option<&Cursor>,
     ) -> impl Future<Output = Result<InboxPage, ClientError>> + Send;
-
-    /// Everything up to here is handled, durably.
-    fn acknowledge(
-        &mut self,
-        through: &Cursor,
-    ) -> impl Future<Output = Result<(), ClientError>> + Send;
 }
 
 /// The stream of a ledger, and its inbox polled while streams fail.
@@ -174,10 +168,6 @@ impl Feed for Source {
         self.last = last.map(|last| last.envelope.header().id).or(self.last);
         Ok(page)
     }
-
-    async fn acknowledge(&mut self, through: &Cursor) -> Result<(), ClientError> {
-        self.client.acknowledge(self.me, through).await
-    }
 }
 
 fn empty_page() -> InboxPage {
@@ -211,7 +201,6 @@ pub(crate) async fn follow<F: Feed>(
     clock: Arc<dyn Clock>,
     mut after: Option<Cursor>,
     pages: mpsc::Sender<FromFeed>,
-    mut handled: watch::Receiver<Option<Cursor>>,
 ) {
     let mut failures = 0;
     let mut is_back = false;
@@ -248,14 +237,6 @@ pub(crate) async fn follow<F: Feed>(
         };
         if pages.send(told).await.is_err() {
             return;
-        }
-        // Acknowledged is what the state file has; a lost acknowledgement costs a repetition.
-        if handled.changed().await.is_err() {
-            return;
-        }
-        let through = handled.borrow_and_update().clone();
-        if let Some(through) = through {
-            let _ = feed.acknowledge(&through).await;
         }
     }
 }

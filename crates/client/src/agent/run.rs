@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use x811_protocol::did::Did;
 use x811_protocol::facts::AcceptancePolicy;
 
+use super::acknowledging::acknowledge;
 use super::approval::Approvals;
 use super::decide::{InitiatorRules, ProviderRules};
 use super::engine::{Engine, InitiatorPart, ProviderPart};
@@ -179,15 +180,15 @@ impl Initiator {
 }
 
 /// A loop whose folder is locked.
-struct Start {
+pub(super) struct Start {
     settings: Settings,
-    client: Arc<LedgerClient>,
+    pub(super) client: Arc<LedgerClient>,
     file: StateFile,
     state: Option<State>,
 }
 
 impl Start {
-    fn new(settings: Settings) -> Result<Start, LoopError> {
+    pub(super) fn new(settings: Settings) -> Result<Start, LoopError> {
         // The loop itself has patience; a call is tried twice, for answers lost on the way.
         let retry = RetryPolicy {
             attempts: 2,
@@ -231,7 +232,7 @@ impl Start {
         }
     }
 
-    fn engine(self, info: &LedgerInfo) -> Result<Engine<Live>, LoopError> {
+    pub(super) fn engine(self, info: &LedgerInfo) -> Result<Engine<Live>, LoopError> {
         let (settings, ledger) = (self.settings, info.did);
         let did = settings.identity.did;
         if settings
@@ -299,7 +300,8 @@ async fn run(
     // Ends with the set that holds it.
     let mut feeding = JoinSet::new();
     feeding.spawn(beat(client.clone(), clock.clone(), me));
-    feeding.spawn(follow(feed, client, clock.clone(), after, to_loop, seen));
+    feeding.spawn(acknowledge(client.clone(), clock.clone(), me, seen));
+    feeding.spawn(follow(feed, client, clock.clone(), after, to_loop));
     engine.tell(None, What::Running, engine.world.me().to_string());
     let mut is_connected = false;
     loop {
@@ -340,25 +342,29 @@ impl Engine<Live> {
     /// this agent's ACCEPTs counts against its caps, before anything is said.
     async fn catch_up(&mut self) -> Result<(), LoopError> {
         let mut failures = 0;
-        while !self.state.is_rebuilt {
-            match self.rebuild().await {
-                Ok(()) => {
-                    self.state.is_rebuilt = true;
-                    self.save()?;
-                }
-                Err(Rebuild::State(error)) => return Err(error.into()),
-                Err(Rebuild::Ledger(error)) => {
-                    failures += 1;
-                    self.tell(None, What::FeedLost, error.to_string());
-                    self.world.clock.pause(reconnect_ms(failures)).await;
-                }
-            }
+        while let Err(error) = self.rebuild_once().await {
+            let LoopError::Client(error) = error else {
+                return Err(error);
+            };
+            failures += 1;
+            self.tell(None, What::FeedLost, error.to_string());
+            self.world.clock.pause(reconnect_ms(failures)).await;
         }
         self.resume();
         Ok(())
     }
 
-    async fn rebuild(&mut self) -> Result<(), Rebuild> {
+    /// The same, tried once and done once.
+    pub(super) async fn rebuild_once(&mut self) -> Result<(), LoopError> {
+        if !self.state.is_rebuilt {
+            self.rebuild().await?;
+            self.state.is_rebuilt = true;
+            self.save()?;
+        }
+        Ok(())
+    }
+
+    async fn rebuild(&mut self) -> Result<(), LoopError> {
         let client = self.world.client.clone();
         let mut after: Option<Cursor> = self.state.cursor.clone();
         loop {
@@ -381,23 +387,6 @@ impl Engine<Live> {
             }
             after.clone_from(&page.next);
         }
-    }
-}
-
-enum Rebuild {
-    State(StateError),
-    Ledger(ClientError),
-}
-
-impl From<StateError> for Rebuild {
-    fn from(error: StateError) -> Rebuild {
-        Rebuild::State(error)
-    }
-}
-
-impl From<ClientError> for Rebuild {
-    fn from(error: ClientError) -> Rebuild {
-        Rebuild::Ledger(error)
     }
 }
 

@@ -31,17 +31,25 @@ pub struct Accepted {
     pub position: u64,
     /// Hash of the record.
     pub record_hash: Digest,
-    /// The interaction's state right after it; absent where it has no such name.
-    #[serde(
-        default,
-        deserialize_with = "some_state",
-        serialize_with = "state_text",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub state: Option<StateName>,
+    /// What it is about; absent for messages about nothing, and in answers of older ledgers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<AnsweredSubject>,
+    /// Name of the subject's state right after it, among those of its kind: `accepted` is a state of
+    /// interactions and another one of negotiations (XX-9).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
     /// End of the window that is now open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_at_ms: Option<TimestampMs>,
+}
+
+/// What a message is about, as answers name it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct AnsweredSubject {
+    /// `interaction`, `contract`, or a kind that this version does not know.
+    pub kind: String,
+    /// Its id as in URLs.
+    pub id: String,
 }
 
 /// `GET /.well-known/x811.json`.
@@ -331,11 +339,22 @@ pub(super) struct StoredMessage {
     pub(super) erased_at: Option<u64>,
 }
 
+/// `GET /api/v1/agents/{uuid}/capabilities`.
+#[derive(Debug, Deserialize)]
+pub(super) struct FoundDescriptor {
+    pub(super) position: u64,
+    pub(super) envelope: Box<RawValue>,
+}
+
 /// Bodies that were erased.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Erased {
-    /// Whose.
-    pub interaction_id: InteractionId,
+    /// Whose, where they are of an interaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interaction_id: Option<InteractionId>,
+    /// Whose, where they are of a negotiation: `neg-` and its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub negotiation_id: Option<String>,
     /// Place of the record that says so.
     pub position: u64,
     /// Its hash.
@@ -346,30 +365,11 @@ pub struct Erased {
     pub kept: Vec<u64>,
 }
 
-fn parse_state(text: &str) -> Option<StateName> {
-    let mut all = StateName::ALL.into_iter();
-    all.find(|state| state.as_str() == text)
-}
-
 fn state<'de, D: Deserializer<'de>>(reader: D) -> Result<StateName, D::Error> {
     let text = String::deserialize(reader)?;
-    parse_state(&text).ok_or_else(|| D::Error::custom("unknown state"))
-}
-
-fn some_state<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<StateName>, D::Error> {
-    match Option::<String>::deserialize(reader)? {
-        // A negotiation has states of its own.
-        Some(text) => Ok(parse_state(&text)),
-        None => Ok(None),
-    }
-}
-
-#[expect(clippy::ref_option, reason = "serde gives the field by reference")]
-fn state_text<S: serde::Serializer>(
-    state: &Option<StateName>,
-    writer: S,
-) -> Result<S::Ok, S::Error> {
-    state.map(StateName::as_str).serialize(writer)
+    let mut all = StateName::ALL.into_iter();
+    all.find(|state| state.as_str() == text)
+        .ok_or_else(|| D::Error::custom("unknown state"))
 }
 
 fn address<'de, D: Deserializer<'de>>(reader: D) -> Result<EvmAddress, D::Error> {

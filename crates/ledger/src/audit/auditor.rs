@@ -362,7 +362,6 @@ impl Auditor {
         self.rows.note(&whole);
         self.turns.note(whole.stream.as_ref(), event, at);
         self.pace.note(whole.stream.as_ref(), event, at, late_ms);
-        self.downtimes.note(event);
         let is_extract = self.extract.is_some();
         if let (Some(stream), Replayed::Applied(_)) = (&whole.stream, &replayed) {
             let findings = &mut self.findings;
@@ -387,6 +386,7 @@ impl Auditor {
                 self.findings.extend(late);
                 if !self.findings.breaks_a_rule(position, found) {
                     self.observations.count(event);
+                    self.downtimes.note(event);
                 }
             }
             Replayed::Refused(fault) => {
@@ -471,22 +471,40 @@ impl Auditor {
         let operator = operator.map(|agent| &**agent);
         let verdict = ordered::judge(&whole.spot, erased, operator, at, &mut findings);
         self.erasures.count(verdict);
-        let ordered = erased.order.as_ref().map(|order| order.interaction);
+        let ordered = erased.order.as_ref().map(|order| order.subject);
         for (position, body) in bodies {
             if self.extract.is_some() && !self.rows.holds(position) {
                 findings.leave(Unchecked::ErasuresElsewhere, 1);
                 continue;
             }
-            let is_over = |id| match &self.extract {
-                // When it was watched no longer, a record of another stream may have shown.
-                Some(_) => self.world().interaction(id).is_none(),
-                None => self.world().is_over(id, at),
-            };
-            let may = |id| !self.knows(id) || (is_over(id) && !self.rows.is_disputed(id));
             body.is_of(ordered, position, &whole.spot, &mut findings);
+            let may = |subject| self.may_erase(subject, at);
             body.check(position, &whole.spot, may, &mut findings);
         }
         self.findings.extend(findings);
+    }
+
+    /// Whether bodies of a subject might be erased at `at`, as far as the records before show.
+    fn may_erase(&self, subject: Subject, at: TimestampMs) -> bool {
+        let world = self.world();
+        let interaction = match subject {
+            Subject::Interaction(id) => Some(id),
+            Subject::Contract(id) => {
+                if self.replay.knows(&Stream::Of(subject)) && world.contracts().get(id).is_some() {
+                    return false;
+                }
+                self.rows.engaged(id)
+            }
+            Subject::Descriptor(_) => return false,
+        };
+        interaction.is_none_or(|id| {
+            let is_over = match &self.extract {
+                // When it was watched no longer, a record of another stream may have shown.
+                Some(_) => world.interaction(id).is_none(),
+                None => world.is_over(id, at),
+            };
+            !self.knows(id) || (is_over && !self.rows.is_disputed(id))
+        })
     }
 
     /// Who the ledger says it is, with the keys in force; `said` where position 0 was not replayed.

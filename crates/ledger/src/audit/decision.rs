@@ -1,7 +1,9 @@
 //! Decides again what the ledger decided, from the log alone, and compares.
 
 use x811_eventlog::FORMAT_VERSION;
+use x811_protocol::capability::descriptor;
 use x811_protocol::contract;
+use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{
     AgentRegistered, AgentStatusChanged, AgentUpdated, Derived, EnvelopeAccepted, Event,
@@ -23,7 +25,7 @@ use super::{aftermath, heads, settlement};
 use crate::agent::Standing;
 use crate::quota;
 use crate::registry;
-use crate::turn::{ContractSurroundings, Surroundings};
+use crate::turn::{ContractSurroundings, DescriptorSurroundings, Surroundings};
 use crate::world::World;
 use x811_protocol::stream::{Stream, Subject};
 
@@ -232,6 +234,7 @@ impl Decided<'_> {
         match self.stream.subject() {
             Some(Subject::Interaction(id)) => self.interaction_message(id, accepted, findings),
             Some(Subject::Contract(id)) => self.contract_message(id, accepted, findings),
+            Some(Subject::Descriptor(did)) => self.advert(did, accepted, findings),
             None => {}
         }
     }
@@ -287,6 +290,18 @@ impl Decided<'_> {
         let live = self.before.contract(id);
         let state = live.map(|live| &live.state);
         let again = contract::derived(state, envelope, &accepted.facts, &context, self.at);
+        self.derived_again(accepted, again, findings);
+    }
+
+    /// What an agent says that it can do.
+    fn advert(&self, agent: Did, accepted: &EnvelopeAccepted, findings: &mut Findings) {
+        let Some(surroundings) = DescriptorSurroundings::of(self.before) else {
+            return;
+        };
+        let (envelope, context) = (&accepted.envelope, surroundings.context());
+        let live = self.before.descriptor(agent);
+        let state = live.map(|live| &live.state);
+        let again = descriptor::derived(state, envelope, &accepted.facts, &context);
         self.derived_again(accepted, again, findings);
     }
 

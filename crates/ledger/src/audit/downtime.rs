@@ -5,7 +5,8 @@
 use serde::Serialize;
 use x811_protocol::event::Event;
 
-/// What the records `ledger_resumed` add up to. All of it is asserted.
+/// What the records `ledger_resumed` that break no rule add up to. All of it is asserted, and counted
+/// beside [`Observations`](super::Observations), not among them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Downtimes {
     /// How many there are; a restart that took no time is one too.

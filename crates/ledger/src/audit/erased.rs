@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use x811_eventlog::Record;
 use x811_protocol::event::BodiesErased;
-use x811_protocol::id::InteractionId;
 use x811_protocol::key::Profile;
+use x811_protocol::stream::Subject;
 
 use super::examine::Whole;
 use super::finding::{Cause, Findings, Spot};
@@ -29,17 +29,17 @@ pub(super) struct Erased {
     left_out: u64,
 }
 
-/// A REQUEST or RESULT.
+/// A REQUEST, a RESULT or a message of a negotiation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Erasable {
-    pub(super) interaction: InteractionId,
+    pub(super) subject: Subject,
     pub(super) body: Body,
 }
 
 /// A body that a record says was erased.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Named {
-    /// Absent for one of no REQUEST or RESULT.
+    /// Absent where no body may be erased.
     erasable: Option<Erasable>,
     /// Position of the record that erased it before.
     erased_by: Option<u64>,
@@ -103,41 +103,45 @@ impl Erased {
 }
 
 impl Named {
-    /// Names what is wrong if it is of another interaction than was ordered, where an order is kept.
+    /// Names what is wrong if it is of another subject than was ordered, where an order is kept.
     pub(super) fn is_of(
         self,
-        ordered: Option<InteractionId>,
+        ordered: Option<Subject>,
         position: u64,
         spot: &Spot,
         findings: &mut Findings,
     ) {
-        let of = self.erasable.map(|erasable| erasable.interaction);
+        let of = self.erasable.map(|erasable| erasable.subject);
         if let (Some(ordered), Some(of)) = (ordered, of)
             && ordered != of
         {
-            let sentence = format!("position {position} is of {of}, and {ordered} was ordered");
+            let sentence = format!(
+                "position {position} is of {}, and {} was ordered",
+                of.public_id(),
+                ordered.public_id()
+            );
             findings.add(spot, "positions", Cause::ReDecisionDiffers, sentence);
         }
     }
 
-    /// Names what is wrong with its erasure, recorded at `spot`; `may` says whether bodies of an
-    /// interaction might be erased there.
+    /// Names what is wrong with its erasure, recorded at `spot`; `may` says whether bodies of a subject
+    /// might be erased there.
     pub(super) fn check(
         self,
         position: u64,
         spot: &Spot,
-        may: impl Fn(InteractionId) -> bool,
+        may: impl Fn(Subject) -> bool,
         findings: &mut Findings,
     ) {
         let Some(erasable) = self.erasable else {
             let sentence = format!(
-                "the record at position {position} is no REQUEST or RESULT, and no other body is \
-                 erased"
+                "the record at position {position} is no REQUEST or RESULT and of no negotiation, and \
+                 no other body is erased"
             );
             findings.add(spot, "positions", Cause::ReDecisionDiffers, sentence);
             return;
         };
-        let interaction = erasable.interaction;
+        let subject = erasable.subject;
         if erasable.body.profile == Profile::Direct {
             let sentence = format!(
                 "the signature of the record at position {position} holds with its body alone \
@@ -145,11 +149,21 @@ impl Named {
             );
             findings.add(spot, "positions", Cause::ReDecisionDiffers, sentence);
         }
-        if !may(interaction) {
-            let sentence = format!(
-                "position {position} is of the interaction {interaction}, which was not over or is \
-                 in dispute: its bodies are not erased"
-            );
+        if !may(subject) {
+            let sentence = match subject {
+                Subject::Interaction(id) => format!(
+                    "position {position} is of the interaction {id}, which was not over or is in \
+                     dispute: its bodies are not erased"
+                ),
+                Subject::Contract(id) => format!(
+                    "position {position} is of the negotiation {}, which was not closed, or whose \
+                     interaction was not over or is in dispute: its bodies are not erased",
+                    id.to_public()
+                ),
+                Subject::Descriptor(did) => format!(
+                    "position {position} is of the descriptor of {did}: its bodies are not erased"
+                ),
+            };
             findings.add(spot, "positions", Cause::ReDecisionDiffers, sentence);
         }
         if let Some(by) = self.erased_by {

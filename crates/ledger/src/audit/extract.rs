@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use x811_eventlog::{Checkpoint, Hash, InclusionProof, Record};
+use x811_protocol::did::Did;
 use x811_protocol::event::{Event, LedgerOpened};
 use x811_protocol::id::{ContractId, InteractionId};
 
@@ -31,6 +32,9 @@ pub struct ExtractReport {
     /// Which contract it is of, if it is of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contract: Option<ContractId>,
+    /// Whose descriptor it is of, if it is of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub descriptor: Option<Did>,
     /// Records of the log that the bundle's checkpoint covers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree_size: Option<u64>,
@@ -502,11 +506,6 @@ impl Extract {
             let mut ends = self.ends.iter().map(|line| &line.signed.end);
             ends.find(|end| end.stream == stream)?.standing
         });
-        let (interaction, contract) = match self.subject {
-            Some(Subject::Interaction(id)) => (Some(id), None),
-            Some(Subject::Contract(id)) => (None, Some(id)),
-            None => (None, None),
-        };
         let mut names: Vec<&str> = self.streams.keys().map(String::as_str).collect();
         names.extend(self.ends.iter().map(|line| line.signed.end.stream.as_str()));
         names.sort_unstable();
@@ -518,8 +517,9 @@ impl Extract {
         };
         let streams: Vec<StreamReport> = names.into_iter().map(report).collect();
         ExtractReport {
-            interaction,
-            contract,
+            interaction: self.subject.and_then(Subject::interaction),
+            contract: self.subject.and_then(Subject::contract),
+            descriptor: self.subject.and_then(Subject::descriptor),
             tree_size,
             open_ended: streams.iter().filter(|s| !s.is_closed).count() as u64,
             streams,

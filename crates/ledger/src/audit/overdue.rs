@@ -134,6 +134,8 @@ impl Auditor {
                 (window_of(state), due_of(state))
             }
             Subject::Contract(id) => contract_window(&world.contract(id)?.state)?,
+            // It has no window.
+            Subject::Descriptor(_) => return None,
         };
         let sentence = format!(
             "{window} of {} {} ended at {}; records until {} are here, and {due} is not: it was \
@@ -150,7 +152,9 @@ impl Auditor {
     fn knows_subject(&self, subject: Subject) -> bool {
         match subject {
             Subject::Interaction(id) => self.knows(id),
-            Subject::Contract(_) => self.replay.knows(&Stream::Of(subject)),
+            Subject::Contract(_) | Subject::Descriptor(_) => {
+                self.replay.knows(&Stream::Of(subject))
+            }
         }
     }
 

@@ -16,7 +16,8 @@ use x811_protocol::parameters::{Network, Parameters, PayerBindingRule};
 use super::remarks::Remarks;
 use crate::world::World;
 
-/// Most records that are listed; a ledger writes one when its configuration changes.
+/// Most records that are listed with their changes; a ledger writes one when its configuration changes.
+/// Of the others only the positions are listed.
 const MAX_LISTED: usize = 1_000;
 
 /// What a record `parameters_set` says of payments, and what it changes.
@@ -82,7 +83,10 @@ pub(super) struct ParametersSeen {
     /// As many as there are versions, at most: they change to a later one only.
     pub(super) rules: Vec<RulesReport>,
     pub(super) list: Vec<ParametersReport>,
-    pub(super) left_out: u64,
+    /// Positions of those that are not listed.
+    pub(super) left_out: Vec<u64>,
+    /// The last of those.
+    pub(super) in_force: Option<ParametersReport>,
     last: BTreeMap<String, String>,
 }
 
@@ -117,10 +121,6 @@ impl ParametersSeen {
         let Event::ParametersSet(parameters) = event else {
             return;
         };
-        if self.list.len() == MAX_LISTED {
-            self.left_out += 1;
-            return;
-        }
         let members = members(parameters);
         let changes = if self.list.is_empty() {
             Vec::new()
@@ -128,12 +128,15 @@ impl ParametersSeen {
             changes(&self.last, &members)
         };
         self.last = members;
-        self.list.push(ParametersReport {
-            position,
-            payer_binding: parameters.payer_binding,
-            networks: parameters.networks.iter().map(NetworkReport::of).collect(),
-            changes,
-        });
+        self.list(
+            ParametersReport {
+                position,
+                payer_binding: parameters.payer_binding,
+                networks: parameters.networks.iter().map(NetworkReport::of).collect(),
+                changes,
+            },
+            remarks,
+        );
         for fault in parameters.unfit() {
             remarks.add(position, format!("the parameters were set so: {fault}"));
         }
@@ -144,6 +147,22 @@ impl ParametersSeen {
             );
             remarks.add(position, sentence);
         }
+    }
+
+    fn list(&mut self, report: ParametersReport, remarks: &mut Remarks) {
+        if self.list.len() < MAX_LISTED {
+            self.list.push(report);
+            return;
+        }
+        if self.left_out.is_empty() {
+            let sentence = format!(
+                "{MAX_LISTED} records that set parameters are listed with their changes; from here on only \
+                 the positions are (`parameters_left_out_at`), and the last one (`parameters_in_force`)"
+            );
+            remarks.add(report.position, sentence);
+        }
+        self.left_out.push(report.position);
+        self.in_force = Some(report);
     }
 }
 

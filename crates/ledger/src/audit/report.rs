@@ -184,9 +184,12 @@ pub struct Report {
     pub rules: Vec<RulesReport>,
     /// What every record `parameters_set` says of payments, in order.
     pub parameters: Vec<ParametersReport>,
-    /// How many more such records there are.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub parameters_left_out: u64,
+    /// Positions of more such records, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parameters_left_out_at: Vec<u64>,
+    /// What the last of those says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameters_in_force: Option<ParametersReport>,
     /// What the rules in force allowed and an auditor should know, in order of position.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Remark>,

@@ -26,7 +26,7 @@ impl Decided<'_> {
             return;
         }
         let known = |reference| self.referred(reference);
-        let due = route(accepted.envelope.id, &accepted.facts, known);
+        let due = route(&accepted.envelope, &accepted.facts, known);
         match (self.stream, due) {
             (Stream::Mail(_), Route::Subject(subject)) => {
                 let sentence = format!(
@@ -47,7 +47,7 @@ impl Decided<'_> {
                         self.differs("facts.related_message_id", sentence, findings);
                     }
                     (Subject::Interaction(_), _) => {}
-                    (Subject::Contract(_), _) => {
+                    (Subject::Contract(_) | Subject::Descriptor(_), _) => {
                         let sentence = "the message is not about this subject";
                         self.differs("stream", sentence, findings);
                     }

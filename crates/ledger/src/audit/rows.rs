@@ -9,7 +9,8 @@ use x811_protocol::canonical::{members_to_canonical, to_canonical};
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
-use x811_protocol::id::InteractionId;
+use x811_protocol::event::{Effect, Event};
+use x811_protocol::id::{ContractId, InteractionId};
 use x811_protocol::interaction::StateName;
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
@@ -151,6 +152,10 @@ pub(super) struct Rows {
     places: Places,
     /// Positions in all other streams.
     pub(super) others: HashMap<Box<str>, Vec<u64>, RandomState>,
+    /// Messages of negotiations, by position, as far as their bodies go.
+    negotiated: BTreeMap<u64, (ContractId, Body)>,
+    /// Which interaction a negotiation opened.
+    engaged: BTreeMap<ContractId, InteractionId>,
     /// Rows of subjects of other machines.
     pub(super) subjects: SubjectRows,
     /// Position of the last record that moved the clocks of all.
@@ -196,7 +201,10 @@ impl Rows {
                 profile,
                 is_there: whole.body.is_some(),
             });
-        } else if whole.stream.is_some() {
+        } else if let Some(stream) = &whole.stream {
+            if let Stream::Of(Subject::Contract(id)) = stream {
+                self.note_negotiation(*id, whole);
+            }
             let positions = self.others.entry(record.stream().into()).or_default();
             positions.push(position);
         }
@@ -204,6 +212,17 @@ impl Rows {
             place.recipient = Some(self.dids.enter(delivery.recipient).number);
         }
         self.places.note(position, place);
+    }
+
+    fn note_negotiation(&mut self, id: ContractId, whole: &Whole) {
+        if let Event::Effect(Effect::Engaged(engaged)) = &whole.event {
+            self.engaged.insert(id, engaged.interaction);
+        }
+        if let Some(profile) = erasable_profile(&whole.event) {
+            let is_there = whole.body.is_some();
+            let body = Body { profile, is_there };
+            self.negotiated.insert(whole.record.position(), (id, body));
+        }
     }
 
     fn enter(&mut self, id: InteractionId) -> Number {
@@ -252,14 +271,25 @@ impl Rows {
         self.places.at(position).interaction.is_some()
     }
 
-    /// The REQUEST or RESULT at that position, as far as its body goes.
+    /// The message at that position whose body may be erased, as far as its body goes.
     pub(super) fn erasable(&self, position: u64) -> Option<Erasable> {
+        if let Some((id, body)) = self.negotiated.get(&position) {
+            return Some(Erasable {
+                subject: Subject::Contract(*id),
+                body: *body,
+            });
+        }
         let place = self.places.at(position);
         let (interaction, body) = (place.interaction?, place.body?);
         Some(Erasable {
-            interaction: self.interactions[interaction].id,
+            subject: Subject::Interaction(self.interactions[interaction].id),
             body,
         })
+    }
+
+    /// The interaction that a negotiation opened.
+    pub(super) fn engaged(&self, id: ContractId) -> Option<InteractionId> {
+        self.engaged.get(&id).copied()
     }
 
     /// Whether an interaction that is over is in dispute.

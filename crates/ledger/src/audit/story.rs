@@ -8,8 +8,11 @@
 //! | the transfer of an ordinal there | from, to, amount |
 //! | an interaction's transaction in a block | which transfers fit, where all of them are quoted |
 //!
-//! What `seen` says of transfers may be the word of a single endpoint: where a record of several says
-//! otherwise, either that endpoint lied or the ledger did. That is *contested*, and no finding.
+//! What `seen` says of transfers rests on as many endpoints as must agree (settlement-watcher.md rule
+//! 26). Where the parameters ask for two or more, two stories are *broken*: no endpoint alone can have
+//! told the second. Where they ask for one, or do not say, `seen` may be the word of a single endpoint:
+//! where another record says otherwise, either that endpoint lied or the ledger did. That is
+//! *contested*, and no finding (decision 0082).
 //!
 //! A reorganisation moves a transaction to another block, of another hash: there all may be
 //! otherwise. What is quoted is a part, so that nothing follows from what is not.
@@ -52,7 +55,8 @@ struct Word {
     about: Half,
     said: Half,
     position: u64,
-    is_seen: bool,
+    /// Whether one endpoint may have said it alone.
+    is_contestable: bool,
 }
 
 impl Keyed for Word {
@@ -71,7 +75,7 @@ pub(super) struct Telling {
     said: Half,
     sentence: &'static str,
     /// Whether one endpoint may have said it alone.
-    is_seen: bool,
+    is_contestable: bool,
 }
 
 impl Stories {
@@ -82,17 +86,20 @@ impl Stories {
                 about: telling.about,
                 said: telling.said,
                 position: spot.position,
-                is_seen: telling.is_seen,
+                is_contestable: telling.is_contestable,
             });
             if is_new {
                 continue;
             }
             let word = &mut self.words[number];
-            let (is_same, is_contested) =
-                (word.said == telling.said, word.is_seen || telling.is_seen);
-            if word.is_seen && !telling.is_seen {
+            let (is_same, is_contested) = (
+                word.said == telling.said,
+                word.is_contestable || telling.is_contestable,
+            );
+            if word.is_contestable && !telling.is_contestable {
                 // From here on what several endpoints said counts.
-                (word.said, word.position, word.is_seen) = (telling.said, spot.position, false);
+                (word.said, word.position, word.is_contestable) =
+                    (telling.said, spot.position, false);
             }
             if is_same {
                 continue;
@@ -139,6 +146,7 @@ pub(super) fn told(
     let Some(chain) = Chain::of(before, network) else {
         return tellings;
     };
+    let is_contestable = !must_agree(before, network);
     let teller = Teller {
         chain,
         interaction: *id,
@@ -148,7 +156,7 @@ pub(super) fn told(
         let (tx, block) = (seen.tx_hash, seen.block);
         let seen = teller.transfers("transfers", tx, block, &seen.transfers, true);
         tellings.extend(seen.into_iter().map(|telling| Telling {
-            is_seen: true,
+            is_contestable,
             ..telling
         }));
     } else if let Event::Refuted(refuted) = event {
@@ -161,6 +169,15 @@ pub(super) fn told(
         tellings.extend(teller.each(&late.evidence));
     }
     tellings
+}
+
+/// Whether two endpoints or more must agree on whatever is recorded now.
+fn must_agree(before: &World, network: &str) -> bool {
+    let set = before
+        .parameters()
+        .and_then(|(_, set)| set.network(network));
+    let quorum = set.and_then(|network| network.endpoint_quorum);
+    quorum.is_some_and(|quorum| quorum > 1)
 }
 
 fn of_block((field, chain, block): Mentioned) -> Telling {
@@ -176,7 +193,7 @@ fn of_block((field, chain, block): Mentioned) -> Telling {
         ]),
         said,
         sentence: "a block has one number and one time",
-        is_seen: false,
+        is_contestable: false,
     }
 }
 
@@ -207,7 +224,7 @@ impl Teller {
             about: half(&[b"c", &place]),
             said,
             sentence: "a transaction makes as many transfers in a block, whoever looks",
-            is_seen: false,
+            is_contestable: false,
         }];
         let field = format!("{field}.transfers");
         tellings.extend(self.transfers(&field, tx, block, &evidence.transfers, fitting));
@@ -231,7 +248,7 @@ impl Teller {
                 about: half(&[b"t", &place, &transfer.ordinal.to_be_bytes()]),
                 said: written(transfer),
                 sentence: "a transfer is from one account to one other, of one amount",
-                is_seen: false,
+                is_contestable: false,
             });
         let mut tellings: Vec<Telling> = each.collect();
         if fitting && are_all_quoted(transfers, self.declared) {
@@ -245,7 +262,7 @@ impl Teller {
                 said: half(&[&list, &ordinals]),
                 sentence: "the transfers that fit are the same whenever the transaction is in this \
                            block",
-                is_seen: false,
+                is_contestable: false,
             });
         }
         tellings

@@ -16,7 +16,7 @@ use crate::world::World;
 const PAGE: usize = 1_000;
 
 /// The machines whose subjects have such rows.
-const KINDS: [&str; 1] = ["contract"];
+const KINDS: [&str; 2] = ["contract", "descriptor"];
 
 /// What the row of one subject should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +66,9 @@ impl SubjectRows {
             Subject::Contract(id) => world
                 .latest_contract(id)
                 .map(|live| projection::contract::row(live)),
+            Subject::Descriptor(did) => world
+                .descriptor(did)
+                .map(|live| projection::descriptor::row(live)),
         };
         if let Some(row) = row {
             self.0.insert(subject, Due::of(&row));

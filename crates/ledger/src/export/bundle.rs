@@ -183,7 +183,9 @@ impl SubjectBundle {
         streams.dedup();
         let last = match subject {
             Subject::Interaction(id) => rows.interaction(id).await?.map(|row| row.last_position),
-            subject => rows.subject(subject).await?.map(|row| row.last_position),
+            Subject::Contract(_) | Subject::Descriptor(_) => {
+                rows.subject(subject).await?.map(|row| row.last_position)
+            }
         };
         let last = last.ok_or(damaged(first, "record of a subject that has a row"))?;
         let records = record_at(store, last).await?.stream_seq() + 1;
@@ -416,7 +418,8 @@ impl Cursor {
 /// REQUEST or of the contract's offer.
 async fn beside<S: LedgerStore>(store: &S, first: u64) -> Result<Vec<String>, BundleError> {
     let opening = event(&record_at(store, first).await?)?;
-    let opening = Opening::of(&opening).ok_or(damaged(first, "REQUEST or offer of terms"))?;
+    let opening =
+        Opening::of(&opening).ok_or(damaged(first, "REQUEST, offer of terms or advert"))?;
     let position = opening.parameters;
     let Event::ParametersSet(parameters) = event(&record_at(store, position).await?)? else {
         return Err(damaged(position, "parameters_set"));

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use x811_protocol::did::Did;
 use x811_protocol::event::LedgerOpened;
 use x811_protocol::id::{ContractId, InteractionId};
 use x811_protocol::stream::Subject;
@@ -11,7 +12,7 @@ use super::EndVersion;
 /// The version of the line format of a whole log, under `x811_export`. Version 1 is read too.
 pub const EXPORT_VERSION: u64 = 2;
 
-/// The version of that of one interaction or contract: with a keys statement, and ends of version 2. Version 2 is
+/// The version of that of one interaction, contract or descriptor: with a keys statement, and ends of version 2. Version 2 is
 /// read too.
 pub const BUNDLE_VERSION: u64 = 3;
 
@@ -40,6 +41,8 @@ pub enum Scope {
     Interaction(InteractionId),
     /// One contract, and every stream that it rests on; from version 3 on.
     Contract(ContractId),
+    /// What one agent says that it can do, and every stream that it rests on; from version 3 on.
+    Descriptor(Did),
 }
 
 impl Scope {
@@ -50,6 +53,7 @@ impl Scope {
             Scope::Log => None,
             Scope::Interaction(id) => Some(Subject::Interaction(id)),
             Scope::Contract(id) => Some(Subject::Contract(id)),
+            Scope::Descriptor(did) => Some(Subject::Descriptor(did)),
         }
     }
 }
@@ -59,6 +63,7 @@ impl From<Subject> for Scope {
         match subject {
             Subject::Interaction(id) => Scope::Interaction(id),
             Subject::Contract(id) => Scope::Contract(id),
+            Subject::Descriptor(did) => Scope::Descriptor(did),
         }
     }
 }
@@ -69,7 +74,7 @@ impl Header {
     pub fn new(opened: LedgerOpened, scope: Scope) -> Header {
         let version = match scope {
             Scope::Log => EXPORT_VERSION,
-            Scope::Interaction(_) | Scope::Contract(_) => BUNDLE_VERSION,
+            Scope::Interaction(_) | Scope::Contract(_) | Scope::Descriptor(_) => BUNDLE_VERSION,
         };
         Header {
             version,
@@ -115,8 +120,9 @@ impl Header {
         if version == BUNDLE_VERSION && scope == Some(Scope::Log) {
             return Err(format!("a whole log has no version {version}"));
         }
-        if version < BUNDLE_VERSION && matches!(scope, Some(Scope::Contract(_))) {
-            return Err(format!("a contract's bundle has no version {version}"));
+        let is_of_machine = matches!(scope, Some(Scope::Contract(_) | Scope::Descriptor(_)));
+        if version < BUNDLE_VERSION && is_of_machine {
+            return Err(format!("a bundle of that scope has no version {version}"));
         }
         let opened = LedgerOpened::deserialize(members).map_err(|error| error.to_string())?;
         Ok(Header {

@@ -1,8 +1,8 @@
-//! How an interaction or a contract began, as far as it says which streams its replay rests on.
+//! How a subject began, as far as it says which streams its replay rests on.
 
 use x811_protocol::did::Did;
 use x811_protocol::event::Event;
-use x811_protocol::facts::Facts;
+use x811_protocol::facts::{CapabilityFacts, Facts};
 use x811_protocol::id::ContractId;
 use x811_protocol::parameters::Parameters;
 use x811_protocol::stream::{Stream, Subject};
@@ -11,7 +11,8 @@ use x811_protocol::stream::{Stream, Subject};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Opening {
     initiator: Did,
-    provider: Did,
+    /// Nobody where it is addressed to the ledger, for everybody.
+    provider: Option<Did>,
     /// Position of the parameters.
     pub(crate) parameters: u64,
     /// Whether something is paid in it; a contract only says how much.
@@ -21,14 +22,18 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// What the record of a REQUEST or of a contract's offer says; `None` for any other.
+    /// What the record of a REQUEST, of a contract's offer or of an advert says; `None` for any other.
     pub(crate) fn of(event: &Event) -> Option<Opening> {
         let Event::EnvelopeAccepted(accepted) = event else {
             return None;
         };
+        let is_for_all = matches!(
+            accepted.facts,
+            Facts::Capability(CapabilityFacts::Advertise(_))
+        );
         Some(Opening {
             initiator: accepted.envelope.from,
-            provider: accepted.envelope.to,
+            provider: (!is_for_all).then_some(accepted.envelope.to),
             parameters: accepted.derived.parameters?,
             has_money: matches!(accepted.facts, Facts::Request(_)),
             contract: accepted.derived.contract.map(|contract| contract.id),
@@ -39,9 +44,10 @@ impl Opening {
     pub(crate) fn streams(self, parameters: &Parameters) -> Vec<String> {
         let networks = parameters.networks.iter().filter(|_| self.has_money);
         let networks = networks.map(|network| Stream::Network(network.name.clone()));
-        let parties = [self.initiator, self.provider].map(Stream::Agent);
+        let parties = std::iter::once(self.initiator).chain(self.provider);
+        let parties = parties.map(Stream::Agent);
         let contract = self.contract.map(|id| Stream::Of(Subject::Contract(id)));
-        let streams = parties.into_iter().chain(networks).chain(contract);
+        let streams = parties.chain(networks).chain(contract);
         streams.map(|stream| stream.to_string()).collect()
     }
 }

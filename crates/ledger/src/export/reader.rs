@@ -233,8 +233,13 @@ impl Letters {
         match (header.version, header.scope) {
             (1, _) => Letters::Version1,
             (_, Scope::Log) => Letters::Log,
-            (BUNDLE_VERSION, Scope::Interaction(_) | Scope::Contract(_)) => Letters::BundleWithKeys,
-            (_, Scope::Interaction(_) | Scope::Contract(_)) => Letters::Bundle,
+            (version, Scope::Interaction(_) | Scope::Contract(_) | Scope::Descriptor(_)) => {
+                if version < BUNDLE_VERSION {
+                    Letters::Bundle
+                } else {
+                    Letters::BundleWithKeys
+                }
+            }
         }
     }
 

@@ -158,6 +158,7 @@ impl EnclosedRules {
             | Facts::Payment(_)
             | Facts::Error(_)
             | Facts::Negotiation(_)
+            | Facts::Capability(_)
             | Facts::Custom(_) => EnclosedRules::default(),
         }
     }

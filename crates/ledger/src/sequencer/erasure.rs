@@ -5,7 +5,7 @@ use super::handle::gone;
 use super::{Item, Ledger};
 use crate::clock::Clock;
 use crate::draft::Draft;
-use crate::erasure::{self, Erasure, ErasureRequest};
+use crate::erasure::{self, Erasure, ErasureRequest, engaged_by};
 use crate::port::{LedgerStore, ReadModel};
 use crate::sequencer::read_event;
 use crate::world::Fault;
@@ -16,44 +16,53 @@ use x811_eventlog::{EventLog as _, Record};
 use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{BodiesErased, Event};
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{ContractId, InteractionId};
 use x811_protocol::refusal::{Kind, Refusal};
-use x811_protocol::stream::Stream;
+use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
-/// Records of an interaction that are looked up at a time.
+/// Records of a subject that are looked up at a time.
 const PAGE_RECORDS: usize = 256;
 
 /// What was erased.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ErasureAnswer {
-    /// Whose bodies.
-    pub interaction_id: InteractionId,
+    /// Whose bodies, where they are of an interaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interaction_id: Option<InteractionId>,
+    /// Whose bodies, where they are of a negotiation: `neg-` and its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub negotiation_id: Option<String>,
     /// Place of the record that says so.
     pub position: u64,
     /// Its hash.
     pub record_hash: Digest,
     /// Records whose bodies are gone.
     pub erased: Vec<u64>,
-    /// Its REQUEST or RESULT whose body stays, because the signature holds with the body alone.
+    /// Messages whose bodies stay, because the signature holds with the body alone.
     pub kept: Vec<u64>,
 }
 
 impl<S: LedgerStore, R: ReadModel, C: Clock> Ledger<S, R, C> {
-    /// Erases the bodies of REQUEST and RESULT of an interaction that is over and not in dispute.
-    /// The answer comes once the record of it is durable and the bodies are gone.
+    /// Erases the bodies of REQUEST and RESULT of an interaction that is over and not in dispute, or
+    /// all of a negotiation that is closed. The answer comes once the record of it is durable and the
+    /// bodies are gone.
     ///
     /// # Errors
-    /// 404 when there is no such interaction; X811-4001 when its bodies may not be erased, or are;
+    /// 404 when there is no such subject; X811-4001 when its bodies may not be erased, or are;
     /// X811-9001 when the ledger is busy and X811-9002 when it failed: then nothing was erased.
     pub async fn erase(&self, request: ErasureRequest) -> Result<ErasureAnswer, Refusal> {
         let world = self.world();
-        erasure::check_over(&world, request.interaction, self.clock.now())?;
+        erasure::check_over(&world, request.subject, self.clock.now())?;
         if let Some(last) = world.head().size.checked_sub(1) {
             self.rows_reflect(last).await?;
         }
-        let records = self.records_of(request.interaction).await?;
-        let erasure = Erasure::of(request, &records, &world)?;
+        let records = self.records_of(request.subject).await?;
+        let opened = match engaged_by(&records) {
+            Some(id) => self.records_of(Subject::Interaction(id)).await?,
+            None => Vec::new(),
+        };
+        let erasure = Erasure::of(request, &records, &opened, &world)?;
         let (reply, answer) = oneshot::channel();
         let item = Item::Erasure {
             erasure: Box::new(erasure),
@@ -66,9 +75,9 @@ impl<S: LedgerStore, R: ReadModel, C: Clock> Ledger<S, R, C> {
         answer.await.map_err(|_| gone())?
     }
 
-    /// The records of an interaction. The rows only say where they lie.
-    async fn records_of(&self, id: InteractionId) -> Result<Vec<(Record, Event)>, Refusal> {
-        let stream = Stream::interaction(id).to_string();
+    /// The records of a subject. The rows only say where they lie.
+    async fn records_of(&self, subject: Subject) -> Result<Vec<(Record, Event)>, Refusal> {
+        let stream = Stream::Of(subject).to_string();
         let mut records = Vec::new();
         loop {
             let from_seq = records.len() as u64;
@@ -103,7 +112,11 @@ pub(super) fn record(
     let order = request.order.as_ref();
     let may = erasure::check_operator(world, request.operator, now)
         .and_then(|()| order.map_or(Ok(()), |order| erasure::check_order(order, now)))
-        .and_then(|()| erasure::check_over(world, request.interaction, now));
+        .and_then(|()| erasure::check_over(world, request.subject, now))
+        .and_then(|()| {
+            let opened = erasure.interaction.map(Subject::Interaction);
+            opened.map_or(Ok(()), |opened| erasure::check_over(world, opened, now))
+        });
     if let Err(refusal) = may {
         return Ok(Err(refusal));
     }
@@ -126,7 +139,8 @@ pub(super) fn record(
     });
     let appended = draft.append(&Stream::Ledger, event, None, now)?;
     Ok(Ok(ErasureAnswer {
-        interaction_id: request.interaction,
+        interaction_id: request.subject.interaction(),
+        negotiation_id: request.subject.contract().map(ContractId::to_public),
         position: appended.position,
         record_hash: appended.hash,
         erased: positions,
@@ -137,13 +151,13 @@ pub(super) fn record(
 fn erased_before(by: Option<u64>) -> Refusal {
     let position = by.unwrap_or_default();
     Refusal::state(format!(
-        "the bodies of this interaction were erased before: the record at position {position} says so"
+        "these bodies were erased before: the record at position {position} says so"
     ))
     .with_details(serde_json::json!({ "position": position }))
 }
 
 fn unread(error: impl std::fmt::Display) -> Refusal {
-    tracing::error!(%error, "the records of an interaction cannot be read");
-    let message = "the ledger could not read the interaction; nothing was erased: ask again";
+    tracing::error!(%error, "the records of a subject cannot be read");
+    let message = "the ledger could not read the records; nothing was erased: ask again";
     Refusal::new(Code::InternalError, Kind::Internal, message)
 }

@@ -6,8 +6,8 @@
 //!
 //! The header names log, ledger, head, tree and the SHA-256 of the sections; the ledger's envelope
 //! key signs it, after the line `x811 snapshot v1`. Sections follow one another: the rest as one
-//! JSON object, agents, their trust, interactions and contracts as lines of JSON, nonces and envelope ids in rows of fixed
-//! width. Lines and tables are read on all cores.
+//! JSON object, agents, their trust, interactions, contracts and descriptors as lines of JSON, nonces
+//! and envelope ids in rows of fixed width. Lines and tables are read on all cores.
 
 use super::{Rejection, packed};
 use crate::agent::Agent;
@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use uuid::Uuid;
 use x811_eventlog::{Frontier, Head};
+use x811_protocol::capability::descriptor::Descriptor;
 use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
@@ -34,7 +35,7 @@ pub const FORMAT: u32 = 1;
 
 /// Meaning of the state in them: raised whenever the same log adds up to another state, or the
 /// state is written in another way.
-pub const SCHEMA: u32 = 10;
+pub const SCHEMA: u32 = 11;
 
 const MAGIC: &[u8] = b"x811 snapshot\n";
 const SIGNED_AS: &[u8] = b"x811 snapshot v1\n";
@@ -84,7 +85,7 @@ struct Header {
     sections_sha256: Digest,
 }
 
-const SECTIONS: usize = 7;
+const SECTIONS: usize = 8;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -232,6 +233,7 @@ fn sections(content: Content) -> Result<[Vec<u8>; SECTIONS], serde_json::Error> 
         lines(&content.trust)?,
         lines(&content.interactions)?,
         lines(&content.contracts)?,
+        lines(&content.descriptors)?,
         packed::nonces(&content.nonces),
         packed::envelope_ids(&content.envelope_ids),
     ])
@@ -244,6 +246,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
         trust,
         interactions,
         contracts,
+        descriptors,
         nonces,
         envelope_ids,
     ] = sections;
@@ -266,6 +269,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
     );
     let interactions: Vec<StoredLive> = interactions?;
     let contracts: Vec<StoredOf<Contract>> = read_lines(contracts)?;
+    let descriptors: Vec<StoredOf<Descriptor>> = read_lines(descriptors)?;
     Ok(Content {
         head: header.head,
         frontier,
@@ -283,6 +287,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
         trust: read_lines(trust)?,
         interactions,
         contracts,
+        descriptors,
         owed: rest.owed,
         nonces: nonces?,
         envelope_ids: envelope_ids?,

@@ -15,16 +15,17 @@ const ID_BYTES: usize = 24;
 const BUCKET_BYTES: usize = 16;
 
 const RECORD: u8 = 0;
-const REFUSED: u8 = 1;
-/// What the text of every code begins with.
-const CODE_PREFIX: &str = "X811-";
+/// The kinds of row of a refused nonce, and what the codes in such rows begin with.
+const REFUSED: [(u8, &str); 2] = [(1, "X811-"), (2, "CCN-")];
+/// A code of another family: such a row is not read back, so that its snapshot is refused.
+const UNKNOWN: u8 = u8::MAX;
 
 /// Tag, kind of answer, position of the record or digits of the code.
 pub(super) fn nonces(entries: &[(Digest, FirstAnswer, u64)]) -> Vec<u8> {
     packed::<NONCE_BYTES, _, _>(entries, |(tag, answer, _), row| {
         let (kind, value) = match answer {
             FirstAnswer::Record(position) => (RECORD, *position),
-            FirstAnswer::Refused(code) => (REFUSED, digits(*code)),
+            FirstAnswer::Refused(code) => refused(*code),
         };
         row[..32].copy_from_slice(tag.as_bytes());
         row[32] = kind;
@@ -47,8 +48,10 @@ pub(super) fn read_nonces(bytes: &[u8]) -> Result<Vec<(Digest, FirstAnswer, u64)
         let value = u64::from_be_bytes(value.try_into().ok()?);
         let answer = match *kind {
             RECORD => FirstAnswer::Record(value),
-            REFUSED => FirstAnswer::Refused(format!("{CODE_PREFIX}{value:04}").parse().ok()?),
-            _ => return None,
+            kind => {
+                let (_, prefix) = REFUSED.iter().find(|(other, _)| *other == kind)?;
+                FirstAnswer::Refused(format!("{prefix}{value:04}").parse().ok()?)
+            }
         };
         Some((Digest::from_bytes(*tag), answer, bucket))
     })
@@ -62,10 +65,12 @@ pub(super) fn read_envelope_ids(bytes: &[u8]) -> Result<Vec<(EnvelopeId, u64, u6
     })
 }
 
-fn digits(code: Code) -> u64 {
-    let text = code.as_str().trim_start_matches(CODE_PREFIX);
-    // A code of another shape is read back as none, so that such a snapshot would be refused.
-    text.parse().unwrap_or(u64::MAX)
+fn refused(code: Code) -> (u8, u64) {
+    let row = |&(kind, prefix): &(u8, &str)| {
+        let digits = code.as_str().strip_prefix(prefix)?;
+        Some((kind, digits.parse().ok()?))
+    };
+    REFUSED.iter().find_map(row).unwrap_or((UNKNOWN, 0))
 }
 
 fn packed<const ROW_BYTES: usize, K, V>(
@@ -121,4 +126,44 @@ fn unpacked<const ROW_BYTES: usize, T>(
         bytes = rest;
     }
     Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A code that is not read back makes every snapshot useless while its nonce is remembered.
+    #[test]
+    fn lc_1_a_refusal_of_every_code_is_read_back() {
+        let entries: Vec<_> = Code::ALL
+            .into_iter()
+            .map(|code| {
+                (
+                    Digest::of(code.as_str().as_bytes()),
+                    FirstAnswer::Refused(code),
+                    7,
+                )
+            })
+            .chain([(Digest::of(b"record"), FirstAnswer::Record(4001), 8)])
+            .collect();
+        assert_eq!(read_nonces(&nonces(&entries)).unwrap(), entries);
+    }
+
+    /// Rows as snapshots have had them since the first: kind 1, digits of an X811 code.
+    #[test]
+    fn lc_1_rows_of_older_snapshots_keep_their_meaning() {
+        let tag = Digest::of(b"tag");
+        let entry = (tag, FirstAnswer::Refused(Code::InvalidStateTransition), 3);
+        let mut bytes = [3_u64.to_be_bytes(), 1_u64.to_be_bytes()].concat();
+        bytes.extend(tag.as_bytes());
+        bytes.push(1);
+        bytes.extend(4001_u64.to_be_bytes());
+        assert_eq!(nonces(&[entry]), bytes);
+        assert_eq!(read_nonces(&bytes).unwrap(), [entry]);
+        for (kind, digits) in [(1, 1_u64), (2, 4001), (3, 4001), (UNKNOWN, 0)] {
+            bytes[48] = kind;
+            bytes[49..].copy_from_slice(&digits.to_be_bytes());
+            assert!(read_nonces(&bytes).is_err(), "kind {kind}, digits {digits}");
+        }
+    }
 }

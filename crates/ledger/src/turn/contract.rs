@@ -2,7 +2,7 @@
 
 use crate::agent::Standing;
 use crate::answer::Verdict;
-use crate::draft::{Draft, SubjectJournal};
+use crate::draft::{Draft, Found, SubjectJournal};
 use crate::quota;
 use crate::submission::{Submission, not_open};
 use crate::world::{Fault, World};
@@ -11,7 +11,7 @@ use x811_protocol::contract::{Context, Contract, Input};
 use x811_protocol::did::Did;
 use x811_protocol::facts::Facts;
 use x811_protocol::id::ContractId;
-use x811_protocol::kernel::execute;
+use x811_protocol::kernel::{Execution, execute};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::refusal::Refusal;
 use x811_protocol::time::TimestampMs;
@@ -67,6 +67,14 @@ pub(super) fn negotiate(
     };
     let mut journal = SubjectJournal::<Contract>::open(draft, id, Some(&message.body), now);
     let execution = execute(&mut journal, &input, &surroundings.context(), now)?;
+    outcome_of(journal, execution)
+}
+
+/// What a message about a machine's subject came to.
+pub(super) fn outcome_of<M: Found>(
+    journal: SubjectJournal<'_, M>,
+    execution: Execution,
+) -> Result<Verdict, Fault> {
     if let Some(fault) = journal.fault {
         return Err(fault);
     }

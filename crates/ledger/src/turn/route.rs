@@ -1,7 +1,8 @@
 //! Which stream a message belongs to (ledger-contract.md section 6). Asked at the message's turn, and
 //! again by an audit of the log.
 
-use x811_protocol::facts::{Facts, RefersTo};
+use x811_protocol::envelope::AcceptedHeader;
+use x811_protocol::facts::{CapabilityFacts, Facts, RefersTo};
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::stream::Subject;
 
@@ -31,15 +32,15 @@ pub(crate) enum Route {
     Nowhere,
 }
 
-/// Where the message with this id and these facts belongs; `known` says what is known of the envelope
-/// that it refers to.
+/// Where the message with this header and these facts belongs; `known` says what is known of the
+/// envelope that it refers to.
 pub(crate) fn route(
-    id: EnvelopeId,
+    envelope: &AcceptedHeader,
     facts: &Facts,
     known: impl FnOnce(EnvelopeId) -> Reference,
 ) -> Route {
     let (reference, is_error) = match facts.refers_to() {
-        RefersTo::Itself => return Route::Subject(opened_by(id, facts)),
+        RefersTo::Itself => return Route::Subject(opened_by(envelope, facts)),
         RefersTo::Subject(subject) => return Route::Subject(subject),
         RefersTo::Nothing => return Route::Mail,
         RefersTo::Envelope(reference) => (reference, false),
@@ -54,10 +55,18 @@ pub(crate) fn route(
 }
 
 /// The subject that a message with these facts opens.
-fn opened_by(id: EnvelopeId, facts: &Facts) -> Subject {
-    if let Facts::Negotiation(_) = facts {
-        Subject::Contract(id.into())
-    } else {
-        Subject::Interaction(id.into())
+fn opened_by(envelope: &AcceptedHeader, facts: &Facts) -> Subject {
+    match facts {
+        Facts::Negotiation(_) => Subject::Contract(envelope.id.into()),
+        Facts::Capability(CapabilityFacts::Advertise(_)) => Subject::Descriptor(envelope.from),
+        Facts::Request(_)
+        | Facts::Offer(_)
+        | Facts::Accept(_)
+        | Facts::Reject(_)
+        | Facts::Result(_)
+        | Facts::Verify(_)
+        | Facts::Payment(_)
+        | Facts::Error(_)
+        | Facts::Custom(_) => Subject::Interaction(envelope.id.into()),
     }
 }

@@ -79,6 +79,7 @@ fn world() -> World {
         limits: Limits::DEFAULT,
         lenient: Vec::new(),
         contracts: None,
+        capabilities: None,
     };
     append(&mut draft, &Stream::Ledger, Event::LedgerOpened(opened));
     append(

@@ -6,6 +6,7 @@ use crate::erasure;
 use crate::keyring::Keyring;
 use std::sync::Arc;
 use x811_eventlog::{Head, Record};
+use x811_protocol::capability::descriptor::Descriptor;
 use x811_protocol::contract::Contract;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{
@@ -212,6 +213,7 @@ impl World {
                 Some(self.watching(*id).map_or(0, |l| l.next_seq))
             }
             Stream::Of(Subject::Contract(id)) => Some(self.contracts.next_seq(*id)),
+            Stream::Of(Subject::Descriptor(did)) => Some(self.descriptors.next_seq(*did)),
             Stream::Roots => Some(self.roots.next_seq),
         }
     }
@@ -238,7 +240,7 @@ impl World {
                 };
                 let is_reserved = is_reserved(&accepted.envelope.message_type);
                 if is_reserved && self.rules() >= Rules::Two
-                    || matches!(accepted.facts, Facts::Negotiation(_))
+                    || matches!(accepted.facts, Facts::Negotiation(_) | Facts::Capability(_))
                 {
                     return Err(step.misplaced("a message of a machine is no mail"));
                 }
@@ -249,6 +251,7 @@ impl World {
                 match subject {
                     Subject::Interaction(id) => self.apply_interaction(step, *id)?,
                     Subject::Contract(id) => self.apply_subject::<Contract>(step, *id)?,
+                    Subject::Descriptor(did) => self.apply_subject::<Descriptor>(step, *did)?,
                 }
                 Ok(Touched::Subject(*subject))
             }

@@ -4,7 +4,7 @@
 //! last ended interaction is of interest for one record only; heads that no record names are seen and
 //! refusals counted by the running ledger alone.
 
-use super::{FirstAnswer, Live, OwedNotice, Roots, Sight, World};
+use super::{FirstAnswer, Held, Live, Machines, OwedNotice, Roots, Sight, World};
 use crate::agent::Agent;
 use crate::keyring::Keyring;
 use crate::recent::Recent;
@@ -12,6 +12,7 @@ use crate::spent::Spent;
 use std::collections::HashMap;
 use std::sync::Arc;
 use x811_eventlog::{Frontier, Head};
+use x811_protocol::capability::descriptor::Descriptor;
 use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
@@ -40,6 +41,7 @@ pub(crate) struct Content {
     pub(crate) trust: Vec<(Did, TrustCounters)>,
     pub(crate) interactions: Vec<StoredLive>,
     pub(crate) contracts: Vec<StoredOf<Contract>>,
+    pub(crate) descriptors: Vec<StoredOf<Descriptor>>,
     pub(crate) owed: Vec<(u64, Did, OwedNotice)>,
     /// With the numbers of their buckets of time.
     pub(crate) nonces: Vec<(Digest, FirstAnswer, u64)>,
@@ -103,6 +105,7 @@ impl World {
             deadlines: _,
             causes: _,
             contracts,
+            descriptors,
             watches: _,
             owed,
             nonces,
@@ -143,13 +146,8 @@ impl World {
                     (*id, parameters, live.clone())
                 })
                 .collect(),
-            contracts: contracts
-                .iter()
-                .map(|(id, live)| {
-                    let parameters = opened_under(Contract::parameters(&live.state));
-                    (*id, parameters, live.clone())
-                })
-                .collect(),
+            contracts: stored(contracts, opened_under),
+            descriptors: stored(descriptors, opened_under),
             owed: owed
                 .iter()
                 .map(|((cause, to), notice)| (*cause, *to, *notice))
@@ -199,11 +197,17 @@ impl World {
         for (id, position, live) in content.interactions {
             world.put_back(id, position, live)?;
         }
-        for (id, position, live) in content.contracts {
-            let parameters = world.opened_under(Subject::Contract(id), position)?;
-            world.put_subject_back::<Contract>(id, parameters, Arc::unwrap_or_clone(live));
-        }
+        world.put_all_back::<Contract>(content.contracts)?;
+        world.put_all_back::<Descriptor>(content.descriptors)?;
         Ok(world)
+    }
+
+    fn put_all_back<M: Held>(&mut self, stored: Vec<StoredOf<M>>) -> Result<(), ContentError> {
+        for (id, position, live) in stored {
+            let parameters = self.opened_under(M::subject(id), position)?;
+            self.put_subject_back::<M>(id, parameters, Arc::unwrap_or_clone(live));
+        }
+        Ok(())
     }
 
     fn opened_under(
@@ -241,6 +245,18 @@ impl World {
         held.insert(id, Arc::new(live));
         Ok(())
     }
+}
+
+/// The live subjects of a machine; `opened_under` finds the position of parameters.
+fn stored<M: SubjectMachine>(
+    machines: &Machines<M>,
+    opened_under: impl Fn(&Arc<Parameters>) -> u64,
+) -> Vec<StoredOf<M>> {
+    let position = |live: &Live<M::State>| opened_under(M::parameters(&live.state));
+    machines
+        .iter()
+        .map(|(id, live)| (*id, position(live), live.clone()))
+        .collect()
 }
 
 fn sighted((name, sight): (&String, &Sight)) -> Sighted {

@@ -6,6 +6,7 @@ use super::{Fault, Live, World};
 use crate::recent::Scattered;
 use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;
+use x811_protocol::capability::descriptor::Descriptor;
 use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
 use x811_protocol::kernel::{Machine, Recorded, SubjectMachine};
@@ -63,6 +64,16 @@ impl Held for Contract {
 
     fn of_mut(world: &mut World) -> &mut Machines<Contract> {
         &mut world.contracts
+    }
+}
+
+impl Held for Descriptor {
+    fn of(world: &World) -> &Machines<Descriptor> {
+        &world.descriptors
+    }
+
+    fn of_mut(world: &mut World) -> &mut Machines<Descriptor> {
+        &mut world.descriptors
     }
 }
 
@@ -239,6 +250,7 @@ impl World {
         match subject {
             Subject::Interaction(id) => self.interaction(id)?.state.deadline(),
             Subject::Contract(id) => self.contracts.get(id)?.state.deadline(),
+            Subject::Descriptor(_) => None,
         }
     }
 }

@@ -32,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use watches::Watches;
 use x811_eventlog::{Frontier, Head};
+use x811_protocol::capability::descriptor::{self, Descriptor};
 use x811_protocol::code::Code;
 use x811_protocol::contract::{self, Contract};
 use x811_protocol::did::Did;
@@ -167,6 +168,7 @@ pub struct World {
     open_pairs: Scattered<(Did, Did), u64>,
     routes: OrdMap<EnvelopeId, InteractionId>,
     contracts: Machines<Contract>,
+    descriptors: Machines<Descriptor>,
     deadlines: OrdSet<(TimestampMs, Subject)>,
     /// Where the records stand that an effect may follow from.
     causes: Causes,
@@ -204,6 +206,7 @@ impl World {
             open_pairs: Scattered::default(),
             routes: OrdMap::new(),
             contracts: Machines::default(),
+            descriptors: Machines::default(),
             deadlines: OrdSet::new(),
             causes: Causes::None,
             watches: OrdMap::new(),
@@ -325,6 +328,11 @@ impl World {
     /// A negotiation that is live or that the last record ended.
     pub fn latest_contract(&self, id: ContractId) -> Option<&Arc<Live<contract::State>>> {
         self.contracts.latest(id)
+    }
+
+    /// What that agent says that it can do.
+    pub fn descriptor(&self, agent: Did) -> Option<&Arc<Live<descriptor::State>>> {
+        self.descriptors.get(agent)
     }
 
     /// Live negotiations.
@@ -456,6 +464,7 @@ impl World {
             interactions: self.interactions.len(),
             aftermath: self.aftermath.len(),
             contracts: self.contracts.len(),
+            descriptors: self.descriptors.len(),
             open_pairs: self.open_pairs.len(),
             routes: self.routes.len(),
             watched: self.watches.values().map(Watches::len).sum(),
@@ -491,6 +500,8 @@ pub struct Sizes {
     pub aftermath: usize,
     /// Negotiations of contracts that are live.
     pub contracts: usize,
+    /// Descriptors of capabilities.
+    pub descriptors: usize,
     /// Pairs of initiator and provider that have an interaction open.
     pub open_pairs: usize,
     /// Envelopes that messages to come may refer to.

@@ -14,6 +14,7 @@ use super::{Fault, World};
 use crate::agent::Agent;
 use serde::Serialize;
 use x811_eventlog::write_canonical;
+use x811_protocol::capability::descriptor;
 use x811_protocol::contract;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Event, StateRoot};
@@ -67,6 +68,8 @@ enum StateOf<'a> {
     Interaction(&'a State),
     /// `contract:<id>`.
     Contract(&'a contract::State),
+    /// `descriptor:<did>`.
+    Descriptor(&'a descriptor::State),
 }
 
 impl World {
@@ -159,6 +162,9 @@ impl World {
             Stream::Of(Subject::Interaction(id)) => StateOf::Interaction(&self.latest(*id)?.state),
             Stream::Of(Subject::Contract(id)) => {
                 StateOf::Contract(&self.latest_contract(*id)?.state)
+            }
+            Stream::Of(Subject::Descriptor(did)) => {
+                StateOf::Descriptor(&self.descriptor(*did)?.state)
             }
             Stream::Roots => return None,
         })

@@ -14,12 +14,18 @@ type Case = (
     fn(&Log, &Lie) -> bool,
 );
 
-const CASES: [Case; 3] = [
+const CASES: [Case; 4] = [
     (
         "looked",
         "finding[].depth",
         "(finding[].depth of what is refuted)",
         finds_it_refuted,
+    ),
+    (
+        "looked",
+        "finding",
+        "(finding[].depth of what is refuted)",
+        finds_it_refuted_at_another_depth,
     ),
     (
         "late",
@@ -65,6 +71,19 @@ fn changed<'a>(log: &'a Log, lie: &Lie, array: &str) -> Vec<&'a Value> {
 fn finds_it_refuted(log: &Log, lie: &Lie) -> bool {
     let changed = changed(log, lie, "finding");
     changed.iter().all(|finding| finding["status"] == "refuted")
+}
+
+fn finds_it_refuted_at_another_depth(log: &Log, lie: &Lie) -> bool {
+    let without_depths = |event: &Value| {
+        let mut findings = event["finding"].clone();
+        for finding in findings.as_array_mut().into_iter().flatten() {
+            finding.as_object_mut().unwrap().remove("depth");
+        }
+        findings
+    };
+    let (told, _) = lie.told(log);
+    let (honest, told) = (&log.records[lie.record], &told[lie.record]);
+    without_depths(&honest.event) == without_depths(&told.event) && finds_it_refuted(log, lie)
 }
 
 fn was_refuted(log: &Log, lie: &Lie) -> bool {

@@ -354,6 +354,14 @@ impl Told<'_> {
     }
 
     fn array(&mut self, member: &Member, values: &[Value]) {
+        let objects = values
+            .iter()
+            .enumerate()
+            .filter(|(_, value)| value.is_object());
+        for (index, _) in objects {
+            let (pointer, path) = (&member.pointer, &member.path);
+            self.added(&format!("{pointer}/{index}"), &format!("{path}[]"));
+        }
         let mut instead = |how, values: Vec<Value>| {
             let mut event = self.written.event.clone();
             *event.pointer_mut(&member.pointer).unwrap() = json!(values);

@@ -9,6 +9,7 @@
     reason = "a test that panics has failed"
 )]
 
+mod branches;
 mod cases;
 mod changes;
 mod keys;
@@ -20,18 +21,21 @@ mod named;
 mod rarer;
 mod roots;
 mod single;
-#[expect(dead_code, reason = "the walk over the types uses the rest")]
 mod table;
 mod verdict;
 
 #[path = "../sequencer/base.rs"]
 mod base;
+#[path = "../sequencer/begun.rs"]
+mod begun;
 #[path = "../sequencer/bundles.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod bundles;
 #[path = "../sequencer/deal.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod deal;
+#[path = "../sequencer/descriptors.rs"]
+mod descriptors;
 #[path = "../sequencer/erasure_order.rs"]
 mod erasure_order;
 #[path = "../audit/every_event.rs"]

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::log::Log;
+use crate::table::Known;
 
 /// A member of an event.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,6 +64,15 @@ fn gather(value: &Value, pointer: &str, path: &str, members: &mut Vec<Member>) {
     }
 }
 
+/// Texts for members that no log here has at all.
+const SELDOM: [(&str, &str); 3] = [
+    ("agreement_id", "an-agreement"),
+    ("message_hash", A_HASH),
+    ("parent", A_HASH),
+];
+
+const A_HASH: &str = "5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b";
+
 /// What members hold somewhere in a log, for lies that look like the truth.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
@@ -73,7 +83,9 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn of(log: &Log) -> Pool {
+    /// Of that log, and of each member that the table has and the log has not, something that it
+    /// might hold.
+    pub(crate) fn of(log: &Log, known: &Known) -> Pool {
         let mut pool = Pool::default();
         for record in &log.records {
             for member in members(&record.event) {
@@ -89,7 +101,28 @@ impl Pool {
                 }
             }
         }
+        pool.add_seldom(known);
         pool
+    }
+
+    fn add_seldom(&mut self, known: &Known) {
+        let rows = known
+            .rows()
+            .filter(|(_, member, _)| !member.starts_with('('));
+        for (event, member, _) in rows {
+            let key = (event.to_owned(), member.to_owned());
+            if self.of_member.contains_key(&key) {
+                continue;
+            }
+            let name = |path: &str| path.rsplit('.').next().unwrap().to_owned();
+            let mut alike = self.of_member.iter();
+            let alike = alike.find(|((_, path), _)| name(path) == name(member));
+            let seldom = SELDOM.iter().find(|(of, _)| *of == name(member));
+            let value = alike.map(|(_, values)| values[0].clone());
+            if let Some(value) = value.or_else(|| seldom.map(|(_, text)| json!(text))) {
+                self.of_member.insert(key, vec![value]);
+            }
+        }
     }
 
     /// What else this member holds elsewhere in the log.

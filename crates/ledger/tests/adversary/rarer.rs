@@ -226,10 +226,14 @@ async fn erased_by_order(ledgerbox: &mut Ledgerbox, paid: &Deal) {
     ledgerbox.watch_ms(2_000).await;
     let created_s = ledgerbox.now().as_ms() / 1_000;
     let request = ErasureRequest {
-        interaction: paid.id(),
+        subject: paid.id().into(),
         operator: ledgerbox.identity.did,
         reason_code: "gdpr_request".parse().unwrap(),
-        order: Some(ledgerbox.identity.order_erasure(paid.id(), created_s)),
+        order: Some(
+            ledgerbox
+                .identity
+                .order_erasure(paid.id().into(), created_s),
+        ),
     };
     ledgerbox.ledger().erase(request).await.unwrap();
     ledgerbox.settle().await;

@@ -1,14 +1,16 @@
 //! Every member of every event of every record is changed, removed and doubled, and every record
 //! dropped, doubled and swapped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde_json::json;
 use x811_eventlog::{Draft, Hash, Record};
 use x811_ledger::audit::Outcome;
 
+use crate::branches::branches;
 use crate::bundles::signed;
 use crate::cases;
 use crate::changes::{Lie, SaidBy, lies};
@@ -22,10 +24,11 @@ use crate::scene::exported_under;
 use crate::table::Known;
 use crate::verdict::Honest;
 
-/// Set to `all`, every lie is told; to a number, each so manieth; else some of each kind.
+/// Set to `all`, every lie is told; to a number N, the first of each kind about each member and every
+/// Nth of the others.
 const VARIABLE: &str = "X811_FORGERIES";
 
-/// One of how many lies is told where nobody asks for more.
+/// The N where nothing is set.
 const ONE_IN: usize = 24;
 
 /// At which places a root of all states stands.
@@ -54,6 +57,46 @@ pub(crate) async fn written_by(ledgerbox: &Ledgerbox) -> Log {
     let note = signed(ledgerbox, ledgerbox.records().await.len()).await;
     let export = exported_under(ledgerbox, Some(&note)).await;
     Log::of(&export, crate::keys::all())
+}
+
+/// The first log: all that is written under rules 2 from its beginning on, behind a log of before.
+async fn of_every_event() -> Log {
+    let mut ledgerbox = every_event().await;
+    rarer(&mut ledgerbox).await;
+    let mut log = written_by(&ledgerbox).await;
+    Arc::make_mut(&mut log.records[0]).event["continues"] = json!({
+        "origin": "before.example/x811",
+        "root": "5b".repeat(32),
+        "size": 7,
+    });
+    log
+}
+
+/// The second: rules that change, endpoints that must agree, and branches.
+async fn of_branches() -> Log {
+    written_by(&branches().await).await
+}
+
+/// All lies about all records of a log.
+fn all_lies(log: &Log) -> Vec<Lie> {
+    let (pool, said_by) = (Pool::of(log, &known()), SaidBy::of(log));
+    let places = 0..log.records.len();
+    places
+        .flat_map(|at| lies(log, &pool, &said_by, at))
+        .collect()
+}
+
+/// Those that are told: the first of each event, member and kind of change, and every Nth.
+fn some_of(all: &[Lie]) -> Vec<Lie> {
+    let (one_in, mut kinds) = (one_in(), BTreeSet::new());
+    let mut told = Vec::new();
+    for (at, lie) in all.iter().enumerate() {
+        let is_first = kinds.insert((&lie.event, &lie.member, lie.how));
+        if is_first || at.is_multiple_of(one_in) {
+            told.push(lie.clone());
+        }
+    }
+    told
 }
 
 /// Event and member.
@@ -142,15 +185,9 @@ fn is_still_a_word(honest: &Honest, all: &[Lie], event: &str, case: &str) -> boo
 
 #[tokio::test]
 async fn lc_9_no_member_of_any_event_can_be_a_lie() {
-    let mut ledgerbox = every_event().await;
-    rarer(&mut ledgerbox).await;
-    let honest = Honest::of(written_by(&ledgerbox).await);
-    let (pool, said_by) = (Pool::of(&honest.log), SaidBy::of(&honest.log));
-    let places = 0..honest.log.records.len();
-    let all: Vec<Lie> = places
-        .flat_map(|at| lies(&honest.log, &pool, &said_by, at))
-        .collect();
-    let told = Told::of(&honest, all.iter().step_by(one_in()).cloned().collect());
+    let honest = Honest::of(of_every_event().await);
+    let all = all_lies(&honest.log);
+    let told = Told::of(&honest, some_of(&all));
     told.report("members");
     assert!(
         told.misses.is_empty(),
@@ -164,6 +201,38 @@ async fn lc_9_no_member_of_any_event_can_be_a_lie() {
         found.is_empty(),
         "found now, the ledger's word no longer: {found:#?}"
     );
+}
+
+#[tokio::test]
+async fn lc_9_no_member_of_a_branch_or_a_quorum_can_be_a_lie() {
+    let honest = Honest::of(of_branches().await);
+    let told = Told::of(&honest, some_of(&all_lies(&honest.log)));
+    told.report("branches");
+    assert!(told.misses.is_empty(), "{:#?}", told.misses);
+}
+
+/// Members that these logs are too short for; `lc_9_no_member_of_a_root_can_be_a_lie` lies about them.
+const OF_A_ROOT: [(&str, &str); 3] = [
+    ("state_root", "position"),
+    ("state_root", "root"),
+    ("state_root", "schema"),
+];
+
+/// A row of the table that no lie is about would be a claim that nobody tried to break.
+#[tokio::test]
+async fn lc_9_every_row_of_the_table_is_lied_about() {
+    let mut told: BTreeSet<Place> = BTreeSet::new();
+    for log in [of_every_event().await, of_branches().await] {
+        let lies = all_lies(&log).into_iter();
+        told.extend(lies.map(|lie| (lie.event, lie.member)));
+    }
+    let known = known();
+    let rows = known.rows().map(|(event, member, _)| (event, member));
+    let is_told = |(event, member): &(&str, &str)| {
+        member.starts_with('(') || told.contains(&((*event).to_owned(), (*member).to_owned()))
+    };
+    let not_told: Vec<_> = rows.filter(|row| !is_told(row)).collect();
+    assert_eq!(not_told, OF_A_ROOT);
 }
 
 #[tokio::test]
@@ -183,8 +252,13 @@ async fn lc_9_no_member_of_a_root_can_be_a_lie() {
     let at = ROOT_EVERY - 1;
     assert_eq!(log.records[at].event_type(), "state_root");
     let honest = Honest::changed_from(log, at - 1);
-    let (pool, said_by) = (Pool::of(&honest.log), SaidBy::of(&honest.log));
-    let told = Told::of(&honest, lies(&honest.log, &pool, &said_by, at));
+    let (pool, said_by) = (Pool::of(&honest.log, &known()), SaidBy::of(&honest.log));
+    let lies = lies(&honest.log, &pool, &said_by, at);
+    for (event, member) in OF_A_ROOT {
+        let mut told = lies.iter();
+        assert!(told.any(|lie| (&*lie.event, &*lie.member) == (event, member)));
+    }
+    let told = Told::of(&honest, lies);
     told.report("roots");
     assert!(told.misses.is_empty(), "{:#?}", told.misses);
 }

@@ -10,6 +10,7 @@ use x811_protocol::did::Did;
 use x811_protocol::event::ErasureOrder;
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
+use x811_protocol::stream::Subject;
 
 use crate::base::Base;
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
@@ -36,7 +37,7 @@ fn stream(id: InteractionId) -> String {
 
 async fn erase(ledgerbox: &Ledgerbox, interaction: InteractionId, order: Option<ErasureOrder>) {
     let request = ErasureRequest {
-        interaction,
+        subject: interaction.into(),
         operator: ledgerbox.identity.did,
         reason_code: "gdpr_request".parse().unwrap(),
         order,
@@ -200,7 +201,7 @@ async fn rec_4_no_other_body_is_erased() {
     let no_envelope = 1;
     let named = others.map(|message| scene.message(&scene.erased, message));
     for named in named.into_iter().chain([no_envelope]) {
-        let sentence = "is no REQUEST or RESULT";
+        let sentence = "is no REQUEST or RESULT and of no negotiation";
         scene.finds(scene.naming(&[named]), &[("positions", DECISION, sentence)]);
     }
     // A body that alone makes its signature hold.
@@ -272,7 +273,8 @@ async fn rec_4_nobody_erases_twice_or_without_a_name() {
 /// Who ordered it is held to what they signed.
 #[tokio::test]
 async fn rec_4_who_had_bodies_erased_is_held_to_their_signature() {
-    let signed = |operator: &Party, id, now_s| Some(operator.order_erasure(id, now_s));
+    let signed =
+        |operator: &Party, id, now_s| Some(operator.order_erasure(Subject::Interaction(id), now_s));
     let signed = Scene::ordered(signed).await;
     let unsigned = Scene::set().await;
     for scene in [&signed, &unsigned] {
@@ -322,13 +324,13 @@ async fn rec_4_who_had_bodies_erased_is_held_to_their_signature() {
         ),
         (
             "/order",
-            json!(nobody.order_erasure(interaction, now_s)),
+            json!(nobody.order_erasure(interaction.into(), now_s)),
             invalid,
             "and not the operator",
         ),
         (
             "/order",
-            json!(unknown.order_erasure(interaction, now_s)),
+            json!(unknown.order_erasure(interaction.into(), now_s)),
             Cause::KeyNotTheSenders,
             "was no key of the operator then",
         ),
@@ -361,7 +363,7 @@ async fn rec_4_an_order_for_another_time_is_found() {
     let operator = OnceCell::new();
     let scene = Scene::ordered(|party, id, now_s| {
         operator.set(party.clone()).unwrap();
-        Some(party.order_erasure(id, now_s))
+        Some(party.order_erasure(Subject::Interaction(id), now_s))
     });
     let scene = scene.await;
     let operator = operator.get().unwrap();
@@ -376,7 +378,7 @@ async fn rec_4_an_order_for_another_time_is_found() {
         (0, false),
     ] {
         let mut parts = scene.parts.clone();
-        let order = operator.order_erasure(interaction, created_s);
+        let order = operator.order_erasure(Subject::Interaction(interaction), created_s);
         *parts.records[scene.at].member("/order") = json!(order);
         let expected = ("order", DECISION, "was not taken then");
         let expected = if is_in_time { &[][..] } else { &[expected] };

@@ -8,11 +8,12 @@ use x811_protocol::event::LedgerRole;
 use x811_protocol::facts::NegotiationVerb;
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::parameters::Contracts;
+use x811_protocol::parameters::{Capabilities, Contracts};
 use x811_protocol::payload::registry::rotation_message;
 
 use crate::base::{Base, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
+use crate::descriptors::{ADVERTISE, descriptor};
 use crate::ledgerbox::{Ledgerbox, TASK, parameters};
 use crate::party::{Account, Party};
 use crate::scene::pay;
@@ -58,6 +59,7 @@ async fn opened() -> Ledgerbox {
         engagement_ms: 10_000,
         ..Contracts::DEFAULT
     });
+    parameters.capabilities = Some(Capabilities::DEFAULT);
     parameters.networks[0].safe_above = MicroUsdc::from_micro_usdc(5_000_000).ok();
     Ledgerbox::with(parameters).await
 }
@@ -268,6 +270,15 @@ async fn negotiated(ledgerbox: &Ledgerbox, paid: &Deal) {
     ledgerbox.watch_ms(LIFE_MS + 1_000).await;
 }
 
+/// What an agent says that it can do, twice.
+async fn advertised(ledgerbox: &Ledgerbox, agent: &Party) {
+    for revision in 1..=2 {
+        let advert = descriptor(agent, revision);
+        let advert = ledgerbox.seal(agent, ADVERTISE, &ledgerbox.identity, advert);
+        ledgerbox.accept(&advert).await;
+    }
+}
+
 /// The ledger that wrote it, right behind the last record.
 pub(crate) async fn every_event() -> Ledgerbox {
     let mut ledgerbox = opened().await;
@@ -280,9 +291,10 @@ pub(crate) async fn every_event() -> Ledgerbox {
     ledgerbox.restart().await;
     unpaid(&mut ledgerbox, &paid).await;
     negotiated(&ledgerbox, &paid).await;
+    advertised(&ledgerbox, &paid.provider).await;
     registry(&ledgerbox).await;
     let request = ErasureRequest {
-        interaction: paid.id(),
+        subject: paid.id().into(),
         operator: ledgerbox.identity.did,
         reason_code: "gdpr_request".parse().unwrap(),
         order: None,

@@ -16,6 +16,7 @@ use crate::base::{Base, TREASURY, tx};
 use crate::bundles::{bundle, signed};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::every_event::{again, rotation};
+use crate::golden_contract;
 use crate::ledgerbox::Ledgerbox;
 use crate::papers::receipts_in_both_forms;
 use crate::party::Party;
@@ -28,7 +29,7 @@ const VARIABLE: &str = "X811_VECTORS";
 const FEE_MICRO_USDC: u64 = 25_000;
 
 /// Files by their names.
-type Golden = Vec<(String, Vec<u8>)>;
+pub(crate) type Golden = Vec<(String, Vec<u8>)>;
 
 pub(crate) fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors")
@@ -58,7 +59,13 @@ async fn whole_log() -> (&'static str, Vec<u8>) {
     ("log-v2", second)
 }
 
-async fn settled(ledgerbox: &mut Ledgerbox, deal: &Deal, number: u16, paid: u64, state: &str) {
+pub(crate) async fn settled(
+    ledgerbox: &mut Ledgerbox,
+    deal: &Deal,
+    number: u16,
+    paid: u64,
+    state: &str,
+) {
     pay(ledgerbox, deal, number, paid).await;
     ledgerbox.watch_ms(20_000).await;
     assert_eq!(ledgerbox.state(deal.id()), state);
@@ -113,7 +120,7 @@ async fn interactions() -> BTreeMap<&'static str, Vec<u8>> {
     ledgerbox.base.finalized = Some(Base::head_number(ledgerbox.now()));
     ledgerbox.sweep().await;
     let request = ErasureRequest {
-        interaction: erased.id(),
+        subject: erased.id().into(),
         operator: ledgerbox.identity.did,
         reason_code: "gdpr_request".parse().unwrap(),
         order: None,
@@ -219,7 +226,7 @@ async fn unusual_receipts() -> Golden {
 }
 
 /// The receipt of a paid interaction, in both forms.
-async fn receipts_of(ledgerbox: &Ledgerbox, deal: &Deal, name: &str) -> Golden {
+pub(crate) async fn receipts_of(ledgerbox: &Ledgerbox, deal: &Deal, name: &str) -> Golden {
     let (whole, compact) = receipts_in_both_forms(ledgerbox, deal.id()).await;
     vec![
         (format!("receipt/{name}-v2.json"), whole.unwrap().to_bytes()),
@@ -247,9 +254,10 @@ async fn golden_bundles_and_receipts_are_what_is_written() {
     let bundles = bundles.map(|(name, bytes)| (format!("bundle/{name}.x811"), bytes));
     let unusual = unusual_receipts().await.into_iter();
     let receipts = receipts().await.into_iter().chain(unusual);
-    let replaced = replaced_keys().await.into_iter();
+    let others = replaced_keys().await.into_iter();
+    let others = others.chain(golden_contract::files().await);
     let mut changed = Vec::new();
-    for (name, bytes) in bundles.chain(receipts).chain(replaced) {
+    for (name, bytes) in bundles.chain(receipts).chain(others) {
         let path = folder().join(under_rules_2(&name));
         if is_to_be_written() {
             fs::create_dir_all(path.parent().unwrap()).unwrap();

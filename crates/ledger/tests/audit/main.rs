@@ -13,8 +13,10 @@ mod against_words;
 mod authorizations_forged;
 mod clean;
 mod damaged_rows;
+mod descriptors_forged;
 mod dust;
 mod earlier_keys;
+mod erased_contracts;
 mod erasures;
 mod every_event;
 mod flips;
@@ -22,6 +24,7 @@ mod forged_bundle;
 mod forger;
 mod forks;
 mod golden;
+mod golden_contract;
 mod golden_log;
 mod hashes;
 mod heads_forged;
@@ -63,6 +66,8 @@ mod bundles;
 #[path = "../sequencer/deal.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod deal;
+#[path = "../sequencer/descriptors.rs"]
+mod descriptors;
 #[path = "../sequencer/erasure_order.rs"]
 mod erasure_order;
 #[path = "../sequencer/ledgerbox.rs"]

@@ -233,3 +233,42 @@ async fn lc_9_another_token_under_live_interactions_is_a_remark_in_an_old_log() 
         "{said:?}"
     );
 }
+
+/// Whoever sets parameters ten thousand times hides no change behind a list that ends.
+#[tokio::test]
+async fn lc_9_no_change_is_hidden_behind_many() {
+    let mut parts = Parts::of(&exported(&Ledgerbox::open().await).await);
+    let (first, size) = (parts.records[1].clone(), parts.records.len());
+    let seqs = parts.records.iter();
+    let seqs = seqs.filter(|kept| kept.draft.stream == "ledger").count();
+    for more in 0..1_003_usize {
+        let mut record = first.clone();
+        record.draft.stream_seq = (seqs + more) as u64;
+        record.draft.recorded_at_ms = parts.records[size - 1].draft.recorded_at_ms;
+        *record.member("/networks/0/confirmed_depth") = (5 + more % 2).into();
+        parts.records.push(record);
+    }
+    *parts
+        .records
+        .last_mut()
+        .unwrap()
+        .member("/networks/0/confirmed_depth") = 1.into();
+    let last = parts.records.len() as u64 - 1;
+    let report = audit(&parts.rehashed());
+    assert_eq!(report.parameters.len(), 1_000);
+    let behind: Vec<u64> = (last - 3..=last).collect();
+    assert_eq!(report.parameters_left_out_at, behind);
+    let in_force = report.parameters_in_force.as_ref().unwrap();
+    assert_eq!(
+        (in_force.position, in_force.networks[0].confirmed_depth),
+        (last, 1)
+    );
+    let remark = report
+        .remarks
+        .iter()
+        .find(|remark| remark.position == behind[0]);
+    assert!(
+        remark.unwrap().sentence.contains("1000 records"),
+        "{remark:?}"
+    );
+}

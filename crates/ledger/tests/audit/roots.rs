@@ -57,6 +57,9 @@ fn root_by_hand(world: &World, stream: &Stream, before: Digest) -> Digest {
         Stream::Of(Subject::Contract(id)) => {
             serde_json::to_value(&world.latest_contract(*id).unwrap().state).unwrap()
         }
+        Stream::Of(Subject::Descriptor(did)) => {
+            serde_json::to_value(&world.descriptor(*did).unwrap().state).unwrap()
+        }
         Stream::Roots => return before,
     };
     let state = Digest::of(&serde_jcs::to_vec(&state).unwrap());

@@ -6,6 +6,7 @@ use x811_ledger::audit::{Cause, Report, audit_export};
 use x811_ledger::export::{self, Header, Item, Reader, Trailer, UpTo};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::key::SecretKey;
+use x811_protocol::parameters::Parameters;
 
 use crate::base::{Base, tx};
 use crate::bundles::{note, signed_whole};
@@ -13,13 +14,18 @@ use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::{Ledgerbox, checkpoint_key, parameters};
 use crate::party::Account;
 
-/// A ledger whose settlement schedule is over soon.
-pub(crate) async fn impatient() -> Ledgerbox {
+/// A settlement schedule that is over soon.
+pub(crate) fn impatient_parameters() -> Parameters {
     let mut parameters = parameters();
     parameters.windows.confirmation_ms = 4_000;
     parameters.looks_ms = [2_000; 4];
     parameters.networks[0].confirmed_depth = 2;
-    Ledgerbox::with(parameters).await
+    parameters
+}
+
+/// A ledger of that schedule.
+pub(crate) async fn impatient() -> Ledgerbox {
+    Ledgerbox::with(impatient_parameters()).await
 }
 
 /// Pays a verified deal by the transaction of that number, and says so.

@@ -6,11 +6,13 @@ use crate::ledgerbox::{Ledgerbox, parameters};
 use crate::talks::{LIFE_MS, Talks};
 use serde_json::{Value, json};
 use x811_ledger::audit::{Unchecked, audit_export};
+use x811_ledger::port::LedgerStore as _;
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::code::Code;
 use x811_protocol::contract::table::{Sender, transition};
 use x811_protocol::contract::{Engagement, StateName};
 use x811_protocol::digest::Digest;
+use x811_protocol::event::Event;
 use x811_protocol::facts::NegotiationVerb;
 use x811_protocol::id::ContractId;
 use x811_protocol::parameters::Contracts;
@@ -267,6 +269,22 @@ async fn xn_8_an_expired_negotiation_is_told_to_both() {
         "notice_issued",
     ];
     assert_eq!(types(&ledgerbox, &talks).await, told);
+    let notices: Vec<u64> = ledgerbox
+        .events()
+        .await
+        .iter()
+        .filter(|(_, event)| matches!(event, Event::NoticeIssued(_)))
+        .map(|(record, _)| record.position())
+        .collect();
+    let bodies = ledgerbox.store.bodies(&notices).await.unwrap();
+    assert_eq!(bodies.len(), 2);
+    for body in bodies.values() {
+        let body: Value = serde_json::from_slice(&body.bytes).unwrap();
+        let payload = &body["payload"];
+        assert_eq!(payload["code"], "X811-4021", "{payload}");
+        assert_eq!(payload["negotiation_id"], talks.id.unwrap().to_public());
+        assert_eq!(payload.get("interaction_id"), None);
+    }
     ledgerbox.assert_log_adds_up().await;
 }
 

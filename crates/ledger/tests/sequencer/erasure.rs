@@ -29,7 +29,7 @@ fn briefly_watched() -> Parameters {
 
 async fn erase(ledgerbox: &Ledgerbox, id: InteractionId) -> Result<ErasureAnswer, Refusal> {
     let request = ErasureRequest {
-        interaction: id,
+        subject: id.into(),
         operator: ledgerbox.identity.did,
         reason_code: "gdpr_request".parse().unwrap(),
         order: None,
@@ -178,7 +178,7 @@ async fn rec_4_an_operator_that_is_no_active_agent_erases_nothing() {
     let deal = Deal::opened(&ledgerbox, Until::Offered).await;
     ledgerbox.accept(&deal.reject(&ledgerbox)).await;
     let request = ErasureRequest {
-        interaction: deal.id(),
+        subject: deal.id().into(),
         operator: ledgerbox.party().did,
         reason_code: "gdpr_request".parse().unwrap(),
         order: None,
@@ -196,10 +196,14 @@ async fn rec_4_an_order_is_carried_out_at_its_time() {
     let now_s = ledgerbox.now().as_ms() / 1_000;
     let records = ledgerbox.records().await.len();
     let order = |created_s| ErasureRequest {
-        interaction: deal.id(),
+        subject: deal.id().into(),
         operator: ledgerbox.identity.did,
         reason_code: "gdpr_request".parse().unwrap(),
-        order: Some(ledgerbox.identity.order_erasure(deal.id(), created_s)),
+        order: Some(
+            ledgerbox
+                .identity
+                .order_erasure(deal.id().into(), created_s),
+        ),
     };
     for created_s in [now_s - 61, now_s + 6] {
         let refusal = ledgerbox.ledger().erase(order(created_s)).await;

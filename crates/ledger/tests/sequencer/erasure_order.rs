@@ -1,15 +1,15 @@
 //! What an operator signs to have bodies erased.
 
 use x811_protocol::event::ErasureOrder;
-use x811_protocol::id::InteractionId;
 use x811_protocol::signed_read::{ReadProof, Target, sign};
+use x811_protocol::stream::Subject;
 
 use crate::party::Party;
 
 impl Party {
-    /// Signs that the bodies of the interaction be erased, for `gdpr_request`.
-    pub(crate) fn order_erasure(&self, interaction: InteractionId, created_s: u64) -> ErasureOrder {
-        let (path, query) = ErasureOrder::target(interaction, "gdpr_request");
+    /// Signs that the bodies of the subject be erased, for `gdpr_request`.
+    pub(crate) fn order_erasure(&self, subject: Subject, created_s: u64) -> ErasureOrder {
+        let (path, query) = ErasureOrder::target(subject, "gdpr_request");
         let authority = "ledger.example";
         let target = Target {
             method: "POST",
@@ -21,7 +21,7 @@ impl Party {
         let (input, signature) = (fields.signature_input, fields.signature);
         let proof = ReadProof::parse(input.as_bytes(), signature.as_bytes()).unwrap();
         ErasureOrder {
-            interaction,
+            subject,
             authority: authority.to_owned(),
             parameters: proof.parameters().to_owned(),
             signature: proof.signature(),

@@ -62,6 +62,30 @@ async fn rule_24_a_late_payment_is_final_below_the_finalized_head() {
     ledgerbox.assert_log_adds_up().await;
 }
 
+/// A second one comes to its depth in the very sweep whose finalized head reaches the first. It is bound,
+/// and both are final with it; nothing that else is in the sweep is lost.
+#[tokio::test]
+async fn rule_24_a_late_payment_is_bound_where_another_is_about_to_be_final() {
+    let mut ledgerbox = Ledgerbox::open().await;
+    let deal = declared(&ledgerbox).await;
+    ledgerbox.accept(&deal.payment(&ledgerbox, 2)).await;
+    ledgerbox.watch_ms(440_000).await;
+    assert_eq!(ledgerbox.state(deal.id()), "disputed");
+    let first = mine(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC);
+    ledgerbox.watch_ms(CONFIRMED_MS).await;
+    let second = mine(&mut ledgerbox, &deal, 2, TOTAL_MICRO_USDC);
+    ledgerbox.advance_ms(CONFIRMED_MS).await;
+    ledgerbox.base.finalized = Some(first);
+    ledgerbox.sweep().await;
+    let told = ["seen", "late", "seen", "late"];
+    assert_eq!(since(&ledgerbox, &deal, "notice_issued").await, told);
+    ledgerbox.base.finalized = Some(second);
+    ledgerbox.sweep().await;
+    let told = ["seen", "late", "seen", "late", "final"];
+    assert_eq!(since(&ledgerbox, &deal, "notice_issued").await, told);
+    ledgerbox.assert_log_adds_up().await;
+}
+
 /// A surplus that came late is watched apart from what paid: each disappears, and becomes final, by
 /// itself.
 #[tokio::test]

@@ -460,5 +460,6 @@ pub(crate) fn parameters() -> Parameters {
         limits: Limits::DEFAULT,
         lenient: Vec::new(),
         contracts: None,
+        capabilities: None,
     }
 }

@@ -1,52 +1,12 @@
 //! Which rules are in force, and what a program does with a log of others (machines.md section 1).
 
+use crate::begun::{of_rules_1, stored};
 use crate::ledgerbox::Ledgerbox;
 use serde_json::{Value, json};
-use std::sync::Arc;
-use x811_eventlog::{Draft, Head, Record};
-use x811_ledger::memory::{MemoryReadModel, MemoryStore};
-use x811_ledger::port::{Commit, LedgerStore};
 use x811_ledger::sequencer::OpenError;
-use x811_ledger::snapshot::MemorySnapshots;
 use x811_ledger::world::Fault;
 use x811_protocol::event::Event;
 use x811_protocol::rules::Rules;
-
-/// Puts a log of these events of the stream `ledger` in the place of the ledger's own.
-async fn stored(ledgerbox: &mut Ledgerbox, events: &[Value]) {
-    ledgerbox.crash().await;
-    ledgerbox.store = Arc::new(MemoryStore::new());
-    ledgerbox.rows = Arc::new(MemoryReadModel::new());
-    ledgerbox.snapshots = Arc::new(MemorySnapshots::new());
-    let mut head = Head::EMPTY;
-    let mut records = Vec::new();
-    for (seq, event) in (0..).zip(events) {
-        let draft = Draft {
-            recorded_at_ms: ledgerbox.now().as_ms(),
-            stream: "ledger".to_owned(),
-            stream_seq: seq,
-            event: event.clone(),
-        };
-        let record = Record::seal(head.size, head.hash, draft).unwrap();
-        head = Head::after(&record);
-        records.push(record);
-    }
-    let commit = Commit {
-        expected_size: 0,
-        records,
-        ..Commit::default()
-    };
-    ledgerbox.store.commit(commit).await.unwrap();
-}
-
-/// The first two records of a ledger of rules 1.
-fn of_rules_1(ledgerbox: &Ledgerbox) -> [Value; 2] {
-    let mut opened = json!(Event::LedgerOpened(ledgerbox.opened()));
-    opened["rules_version"] = json!(1);
-    opened.as_object_mut().unwrap().remove("reader");
-    let parameters = Event::ParametersSet(ledgerbox.parameters.clone());
-    [opened, json!(parameters)]
-}
 
 fn changed(version: u64) -> Value {
     json!({ "type": "rules_changed", "rules_version": version, "reader": version })
@@ -149,7 +109,7 @@ async fn mach_1_the_namespaces_of_machines_are_closed_to_mail() {
     let (from, to) = (ledgerbox.provider().await, ledgerbox.provider().await);
     for (name, status) in [
         ("x811.negotiation/propose", 400),
-        ("x811.capability/advertise", 422),
+        ("x811.capability/propose", 400),
         ("x811.consensus/propose", 422),
         ("x811.dispute/open", 422),
         ("x811.trace/node", 400),

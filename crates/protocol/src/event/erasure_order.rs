@@ -1,28 +1,75 @@
 //! What an operator signed to have bodies erased: the request itself (RFC 9421), kept in the record, so
 //! that whoever reads the log need not believe the ledger that somebody ordered it.
 
-use crate::id::InteractionId;
+use crate::id::{ContractId, InteractionId};
 use crate::key::KeyId;
 use crate::signature::Signature;
 use crate::signed_read::{NotFresh, ProofError, ReadProof, Target};
+use crate::stream::Subject;
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
 
-/// How the bodies of an interaction are ordered to be erased.
+/// How the bodies of a subject are ordered to be erased.
 const METHOD: &str = "POST";
 
 /// An operator's signed request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "Written", into = "Written")]
 pub struct ErasureOrder {
     /// Whose bodies; with the reason it gives path and query.
-    pub interaction: InteractionId,
+    pub subject: Subject,
     /// Host and port that it was sent to, in lower case, without the port of the scheme.
     pub authority: String,
     /// The value of `@signature-params`: what is covered, when it was created, the nonce, the key.
     pub parameters: String,
     /// By the key in `keyid`.
     pub signature: Signature,
+}
+
+/// The same as a record has it: the subject is one of two members.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    interaction: Option<InteractionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    contract: Option<ContractId>,
+    authority: String,
+    parameters: String,
+    signature: Signature,
+}
+
+impl From<ErasureOrder> for Written {
+    fn from(order: ErasureOrder) -> Written {
+        // Descriptors are not erased: an order that named one would be read by nobody.
+        Written {
+            interaction: order.subject.interaction(),
+            contract: order.subject.contract(),
+            authority: order.authority,
+            parameters: order.parameters,
+            signature: order.signature,
+        }
+    }
+}
+
+impl TryFrom<Written> for ErasureOrder {
+    type Error = &'static str;
+
+    fn try_from(written: Written) -> Result<ErasureOrder, &'static str> {
+        let subject = match (written.interaction, written.contract) {
+            (Some(id), None) => Subject::Interaction(id),
+            (None, Some(id)) => Subject::Contract(id),
+            (None, None) | (Some(_), Some(_)) => {
+                return Err("an order names an interaction or a contract, and one of them");
+            }
+        };
+        Ok(ErasureOrder {
+            subject,
+            authority: written.authority,
+            parameters: written.parameters,
+            signature: written.signature,
+        })
+    }
 }
 
 /// Why nobody ordered it so.
@@ -32,7 +79,9 @@ pub enum NotOrdered {
     #[error("the order is no signed request: {0}")]
     Form(#[from] ProofError),
     /// Signed is something else.
-    #[error("the key that the order names did not sign for this interaction and this reason")]
+    #[error(
+        "the key that the order names did not sign for this interaction or contract and this reason"
+    )]
     Signature,
     /// Signed for another time.
     #[error("the order was not taken then: {0}")]
@@ -46,7 +95,7 @@ impl ErasureOrder {
     /// What is wrong with it.
     pub fn signer(&self, reason_code: &str) -> Result<KeyId, NotOrdered> {
         let proof = ReadProof::from_parameters(&self.parameters, self.signature)?;
-        let (path, query) = ErasureOrder::target(self.interaction, reason_code);
+        let (path, query) = ErasureOrder::target(self.subject, reason_code);
         let target = Target {
             method: METHOD,
             authority: &self.authority,
@@ -70,9 +119,14 @@ impl ErasureOrder {
 
     /// Path and query of the request, as they are signed.
     #[must_use]
-    pub fn target(interaction: InteractionId, reason_code: &str) -> (String, String) {
+    pub fn target(subject: Subject, reason_code: &str) -> (String, String) {
+        let of = match subject {
+            Subject::Interaction(id) => format!("interactions/{id}"),
+            Subject::Contract(id) => format!("negotiations/{}", id.to_public()),
+            Subject::Descriptor(did) => format!("agents/{}/capabilities", did.uuid()),
+        };
         (
-            format!("/api/v1/interactions/{interaction}/erasure"),
+            format!("/api/v1/{of}/erasure"),
             format!("reason_code={reason_code}"),
         )
     }
@@ -89,9 +143,16 @@ mod tests {
     const OPERATOR: &str = "did:x811:019b76da-a800-7000-8000-0000000000d2";
 
     fn order(key: &SecretKey, reason_code: &str) -> ErasureOrder {
-        let interaction = INTERACTION.parse().unwrap();
+        order_of(
+            format!("interaction:{INTERACTION}").parse().unwrap(),
+            key,
+            reason_code,
+        )
+    }
+
+    fn order_of(subject: Subject, key: &SecretKey, reason_code: &str) -> ErasureOrder {
         let operator: Did = OPERATOR.parse().unwrap();
-        let (path, query) = ErasureOrder::target(interaction, reason_code);
+        let (path, query) = ErasureOrder::target(subject, reason_code);
         let target = Target {
             method: "POST",
             authority: "ledger.example:8811",
@@ -102,7 +163,7 @@ mod tests {
         let (input, signature) = (fields.signature_input, fields.signature);
         let proof = ReadProof::parse(input.as_bytes(), signature.as_bytes()).unwrap();
         ErasureOrder {
-            interaction,
+            subject,
             authority: "ledger.example:8811".to_owned(),
             parameters: proof.parameters().to_owned(),
             signature: proof.signature(),
@@ -123,11 +184,38 @@ mod tests {
         let mut elsewhere = good.clone();
         elsewhere.authority = "ledger.example".to_owned();
         let mut another = good.clone();
-        another.interaction = INTERACTION.replace("01", "02").parse().unwrap();
+        let other_id = INTERACTION.replace("01", "02");
+        another.subject = Subject::Interaction(other_id.parse().unwrap());
         let mut unsigned = good.clone();
         unsigned.signature = Signature::from_bytes([7; 64]);
-        for wrong in [elsewhere, another, unsigned] {
+        // The contract and the interaction of one id are two subjects.
+        let mut of_contract = good.clone();
+        of_contract.subject = Subject::Contract(INTERACTION.parse().unwrap());
+        for wrong in [elsewhere, another, unsigned, of_contract] {
             assert_eq!(wrong.signer("gdpr_request"), Err(NotOrdered::Signature));
+        }
+    }
+
+    #[test]
+    fn mach_6_an_order_names_one_subject() {
+        let key = SecretKey::from_seed([1; 32]);
+        let contract = order_of(
+            Subject::Contract(INTERACTION.parse().unwrap()),
+            &key,
+            "spam",
+        );
+        contract.signer("spam").unwrap();
+        let written = serde_json::to_value(&contract).unwrap();
+        assert_eq!(written["contract"], INTERACTION);
+        assert_eq!(written.get("interaction"), None);
+        let read: ErasureOrder = serde_json::from_value(written.clone()).unwrap();
+        assert_eq!(read, contract);
+        let mut both = written.clone();
+        both["interaction"] = INTERACTION.into();
+        let mut neither = written;
+        neither.as_object_mut().unwrap().remove("contract");
+        for wrong in [both, neither] {
+            assert!(serde_json::from_value::<ErasureOrder>(wrong).is_err());
         }
     }
 

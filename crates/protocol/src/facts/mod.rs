@@ -9,10 +9,15 @@
 #[macro_use]
 mod words;
 
+mod capability;
 mod interaction;
 mod member;
 mod negotiation;
 
+pub(crate) use capability::malformed;
+pub use capability::{
+    AdvertiseFacts, Availability, CapabilityFacts, CapabilityVerb, Category, OfferedCapability,
+};
 pub use interaction::{
     AcceptFacts, AcceptancePolicy, DisputeCode, ErrorFacts, Location, OfferFacts, PaymentFacts,
     RejectCode, RejectFacts, RequestFacts, ResultFacts, VerifyFacts,
@@ -56,6 +61,8 @@ pub enum Facts {
     Error(ErrorFacts),
     /// Of `x811.negotiation/…`, from rules 2 on.
     Negotiation(NegotiationFacts),
+    /// Of `x811.capability/…`, from rules 2 on.
+    Capability(CapabilityFacts),
     /// Of every extension type that no machine takes.
     Custom(CustomFacts),
 }
@@ -109,12 +116,19 @@ impl Facts {
                 Deserialize::deserialize(reader).map(Self::Payment)
             }
             MessageType::Core(CoreType::Error) => Deserialize::deserialize(reader).map(Self::Error),
-            MessageType::Custom(_) => match NegotiationVerb::of(message_type) {
-                Some(verb) => Self::read_of_machine(reader, |value| {
-                    NegotiationFacts::from_value(verb, value).map(Self::Negotiation)
-                }),
-                None => Deserialize::deserialize(reader).map(Self::Custom),
-            },
+            MessageType::Custom(_) => {
+                if let Some(verb) = NegotiationVerb::of(message_type) {
+                    Self::read_of_machine(reader, |value| {
+                        NegotiationFacts::from_value(verb, value).map(Self::Negotiation)
+                    })
+                } else if let Some(verb) = CapabilityVerb::of(message_type) {
+                    Self::read_of_machine(reader, |value| {
+                        CapabilityFacts::from_value(verb, value).map(Self::Capability)
+                    })
+                } else {
+                    Deserialize::deserialize(reader).map(Self::Custom)
+                }
+            }
         }
     }
 
@@ -148,6 +162,7 @@ impl Facts {
             Self::Negotiation(negotiation) => negotiation
                 .contract()
                 .map_or(RefersTo::Itself, |id| RefersTo::Subject(id.into())),
+            Self::Capability(CapabilityFacts::Advertise(_)) => RefersTo::Itself,
             Self::Custom(_) => RefersTo::Nothing,
         }
     }
@@ -165,6 +180,7 @@ impl Facts {
             | Self::Payment(_)
             | Self::Error(_)
             | Self::Negotiation(_)
+            | Self::Capability(_)
             | Self::Custom(_) => None,
         }
     }
@@ -182,6 +198,7 @@ impl Facts {
             | Self::Error(_)
             | Self::Custom(_) => {}
             Self::Negotiation(negotiation) => negotiation.consistent()?,
+            Self::Capability(capability) => capability.consistent()?,
         }
         Ok(self)
     }
@@ -190,7 +207,7 @@ impl Facts {
 /// What a message is about: said once, for its turn, for look-ups before it and for audits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefersTo {
-    /// It opens a subject, named by its own envelope id.
+    /// It opens a subject, named by its own envelope id; an advert is about its sender's descriptor.
     Itself,
     /// The subject of that envelope, which must be known.
     Envelope(EnvelopeId),

@@ -278,7 +278,12 @@ impl Over<'_> {
         if self.is_in_time {
             events.extend(self.late());
         }
-        events.extend(self.finality());
+        // What is bound or comes back becomes final together with others of its group, so the group has
+        // to be recorded first: the next sweep decides on it.
+        let changes_groups = |it: &Event| matches!(it, Event::Late(_) | Event::Returned(_));
+        if !events.iter().any(changes_groups) {
+            events.extend(self.finality());
+        }
         events
     }
 

@@ -57,7 +57,7 @@ pub fn derived(
             ));
         }
         (Some(state), Facts::Error(_)) => comment(state, envelope)?,
-        (Some(state), Facts::Custom(_) | Facts::Negotiation(_)) => {
+        (Some(state), Facts::Custom(_) | Facts::Negotiation(_) | Facts::Capability(_)) => {
             return Err(wrong_state(state, "the message belongs to no interaction"));
         }
         (Some(state), facts) => advance(state, envelope, facts, context, now)?,
@@ -499,6 +499,6 @@ pub fn state_after(facts: &Facts) -> Option<StateName> {
         Facts::Verify(verify) if verify.verified => Some(StateName::Verified),
         Facts::Verify(_) => Some(StateName::Disputed),
         Facts::Payment(_) => Some(StateName::Verified),
-        Facts::Error(_) | Facts::Negotiation(_) | Facts::Custom(_) => None,
+        Facts::Error(_) | Facts::Negotiation(_) | Facts::Capability(_) | Facts::Custom(_) => None,
     }
 }

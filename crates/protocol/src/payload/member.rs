@@ -304,7 +304,7 @@ impl<'a> Members<'a> {
 }
 
 /// An integer from 0 to 2^53 - 1, however it is spelled: `60.0` has the RFC 8785 form `60`.
-pub(super) fn as_integer(value: &Value) -> Option<u64> {
+pub(crate) fn as_integer(value: &Value) -> Option<u64> {
     let number = value.as_number()?;
     if let Some(integer) = number.as_u64() {
         return (integer <= MAX_SAFE_INTEGER).then_some(integer);

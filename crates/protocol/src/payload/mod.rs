@@ -9,12 +9,13 @@
 //! state, the sender, the references, the budget, the network - is for the machines to decide.
 
 mod accept;
+mod capability;
 pub(crate) mod content_type;
 mod custom;
 mod error;
 pub mod form;
 pub mod ledger;
-mod member;
+pub(crate) mod member;
 mod negotiation;
 mod offer;
 mod payment;
@@ -31,7 +32,7 @@ use serde_json::{Map, Value};
 
 use crate::did::Did;
 use crate::envelope::{CoreType, MessageType};
-use crate::facts::{Facts, NegotiationVerb};
+use crate::facts::{CapabilityVerb, Facts, NegotiationVerb};
 use crate::refusal::Refusal;
 use crate::rules::Rules;
 
@@ -85,6 +86,7 @@ pub fn check_size(
 /// - X811-5001 (HTTP 400) for a malformed transaction hash, X811-5002 for an unusable address;
 /// - X811-4001 (HTTP 422 or 400) under rules 2 for a message in a reserved namespace, and for a REQUEST or a
 ///   message of somebody's own that names another ledger;
+/// - CCN-1001 and CCN-1002 (HTTP 400) for a malformed message about capabilities;
 /// - X811-6002 for content over the limit, X811-6003 for a malformed content type.
 pub fn facts(
     message_type: &MessageType,
@@ -107,15 +109,15 @@ pub fn facts(
         MessageType::Core(CoreType::Payment) => Facts::Payment(payment::facts(payload, rules)?),
         MessageType::Core(CoreType::Error) => Facts::Error(error::facts(payload)?),
         MessageType::Custom(custom) => {
-            let verb = NegotiationVerb::of(message_type).filter(|_| rules.rules >= Rules::Two);
-            match verb {
-                Some(verb) => Facts::Negotiation(negotiation::facts(verb, payload)?),
-                None => {
-                    if rules.rules >= Rules::Two {
-                        reserved::check(custom)?;
-                    }
-                    Facts::Custom(custom::facts(payload))
-                }
+            if rules.rules < Rules::Two {
+                Facts::Custom(custom::facts(payload))
+            } else if let Some(verb) = NegotiationVerb::of(message_type) {
+                Facts::Negotiation(negotiation::facts(verb, payload)?)
+            } else if let Some(verb) = CapabilityVerb::of(message_type) {
+                Facts::Capability(capability::facts(verb, from, payload)?)
+            } else {
+                reserved::check(custom)?;
+                Facts::Custom(custom::facts(payload))
             }
         }
     };

@@ -118,6 +118,7 @@ impl Account {
             | Facts::Verify(_)
             | Facts::Error(_)
             | Facts::Negotiation(_)
+            | Facts::Capability(_)
             | Facts::Custom(_) => {}
         }
     }

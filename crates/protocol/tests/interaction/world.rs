@@ -483,6 +483,7 @@ pub(crate) fn parameters() -> Parameters {
         limits: Limits::DEFAULT,
         lenient: Vec::new(),
         contracts: None,
+        capabilities: None,
     }
 }
 

@@ -7,11 +7,13 @@
     reason = "what a test's own fixture lacks fails that test"
 )]
 
+mod advertise;
 mod answers;
 mod checklist;
 mod facts_form;
 mod forms;
 mod messages;
+mod negotiation;
 mod offer;
 mod payment;
 mod registration;

@@ -4,6 +4,7 @@
 //! attribute on the handler, so neither can exist without the other. Schemas stand in `schema`
 //! and `settlement`; that answers keep to them is tested from outside, over the running server.
 
+pub(crate) mod capability;
 pub(crate) mod discovery;
 pub(crate) mod negotiation;
 pub(crate) mod payloads;
@@ -53,6 +54,8 @@ const PAGE: &str = "/docs";
         (name = "operations", description = "Whether it runs and takes messages"),
     ),
     components(schemas(
+        capability::CapabilitiesInForce,
+        capability::DescriptorAnswer,
         discovery::AgentCard,
         discovery::AgentFound,
         discovery::AgentsAnswer,

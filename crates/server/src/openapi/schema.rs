@@ -233,9 +233,12 @@ pub(crate) struct FoundAnswer {
 /// What was erased.
 #[derive(ToSchema)]
 pub(crate) struct ErasedAnswer {
-    /// Whose bodies.
-    #[schema(value_type = Uuid)]
-    interaction_id: String,
+    /// Whose bodies, where they are of an interaction.
+    #[schema(value_type = Option<Uuid>, nullable = false)]
+    interaction_id: Option<String>,
+    /// Whose bodies, where they are of a negotiation.
+    #[schema(nullable = false)]
+    negotiation_id: Option<String>,
     /// Place of the record that says so.
     position: u64,
     /// Of that record.
@@ -386,6 +389,8 @@ pub(crate) struct LedgerAnswer {
     windows: WindowsInForce,
     /// What negotiations are held to; null where none are opened.
     contracts: Option<super::negotiation::ContractsInForce>,
+    /// What descriptors are held to; null where none are taken.
+    capabilities: Option<super::capability::CapabilitiesInForce>,
     /// From one look for a payment to the next.
     #[schema(min_items = 4, max_items = 4)]
     looks_ms: Vec<u64>,

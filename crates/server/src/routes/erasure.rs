@@ -18,6 +18,7 @@ use x811_ledger::clock::Clock;
 use x811_ledger::erasure::{ErasureRequest, ReasonCode};
 use x811_ledger::sequencer::ErasureAnswer;
 use x811_protocol::id::InteractionId;
+use x811_protocol::stream::Subject;
 
 /// What has to be said.
 #[derive(Deserialize)]
@@ -53,12 +54,22 @@ pub(super) async fn handle<C: Clock>(
     Named(interaction): Named<InteractionId>,
     Asked(order): Asked<Order>,
 ) -> Result<Json<ErasureAnswer>, ReadRefusal> {
+    erase(&app, operator, Subject::Interaction(interaction), &order).await
+}
+
+/// Has the bodies of a subject erased.
+pub(super) async fn erase<C: Clock>(
+    app: &App<C>,
+    operator: Operator,
+    subject: Subject,
+    order: &Order,
+) -> Result<Json<ErasureAnswer>, ReadRefusal> {
     let reason_code: Result<ReasonCode, _> = order.reason_code.parse();
     let reason_code = reason_code.map_err(|error| ApiError::malformed(error.to_string()))?;
     let request = ErasureRequest {
-        interaction,
+        subject,
         operator: operator.did,
-        order: Some(operator.order(interaction, &reason_code.to_string())?),
+        order: Some(operator.order(subject, &reason_code.to_string())?),
         reason_code,
     };
     Ok(Json(app.ledger.erase(request).await?))

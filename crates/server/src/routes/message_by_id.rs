@@ -112,13 +112,14 @@ fn after(erased_at: Option<u64>) -> String {
     }
 }
 
-/// The answer: `first`, the body of the 202; `envelope`, the whole of it, or without one `erased_at`.
-struct Found<C> {
-    app: Arc<App<C>>,
-    before: Option<String>,
+/// An envelope with something around it. Of a message: `first`, the body of the 202; `envelope`, the
+/// whole of it, or without one `erased_at`.
+pub(super) struct Found<C> {
+    pub(super) app: Arc<App<C>>,
+    pub(super) before: Option<String>,
     /// Absent once its body is erased.
-    envelope: Option<EnvelopeParts>,
-    after: Option<String>,
+    pub(super) envelope: Option<EnvelopeParts>,
+    pub(super) after: Option<String>,
 }
 
 impl<C: Clock> Pieces for Found<C> {

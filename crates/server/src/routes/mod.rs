@@ -10,6 +10,8 @@
 //! | `GET /api/v1/agents/{uuid}/trust` | what it has earned: `as_of` |
 //! | `POST /api/v1/agents/{uuid}/heartbeat` | ¶that it is there: `ttl_s`, `availability` |
 //! | `GET /api/v1/agents/{uuid}/did` | its DID document |
+//! | `GET /api/v1/agents/{uuid}/capabilities` | what it says that it can do, signed: `min_position` |
+//! | `GET /api/v1/agents/{uuid}/capabilities/bundle` | every revision of it, and what this rests on |
 //! | `GET /api/v1/agents/{uuid}/keys` | the records that gave it its keys: `after_seq`, `limit` |
 //! | `GET /api/v1/messages/{uuid}` | *its inbox: `after`, `limit`, `wait_ms`, `instance` |
 //! | `GET /api/v1/messages/{uuid}/stream` | §the same as it comes: `after`, `instance`, `token` |
@@ -26,6 +28,7 @@
 //! | `GET /api/v1/negotiations/{id}` | *a negotiation as a contract: `min_position` |
 //! | `GET /api/v1/negotiations/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
 //! | `GET /api/v1/negotiations/{id}/bundle` | *it and what it rests on, to be audited offline |
+//! | `POST /api/v1/negotiations/{id}/erasure` | ‡have its bodies erased: `reason_code` |
 //! | `GET /api/v1/records/{position}/proof` | *that a record is in the log, as a file |
 //! | `GET /log/checkpoint` | the last signed checkpoint |
 //! | `GET /log/refresh/{size}` | that it goes on where one over so many records ended, and by which keys |
@@ -50,6 +53,8 @@ mod agent_status;
 mod agent_trust;
 mod agents;
 mod bundle;
+mod capabilities;
+mod capabilities_bundle;
 mod did_document;
 mod entry_tile;
 mod erasure;
@@ -64,6 +69,7 @@ mod log_checkpoint;
 mod message_by_id;
 mod negotiation;
 mod negotiation_bundle;
+mod negotiation_erasure;
 mod negotiation_history;
 mod negotiation_list;
 mod post_message;
@@ -118,10 +124,13 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<settlement::__path_handle>(get(settlement::handle::<C>))
         .add::<history::__path_handle>(get(history::handle::<C>))
         .add::<bundle::__path_handle>(get(bundle::handle::<C>))
+        .add::<capabilities::__path_handle>(get(capabilities::handle::<C>))
+        .add::<capabilities_bundle::__path_handle>(get(capabilities_bundle::handle::<C>))
         .add::<negotiation_list::__path_handle>(get(negotiation_list::handle::<C>))
         .add::<negotiation::__path_handle>(get(negotiation::handle::<C>))
         .add::<negotiation_history::__path_handle>(get(negotiation_history::handle::<C>))
         .add::<negotiation_bundle::__path_handle>(get(negotiation_bundle::handle::<C>))
+        .add::<negotiation_erasure::__path_handle>(post(negotiation_erasure::handle::<C>))
         .add::<receipt::__path_handle>(get(receipt::handle::<C>))
         .add::<erasure::__path_handle>(post(erasure::handle::<C>))
         .add::<record_proof::__path_handle>(get(record_proof::handle::<C>))

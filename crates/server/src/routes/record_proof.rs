@@ -112,7 +112,13 @@ async fn may_read<C: Clock>(
             let parties = event.envelope().map(|header| [header.from, header.to]);
             parties.is_some_and(|parties| reader.may_read(&parties))
         }
-        Some(Stream::Ledger | Stream::Network(_) | Stream::Agent(_) | Stream::Roots) => true,
+        Some(
+            Stream::Of(Subject::Descriptor(_))
+            | Stream::Ledger
+            | Stream::Network(_)
+            | Stream::Agent(_)
+            | Stream::Roots,
+        ) => true,
         None => return Err(ApiError::damaged(record.position())),
     })
 }

@@ -66,6 +66,7 @@ pub(super) async fn ledger<C: Clock>(State(app): State<Arc<App<C>>>) -> Json<Val
         "looks_ms": parameters.looks_ms,
         "payer_binding": parameters.payer_binding,
         "contracts": parameters.contracts,
+        "capabilities": parameters.capabilities,
     }))
 }
 

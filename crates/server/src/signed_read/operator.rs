@@ -9,9 +9,9 @@ use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_protocol::did::Did;
 use x811_protocol::event::ErasureOrder;
-use x811_protocol::id::InteractionId;
 use x811_protocol::refusal::Refusal;
 use x811_protocol::signed_read::{ReadProof, SIGNATURE, SIGNATURE_INPUT};
+use x811_protocol::stream::Subject;
 
 /// An operator whose signature holds.
 pub(crate) struct Operator {
@@ -28,16 +28,16 @@ impl Operator {
     /// 400 where path or query are spelled in another way than the record can say.
     pub(crate) fn order(
         self,
-        interaction: InteractionId,
+        subject: Subject,
         reason_code: &str,
     ) -> Result<ErasureOrder, ApiError> {
         let order = ErasureOrder {
-            interaction,
+            subject,
             authority: self.authority,
             parameters: self.proof.parameters().to_owned(),
             signature: self.proof.signature(),
         };
-        let (path, query) = ErasureOrder::target(interaction, reason_code);
+        let (path, query) = ErasureOrder::target(subject, reason_code);
         match order.signer(reason_code) {
             Ok(_) => Ok(order),
             Err(_) => Err(ApiError::malformed(format!(

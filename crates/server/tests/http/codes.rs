@@ -84,6 +84,7 @@ async fn ae_106_every_code_is_provoked_or_excused() {
     standing(&mut met).await;
     silence(&mut met).await;
     negotiation(&mut met).await;
+    descriptor(&mut met).await;
     windows(&mut met).await;
     settlement(&mut met).await;
     the_ledger_itself(&mut met).await;
@@ -213,6 +214,28 @@ fn changed(
     let kind = sealed.header.message_type.to_string();
     by.say(world, sealed.header.to, &kind, body["payload"].take())
         .json
+}
+
+/// CCN-1001, CCN-1002, CCN-4002.
+async fn descriptor(met: &mut Met) {
+    let world = World::start().await;
+    let agent = world.agent().await;
+    let advert = |revision: u64, change: fn(&mut Value)| {
+        let mut payload = crate::capabilities::descriptor(&agent, revision);
+        change(&mut payload);
+        let kind = "x811.capability/advertise";
+        agent.say(&world, world.ledger(), kind, payload).json
+    };
+    let none = advert(1, |payload| payload["capabilities"] = json!("all"));
+    met.refused(&world, none, (Code::Schema, 400, Spent)).await;
+    let magic = advert(1, |payload| {
+        payload["capabilities"][0]["category"] = json!("magic")
+    });
+    met.refused(&world, magic, (Code::UnknownValue, 400, Spent))
+        .await;
+    let early = advert(2, |_| {});
+    met.refused(&world, early, (Code::NotYourTurn, 422, Spent))
+        .await;
 }
 
 /// 3002, 4001, 4010, 6001 to 6003.

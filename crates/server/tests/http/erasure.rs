@@ -74,3 +74,48 @@ async fn rec_4_an_operator_has_the_bodies_of_a_declined_interaction_erased() {
     let again = erase(&world, Some(&operator), &path).await;
     again.refused(422, "X811-4001");
 }
+
+#[tokio::test]
+async fn mach_6_an_operator_has_the_bodies_of_a_closed_negotiation_erased() {
+    let operator = Agent::new();
+    let world = World::start_with(|config| config.operators = vec![operator.did]).await;
+    world.accept(&operator.registration(&world)).await;
+    let (payer, payee) = (world.agent().await, world.agent().await);
+    let header = payer.header(&world, payee.did, "x811.negotiation/offer");
+    let expires_at = header.created_ms.saturating_add_ms(600_000).to_rfc3339();
+    let terms = json!({
+        "payer": payer.did, "payee": payee.did,
+        "amount": {"value": "0.02", "currency": "USDC"}, "amount_of": "price",
+    });
+    let offer = payer.say_as(header, json!({"terms": terms, "expires_at": expires_at}));
+    world.accept(&offer).await;
+    let id = format!("neg-{}", offer.header.id);
+    let path = format!("/api/v1/negotiations/{id}/erasure?reason_code=gdpr_request");
+    let early = erase(&world, Some(&operator), &path).await;
+    early.refused(422, "X811-4001");
+
+    let reject = json!({"negotiation_id": id, "step_id": offer.header.id});
+    let reject = payee.say(&world, payer.did, "x811.negotiation/reject", reject);
+    let closed = world.accept(&reject).await;
+    for by in [None, Some(&payer)] {
+        let answer = erase(&world, by, &path).await;
+        assert_eq!(answer.status, 403, "{}", answer.text);
+    }
+    let bare = path.replace("neg-", "");
+    let answer = erase(&world, Some(&operator), &bare).await;
+    answer.refused(400, "X811-4001");
+
+    let done = erase(&world, Some(&operator), &path).await.expect(200);
+    assert_eq!(done["negotiation_id"], json!(id));
+    assert!(done.get("interaction_id").is_none(), "{done}");
+    assert_eq!(done["erased"].as_array().unwrap().len(), 2);
+    // Its contract cannot be shown any more; its records can.
+    let position = &done["position"];
+    let shown = format!("/api/v1/negotiations/{id}?min_position={position}");
+    let shown = world.get_as(&payer, &shown).await;
+    shown.refused(404, "X811-4001");
+    let history = format!("/api/v1/negotiations/{id}/history");
+    let history = world.get_as(&payer, &history).await.expect(200);
+    let last = history["records"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["position"], closed["position"]);
+}

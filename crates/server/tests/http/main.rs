@@ -11,6 +11,7 @@ mod agent_keys;
 mod agents;
 mod base;
 mod bundle;
+mod capabilities;
 mod codes;
 mod connections;
 mod contract_wallets;

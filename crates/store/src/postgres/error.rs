@@ -3,6 +3,8 @@
 use thiserror::Error;
 use x811_eventlog::{AppendError, ReadError};
 
+use crate::purpose::Sealed;
+
 /// Why PostgreSQL cannot be used, or did not do what it was asked. No URL and no password is in it.
 #[derive(Debug, Error)]
 pub enum PostgresError {
@@ -46,6 +48,9 @@ pub enum PostgresError {
         /// How long ago, by the database's clock.
         age_ms: u64,
     },
+    /// The log was moved, or is being copied.
+    #[error(transparent)]
+    Sealed(#[from] Sealed),
     /// A key that is unique for ever is taken.
     #[error(
         "{constraint} of the batch is stored already; nothing of the batch was stored. Look it up \

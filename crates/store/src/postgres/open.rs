@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep};
 use super::error::PostgresError;
 use super::quorum::Quorum;
 use super::url::StoreUrl;
+use crate::purpose::Purpose;
 use crate::sqlite::migrator;
 
 /// A writer that has not renewed its lease for so long may be replaced.
@@ -99,6 +100,7 @@ pub(super) async fn take_over(
     connection: &mut PgConnection,
     holder: &str,
     quorum: Option<&Quorum>,
+    purpose: Purpose,
     patience: Duration,
 ) -> Result<u64, PostgresError> {
     if let Some(quorum) = quorum {
@@ -106,7 +108,7 @@ pub(super) async fn take_over(
     }
     let begun = Instant::now();
     loop {
-        match seize(connection, holder, LEASE_MS).await? {
+        match seize(connection, holder, purpose, LEASE_MS).await? {
             Seized::Epoch(epoch) => return Ok(epoch),
             Seized::Held { age_ms } if begun.elapsed() >= patience => {
                 return Err(PostgresError::Held { age_ms });
@@ -129,6 +131,7 @@ pub(super) enum Seized {
 pub(super) async fn seize(
     connection: &mut PgConnection,
     holder: &str,
+    purpose: Purpose,
     lease_ms: u64,
 ) -> Result<Seized, PostgresError> {
     let mut turn = connection.begin().await?;
@@ -150,11 +153,16 @@ pub(super) async fn seize(
     if let Some(before) = before {
         end_sessions(&mut turn, &before).await?;
     }
-    let epoch: i64 =
-        sqlx::query_scalar("UPDATE writer SET epoch = epoch + 1, holder = $1 RETURNING epoch")
-            .bind(holder)
+    let (epoch, is_empty): (i64, bool) =
+        sqlx::query_as("SELECT epoch, NOT EXISTS (SELECT FROM records) FROM writer FOR UPDATE")
             .fetch_one(&mut *turn)
             .await?;
+    let epoch = purpose.next_epoch(epoch, is_empty)?;
+    sqlx::query("UPDATE writer SET epoch = $1, holder = $2")
+        .bind(epoch)
+        .bind(holder)
+        .execute(&mut *turn)
+        .await?;
     sqlx::query("UPDATE lease SET holder = $1, renewed_at = clock_timestamp()")
         .bind(holder)
         .execute(&mut *turn)

@@ -24,6 +24,7 @@ use super::open::{self, LEASE_MS, RENEW_EVERY, session_name};
 use super::quorum::Quorum;
 use super::reading;
 use super::url::StoreUrl;
+use crate::purpose::Purpose;
 
 /// Most sessions that read.
 const MAX_READERS: u32 = 8;
@@ -68,8 +69,18 @@ impl PostgresStore {
         url: &StoreUrl,
         quorum: Option<Quorum>,
     ) -> Result<PostgresStore, PostgresError> {
+        PostgresStore::open_for(Purpose::Ledger, url, quorum).await
+    }
+
+    /// The same, to write what `purpose` says.
+    pub(crate) async fn open_for(
+        purpose: Purpose,
+        url: &StoreUrl,
+        quorum: Option<Quorum>,
+    ) -> Result<PostgresStore, PostgresError> {
         let (mut session, holder) = open::prepared(url).await?;
-        let taking = open::take_over(&mut session, &holder, quorum.as_ref(), LEASE_PATIENCE);
+        let quorum_named = quorum.as_ref();
+        let taking = open::take_over(&mut session, &holder, quorum_named, purpose, LEASE_PATIENCE);
         let epoch = taking.await?;
         PostgresStore::owning(url, session, holder, epoch, quorum).await
     }
@@ -78,7 +89,7 @@ impl PostgresStore {
     #[cfg(test)]
     pub(super) async fn open_over(url: &StoreUrl) -> Result<PostgresStore, PostgresError> {
         let (mut session, holder) = open::prepared(url).await?;
-        match open::seize(&mut session, &holder, 0).await? {
+        match open::seize(&mut session, &holder, Purpose::Ledger, 0).await? {
             open::Seized::Epoch(epoch) => {
                 PostgresStore::owning(url, session, holder, epoch, None).await
             }
@@ -131,6 +142,18 @@ impl PostgresStore {
     /// The row that holds the last signed checkpoint.
     pub(crate) fn checkpoint(&self) -> CheckpointRow {
         CheckpointRow::over(self.inner.readers.clone())
+    }
+
+    /// Gives the log the epoch `epoch`: whoever wrote so far, this writer included, is fenced out.
+    pub(crate) async fn hand_over(&self, epoch: u64) -> Result<(), AppendError> {
+        let change = "
+            WITH changed AS (
+                UPDATE writer SET epoch = $1 WHERE epoch = $2 AND holder = $3 RETURNING 1
+            )
+            SELECT EXISTS (SELECT FROM changed)";
+        let owner = self.inner.owner.as_ref().ok_or(PostgresError::ReadOnly)?;
+        let change = sqlx::query(change).bind(epoch.cast_signed());
+        owner.write_one(change).await
     }
 
     /// Ends the sessions and lets go of the lease. Dropping the store ends the sessions too, but the

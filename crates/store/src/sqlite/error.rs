@@ -8,6 +8,7 @@ use thiserror::Error;
 use x811_eventlog::{AppendError, ReadError};
 
 use crate::postgres::PostgresError;
+use crate::purpose::Sealed;
 
 /// Why a data directory could not be opened.
 #[derive(Debug, Error)]
@@ -99,6 +100,14 @@ pub enum OpenError {
     InDirectory {
         /// The data directory.
         directory: PathBuf,
+    },
+    /// The log was moved, or is being copied.
+    #[error("{directory}: {sealed}", directory = directory.display())]
+    Sealed {
+        /// The data directory.
+        directory: PathBuf,
+        /// Which of these.
+        sealed: Sealed,
     },
     /// A PostgreSQL database.
     #[error(transparent)]
@@ -227,6 +236,17 @@ impl fmt::Display for UniqueKey {
 }
 
 impl OpenError {
+    /// Why nobody may write to the log, where that is so.
+    #[must_use]
+    pub const fn sealed(&self) -> Option<Sealed> {
+        if let OpenError::Sealed { sealed, .. }
+        | OpenError::Postgres(PostgresError::Sealed(sealed)) = self
+        {
+            return Some(*sealed);
+        }
+        None
+    }
+
     /// Whether the file holds something else than this program wrote to it, and not that it could
     /// not be had.
     #[must_use]
@@ -239,6 +259,7 @@ impl OpenError {
             | OpenError::File { .. }
             | OpenError::InDatabase { .. }
             | OpenError::InDirectory { .. }
+            | OpenError::Sealed { .. }
             | OpenError::Postgres(_) => false,
         }
     }

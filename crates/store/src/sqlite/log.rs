@@ -12,6 +12,7 @@ use x811_ledger::port::{Body, Commit};
 use x811_protocol::digest::Digest;
 
 use crate::leaves::{MAX_PAGE_RECORDS, in_order, record_at};
+use crate::purpose::{Purpose, Sealed};
 
 use super::commit;
 use super::connect::Database;
@@ -108,7 +109,11 @@ struct Owner {
 
 impl SqliteLog {
     /// The owner of `data_dir`, which lets that many idempotency tags wait.
-    pub(super) async fn open(data_dir: &Path, kept_tags: usize) -> Result<Self, OpenError> {
+    pub(super) async fn open(
+        purpose: Purpose,
+        data_dir: &Path,
+        kept_tags: usize,
+    ) -> Result<Self, OpenError> {
         let data_dir = DataDir::create(data_dir)?;
         let lock = data_dir.own()?;
         let database = database(&data_dir);
@@ -119,9 +124,13 @@ impl SqliteLog {
         if !matches!(wal::truncate(&mut connection).await, Ok(true)) {
             tracing::debug!("somebody reads the write-ahead log: it was not cut");
         }
-        let epoch = raise_epoch(&mut connection)
+        let epoch = raise_epoch(&mut connection, purpose)
             .await
-            .map_err(|error| database.failed(error))?;
+            .map_err(|error| database.failed(error))?
+            .map_err(|sealed| OpenError::Sealed {
+                directory: data_dir.path().to_owned(),
+                sealed,
+            })?;
         let size = stored_size(&mut connection)
             .await
             .map_err(|error| database.failed(error))?;
@@ -186,6 +195,17 @@ impl SqliteLog {
                 Err(error)
             }
         }
+    }
+
+    /// Gives the log the epoch `epoch`: whoever wrote so far, this writer included, is fenced out.
+    pub(super) async fn hand_over(&self, epoch: u64) -> Result<(), AppendError> {
+        let mut turn = self.begin().await?;
+        let change = sqlx::query("UPDATE writer SET epoch = ?").bind(epoch.cast_signed());
+        if let Err(error) = change.execute(turn.connection()).await {
+            turn.roll_back().await;
+            return Err(StoreError::from(error).into());
+        }
+        Ok(turn.commit(8_192).await?)
     }
 
     /// Stores `commit`, all of it or nothing, and wakes the followers.
@@ -386,18 +406,25 @@ async fn stored_size(executor: impl SqliteExecutor<'_>) -> Result<u64, StoreErro
     Ok(size.cast_unsigned())
 }
 
-async fn raise_epoch(connection: &mut SqliteConnection) -> Result<u64, StoreError> {
-    // Not RETURNING alone: its row comes before the commit, whose failure would then go unseen, and
-    // two processes could write under one epoch.
+async fn raise_epoch(
+    connection: &mut SqliteConnection,
+    purpose: Purpose,
+) -> Result<Result<u64, Sealed>, StoreError> {
     let mut raising = connection.begin_with("BEGIN IMMEDIATE").await?;
-    sqlx::query("UPDATE writer SET epoch = epoch + 1")
+    let (epoch, is_empty): (i64, bool) =
+        sqlx::query_as("SELECT epoch, NOT EXISTS (SELECT 1 FROM records) FROM writer")
+            .fetch_one(&mut *raising)
+            .await?;
+    let epoch = match purpose.next_epoch(epoch, is_empty) {
+        Ok(epoch) => epoch,
+        Err(sealed) => return Ok(Err(sealed)),
+    };
+    sqlx::query("UPDATE writer SET epoch = ?")
+        .bind(epoch)
         .execute(&mut *raising)
         .await?;
-    let epoch: i64 = sqlx::query_scalar("SELECT epoch FROM writer")
-        .fetch_one(&mut *raising)
-        .await?;
     raising.commit().await?;
-    Ok(epoch.cast_unsigned())
+    Ok(Ok(epoch.cast_unsigned()))
 }
 
 fn database(data_dir: &DataDir) -> Database {

@@ -19,6 +19,7 @@ use super::indexes;
 use super::log::SqliteLog;
 use super::own_thread;
 use super::tags;
+use crate::purpose::Purpose;
 
 /// Log, bodies, nonce journal and decision indexes in `ledger.db` of a data directory.
 ///
@@ -39,12 +40,22 @@ impl SqliteStore {
     ///
     /// [`OpenError::Owned`] when another process is the writer; see there for the others.
     pub async fn open(data_dir: &Path) -> Result<SqliteStore, OpenError> {
-        SqliteStore::keeping(data_dir, tags::KEPT).await
+        SqliteStore::open_for(Purpose::Ledger, data_dir).await
     }
 
-    /// The same, with so many idempotency tags that wait to be filed.
+    /// The same, to write what `purpose` says.
+    pub(crate) async fn open_for(
+        purpose: Purpose,
+        data_dir: &Path,
+    ) -> Result<SqliteStore, OpenError> {
+        let log = Arc::new(SqliteLog::open(purpose, data_dir, tags::KEPT).await?);
+        Ok(SqliteStore { log })
+    }
+
+    /// As a ledger, with so many idempotency tags that wait to be filed.
+    #[cfg(test)]
     pub(super) async fn keeping(data_dir: &Path, tags: usize) -> Result<SqliteStore, OpenError> {
-        let log = Arc::new(SqliteLog::open(data_dir, tags).await?);
+        let log = Arc::new(SqliteLog::open(Purpose::Ledger, data_dir, tags).await?);
         Ok(SqliteStore { log })
     }
 
@@ -81,6 +92,11 @@ impl SqliteStore {
     pub async fn copy_to(&self, target: &Path) -> Result<(), OpenError> {
         let target = DataDir::create(target)?;
         copy::copy(self.log.readers(), &target.ledger()).await
+    }
+
+    /// Gives the log the epoch `epoch`: whoever wrote so far, this writer included, is fenced out.
+    pub(crate) async fn hand_over(&self, epoch: u64) -> Result<(), AppendError> {
+        self.log.hand_over(epoch).await
     }
 
     /// Closes the database in order and gives the directory free. Dropping the store does so too,

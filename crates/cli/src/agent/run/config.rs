@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use x811_client::agent::{
     Caps, InitiatorRules, Negotiator, Order, PriceRule, ProviderRules, Purchase, Sale,
@@ -18,6 +18,7 @@ use x811_protocol::money::MicroUsdc;
 
 use super::negotiation::NegotiationFile;
 use crate::failure::Failure;
+use crate::usdc::Usdc;
 
 /// The largest result in a message, in bytes (AX-41).
 const MAX_RESULT_BYTES: usize = 512 << 10;
@@ -137,13 +138,13 @@ impl ProviderFile {
 /// An initiator.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct InitiatorFile {
+pub(crate) struct InitiatorFile {
     /// The ledger's checkpoint key, NAME+ID+KEY; what the ledger says at start without it.
     pub(super) checkpoint_key: Option<String>,
     /// JSON-RPC endpoint of the network it pays on.
-    pub(super) rpc_url: String,
+    pub(crate) rpc_url: String,
     /// That network.
-    network: String,
+    pub(crate) network: String,
     /// The port of 127.0.0.1 for the page where a person answers; any free one for 0.
     pub(super) approvals_port: Option<u16>,
     /// The least trust of a provider that is accepted without a person.
@@ -184,7 +185,7 @@ struct OrderFile {
 }
 
 impl InitiatorFile {
-    pub(super) fn rules(&self) -> Result<InitiatorRules, Failure> {
+    pub(crate) fn rules(&self) -> Result<InitiatorRules, Failure> {
         let trust = self.minimum_trust.as_deref().map(str::parse).transpose();
         let trust = trust.map_err(|error: x811_client::policy::TrustError| {
             Failure::usage(&format!("minimum_trust: {error}"))
@@ -252,18 +253,6 @@ impl OrderFile {
     }
 }
 
-/// An amount, written as a string so that it is exact.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Usdc(pub(super) MicroUsdc);
-
-impl<'de> Deserialize<'de> for Usdc {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Usdc, D::Error> {
-        let text = String::deserialize(reader)?;
-        let amount = MicroUsdc::from_usdc_decimal(&text);
-        amount.map(Usdc).map_err(D::Error::custom)
-    }
-}
-
 /// Reads a provider's file; a program named by a relative path lies beside it.
 pub(super) fn provider(file: &Path) -> Result<ProviderFile, Failure> {
     let mut read: ProviderFile = read(file)?;
@@ -280,7 +269,7 @@ pub(super) fn provider(file: &Path) -> Result<ProviderFile, Failure> {
 }
 
 /// Reads an initiator's file.
-pub(super) fn initiator(file: &Path) -> Result<InitiatorFile, Failure> {
+pub(crate) fn initiator(file: &Path) -> Result<InitiatorFile, Failure> {
     read(file)
 }
 

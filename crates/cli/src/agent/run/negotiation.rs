@@ -6,7 +6,7 @@ use serde::Deserialize;
 use x811_client::agent::{Negotiator, Purchase, Sale};
 use x811_client::negotiator::{FixedConcession, Strategy, TitForTat};
 
-use super::config::Usdc;
+use crate::usdc::Usdc;
 
 /// The most turns of a negotiation (XX-4).
 const MAX_TURNS: u64 = 20;

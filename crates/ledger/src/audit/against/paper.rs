@@ -303,7 +303,7 @@ impl<R: BufRead> Opened<R> {
         match self.content {
             Content::Export(header, reader) => match header.scope {
                 Scope::Log => read_log(reader, Paper::new(PaperKind::Log), tell),
-                Scope::Interaction(_) | Scope::Contract(_) => {
+                Scope::Interaction(_) | Scope::Contract(_) | Scope::Descriptor(_) => {
                     read_bundle(reader, Paper::new(PaperKind::Bundle), tell)
                 }
             },

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use x811_eventlog::Hash;
+use x811_protocol::did::Did;
 use x811_protocol::event::LedgerOpened;
 use x811_protocol::id::{ContractId, InteractionId};
 use x811_protocol::stream::Subject;
@@ -38,6 +39,9 @@ pub struct HashReport {
     /// The contract, of a bundle of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contract: Option<ContractId>,
+    /// Whose descriptor, of a bundle of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub descriptor: Option<Did>,
     /// Whether it is a bundle: then each record is in the checkpoint's tree, and which are left out
     /// does not show.
     pub is_bundle: bool,
@@ -71,18 +75,14 @@ impl HashAudit {
             Bound::Links(_) => (None, false),
             Bound::Paths(bundle) => (bundle.subject, true),
         };
-        let (interaction, contract) = match subject {
-            Some(Subject::Interaction(id)) => (Some(id), None),
-            Some(Subject::Contract(id)) => (None, Some(id)),
-            None => (None, None),
-        };
         let (findings, _) = self.findings.finish();
         HashReport {
             hashes_hold: findings.is_empty(),
             not_checked: NOT_CHECKED,
             ledger: ledger.map(|ledger| ledger.did.to_string()),
-            interaction,
-            contract,
+            interaction: subject.and_then(Subject::interaction),
+            contract: subject.and_then(Subject::contract),
+            descriptor: subject.and_then(Subject::descriptor),
             is_bundle,
             records: self.records,
             records_hold: self.held,

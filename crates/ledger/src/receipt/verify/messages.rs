@@ -120,6 +120,7 @@ impl Messages {
                 | Facts::Verify(_)
                 | Facts::Error(_)
                 | Facts::Negotiation(_)
+                | Facts::Capability(_)
                 | Facts::Custom(_) => {}
             }
         }

@@ -114,14 +114,28 @@ fn lc_5_its_block_is_higher_than_any_head_of_its_time() {
 }
 
 #[test]
-fn lc_5_two_hashes_are_at_one_height() {
+fn lc_5_one_hash_is_at_two_heights() {
     let mut story = watched();
-    // The head that a look was answered by is one that another record names otherwise.
+    // The hash of an earlier head stands at the height of a later block.
     let head = story.get(LOOKS[1], "/head");
     let mut other = story.get(SEEN_AGAIN, "/block");
     assert_eq!(head, other, "one block, in two records");
     other["hash"] = story.get(LOOKS[0], "/head/hash");
     story.set(SEEN_AGAIN, "/block", other);
+    found!(story);
+}
+
+#[test]
+fn lc_5_two_hashes_are_at_one_height() {
+    let mut story = watched();
+    // A look finds the transaction in a block of its head's height, which has another hash.
+    let (head, block) = (
+        story.get(LOOKS[1], "/head"),
+        story.get(SEEN_AGAIN, "/block"),
+    );
+    assert_eq!(head, block, "one block, in two records");
+    let other = json!(format!("0x{}", "ab".repeat(32)));
+    story.set(SEEN_AGAIN, "/block/hash", other);
     found!(story);
 }
 

@@ -9,6 +9,7 @@ mod mail;
 mod money;
 mod notices;
 mod parties;
+mod quorum;
 mod story;
 mod times;
 mod word;

@@ -302,6 +302,7 @@ impl Universe {
             envelope_id: envelope.header().id,
             position: place as u64,
             record_hash: envelope.digest(),
+            subject: None,
             state: None,
             deadline_at_ms: None,
         }))

@@ -1,0 +1,249 @@
+//! `x811 log copy`: a log goes on in another place.
+//!
+//! The order makes it safe to be killed anywhere. The old place is closed before the new one is
+//! opened, both in the stores themselves, and while neither is open the same command goes on:
+//!
+//! | what holds | old place | new place |
+//! |---|---|---|
+//! | records, bodies, indexes, nonces are copied and compared; the checkpoint is written | open, owned by this process | being copied: no ledger starts |
+//! | the old place is closed | moved | being copied |
+//! | the keys are copied, the new place is opened | moved | open |
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use x811_eventlog::{Checkpoint, Hash};
+use x811_ledger::checkpoint::CheckpointStore as _;
+use x811_ledger::copy::{Copied, copy};
+use x811_store::{Backend, Database, FileCheckpointStore, NoCheckpointDir, Sealed, StoreUrl};
+
+use super::notes::{self, COPYING, MOVED};
+use crate::audit::unopened;
+use crate::backup::{examined, files};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Out, Report, Tone};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The ledger's data directory; its ledger must have stopped, unless --read-only-copy
+    from: PathBuf,
+    /// The new data directory; must not exist yet, unless the same copy was interrupted
+    to: PathBuf,
+    /// Where the new place keeps its log: a PostgreSQL database with no log in it, postgres://…; a
+    /// password may be in PGPASSWORD or ~/.pgpass. Without it the log is in the new data directory
+    #[arg(long, value_name = "URL")]
+    store_url: Option<StoreUrl>,
+    /// Where the ledger keeps its last checkpoint, before and after (without it: beside each of the data
+    /// directories, by their names and -checkpoint)
+    #[arg(long, env = "X811_CHECKPOINT_DIR", value_name = "DIR")]
+    checkpoint_dir: Option<PathBuf>,
+    /// Leave the old place as it is, running or not, and make a copy that can be read, exported and
+    /// audited, and never written to: it gets no keys
+    #[arg(long)]
+    read_only_copy: bool,
+}
+
+/// Copies.
+pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
+    let from = notes::real(&args.from)?;
+    begin(&args.to, &from)?;
+    let to = notes::real(&args.to)?;
+    let work = Work { args, from, to };
+    let old = work.old_place().await?;
+    let new = work.new_place().await?;
+    let (copied, did) = work.copy(&old, &new, out).await?;
+    if work.args.read_only_copy {
+        new.entomb().await.map_err(unwritten)?;
+    } else {
+        work.go_on_there(&old, &new).await?;
+    }
+    new.close().await;
+    old.close().await;
+    notes::remove(&work.to, COPYING)?;
+    out.report(&Moved::of(work, copied, did));
+    Ok(Exit::Ok)
+}
+
+/// Makes the new directory, or finds that a copy to it from the same place was interrupted.
+fn begin(to: &Path, from: &Path) -> Result<(), Failure> {
+    if to.exists() && notes::read(to, COPYING)?.as_deref() == Some(from) {
+        return Ok(());
+    }
+    files::make_directory(to)?;
+    notes::write(to, COPYING, from)
+}
+
+/// The paths by which both places are always found.
+struct Work {
+    args: Args,
+    from: PathBuf,
+    to: PathBuf,
+}
+
+impl Work {
+    /// The old place: as its only writer, so that nobody changes it meanwhile. One that is closed
+    /// already is gone on from, where it was closed for this very copy.
+    async fn old_place(&self) -> Result<Backend, Failure> {
+        if self.args.read_only_copy {
+            return Backend::open_read_only(&self.from).await.map_err(unopened);
+        }
+        let error = match Backend::open_noted(&self.from).await {
+            Ok(old) => return Ok(old),
+            Err(error) => error,
+        };
+        let is_ours = error.sealed() == Some(Sealed::Moved)
+            && notes::read(&self.from, MOVED)?.as_ref() == Some(&self.to);
+        match is_ours {
+            true => Backend::open_read_only(&self.from).await.map_err(unopened),
+            false => Err(unopened(error)),
+        }
+    }
+
+    async fn new_place(&self) -> Result<Backend, Failure> {
+        let database = self.args.store_url.clone();
+        let database = database.map(|url| Database { url, quorum: None });
+        let opened = Backend::open_for_copy(&self.to, database.as_ref()).await;
+        opened.map_err(unopened)
+    }
+
+    /// Copies and compares everything, the last checkpoint too; gives whose log it is.
+    async fn copy(
+        &self,
+        old: &Backend,
+        new: &Backend,
+        out: &mut Out,
+    ) -> Result<(Copied, String), Failure> {
+        let unread = |error: &dyn std::fmt::Display| {
+            Failure::local("checkpoint", error.to_string())
+                .hint("say where the ledger keeps it: --checkpoint-dir DIR")
+        };
+        let file = FileCheckpointStore::at(&self.checkpoint_dir(&self.from)?);
+        let note = old.checkpoints(file).load().await;
+        let note = note.map_err(|error| unread(&error))?;
+        let signed = note.as_deref().map(Checkpoint::claimed).transpose();
+        let signed = signed.map_err(|error| unread(&error))?;
+        let shows = out.shows_progress();
+        let copied = copy(old, new, signed.as_ref(), |size| {
+            if shows {
+                out.progress(format_args!("{size} records copied"));
+            }
+        });
+        let copied = copied.await.map_err(|error| {
+            Failure::local("copy", error.to_string())
+                .hint("the old place is as it was; the same command goes on where it was")
+        })?;
+        // From the copy alone: replayed, every index entry looked up, every body hashed.
+        let found = examined(new, &self.to, false).await?;
+        if (found.size, found.head_hash) != (copied.head.size, copied.head.hash) {
+            return Err(Failure::internal("the copy changed while it was examined"));
+        }
+        if let Some(note) = note {
+            self.keep_checkpoint(new, note).await?;
+        }
+        Ok((copied, found.did))
+    }
+
+    /// The checkpoint in all its new places, so that the new place never goes back behind it either.
+    async fn keep_checkpoint(&self, new: &Backend, note: String) -> Result<(), Failure> {
+        let failed = |error: String| Failure::local("checkpoint", error);
+        let directory = self.checkpoint_dir(&self.to)?;
+        let file = FileCheckpointStore::open(&directory);
+        let file = file.map_err(|error: NoCheckpointDir| failed(error.to_string()))?;
+        let places = new.checkpoints(file);
+        let held = places.load().await;
+        let held = held.map_err(|error| failed(error.to_string()))?;
+        let kept = places.compare_and_swap(held, note).await;
+        kept.map_err(|error| failed(error.to_string()))
+    }
+
+    fn checkpoint_dir(&self, data_dir: &Path) -> Result<PathBuf, Failure> {
+        let beside = || FileCheckpointStore::beside(data_dir);
+        let named = self.args.checkpoint_dir.clone().or_else(beside);
+        named.ok_or_else(|| Failure::usage("the directory has no name to look beside"))
+    }
+
+    /// Closes the old place, and only then opens the new one.
+    async fn go_on_there(&self, old: &Backend, new: &Backend) -> Result<(), Failure> {
+        let is_closed = notes::read(&self.from, MOVED)?.as_ref() == Some(&self.to);
+        if !is_closed {
+            notes::write(&self.from, MOVED, &self.to)?;
+        }
+        match old.entomb().await {
+            Ok(()) => {}
+            // It was opened for reading, as it is closed already.
+            Err(_) if is_closed && self.is_closed().await => {}
+            Err(error) => return Err(unwritten(error)),
+        }
+        files::replace_keys(&self.from, &self.to)?;
+        new.finish_copy().await.map_err(unwritten)
+    }
+
+    /// Whether the store itself says that the old place is closed.
+    async fn is_closed(&self) -> bool {
+        let opened = Backend::open_noted(&self.from).await;
+        matches!(opened, Err(error) if error.sealed() == Some(Sealed::Moved))
+    }
+}
+
+fn unwritten(error: x811_eventlog::AppendError) -> Failure {
+    Failure::local("copy", error.to_string())
+        .hint("the log goes on in neither place yet: run the same command again")
+}
+
+#[derive(Debug, Serialize)]
+struct Moved {
+    from: PathBuf,
+    to: PathBuf,
+    did: String,
+    size: u64,
+    /// Records that an interrupted copy had brought.
+    found: u64,
+    head_hash: Hash,
+    root: Hash,
+    read_only: bool,
+}
+
+impl Moved {
+    fn of(work: Work, copied: Copied, did: String) -> Moved {
+        Moved {
+            from: work.args.from,
+            to: work.args.to,
+            did,
+            size: copied.head.size,
+            found: copied.found,
+            head_hash: copied.head.hash,
+            root: copied.root,
+            read_only: work.args.read_only_copy,
+        }
+    }
+}
+
+impl Report for Moved {
+    fn print(&self, out: &mut Out) {
+        let (from, to) = (self.from.display(), self.to.display());
+        let heading = match self.read_only {
+            true => format!("copied to {to}, for reading only"),
+            false => format!("moved to {to}"),
+        };
+        out.heading(Tone::Good, heading);
+        let found = match self.found {
+            0 => "replayed from the copy".to_owned(),
+            found => format!("{found} of them found there; replayed from the copy"),
+        };
+        out.fields(&[
+            ("ledger", self.did.clone()),
+            ("records", format!("{}, {found}", self.size)),
+            ("head", self.head_hash.to_string()),
+            ("root", self.root.to_string()),
+        ]);
+        if !self.read_only {
+            out.line(format_args!(
+                "{from} is closed: its log is never written to again, and its keys must go."
+            ));
+            out.line(format_args!(
+                "Next: start the ledger with {to}, then remove {from}/keys"
+            ));
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! One agent's descriptor: the last advert is in force, and each is one revision above the one
+//! before, so that two of them cannot overtake each other.
+
+use crate::code::Code;
+use crate::did::Did;
+use crate::envelope::AcceptedHeader;
+use crate::event::{Derived, EnvelopeAccepted, Event};
+use crate::facts::{AdvertiseFacts, CapabilityFacts, Facts};
+use crate::kernel::{Illegal, Machine, RecordRef, Recorded, SubjectMachine, Told, not_restored};
+use crate::parameters::Parameters;
+use crate::refusal::Refusal;
+use crate::rules::Rules;
+use crate::stream::Subject;
+use crate::time::TimestampMs;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// An hour, in which adverts are counted.
+pub const HOUR_MS: u64 = 3_600_000;
+
+/// Which hour that is, counted from the Unix epoch.
+const fn hour(at: TimestampMs) -> u64 {
+    at.as_ms() / HOUR_MS
+}
+
+/// The machine; it has no values, its state is [`State`].
+#[derive(Debug, Clone, Copy)]
+pub enum Descriptor {}
+
+/// An authenticated advert.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// Its header as it would be recorded.
+    pub envelope: &'a AcceptedHeader,
+    /// What it says.
+    pub facts: &'a Facts,
+}
+
+/// Parameters as of now.
+#[derive(Debug, Clone)]
+pub struct Context<'a> {
+    /// Parameters in force.
+    pub parameters: &'a Parameters,
+    /// Their position in the log.
+    pub parameters_position: u64,
+    /// The ledger, which adverts are addressed to.
+    pub ledger: Did,
+}
+
+/// What an agent says of itself. Members stand in the order of their names, in which a state is
+/// hashed after every record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    /// Adverts that were recorded in that hour.
+    pub adverts: u64,
+    /// Whose it is.
+    pub agent: Did,
+    /// The last advert.
+    pub descriptor: AdvertiseFacts,
+    /// The hour of the last advert, counted from the Unix epoch.
+    pub hour: u64,
+    /// The parameters of the last advert. Not in the stored form.
+    #[serde(skip, default = "not_restored")]
+    pub parameters: Arc<Parameters>,
+    /// The record of the last advert.
+    pub record: RecordRef,
+}
+
+impl State {
+    /// How many adverts were recorded in the hour of `now`.
+    pub fn adverts_in_hour_of(&self, now: TimestampMs) -> u64 {
+        if self.hour == hour(now) {
+            self.adverts
+        } else {
+            0
+        }
+    }
+}
+
+/// What accepting `envelope` rests on besides its facts.
+///
+/// # Errors
+/// Why it is refused: X811-4001 while the ledger takes no descriptors or to another recipient,
+/// CCN-4002 for another revision than the next.
+pub fn derived(
+    state: Option<&State>,
+    envelope: &AcceptedHeader,
+    facts: &Facts,
+    context: &Context<'_>,
+) -> Result<Derived, Refusal> {
+    let Facts::Capability(CapabilityFacts::Advertise(advert)) = facts else {
+        return Err(Refusal::state("the message is no advert"));
+    };
+    if context.parameters.capabilities.is_none() {
+        return Err(Refusal::guard(
+            Code::InvalidStateTransition,
+            "this ledger takes no descriptors of capabilities: register task types instead",
+        ));
+    }
+    if envelope.to != context.ledger {
+        return Err(Refusal::sender(format!(
+            "a descriptor is published to everybody: set `to` to the ledger, {}",
+            context.ledger
+        )));
+    }
+    let due = state.map_or(1, |state| state.descriptor.revision + 1);
+    if advert.revision != due {
+        return Err(Refusal::guard(
+            Code::NotYourTurn,
+            format!(
+                "revision is {} and the next is {due}: read the descriptor in force and publish \
+                 again",
+                advert.revision
+            ),
+        ));
+    }
+    Ok(Derived {
+        parameters: Some(context.parameters_position),
+        ..Derived::default()
+    })
+}
+
+fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
+    let illegal = |why| Illegal {
+        position: recorded.position,
+        state: state.as_ref().map_or("none", |_| STATE),
+        event: recorded.event.type_name(),
+        why,
+    };
+    if recorded.rules < Rules::Two {
+        return Err(illegal("descriptors take rules 2"));
+    }
+    let Event::EnvelopeAccepted(accepted) = recorded.event else {
+        return Err(illegal("the stream holds adverts only"));
+    };
+    let Facts::Capability(CapabilityFacts::Advertise(advert)) = &accepted.facts else {
+        return Err(illegal("the stream holds adverts only"));
+    };
+    let parameters = recorded.parameters;
+    let parameters = parameters.ok_or_else(|| illegal("its parameters are not known"))?;
+    if parameters.capabilities.is_none() {
+        return Err(illegal("the parameters in force take no descriptors"));
+    }
+    if advert.revision
+        != state
+            .as_ref()
+            .map_or(1, |state| state.descriptor.revision + 1)
+    {
+        return Err(illegal("its revision is not the next"));
+    }
+    let before = state.map_or(0, |state| state.adverts_in_hour_of(recorded.recorded_at_ms));
+    Ok(State {
+        adverts: before + 1,
+        agent: accepted.envelope.from,
+        descriptor: (**advert).clone(),
+        hour: hour(recorded.recorded_at_ms),
+        parameters: parameters.clone(),
+        record: RecordRef {
+            envelope: accepted.envelope.id,
+            hash: recorded.hash,
+            position: recorded.position,
+        },
+    })
+}
+
+/// The one state there is.
+pub const STATE: &str = "advertised";
+
+impl Machine for Descriptor {
+    type State = State;
+    type Input<'a> = Input<'a>;
+    type Context<'a> = Context<'a>;
+
+    fn decide(
+        state: Option<&State>,
+        input: &Input<'_>,
+        context: &Context<'_>,
+        _now: TimestampMs,
+    ) -> Result<Vec<Event>, Refusal> {
+        Ok(vec![Event::EnvelopeAccepted(EnvelopeAccepted {
+            derived: derived(state, input.envelope, input.facts, context)?,
+            envelope: input.envelope.clone(),
+            facts: input.facts.clone(),
+        })])
+    }
+
+    fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
+        evolve(state, recorded)
+    }
+
+    fn deadline(_state: &State) -> Option<TimestampMs> {
+        None
+    }
+
+    fn expire(_state: &State, _context: &Context<'_>, _now: TimestampMs) -> Option<Event> {
+        None
+    }
+
+    fn is_terminal(_state: &State) -> bool {
+        false
+    }
+}
+
+impl SubjectMachine for Descriptor {
+    type Id = Did;
+
+    fn subject(id: Did) -> Subject {
+        Subject::Descriptor(id)
+    }
+
+    fn id(state: &State) -> Did {
+        state.agent
+    }
+
+    fn members(state: &State) -> Vec<Did> {
+        vec![state.agent]
+    }
+
+    fn open_between(_state: &State) -> Option<(Did, Did)> {
+        None
+    }
+
+    fn told(_before: &State, _event: &Event, _after: &State) -> Option<Told> {
+        None
+    }
+
+    fn what_to_do(code: Code) -> &'static str {
+        code.what_to_do()
+    }
+
+    fn after_downtime(_state: &State, _gap_ms: u64) -> Option<State> {
+        None
+    }
+
+    fn parameters(state: &State) -> &Arc<Parameters> {
+        &state.parameters
+    }
+
+    fn with_parameters(state: State, parameters: Arc<Parameters>) -> State {
+        State {
+            parameters,
+            ..state
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! `GET /api/v1/agents/{uuid}/capabilities`.
+
+use crate::log::checkpoint;
+use crate::world::{Agent, World};
+use serde_json::{Value, json};
+use x811_ledger::audit::audit_export;
+use x811_protocol::envelope::{EnvelopeRules, ParsedEnvelope, verify};
+use x811_protocol::key::{AgentKey, Profile};
+
+/// What that agent says that it can do.
+pub(crate) fn descriptor(agent: &Agent, revision: u64) -> Value {
+    json!({
+        "agent_id": agent.did,
+        "revision": revision,
+        "min_version": "1.0.0",
+        "max_version": "1.2.0",
+        "deprecated_versions": ["1.0.0"],
+        "capabilities": [{
+            "type": "tool.api",
+            "category": "tool_access",
+            "version": "4.5.6",
+            "parameters": {},
+            "constraints": {"requests_per_minute": 10},
+            "availability": "available",
+        }],
+    })
+}
+
+/// CC-63, CC-74: anybody reads it, in the bytes that the agent signed.
+#[tokio::test]
+async fn cc_074_a_stranger_verifies_a_descriptor() {
+    let world = World::start().await;
+    let agent = world.agent().await;
+    let path = format!("/api/v1/agents/{}/capabilities", agent.uuid());
+    world.get(&path).await.refused(404, "X811-4001");
+    let nobody = format!("/api/v1/agents/{}/capabilities", Agent::new().uuid());
+    world.get(&nobody).await.refused(404, "X811-1001");
+    let mut position = 0;
+    for revision in 1..=2 {
+        let payload = descriptor(&agent, revision);
+        let sealed = agent.say(&world, world.ledger(), "x811.capability/advertise", payload);
+        position = world.accept(&sealed).await["position"].as_u64().unwrap();
+    }
+    let answer = world
+        .get(&format!("{path}?min_position={position}"))
+        .await
+        .expect(200);
+    assert_eq!(answer["revision"], 2);
+    assert_eq!(answer["position"], position);
+    assert_eq!(answer["did"], agent.did.to_string());
+    let envelope = answer["envelope"].to_string();
+    let parsed = ParsedEnvelope::parse(envelope.as_bytes(), &EnvelopeRules::default()).unwrap();
+    let key = AgentKey {
+        key: agent.key.public(),
+        profile: Profile::Digest,
+    };
+    let verified = verify(parsed, &[key]).unwrap();
+    assert_eq!(
+        Value::from(verified.payload().clone()),
+        descriptor(&agent, 2)
+    );
+}
+
+/// As open as the descriptor itself, and clean without the ledger.
+#[tokio::test]
+async fn cc_074_a_stranger_audits_every_revision_offline() {
+    let world = World::start().await;
+    let agent = world.agent().await;
+    let path = format!("/api/v1/agents/{}/capabilities/bundle", agent.uuid());
+    world.get(&path).await.refused(404, "X811-4001");
+    let nobody = format!("/api/v1/agents/{}/capabilities/bundle", Agent::new().uuid());
+    world.get(&nobody).await.refused(404, "X811-1001");
+    for revision in 1..=2 {
+        let payload = descriptor(&agent, revision);
+        let sealed = agent.say(&world, world.ledger(), "x811.capability/advertise", payload);
+        world.accept(&sealed).await;
+    }
+    checkpoint(&world).await;
+    let answer = world.get(&path).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    let report = audit_export(answer.text.as_bytes(), None).unwrap();
+    assert!(report.is_clean(), "{:?}", report.findings);
+    assert_eq!(report.extract.unwrap().descriptor, Some(agent.did));
+}
