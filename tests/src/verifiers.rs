@@ -23,8 +23,8 @@ pub enum Verifier {
     Go,
     /// PyPI `aics-tlog`.
     Aics,
-    /// The reader of bundles and receipts in `tests/verifiers`, which was written from the texts
-    /// beside `FORMAT.md`.
+    /// The reader of bundles, receipts and rendered contracts in `tests/verifiers`, which was written
+    /// from the texts beside `FORMAT.md` and from `docs/`.
     Reader,
     /// PyPI `scitt-cose`, for COSE statements alone.
     ScittCose,
@@ -73,6 +73,12 @@ impl Job {
     #[must_use]
     pub fn receipt(file: &Path, vkey: &str) -> Job {
         Job(["receipt", in_words(file), vkey].join("\t"))
+    }
+
+    /// A rendered contract, to be judged by [`Verifier::Reader`].
+    #[must_use]
+    pub fn rendered(file: &Path) -> Job {
+        Job(["rendered", in_words(file)].join("\t"))
     }
 
     /// A compact receipt by the keys of `log` and `issuer`, in hex.

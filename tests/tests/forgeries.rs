@@ -26,6 +26,9 @@ mod members;
 mod party;
 #[path = "../../crates/ledger/tests/adversary/roots.rs"]
 mod roots;
+#[path = "../../crates/ledger/tests/adversary/table.rs"]
+#[expect(dead_code, reason = "the test of every member uses the rest")]
+mod table;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,6 +40,7 @@ use x811_tests::verifiers::{Job, Verifier};
 use changes::{SaidBy, lies};
 use log::Log;
 use members::Pool;
+use table::Known;
 
 /// One of how many lies is told.
 const ONE_IN: usize = 71;
@@ -74,7 +78,8 @@ fn is_for_both(report: &Report) -> bool {
 fn lc_9_a_reader_by_the_texts_refuses_what_it_can_judge() {
     let path = checkout().join("tests/vectors/bundle/log-every-event.x811");
     let honest = Log::of(&fs::read(path).unwrap(), keys::all());
-    let (pool, said_by) = (Pool::of(&honest), SaidBy::of(&honest));
+    let known = Known::read(&fs::read_to_string(checkout().join("tests/AUDIT.md")).unwrap());
+    let (pool, said_by) = (Pool::of(&honest, &known), SaidBy::of(&honest));
     let places = 0..honest.records.len();
     let all = places.flat_map(|at| lies(&honest, &pool, &said_by, at));
     let place = tempfile::tempdir().unwrap();

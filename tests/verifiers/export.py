@@ -3,7 +3,8 @@ and not from our code.
 
 It checks what needs no rules of trade: bytes, hash chain, tree, paths, checkpoints, ends of streams,
 bodies and signatures, that every fact is what its message says, and the roots of all states of a
-whole log. Jobs are lines `export FILE` and `receipt FILE VKEY`, answered as by tlog/main.go.
+whole log. Jobs are lines `export FILE`, `receipt FILE VKEY` and `rendered FILE`, answered as by
+tlog/main.go.
 """
 
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from canonical import read_json
 from messages import REGISTRY, envelope_of, facts_of, of_registry
 from receipt import receipt
+from rendered import rendered
 from signed import (
     checkpoint_parts,
     hold,
@@ -157,15 +159,19 @@ class Log:
         self.ends.append(end["stream"])
 
     def streams_due(self):
-        """Those that the replay of the interaction or of the contract rests on."""
+        """Those that the replay of the subject rests on."""
         hold(len(self.scope) == 1, "the scope")
-        kind = "contract" if "contract" in self.scope else "interaction"
-        hold(kind == "interaction" or self.version == 3, "a contract in an old version")
+        (kind,) = self.scope
+        hold(kind in ("interaction", "contract", "descriptor"), "the scope")
+        hold(kind == "interaction" or self.version == 3, f"a {kind} in an old version")
         stream = f"{kind}:{self.scope[kind]}"
         opening = next((record for record in self.records if record["stream"] == stream), None)
         hold(opening, f"no record of the {kind}")
         envelope, derived = opening["event"]["envelope"], opening["event"]["derived"]
-        due = {stream, "ledger", f"agent:{envelope['from']}", f"agent:{envelope['to']}"}
+        due = {stream, "ledger", f"agent:{envelope['from']}"}
+        if kind == "descriptor":
+            return due
+        due.add(f"agent:{envelope['to']}")
         if kind == "contract":
             return due
         if "contract" in derived:
@@ -206,7 +212,7 @@ def export(file):
     return f"{len(log.records)} records{root}"
 
 
-JOBS = {"export": export, "receipt": receipt}
+JOBS = {"export": export, "receipt": receipt, "rendered": rendered}
 
 
 def judged(kind, *words):

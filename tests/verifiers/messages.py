@@ -9,6 +9,7 @@ from signed import hold, public_key, unpadded, verify
 
 REGISTRY = "x811.registry/"
 NEGOTIATION = "x811.negotiation/"
+ADVERT = "x811.capability/advertise"
 
 
 def envelope_of(body, message, key, profile, signature):
@@ -65,6 +66,8 @@ def facts_of(message, rules):
     }.get(kind, custom)
     if rules >= 2 and kind.startswith(NEGOTIATION):
         facts = negotiation(kind.removeprefix(NEGOTIATION), payload)
+    elif rules >= 2 and kind == ADVERT:
+        facts = advert(payload, message["from"])
     else:
         facts = of(payload, message["from"])
     if rules >= 2 and kind == "x811/request":
@@ -111,6 +114,38 @@ def terms(said):
         "payer": said["payer"],
         "task_type": said.get("task_type"),
         "terms_hash": sha256(canonical(said)).hexdigest(),
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def advert(payload, sender):
+    """A descriptor: who publishes it speaks for itself."""
+    hold(payload["agent_id"] == sender, "a descriptor of another agent")
+    return {
+        "capabilities": [capability(each) for each in payload["capabilities"]],
+        "payload_hash": payload_hash(payload),
+        "protocol": {
+            "deprecated": payload["deprecated_versions"],
+            "max": payload["max_version"],
+            "min": payload["min_version"],
+        },
+        "revision": whole(payload["revision"]),
+    }
+
+
+def capability(said):
+    schema, limits = said.get("parameters_schema"), said["constraints"]
+    facts = {
+        "availability": said["availability"],
+        "category": said["category"],
+        "deprecated": said.get("deprecated_versions"),
+        "max": said.get("max_version"),
+        "max_payload_bytes": optional(limits, "max_payload_bytes", whole),
+        "min": said.get("min_version"),
+        "requests_per_minute": optional(limits, "requests_per_minute", whole),
+        "schema_hash": None if schema is None else digest(canonical(schema)),
+        "type": said["type"],
+        "version": said["version"],
     }
     return {name: value for name, value in facts.items() if value is not None}
 

@@ -6,6 +6,7 @@ from hashlib import sha256
 from canonical import canonical
 
 DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
 FAILURES_TO_DISPUTE = 4
 NO_TRUST = {"contested": 0, "d": 0, "f": 0, "s": 0}
 ENDED = {"Completed", "Expired", "Rejected", "Disputed", "Failed"}
@@ -19,7 +20,7 @@ class States:
         self.ledger = {"parameters": None, "rules_version": 0}
         self.parameters, self.blind_since = {}, {}
         self.agents, self.interactions, self.opened_under = {}, {}, {}
-        self.contracts, self.trust = {}, {}
+        self.contracts, self.trust, self.descriptors = {}, {}, {}
 
     def after(self, record, record_hash):
         stream, event = record["stream"], record["event"]
@@ -42,6 +43,8 @@ class States:
             self.agents[name]["mail_seq"] += 1
         elif kind == "contract":
             state = self.of_contract(record, name, record_hash)
+        elif kind == "descriptor":
+            state = self.of_descriptor(record, name, record_hash)
         else:
             state = self.of_interaction(record, name, record_hash)
         self.count_body(event, now)
@@ -140,6 +143,25 @@ class States:
                 agent["status"] = "active"
             case "agent_revoked":
                 agent["status"] = "revoked"
+
+    # Descriptors
+
+    def of_descriptor(self, record, name, record_hash):
+        before, envelope = self.descriptors.get(name), record["event"]["envelope"]
+        hour = record["recorded_at_ms"] // HOUR_MS
+        is_same_hour = before is not None and before["hour"] == hour
+        self.descriptors[name] = {
+            "adverts": before["adverts"] + 1 if is_same_hour else 1,
+            "agent": envelope["from"],
+            "descriptor": record["event"]["facts"],
+            "hour": hour,
+            "record": {
+                "envelope": envelope["id"],
+                "hash": record_hash,
+                "position": record["position"],
+            },
+        }
+        return self.descriptors[name]
 
     # Contracts
 

@@ -13,13 +13,14 @@ use crate::tables::Tables;
 const KINDS: [&str; 3] = ["recomputed", "signed", "word"];
 
 /// Rows of the report that `x811 audit` prints.
-const ROWS: [&str; 10] = [
+const ROWS: [&str; 11] = [
     "records",
     "signatures",
     "messages",
     "wallets",
     "decisions",
     "observations",
+    "downtimes",
     "state roots",
     "transfers",
     "erasures",

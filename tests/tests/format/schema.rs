@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use x811_ledger::agent::{Agent, Status};
+use x811_protocol::capability::descriptor;
+use x811_protocol::capability::version::VersionRange;
 use x811_protocol::contract;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{
@@ -18,9 +20,10 @@ use x811_protocol::event::{
     SettlementRecords, StateRoot, TransactionNamed, Window,
 };
 use x811_protocol::facts::{
-    AcceptFacts, AcceptancePolicy, AmountOf, ContractAccept, ContractCounter, ContractOffer,
-    CustomFacts, DisputeCode, ErrorFacts, Location, OfferFacts, PaymentFacts, RejectCode,
-    RejectFacts, RequestFacts, ResultFacts, StepRefusal, TermsFacts, VerifyFacts,
+    AcceptFacts, AcceptancePolicy, AdvertiseFacts, AmountOf, Availability, Category,
+    ContractAccept, ContractCounter, ContractOffer, CustomFacts, DisputeCode, ErrorFacts, Location,
+    OfferFacts, OfferedCapability, PaymentFacts, RejectCode, RejectFacts, RequestFacts,
+    ResultFacts, StepRefusal, TermsFacts, VerifyFacts,
 };
 use x811_protocol::interaction::{
     Acceptance, Aftermath, Closing, Completion, Deal, Declared, Delivery, Dispute, Offer,
@@ -30,7 +33,7 @@ use x811_protocol::interaction::{
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::observation::{BlindCause, Block, ForkPoint, NetworkHead, Transfer};
 use x811_protocol::parameters::{
-    Contracts, Leniency, Limits, Network, Parameters, PayerBindingRule, Windows,
+    Capabilities, Contracts, Leniency, Limits, Network, Parameters, PayerBindingRule, Windows,
 };
 use x811_protocol::trust::TrustCounters;
 use x811_protocol::wallet::{Wallet, WalletKind};
@@ -87,6 +90,10 @@ fn of_parts() -> Vec<(&'static str, Names)> {
         ("network", asked::<Network>()),
         ("limits", asked::<Limits>()),
         ("contracts", asked::<Contracts>()),
+        ("capabilities", asked::<Capabilities>()),
+        ("advertise_facts", asked::<AdvertiseFacts>()),
+        ("offered_capability", asked::<OfferedCapability>()),
+        ("version_range", asked::<VersionRange>()),
         ("engaged_contract", asked::<EngagedContract>()),
         ("negotiation_offer_facts", asked::<ContractOffer>()),
         ("negotiation_counter_facts", asked::<ContractCounter>()),
@@ -140,6 +147,7 @@ fn of_states() -> Vec<(&'static str, Names)> {
         ("negotiated", asked::<contract::Closing>()),
         ("contract_opening", asked::<contract::Opening>()),
         ("step", asked::<contract::Step>()),
+        ("descriptor", asked::<descriptor::State>()),
     ]
 }
 
@@ -170,6 +178,8 @@ pub(crate) fn words() -> Vec<(&'static str, Names)> {
             [asked::<Window>(), asked::<ContractWindow>()].concat(),
         ),
         ("amount_of", asked::<AmountOf>()),
+        ("category", asked::<Category>()),
+        ("availability", asked::<Availability>()),
         ("finding_status", asked::<FindingStatus>()),
         ("level", asked::<Level>()),
         ("refuted_cause", asked::<RefutedCause>()),

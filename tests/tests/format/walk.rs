@@ -129,8 +129,7 @@ impl<'t> Walk<'t> {
             return value.as_str().is_some_and(|word| words.contains(&word));
         }
         if ty == "scope" {
-            let id = value.pointer("/interaction").and_then(Value::as_str);
-            return value == "log" || id.is_some_and(is_uuid);
+            return value == "log" || value.as_object().is_some_and(is_scope_of_one);
         }
         match ty {
             "boolean" => value.is_boolean(),
@@ -148,6 +147,19 @@ fn member_type(tables: &Tables, row: &Row, object: &Map<String, Value>) -> Strin
     }
     let message_type = object["envelope"]["type"].as_str().unwrap();
     tables.facts_of(message_type).to_owned()
+}
+
+/// One subject by its id, as a bundle's header names it.
+fn is_scope_of_one(scope: &Map<String, Value>) -> bool {
+    let mut members = scope.iter();
+    let (Some((kind, id)), None) = (members.next(), members.next()) else {
+        return false;
+    };
+    let is_id = match kind.as_str() {
+        "interaction" | "contract" => is_uuid,
+        _ => return false,
+    };
+    id.as_str().is_some_and(is_id)
 }
 
 fn is_always(row: &Row) -> bool {
@@ -186,6 +198,9 @@ fn is_text(text: &str, ty: &str) -> bool {
         "code" => text
             .strip_prefix("X811-")
             .is_some_and(|rest| rest.parse::<u16>().is_ok()),
+        "version" => text
+            .parse::<x811_protocol::capability::version::Version>()
+            .is_ok(),
         "base64" => text.len() == 44 && text.ends_with('='),
         _ => panic!("no text says what `{ty}` is"),
     }

@@ -3,6 +3,7 @@
 mod backup;
 mod doctor;
 mod endpoints;
+mod log_copy;
 mod place;
 mod postgres;
 mod rotation;

@@ -27,6 +27,17 @@ fn the_demo_ends_as_it_says_and_leaves_nothing_behind() {
     let expected = ["completed", "completed", "disputed", "disputed"];
     assert_eq!(states, expected, "{demo}");
     assert_eq!(demo["audit_is_clean"], true);
+    let contracts: Vec<_> = demo["interactions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|i| {
+            i["negotiation"]
+                .as_str()
+                .is_some_and(|id| id.starts_with("neg-"))
+        })
+        .collect();
+    assert_eq!(contracts, [false, true, false, false], "{demo}");
     let left = std::fs::read_dir(folder.path()).unwrap();
     assert_eq!(left.count(), 0, "data directory and checkpoint are removed");
 }

@@ -234,3 +234,42 @@ async fn rec_4_what_is_open_or_in_dispute_is_not_erased() {
     assert!(!holding(&stage.data_dir()).is_empty());
     assert_eq!(stage.audit()["absent_bodies"]["erased"], 0);
 }
+
+#[tokio::test]
+async fn mach_6_what_was_said_in_a_closed_negotiation_is_nowhere_once_erased() {
+    let mut stage = Stage::set(&SHORT).await;
+    let operator = appoint_operator(&mut stage);
+    let bert = stage.cast().await;
+    let offer = [
+        "negotiation",
+        "offer",
+        "--to",
+        &bert,
+        "--amount",
+        "0.02",
+        "--deliverable",
+        CONFIDENTIAL,
+    ];
+    let offered = stage.x811("ada", &offer).ok().json();
+    let negotiation = text(&offered, "negotiation");
+    refused(&stage, "olga", &negotiation, "X811-4001", "pending");
+    let reject = ["negotiation", "reject", &negotiation];
+    let _ = stage.x811("bert", &reject).ok();
+    refused(&stage, "ada", &negotiation, "X811-2004", "operators");
+    assert!(!holding(&stage.data_dir()).is_empty());
+
+    let done = erase(&stage, "olga", &negotiation).ok().json();
+    assert_eq!(done["negotiation_id"], negotiation.as_str());
+    assert_eq!(holding(&stage.data_dir()), Vec::<PathBuf>::new());
+    let shown = stage.x811("bert", &["negotiation", "show", &negotiation]);
+    assert_eq!(shown.code, Some(1), "{shown:?}");
+    assert!(shown.stdout.contains("were erased"), "{shown:?}");
+    let covered = stage.folder.path().join("covered.x811");
+    let _ = over(&["export", "-o"], &[&covered, &stage.data_dir()]).ok();
+    audit_lists(&stage.data_dir(), &[], &done, &operator);
+    stage.kill();
+    stage.start();
+    let why = format!("erased before: the record at position {}", done["position"]);
+    refused(&stage, "olga", &negotiation, "X811-4001", &why);
+    audit_lists(&stage.data_dir(), &[], &done, &operator);
+}

@@ -23,23 +23,24 @@ fn example(language: &str) -> PathBuf {
     checkout().join("examples").join(language)
 }
 
-/// Where the packages of a language are installed, beside what is built.
-fn installed_in(language: &str) -> PathBuf {
-    let name = format!("examples-{language}");
-    x811().parent().unwrap().join(name)
-}
-
 fn done(command: &mut Command) {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}: {output:?}");
 }
 
-/// An interpreter with the packages of `requirements.txt`, made once for each list.
 fn python() -> PathBuf {
     let list = example("python").join("requirements.txt");
-    let folder = installed_in("python");
+    python_with(&list, "examples-python")
+}
+
+/// An interpreter with the packages of a list, made once for each in a folder beside what is built.
+/// Tests run in processes of their own: the lock lets one of them make it while the others wait.
+pub(crate) fn python_with(list: &Path, name: &str) -> PathBuf {
+    let folder = x811().parent().unwrap().join(name);
+    let lock = File::create(folder.with_extension("lock")).unwrap();
+    lock.lock().unwrap();
     let installed = folder.join("installed.txt");
-    if fs::read(&installed).ok() != fs::read(&list).ok() {
+    if fs::read(&installed).ok() != fs::read(list).ok() {
         done(
             Command::new("python3")
                 .args(["-m", "venv", "--clear"])
@@ -49,16 +50,16 @@ fn python() -> PathBuf {
         done(
             Command::new(pip)
                 .args(["install", "--quiet", "--requirement"])
-                .arg(&list),
+                .arg(list),
         );
-        fs::copy(&list, &installed).unwrap();
+        fs::copy(list, &installed).unwrap();
     }
     folder.join("bin/python")
 }
 
 /// The program that `tsc` makes, with the packages of `package-lock.json`.
 fn typescript() -> PathBuf {
-    let folder = installed_in("typescript");
+    let folder = x811().parent().unwrap().join("examples-typescript");
     fs::create_dir_all(&folder).unwrap();
     let copy = |name: &str| fs::copy(example("typescript").join(name), folder.join(name)).unwrap();
     for name in [

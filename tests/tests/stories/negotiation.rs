@@ -36,7 +36,7 @@ fn agreed(stage: &Stage, bert: &str) -> String {
             "--message",
             "what about this",
         ];
-        let _ = said(stage, agent, &counter);
+        assert_eq!(said(stage, agent, &counter)["state"], "countered");
     };
     counter("bert", "0.041");
     counter("ada", "0.0205");
@@ -49,20 +49,26 @@ fn agreed(stage: &Stage, bert: &str) -> String {
 /// The interaction that the contract opens, up to the VERIFY; returns it.
 fn engaged(stage: &Stage, bert: &str, negotiation: &str) -> String {
     let named = format!("negotiation_id={negotiation}");
-    let request = [
-        "send",
-        "request",
-        "--to",
-        bert,
-        "--task",
-        "echo",
-        "--budget",
-        "0.05",
-        "--deadline",
-        "60",
-        "--param",
-        &named,
-    ];
+    let under = |budget| {
+        [
+            "send",
+            "request",
+            "--to",
+            bert,
+            "--task",
+            "echo",
+            "--budget",
+            budget,
+            "--deadline",
+            "60",
+            "--param",
+            &named,
+        ]
+    };
+    let short = stage.x811("ada", &under("0.0204"));
+    assert_eq!(short.code, Some(1), "less than agreed on: {short:?}");
+    assert!(short.stdout.contains("max_budget"), "{short:?}");
+    let request = under("0.05");
     let interaction = text(&said(stage, "ada", &request), "interaction_id");
     let again = stage.x811("ada", &request);
     assert_eq!(again.code, Some(1), "one contract, one interaction");
@@ -102,6 +108,17 @@ async fn xn_9_three_turns_agreed_engaged_and_paid() {
     let page = said(&stage, "bert", &["negotiation", "show", &negotiation]);
     assert_eq!(page["status"], "accepted");
     assert_eq!(page["history"].as_array().map(Vec::len), Some(4));
+    // Each turn is shown with its amount, and what was agreed on with task and deliverables.
+    let show = ["negotiation", "show", &negotiation];
+    let shown = stage.x811_in_words("bert", &show).ok();
+    for told in page["history"].as_array().unwrap() {
+        let value = told["terms"]["amount"]["value"]
+            .as_str()
+            .unwrap_or("accept");
+        assert!(shown.stdout.contains(value), "{}", shown.stdout);
+    }
+    let task = page["terms"]["task_type"].as_str().unwrap();
+    assert!(shown.stdout.contains(task), "{}", shown.stdout);
     let file = stage.folder.path().join("contract.json");
     std::fs::write(&file, page.to_string()).unwrap();
     let audited = stage.x811("", &["audit", file.to_str().unwrap()]);
@@ -110,6 +127,29 @@ async fn xn_9_three_turns_agreed_engaged_and_paid() {
     let interaction = engaged(&stage, &bert, &negotiation);
     let _ = stage.pay(&interaction);
     assert_eq!(stage.until_decided(&interaction).await.code, Some(0));
+
+    let told = stage.x811("bert", &["history", &interaction]).ok();
+    let id = negotiation.trim_start_matches("neg-");
+    assert!(told.stdout.contains(id), "{}", told.stdout);
+
+    // The records of the negotiation end with the interaction that it opened.
+    let records = said(&stage, "bert", &["history", &negotiation]);
+    assert_eq!(records["negotiation"], negotiation.as_str());
+    let who = |row: &Value| row["who"].as_str().unwrap().to_owned();
+    let who: Vec<String> = records["records"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(who)
+        .collect();
+    let turns = ["initiator", "responder", "initiator", "responder", "ledger"];
+    assert_eq!(who, turns, "{records}");
+    let told = stage.x811_in_words("bert", &["history", &negotiation]).ok();
+    assert!(told.stdout.contains(&interaction), "{}", told.stdout);
+    let stranger = stage.x811("", &["agent", "new", "eve"]).ok();
+    let _ = stage.x811("eve", &["agent", "register"]).ok();
+    let refused = stage.x811("eve", &["history", &negotiation]);
+    assert_ne!(refused.code, Some(0), "{stranger:?} {refused:?}");
 
     // The whole log, and the interaction alone, which brings its contract.
     let data = stage.data_dir();

@@ -84,12 +84,18 @@ impl Stage {
 
     /// Runs `x811` as an agent of this stage.
     pub(crate) fn x811(&self, agent: &str, arguments: &[&str]) -> Finished {
+        let arguments = [&["--json"], arguments].concat();
+        self.x811_in_words(agent, &arguments)
+    }
+
+    /// Runs it for its text.
+    pub(crate) fn x811_in_words(&self, agent: &str, arguments: &[&str]) -> Finished {
         let home = self.folder.path().join("home");
         let url = self
             .server
             .as_ref()
             .map_or("http://127.0.0.1:1", Server::url);
-        let mut all = vec!["--ledger", url, "--home", home.to_str().unwrap(), "--json"];
+        let mut all = vec!["--ledger", url, "--home", home.to_str().unwrap()];
         if !agent.is_empty() {
             all.extend(["--agent", agent]);
         }

@@ -31,6 +31,8 @@ pub(crate) fn files() -> Files {
     let [second_form, other] =
         ["paid-v2.json", "second-v2.json"].map(|name| serde_json::from_slice(&read(name)).unwrap());
     whole.extend(of_form_2(&second_form, &other));
+    let contract = serde_json::from_slice(&read("contract-v2-r2.json")).unwrap();
+    whole.extend(of_contract(&contract));
     let mut files = Files::new();
     for (name, bytes) in whole {
         files.insert(format!("receipt/{name}.json"), bytes);
@@ -211,6 +213,43 @@ fn of_form_2(good: &Value, other: &Value) -> Named {
                 bad["end"]["last_seq"] = json!(9);
                 let key = keys::checkpoint_key();
                 sign_as("x811 stream end v2\n", &mut bad["end"], &key);
+            }),
+        ),
+    ]
+}
+
+/// Of a payment under a contract, signed anew by the receipt key: the REQUEST that names the contract
+/// is the first message.
+fn of_contract(good: &Value) -> Named {
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut bad = good.clone();
+        change(&mut bad);
+        sign(&mut bad, &keys::receipt_key());
+        to_bytes(&bad)
+    };
+    let offer = &good["envelopes"][1]["body"]["id"];
+    let other = json!(format!("neg-{}", offer.as_str().unwrap()));
+    vec![
+        (
+            "contract-request-dropped",
+            with(&|bad| drop(bad["envelopes"].as_array_mut().unwrap().remove(0))),
+        ),
+        (
+            "contract-of-another-name",
+            with(&|bad| {
+                bad["envelopes"][0]["body"]["payload"]["parameters"]["negotiation_id"] =
+                    other.clone();
+            }),
+        ),
+        (
+            "contract-derived-from-another",
+            with(&|bad| bad["envelopes"][0]["derived"]["contract"]["id"] = offer.clone()),
+        ),
+        (
+            "contract-not-derived",
+            with(&|bad| {
+                let derived = bad["envelopes"][0]["derived"].as_object_mut();
+                derived.unwrap().remove("contract");
             }),
         ),
     ]

@@ -21,7 +21,43 @@ pub(super) fn files() -> Changed {
     files.extend(ends(&good));
     files.extend(erasures());
     files.extend(of_version_3());
+    files.extend(of_a_contract());
     files
+}
+
+/// Of a negotiation alone, and of the interaction that it opened, which brings it.
+fn of_a_contract() -> Changed {
+    let negotiation = Lines::of("negotiation-v3-r2");
+    let engaged = Lines::of("contract-v3-r2");
+    let of = |file: &Lines, text: &str| {
+        let places = file.0.iter().enumerate();
+        let mut places = places.filter(|(_, line)| line.contains(text));
+        places.next().unwrap().0
+    };
+    let changed = |file: &Lines, old: &str, new: &str| {
+        let at = of(file, old);
+        file.with(|file| file.0[at] = file.0[at].replacen(old, new, 1))
+    };
+    let without = |file: &Lines, text: &str| {
+        let at = of(file, text);
+        file.with(|file| drop(file.0.remove(at)))
+    };
+    let engagement = "\"type\":\"engaged\"";
+    vec![
+        (
+            "negotiation-amount-changed",
+            changed(&negotiation, "\"2.05\"", "\"2.06\""),
+        ),
+        (
+            "negotiation-engagement-dropped",
+            without(&negotiation, engagement),
+        ),
+        ("contract-engagement-dropped", without(&engaged, engagement)),
+        (
+            "contract-amount-changed",
+            changed(&engaged, "\"2.05\"", "\"2.06\""),
+        ),
+    ]
 }
 
 /// What the checkpoint key says in a bundle of version 3.
