@@ -23,7 +23,7 @@ use x811_protocol::wallet::{binding_hash, binding_message};
 use x811_watcher::contract_wallet::{Undecided, is_valid_signature};
 use x811_watcher::{
     ChainSource as _, Channels, CheckFailure, Endpoint, Expected, MemoryBlockStore, Misfit,
-    RpcLimits, RpcSource, WatchedNetwork, Watcher, verify_endpoint,
+    NetworkHealth, RpcLimits, RpcSource, WatchedNetwork, Watcher, verify_endpoint,
 };
 
 const BASE: ChainId = ChainId::new(8453);
@@ -89,6 +89,14 @@ impl Anvil {
 
     async fn mine(&self, blocks: u64) {
         self.rpc("anvil_mine", json!([blocks])).await;
+    }
+
+    /// The number of the newest block.
+    async fn head(&self) -> u64 {
+        let number = self.rpc("eth_blockNumber", json!([])).await;
+        let digits = number.as_str().and_then(|hex| hex.strip_prefix("0x"));
+        let number = digits.map(|digits| u64::from_str_radix(digits, 16));
+        number.expect("a quantity").expect("in hex")
     }
 
     async fn deploy_token(&self) {
@@ -199,6 +207,7 @@ struct Rig {
     observations: mpsc::Receiver<Observation>,
     watched: watch::Sender<OrdSet<TxHash>>,
     last: Option<Observation>,
+    health: watch::Receiver<NetworkHealth>,
 }
 
 impl Rig {
@@ -236,11 +245,13 @@ impl Rig {
         };
         let blocks = MemoryBlockStore::default();
         let watcher = Watcher::new(endpoints.collect(), network, blocks, channels);
+        let health = watcher.health();
         tokio::spawn(watcher.run(std::future::pending()));
         Rig {
             observations,
             watched,
             last: None,
+            health,
         }
     }
 
@@ -259,9 +270,14 @@ impl Rig {
                 assert!(self.last.is_some(), "the watcher has ended");
             }
         };
-        tokio::time::timeout(PATIENCE, waiting)
-            .await
-            .expect("it is observed in time")
+        let found = tokio::time::timeout(PATIENCE, waiting).await;
+        found.unwrap_or_else(|_| {
+            let health = self.health.borrow().clone();
+            panic!(
+                "not observed in time; the last: {:?}; {health:?}",
+                self.last
+            )
+        })
     }
 
     async fn until_sweep<T>(&mut self, wanted: impl Fn(&Sweep) -> Option<T>) -> T {
@@ -339,6 +355,9 @@ async fn a_transfer_is_seen_confirmed_and_lost_in_a_reorg() {
         .await;
 
     let mint = anvil.mint(payer, 1_000_000).await;
+    rig.watch(&[mint]);
+    let minted = rig.until_deep(mint, 1).await;
+    // Of those that follow Anvil may mine several in one block.
     let payment = anvil.transfer(payer, payee, 29_725).await;
     let nothing = anvil.transfer(payer, payee, 0).await;
     let overdraft = anvil.transfer(payer, payee, 5_000_000).await;
@@ -355,7 +374,6 @@ async fn a_transfer_is_seen_confirmed_and_lost_in_a_reorg() {
         (0, payer, payee)
     );
     assert_eq!(transfer.amount.as_micro_usdc(), 29_725);
-    let minted = rig.until_deep(mint, 1).await;
     assert_eq!(minted.transfers[0].from, EvmAddress::ZERO);
     let zero = rig.until_deep(nothing, 1).await;
     assert_eq!(zero.transfers[0].amount.as_micro_usdc(), 0);
@@ -369,9 +387,8 @@ async fn a_transfer_is_seen_confirmed_and_lost_in_a_reorg() {
     anvil.mine(CONFIRMED_DEPTH).await;
     assert_eq!(rig.until_deep(payment, CONFIRMED_DEPTH).await, seen);
     // Back to the mint's block, the one before the payment's.
-    anvil
-        .rpc("anvil_reorg", json!([CONFIRMED_DEPTH + 3, []]))
-        .await;
+    let depth_blocks = anvil.head().await - minted.block.number;
+    anvil.rpc("anvil_reorg", json!([depth_blocks, []])).await;
     rig.until_not_found(payment).await;
     // A sweep that the reorganisation overtook is made good by the next block's.
     anvil.mine(1).await;
