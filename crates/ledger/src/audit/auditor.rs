@@ -557,7 +557,7 @@ impl Auditor {
         });
         let again = self.decide_again(whole, &mentioned, last_at, at);
         let payment = payments::change(self.world(), stream, event);
-        let told = story::told(self.world(), stream, event, mentioned);
+        let told = story::told(self.world(), stream, event, (mentioned, &self.heads));
         let applied = self.replay.apply(stream, record, event);
         if let Event::StateRoot(_) = event {
             let is_known = self.world().can_compute_root();
@@ -573,7 +573,8 @@ impl Auditor {
         match applied {
             Ok(touched) => {
                 self.findings.extend(again);
-                self.stories.take(spot, told, &mut self.findings);
+                self.stories
+                    .take(spot, told, &mut self.findings, &mut self.remarks);
                 if let Some(change) = payment {
                     self.payments.take(record.position(), change);
                 }

@@ -62,6 +62,9 @@ impl Chain {
 pub(super) struct Heads {
     /// By chain, the highest since the ledger started or a reorganisation was recorded, and where.
     highest: BTreeMap<ChainId, (u64, u64)>,
+    /// By chain, how many reorganisations were recorded; and how often the ledger started.
+    reorganised: BTreeMap<ChainId, u64>,
+    started: u64,
     /// By chain, the head that the last look stood on.
     looks: BTreeMap<ChainId, LookedFrom>,
     /// Chains of one's own of which it was said that they run ahead.
@@ -278,11 +281,13 @@ impl Heads {
         if let Event::LedgerResumed(_) = decided.event {
             // What a process begins with may lag behind what the one before had.
             self.highest.clear();
+            self.started += 1;
         }
         let network = network_of(decided);
         let chain = network.and_then(|network| Chain::of(decided.before, network));
         if let Some(chain) = chain.filter(|_| records_a_reorganisation(decided)) {
             self.highest.remove(&chain.id);
+            *self.reorganised.entry(chain.id).or_default() += 1;
         }
         self.follow(decided, blocks, remarks);
         let (Some(network), Some(chain)) = (network, chain) else {
@@ -295,6 +300,13 @@ impl Heads {
             self.looked(decided, chain, looked, findings);
         }
         remark_on(decided, network, remarks);
+    }
+
+    /// How often a height of the chain may have got another block, as far as the log tells: a
+    /// reorganisation was recorded, or nobody watched.
+    pub(super) fn reorganised(&self, chain: Chain) -> u64 {
+        let recorded = self.reorganised.get(&chain.id).copied();
+        recorded.unwrap_or_default() + self.started
     }
 
     fn not_from_later(

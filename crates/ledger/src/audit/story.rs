@@ -8,6 +8,11 @@
 //! | the transfer of an ordinal there | from, to, amount |
 //! | an interaction's transaction in a block | which transfers fit, where all of them are quoted |
 //!
+//! | about | said once as long as nothing is reorganised |
+//! |---|---|
+//! | a height | the hash of its block |
+//! | an interaction's transaction | which transfers fit, whatever their ordinals, where all are quoted |
+//!
 //! What `seen` says of transfers rests on as many endpoints as must agree (settlement-watcher.md rule
 //! 26). Where the parameters ask for two or more, two stories are *broken*: no endpoint alone can have
 //! told the second. Where they ask for one, or do not say, `seen` may be the word of a single endpoint:
@@ -15,14 +20,17 @@
 //! *contested*, and no finding (decision 0082).
 //!
 //! A reorganisation moves a transaction to another block, of another hash: there all may be
-//! otherwise. What is quoted is a part, so that nothing follows from what is not.
+//! otherwise, and a height has another block. Not all reorganisations leave a record, so that what the
+//! second table says otherwise is a remark (decision 0182). What is quoted is a part, so that nothing
+//! follows from what is not.
 //!
 //! What else must fit is *when*: a block is not younger than the record that names it, a blind
 //! network shows no fresh block, and a look stands on one branch: `heads`.
 //!
-//! Memory: 45 bytes for each such word, which are some four for an interaction that was paid: 180
+//! Memory: 45 bytes for each such word, which are some seven for an interaction that was paid: 320
 //! bytes. They are kept by the first half of a SHA-256; two that share it take 2^64 attempts to
-//! find, and would be a false alarm for whoever made them, or a lie missed.
+//! find, and would be a false alarm for whoever made them, or a lie missed. What only makes a remark is
+//! compared by eight bytes.
 
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Event, Evidence, RefutedCause};
@@ -32,9 +40,10 @@ use x811_protocol::observation::{Block, Transfer};
 
 use super::evidence::are_all_quoted;
 use super::finding::{Cause, Findings, Spot};
-use super::heads::{Chain, Mentioned};
+use super::heads::{Chain, Heads, Mentioned};
 use super::numbered::{Entered, Keyed, Numbered};
 use super::outcome::{Gap, Undecided};
+use super::remarks::Remarks;
 use crate::world::World;
 use x811_protocol::stream::{Stream, Subject};
 
@@ -55,8 +64,18 @@ struct Word {
     about: Half,
     said: Half,
     position: u64,
-    /// Whether one endpoint may have said it alone.
-    is_contestable: bool,
+    weight: Weight,
+}
+
+/// What it means that something is said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Weight {
+    /// It cannot be on any chain.
+    Sure,
+    /// One endpoint may have said it alone.
+    Contestable,
+    /// A reorganisation may be between the two; how a remark goes on.
+    Movable(&'static str),
 }
 
 impl Keyed for Word {
@@ -74,32 +93,49 @@ pub(super) struct Telling {
     about: Half,
     said: Half,
     sentence: &'static str,
-    /// Whether one endpoint may have said it alone.
-    is_contestable: bool,
+    weight: Weight,
 }
 
 impl Stories {
     /// Takes what a record says, and names what an earlier one said otherwise.
-    pub(super) fn take(&mut self, spot: &Spot, tellings: Vec<Telling>, findings: &mut Findings) {
+    pub(super) fn take(
+        &mut self,
+        spot: &Spot,
+        tellings: Vec<Telling>,
+        findings: &mut Findings,
+        remarks: &mut Remarks,
+    ) {
         for telling in tellings {
             let Entered { number, is_new } = self.words.enter(Word {
                 about: telling.about,
                 said: telling.said,
                 position: spot.position,
-                is_contestable: telling.is_contestable,
+                weight: telling.weight,
             });
             if is_new {
                 continue;
             }
             let word = &mut self.words[number];
+            if let Weight::Movable(how) = telling.weight {
+                if another(&word.said, &telling.said) {
+                    let sentence = format!(
+                        "{}, and the record at position {} {how}, or one of the two is not true",
+                        telling.sentence, word.position
+                    );
+                    remarks.add(spot.position, sentence);
+                }
+                (word.said, word.position) = (telling.said, spot.position);
+                continue;
+            }
+            let is_contestable = |weight| weight == Weight::Contestable;
             let (is_same, is_contested) = (
                 word.said == telling.said,
-                word.is_contestable || telling.is_contestable,
+                is_contestable(word.weight) || is_contestable(telling.weight),
             );
-            if word.is_contestable && !telling.is_contestable {
+            if is_contestable(word.weight) && telling.weight == Weight::Sure {
                 // From here on what several endpoints said counts.
-                (word.said, word.position, word.is_contestable) =
-                    (telling.said, spot.position, false);
+                (word.said, word.position, word.weight) =
+                    (telling.said, spot.position, Weight::Sure);
             }
             if is_same {
                 continue;
@@ -133,9 +169,13 @@ pub(super) fn told(
     before: &World,
     stream: Option<&Stream>,
     event: &Event,
-    mentioned: Vec<Mentioned>,
+    (mentioned, heads): (Vec<Mentioned>, &Heads),
 ) -> Vec<Telling> {
-    let mut tellings: Vec<Telling> = mentioned.into_iter().map(of_block).collect();
+    let mut tellings: Vec<Telling> = Vec::with_capacity(2 * mentioned.len());
+    for (field, chain, block) in mentioned {
+        tellings.push(at_height(chain, block, heads.reorganised(chain)));
+        tellings.push(of_block(field, chain, block));
+    }
     let Some(Stream::Of(Subject::Interaction(id))) = stream else {
         return tellings;
     };
@@ -156,7 +196,10 @@ pub(super) fn told(
         let (tx, block) = (seen.tx_hash, seen.block);
         let seen = teller.transfers("transfers", tx, block, &seen.transfers, true);
         tellings.extend(seen.into_iter().map(|telling| Telling {
-            is_contestable,
+            weight: match telling.weight {
+                Weight::Sure if is_contestable => Weight::Contestable,
+                weight @ (Weight::Sure | Weight::Contestable | Weight::Movable(_)) => weight,
+            },
             ..telling
         }));
     } else if let Event::Refuted(refuted) = event {
@@ -180,7 +223,35 @@ fn must_agree(before: &World, network: &str) -> bool {
     quorum.is_some_and(|quorum| quorum > 1)
 }
 
-fn of_block((field, chain, block): Mentioned) -> Telling {
+/// Whether the two are otherwise, of which a part may say where that is so.
+fn another(was: &Half, is: &Half) -> bool {
+    was[..8] != is[..8] && was[8..] != is[8..]
+}
+
+/// The first eight bytes of each.
+fn two(one: &[u8], other: &[u8]) -> Half {
+    let mut two = Half::default();
+    two[..8].copy_from_slice(&one[..8]);
+    two[8..].copy_from_slice(&other[..8]);
+    two
+}
+
+/// Which block stands at a height, as long as nothing is reorganised.
+fn at_height(chain: Chain, block: Block, reorganised: u64) -> Telling {
+    let parts = [chain.id.as_u64(), block.number, reorganised].map(u64::to_be_bytes);
+    let hash = block.hash.as_bytes();
+    Telling {
+        field: String::new(),
+        about: half(&[b"h", &parts.concat()]),
+        said: two(hash, hash),
+        sentence: "a height has one block",
+        weight: Weight::Movable(
+            "names another one of this height: the chain was reorganised without a trace in the log",
+        ),
+    }
+}
+
+fn of_block(field: String, chain: Chain, block: Block) -> Telling {
     let mut said = Half::default();
     said[..8].copy_from_slice(&block.number.to_be_bytes());
     said[8..].copy_from_slice(&block.timestamp_s.to_be_bytes());
@@ -193,7 +264,7 @@ fn of_block((field, chain, block): Mentioned) -> Telling {
         ]),
         said,
         sentence: "a block has one number and one time",
-        is_contestable: false,
+        weight: Weight::Sure,
     }
 }
 
@@ -224,7 +295,7 @@ impl Teller {
             about: half(&[b"c", &place]),
             said,
             sentence: "a transaction makes as many transfers in a block, whoever looks",
-            is_contestable: false,
+            weight: Weight::Sure,
         }];
         let field = format!("{field}.transfers");
         tellings.extend(self.transfers(&field, tx, block, &evidence.transfers, fitting));
@@ -248,7 +319,7 @@ impl Teller {
                 about: half(&[b"t", &place, &transfer.ordinal.to_be_bytes()]),
                 said: written(transfer),
                 sentence: "a transfer is from one account to one other, of one amount",
-                is_contestable: false,
+                weight: Weight::Sure,
             });
         let mut tellings: Vec<Telling> = each.collect();
         if fitting && are_all_quoted(transfers, self.declared) {
@@ -262,7 +333,16 @@ impl Teller {
                 said: half(&[&list, &ordinals]),
                 sentence: "the transfers that fit are the same whenever the transaction is in this \
                            block",
-                is_contestable: false,
+                weight: Weight::Sure,
+            });
+            tellings.push(Telling {
+                field: String::new(),
+                about: half(&[b"m", &self.chain.bytes(), tx.as_bytes(), &interaction]),
+                said: two(&half(&[&list]), block.hash.as_bytes()),
+                sentence: "a transaction moves the same in whichever block",
+                weight: Weight::Movable(
+                    "shows other transfers of it: it did something else after a reorganisation",
+                ),
             });
         }
         tellings

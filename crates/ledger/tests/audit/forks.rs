@@ -7,7 +7,9 @@ use x811_ledger::audit::Cause;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Continues;
 use x811_protocol::evm::BlockHash;
-use x811_protocol::observation::{ForkPoint, Observation, RecordedBranch, TransactionStatus};
+use x811_protocol::observation::{
+    ForkPoint, Observation, RecordedBranch, Sweep, TransactionStatus,
+};
 
 use crate::base::{Base, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
@@ -26,8 +28,8 @@ fn below(head: u64) -> ForkPoint {
     }
 }
 
-/// Looks every second, with that said of a recorded head.
-async fn watch(ledgerbox: &Ledgerbox, seconds: u64, head: BlockHash, said: Option<RecordedBranch>) {
+/// Looks every second, each look changed.
+async fn look_each_second(ledgerbox: &Ledgerbox, seconds: u64, change: impl Fn(&mut Sweep)) {
     for _ in 0..seconds {
         ledgerbox.advance_ms(1_000).await;
         let number = Base::head_number(ledgerbox.now());
@@ -35,10 +37,18 @@ async fn watch(ledgerbox: &Ledgerbox, seconds: u64, head: BlockHash, said: Optio
         else {
             unreachable!("it is a sweep");
         };
-        sweep.followed_from = u64::MAX;
-        sweep.recorded = said.map(|branch| (head, branch)).into_iter().collect();
+        change(&mut sweep);
         ledgerbox.observe(Observation::Sweep(sweep)).await;
     }
+}
+
+/// The same, with that said of a recorded head.
+async fn watch(ledgerbox: &Ledgerbox, seconds: u64, head: BlockHash, said: Option<RecordedBranch>) {
+    look_each_second(ledgerbox, seconds, |sweep| {
+        sweep.followed_from = u64::MAX;
+        sweep.recorded = said.map(|branch| (head, branch)).into_iter().collect();
+    })
+    .await;
 }
 
 /// An interaction whose payment lies in the block of the head that was recorded at its ACCEPT, and the
@@ -141,20 +151,14 @@ async fn lc_5_looks_at_a_payment_that_too_few_endpoints_showed_are_no_finding() 
     let mut ledgerbox = Ledgerbox::with(parameters).await;
     let deal = Deal::opened(&ledgerbox, Until::Verified).await;
     crate::scene::pay(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC).await;
-    for _ in 0..120 {
-        ledgerbox.advance_ms(1_000).await;
-        let number = Base::head_number(ledgerbox.now());
-        let Observation::Sweep(mut sweep) = ledgerbox.base.sweep(number, ledgerbox.watched())
-        else {
-            unreachable!("it is a sweep");
-        };
+    look_each_second(&ledgerbox, 120, |sweep| {
         for status in sweep.transactions.values_mut() {
             if let TransactionStatus::Mined(mined) = status {
                 mined.endpoints.truncate(1);
             }
         }
-        ledgerbox.observe(Observation::Sweep(sweep)).await;
-    }
+    })
+    .await;
     assert_eq!(ledgerbox.state(deal.id()), "verified");
     let bytes = exported(&ledgerbox).await;
     Parts::of(&bytes).find_event("looked");

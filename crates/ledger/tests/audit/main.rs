@@ -48,6 +48,7 @@ mod read_model;
 mod registry;
 mod registry_members;
 mod rehashed;
+mod reorganised;
 mod resealing;
 mod roots;
 mod rotations;
