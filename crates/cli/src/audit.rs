@@ -147,16 +147,9 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         Some(proven) => Some(proofs::hold(proven, &args.source, &mut report).await?),
         None => None,
     };
-    let heard = match witnesses {
-        Ok(witnesses) => witnesses.hear(&mut report, &bar).await,
-        Err(silent) => Err(silent),
-    };
-    let network = match heard {
-        _ if args.rpc.is_empty() => None,
-        Ok(heard) => Some(heard),
-        // What contradicts needs no network.
-        Err(_) if report.is_broken() => None,
-        Err(silent) => return Err(silent),
+    let network = match args.rpc.is_empty() {
+        true => None,
+        false => Some(network::hear(witnesses, &mut report, &bar).await?),
     };
     bar.clear();
     let exit = exit(&report);

@@ -99,16 +99,15 @@ impl From<ClientError> for Failure {
         match error {
             ClientError::Refused(refused) => refused_by_ledger(*refused),
             ClientError::Unreachable { url, cause } => {
-                let hint = match speaks_no_tls(&cause) {
-                    true => NO_TLS,
-                    false => "start a ledger with `x811 serve`, or name one with --ledger URL",
-                };
+                let start = "start a ledger with `x811 serve`, or name one with --ledger URL";
                 Failure::new(Exit::Unreachable, "unreachable", text)
-                    .hint(hint)
+                    .hint(other_scheme(&cause).unwrap_or(start))
                     .with_details(json!({ "url": url }))
             }
-            ClientError::NotALedger { .. } => Failure::new(Exit::Untrusted, "not_a_ledger", text)
-                .hint("name the ledger with --ledger URL"),
+            ClientError::NotALedger { cause, .. } => {
+                let hint = other_scheme(&cause).unwrap_or("name the ledger with --ledger URL");
+                Failure::new(Exit::Untrusted, "not_a_ledger", text).hint(hint)
+            }
             ClientError::Untrusted { .. } => Failure::new(Exit::Untrusted, "untrusted", text)
                 .hint("ask for an export of the log and run `x811 audit` on it"),
             ClientError::Erased { .. } => Failure::local("erased", text),
@@ -119,12 +118,26 @@ impl From<ClientError> for Failure {
     }
 }
 
-/// What to do about an address with another scheme than whoever listens there.
-pub(crate) const NO_TLS: &str = "what listens there speaks http: write http:// instead of https://";
+/// How it shows that whoever was asked in the clear speaks TLS: hyper's words for the alert that it
+/// answers, in two forms, our client's for the page of a web server, and those of nginx, Go and Apache.
+const OF_TLS: [&str; 6] = [
+    "invalid HTTP version",
+    "Parse(Version)",
+    "speaks https",
+    "HTTPS port",
+    "HTTPS server",
+    "SSL-enabled server",
+];
 
-/// Whether whoever was asked by https answered in the clear, by the words of rustls.
-pub(crate) fn speaks_no_tls(cause: &str) -> bool {
-    cause.contains("InvalidContentType")
+/// What to do about an address with another scheme than whoever listens there; `None` where the cause
+/// says nothing of that.
+pub(crate) fn other_scheme(cause: &str) -> Option<&'static str> {
+    // rustls, of an answer in the clear.
+    if cause.contains("InvalidContentType") {
+        return Some("what listens there speaks http: write http:// instead of https://");
+    }
+    let speaks_tls = OF_TLS.iter().any(|words| cause.contains(words));
+    speaks_tls.then_some("what listens there speaks https: write https:// instead of http://")
 }
 
 /// What to do about a call that the endpoint refused, by the words of USDC's contract.
@@ -234,9 +247,9 @@ impl From<PayError> for Failure {
             PayError::Endpoint => Failure::usage(&text),
             PayError::Unreachable { cause, .. } => {
                 let failure = Failure::new(Exit::Unreachable, "rpc", text);
-                match speaks_no_tls(&cause) {
-                    true => failure.hint(NO_TLS),
-                    false => failure,
+                match other_scheme(&cause) {
+                    Some(hint) => failure.hint(hint),
+                    None => failure,
                 }
             }
             PayError::Refused { cause, .. } => {
@@ -268,6 +281,8 @@ impl From<PayError> for Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader, Write as _};
+
     use super::*;
 
     #[test]
@@ -297,5 +312,35 @@ mod tests {
             "http://127.0.0.1:8811/"
         );
         assert!(failure.what_to_do.contains("x811 serve"));
+    }
+
+    /// What a server of TLS answers to `GET / HTTP/1.1`: an alert, or a page of a web server.
+    #[tokio::test]
+    async fn http_at_an_https_port_says_which_scheme_to_write() {
+        const ALERT: &[u8] = &[21, 3, 1, 0, 2, 2, 70];
+        const NGINX: &[u8] = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n\
+            <center>The plain HTTP request was sent to HTTPS port</center>";
+        const GO: &[u8] = b"HTTP/1.0 400 Bad Request\r\n\r\n\
+            Client sent an HTTP request to an HTTPS server.\n";
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        for answer in [ALERT, NGINX, GO] {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = format!("http://{}", listener.local_addr().unwrap());
+            std::thread::spawn(move || {
+                for stream in listener.incoming() {
+                    let mut stream = stream.unwrap();
+                    let mut head = BufReader::new(&stream).lines();
+                    while head.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+                    stream.write_all(answer).unwrap();
+                }
+            });
+            let client = x811_client::http::LedgerClient::new(&url).unwrap();
+            let failure = Failure::from(client.info().await.unwrap_err());
+            let said = &failure.what_to_do;
+            assert!(
+                said.contains("write https:// instead of http://"),
+                "{failure:?}"
+            );
+        }
     }
 }

@@ -14,6 +14,7 @@ mod audit;
 mod backup;
 #[cfg(feature = "serve")]
 mod bench;
+mod bounded;
 mod capability;
 mod command;
 mod completions;

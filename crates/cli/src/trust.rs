@@ -1,7 +1,6 @@
 //! Whose checkpoints somebody trusts, from a source outside the file that is verified.
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Read as _};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use x811_eventlog::Policy;
@@ -9,6 +8,7 @@ use x811_eventlog::note::NoteKey;
 use x811_ledger::audit::TrustedBy;
 use x811_ledger::refresh::Refresh;
 
+use crate::bounded;
 use crate::failure::Failure;
 
 #[derive(Debug, Default, clap::Args)]
@@ -43,22 +43,18 @@ impl RefreshArgs {
             let message = format!("{} cannot be read: {why}", file.display());
             Failure::local("refresh", message).hint("ask the ledger again: x811 receipt refresh")
         };
-        let bytes = bounded(file).map_err(|error| failed(error.to_string()))?;
+        let bytes = read(file).map_err(|error| failed(error.to_string()))?;
         let refresh = Refresh::from_bytes(&bytes).map_err(|error| failed(error.to_string()))?;
         Ok(Some(refresh))
     }
 }
 
 /// Most bytes of a policy, or of what refreshes a paper: neither comes near it.
-const MAX_BYTES: u64 = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
-/// Reads a file that may have been put there by somebody else.
-fn bounded(file: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(file)?
-        .take(MAX_BYTES + 1)
-        .read_to_end(&mut bytes)?;
-    if bytes.len() as u64 <= MAX_BYTES {
+fn read(file: &Path) -> io::Result<Vec<u8>> {
+    let bytes = bounded::read(file, MAX_BYTES)?;
+    if bytes.len() <= MAX_BYTES {
         return Ok(bytes);
     }
     let message = "it has more than 1 MiB, and was not read any further";
@@ -105,7 +101,7 @@ impl TrustArgs {
             let message = format!("{} cannot be read: {error}", file.display());
             Failure::local("policy", message)
         };
-        let bytes = bounded(file).map_err(unread)?;
+        let bytes = read(file).map_err(unread)?;
         let text = String::from_utf8(bytes)
             .map_err(|error| unread(io::Error::new(ErrorKind::InvalidData, error)))?;
         let policy = text.parse::<Policy>();
@@ -116,6 +112,8 @@ impl TrustArgs {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     #[test]
@@ -126,8 +124,8 @@ mod tests {
         for (size, is_read) in [(MAX_BYTES, true), (MAX_BYTES + 1, false), (1 << 40, false)] {
             for path in [beside(&paper), paper.clone()] {
                 // Of a file with a hole the disk holds nothing.
-                File::create(&path).unwrap().set_len(size).unwrap();
-                assert_eq!(bounded(&path).is_ok(), is_read, "{size}");
+                File::create(&path).unwrap().set_len(size as u64).unwrap();
+                assert_eq!(read(&path).is_ok(), is_read, "{size}");
             }
             let refused = RefreshArgs::default().read(&paper).unwrap_err().message;
             assert_eq!(refused.contains("more than 1 MiB"), !is_read, "{refused}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::AnvilError;
-use crate::failure::speaks_no_tls;
+use crate::failure::other_scheme;
 
 /// How long one call may take; a reorganisation of many blocks takes seconds.
 const CALL_LIMIT: Duration = Duration::from_secs(60);
@@ -150,10 +150,10 @@ fn words(answer: &Value) -> String {
 }
 
 fn unreachable(rpc_url: &str, error: &reqwest::Error) -> AnvilError {
-    let cause = if error.is_decode() {
+    let cause = if let Some(other_scheme) = other_scheme(&format!("{error:?}")) {
+        other_scheme
+    } else if error.is_decode() {
         "what answers is no JSON-RPC endpoint"
-    } else if speaks_no_tls(&format!("{error:?}")) {
-        "what listens there speaks http, not https"
     } else if error.is_builder() {
         "the address is none"
     } else {

@@ -29,6 +29,9 @@ pub(super) struct Hearing {
     pub(super) asked: Vec<Asked>,
     /// Why transactions were not checked, and how many for this reason.
     pub(super) not_checked: BTreeMap<String, u64>,
+    /// Why an endpoint gave no answer, at first or from some transaction on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) silent: Option<String>,
 }
 
 /// A chain that was asked.
@@ -64,8 +67,9 @@ impl Witnesses {
         Ok(Witnesses(witnesses))
     }
 
-    /// Holds what `report` kept of the network against the chains, and adds what is found to it.
-    pub(super) async fn hear(mut self, report: &mut Report, bar: &Bar) -> Result<Hearing, Failure> {
+    /// Holds what `report` kept of the network against the chains, and adds what is found to it;
+    /// also what an endpoint said that fell silent then, which is the failure.
+    async fn hear(mut self, report: &mut Report, bar: &Bar) -> (Hearing, Option<Failure>) {
         let recorded = std::mem::take(&mut report.evidence);
         let sightings = std::mem::take(&mut report.sightings);
         bar.over_transactions((recorded.len() + sightings.len()) as u64);
@@ -77,10 +81,9 @@ impl Witnesses {
             hearing: Hearing::default(),
         };
         let outcome = self.ask(by_chain(&recorded, &sightings), &mut findings, bar);
-        let outcome = outcome.await;
-        // Also of an endpoint that fell silent: what it said before may contradict.
+        let silent = outcome.await.err();
         report.hold_against_network(findings.counts, findings.heard, findings.list);
-        outcome.map(|()| findings.hearing)
+        (findings.hearing, silent)
     }
 
     async fn ask(
@@ -122,6 +125,28 @@ impl Witnesses {
         }
         Ok(())
     }
+}
+
+/// Holds `report` against the chains of `witnesses`, where they could be called.
+///
+/// # Errors
+/// An endpoint gave no answer, and nothing contradicts: what does needs no network, and the report says
+/// who was silent.
+pub(super) async fn hear(
+    witnesses: Result<Witnesses, Failure>,
+    report: &mut Report,
+    bar: &Bar,
+) -> Result<Hearing, Failure> {
+    let (mut hearing, silent) = match witnesses {
+        Ok(witnesses) => witnesses.hear(report, bar).await,
+        Err(silent) => (Hearing::default(), Some(silent)),
+    };
+    match silent {
+        Some(silent) if !report.is_broken() => return Err(silent),
+        Some(silent) => hearing.silent = Some(silent.message),
+        None => {}
+    }
+    Ok(hearing)
 }
 
 /// Asks for what the log did not find, and for what it saw and has no evidence of.
@@ -187,7 +212,13 @@ impl Hearing {
         let not_checked = self.not_checked.iter();
         let not_checked =
             not_checked.map(|(why, count)| format!("{} not checked: {why}", transactions(*count)));
-        asked.chain(not_checked).collect()
+        let silent = self.silent.iter().map(|why| {
+            format!(
+                "--rpc gave no answer ({why}): what it was not asked of is the ledger's word, and what \
+                 is broken is so without it"
+            )
+        });
+        asked.chain(not_checked).chain(silent).collect()
     }
 }
 
@@ -349,3 +380,6 @@ fn seek(declared: &DeclaredTransaction, head: Block) -> Sought {
         amount: None,
     }
 }
+
+#[cfg(test)]
+mod tests;

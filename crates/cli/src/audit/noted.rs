@@ -1,32 +1,25 @@
 //! `--checkpoint NOTE`: a signed checkpoint that the auditor noted elsewhere.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 use x811_eventlog::Checkpoint;
 use x811_ledger::audit::Report;
 
+use crate::bounded;
 use crate::failure::Failure;
 
 /// Most bytes of a note: with the signatures of many witnesses.
-const MAX_BYTES: u64 = 65_535;
+const MAX_BYTES: usize = 65_535;
 
 /// Reads it from a file, or from standard input for `-`.
 pub(super) fn read(file: &Path) -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    let read = if file == Path::new("-") {
-        io::stdin().take(MAX_BYTES + 1).read_to_end(&mut bytes)
-    } else {
-        File::open(file).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
-    };
     let unread = |why: &dyn std::fmt::Display| {
         let message = format!("{} is no signed checkpoint: {why}", file.display());
         Failure::local("checkpoint", message)
             .hint("name a file with the note, as GET /log/checkpoint gives it")
     };
-    read.map_err(|error| unread(&error))?;
-    if bytes.len() as u64 > MAX_BYTES {
+    let bytes = bounded::read(file, MAX_BYTES).map_err(|error| unread(&error))?;
+    if bytes.len() > MAX_BYTES {
         return Err(unread(&format!("it has more than {MAX_BYTES} bytes")));
     }
     let note = String::from_utf8(bytes).map_err(|error| unread(&error))?;

@@ -1,8 +1,6 @@
 //! `x811 negotiation verify FILE`: chains of XAP, another protocol. No rule of this ledger is applied,
 //! and nothing is sent or stored.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -11,6 +9,7 @@ use x811_client::negotiation::{
 };
 
 use crate::audit::contract::begins_a_contract;
+use crate::bounded;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
@@ -70,19 +69,10 @@ pub(super) fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
 
 /// A file's bytes; of one that is larger, one byte more than `max_bytes`.
 fn read(file: &Path, max_bytes: usize) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    let limit = max_bytes as u64 + 1;
-    let read = match file.as_os_str() == "-" {
-        true => io::stdin().take(limit).read_to_end(&mut bytes),
-        false => File::open(file).and_then(|file| file.take(limit).read_to_end(&mut bytes)),
-    };
-    match read {
-        Ok(_) => Ok(bytes),
-        Err(error) => {
-            let message = format!("{} cannot be read: {error}", file.display());
-            Err(Failure::local("file", message))
-        }
-    }
+    bounded::read(file, max_bytes).map_err(|error| {
+        let message = format!("{} cannot be read: {error}", file.display());
+        Failure::local("file", message)
+    })
 }
 
 fn no_keys(file: &Path, why: &str) -> Failure {

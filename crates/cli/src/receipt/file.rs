@@ -1,19 +1,17 @@
 //! Files that receipts are read from and written to.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 
 use x811_ledger::receipt::MAX_RECEIPT_BYTES;
 
+use crate::bounded;
 use crate::failure::Failure;
 
 /// Reads a receipt; of a file that is larger than any is, no more than that.
 pub(super) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    let most = MAX_RECEIPT_BYTES as u64 + 1;
-    let read = fs::File::open(file).and_then(|file| file.take(most).read_to_end(&mut bytes));
-    read.map_err(|error| {
+    let bytes = bounded::read(file, MAX_RECEIPT_BYTES).map_err(|error| {
         let message = format!("{} cannot be read: {error}", file.display());
         Failure::local("file", message)
     })?;

@@ -103,10 +103,21 @@ impl Reply {
         match self.refused() {
             Some(refused) => ClientError::Refused(Box::new(refused)),
             None => self.strange(&format!(
-                "HTTP status {} without an error body",
-                self.status
+                "HTTP status {} without an error body{}",
+                self.status,
+                match self.is_of_tls() {
+                    true => ": it speaks https",
+                    false => "",
+                }
             )),
         }
+    }
+
+    /// Whether it is what nginx, Go or Apache says to whoever speaks http at a port for https.
+    fn is_of_tls(&self) -> bool {
+        let page = String::from_utf8_lossy(&self.body);
+        let mut words = ["HTTPS port", "HTTPS server", "SSL-enabled server"].into_iter();
+        self.status == 400 && words.any(|words| page.contains(words))
     }
 
     /// The error body, if there is one.

@@ -1,0 +1,41 @@
+//! Files that somebody else may have put there, or sent: of none is more read than the longest that
+//! it may be.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// The bytes of `file`, or of standard input for `-`; of more than `most_bytes`, one byte more than
+/// that, so that its length says so.
+pub(crate) fn read(file: &Path, most_bytes: usize) -> io::Result<Vec<u8>> {
+    let limit = most_bytes as u64 + 1;
+    let mut bytes = Vec::new();
+    if file == Path::new("-") {
+        io::stdin().take(limit).read_to_end(&mut bytes)?;
+    } else {
+        File::open(file)?.take(limit).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lc_9_a_file_of_somebody_else_is_not_read_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("paper");
+        let most = 1 << 20;
+        for (size, is_read) in [
+            (0, 0),
+            (most, most),
+            (most + 1, most + 1),
+            (1 << 40, most + 1),
+        ] {
+            // Of a file with a hole the disk holds nothing.
+            File::create(&path).unwrap().set_len(size as u64).unwrap();
+            assert_eq!(read(&path, most).unwrap().len(), is_read, "{size}");
+        }
+    }
+}
