@@ -173,6 +173,7 @@ pub(super) struct Rates {
     pub(super) requests_per_second_per_did: Option<u32>,
     pub(super) burst_per_did: Option<u32>,
     pub(super) registrations_per_address_per_hour: Option<u32>,
+    pub(super) registrations_per_hour: Option<u32>,
     pub(super) long_polls_per_address: Option<u32>,
     pub(super) long_polls_per_did: Option<u32>,
     pub(super) streams_per_did: Option<u32>,

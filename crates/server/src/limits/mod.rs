@@ -65,6 +65,8 @@ pub struct RateLimits {
     pub burst_per_did: u32,
     /// Registrations that are signed properly.
     pub registrations_per_address_per_hour: u32,
+    /// The same of all addresses together: a crowd fills the memory for agents no faster (decision 0181).
+    pub registrations_per_hour: u32,
     /// Inbox reads of an address that wait at the same time.
     pub long_polls_per_address: u32,
     /// Inbox reads of one DID that wait at the same time.
@@ -89,6 +91,7 @@ impl Default for RateLimits {
             requests_per_second_per_did: 200,
             burst_per_did: 1_000,
             registrations_per_address_per_hour: 60,
+            registrations_per_hour: 3_600,
             long_polls_per_address: 512,
             long_polls_per_did: 16,
             streams_per_did: 3,
@@ -133,6 +136,7 @@ pub(crate) struct Limiter {
     by_address: AddressRates,
     by_did: Buckets<Did>,
     registrations: AddressRates,
+    registrations_in_all: Buckets<()>,
     polls_by_address: AddressSlots,
     polls_by_did: Slots<Did>,
     streams_by_address: AddressSlots,
@@ -177,6 +181,7 @@ impl Limiter {
     /// The limits of a ledger that clients know by a name of its own, if it `is_public`.
     pub(crate) fn new(limits: RateLimits, is_public: bool) -> Limiter {
         let registrations = limits.registrations_per_address_per_hour;
+        let in_all = limits.registrations_per_hour;
         Limiter {
             by_address: AddressRates::new(
                 limits.requests_per_second_per_address,
@@ -189,6 +194,7 @@ impl Limiter {
                 limits.burst_per_did,
             )),
             registrations: AddressRates::new(registrations, HOUR_MS, registrations),
+            registrations_in_all: Buckets::new(Rate::new(in_all, HOUR_MS, in_all)),
             polls_by_address: AddressSlots::new(unless_off(limits.long_polls_per_address.into())),
             polls_by_did: Slots::new(unless_off(limits.long_polls_per_did.into())),
             streams_by_address: AddressSlots::new(unless_off(
@@ -254,17 +260,26 @@ impl Limiter {
         let address = match client {
             Client(Some(address)) => address,
             // It may be anybody's, past a proxy that does not say whose it is.
-            Client(None) if self.is_public && !is_registration => {
-                return self.of_did(header.from, now_ms);
+            Client(None) if self.is_public && is_registration => {
+                return self.one_more_registers(now_ms);
             }
+            Client(None) if self.is_public => return self.of_did(header.from, now_ms),
             Client(None) => return Ok(()),
         };
         if is_registration {
             let taken = self.registrations.take(address, now_ms);
+            let full = |wait_ms| exceeded("too many DIDs register from this address", wait_ms);
+            // One address that is at its limit takes nothing from all others.
             return taken
-                .map_err(|wait_ms| exceeded("too many DIDs register from this address", wait_ms));
+                .map_err(full)
+                .and_then(|()| self.one_more_registers(now_ms));
         }
         self.of_did(header.from, now_ms)
+    }
+
+    fn one_more_registers(&self, now_ms: u64) -> Result<(), Refusal> {
+        let taken = self.registrations_in_all.take((), now_ms);
+        taken.map_err(|wait_ms| exceeded("too many DIDs register at this ledger", wait_ms))
     }
 
     fn of_did(&self, did: Did, now_ms: u64) -> Result<(), Refusal> {

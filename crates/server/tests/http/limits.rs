@@ -170,6 +170,33 @@ async fn lc_3_registrations_per_address_and_hour() {
     post_from(&world, SPAMMER, late).await.expect(202);
 }
 
+/// A crowd registers from as many addresses as it likes, or past a proxy that does not say from which.
+#[tokio::test]
+async fn lc_3_registrations_of_all_addresses_and_hour() {
+    let world = limited(|limits| limits.registrations_per_hour = 20).await;
+    for number in 0..20 {
+        let registration = Agent::new().registration(&world).json;
+        let address = format!("198.51.100.{number}");
+        post_from(&world, &address, registration).await.expect(202);
+    }
+    let late = Agent::new().registration(&world).json;
+    over(&post_from(&world, NEIGHBOUR, late.clone()).await, "180");
+    world.clock.advance_ms(180_000);
+    post_from(&world, NEIGHBOUR, late).await.expect(202);
+
+    let world = World::start_with(|config| {
+        config.open_reads = false;
+        config.public_authority = Some("ledger.example.org".to_owned());
+        config.rate_limits.registrations_per_hour = 2;
+    })
+    .await;
+    for _ in 0..2 {
+        world.agent().await;
+    }
+    let third = Agent::new().registration(&world).json;
+    over(&world.post(third).await, "1800");
+}
+
 #[tokio::test]
 async fn lc_3_messages_per_second_and_did() {
     let world = limited(|limits| {

@@ -23,6 +23,10 @@ pub(super) fn apply(rates: &mut RateLimits, given: Rates) {
         given.registrations_per_address_per_hour,
     );
     put(
+        &mut rates.registrations_per_hour,
+        given.registrations_per_hour,
+    );
+    put(
         &mut rates.long_polls_per_address,
         given.long_polls_per_address,
     );
@@ -48,6 +52,7 @@ pub(super) fn shown(rates: &RateLimits) -> Rates {
         requests_per_second_per_did: Some(rates.requests_per_second_per_did),
         burst_per_did: Some(rates.burst_per_did),
         registrations_per_address_per_hour: Some(rates.registrations_per_address_per_hour),
+        registrations_per_hour: Some(rates.registrations_per_hour),
         long_polls_per_address: Some(rates.long_polls_per_address),
         long_polls_per_did: Some(rates.long_polls_per_did),
         streams_per_did: Some(rates.streams_per_did),
