@@ -76,7 +76,16 @@ fn is_for_both(report: &Report) -> bool {
 
 #[test]
 fn lc_9_a_reader_by_the_texts_refuses_what_it_can_judge() {
-    let path = checkout().join("tests/vectors/bundle/log-every-event.x811");
+    refuses_what_it_can_judge("log-every-event");
+}
+
+#[test]
+fn lc_9_a_reader_by_the_texts_refuses_what_it_can_judge_under_rules_2() {
+    refuses_what_it_can_judge("log-every-event-r2");
+}
+
+fn refuses_what_it_can_judge(vector: &str) {
+    let path = checkout().join(format!("tests/vectors/bundle/{vector}.x811"));
     let honest = Log::of(&fs::read(path).unwrap(), keys::all());
     let known = Known::read(&fs::read_to_string(checkout().join("tests/AUDIT.md")).unwrap());
     let (pool, said_by) = (Pool::of(&honest, &known), SaidBy::of(&honest));
@@ -118,7 +127,7 @@ fn lc_9_a_reader_by_the_texts_refuses_what_it_can_judge() {
         };
         *counts.entry(said).or_default() += 1;
     }
-    println!("{counts:?}");
+    println!("{vector}: {counts:?}");
     assert!(faults.is_empty(), "{} {faults:#?}", faults.len());
     assert!(
         counts.len() == 3 && counts["refused by both"] > 100,

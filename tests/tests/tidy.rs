@@ -153,15 +153,18 @@ fn every_rule_of_settlement_is_listed_with_its_tests() {
     let list = fs::read_to_string(checkout().join("tests/SETTLEMENT.md")).expect("it is kept");
     let (rules, cases) = list
         .split_once("## Tests to write first")
-        .expect("two tables");
+        .expect("three tables");
+    let (cases, faults) = cases
+        .split_once("## What went wrong once")
+        .expect("three tables");
     let tests = names_of_tests(&sources());
     let mut listed = Vec::new();
-    for row in rules.lines().chain(cases.lines()) {
+    for row in rules.lines().chain(cases.lines()).chain(faults.lines()) {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
         let [_, first, .., named, _] = cells.as_slice() else {
             continue;
         };
-        if first.starts_with("---") || ["rule", "case"].contains(first) {
+        if first.starts_with("---") || ["rule", "case", "what happened"].contains(first) {
             continue;
         }
         listed.extend(first.parse::<u64>());
@@ -176,6 +179,10 @@ fn every_rule_of_settlement_is_listed_with_its_tests() {
     assert_eq!(listed, (1..=31).collect::<Vec<u64>>());
     let cases = cases.lines().filter(|row| row.contains('`')).count();
     assert_eq!(cases, 23, "22 tests and the property");
+    let faults = faults
+        .lines()
+        .filter(|row| row.starts_with("| ") && row.contains('`'));
+    assert_eq!(faults.count(), 13);
 }
 
 /// The names of all functions that are run as tests.

@@ -148,12 +148,12 @@ impl Chain {
         self.pool.remove(&tx_hash);
     }
 
-    /// Replaces the last `depth` blocks by as many, the last of which has what was in them when it
-    /// is to come back.
-    pub(crate) fn reorganise(&mut self, depth: usize, comes_back: bool) {
+    /// Replaces the last `depth` blocks by so many fewer, the last of which has what was in them when it
+    /// is to come back: lower than it was, where they are fewer. Blocks that are due come next.
+    pub(crate) fn reorganise(&mut self, depth: usize, fewer: usize, comes_back: bool) {
         let before = self.endpoints[0].world().receipts.clone();
         self.both(|world| {
-            world.replace(depth, depth);
+            world.replace(depth, depth - fewer);
             for (tx_hash, mined) in &before {
                 if comes_back && !world.receipts.contains_key(tx_hash) {
                     include(world, *tx_hash, &mined.transfers, !mined.succeeded);
@@ -199,6 +199,20 @@ impl Chain {
         for header in world.canonical.iter().rev().take(FINAL_DEPTH) {
             self.parents.insert(header.hash, header.parent);
         }
+    }
+
+    /// The height of the last block that the branch of `head` has in common with the chain as it is now.
+    pub(crate) fn fork_of(&self, head: BlockHash) -> u64 {
+        let world = self.endpoints[0].world();
+        let height = |block: BlockHash| {
+            let mut canonical = world.canonical.iter();
+            canonical
+                .find(|header| header.hash == block)
+                .map(|it| it.number)
+        };
+        let below = |block: &BlockHash| self.parents.get(block).copied();
+        let mut branch = std::iter::successors(Some(head), below);
+        branch.find_map(height).expect("no fork is so deep")
     }
 
     /// Whether the transaction was in `head` or a block below it, on whatever branch.

@@ -14,6 +14,7 @@ const MINE: Act = Act::Mine {
 };
 const LOSE: Act = Act::Reorg {
     depth: 20,
+    fewer: 0,
     comes_back: false,
 };
 const HALF_A_MINUTE: Act = Act::Pass(35_000);
@@ -48,6 +49,12 @@ fn sw_23_and_24_a_payment_that_is_reversed_and_returns_stands_once() {
         ..REVERSED
     };
     assert_eq!(run(&acts), returned);
+    // Away once more, and for good.
+    let lost = Tally {
+        reversed: 2,
+        ..returned
+    };
+    assert_eq!(run(&[&acts[..], &[LOSE, HALF_A_MINUTE]].concat()), lost);
 }
 
 #[test]
@@ -106,6 +113,7 @@ fn sw_24_what_was_refuted_before_it_paid_is_reversed_too() {
         Act::Pass(26_000),
         Act::Reorg {
             depth: 34,
+            fewer: 0,
             comes_back: false,
         },
         HALF_A_MINUTE,
@@ -123,6 +131,7 @@ fn sw_24_what_was_refuted_before_it_paid_is_reversed_too() {
 fn sw_24_what_was_too_old_before_a_reorg_and_then_paid_is_reversed_too() {
     let back = Act::Reorg {
         depth: 20,
+        fewer: 0,
         comes_back: true,
     };
     let acts = [
@@ -184,4 +193,63 @@ fn sw_11_what_is_short_beside_what_was_refuted_before_is_refuted() {
         ..PAID
     };
     assert_eq!(run(&acts), expected);
+}
+
+/// The head that one endpoint says is far above the other's when the ACCEPT is recorded: no payment
+/// that comes then is older than it.
+#[test]
+fn sw_26_blocks_that_one_endpoint_invents_around_an_accept_make_no_payment_older() {
+    for endpoint in [0, 1] {
+        let acts = [
+            Act::Fault(endpoint, Fault::InventsBlocks(39)),
+            Act::Pay(1),
+            Act::Heal(endpoint),
+            MINE,
+            HALF_A_MINUTE,
+        ];
+        assert_eq!(run(&acts), PAID, "{endpoint}");
+    }
+}
+
+/// One endpoint shows for a while what nobody sent; then it is sent, or it is not, also across a restart.
+#[test]
+fn sw_26_a_transfer_that_one_endpoint_shows_for_a_while_is_forgotten() {
+    let restart = Act::Restart {
+        away_ms: 3_000,
+        forgets: false,
+        dies_after_commit: false,
+    };
+    for endpoint in [0, 1] {
+        for between in [Act::Pass(2_000), restart.clone()] {
+            let shown = [
+                Act::Pay(1),
+                Act::Fault(endpoint, Fault::InventsTransfer(1)),
+                Act::Pass(6_000),
+                between,
+                Act::Heal(endpoint),
+            ];
+            let nothing = Tally {
+                confirmed: 0,
+                ..PAID
+            };
+            assert_eq!(run(&shown), nothing, "{endpoint}");
+            let sent = [&shown[..], &[MINE, HALF_A_MINUTE]].concat();
+            assert_eq!(run(&sent), PAID, "{endpoint}");
+        }
+    }
+}
+
+/// A reorganisation leaves fewer blocks, and the transaction is mined anew below the height of the head
+/// that was recorded at the ACCEPT: the branch decides, not the number.
+#[test]
+fn sw_19_what_is_mined_anew_below_the_height_of_the_accept_pays() {
+    for (comes_back, fewer) in [(true, 1), (true, 4), (true, 16), (false, 4), (false, 16)] {
+        let lower = Act::Reorg {
+            depth: fewer + 4,
+            fewer,
+            comes_back,
+        };
+        let acts = [Act::Pay(1), MINE, lower, MINE, HALF_A_MINUTE];
+        assert_eq!(run(&acts), PAID, "{comes_back} {fewer}");
+    }
 }

@@ -19,6 +19,8 @@ use crate::verdict::Tally;
 const TRANSACTIONS: u16 = 4;
 /// Histories of one run.
 const HISTORIES: u32 = 256;
+/// The most by which a reorganisation makes the chain shorter.
+const MOST_FEWER: usize = 16;
 /// The longest a failing history is shortened.
 const SHRINK_MS: u32 = 40_000;
 
@@ -41,6 +43,7 @@ fn passage() -> impl Strategy<Value = Vec<Act>> {
     let paid = (number(), amount(), wait(), any::<bool>());
     let paid_twice = (number(), number(), amount(), wait());
     let lost = (17_usize..34, any::<bool>(), wait());
+    let lower = (number(), 1..=MOST_FEWER, any::<bool>(), wait());
     prop_oneof![
         10 => act().prop_map(|act| vec![act]),
         4 => paid.prop_map(|(tx, amount, wait, is_mined_first)| {
@@ -59,7 +62,13 @@ fn passage() -> impl Strategy<Value = Vec<Act>> {
             ]
         }),
         2 => lost.prop_map(|(depth, comes_back, wait)| {
-            vec![Act::Reorg { depth, comes_back }, Act::Pass(wait)]
+            vec![Act::Reorg { depth, fewer: 0, comes_back }, Act::Pass(wait)]
+        }),
+        // What was paid is mined anew, at or below the head that the ACCEPT has.
+        2 => lower.prop_map(|(tx, fewer, comes_back, wait)| {
+            let mine = Act::Mine { tx, amount: Amount::Total, reverts: false };
+            let lower = Act::Reorg { depth: fewer + 4, fewer, comes_back };
+            vec![Act::Pay(tx), mine.clone(), lower, mine, Act::Pass(wait)]
         }),
         2 => (number(), amount(), wait()).prop_map(|(tx, amount, wait)| {
             vec![Act::Mine { tx, amount, reverts: false }, Act::Pass(wait)]
@@ -100,8 +109,10 @@ fn act() -> impl Strategy<Value = Act> {
         3 => (0_usize..6, number()).prop_map(|(deal, tx)| Act::PayAgain(deal, tx)),
         4 => mine.prop_map(|(tx, amount, reverts)| Act::Mine { tx, amount, reverts }),
         1 => number().prop_map(Act::Drop),
-        3 => (1_usize..34, any::<bool>())
-            .prop_map(|(depth, comes_back)| Act::Reorg { depth, comes_back }),
+        3 => (1_usize..34, 0..=MOST_FEWER, any::<bool>()).prop_map(|(depth, fewer, comes_back)| {
+            let fewer = if fewer % 2 == 0 { 0 } else { fewer.min(depth) };
+            Act::Reorg { depth, fewer, comes_back }
+        }),
         4 => wait().prop_map(Act::Pass),
         1 => wait().prop_map(Act::Halt),
         1 => wait().prop_map(Act::Slow),

@@ -41,9 +41,10 @@ pub(crate) enum Act {
     },
     /// The transaction is dropped, unless it is mined.
     Drop(u16),
-    /// The last blocks are replaced by as many.
+    /// The last blocks are replaced by so many fewer.
     Reorg {
         depth: usize,
+        fewer: usize,
         comes_back: bool,
     },
     /// Time, in milliseconds.
@@ -211,7 +212,11 @@ impl Story {
                     .send(tx(*number), payer, amount.micro_usdc(), *reverts);
             }
             Act::Drop(number) => self.chain.drop(tx(*number)),
-            Act::Reorg { depth, comes_back } => self.chain.reorganise(*depth, *comes_back),
+            Act::Reorg {
+                depth,
+                fewer,
+                comes_back,
+            } => self.chain.reorganise(*depth, *fewer, *comes_back),
             Act::Pass(ms) => self.pass(*ms).await,
             Act::Halt(ms) => {
                 self.chain.is_halted = true;

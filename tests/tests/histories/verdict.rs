@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use x811_eventlog::Record;
 use x811_protocol::event::{Claim, Event, Evidence, FindingStatus};
-use x811_protocol::evm::TxHash;
+use x811_protocol::evm::{BlockHash, TxHash};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
 use x811_protocol::observation::Transfer;
@@ -35,8 +35,8 @@ struct Booked {
     /// The claims that interactions were completed by, and whether they stand.
     paid: BTreeMap<Claim, bool>,
     refuted: BTreeSet<(InteractionId, TxHash)>,
-    /// When each interaction was agreed on, and at what height if that was known.
-    agreed: BTreeMap<InteractionId, (TimestampMs, Option<u64>)>,
+    /// When each interaction was agreed on, and below which head if one was known.
+    agreed: BTreeMap<InteractionId, (TimestampMs, Option<BlockHash>)>,
     reversals: BTreeMap<(InteractionId, TxHash), usize>,
     tally: Tally,
     wrong: Vec<String>,
@@ -47,9 +47,9 @@ impl Booked {
         match event {
             Event::EnvelopeAccepted(accepted) => {
                 if let Facts::Accept(_) = accepted.facts {
-                    let heads = accepted.derived.heads.iter().flatten();
-                    self.agreed
-                        .insert(id, (at, heads.map(|head| head.number).max()));
+                    let mut heads = accepted.derived.heads.iter().flatten();
+                    let head = heads.next().map(|head| head.hash);
+                    self.agreed.insert(id, (at, head));
                 }
             }
             Event::Confirmed(confirmed) => {
@@ -183,7 +183,8 @@ impl Booked {
                     && !claims.any(|c| c.tx_hash == tx_hash && c.ordinal == transfer.ordinal)
             });
             let is_older = match self.agreed[&id] {
-                (_, Some(head_number)) => mined.block_number <= head_number,
+                // The branch decides and not the number: what was mined anew is above the fork.
+                (_, Some(head)) => mined.block_number <= story.chain.fork_of(head),
                 (at, None) => story.chain.mined_at(mined) < at.saturating_sub_ms(2_000),
             };
             if is_left && !has_some && !is_older && !self.refuted.contains(&(id, tx_hash)) {
