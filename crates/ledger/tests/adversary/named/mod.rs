@@ -3,6 +3,7 @@
 //! `tests/AUDIT.md`.
 
 mod chain;
+mod contracts;
 mod keys;
 mod late_watch;
 mod mail;
