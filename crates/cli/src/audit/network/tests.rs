@@ -69,9 +69,9 @@ fn endpoint(most_heads: usize) -> String {
             if heads > most_heads {
                 continue;
             }
-            let said = match &asked {
-                Value::Array(calls) => calls.iter().map(answered).collect(),
-                call => answered(call),
+            let said = match asked.as_array() {
+                Some(calls) => calls.iter().map(answered).collect(),
+                None => answered(&asked),
             };
             let said = said.to_string();
             write!(
