@@ -1,6 +1,8 @@
 //! What a receipt says of itself: who issued it, as of when it speaks, where to ask.
 
-use x811_ledger::receipt::{CompactReceipt, Verdict, verify_compact};
+use x811_eventlog::Policy;
+use x811_eventlog::note::NoteKey;
+use x811_ledger::receipt::{CompactReceipt, Verdict, verify, verify_compact};
 use x811_protocol::key::SecretKey;
 
 use crate::paper::{Paper, paid};
@@ -75,4 +77,24 @@ async fn lc_8_a_receipt_sends_nobody_elsewhere_to_ask() {
     let last = checked.steps.last().unwrap();
     assert_eq!((last.about, last.verdict), ("reversal", Verdict::Broken));
     assert_eq!(checked.paid, None);
+}
+
+/// Whoever gives the key of another ledger reads which one the paper is under.
+#[tokio::test]
+async fn lc_9_the_key_of_another_ledger_names_the_one_in_the_file() {
+    let (ledgerbox, deal) = paid().await;
+    let paper = Paper::of(&ledgerbox, &deal).await;
+    let own = paper.policy.logs()[0].to_vkey();
+    let key = SecretKey::from_seed([9; 32]).public();
+    let other = NoteKey::new("other.example/x811", *key.as_bytes()).unwrap();
+    let other = Policy::of_log(other);
+    for checked in [
+        verify(&paper.receipt, Some(&other)),
+        verify_compact(&paper.compact, Some(&other)),
+    ] {
+        assert_eq!(checked.paid, None);
+        let last = checked.steps.last().unwrap();
+        assert_eq!((last.about, last.verdict), ("checkpoint", Verdict::Broken));
+        assert!(last.sentence.contains(&own), "{}", last.sentence);
+    }
 }

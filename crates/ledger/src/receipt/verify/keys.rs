@@ -61,6 +61,7 @@ pub(super) fn checkpoint(
     let about = "checkpoint";
     let key = *opened.keys.checkpoint.as_bytes();
     let own_key = NoteKey::new(&*opened.origin, key).map_err(|error| broken(about, error))?;
+    let own_vkey = own_key.to_vkey();
     let is_only_trusted = trust.is_some_and(|trust| trust.logs() == [own_key.clone()]);
     let own = Policy::of_log(own_key);
     let note = &receipt.checkpoint;
@@ -81,7 +82,10 @@ pub(super) fn checkpoint(
         {
             None
         }
-        trusted => Some(trusted.map_err(|error| broken(about, error))?),
+        trusted => {
+            let other = |error: Distrust| broken(about, not_trusted(&error, &own_vkey));
+            Some(trusted.map_err(other)?)
+        }
     };
     let witnesses = trusted.as_ref().map(|trusted| trusted.cosignatures.len());
     // The identity in the file has to be that of the key, whoever named the key.
@@ -107,6 +111,14 @@ pub(super) fn checkpoint(
         }
     }
     Ok(checkpoint)
+}
+
+/// Why the key or policy that was given does not hold a paper, and which key would.
+fn not_trusted(why: &dyn std::fmt::Display, own_vkey: &str) -> String {
+    format!(
+        "what you gave does not hold this checkpoint for good: {why}; the key that the file names for \
+         it is {own_vkey}"
+    )
 }
 
 fn by_trusted(checkpoint: &Checkpoint, witnesses: usize) -> String {
@@ -343,8 +355,10 @@ pub(super) fn compact_replaced(
     let about = "checkpoint";
     let log = &receipt.statement.receipt;
     if !is_same_log(trust, &log.origin, log.public_key) {
-        let sentence = "signed by a log that you do not trust: compare the key";
-        return Err(broken(about, sentence));
+        let own = NoteKey::new(&*log.origin, log.public_key);
+        let own = own.map_err(|error| broken(about, error))?.to_vkey();
+        let why = "it is signed by a log that you do not trust: compare the key";
+        return Err(broken(about, not_trusted(&why, &own)));
     }
     let statement = receipt.keys().map_err(|why| broken("issuer", why))?;
     let statement = statement.as_ref().map(|keys| &keys.statement);
