@@ -72,12 +72,50 @@ pub enum Code {
     InternalError,
     /// X811-9003: the protocol version is not supported.
     ProtocolVersionUnsupported,
-    /// CCN-1001: a message about capabilities is malformed.
+    /// CCN-1001: a message about capabilities or of a round is malformed.
     Schema,
     /// CCN-1002: a word that is none of those in its place.
     UnknownValue,
+    /// CCN-2001: a signature inside the payload is not the sender's, or not in its form.
+    JwsInvalid,
+    /// CCN-3001: somebody named may not take part, or not in this way.
+    NotEligible,
+    /// CCN-3002: somebody named is excluded for now.
+    Excluded,
+    /// CCN-4001: the subject takes no such message now.
+    WrongState,
     /// CCN-4002: another step was taken meanwhile.
     NotYourTurn,
+    /// CCN-4003: the subject is over.
+    Closed,
+    /// CCN-4004: the time for this message has passed.
+    Late,
+    /// CCN-4005: the sender has said this already, or something else in its place.
+    Duplicate,
+    /// CCN-4006: only the leader of the round says this.
+    WrongLeader,
+    /// CCN-4007: the round is suspended.
+    Suspended,
+    /// CCN-4009: this may be done no more often.
+    LimitReached,
+    /// CCN-4010: what it repeats is not what was said.
+    TermsMismatch,
+    /// CCN-4012: the time for this message has not come.
+    TooEarly,
+    /// CCN-5001: no answer in time.
+    DrawSilent,
+    /// CCN-5004: the leader did not speak in time.
+    LeaderSilent,
+    /// CCN-5005: the time for votes has passed.
+    VotesClosed,
+    /// CCN-5006: the time for reveals has passed.
+    RevealsClosed,
+    /// CCN-5007: no human decided in time.
+    HumanSilent,
+    /// CCN-5008: not everybody reported in time.
+    ExecutionOverdue,
+    /// CCN-5009: no retry came in time.
+    NotResubmitted,
 }
 
 impl Code {
@@ -156,7 +194,7 @@ impl<'de> Deserialize<'de> for Code {
 
 /// The text is not a code of the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a code: use one of X811-1001 to X811-9003 or CCN-1001 to CCN-4002 as listed")]
+#[error("not a code: use one of X811-1001 to X811-9003 or CCN-1001 to CCN-5009 as listed")]
 pub struct UnknownCode;
 
 struct Entry {
@@ -183,7 +221,7 @@ const fn entry(
     }
 }
 
-const COUNT: usize = 33;
+const COUNT: usize = 52;
 
 #[rustfmt::skip]
 const REGISTRY: [Entry; COUNT] = [
@@ -251,8 +289,46 @@ const REGISTRY: [Entry; COUNT] = [
         "correct the message as it says and send it again"),
     entry(Code::UnknownValue, "CCN-1002", "UNKNOWN_VALUE", 400,
         "take one of the words that the message names"),
+    entry(Code::JwsInvalid, "CCN-2001", "JWS_INVALID", 401,
+        "sign the object again with the key of the envelope"),
+    entry(Code::NotEligible, "CCN-3001", "NOT_ELIGIBLE", 422,
+        "name only agents that may take part, as the message says"),
+    entry(Code::Excluded, "CCN-3002", "EXCLUDED", 422,
+        "leave out who is excluded"),
+    entry(Code::WrongState, "CCN-4001", "WRONG_STATE", 422,
+        "read the state of the subject and send what it takes from you"),
     entry(Code::NotYourTurn, "CCN-4002", "NOT_YOUR_TURN", 422,
         "read what is in force now and answer that"),
+    entry(Code::Closed, "CCN-4003", "CLOSED", 422,
+        "open a new one: this one takes no further message"),
+    entry(Code::Late, "CCN-4004", "LATE", 422,
+        "read how it ended"),
+    entry(Code::Duplicate, "CCN-4005", "DUPLICATE", 409,
+        "keep to what you said first"),
+    entry(Code::WrongLeader, "CCN-4006", "WRONG_LEADER", 422,
+        "leave it to the leader that the proposal names"),
+    entry(Code::Suspended, "CCN-4007", "SUSPENDED", 422,
+        "wait until it is resumed"),
+    entry(Code::LimitReached, "CCN-4009", "LIMIT_REACHED", 422,
+        "go on without it"),
+    entry(Code::TermsMismatch, "CCN-4010", "TERMS_MISMATCH", 422,
+        "read what is in force and repeat that"),
+    entry(Code::TooEarly, "CCN-4012", "TOO_EARLY", 422,
+        "wait as long as Retry-After says and send it again"),
+    entry(Code::DrawSilent, "CCN-5001", "RESPONSE", 422,
+        "read how it ended"),
+    entry(Code::LeaderSilent, "CCN-5004", "LEADER_SILENT", 422,
+        "propose again, perhaps with another leader"),
+    entry(Code::VotesClosed, "CCN-5005", "VOTES", 422,
+        "read how the round ended"),
+    entry(Code::RevealsClosed, "CCN-5006", "REVEALS", 422,
+        "read how the round ended"),
+    entry(Code::HumanSilent, "CCN-5007", "HUMAN", 422,
+        "propose again: it stays undecided"),
+    entry(Code::ExecutionOverdue, "CCN-5008", "EXECUTION", 422,
+        "settle what was not reported outside of the round"),
+    entry(Code::NotResubmitted, "CCN-5009", "RESUBMISSION", 422,
+        "propose anew"),
 ];
 
 #[cfg(test)]
@@ -262,7 +338,7 @@ mod tests {
     use super::*;
 
     /// Codes, names and statuses as the specification's registry and AX-42 print them.
-    const PRINTED: [(&str, &str, u16); 33] = [
+    const PRINTED: [(&str, &str, u16); 52] = [
         ("X811-1001", "DID_NOT_FOUND", 404),
         ("X811-1002", "DID_REVOKED", 410),
         ("X811-1003", "DID_DEACTIVATED", 410),
@@ -295,7 +371,26 @@ mod tests {
         ("X811-9003", "PROTOCOL_VERSION_UNSUPPORTED", 400),
         ("CCN-1001", "SCHEMA", 400),
         ("CCN-1002", "UNKNOWN_VALUE", 400),
+        ("CCN-2001", "JWS_INVALID", 401),
+        ("CCN-3001", "NOT_ELIGIBLE", 422),
+        ("CCN-3002", "EXCLUDED", 422),
+        ("CCN-4001", "WRONG_STATE", 422),
         ("CCN-4002", "NOT_YOUR_TURN", 422),
+        ("CCN-4003", "CLOSED", 422),
+        ("CCN-4004", "LATE", 422),
+        ("CCN-4005", "DUPLICATE", 409),
+        ("CCN-4006", "WRONG_LEADER", 422),
+        ("CCN-4007", "SUSPENDED", 422),
+        ("CCN-4009", "LIMIT_REACHED", 422),
+        ("CCN-4010", "TERMS_MISMATCH", 422),
+        ("CCN-4012", "TOO_EARLY", 422),
+        ("CCN-5001", "RESPONSE", 422),
+        ("CCN-5004", "LEADER_SILENT", 422),
+        ("CCN-5005", "VOTES", 422),
+        ("CCN-5006", "REVEALS", 422),
+        ("CCN-5007", "HUMAN", 422),
+        ("CCN-5008", "EXECUTION", 422),
+        ("CCN-5009", "RESUBMISSION", 422),
     ];
 
     #[test]
