@@ -87,10 +87,14 @@ step "requirements named by tests" scripts/requirements.sh
 step "format" cargo fmt --all --check
 step "lints" cargo clippy --workspace --all-targets -- -D warnings
 step "the auditor's build" cargo check -p x811-cli --no-default-features
+step "lints, EventStoreDB" cargo clippy -p x811-store --all-targets --features eventstore -- -D warnings
 # The stories in tests/ run the real binary, which building a test does not build.
 step "binary" cargo build --workspace --bins --examples
 step "doc tests" cargo test --workspace --doc
 step "tests" cargo nextest run --workspace --profile ci
+# Where X811_TEST_KURRENTDB_URL names no cluster, one of these says what was skipped.
+step "tests, EventStoreDB" cargo nextest run -p x811-store --features eventstore --profile ci \
+  --success-output final kurrent
 step "HTTP interface, by generated requests" scripts/api.sh
 step "clients generated from the description" scripts/clients.sh
 step "docs" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps

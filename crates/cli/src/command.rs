@@ -181,7 +181,7 @@ impl Cli {
             #[cfg(feature = "serve")]
             Verb::Serve(args) => Box::pin(serve::run(*args, out)).await,
             #[cfg(feature = "serve")]
-            Verb::Ledger(verb) => verb.run(out),
+            Verb::Ledger(verb) => verb.run(out).await,
             #[cfg(feature = "serve")]
             Verb::Demo(args) => Box::pin(demo::run(args, &context, out)).await,
             #[cfg(feature = "serve")]

@@ -1,7 +1,7 @@
 //! `x811 log`: what an operator does to the place of a log.
 
 mod copy;
-mod notes;
+pub(crate) mod notes;
 
 use clap::Subcommand;
 

@@ -57,8 +57,8 @@ pub enum Misfit {
         "the log ends after {log} records, but {signed} were acknowledged and signed: the data \
          directory was restored from an older copy, its disk lost writes, or another process goes \
          on with a newer copy, which then must end. Restore a copy with at least {signed} records. \
-         Only if there is none: move the stored checkpoint away, and tell your agents that what \
-         came after record {log} is lost"
+         Only if there is none: begin a new ledger behind it with `x811 ledger reopen`, and tell your \
+         agents that what came after record {log} is lost"
     )]
     Behind {
         /// Records there are.

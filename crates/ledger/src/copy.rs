@@ -10,8 +10,8 @@ use crate::world::Fault;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use x811_eventlog::{
-    AppendError, Break, ChainVerifier, Checkpoint, EventLog as _, Frontier, Hash, Head,
-    MAX_BATCH_BYTES, ReadError, Record,
+    AppendError, Break, ChainVerifier, Checkpoint, EventLog as _, Frontier, FrontierError, Hash,
+    Head, MAX_BATCH_BYTES, ReadError, Record,
 };
 use x811_protocol::digest::Digest;
 use x811_protocol::time::TimestampMs;
@@ -130,6 +130,60 @@ pub async fn copy<F: LedgerStore, T: LedgerStore>(
     })
 }
 
+/// The bodies that `records` name: position and digest of each.
+///
+/// # Errors
+/// [`Fault`] where a record says nothing that this program knows.
+pub fn bodies_named(records: &[Record]) -> Result<Vec<(u64, Digest)>, Fault> {
+    let mut named = Vec::with_capacity(records.len());
+    for record in records {
+        if let Some(envelope) = read_event(record)?.envelope() {
+            named.push((record.position(), envelope.digest));
+        }
+    }
+    Ok(named)
+}
+
+/// Why what lies beside a log cannot be made from it.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    /// A record says nothing that this program knows.
+    #[error(transparent)]
+    Unreadable(#[from] Fault),
+    /// The tree before these records is not one.
+    #[error(transparent)]
+    Tree(#[from] FrontierError),
+}
+
+/// The commit that wrote `records` behind a log whose tree is `tree`, made from the records again:
+/// index entries, what they erase, and the tree. Nonces that left no record are not in it. A body
+/// that is not among `bodies` is left out.
+///
+/// # Errors
+/// See [`IndexError`].
+pub fn commit_of(
+    tree: Option<&[u8]>,
+    records: Vec<Record>,
+    bodies: &HashMap<u64, Arc<[u8]>>,
+) -> Result<Commit, IndexError> {
+    let mut frontier = match tree {
+        Some(bytes) => Frontier::from_bytes(bytes)?,
+        None => Frontier::new(),
+    };
+    let mut commit = Commit {
+        expected_size: records.first().map_or(0, Record::position),
+        ..Commit::default()
+    };
+    for record in &records {
+        let event = read_event(record)?;
+        commit.index(record.position(), &event, bodies.get(&record.position()));
+        frontier.push(record.hash());
+    }
+    commit.frontier = frontier.to_bytes();
+    commit.records = records;
+    Ok(commit)
+}
+
 /// A copy that is being made.
 struct Copy<'a, F, T> {
     from: &'a F,
@@ -224,12 +278,7 @@ impl<F: LedgerStore, T: LedgerStore> Copy<'_, F, T> {
 
     /// The bodies of a page, each as its record names it; those that were erased are left out.
     async fn bodies(&self, page: &[Record]) -> Result<HashMap<u64, Arc<[u8]>>, CopyError> {
-        let mut due: Vec<(u64, Digest)> = Vec::with_capacity(page.len());
-        for record in page {
-            if let Some(envelope) = read_event(record)?.envelope() {
-                due.push((record.position(), envelope.digest));
-            }
-        }
+        let due = bodies_named(page)?;
         let positions: Vec<u64> = due.iter().map(|(position, _)| *position).collect();
         let mut stored = self.from.bodies(&positions).await?;
         let mut missing = Vec::new();

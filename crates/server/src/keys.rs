@@ -19,7 +19,7 @@ use uuid::Uuid;
 use x811_eventlog::FORMAT_VERSION;
 use x811_ledger::entropy::Entropy;
 use x811_protocol::did::{Did, DidError};
-use x811_protocol::event::{LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerRole};
+use x811_protocol::event::{Continues, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerRole};
 use x811_protocol::key::{PublicKey, SecretKey};
 use x811_protocol::rules::Rules;
 use x811_protocol::time::TimestampMs;
@@ -61,6 +61,9 @@ struct Names {
     did: Did,
     log_id: Uuid,
     origin: String,
+    /// The log that this one goes on from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    continues: Option<Continues>,
 }
 
 impl Identity {
@@ -107,6 +110,20 @@ impl Identity {
         now: TimestampMs,
         entropy: &impl Entropy,
     ) -> Result<Identity, KeyError> {
+        Identity::create_after(data_dir, now, entropy, None)
+    }
+
+    /// The same for a log that goes on from another one, which lost its tail (stores.md section 2):
+    /// with keys, a name and an origin of its own.
+    ///
+    /// # Errors
+    /// See [`KeyError`].
+    pub fn create_after(
+        data_dir: &Path,
+        now: TimestampMs,
+        entropy: &impl Entropy,
+        continues: Option<Continues>,
+    ) -> Result<Identity, KeyError> {
         let unfinished = data_dir.join(UNFINISHED);
         clear(&unfinished)?;
         create_folder(&unfinished)?;
@@ -118,6 +135,7 @@ impl Identity {
             did: Did::from_uuid(entropy.uuid_v7(now))?,
             log_id,
             origin: format!("x811/{log_id}"),
+            continues,
         };
         let json = serde_json::to_vec_pretty(&names).map_err(|error| {
             let source = io::Error::other(error);
@@ -164,7 +182,7 @@ impl Identity {
                 keys,
                 format: FORMAT_VERSION,
                 rules_version: Rules::LATEST.version(),
-                continues: None,
+                continues: names.continues,
                 reader: Rules::LATEST.reader(),
             },
             envelope_key,

@@ -14,17 +14,48 @@ use x811_protocol::time::TimestampMs;
 
 use crate::checkpoint::FileCheckpointStore;
 use crate::checkpoints::CheckpointPlaces;
-use crate::postgres::{PostgresError, PostgresStore, Quorum, StoreUrl};
+#[cfg(feature = "eventstore")]
+use crate::kurrent::KurrentStore;
+use crate::log_url::LogUrl;
+use crate::postgres::{PostgresError, PostgresStore, Quorum, StoreUrl, Wait};
 use crate::purpose::{COPIED, MOVED, Purpose};
 use crate::sqlite::{DataDir, OpenError, SqliteStore, StoreError};
 
-/// A PostgreSQL database for a log.
+/// A PostgreSQL database for a log, or for what lies beside one in EventStoreDB.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Database {
     /// Where it is.
     pub url: StoreUrl,
     /// Which of its standbys must have what is acknowledged; `None` where its own disk is enough.
     pub quorum: Option<Quorum>,
+    /// The cluster of EventStoreDB or KurrentDB that has the log itself.
+    pub log: Option<LogUrl>,
+    /// How long another process that writes is waited for.
+    pub wait: Wait,
+}
+
+impl Database {
+    /// One without standbys that count, which has the log.
+    #[must_use]
+    pub fn at(url: StoreUrl) -> Database {
+        Database {
+            url,
+            quorum: None,
+            log: None,
+            wait: Wait::default(),
+        }
+    }
+
+    /// What the directory notes, if its log is not there.
+    fn noted(directory: &DataDir) -> Result<Option<Database>, OpenError> {
+        let Some((url, log)) = directory.store_url()? else {
+            return Ok(None);
+        };
+        Ok(Some(Database {
+            log: log.map(|log| log.parse()).transpose()?,
+            ..Database::at(url.parse()?)
+        }))
+    }
 }
 
 /// The log of a ledger and what is committed with it, wherever that is. Servers and tools open this
@@ -35,6 +66,9 @@ pub enum Backend {
     Sqlite(SqliteStore),
     /// In a PostgreSQL database; the data directory has the rest. Who writes owns it by the lock.
     Postgres(PostgresStore, Option<File>),
+    /// In a cluster of EventStoreDB or KurrentDB, with a database beside it.
+    #[cfg(feature = "eventstore")]
+    Kurrent(KurrentStore, Option<File>),
 }
 
 /// Says the same to whichever store there is.
@@ -43,6 +77,8 @@ macro_rules! ask {
         match $backend {
             Backend::Sqlite($store) => $answer,
             Backend::Postgres($store, _) => $answer,
+            #[cfg(feature = "eventstore")]
+            Backend::Kurrent($store, _) => $answer,
         }
     };
 }
@@ -63,16 +99,14 @@ impl Backend {
     /// See [`OpenError`].
     pub async fn open_noted(data_dir: &Path) -> Result<Backend, OpenError> {
         let directory = DataDir::at(data_dir);
-        let Some(url) = directory.store_url()? else {
+        let Some(database) = Database::noted(&directory)? else {
             if !directory.ledger().exists() {
                 let directory = data_dir.to_owned();
                 return Err(OpenError::NoLedger { directory });
             }
             return Backend::open(data_dir, None).await;
         };
-        let url = url.parse()?;
-        let quorum = None;
-        Backend::open(data_dir, Some(&Database { url, quorum })).await
+        Backend::open(data_dir, Some(&database)).await
     }
 
     /// Becomes the one who copies a log to this place, where there is none yet, or the part that an
@@ -124,11 +158,23 @@ impl Backend {
             return Err(OpenError::InDirectory { directory });
         }
         let directory = DataDir::create(data_dir)?;
-        let lock = directory.own()?;
-        let store =
-            PostgresStore::open_for(purpose, &database.url, database.quorum.clone()).await?;
-        directory.note_store_url(database.url.reveal())?;
-        Ok(Backend::Postgres(store, Some(lock)))
+        let lock = Some(directory.own()?);
+        let (url, quorum, wait) = (&database.url, database.quorum.clone(), database.wait);
+        let backend = match &database.log {
+            None => {
+                let store = PostgresStore::open_for(purpose, url, quorum, wait).await?;
+                Backend::Postgres(store, lock)
+            }
+            #[cfg(feature = "eventstore")]
+            Some(log) => {
+                let store = KurrentStore::open(purpose, log, url, quorum, wait).await?;
+                Backend::Kurrent(store, lock)
+            }
+            #[cfg(not(feature = "eventstore"))]
+            Some(_) => return Err(OpenError::NoEventStore),
+        };
+        directory.note_store_url(url.reveal(), database.log.as_ref().map(LogUrl::reveal))?;
+        Ok(backend)
     }
 
     /// Reads the ledger of `data_dir`, wherever its log lies, beside whoever writes it, and changes
@@ -137,16 +183,22 @@ impl Backend {
     /// # Errors
     /// See [`OpenError`].
     pub async fn open_read_only(data_dir: &Path) -> Result<Backend, OpenError> {
-        match DataDir::at(data_dir).store_url()? {
-            Some(url) => {
-                let url: StoreUrl = url.parse()?;
-                let store = PostgresStore::open_read_only(&url).await?;
+        let Some(database) = Database::noted(&DataDir::at(data_dir))? else {
+            let store = SqliteStore::open_read_only(data_dir).await?;
+            return Ok(Backend::Sqlite(store));
+        };
+        match &database.log {
+            None => {
+                let store = PostgresStore::open_read_only(&database.url).await?;
                 Ok(Backend::Postgres(store, None))
             }
-            None => {
-                let store = SqliteStore::open_read_only(data_dir).await?;
-                Ok(Backend::Sqlite(store))
+            #[cfg(feature = "eventstore")]
+            Some(log) => {
+                let store = KurrentStore::open_read_only(log, &database.url).await?;
+                Ok(Backend::Kurrent(store, None))
             }
+            #[cfg(not(feature = "eventstore"))]
+            Some(_) => Err(OpenError::NoEventStore),
         }
     }
 
@@ -156,6 +208,8 @@ impl Backend {
         match self {
             Backend::Sqlite(_) => CheckpointPlaces::of(file, None),
             Backend::Postgres(store, _) => CheckpointPlaces::of(file, Some(store.checkpoint())),
+            #[cfg(feature = "eventstore")]
+            Backend::Kurrent(store, _) => CheckpointPlaces::of(file, Some(store.checkpoint())),
         }
     }
 
@@ -168,6 +222,8 @@ impl Backend {
         match self {
             Backend::Sqlite(store) => store.problems(data_dir).await,
             Backend::Postgres(..) => Ok(Vec::new()),
+            #[cfg(feature = "eventstore")]
+            Backend::Kurrent(..) => Ok(Vec::new()),
         }
     }
 
@@ -179,6 +235,8 @@ impl Backend {
         match self {
             Backend::Sqlite(store) => store.copy_to(target).await,
             Backend::Postgres(..) => Err(PostgresError::NotHere.into()),
+            #[cfg(feature = "eventstore")]
+            Backend::Kurrent(..) => Err(PostgresError::NotHere.into()),
         }
     }
 

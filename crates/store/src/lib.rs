@@ -1,4 +1,5 @@
-//! Where records live: SQLite, or PostgreSQL; and read rows: SQLite; and snapshots: files.
+//! Where records live: SQLite, or PostgreSQL, or a stream of EventStoreDB with PostgreSQL beside it;
+//! and read rows: SQLite; and snapshots: files.
 //!
 //! Bytes go in and come out as they are; no rule of the protocol is decided here. The ledger is
 //! written through [`Backend`], which is one of [`SqliteStore`] and [`PostgresStore`], rows for
@@ -15,7 +16,7 @@
 //! | `read.db`, `read.db-wal`, `read.db-shm` | rows for reading | yes: they are rebuilt from the log, also where a start finds them damaged |
 //! | `chain.db`, `chain.db-wal`, `chain.db-shm` | blocks that the watcher holds | yes: it asks the RPC endpoints again |
 //! | `feed.db`, `feed.db-wal`, `feed.db-shm` | how far agents have acknowledged their feeds | yes: what was acknowledged is delivered again |
-//! | `store-url` | where the log is, when it is in a PostgreSQL database and not in `ledger.db` | no: a start notes it again, until then nothing else finds the log |
+//! | `store-url` | where the log is, when it is in a PostgreSQL database and not in `ledger.db`; a second line names the cluster, when it is in EventStoreDB | no: a start notes it again, until then nothing else finds the log |
 //! | `snapshots/<size>.x811` | the state after so many records, signed by the ledger; the last two | yes: a start then replays the whole log |
 //!
 //! The directory is made with mode 0700 and every file with mode 0600; what exists keeps its mode.
@@ -49,7 +50,10 @@
 mod backend;
 mod checkpoint;
 mod checkpoints;
+#[cfg(feature = "eventstore")]
+mod kurrent;
 mod leaves;
+mod log_url;
 mod postgres;
 mod purpose;
 mod snapshots;
@@ -58,7 +62,10 @@ mod sqlite;
 pub use backend::{Backend, Database};
 pub use checkpoint::{FileCheckpointStore, NoCheckpointDir};
 pub use checkpoints::CheckpointPlaces;
-pub use postgres::{PostgresError, PostgresStore, Quorum, StoreUrl};
+#[cfg(feature = "eventstore")]
+pub use kurrent::{KurrentError, KurrentStore};
+pub use log_url::{LogUrl, NotALogUrl};
+pub use postgres::{PostgresError, PostgresStore, Quorum, StoreUrl, Wait};
 pub use purpose::Sealed;
 pub use snapshots::FileSnapshots;
 pub use sqlite::{

@@ -30,4 +30,5 @@ mod restored;
 mod scripted;
 mod streams;
 mod syscalls;
+mod takeovers;
 mod talking;

@@ -6,6 +6,7 @@ mod endpoints;
 mod log_copy;
 mod place;
 mod postgres;
+mod reopen;
 mod rotation;
 mod secrets;
 mod settings;

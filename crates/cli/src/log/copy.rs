@@ -15,7 +15,9 @@ use serde::Serialize;
 use x811_eventlog::{Checkpoint, Hash};
 use x811_ledger::checkpoint::CheckpointStore as _;
 use x811_ledger::copy::{Copied, copy};
-use x811_store::{Backend, Database, FileCheckpointStore, NoCheckpointDir, Sealed, StoreUrl};
+use x811_store::{
+    Backend, Database, FileCheckpointStore, LogUrl, NoCheckpointDir, Sealed, StoreUrl,
+};
 
 use super::notes::{self, COPYING, MOVED};
 use crate::audit::unopened;
@@ -34,6 +36,10 @@ pub(crate) struct Args {
     /// password may be in PGPASSWORD or ~/.pgpass. Without it the log is in the new data directory
     #[arg(long, value_name = "URL")]
     store_url: Option<StoreUrl>,
+    /// A cluster of EventStoreDB or KurrentDB for the log itself, kurrentdb://…, with the database of
+    /// --store-url beside it
+    #[arg(long, value_name = "URL", requires = "store_url")]
+    store_log_url: Option<LogUrl>,
     /// Where the ledger keeps its last checkpoint, before and after (without it: beside each of the data
     /// directories, by their names and -checkpoint)
     #[arg(long, env = "X811_CHECKPOINT_DIR", value_name = "DIR")]
@@ -102,7 +108,11 @@ impl Work {
 
     async fn new_place(&self) -> Result<Backend, Failure> {
         let database = self.args.store_url.clone();
-        let database = database.map(|url| Database { url, quorum: None });
+        let log = self.args.store_log_url.clone();
+        let database = database.map(|url| Database {
+            log,
+            ..Database::at(url)
+        });
         let opened = Backend::open_for_copy(&self.to, database.as_ref()).await;
         opened.map_err(unopened)
     }

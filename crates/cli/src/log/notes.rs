@@ -10,7 +10,7 @@ use crate::backup::files::{create_new, sync_directory, unusable};
 use crate::failure::Failure;
 
 /// In the old place: where the log is now.
-pub(super) const MOVED: &str = "MOVED";
+pub(crate) const MOVED: &str = "MOVED";
 
 /// In the new place: where the log comes from.
 pub(super) const COPYING: &str = "COPYING";
@@ -26,7 +26,7 @@ pub(super) fn read(directory: &Path, name: &str) -> Result<Option<PathBuf>, Fail
 }
 
 /// Notes `other`, durably; a note that is there is replaced.
-pub(super) fn write(directory: &Path, name: &str, other: &Path) -> Result<(), Failure> {
+pub(crate) fn write(directory: &Path, name: &str, other: &Path) -> Result<(), Failure> {
     let other = other.to_str().ok_or_else(|| {
         Failure::usage("the path of a data directory must be UTF-8 for its log to be moved")
     })?;
@@ -50,6 +50,6 @@ pub(super) fn remove(directory: &Path, name: &str) -> Result<(), Failure> {
 }
 
 /// The path by which a directory is always found.
-pub(super) fn real(directory: &Path) -> Result<PathBuf, Failure> {
+pub(crate) fn real(directory: &Path) -> Result<PathBuf, Failure> {
     fs::canonicalize(directory).map_err(|error| unusable(directory, &error))
 }

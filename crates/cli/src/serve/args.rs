@@ -181,6 +181,28 @@ struct StoreArgs {
     /// File whose one line is that address
     #[arg(long, env = "X811_STORE_URL_FILE", value_name = "FILE")]
     store_url_file: Option<PathBuf>,
+    /// Cluster of EventStoreDB or KurrentDB that has the log, with all its nodes; the database of
+    /// --store-url then has what lies beside it. It may hold a password, so it is never printed
+    #[arg(
+        long,
+        env = "X811_STORE_LOG_URL",
+        value_name = "URL",
+        hide_env_values = true,
+        conflicts_with = "store_log_url_file"
+    )]
+    store_log_url: Option<Secret>,
+    /// File whose one line is that address
+    #[arg(long, env = "X811_STORE_LOG_URL_FILE", value_name = "FILE")]
+    store_log_url_file: Option<PathBuf>,
+    /// While another process writes to this log, wait, and take over once it has stopped or died
+    #[arg(
+        long,
+        env = "X811_STORE_WAIT",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
+    store_wait: Option<bool>,
     /// How many of the standbys must have what is acknowledged
     #[arg(long, env = "X811_STORE_QUORUM", value_name = "NUMBER")]
     store_quorum: Option<u64>,
@@ -199,6 +221,9 @@ impl From<StoreArgs> for Store {
         Store {
             url: args.store_url,
             url_file: args.store_url_file,
+            log_url: args.store_log_url,
+            log_url_file: args.store_log_url_file,
+            wait: args.store_wait,
             quorum: args.store_quorum,
             standbys: args.store_standbys,
         }

@@ -50,6 +50,7 @@ pub(super) fn merge(base: &Settings, over: &Settings) -> Result<Settings, Failur
         ("network", ["second_rpc_url", "second_rpc_url_file"]),
         ("network", ["second_ws_url", "second_ws_url_file"]),
         ("store", ["url", "url_file"]),
+        ("store", ["log_url", "log_url_file"]),
     ] {
         let gives_endpoint = over
             .get(section)

@@ -55,12 +55,15 @@ pub(super) struct Data {
     pub(super) checkpoint_dir: Option<PathBuf>,
 }
 
-/// `[store]`: a PostgreSQL database for the log.
+/// `[store]`: a PostgreSQL database for the log, or for what lies beside one in EventStoreDB.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Store {
     pub(super) url: Option<Secret>,
     pub(super) url_file: Option<PathBuf>,
+    pub(super) log_url: Option<Secret>,
+    pub(super) log_url_file: Option<PathBuf>,
+    pub(super) wait: Option<bool>,
     pub(super) quorum: Option<u64>,
     pub(super) standbys: Option<Vec<String>>,
 }

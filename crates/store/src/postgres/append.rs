@@ -111,7 +111,8 @@ pub(super) fn is_mine_and_next(row: &PgRow) -> Result<(bool, bool), sqlx::Error>
     Ok((row.try_get(0)?, row.try_get(1)?))
 }
 
-fn each<'q, T, V>(items: &'q [T], value: impl Fn(&'q T) -> V) -> Vec<V> {
+/// One column of rows to write.
+pub(super) fn each<'q, T, V>(items: &'q [T], value: impl Fn(&'q T) -> V) -> Vec<V> {
     items.iter().map(value).collect()
 }
 

@@ -4,16 +4,21 @@ use sqlx::PgPool;
 use x811_ledger::checkpoint::{CheckpointStore, CheckpointStoreError};
 
 use super::error::PostgresError;
+use super::line::Owner;
 
-/// The one row.
+/// The one row. Only the writer of the log replaces it: one that slept through its lease would else
+/// put a checkpoint of a shorter log there, and stop the one that took over.
 #[derive(Debug, Clone)]
 pub(crate) struct CheckpointRow {
     pool: PgPool,
+    /// Epoch and holder; absent where the log was opened for reading.
+    writer: Option<(i64, String)>,
 }
 
 impl CheckpointRow {
-    pub(super) fn over(pool: PgPool) -> CheckpointRow {
-        CheckpointRow { pool }
+    pub(super) fn over(pool: PgPool, owner: Option<&Owner>) -> CheckpointRow {
+        let writer = owner.map(|owner| (owner.epoch.cast_signed(), owner.holder.clone()));
+        CheckpointRow { pool, writer }
     }
 }
 
@@ -28,14 +33,30 @@ impl CheckpointStore for CheckpointRow {
         previous: Option<String>,
         next: String,
     ) -> Result<(), CheckpointStoreError> {
+        let Some((epoch, holder)) = &self.writer else {
+            return Err(CheckpointStoreError::Backend(Box::new(
+                PostgresError::ReadOnly,
+            )));
+        };
         let swap = match previous {
             None => sqlx::query(
-                "INSERT INTO checkpoint (only_row, note) VALUES (0, $1) ON CONFLICT DO NOTHING",
+                "WITH mine AS MATERIALIZED (
+                     SELECT FROM writer WHERE epoch = $2 AND holder = $3 FOR SHARE)
+                 INSERT INTO checkpoint (only_row, note) SELECT 0, $1 FROM mine
+                 ON CONFLICT DO NOTHING",
             )
-            .bind(next),
-            Some(previous) => sqlx::query("UPDATE checkpoint SET note = $1 WHERE note = $2")
-                .bind(next)
-                .bind(previous),
+            .bind(next)
+            .bind(epoch)
+            .bind(holder),
+            Some(previous) => sqlx::query(
+                "WITH mine AS MATERIALIZED (
+                     SELECT FROM writer WHERE epoch = $3 AND holder = $4 FOR SHARE)
+                 UPDATE checkpoint SET note = $1 FROM mine WHERE note = $2",
+            )
+            .bind(next)
+            .bind(previous)
+            .bind(epoch)
+            .bind(holder),
         };
         match swap
             .execute(&self.pool)

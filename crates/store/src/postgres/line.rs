@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sqlx::ConnectOptions as _;
 use sqlx::Postgres;
-use sqlx::postgres::{PgArguments, PgConnection};
+use sqlx::postgres::{PgArguments, PgConnection, PgRow};
 use sqlx::query::Query;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -103,12 +103,29 @@ impl Owner {
         Ok(next)
     }
 
-    /// Runs one statement beside the log, which must touch a row of `mine`. What is written so may be
-    /// written twice, so an unknown outcome needs no name of its own.
+    /// Runs one statement beside the log, which must say first whether it found a row of `mine`. What
+    /// is written so may be written twice, so an unknown outcome needs no name of its own.
     pub(super) async fn write_one(
         &self,
         statement: Query<'_, Postgres, PgArguments>,
     ) -> Result<(), AppendError> {
+        self.write(statement, None).await.map(drop)
+    }
+
+    /// The same, on as many standbys as must have what is acknowledged; gives the row.
+    #[cfg(feature = "eventstore")]
+    pub(super) async fn write_on_standbys(
+        &self,
+        statement: Query<'_, Postgres, PgArguments>,
+    ) -> Result<PgRow, AppendError> {
+        self.write(statement, self.quorum.as_ref()).await
+    }
+
+    async fn write(
+        &self,
+        statement: Query<'_, Postgres, PgArguments>,
+        quorum: Option<&Quorum>,
+    ) -> Result<PgRow, AppendError> {
         let mut line = self.line.lock().await;
         let (mut session, head) = self.session(&mut line).await?;
         let statement = statement.bind(self.epoch.cast_signed()).bind(&self.holder);
@@ -117,8 +134,11 @@ impl Owner {
             Err(elapsed) => return Err(AppendError::Backend(Box::new(elapsed))),
         };
         let is_mine: bool = sqlx::Row::try_get(&row, 0).map_err(PostgresError::from)?;
+        if let Some(quorum) = quorum {
+            quorum.confirm(&mut session).await?;
+        }
         let written = match is_mine {
-            true => Ok(()),
+            true => Ok(row),
             false => Err(self.fenced(&mut session).await),
         };
         *line = Line {

@@ -6,11 +6,14 @@
 //! | `open` | becoming the writer: the lease, the epoch, the sessions of who wrote before |
 //! | `line` | the one connection that writes, and what is known of it |
 //! | `append` | one commit in one statement |
+//! | `beside` | what it keeps beside a log that is in a stream |
 //! | `quorum` | that what was committed lies on standbys |
 //! | `reading` | everything that is read |
 //! | `checkpoint` | the last signed checkpoint |
 
 mod append;
+#[cfg(feature = "eventstore")]
+mod beside;
 mod checkpoint;
 mod error;
 mod line;
@@ -19,11 +22,12 @@ mod quorum;
 mod reading;
 mod store;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod url;
 
 pub(crate) use checkpoint::CheckpointRow;
 pub use error::PostgresError;
+pub use open::Wait;
 pub use quorum::Quorum;
 pub use store::PostgresStore;
 pub use url::StoreUrl;

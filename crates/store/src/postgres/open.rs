@@ -15,7 +15,7 @@ use super::error::PostgresError;
 use super::quorum::Quorum;
 use super::url::StoreUrl;
 use crate::purpose::Purpose;
-use crate::sqlite::migrator;
+use crate::sqlite::{Step, migrator};
 
 /// A writer that has not renewed its lease for so long may be replaced.
 pub(super) const LEASE_MS: u64 = 3_000;
@@ -23,17 +23,28 @@ pub(super) const LEASE_MS: u64 = 3_000;
 /// Time between two renewals.
 pub(super) const RENEW_EVERY: Duration = Duration::from_millis(500);
 
+/// A writer that was killed holds its lease a little longer.
+const LEASE_PATIENCE: Duration = Duration::from_millis(LEASE_MS + 1_000);
+
 /// Time between two looks at a lease that is held.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
-    const LEDGER: &str = include_str!("../../../../migrations/postgres/0001_ledger.sql");
-    migrator(&[(1, "ledger", LEDGER)])
-});
+/// The tables of a ledger.
+pub(super) const LEDGER: Step = (
+    1,
+    "ledger",
+    include_str!("../../../../migrations/postgres/0001_ledger.sql"),
+);
+
+/// Of a log of its own.
+pub(super) static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| migrator(&[LEDGER]));
 
 /// A session that has what it needs to write: a new enough primary with the tables; and a name that
 /// no other opening has, which the session bears.
-pub(super) async fn prepared(url: &StoreUrl) -> Result<(PgConnection, String), PostgresError> {
+pub(super) async fn prepared(
+    tables: &Migrator,
+    url: &StoreUrl,
+) -> Result<(PgConnection, String), PostgresError> {
     let mut connection = url.as_session("x811 opening").connect().await?;
     check_server(&mut connection).await?;
     let holder: String = sqlx::query_scalar("SELECT replace(gen_random_uuid()::text, '-', '')")
@@ -55,7 +66,7 @@ pub(super) async fn prepared(url: &StoreUrl) -> Result<(PgConnection, String), P
     .await?;
     // Who only uses the tables may not look at the migrations either: their owner sees to them.
     if owns {
-        let migrated = MIGRATIONS.run(&mut connection).await;
+        let migrated = tables.run(&mut connection).await;
         migrated.map_err(PostgresError::Migration)?;
     }
     if owns && !has_tables {
@@ -94,28 +105,44 @@ fn is_new_enough(version: i32) -> bool {
     }
 }
 
-/// Raises the epoch for `holder`, once nobody holds the lease; waits `patience` for that. Everything
-/// that the writer before had under way has ended when this returns.
+/// Raises the epoch for `holder`, once nobody holds the lease; waits for that as `wait` says.
+/// Everything that the writer before had under way has ended when this returns.
 pub(super) async fn take_over(
     connection: &mut PgConnection,
     holder: &str,
     quorum: Option<&Quorum>,
     purpose: Purpose,
-    patience: Duration,
+    wait: Wait,
 ) -> Result<u64, PostgresError> {
     if let Some(quorum) = quorum {
         quorum.check_settings(&mut *connection).await?;
     }
-    let begun = Instant::now();
+    let (begun, mut told) = (Instant::now(), false);
     loop {
         match seize(connection, holder, purpose, LEASE_MS).await? {
             Seized::Epoch(epoch) => return Ok(epoch),
-            Seized::Held { age_ms } if begun.elapsed() >= patience => {
-                return Err(PostgresError::Held { age_ms });
+            Seized::Held { age_ms } if begun.elapsed() >= LEASE_PATIENCE => {
+                if wait == Wait::ForTheLease {
+                    return Err(PostgresError::Held { age_ms });
+                }
+                if !std::mem::replace(&mut told, true) {
+                    tracing::info!("another process writes to this ledger: waiting to take over");
+                }
+                sleep(LOOK_EVERY).await;
             }
             Seized::Held { .. } => sleep(LOOK_EVERY).await,
         }
     }
+}
+
+/// How long another writer is waited for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Wait {
+    /// Until the lease of one that was killed has run out; a living one is an error.
+    #[default]
+    ForTheLease,
+    /// For as long as it lives: this process is to take over.
+    ForTheWriter,
 }
 
 /// What became of an attempt to take over.

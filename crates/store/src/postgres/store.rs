@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::sync::{Mutex, watch};
@@ -20,7 +21,7 @@ use x811_protocol::time::TimestampMs;
 use super::checkpoint::CheckpointRow;
 use super::error::PostgresError;
 use super::line::{Line, Owner};
-use super::open::{self, LEASE_MS, RENEW_EVERY, session_name};
+use super::open::{self, MIGRATIONS, RENEW_EVERY, Wait, session_name};
 use super::quorum::Quorum;
 use super::reading;
 use super::url::StoreUrl;
@@ -31,9 +32,6 @@ const MAX_READERS: u32 = 8;
 
 /// How long a question waits for one of them.
 const READER_PATIENCE: Duration = Duration::from_secs(5);
-
-/// A writer that was killed holds its lease a little longer.
-const LEASE_PATIENCE: Duration = Duration::from_millis(LEASE_MS + 1_000);
 
 /// Log, bodies, nonce journal and decision indexes in a PostgreSQL database.
 ///
@@ -69,7 +67,7 @@ impl PostgresStore {
         url: &StoreUrl,
         quorum: Option<Quorum>,
     ) -> Result<PostgresStore, PostgresError> {
-        PostgresStore::open_for(Purpose::Ledger, url, quorum).await
+        PostgresStore::open_for(Purpose::Ledger, url, quorum, Wait::default()).await
     }
 
     /// The same, to write what `purpose` says.
@@ -77,10 +75,22 @@ impl PostgresStore {
         purpose: Purpose,
         url: &StoreUrl,
         quorum: Option<Quorum>,
+        wait: Wait,
     ) -> Result<PostgresStore, PostgresError> {
-        let (mut session, holder) = open::prepared(url).await?;
+        PostgresStore::open_with(&MIGRATIONS, purpose, url, quorum, wait).await
+    }
+
+    /// The same, with these tables.
+    pub(super) async fn open_with(
+        tables: &Migrator,
+        purpose: Purpose,
+        url: &StoreUrl,
+        quorum: Option<Quorum>,
+        wait: Wait,
+    ) -> Result<PostgresStore, PostgresError> {
+        let (mut session, holder) = open::prepared(tables, url).await?;
         let quorum_named = quorum.as_ref();
-        let taking = open::take_over(&mut session, &holder, quorum_named, purpose, LEASE_PATIENCE);
+        let taking = open::take_over(&mut session, &holder, quorum_named, purpose, wait);
         let epoch = taking.await?;
         PostgresStore::owning(url, session, holder, epoch, quorum).await
     }
@@ -88,7 +98,15 @@ impl PostgresStore {
     /// Takes the log over from a writer whose lease is running, as one that slept through it finds it.
     #[cfg(test)]
     pub(super) async fn open_over(url: &StoreUrl) -> Result<PostgresStore, PostgresError> {
-        let (mut session, holder) = open::prepared(url).await?;
+        PostgresStore::open_over_with(&MIGRATIONS, url).await
+    }
+
+    #[cfg(test)]
+    pub(super) async fn open_over_with(
+        tables: &Migrator,
+        url: &StoreUrl,
+    ) -> Result<PostgresStore, PostgresError> {
+        let (mut session, holder) = open::prepared(tables, url).await?;
         match open::seize(&mut session, &holder, Purpose::Ledger, 0).await? {
             open::Seized::Epoch(epoch) => {
                 PostgresStore::owning(url, session, holder, epoch, None).await
@@ -141,7 +159,18 @@ impl PostgresStore {
 
     /// The row that holds the last signed checkpoint.
     pub(crate) fn checkpoint(&self) -> CheckpointRow {
-        CheckpointRow::over(self.inner.readers.clone())
+        CheckpointRow::over(self.inner.readers.clone(), self.inner.owner.as_ref())
+    }
+
+    /// Sessions that read.
+    #[cfg(feature = "eventstore")]
+    pub(super) fn readers(&self) -> &PgPool {
+        &self.inner.readers
+    }
+
+    /// What only the writing process has.
+    pub(super) fn owner(&self) -> Result<&Owner, PostgresError> {
+        self.inner.owner.as_ref().ok_or(PostgresError::ReadOnly)
     }
 
     /// Gives the log the epoch `epoch`: whoever wrote so far, this writer included, is fenced out.
@@ -151,7 +180,7 @@ impl PostgresStore {
                 UPDATE writer SET epoch = $1 WHERE epoch = $2 AND holder = $3 RETURNING 1
             )
             SELECT EXISTS (SELECT FROM changed)";
-        let owner = self.inner.owner.as_ref().ok_or(PostgresError::ReadOnly)?;
+        let owner = self.owner()?;
         let change = sqlx::query(change).bind(epoch.cast_signed());
         owner.write_one(change).await
     }
@@ -376,7 +405,7 @@ impl LedgerStore for PostgresStore {
                     (SELECT min(seq) FROM nonce_journal WHERE at_ms >= $1), 9223372036854775807)
             )
             SELECT EXISTS (SELECT FROM mine)";
-        let owner = self.inner.owner.as_ref().ok_or(PostgresError::ReadOnly)?;
+        let owner = self.owner()?;
         let purge = sqlx::query(purge).bind(before.as_ms().cast_signed());
         owner.write_one(purge).await
     }
@@ -394,7 +423,7 @@ impl LedgerStore for PostgresStore {
                 ON CONFLICT (only_row) DO UPDATE SET at_ms = excluded.at_ms
             )
             SELECT EXISTS (SELECT FROM mine)";
-        let owner = self.inner.owner.as_ref().ok_or(PostgresError::ReadOnly)?;
+        let owner = self.owner()?;
         let tick = sqlx::query(tick).bind(at.as_ms().cast_signed());
         owner.write_one(tick).await
     }

@@ -57,10 +57,14 @@ impl DataDir {
     }
 
     /// The address of the database that has this ledger's log; `None` where it is here.
-    pub(crate) fn store_url(&self) -> Result<Option<String>, OpenError> {
+    /// A second one is that of the cluster that has the log itself.
+    pub(crate) fn store_url(&self) -> Result<Option<(String, Option<String>)>, OpenError> {
         let path = self.0.join(STORE_URL);
         match std::fs::read_to_string(&path) {
-            Ok(url) => Ok(Some(url.trim_end().to_owned())),
+            Ok(noted) => {
+                let mut lines = noted.lines().map(|line| line.trim_end().to_owned());
+                Ok(Some((lines.next().unwrap_or_default(), lines.next())))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(file_error(&path, source)),
         }
@@ -68,12 +72,13 @@ impl DataDir {
 
     /// Notes it for those who read the ledger of this directory. It may hold a password: like the
     /// keys it is for the ledger's user alone.
-    pub(crate) fn note_store_url(&self, url: &str) -> Result<(), OpenError> {
+    pub(crate) fn note_store_url(&self, url: &str, log: Option<&str>) -> Result<(), OpenError> {
+        let lines: Vec<&str> = [url].into_iter().chain(log).collect();
         let (path, unfinished) = (self.0.join(STORE_URL), self.0.join("store-url.unfinished"));
         let write = || -> io::Result<()> {
             let mut file = create_private(&unfinished)?;
             file.set_len(0)?;
-            io::Write::write_all(&mut file, format!("{url}\n").as_bytes())?;
+            io::Write::write_all(&mut file, format!("{}\n", lines.join("\n")).as_bytes())?;
             file.sync_all()?;
             std::fs::rename(&unfinished, &path)?;
             File::open(&self.0)?.sync_all()

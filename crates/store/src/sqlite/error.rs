@@ -112,6 +112,22 @@ pub enum OpenError {
     /// A PostgreSQL database.
     #[error(transparent)]
     Postgres(#[from] PostgresError),
+    /// A cluster of EventStoreDB or KurrentDB.
+    #[cfg(feature = "eventstore")]
+    #[error(transparent)]
+    Kurrent(#[from] crate::kurrent::KurrentError),
+    /// A log in EventStoreDB, and a program built without it.
+    #[error(
+        "the log of this ledger is in EventStoreDB, and this program was built without it: use one \
+         built with `--features eventstore`"
+    )]
+    NoEventStore,
+    /// The address of a cluster.
+    #[error(transparent)]
+    LogUrl(#[from] crate::log_url::NotALogUrl),
+    /// What is stored of the log.
+    #[error(transparent)]
+    Log(ReadError),
     /// SQLite could not open the database.
     #[error("the database {} could not be opened: {source}", file.display())]
     Database {
@@ -260,7 +276,12 @@ impl OpenError {
             | OpenError::InDatabase { .. }
             | OpenError::InDirectory { .. }
             | OpenError::Sealed { .. }
-            | OpenError::Postgres(_) => false,
+            | OpenError::Postgres(_)
+            | OpenError::NoEventStore
+            | OpenError::LogUrl(_)
+            | OpenError::Log(_) => false,
+            #[cfg(feature = "eventstore")]
+            OpenError::Kurrent(_) => false,
         }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) use data_dir::DataDir;
 pub use error::{OpenError, StoreError, UniqueKey};
 pub use feed::{FeedAck, SqliteFeed};
 pub use log::SqliteLog;
-pub(crate) use migrations::migrator;
+pub(crate) use migrations::{Step, migrator};
 pub use read_model::{RowDifference, SqliteReadModel};
 pub use store::SqliteStore;
 

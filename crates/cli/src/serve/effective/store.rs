@@ -1,6 +1,6 @@
 //! `[store]`: a database for the log, and which of its standbys count.
 
-use x811_store::{Database, PostgresError, Quorum};
+use x811_store::{Database, LogUrl, NotALogUrl, PostgresError, Quorum, Wait};
 
 use super::{address, hidden};
 use crate::failure::Failure;
@@ -8,14 +8,19 @@ use crate::serve::settings::Store;
 
 /// The database that is given, if one is.
 pub(super) fn database(given: Store) -> Result<Option<Database>, Failure> {
+    let log = address(given.log_url, given.log_url_file, "store log_url")?;
     let Some(url) = address(given.url, given.url_file, "store url")? else {
-        return match (given.quorum, given.standbys) {
-            (None, None) => Ok(None),
+        return match (given.quorum, given.standbys, log, given.wait) {
+            (None, None, None, None | Some(false)) => Ok(None),
             _ => Err(Failure::usage(
-                "standbys or a quorum are given without a database: give --store-url, too",
+                "standbys, a quorum, a cluster or a wait are given without a database: give --store-url, too",
             )),
         };
     };
+    let log: Option<LogUrl> = log
+        .map(|url| url.parse())
+        .transpose()
+        .map_err(|error: NotALogUrl| Failure::local("config", error.to_string()))?;
     let url = url
         .parse()
         .map_err(|error: PostgresError| Failure::local("config", error.to_string()))?;
@@ -31,7 +36,16 @@ pub(super) fn database(given: Store) -> Result<Option<Database>, Failure> {
             })?)
         }
     };
-    Ok(Some(Database { url, quorum }))
+    let wait = match given.wait {
+        Some(true) => Wait::ForTheWriter,
+        Some(false) | None => Wait::ForTheLease,
+    };
+    Ok(Some(Database {
+        url,
+        quorum,
+        log,
+        wait,
+    }))
 }
 
 /// As a file would have to say it, but for the address.
@@ -40,6 +54,11 @@ pub(super) fn shown(database: Option<&Database>) -> Store {
     Store {
         url: database.map(|_| hidden()),
         url_file: None,
+        log_url: database
+            .and_then(|database| database.log.as_ref())
+            .map(|_| hidden()),
+        log_url_file: None,
+        wait: database.map(|database| database.wait == Wait::ForTheWriter),
         quorum: quorum.map(Quorum::needed),
         standbys: quorum.map(|quorum| quorum.standbys().to_vec()),
     }

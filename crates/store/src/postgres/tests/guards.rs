@@ -1,6 +1,7 @@
 //! What the database itself refuses, whoever asks; and who may write.
 
 use sqlx::{AssertSqlSafe, PgConnection};
+use x811_ledger::checkpoint::{CheckpointStore as _, CheckpointStoreError};
 use x811_ledger::port::{Commit, LedgerStore as _};
 
 use super::cluster::Node;
@@ -90,4 +91,28 @@ async fn an_empty_database_has_no_ledger_to_read() {
     let reading = PostgresStore::open_read_only(&url).await.unwrap();
     let error = reading.commit(Commit::default()).await.unwrap_err();
     assert!(error.to_string().contains("read-only"), "{error}");
+}
+
+/// Who gains: nobody; a writer that slept would stop the one that took over, and have the place of the
+/// last checkpoint say that the log is shorter than it is.
+#[tokio::test]
+async fn a_writer_that_was_replaced_stores_no_checkpoint() {
+    let node = Node::start(&[]).await;
+    let url = url(&node).await;
+    let slept = PostgresStore::open(&url, None).await.unwrap();
+    let (slept, first) = (slept.checkpoint(), || "first".to_owned());
+    slept.compare_and_swap(None, first()).await.unwrap();
+    let second = PostgresStore::open_over(&url).await.unwrap();
+    for previous in [None, Some(first())] {
+        let swapped = slept.compare_and_swap(previous, "late".to_owned()).await;
+        let error = swapped.unwrap_err();
+        assert!(matches!(error, CheckpointStoreError::Conflict), "{error:?}");
+    }
+    let second = second.checkpoint();
+    assert_eq!(second.load().await.unwrap(), Some(first()));
+    let swapped = second.compare_and_swap(Some(first()), "second".to_owned());
+    swapped.await.unwrap();
+    let reading = PostgresStore::open_read_only(&url).await.unwrap();
+    let swapped = reading.checkpoint().compare_and_swap(None, first()).await;
+    swapped.unwrap_err();
 }

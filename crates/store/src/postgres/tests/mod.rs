@@ -6,12 +6,12 @@
     reason = "it is the end-to-end tests' harness, too"
 )]
 #[path = "../../../../../tests/src/postgres.rs"]
-mod cluster;
+pub(crate) mod cluster;
 mod conformance;
 mod guards;
 mod quorum;
 
 /// The address of a new and empty schema.
-async fn url(node: &cluster::Node) -> crate::StoreUrl {
+pub(crate) async fn url(node: &cluster::Node) -> crate::StoreUrl {
     node.url().await.parse().unwrap()
 }

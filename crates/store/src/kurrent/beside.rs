@@ -1,0 +1,99 @@
+//! What the database has of the stream, and what it lacks after a crash.
+
+use x811_eventlog::{EventLog as _, Head, ReadError};
+use x811_ledger::copy::{IndexError, bodies_named, commit_of};
+use x811_ledger::port::LedgerStore as _;
+
+use super::client::{Patience, Settings};
+use super::error::KurrentError;
+use super::stream::{KurrentReadError, Stream};
+use crate::log_url::LogUrl;
+use crate::postgres::{PostgresError, PostgresStore};
+use crate::sqlite::OpenError;
+
+/// Most records that are made good in one commit: they stay under 1 MiB.
+const PAGE: usize = 15;
+
+/// Why a log in a stream could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OpenFault {
+    #[error(transparent)]
+    Postgres(#[from] PostgresError),
+    #[error(transparent)]
+    Kurrent(#[from] KurrentError),
+    #[error(transparent)]
+    Log(#[from] ReadError),
+}
+
+impl From<KurrentReadError> for OpenFault {
+    fn from(error: KurrentReadError) -> OpenFault {
+        match error {
+            KurrentReadError::Cluster(error) => error.into(),
+            KurrentReadError::Log(error) => error.into(),
+        }
+    }
+}
+
+impl From<OpenFault> for OpenError {
+    fn from(error: OpenFault) -> OpenError {
+        match error {
+            OpenFault::Postgres(error) => error.into(),
+            OpenFault::Kurrent(error) => error.into(),
+            OpenFault::Log(error) => OpenError::Log(error),
+        }
+    }
+}
+
+/// The stream that the database names.
+pub(super) async fn stream(
+    log: &LogUrl,
+    beside: &PostgresStore,
+    patience: Patience,
+) -> Result<Stream, OpenFault> {
+    let settings = Settings::of(log.reveal()).ok_or(KurrentError::Url)?;
+    let name = beside.stream_name().await?;
+    Ok(Stream::new(settings, patience, name))
+}
+
+/// Makes what lies beside the stream as long as it is, from its records and the bodies that were
+/// staged for them; gives where the log ends.
+pub(super) async fn catch_up(stream: &Stream, beside: &PostgresStore) -> Result<Head, OpenFault> {
+    let mut known = beside.head().await?;
+    let end = stream.head(known.size).await?;
+    if end.size < known.size {
+        return Err(KurrentError::Shorter {
+            stream: end.size,
+            beside: known.size,
+        }
+        .into());
+    }
+    if let Some(position) = known.size.checked_sub(1) {
+        let same = stream.page(position, 1, end.size).await?;
+        if same.first().map(x811_eventlog::Record::hash) != Some(known.hash) {
+            return Err(KurrentError::Differs { position }.into());
+        }
+    }
+    while known.size < end.size {
+        let page = stream.page(known.size, PAGE, end.size).await?;
+        if page.first().is_none_or(|first| first.prev() != known.hash) {
+            let position = known.size;
+            return Err(KurrentError::Differs { position }.into());
+        }
+        let named =
+            bodies_named(&page).map_err(|fault| KurrentError::from(IndexError::from(fault)))?;
+        let bodies = beside.staged(&named).await?;
+        let tree = beside.frontier().await?.map(|(_, frontier)| frontier);
+        let commit = commit_of(tree.as_deref(), page, &bodies).map_err(KurrentError::from)?;
+        tracing::warn!(
+            from = known.size,
+            records = commit.records.len(),
+            "records that the stream has and the database beside it had not: made good"
+        );
+        known = beside.commit(commit).await.map_err(unwritten)?;
+    }
+    Ok(end)
+}
+
+fn unwritten(error: x811_eventlog::AppendError) -> OpenFault {
+    OpenFault::Log(ReadError::Backend(Box::new(error)))
+}

@@ -1,0 +1,338 @@
+//! Stream and database as one store.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, watch};
+use x811_eventlog::{AppendError, EventLog, Head, ReadError, Record, check_batch};
+use x811_ledger::port::{Body, Commit, IndexCounts, LedgerStore, SpentNonce};
+use x811_protocol::digest::Digest;
+use x811_protocol::event::Claim;
+use x811_protocol::evm::{ChainId, TxHash};
+use x811_protocol::id::EnvelopeId;
+use x811_protocol::time::TimestampMs;
+
+use super::beside::{self, OpenFault};
+use super::client::Patience;
+use super::stream::Stream;
+use crate::log_url::LogUrl;
+use crate::postgres::{CheckpointRow, PostgresStore, Quorum, StoreUrl, Wait};
+use crate::purpose::Purpose;
+
+/// A log in EventStoreDB or KurrentDB, with everything else in a PostgreSQL database beside it.
+///
+/// There is one writer: the database's lease keeps a second process out, and the revision that an
+/// append expects decides between two that think they write (stores.md section 4).
+#[derive(Debug)]
+pub struct KurrentStore {
+    /// Shared with the commit that is being made.
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    stream: Stream,
+    beside: PostgresStore,
+    line: Mutex<Line>,
+    /// Records known to be stored.
+    size: watch::Sender<u64>,
+}
+
+/// What is known of the log. Held for the length of a commit.
+#[derive(Debug, Default)]
+struct Line {
+    /// Where it ends, as far as is sure.
+    head: Option<Head>,
+    /// May be in the stream, and is not beside it.
+    unsettled: Option<Commit>,
+}
+
+impl KurrentStore {
+    /// Becomes the writer of the log in the cluster at `log`, with the database at `url` beside it;
+    /// makes good what a crash left between the two.
+    pub(crate) async fn open(
+        purpose: Purpose,
+        log: &LogUrl,
+        url: &StoreUrl,
+        quorum: Option<Quorum>,
+        wait: Wait,
+    ) -> Result<KurrentStore, OpenFault> {
+        let beside = PostgresStore::open_beside(purpose, url, quorum, wait).await?;
+        KurrentStore::over(log, beside, Patience::default()).await
+    }
+
+    /// Over a database whose writer this process is.
+    pub(super) async fn over(
+        log: &LogUrl,
+        beside: PostgresStore,
+        patience: Patience,
+    ) -> Result<KurrentStore, OpenFault> {
+        let stream = beside::stream(log, &beside, patience).await?;
+        stream.check_that_it_keeps_all().await?;
+        let head = beside::catch_up(&stream, &beside).await?;
+        let store = KurrentStore::of(stream, beside);
+        store.inner.note_size(head.size);
+        store.inner.line.lock().await.head = Some(head);
+        Ok(store)
+    }
+
+    /// Reads the log beside whoever writes it, and changes nothing.
+    pub(crate) async fn open_read_only(
+        log: &LogUrl,
+        url: &StoreUrl,
+    ) -> Result<KurrentStore, OpenFault> {
+        let beside = PostgresStore::open_read_only(url).await?;
+        let stream = beside::stream(log, &beside, Patience::default()).await?;
+        Ok(KurrentStore::of(stream, beside))
+    }
+
+    fn of(stream: Stream, beside: PostgresStore) -> KurrentStore {
+        let inner = Inner {
+            stream,
+            beside,
+            line: Mutex::default(),
+            size: watch::Sender::new(0),
+        };
+        KurrentStore {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// The row that holds the last signed checkpoint.
+    pub(crate) fn checkpoint(&self) -> CheckpointRow {
+        self.inner.beside.checkpoint()
+    }
+
+    /// Gives the log the epoch `epoch`: whoever wrote so far, this writer included, is fenced out.
+    pub(crate) async fn hand_over(&self, epoch: u64) -> Result<(), AppendError> {
+        self.inner.beside.hand_over(epoch).await
+    }
+
+    /// Lets go of the lease and ends the sessions.
+    pub(crate) async fn close(self) {
+        let mut inner = self.inner;
+        let inner = loop {
+            match Arc::try_unwrap(inner) {
+                Ok(inner) => break inner,
+                // A commit that was given up is ending.
+                Err(shared) => inner = shared,
+            }
+            tokio::task::yield_now().await;
+        };
+        inner.beside.close().await;
+    }
+}
+
+impl Inner {
+    async fn commit(&self, commit: Commit) -> Result<Head, AppendError> {
+        let mut line = self.line.lock().await;
+        let head = self.settled(&mut line).await?;
+        let next = check_batch(&head, commit.expected_size, &commit.records)?;
+        if commit.records.is_empty() {
+            return self.beside.commit(commit).await;
+        }
+        self.beside.stage(&commit).await?;
+        *line = Line {
+            head: None,
+            unsettled: Some(commit),
+        };
+        self.finish(&mut line).await?;
+        line.head = Some(next);
+        self.note_size(next.size);
+        Ok(next)
+    }
+
+    /// Where the log ends, after what was unknown is known.
+    async fn settled(&self, line: &mut Line) -> Result<Head, AppendError> {
+        self.finish(line).await?;
+        let head = match line.head {
+            Some(head) => head,
+            None => {
+                let head = self.stream.head(self.known_size()).await;
+                head.map_err(|error| AppendError::Backend(Box::new(ReadError::from(error))))?
+            }
+        };
+        line.head = Some(head);
+        Ok(head)
+    }
+
+    /// Stores what is not sure to be stored, in the stream and then beside it. What comes out as
+    /// stored in neither is dropped; what stays unknown is tried again by the next one who asks.
+    async fn finish(&self, line: &mut Line) -> Result<(), AppendError> {
+        let Some(commit) = line.unsettled.take() else {
+            return Ok(());
+        };
+        let appended = self.stream.append(commit.expected_size, &commit.records);
+        if let Err(error) = appended.await {
+            if matches!(error, AppendError::OutcomeUnknown { .. }) {
+                line.unsettled = Some(commit);
+            }
+            return Err(error);
+        }
+        let expected_size = commit.expected_size;
+        let unknown = |source| AppendError::OutcomeUnknown {
+            expected_size,
+            source,
+        };
+        let size = match self.beside.head().await {
+            Ok(head) => head.size,
+            Err(error) => {
+                line.unsettled = Some(commit);
+                return Err(unknown(Box::new(error)));
+            }
+        };
+        if size > expected_size {
+            // The database was asked before, and had done it.
+            return Ok(());
+        }
+        match self.beside.commit(commit.clone()).await {
+            Ok(_) => Ok(()),
+            // The records are in the log, and whoever replaced this writer has to deal with them.
+            Err(error @ AppendError::Fenced { .. }) => Err(error),
+            Err(error) => {
+                line.unsettled = Some(commit);
+                Err(unknown(Box::new(error)))
+            }
+        }
+    }
+
+    fn known_size(&self) -> u64 {
+        *self.size.borrow()
+    }
+
+    fn note_size(&self, size: u64) {
+        self.size.send_if_modified(|known| {
+            let is_longer = size > *known;
+            *known = size.max(*known);
+            is_longer
+        });
+    }
+}
+
+impl EventLog for KurrentStore {
+    async fn append(&self, expected_size: u64, records: &[Record]) -> Result<Head, AppendError> {
+        let commit = Commit {
+            expected_size,
+            records: records.to_vec(),
+            ..Commit::default()
+        };
+        self.commit(commit).await
+    }
+
+    async fn read(&self, from: u64, limit: usize) -> Result<Vec<Record>, ReadError> {
+        let known = self.inner.known_size();
+        Ok(self.inner.stream.page(from, limit, known).await?)
+    }
+
+    /// After a commit of unknown outcome this waits until it is known.
+    async fn head(&self) -> Result<Head, ReadError> {
+        let mut line = self.inner.line.lock().await;
+        match self.inner.finish(&mut line).await {
+            Ok(()) | Err(AppendError::Conflict { .. } | AppendError::Backend(_)) => {}
+            Err(error) => return Err(ReadError::Backend(Box::new(error))),
+        }
+        let known = self.inner.known_size();
+        let head = self.inner.stream.head(known).await?;
+        self.inner.note_size(head.size);
+        Ok(head)
+    }
+
+    async fn follow(&self, seen_size: u64) -> Result<u64, ReadError> {
+        let mut size = self.inner.size.subscribe();
+        if *size.borrow_and_update() <= seen_size {
+            self.head().await?;
+        }
+        match size.wait_for(|size| *size > seen_size).await {
+            Ok(size) => Ok(*size),
+            // The sender lives in `self`; a closed channel has no more to say than its last value.
+            Err(_) => Ok(*self.inner.size.borrow()),
+        }
+    }
+}
+
+/// Everything but the log lies in the database, which has the leaves, too: a record asked for by its
+/// position would cost a call to the cluster each.
+impl LedgerStore for KurrentStore {
+    type Log = KurrentStore;
+
+    fn log(&self) -> &KurrentStore {
+        self
+    }
+
+    async fn records(&self, positions: &[u64]) -> Result<Vec<Record>, ReadError> {
+        self.inner.beside.records(positions).await
+    }
+
+    /// Goes on to its end when the caller gives it up: what became of it must be known.
+    async fn commit(&self, commit: Commit) -> Result<Head, AppendError> {
+        let expected_size = commit.expected_size;
+        let inner = self.inner.clone();
+        let committed = tokio::spawn(async move { inner.commit(commit).await }).await;
+        committed.unwrap_or_else(|error| {
+            Err(AppendError::OutcomeUnknown {
+                expected_size,
+                source: Box::new(error),
+            })
+        })
+    }
+
+    async fn frontier(&self) -> Result<Option<(u64, Vec<u8>)>, ReadError> {
+        self.inner.beside.frontier().await
+    }
+
+    async fn bodies(&self, positions: &[u64]) -> Result<HashMap<u64, Body>, ReadError> {
+        self.inner.beside.bodies(positions).await
+    }
+
+    async fn body_part(
+        &self,
+        position: u64,
+        from: usize,
+        most: usize,
+    ) -> Result<Option<Vec<u8>>, ReadError> {
+        self.inner.beside.body_part(position, from, most).await
+    }
+
+    async fn erased(&self, positions: &[u64]) -> Result<HashMap<u64, u64>, ReadError> {
+        self.inner.beside.erased(positions).await
+    }
+
+    async fn idempotency(&self, tags: &[Digest]) -> Result<HashMap<Digest, u64>, ReadError> {
+        self.inner.beside.idempotency(tags).await
+    }
+
+    async fn envelope_positions(
+        &self,
+        ids: &[EnvelopeId],
+    ) -> Result<HashMap<EnvelopeId, u64>, ReadError> {
+        self.inner.beside.envelope_positions(ids).await
+    }
+
+    async fn claims(
+        &self,
+        chain_id: ChainId,
+        tx_hashes: &[TxHash],
+    ) -> Result<Vec<(Claim, u64)>, ReadError> {
+        self.inner.beside.claims(chain_id, tx_hashes).await
+    }
+
+    async fn index_counts(&self, size: u64) -> Result<IndexCounts, ReadError> {
+        self.inner.beside.index_counts(size).await
+    }
+
+    async fn spent_nonces(&self, since: TimestampMs) -> Result<Vec<SpentNonce>, ReadError> {
+        self.inner.beside.spent_nonces(since).await
+    }
+
+    async fn purge_nonces(&self, before: TimestampMs) -> Result<(), AppendError> {
+        self.inner.beside.purge_nonces(before).await
+    }
+
+    async fn last_tick(&self) -> Result<Option<TimestampMs>, ReadError> {
+        self.inner.beside.last_tick().await
+    }
+
+    async fn tick(&self, at: TimestampMs) -> Result<(), AppendError> {
+        self.inner.beside.tick(at).await
+    }
+}
