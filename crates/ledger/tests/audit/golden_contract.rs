@@ -1,6 +1,12 @@
 //! The good files of a contract: the bundle of its negotiation, and bundle and receipt of the
-//! interaction that it opened and that was paid (contract.md).
+//! interaction that it opened and that was paid; and of a negotiation whose messages have every
+//! member there is (contract.md).
 
+use serde_json::{Value, json};
+use x811_protocol::canonical::to_canonical;
+use x811_protocol::digest::Digest;
+use x811_protocol::facts::NegotiationVerb;
+use x811_protocol::id::ContractId;
 use x811_protocol::parameters::Contracts;
 use x811_protocol::stream::Subject;
 
@@ -26,10 +32,67 @@ async fn engaged(ledgerbox: &Ledgerbox, talks: &Talks) -> Deal {
     deal
 }
 
-pub(crate) async fn files() -> Golden {
+async fn ledger_with_contracts() -> Ledgerbox {
     let mut parameters = impatient_parameters();
     parameters.contracts = Some(Contracts::DEFAULT);
-    let mut ledgerbox = Ledgerbox::with(parameters).await;
+    Ledgerbox::with(parameters).await
+}
+
+/// Two that negotiate again: at most three turns, after another negotiation, each message with words
+/// for a person. Who made the last terms takes them back.
+async fn with_every_member() -> Vec<u8> {
+    let ledgerbox = ledger_with_contracts().await;
+    let mut talks = Talks::new(&ledgerbox).await;
+    let (payer, payee) = (talks.payer.clone(), talks.payee.clone());
+    let mut before = Talks::between(payer.clone(), payee.clone(), talks.stranger.clone());
+    before
+        .say(&ledgerbox, &payer, NegotiationVerb::Offer, "4.1")
+        .await;
+    before
+        .say(&ledgerbox, &payee, NegotiationVerb::Reject, "")
+        .await;
+    for (from, verb, value, message) in [
+        (
+            &payer,
+            NegotiationVerb::Offer,
+            "0.41",
+            "As little as last time.",
+        ),
+        (
+            &payee,
+            NegotiationVerb::Counter,
+            "2.05",
+            "Für Eilaufträge: mehr.",
+        ),
+        (
+            &payee,
+            NegotiationVerb::Withdraw,
+            "",
+            "Sold to somebody else.",
+        ),
+    ] {
+        let mut payload: Value = talks.payload(&ledgerbox, verb, value);
+        payload["message"] = message.into();
+        if verb == NegotiationVerb::Offer {
+            payload["max_rounds"] = json!(3);
+            payload["parent_negotiation_id"] = before.id.unwrap().to_public().into();
+        }
+        let terms = payload.get("terms").map(to_canonical);
+        let envelope = talks.seal(&ledgerbox, from, verb, payload);
+        let accepted = ledgerbox.accept(&envelope).await;
+        if verb == NegotiationVerb::Offer {
+            talks.id = Some(ContractId::from(accepted.envelope_id));
+        }
+        if let Some(terms) = terms {
+            talks.step = Some((accepted.envelope_id, Digest::of(&terms)));
+        }
+    }
+    assert_eq!(talks.state(&ledgerbox), "rejected");
+    bundle_of(&ledgerbox, Subject::Contract(talks.id.unwrap())).await
+}
+
+pub(crate) async fn files() -> Golden {
+    let mut ledgerbox = ledger_with_contracts().await;
     let mut talks = Talks::new(&ledgerbox).await;
     talks.agree(&ledgerbox).await;
     let deal = engaged(&ledgerbox, &talks).await;
@@ -39,5 +102,7 @@ pub(crate) async fn files() -> Golden {
     let interaction = bundle(&ledgerbox, deal.id()).await;
     files.push(("bundle/negotiation-v3.x811".to_owned(), negotiation));
     files.push(("bundle/contract-v3.x811".to_owned(), interaction));
+    let withdrawn = with_every_member().await;
+    files.push(("bundle/negotiation-withdrawn-v3.x811".to_owned(), withdrawn));
     files
 }
