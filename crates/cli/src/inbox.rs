@@ -128,6 +128,7 @@ fn says(envelope: &VerifiedEnvelope) -> String {
     let rules = PayloadRules {
         rules: Rules::One,
         lenient_addresses: true,
+        reference_sdk: true,
         ..PayloadRules::default()
     };
     match facts(

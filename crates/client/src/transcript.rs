@@ -150,6 +150,7 @@ fn is_fact_of(facts: &Facts, envelope: &VerifiedEnvelope) -> bool {
             rules,
             ledger: None,
             lenient_addresses: true,
+            reference_sdk: true,
             max_inline_content_bytes: u64::MAX,
         };
         let read = payload::facts(

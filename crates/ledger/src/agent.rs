@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use x811_protocol::digest::Digest;
 use x811_protocol::document::DidDocument;
-use x811_protocol::event::{AgentRegistered, Event, KeyRotated, LedgerOpened};
+use x811_protocol::event::{AgentRegistered, Event, KeyRotated, LedgerOpened, ReferenceSdk};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::key::{AgentKey, Profile, PublicKey};
 use x811_protocol::time::TimestampMs;
@@ -71,6 +71,9 @@ pub struct Agent {
     pub capabilities: Arc<[String]>,
     /// SHA-256 of its canonical DID document.
     pub document_digest: Digest,
+    /// There where it registered in the form of the published SDK.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference_sdk: Option<ReferenceSdk>,
     /// What it asked to be.
     pub status: Status,
     /// The moment after which it counts as expired, if there is one (AX-31).
@@ -117,6 +120,7 @@ impl Agent {
             wallets: registered.wallets.clone().into(),
             capabilities: registered.capabilities.clone().into(),
             document_digest: registered.document_digest,
+            reference_sdk: registered.reference_sdk,
             status: Status::Active,
             expires_at_ms: registered.expires_at_ms,
             document_position: position,
@@ -139,6 +143,7 @@ impl Agent {
             wallets: Arc::new([]),
             capabilities: Arc::new([]),
             document_digest: Digest::ZERO,
+            reference_sdk: None,
             status: Status::Active,
             expires_at_ms: None,
             document_position: position,
@@ -227,6 +232,13 @@ impl Agent {
     /// Its key of that value, if it has it now.
     pub fn key(&self, key: &PublicKey) -> Option<&AgentKey> {
         self.keys.iter().find(|known| known.key == *key)
+    }
+
+    /// The account that it is paid to where its OFFER names none: the first that it has proven, else
+    /// the one that it named in a registration of the published SDK.
+    pub fn default_payee(&self) -> Option<EvmAddress> {
+        let bound = self.wallets.first().map(|wallet| wallet.address);
+        bound.or_else(|| self.reference_sdk?.payment_address)
     }
 
     /// Whether the account is bound to it.

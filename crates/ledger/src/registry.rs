@@ -12,9 +12,10 @@
 use crate::agent::{Agent, Standing};
 use crate::submission::not_taken;
 use x811_protocol::code::Code;
-use x811_protocol::envelope::AcceptedHeader;
+use x811_protocol::envelope::{AcceptedHeader, CoreType, MessageType};
 use x811_protocol::event::{AgentRegistered, AgentStatusChanged, AgentUpdated, Event, KeyRotated};
-use x811_protocol::key::AgentKey;
+use x811_protocol::key::{AgentKey, Profile};
+use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::payload::registry::{Operation, Verb};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::rules::Rules;
@@ -119,6 +120,7 @@ pub(crate) fn event(envelope: &AcceptedHeader, operation: &Operation) -> Event {
             capabilities: registration.entry.capabilities.clone(),
             document_digest: registration.entry.document_digest,
             expires_at_ms: registration.entry.expires_at_ms,
+            reference_sdk: registration.reference_sdk,
             envelope,
         }),
         Operation::Update(update) => Event::AgentUpdated(AgentUpdated {
@@ -139,6 +141,31 @@ pub(crate) fn event(envelope: &AcceptedHeader, operation: &Operation) -> Event {
         Operation::Reactivate => Event::AgentReactivated(AgentStatusChanged { envelope }),
         Operation::Revoke => Event::AgentRevoked(AgentStatusChanged { envelope }),
     }
+}
+
+/// Whether a registration may be recorded in its form under `rules` and `parameters`: that of the
+/// published SDK only where that is a recorded leniency, and only as it is made (decision 0190).
+pub(crate) fn form_fits(
+    registered: &AgentRegistered,
+    rules: Rules,
+    parameters: Option<&Parameters>,
+) -> bool {
+    if registered.reference_sdk.is_none() {
+        return true;
+    }
+    let envelope = &registered.envelope;
+    let key = AgentKey {
+        key: envelope.key.key,
+        profile: Profile::Direct,
+    };
+    rules >= Rules::Two
+        && parameters.is_some_and(|parameters| parameters.is_lenient(Leniency::ReferenceSdk))
+        && envelope.message_type == MessageType::Core(CoreType::Request)
+        && envelope.to == envelope.from
+        && envelope.profile == Profile::Direct
+        && registered.keys == [key]
+        && registered.wallets.is_empty()
+        && registered.expires_at_ms.is_none()
 }
 
 /// The verb that is recorded as `event`; `None` for events of other streams.
@@ -173,7 +200,7 @@ pub(crate) fn taken() -> Refusal {
     Refusal::new(
         Code::DidDocumentInvalid,
         Kind::Conflict,
-        "this DID is registered already: choose another",
+        "this DID already exists here: choose another",
     )
 }
 

@@ -12,7 +12,7 @@ use x811_protocol::envelope::{
     verify,
 };
 use x811_protocol::facts::Facts;
-use x811_protocol::key::AgentKey;
+use x811_protocol::key::{AgentKey, PublicKey};
 use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::payload::form::all_faults;
 use x811_protocol::payload::registry::{Operation, Registration, Verb};
@@ -95,6 +95,9 @@ fn admit(
     now: TimestampMs,
 ) -> Result<Opened, Refusal> {
     check_times(&parsed.header, now, parameters.limits.clock_tolerance_ms)?;
+    if let Some(key) = parsed.offered_key {
+        return register_of_reference_sdk(parsed, key).map(Opened::Authentic);
+    }
     match Verb::of(&parsed.header.message_type)? {
         Some(Verb::Register) => register(parsed, world).map(Opened::Authentic),
         Some(verb) => ask_registry(parsed, verb, world).map(Opened::Authentic),
@@ -147,6 +150,19 @@ fn register(parsed: ParsedEnvelope, world: &World) -> Result<Box<Submission>, Re
     let ledger = addressed_to_ledger(&parsed, world)?;
     let registration = Registration::parse(parsed.header.from, ledger, &parsed.payload)
         .map_err(|first| with_all_faults(first, Verb::Register, &parsed.payload, world))?;
+    newly_named(&registration.entry.capabilities, &[])?;
+    let envelope = verify(parsed, &registration.keys)?;
+    let operation = Operation::Register(Box::new(registration));
+    Ok(submission(envelope, Ok(Content::Registry(operation))))
+}
+
+/// A registration of the published SDK is signed by the key that it offers (decision 0190).
+fn register_of_reference_sdk(
+    parsed: ParsedEnvelope,
+    key: PublicKey,
+) -> Result<Box<Submission>, Refusal> {
+    let from = parsed.header.from;
+    let registration = Registration::of_reference_sdk(from, key, &parsed.payload)?;
     newly_named(&registration.entry.capabilities, &[])?;
     let envelope = verify(parsed, &registration.keys)?;
     let operation = Operation::Register(Box::new(registration));
@@ -274,6 +290,7 @@ pub fn envelope_rules(parameters: &Parameters) -> EnvelopeRules {
     EnvelopeRules {
         max_bytes: usize::try_from(parameters.limits.envelope_bytes).unwrap_or(usize::MAX),
         lenient_ids: parameters.is_lenient(Leniency::Uuids),
+        reference_sdk: parameters.is_lenient(Leniency::ReferenceSdk),
     }
 }
 
@@ -284,6 +301,7 @@ pub fn payload_rules(world: &World) -> Option<PayloadRules> {
         rules: world.rules(),
         ledger: world.identity().map(|opened| opened.did),
         lenient_addresses: parameters.is_lenient(Leniency::Addresses),
+        reference_sdk: parameters.is_lenient(Leniency::ReferenceSdk),
         max_inline_content_bytes: parameters.limits.inline_content_bytes,
     })
 }

@@ -123,7 +123,7 @@ fn authentic_still(world: &World, message: &Submission, now: TimestampMs) -> Res
         .map_or(0, |(_, parameters)| parameters.limits.clock_tolerance_ms);
     message.header.check_times(now, tolerance_ms)?;
     let from = message.header.from;
-    let agent = match Verb::of(&message.header.message_type)? {
+    let agent = match verb(message)? {
         // Signed by a key of the DID it is a replay, or refused at its turn like any message;
         // signed by another it must not spend the DID's nonces.
         Some(Verb::Register) => {
@@ -143,6 +143,14 @@ fn authentic_still(world: &World, message: &Submission, now: TimestampMs) -> Res
         Kind::Authentication,
         "the key was replaced while the message waited: sign it with the present key",
     ))
+}
+
+/// What is asked of the registry, where that is asked: the published SDK registers by a REQUEST.
+fn verb(message: &Submission) -> Result<Option<Verb>, Refusal> {
+    match &message.content {
+        Ok(Content::Registry(operation)) => Ok(Some(operation.verb())),
+        Ok(Content::Facts(_)) | Err(_) => Verb::of(&message.header.message_type),
+    }
 }
 
 /// Whether the key that signed `message` is the agent's now.
@@ -351,6 +359,7 @@ pub(crate) struct Surroundings {
     provider: ProviderView,
     ledger: Did,
     initiator_wallets: Vec<EvmAddress>,
+    initiator_is_of_reference_sdk: bool,
     claimed: BTreeSet<Claim>,
     awaited: BTreeSet<TxHash>,
     contract: Option<Arc<Live<x811_protocol::contract::State>>>,
@@ -385,7 +394,8 @@ impl Surroundings {
         now: TimestampMs,
     ) -> Option<Surroundings> {
         let (parameters_position, parameters) = world.parameters()?;
-        let initiator_wallets = world.agent(initiator).map_or_else(Vec::new, |agent| {
+        let agent = world.agent(initiator);
+        let initiator_wallets = agent.map_or_else(Vec::new, |agent| {
             agent.wallets.iter().map(|wallet| wallet.address).collect()
         });
         Some(Surroundings {
@@ -396,6 +406,7 @@ impl Surroundings {
             provider: view(world, provider, now),
             ledger: world.identity()?.did,
             initiator_wallets,
+            initiator_is_of_reference_sdk: agent.is_some_and(|agent| agent.reference_sdk.is_some()),
             claimed,
             awaited: BTreeSet::new(),
             contract: None,
@@ -427,6 +438,7 @@ impl Surroundings {
             heads: &self.heads,
             provider: &self.provider,
             initiator_wallets: &self.initiator_wallets,
+            initiator_is_of_reference_sdk: self.initiator_is_of_reference_sdk,
             ledger: self.ledger,
             claimed: &self.claimed,
             awaited: &self.awaited,
@@ -441,7 +453,7 @@ fn view(world: &World, provider: Did, now: TimestampMs) -> ProviderView {
         .map_or_else(ProviderView::default, |agent| ProviderView {
             active: agent.standing(now) == Standing::Active,
             capabilities: agent.capabilities.clone(),
-            wallet: agent.wallets.first().map(|wallet| wallet.address),
+            wallet: agent.default_payee(),
             receipts: agent.receipts,
             last_receipt: agent.last_receipt,
         })

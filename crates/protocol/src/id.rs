@@ -199,6 +199,23 @@ impl Nonce {
     pub fn lenient(text: &str) -> Result<Nonce, IdError> {
         parse_any_version(text).map(Nonce).ok_or(IdError::NotUuid)
     }
+
+    /// Reads 32 lower-case hex digits of any value, as the published SDK writes nonces (decision 0190).
+    /// It is the same nonce as those digits with hyphens between.
+    ///
+    /// # Errors
+    /// The text is anything else.
+    pub fn plain(text: &str) -> Result<Nonce, IdError> {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        if text.len() != Nonce::PLAIN_LEN || !text.bytes().all(is_digit) {
+            return Err(IdError::NotUuid);
+        }
+        let uuid = Uuid::try_parse(text).map_err(|_| IdError::NotUuid)?;
+        Ok(Nonce(uuid))
+    }
+
+    /// Digits of a nonce without hyphens.
+    pub(crate) const PLAIN_LEN: usize = 32;
 }
 
 impl FromStr for Nonce {

@@ -59,6 +59,29 @@ impl MicroUsdc {
         Self::from_digits(whole.bytes().chain(fraction.bytes()), padding)
     }
 
+    /// The same with any number of fraction digits, rounded to the nearest micro-USDC, half up: what
+    /// the published SDK writes where a double has more digits (decision 0190).
+    ///
+    /// # Errors
+    /// [`MoneyError::NotDecimal`] and [`MoneyError::TooLarge`], as above.
+    pub fn from_long_decimal(text: &str) -> Result<Self, MoneyError> {
+        let Some((whole, fraction)) = text.split_once('.') else {
+            return Self::from_usdc_decimal(text);
+        };
+        let Some((kept, rest)) = fraction.split_at_checked(FRACTION_DIGITS) else {
+            return Self::from_usdc_decimal(text);
+        };
+        if !is_digits(fraction) {
+            return Err(MoneyError::NotDecimal);
+        }
+        let floor = Self::from_usdc_decimal(&format!("{whole}.{kept}"))?;
+        let is_up = rest.as_bytes().first().is_some_and(|digit| *digit >= b'5');
+        match is_up {
+            true => floor.checked_add(Self(1)).ok_or(MoneyError::TooLarge),
+            false => Ok(floor),
+        }
+    }
+
     /// Reads a JSON number as the decimal its RFC 8785 form spells, in USDC (AX-3).
     ///
     /// That form is the shortest decimal that reads back as the same double, and it is what the

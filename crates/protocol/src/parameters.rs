@@ -303,4 +303,8 @@ pub enum Leniency {
     Uuids,
     /// Addresses without an EIP-55 checksum (AX-15).
     Addresses,
+    /// What the published TypeScript SDK signs otherwise than AEEP has it: its registration, nonces of
+    /// 32 hex digits, the REQUEST's id in place of the OFFER's, and amounts as it writes them
+    /// (decision 0190).
+    ReferenceSdk,
 }

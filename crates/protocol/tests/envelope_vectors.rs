@@ -16,6 +16,7 @@ use x811_protocol::time::TimestampMs;
 const LENIENT: EnvelopeRules = EnvelopeRules {
     max_bytes: 1 << 20,
     lenient_ids: true,
+    reference_sdk: false,
 };
 
 #[derive(Deserialize)]

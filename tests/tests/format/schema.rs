@@ -16,8 +16,8 @@ use x811_protocol::event::{
     ContractWindow, Derived, Engaged, EngagedContract, EnvelopeAccepted, ErasureOrder, Evidence,
     Final, Finding, FindingStatus, KeyRotated, Lapsed, Late, LedgerKeyRotated, LedgerKeys,
     LedgerOpened, LedgerResumed, LedgerRole, Level, Looked, NetworkBlind, NetworkSighted,
-    NoticeIssued, PayerBinding, Refuted, RefutedCause, Reversed, RevertReason, RulesChanged, Seen,
-    SettlementRecords, StateRoot, TransactionNamed, Window,
+    NoticeIssued, PayerBinding, ReferenceSdk, Refuted, RefutedCause, Reversed, RevertReason,
+    RulesChanged, Seen, SettlementRecords, StateRoot, TransactionNamed, Window,
 };
 use x811_protocol::facts::{
     AcceptFacts, AcceptancePolicy, AdvertiseFacts, AmountOf, Availability, Category,
@@ -84,6 +84,7 @@ pub(crate) fn of_events() -> Vec<(&'static str, Names)> {
 
 fn of_parts() -> Vec<(&'static str, Names)> {
     vec![
+        ("reference_sdk", asked::<ReferenceSdk>()),
         ("ledger_keys", asked::<LedgerKeys>()),
         ("erasure_order", asked::<ErasureOrder>()),
         ("windows", asked::<Windows>()),

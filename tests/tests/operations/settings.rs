@@ -97,7 +97,10 @@ fn the_environment_wins_over_the_file_and_options_over_both() {
 fn what_makes_no_sense_is_named() {
     let place = Place::new();
     for (options, word) in [
-        (["--lenient", "everything"], "`uuids` and `addresses`"),
+        (
+            ["--lenient", "everything"],
+            "`uuids`, `addresses` and `reference_sdk`",
+        ),
         (["--trusted-proxy", "10.0.0.0/99"], "10.0.0.0/99"),
         (["--auditor", "ada"], "ada"),
         (["--listen", "nowhere"], "nowhere"),

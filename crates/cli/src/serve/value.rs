@@ -183,7 +183,8 @@ pub(super) fn leniency(text: &str) -> Result<Leniency, String> {
     match text {
         "uuids" => Ok(Leniency::Uuids),
         "addresses" => Ok(Leniency::Addresses),
-        _ => Err("there are `uuids` and `addresses`".to_owned()),
+        "reference_sdk" => Ok(Leniency::ReferenceSdk),
+        _ => Err("there are `uuids`, `addresses` and `reference_sdk`".to_owned()),
     }
 }
 

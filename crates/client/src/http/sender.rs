@@ -28,6 +28,7 @@ impl LedgerClient {
     ) -> Result<VerifiedEnvelope, ClientError> {
         let rules = EnvelopeRules {
             lenient_ids: true,
+            reference_sdk: true,
             ..EnvelopeRules::default()
         };
         let parsed = ParsedEnvelope::parse(envelope, &rules)

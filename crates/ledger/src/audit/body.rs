@@ -8,7 +8,7 @@ use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{AcceptedHeader, ParsedEnvelope, nonce_tag};
 use x811_protocol::event::{EnvelopeAccepted, Event, NoticeIssued};
 use x811_protocol::facts::Facts;
-use x811_protocol::payload::registry::{Operation, Verb, rotation_message};
+use x811_protocol::payload::registry::{Operation, Registration, Verb, rotation_message};
 use x811_protocol::payload::{self, PayloadRules};
 use x811_protocol::refusal::Refusal;
 use x811_protocol::wallet::{Wallet, WalletKind};
@@ -52,9 +52,17 @@ pub(super) fn judge(
     let Some(body) = body else {
         return Some(Verdict::Asserted);
     };
-    let Some(parsed) = parsed(spot, envelope, body, findings) else {
+    let Some(parsed) = parsed(spot, event, envelope, body, findings) else {
         return Some(Verdict::Broken);
     };
+    let is_lenient = basis.payload.is_none_or(|rules| rules.reference_sdk);
+    if parsed.has_plain_nonce && !is_lenient {
+        return Some(refused(
+            spot,
+            "its nonce is not a UUID with hyphens",
+            findings,
+        ));
+    }
     let members_agree = members(spot, envelope, &parsed, findings);
     let facts = facts(spot, event, &parsed, basis, findings);
     Some(if members_agree {
@@ -112,11 +120,18 @@ pub(super) fn proofs(
 /// The body, once it is known to be the one that was signed.
 fn parsed(
     spot: &Spot,
+    event: &Event,
     envelope: &AcceptedHeader,
     body: &[u8],
     findings: &mut Findings,
 ) -> Option<ParsedEnvelope> {
-    let parsed = ParsedEnvelope::from_body(body, envelope.signature);
+    let parsed = if let Event::AgentRegistered(registered) = event
+        && registered.reference_sdk.is_some()
+    {
+        ParsedEnvelope::from_registering_body(body, envelope.signature)
+    } else {
+        ParsedEnvelope::from_body(body, envelope.signature)
+    };
     let digest = match &parsed {
         Ok(parsed) => parsed.digest,
         Err(_) => Digest::of(body),
@@ -231,7 +246,13 @@ fn registry_facts(
     let (Some(ledger), Some(envelope)) = (basis.ledger, event.envelope()) else {
         return Verdict::Asserted;
     };
-    let read = Verb::of(&parsed.header.message_type).and_then(|verb| {
+    let is_own_request = parsed.header.from == parsed.header.to;
+    let of_reference_sdk = || {
+        let (from, key) = (parsed.header.from, envelope.key.key);
+        let registration = Registration::of_reference_sdk(from, key, &parsed.payload)?;
+        Ok(Operation::Register(Box::new(registration)))
+    };
+    let of_type = |verb: Option<Verb>| {
         let verb = verb.ok_or_else(|| Refusal::shape("it is no message to the registry"))?;
         let (from, signing_key) = (parsed.header.from, envelope.key.key);
         let operation = Operation::parse(verb, from, ledger, signing_key, &parsed.payload)?;
@@ -239,7 +260,11 @@ fn registry_facts(
             .sender
             .map_or(Ok(()), |agent| registry::keys_fit(agent, &operation))?;
         Ok(operation)
-    });
+    };
+    let read = match is_own_request {
+        true => of_reference_sdk(),
+        false => Verb::of(&parsed.header.message_type).and_then(of_type),
+    };
     let operation = match read {
         Ok(operation) => operation,
         Err(refusal) => return refused(spot, &refusal.to_string(), findings),

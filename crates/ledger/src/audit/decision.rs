@@ -197,7 +197,7 @@ impl Decided<'_> {
 
     /// What an envelope is refused for, whatever it says (ledger-contract.md section 3, AX-41).
     fn envelope(&self, envelope: &AcceptedHeader, findings: &mut Findings) {
-        if envelope.from == envelope.to {
+        if envelope.from == envelope.to && !self.is_of_reference_sdk() {
             let sentence = "sender and recipient are one agent, and such messages are refused";
             self.differs("envelope.to", sentence, findings);
         }
@@ -323,21 +323,34 @@ impl Decided<'_> {
         }
     }
 
+    /// Whether it is a registration in the form of the published SDK, where that is taken.
+    fn is_of_reference_sdk(&self) -> bool {
+        let Event::AgentRegistered(registered) = self.event else {
+            return false;
+        };
+        let parameters = self.before.parameters();
+        let parameters = parameters.map(|(_, parameters)| &**parameters);
+        registered.reference_sdk.is_some()
+            && registry::form_fits(registered, self.before.rules(), parameters)
+    }
+
     /// A message to the registry: whose stream, to whom, and whether the DID's standing allowed it.
     fn registry(&self, envelope: &AcceptedHeader, findings: &mut Findings) {
         if *self.stream != Stream::Agent(envelope.from) {
             let sentence = "it is in the stream of another DID than the sender's";
             self.differs("stream", sentence, findings);
         }
+        // Its form is held to the leniency by `World::apply`, and to its body beside.
+        let is_of_reference_sdk = self.is_of_reference_sdk();
         let ledger = self.before.identity().map(|ledger| ledger.did);
-        if ledger.is_some_and(|ledger| ledger != envelope.to) {
+        if ledger.is_some_and(|ledger| ledger != envelope.to) && !is_of_reference_sdk {
             let sentence = "a message to the registry is addressed to the ledger it is for";
             self.differs("envelope.to", sentence, findings);
         }
         let Some(verb) = registry::verb(self.event) else {
             return;
         };
-        if envelope.message_type != verb.message_type() {
+        if envelope.message_type != verb.message_type() && !is_of_reference_sdk {
             let sentence = format!("its envelope is no {verb}, and nothing else leads to it");
             self.differs("type", sentence, findings);
         }

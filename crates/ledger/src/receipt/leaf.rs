@@ -247,6 +247,7 @@ impl Enclosed {
         let rules = PayloadRules {
             rules: self.rules.0,
             lenient_addresses: true,
+            reference_sdk: true,
             ..PayloadRules::default()
         };
         let facts = payload::facts(

@@ -94,6 +94,7 @@ fn world() -> World {
             capabilities: vec!["echo".to_owned()],
             document_digest: Digest::ZERO,
             expires_at_ms: None,
+            reference_sdk: None,
             envelope: envelope(agent, 9, 100 + agent).accepted_header(),
         };
         let stream = Stream::Agent(did(agent));

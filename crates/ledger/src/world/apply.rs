@@ -4,6 +4,7 @@ use super::{Fault, FirstAnswer, World};
 use crate::agent::Agent;
 use crate::erasure;
 use crate::keyring::Keyring;
+use crate::registry;
 use std::sync::Arc;
 use x811_eventlog::{Head, Record};
 use x811_protocol::capability::descriptor::Descriptor;
@@ -225,6 +226,11 @@ impl World {
             Stream::Agent(did) => {
                 let agent = match (step.event, self.agents.get(did)) {
                     (Event::AgentRegistered(registered), None) => {
+                        let parameters = self.parameters().map(|(_, parameters)| &**parameters);
+                        if !registry::form_fits(registered, self.rules(), parameters) {
+                            let why = "no leniency is recorded for the form of this registration";
+                            return Err(step.misplaced(why));
+                        }
                         Agent::registered(registered, step.position, step.at)
                     }
                     (Event::AgentRegistered(_), Some(_)) | (_, None) => None,

@@ -50,6 +50,7 @@ mod pipeline;
 mod pressure;
 mod quotas;
 mod random;
+mod reference_sdk;
 mod registry;
 mod registry_random;
 mod routing;

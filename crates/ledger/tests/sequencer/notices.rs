@@ -33,6 +33,7 @@ async fn opened(ledgerbox: &Ledgerbox, position: u64, notice: &NoticeIssued) -> 
     let rules = EnvelopeRules {
         max_bytes: 1_048_576,
         lenient_ids: false,
+        reference_sdk: false,
     };
     let parsed = ParsedEnvelope::parse(&wire, &rules).unwrap();
     let key = AgentKey {

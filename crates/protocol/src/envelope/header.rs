@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::message_type::MessageType;
+use super::message_type::{CoreType, MessageType};
 use super::times::id_time_fits;
 use crate::code::Code;
 use crate::did::Did;
@@ -16,6 +16,17 @@ pub const PROTOCOL_VERSION: &str = "0.1.0";
 
 /// The longest `version`, in bytes (record.md section 1: labels).
 const VERSION_MAX_LEN: usize = 32;
+
+/// What is taken besides the strict form of AEEP.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Leeway {
+    /// Any RFC 9562 UUID for `id` and `nonce` (AX-25).
+    pub(super) any_uuid: bool,
+    /// 32 hex digits for `nonce` (decision 0190).
+    pub(super) plain_nonce: bool,
+    /// A REQUEST of an agent to itself, which is how the published SDK registers (decision 0190).
+    pub(super) to_oneself: bool,
+}
 
 /// Who says what kind of thing to whom, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,9 +50,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads the members of an envelope, in the order of AX-28; `lenient_ids` takes any RFC 9562
-    /// UUID for `id` and `nonce` (AX-25).
-    pub(super) fn read(members: &Members<'_>, lenient_ids: bool) -> Result<Header, Refusal> {
+    /// Reads the members of an envelope, in the order of AX-28.
+    pub(super) fn read(members: &Members<'_>, leeway: Leeway) -> Result<Header, Refusal> {
         let version = version(members)?;
         if let Some(absent) = ["from", "nonce"]
             .into_iter()
@@ -49,16 +59,15 @@ impl Header {
         {
             return Err(missing_credential(absent));
         }
-        let id = id(members, lenient_ids)?;
-        Header::read_rest(members, id, version, lenient_ids)
-            .map_err(|refusal| refusal.related_to(id))
+        let id = id(members, leeway.any_uuid)?;
+        Header::read_rest(members, id, version, leeway).map_err(|refusal| refusal.related_to(id))
     }
 
     fn read_rest(
         members: &Members<'_>,
         id: EnvelopeId,
         version: String,
-        lenient_ids: bool,
+        leeway: Leeway,
     ) -> Result<Header, Refusal> {
         let header = Header {
             id,
@@ -66,16 +75,16 @@ impl Header {
             message_type: message_type(members)?,
             from: did(members, "from")?,
             to: did(members, "to")?,
-            nonce: nonce(members, lenient_ids)?,
+            nonce: nonce(members, leeway)?,
             created_ms: created(members)?,
             expires_ms: expires(members)?,
         };
-        if header.from == header.to {
+        if header.from == header.to && !(leeway.to_oneself && header.is_request()) {
             return Err(Refusal::shape(
                 "`from` and `to` are the same agent: address another one",
             ));
         }
-        if !lenient_ids && !header.id_time_fits() {
+        if !leeway.any_uuid && !header.id_time_fits() {
             return Err(Refusal::shape(
                 "the time inside the UUIDv7 `id` is more than 5 minutes from `created`: make both \
                  at the same moment",
@@ -99,6 +108,10 @@ impl Header {
         }
         set("nonce", self.nonce.to_string());
         members
+    }
+
+    fn is_request(&self) -> bool {
+        self.message_type == MessageType::Core(CoreType::Request)
     }
 
     fn id_time_fits(&self) -> bool {
@@ -191,11 +204,13 @@ fn did(members: &Members<'_>, name: &str) -> Result<Did, Refusal> {
     did.map_err(|error| Refusal::shape(format!("`{name}` is {error}")))
 }
 
-fn nonce(members: &Members<'_>, lenient: bool) -> Result<Nonce, Refusal> {
+fn nonce(members: &Members<'_>, leeway: Leeway) -> Result<Nonce, Refusal> {
     let refused =
         |message: String| Refusal::new(Code::MissingCredentials, Kind::Authentication, message);
     let text = text(members, "nonce").map_err(|refusal| refused(refusal.message))?;
-    let nonce = if lenient {
+    let nonce = if leeway.plain_nonce && text.len() == Nonce::PLAIN_LEN {
+        Nonce::plain(text)
+    } else if leeway.any_uuid {
         Nonce::lenient(text)
     } else {
         text.parse()

@@ -13,6 +13,7 @@ mod accepted;
 mod header;
 mod message_type;
 mod parse;
+mod reference_sdk;
 mod seal;
 mod times;
 mod verify;

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::header::{Header, missing_credential};
+use super::header::{Header, Leeway, missing_credential};
+use super::reference_sdk;
 use super::seal::SIGNATURE_MEMBER_LEN;
 use crate::canonical::members_to_canonical;
 use crate::code::Code;
 use crate::digest::Digest;
+use crate::id::Nonce;
 use crate::json::{JsonError, Limits, Member, Members, parse_members};
+use crate::key::PublicKey;
 use crate::refusal::{Kind, Refusal};
 use crate::signature::Signature;
 
@@ -23,6 +26,8 @@ pub struct EnvelopeRules {
     pub max_bytes: usize,
     /// Whether `id` and `nonce` may be UUIDs of any version (AX-25).
     pub lenient_ids: bool,
+    /// Whether nonces and registrations of the published SDK are taken (decision 0190).
+    pub reference_sdk: bool,
 }
 
 impl Default for EnvelopeRules {
@@ -31,6 +36,7 @@ impl Default for EnvelopeRules {
         EnvelopeRules {
             max_bytes: 1 << 20,
             lenient_ids: false,
+            reference_sdk: false,
         }
     }
 }
@@ -48,22 +54,42 @@ pub struct ParsedEnvelope {
     pub digest: Digest,
     /// The claimed signature.
     pub signature: Signature,
+    /// Whether `nonce` is 32 hex digits without hyphens, as the published SDK writes it.
+    pub has_plain_nonce: bool,
+    /// The key that the published SDK registers with, from beside the envelope; only there in a
+    /// REQUEST of an agent to itself.
+    pub offered_key: Option<PublicKey>,
 }
 
 impl ParsedEnvelope {
-    /// Reads the bare envelope, or `{"envelope": {…}}` as upstream peers send it.
+    /// Reads the bare envelope, or `{"envelope": {…}}` as upstream peers send it. With the leniency
+    /// for the published SDK also its registration, `{envelope, did_document, public_key}`.
     ///
     /// # Errors
     /// X811-6002 over `max_bytes`, X811-9003 version, X811-2004 absent `signature`, `nonce` or
     /// `from` or a bad nonce, X811-2002 a time that cannot be read, X811-2003 a signature that
-    /// does not decode, X811-4001 any other fault of shape (AX-46).
+    /// does not decode, X811-1004 and X811-1005 a registration of the published SDK whose document
+    /// or key is not fit, X811-4001 any other fault of shape (AX-46).
     pub fn parse(bytes: &[u8], rules: &EnvelopeRules) -> Result<ParsedEnvelope, Refusal> {
         let limits = Limits::bytes(rules.max_bytes);
         let outermost = parse_members(bytes, &limits, Some(SIGNATURE)).map_err(unreadable)?;
-        let mut members = unwrapped(outermost.members)?;
+        let mut outer = outermost.members.ok_or_else(no_object)?;
+        let offered = match rules.reference_sdk {
+            true => reference_sdk::offered(&mut outer)?,
+            false => None,
+        };
+        let mut members = unwrapped(outer)?;
         let signature = members.remove(SIGNATURE);
-        let header = Header::read(&members, rules.lenient_ids)?;
+        let leeway = Leeway {
+            any_uuid: rules.lenient_ids,
+            plain_nonce: rules.reference_sdk,
+            to_oneself: offered.is_some(),
+        };
+        let header = Header::read(&members, leeway)?;
         let related = |refusal: Refusal| refusal.related_to(header.id);
+        let offered_key = offered.map(|offered| offered.of(&header)).transpose();
+        let offered_key = offered_key.map_err(related)?;
+        let has_plain_nonce = has_plain_nonce(&members);
 
         let signature = decoded(signature).map_err(related)?;
         // As nearly all are sent, what is left without the signature is the canonical form.
@@ -86,21 +112,46 @@ impl ParsedEnvelope {
             return Err(related(unreadable(error)));
         }
         let payload = payload(members).map_err(related)?;
-        Ok(ParsedEnvelope::assemble(
-            header,
-            payload,
-            body.into(),
-            signature,
-        ))
+        let parsed = ParsedEnvelope::assemble(header, payload, body.into(), signature);
+        Ok(ParsedEnvelope {
+            has_plain_nonce,
+            offered_key,
+            ..parsed
+        })
     }
 
     /// Reads a stored body again, with the signature its record holds: the auditor's path. Ids are
-    /// not held to a version, because the ledger may have been lenient (AX-25).
+    /// not held to a version, and nonces may lack hyphens, because the ledger may have been lenient
+    /// (AX-25, decision 0190); whether it was is for the caller to ask.
     ///
     /// # Errors
     /// The body is not what [`ParsedEnvelope::parse`] made of a good envelope: it is malformed,
     /// it is not its own canonical form, or it holds a `signature`.
     pub fn from_body(body: &[u8], signature: Signature) -> Result<ParsedEnvelope, Refusal> {
+        ParsedEnvelope::stored(body, signature, false)
+    }
+
+    /// The same of the REQUEST to itself by which an agent registered in the form of the published
+    /// SDK (decision 0190).
+    ///
+    /// # Errors
+    /// As [`ParsedEnvelope::from_body`]; and of a body that is anything else.
+    pub fn from_registering_body(
+        body: &[u8],
+        signature: Signature,
+    ) -> Result<ParsedEnvelope, Refusal> {
+        let parsed = ParsedEnvelope::stored(body, signature, true)?;
+        if parsed.header.from == parsed.header.to {
+            return Ok(parsed);
+        }
+        Err(Refusal::shape("it is no REQUEST of an agent to itself"))
+    }
+
+    fn stored(
+        body: &[u8],
+        signature: Signature,
+        to_oneself: bool,
+    ) -> Result<ParsedEnvelope, Refusal> {
         let limits = Limits::bytes(usize::MAX);
         let outermost = parse_members(body, &limits, None).map_err(unreadable)?;
         let mut members = outermost.members.ok_or_else(no_object)?;
@@ -118,14 +169,19 @@ impl ParsedEnvelope {
                 "the body holds a `signature`: store it beside the body",
             ));
         }
-        let header = Header::read(&members, true)?;
+        let leeway = Leeway {
+            any_uuid: true,
+            plain_nonce: true,
+            to_oneself,
+        };
+        let header = Header::read(&members, leeway)?;
+        let has_plain_nonce = has_plain_nonce(&members);
         let payload = payload(members)?;
-        Ok(ParsedEnvelope::assemble(
-            header,
-            payload,
-            body.into(),
-            signature,
-        ))
+        let parsed = ParsedEnvelope::assemble(header, payload, body.into(), signature);
+        Ok(ParsedEnvelope {
+            has_plain_nonce,
+            ..parsed
+        })
     }
 
     fn assemble(
@@ -141,13 +197,18 @@ impl ParsedEnvelope {
             body,
             digest,
             signature,
+            has_plain_nonce: false,
+            offered_key: None,
         }
     }
 }
 
+fn has_plain_nonce(members: &Members<'_>) -> bool {
+    matches!(members.get("nonce"), Some(Member::Text(text)) if text.len() == Nonce::PLAIN_LEN)
+}
+
 /// The envelope's members, out of their wrapper if there is one.
-fn unwrapped(members: Option<Members<'_>>) -> Result<Members<'_>, Refusal> {
-    let mut members = members.ok_or_else(no_object)?;
+fn unwrapped(mut members: Members<'_>) -> Result<Members<'_>, Refusal> {
     if members.len() > 1 {
         return Ok(members);
     }

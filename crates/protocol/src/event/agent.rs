@@ -2,6 +2,7 @@
 
 use crate::digest::Digest;
 use crate::envelope::AcceptedHeader;
+use crate::evm::EvmAddress;
 use crate::key::{AgentKey, PublicKey};
 use crate::signature::Signature;
 use crate::time::TimestampMs;
@@ -23,8 +24,21 @@ pub struct AgentRegistered {
     /// The moment after which the DID counts as expired, if there is one (AX-31).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at_ms: Option<TimestampMs>,
+    /// There where the agent registered in the form of the published SDK.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference_sdk: Option<ReferenceSdk>,
     /// The registering envelope.
     pub envelope: AcceptedHeader,
+}
+
+/// What is kept of a registration in the form of the published SDK (decision 0190). Its agent signs
+/// whole bodies with one key, has proven no account, and pays from accounts that nobody checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReferenceSdk {
+    /// The account that it is paid to where its OFFER names none, by its word alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payment_address: Option<EvmAddress>,
 }
 
 /// `agent_updated`: never touches keys.

@@ -13,7 +13,7 @@ mod settlement;
 mod window;
 
 pub use accepted::{Derived, EngagedContract, EnvelopeAccepted, PayerBinding};
-pub use agent::{AgentRegistered, AgentStatusChanged, AgentUpdated, KeyRotated};
+pub use agent::{AgentRegistered, AgentStatusChanged, AgentUpdated, KeyRotated, ReferenceSdk};
 pub use effect::{Effect, Engaged};
 pub use erasure_order::{ErasureOrder, NotOrdered};
 pub use ledger::{

@@ -61,6 +61,8 @@ pub struct Context<'a> {
     pub ledger: Did,
     /// Accounts bound to the initiator.
     pub initiator_wallets: &'a [EvmAddress],
+    /// Whether the initiator registered in the form of the published SDK, which proves no account.
+    pub initiator_is_of_reference_sdk: bool,
     /// Transfers that already pay an interaction, among those the sweep shows.
     pub claimed: &'a BTreeSet<Claim>,
     /// Of the transactions the sweep shows, those that interactions not over yet wait for.

@@ -14,7 +14,7 @@ use crate::facts::{
     VerifyFacts,
 };
 use crate::id::EnvelopeId;
-use crate::parameters::{Parameters, PayerBindingRule};
+use crate::parameters::{Leniency, Parameters, PayerBindingRule};
 use crate::refusal::{Kind, Refusal};
 use crate::time::TimestampMs;
 
@@ -140,7 +140,9 @@ fn advance(
         (State::Offered { opening, offer, .. }, Facts::Accept(accept)) => {
             guard_accept(opening, offer, accept, context, now)
         }
-        (State::Offered { offer, .. }, Facts::Reject(reject)) => guard_reject(offer, reject),
+        (State::Offered { opening, offer, .. }, Facts::Reject(reject)) => {
+            guard_reject(opening, offer, reject)
+        }
         (State::Accepted { deal, .. }, Facts::Result(result)) => guard_result(deal, result, now),
         (State::Delivered { deal, delivery, .. }, Facts::Verify(verify)) => {
             guard_verify(deal, &delivery.result_hash, verify, now)
@@ -288,7 +290,7 @@ fn guard_accept(
     context: &Context<'_>,
     now: TimestampMs,
 ) -> Result<Derived, Refusal> {
-    same_reference(accept.offer_id, offer.record.envelope, "offer_id")?;
+    same_offer(accept.offer_id, opening, offer)?;
     if accept.offer_hash != offer.offer_hash {
         return Err(Refusal::guard(
             Code::OfferHashMismatch,
@@ -303,8 +305,12 @@ fn guard_accept(
 }
 
 /// AE-13.
-fn guard_reject(offer: &Offer, reject: &RejectFacts) -> Result<Derived, Refusal> {
-    same_reference(reject.offer_id, offer.record.envelope, "offer_id")?;
+fn guard_reject(
+    opening: &Opening,
+    offer: &Offer,
+    reject: &RejectFacts,
+) -> Result<Derived, Refusal> {
+    same_offer(reject.offer_id, opening, offer)?;
     Ok(Derived::default())
 }
 
@@ -374,7 +380,7 @@ fn guard_payment(
             ),
         ));
     }
-    let binding = bind_payer(parameters.payer_binding, deal, payment, context)?;
+    let binding = bind_payer(parameters, deal, payment, context)?;
     let deadline = match stage {
         Stage::Awaiting { .. } => Some(now.saturating_add_ms(parameters.windows.confirmation_ms)),
         Stage::Watching(settlement) => {
@@ -444,7 +450,7 @@ pub fn repeated_payment(state: &State, envelope: &AcceptedHeader, facts: &Facts)
 }
 
 fn bind_payer(
-    rule: PayerBindingRule,
+    parameters: &Parameters,
     deal: &Deal,
     payment: &PaymentFacts,
     context: &Context<'_>,
@@ -459,12 +465,15 @@ fn bind_payer(
         }
     }
     let is_bound = context.initiator_wallets.contains(&payment.payer_address);
-    match rule {
+    let is_unproven =
+        context.initiator_is_of_reference_sdk && parameters.is_lenient(Leniency::ReferenceSdk);
+    match parameters.payer_binding {
         PayerBindingRule::Unchecked => Ok(PayerBinding::Unchecked),
         PayerBindingRule::Wallet if is_bound => Ok(PayerBinding::Wallet),
         PayerBindingRule::Wallet if payment.authorization_nonce.is_some() => {
             Ok(PayerBinding::Authorization)
         }
+        PayerBindingRule::Wallet if is_unproven => Ok(PayerBinding::Unchecked),
         PayerBindingRule::Wallet => Err(unusable(
             "payer_address is not a wallet bound to the initiator: register it with its proof, or \
              pay by an EIP-3009 authorization and name its nonce in authorization_nonce"
@@ -475,7 +484,16 @@ fn bind_payer(
 
 fn same_deal(deal: &Deal, request: EnvelopeId, offer: EnvelopeId) -> Result<(), Refusal> {
     same_reference(request, deal.opening.record.envelope, "request_id")?;
-    same_reference(offer, deal.offer.record.envelope, "offer_id")
+    same_offer(offer, &deal.opening, &deal.offer)
+}
+
+/// The published SDK names the REQUEST, which has one OFFER (decision 0190).
+fn same_offer(given: EnvelopeId, opening: &Opening, offer: &Offer) -> Result<(), Refusal> {
+    let is_request = given == opening.record.envelope;
+    if is_request && opening.parameters.is_lenient(Leniency::ReferenceSdk) {
+        return Ok(());
+    }
+    same_reference(given, offer.record.envelope, "offer_id")
 }
 
 fn same_reference(given: EnvelopeId, known: EnvelopeId, member: &str) -> Result<(), Refusal> {

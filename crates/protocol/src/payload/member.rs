@@ -114,6 +114,23 @@ impl<'a> Members<'a> {
         MicroUsdc::from_usdc_decimal(text).map_err(|fault| bad_amount(name, fault))
     }
 
+    /// The same; of the published SDK also a JSON number, and the nearest micro-USDC of a decimal that
+    /// is longer, because it writes what its arithmetic leaves (decision 0190).
+    pub(super) fn written_amount(
+        self,
+        name: &str,
+        rules: &PayloadRules,
+    ) -> Result<MicroUsdc, Refusal> {
+        if !rules.reference_sdk {
+            return self.decimal_amount(name);
+        }
+        if let Some(Value::Number(number)) = self.payload.get(name) {
+            return MicroUsdc::from_json_number(number).map_err(|fault| bad_amount(name, fault));
+        }
+        let text = self.string(name)?;
+        MicroUsdc::from_long_decimal(text).map_err(|fault| bad_amount(name, fault))
+    }
+
     /// An amount written as a JSON number of USDC (AE-42, AX-3).
     pub(super) fn number_amount(self, name: &str) -> Result<MicroUsdc, Refusal> {
         self.required(name, self.optional_number_amount(name)?)

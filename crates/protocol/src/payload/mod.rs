@@ -45,6 +45,8 @@ pub struct PayloadRules {
     pub ledger: Option<Did>,
     /// Take addresses without a correct EIP-55 checksum (the interoperability switch of AX-15).
     pub lenient_addresses: bool,
+    /// Take what the published SDK writes otherwise (decision 0190).
+    pub reference_sdk: bool,
     /// The most bytes of inline content, UTF-8 encoded (AX-41).
     pub max_inline_content_bytes: u64,
 }
@@ -56,6 +58,7 @@ impl Default for PayloadRules {
             rules: Rules::LATEST,
             ledger: None,
             lenient_addresses: false,
+            reference_sdk: false,
             max_inline_content_bytes: 524_288,
         }
     }
@@ -105,7 +108,7 @@ pub fn facts(
         MessageType::Core(CoreType::Accept) => Facts::Accept(accept::facts(payload)?),
         MessageType::Core(CoreType::Reject) => Facts::Reject(reject::facts(payload)?),
         MessageType::Core(CoreType::Result) => Facts::Result(result::facts(payload, rules)?),
-        MessageType::Core(CoreType::Verify) => Facts::Verify(verify::facts(payload)?),
+        MessageType::Core(CoreType::Verify) => Facts::Verify(verify::facts(payload, rules)?),
         MessageType::Core(CoreType::Payment) => Facts::Payment(payment::facts(payload, rules)?),
         MessageType::Core(CoreType::Error) => Facts::Error(error::facts(payload)?),
         MessageType::Custom(custom) => {

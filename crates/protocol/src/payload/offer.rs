@@ -17,7 +17,7 @@ pub(super) fn facts(
 ) -> Result<OfferFacts, Refusal> {
     let members = Members::new("OFFER", payload);
     let request_id = members.envelope_id("request_id")?;
-    let price = members.decimal_amount("price")?;
+    let price = members.written_amount("price", rules)?;
     let protocol_fee = members.decimal_amount("protocol_fee")?;
     let total_cost = members.decimal_amount("total_cost")?;
     members.currency()?;

@@ -22,7 +22,7 @@ pub(super) fn facts(
     let request_id = members.envelope_id("request_id")?;
     let offer_id = members.envelope_id("offer_id")?;
     let tx_hash = members.tx_hash("tx_hash")?;
-    let amount = members.decimal_amount("amount")?;
+    let amount = members.written_amount("amount", rules)?;
     members.currency()?;
     let network = members.string("network")?;
     if !is_network_name(network) {

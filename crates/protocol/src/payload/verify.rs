@@ -2,17 +2,26 @@
 
 use serde_json::{Map, Value};
 
+use super::PayloadRules;
 use super::member::Members;
 use crate::code::Code;
 use crate::facts::{DisputeCode, VerifyFacts};
 use crate::refusal::Refusal;
 
 /// Reads a VERIFY. A dispute needs its reason and its code (AE-16); beside `verified=true` both are
-/// checked for their form and mean nothing.
-pub(super) fn facts(payload: &Map<String, Value>) -> Result<VerifyFacts, Refusal> {
+/// checked for their form and mean nothing. The published SDK leaves `offer_id` out, where the
+/// REQUEST's id stands for its one OFFER.
+pub(super) fn facts(
+    payload: &Map<String, Value>,
+    rules: &PayloadRules,
+) -> Result<VerifyFacts, Refusal> {
     let members = Members::new("VERIFY", payload);
     let request_id = members.envelope_id("request_id")?;
-    let offer_id = members.envelope_id("offer_id")?;
+    let offer_id = match members.optional_envelope_id("offer_id")? {
+        None if rules.reference_sdk => request_id,
+        Some(offer_id) => offer_id,
+        None => members.envelope_id("offer_id")?,
+    };
     let result_hash = members.digest("result_hash")?;
     let verified = members.boolean("verified")?;
     let dispute_reason = members.optional_string("dispute_reason")?;

@@ -273,6 +273,7 @@ impl World {
             provider: &registry.provider,
             ledger: LEDGER.parse().unwrap(),
             initiator_wallets: &registry.initiator_wallets,
+            initiator_is_of_reference_sdk: false,
             claimed: &registry.claimed,
             awaited: &awaited,
         };

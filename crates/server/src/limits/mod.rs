@@ -256,7 +256,9 @@ impl Limiter {
         header: &AcceptedHeader,
         now_ms: u64,
     ) -> Result<(), Refusal> {
-        let is_registration = matches!(Verb::of(&header.message_type), Ok(Some(Verb::Register)));
+        // The published SDK registers by a REQUEST of the agent to itself.
+        let is_registration = header.from == header.to
+            || matches!(Verb::of(&header.message_type), Ok(Some(Verb::Register)));
         let address = match client {
             Client(Some(address)) => address,
             // It may be anybody's, past a proxy that does not say whose it is.

@@ -183,7 +183,10 @@ impl Messages {
             &self.offer.accepted.envelope,
             &self.accept.accepted.envelope,
         );
-        if consent.offer_id != header.id || consent.offer_hash != terms.payload_hash {
+        // The REQUEST has one OFFER, and its id stands for that where a leniency for the published SDK
+        // is recorded (decision 0190).
+        let is_named = [header.id, EnvelopeId::from(interaction)].contains(&consent.offer_id);
+        if !is_named || consent.offer_hash != terms.payload_hash {
             return Err(broken(about, "the ACCEPT is of another OFFER"));
         }
         let payee = terms.payment_address.or(self.offer.accepted.derived.payee);
@@ -256,8 +259,9 @@ impl Messages {
         let named = payments.clone().map(|payment| &payment.facts);
         let named = named.map(|facts| (facts.request_id, facts.offer_id));
         let mut named = named.chain([(judged.request_id, judged.offer_id)]);
-        let is_of_it =
-            |(request, of): (EnvelopeId, EnvelopeId)| request == interaction && of == offer.id;
+        let is_of_it = |(request, of): (EnvelopeId, EnvelopeId)| {
+            request == interaction && [offer.id, interaction].contains(&of)
+        };
         if self.offer.facts.request_id != interaction || !named.all(is_of_it) {
             return Err(broken("terms", "a message is of another interaction"));
         }

@@ -10,7 +10,7 @@ use x811_protocol::interaction::age::{fork_fault, is_shown_older};
 use x811_protocol::interaction::claim::{Candidate, Due, choose};
 use x811_protocol::interaction::level::is_safe;
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::parameters::{Network, PayerBindingRule};
+use x811_protocol::parameters::{Leniency, Network, PayerBindingRule};
 
 type Fault = &'static str;
 
@@ -61,10 +61,10 @@ fn declared_well(grounds: Grounds<'_>, declared: &Declared<'_>) -> Result<(), Fa
     let is_allowed = match (grounds.parameters.1.payer_binding, declared.binding) {
         (PayerBindingRule::Wallet, PayerBinding::Wallet | PayerBinding::Authorization)
         | (PayerBindingRule::Unchecked, PayerBinding::Unchecked) => true,
-        (PayerBindingRule::Wallet, PayerBinding::Unchecked)
-        | (PayerBindingRule::Unchecked, PayerBinding::Wallet | PayerBinding::Authorization) => {
-            false
+        (PayerBindingRule::Wallet, PayerBinding::Unchecked) => {
+            grounds.parameters.1.is_lenient(Leniency::ReferenceSdk)
         }
+        (PayerBindingRule::Unchecked, PayerBinding::Wallet | PayerBinding::Authorization) => false,
     };
     if !is_allowed {
         return Err("a payer is bound in a way that the parameters do not have");

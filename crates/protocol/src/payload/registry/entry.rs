@@ -81,7 +81,7 @@ pub(super) fn own_document(
     Ok((document, Digest::of(&to_canonical(&written))))
 }
 
-fn capabilities(listed: &[Value]) -> Result<Vec<String>, Refusal> {
+pub(super) fn capabilities(listed: &[Value]) -> Result<Vec<String>, Refusal> {
     if listed.len() > MAX_CAPABILITIES {
         return Err(mismatch(format!(
             "more than {MAX_CAPABILITIES} capabilities; list fewer"

@@ -6,6 +6,7 @@
 //! the ledger's to decide.
 
 mod entry;
+mod reference_sdk;
 mod register;
 mod rotate;
 mod update;

@@ -7,6 +7,7 @@ use super::super::member::Members;
 use super::{Entry, mismatch};
 use crate::did::Did;
 use crate::document::DidDocument;
+use crate::event::ReferenceSdk;
 use crate::key::{AgentKey, Profile, PublicKey};
 use crate::refusal::{Refusal, quoted};
 
@@ -17,6 +18,8 @@ pub struct Registration {
     pub keys: Vec<AgentKey>,
     /// Everything else.
     pub entry: Entry,
+    /// There where it is in the form of the published SDK.
+    pub reference_sdk: Option<ReferenceSdk>,
 }
 
 impl Registration {
@@ -39,6 +42,7 @@ impl Registration {
         Ok(Self {
             keys: keys(&entry.document, profiles)?,
             entry,
+            reference_sdk: None,
         })
     }
 }
