@@ -323,7 +323,12 @@ impl From<DamagedBody> for ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let retry_after_ms = self.refusal.retry_after_ms.unwrap_or(RETRY_AFTER_MS);
-        let mut response = (self.status, Json(self.refusal.to_payload())).into_response();
+        let mut payload = self.refusal.to_payload();
+        // Where the published SDK looks for it (decision 0190).
+        payload["error"] = json!({
+            "code": payload["code"], "message": payload["message"], "details": payload["details"],
+        });
+        let mut response = (self.status, Json(payload)).into_response();
         if matches!(
             self.status,
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE

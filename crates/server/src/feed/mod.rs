@@ -28,6 +28,8 @@ pub(crate) struct Feeds {
     pub(crate) acks: FeedAcks,
     pub(crate) instances: Instances,
     pub(crate) tokens: Tokens,
+    /// Held by a poll of the published SDK, which uses up what it gives out.
+    pub(crate) consuming: tokio::sync::Mutex<()>,
 }
 
 impl Feeds {
@@ -44,6 +46,7 @@ impl Feeds {
             acks,
             instances: Instances::default(),
             tokens: Tokens::new(log_id, entropy),
+            consuming: tokio::sync::Mutex::default(),
         };
         (feeds, tokio::spawn(writer.run(clock.clone())))
     }

@@ -5,7 +5,8 @@
     reason = "forms are described here and made elsewhere; tests hold the two together"
 )]
 
-use super::schema::DidText;
+use super::schema::{DidText, Uuid};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 /// A page of agents.
@@ -19,11 +20,63 @@ pub(crate) struct AgentsAnswer {
     /// For `after`; absent when there are no more.
     #[schema(nullable = false)]
     next: Option<u64>,
+    /// How many the answer holds at most.
+    limit: u64,
+    /// How many it stepped over.
+    offset: u64,
+    /// How many there are, on the last page alone: the rows are not counted.
+    #[schema(nullable = false)]
+    total: Option<u64>,
+}
+
+/// A registration in the form of the published SDK (decision 0190).
+#[derive(ToSchema)]
+pub(crate) struct SdkRegistration {
+    /// A REQUEST of the agent to itself; its payload has a `name`.
+    #[schema(value_type = Object)]
+    envelope: Value,
+    /// The document of its DID, with one Ed25519 key.
+    #[schema(value_type = Object)]
+    did_document: Value,
+    /// That key, 32 bytes as base64url.
+    public_key: String,
+}
+
+/// Who was registered.
+#[derive(ToSchema)]
+pub(crate) struct RegisteredAgent {
+    /// UUID of its DID.
+    #[schema(value_type = Uuid)]
+    id: String,
+    /// Its DID.
+    #[schema(value_type = DidText)]
+    did: String,
+    /// What it calls itself.
+    name: String,
+    /// `active`.
+    status: String,
+    /// From 0 to 1; 0.5 without history.
+    trust_score: f64,
+    /// Task types it offers.
+    #[schema(max_items = 64)]
+    capabilities: Vec<String>,
+    /// RFC 3339.
+    created_at: String,
 }
 
 /// An agent that may act.
 #[derive(ToSchema)]
 pub(crate) struct AgentFound {
+    /// UUID of its DID.
+    #[schema(value_type = Uuid)]
+    id: String,
+    /// `active`.
+    status: String,
+    /// The score from 0 to 1, as the published SDK reads it.
+    trust_score: f64,
+    /// What it called itself; of agents that registered in the form of the published SDK.
+    #[schema(nullable = false)]
+    name: Option<String>,
     /// Its DID.
     #[schema(value_type = DidText)]
     did: String,

@@ -78,6 +78,9 @@ pub(crate) struct ErrorPayload {
     /// More for a program.
     #[schema(value_type = Option<Value>, nullable = false)]
     details: Option<Value>,
+    /// `code`, `message` and `details` once more, where the published SDK looks for them.
+    #[schema(value_type = Option<Value>, nullable = false)]
+    error: Option<Value>,
 }
 
 /// An envelope, bare or as `{"envelope": …}`; at most 1 MiB.
@@ -146,6 +149,15 @@ pub(crate) struct AcceptedAnswer {
     /// End of the window it opened, ms since the Unix epoch.
     #[schema(nullable = false)]
     deadline_at_ms: Option<u64>,
+    /// `envelope_id` once more, as the published SDK reads it; in answers to a submission.
+    #[schema(value_type = Option<Uuid>, nullable = false)]
+    message_id: Option<String>,
+    /// `queued`; likewise.
+    #[schema(nullable = false)]
+    status: Option<String>,
+    /// `state` once more, of a message of an interaction; likewise.
+    #[schema(nullable = false)]
+    interaction_status: Option<String>,
 }
 
 /// A registered agent.

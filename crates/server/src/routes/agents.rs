@@ -16,8 +16,9 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use x811_ledger::agent::Status;
 use x811_ledger::clock::Clock;
-use x811_ledger::port::ReadModel as _;
+use x811_ledger::port::{LedgerStore as _, ReadModel as _};
 use x811_ledger::row::FoundAgent;
+use x811_protocol::json::{Limits, parse_strict};
 use x811_protocol::time::TimestampMs;
 
 /// Most agents in one answer.
@@ -38,7 +39,21 @@ pub(super) struct Question {
     availability: Option<Availability>,
     after: Option<Bounded<0, MAX_INTEGER>>,
     limit: Option<Bounded<1, MAX_AGENTS>>,
+    /// `active`, and nobody else is listed.
+    #[serde(rename = "status")]
+    _status: Option<ActiveAlone>,
+    offset: Option<Bounded<0, MAX_OFFSET>>,
 }
+
+/// The one status that is listed.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ActiveAlone {
+    Active,
+}
+
+/// Most agents that are stepped over; `after` goes further.
+const MAX_OFFSET: u64 = 1_000;
 
 /// A score from 0 to 1 with at most two digits behind the point, in hundredths.
 struct Hundredths(u8);
@@ -94,6 +109,18 @@ impl<'de> Deserialize<'de> for Hundredths {
             maximum = 100,
             description = "How many at most; 20 without it"
         ),
+        (
+            "status" = Option<String>,
+            Query,
+            pattern = "^active$",
+            description = "`active`: nobody else is listed"
+        ),
+        (
+            "offset" = Option<u64>,
+            Query,
+            maximum = 1_000,
+            description = "How many to step over; `after` is stable, this is not"
+        ),
     ),
     responses((status = 200, description = "In order of registration", body = AgentsAnswer), Refused),
 )]
@@ -104,11 +131,49 @@ pub(super) async fn handle<C: Clock>(
     let as_of = app.rows_as_they_come().await.saturating_sub(1);
     let mut agents = Vec::new();
     let next = find(&app, &question, &mut agents).await?;
-    let mut page = json!({ "agents": agents, "as_of": as_of });
-    if let Some(next) = next {
-        page["next"] = json!(next);
+    let offset = question.offset.as_ref().map_or(0, |offset| offset.0);
+    let stepped_over = agents
+        .len()
+        .min(usize::try_from(offset).unwrap_or(usize::MAX));
+    agents.drain(..stepped_over);
+    let limit = question
+        .limit
+        .as_ref()
+        .map_or(DEFAULT_AGENTS, |limit| limit.0);
+    let found = stepped_over + agents.len();
+    name(&app, &mut agents).await?;
+    let mut page = json!({ "agents": agents, "as_of": as_of, "limit": limit, "offset": offset });
+    match next {
+        Some(next) => page["next"] = json!(next),
+        None if question.after.is_none() => page["total"] = json!(found),
+        None => {}
     }
     Ok(Json(page))
+}
+
+/// Adds what agents that registered in the form of the published SDK call themselves (decision 0190).
+async fn name<C: Clock>(app: &App<C>, agents: &mut [Value]) -> Result<(), ApiError> {
+    let world = app.ledger.world();
+    let registered = |agent: &Value| {
+        let did = agent["did"].as_str()?.parse().ok()?;
+        let agent = world.agent(did)?;
+        agent.reference_sdk.map(|_| agent.position)
+    };
+    let positions: Vec<u64> = agents.iter().filter_map(registered).collect();
+    if positions.is_empty() {
+        return Ok(());
+    }
+    let bodies = app.ledger.store().bodies(&positions).await?;
+    for agent in agents {
+        let body = registered(agent).and_then(|position| bodies.get(&position));
+        let body = body.and_then(|body| parse_strict(&body.bytes, &Limits::bytes(usize::MAX)).ok());
+        if let Some(name) =
+            body.and_then(|body| body["payload"]["name"].as_str().map(str::to_owned))
+        {
+            agent["name"] = name.into();
+        }
+    }
+    Ok(())
 }
 
 /// Looks through the rows until the page is full; returns behind which row there may be more.
@@ -121,7 +186,8 @@ async fn find<C: Clock>(
         .limit
         .as_ref()
         .map_or(DEFAULT_AGENTS, |limit| limit.0);
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let offset = question.offset.as_ref().map_or(0, |offset| offset.0);
+    let limit = usize::try_from(limit + offset).unwrap_or(usize::MAX);
     let mut after = question.after.as_ref().map(|after| after.0);
     let mut looked_at = 0;
     while looked_at < MAX_LOOKED_AT {
@@ -158,7 +224,10 @@ fn shown<C: Clock>(app: &App<C>, question: &Question, found: FoundAgent) -> Opti
         return None;
     }
     Some(json!({
+        "id": row.did.uuid(),
         "did": row.did,
+        "status": "active",
+        "trust_score": f64::from(row.trust.score_hundredths()) / 100.0,
         "position": row.registered_position,
         "capabilities": found.capabilities,
         "availability": availability,

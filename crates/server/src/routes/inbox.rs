@@ -1,5 +1,6 @@
 //! `GET /api/v1/messages/{uuid}`: what was sent to an agent, oldest first, with a long poll.
 
+mod consumed;
 mod cursor;
 mod named;
 mod page;
@@ -24,6 +25,7 @@ use std::time::Duration;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::row::DeliveryRow;
+use x811_protocol::did::Did;
 
 /// Most messages in one answer.
 const MAX_MESSAGES: u64 = 100;
@@ -43,6 +45,8 @@ pub(super) struct Question {
     wait_ms: Option<Bounded<0, MAX_WAIT_MS>>,
     /// Which loop of the agent asks.
     instance: Option<InstanceName>,
+    /// The recipient once more: the poll of the published SDK.
+    did: Option<Did>,
 }
 
 /// 200, also when there is nothing; 403 for anybody else's; 404 X811-1001 when there is no such
@@ -74,6 +78,13 @@ pub(super) struct Question {
             pattern = "^[A-Za-z0-9._~-]{1,64}$",
             description = "Which loop of the agent asks: the newest ends the reads of the others"
         ),
+        (
+            "did" = Option<String>,
+            Query,
+            description = "The recipient's DID: unsigned, from the ledger's own machine and where \
+                           parameters have the leniency `reference_sdk`, bare envelopes, each given \
+                           out once"
+        ),
     ),
     responses((status = 200, description = "Oldest first", body = InboxAnswer), Refused),
     security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
@@ -90,6 +101,11 @@ pub(super) async fn handle<C: Clock>(
     }
     if app.ledger.world().agent(recipient).is_none() {
         return Err(ApiError::no_such_agent().into());
+    }
+    if let Some(named) = question.did {
+        let limit = question.limit.map_or(MAX_MESSAGES, |limit| limit.0);
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        return Ok(consumed::answer(&app, &reader, recipient, named, limit).await?);
     }
     let after = match &question.after {
         Some(text) => Cursor::read("after", text, recipient)?,

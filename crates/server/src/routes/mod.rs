@@ -3,6 +3,7 @@
 //! | method and path | what |
 //! |---|---|
 //! | `POST /api/v1/messages` | submit an envelope; registration is one too |
+//! | `POST /api/v1/agents` | registration of the published SDK, where that is taken |
 //! | `GET /api/v1/agents` | who there is: `capability`, `trust_min`, `availability`, `after`, `limit` |
 //! | `GET /api/v1/agents/{uuid}` | a registered agent |
 //! | `GET /api/v1/agents/{uuid}/agent-card.json` | its A2A card, as this ledger sees it |
@@ -77,6 +78,7 @@ mod ready;
 mod receipt;
 mod record_proof;
 mod refresh;
+mod register_agent;
 mod settlement;
 mod stream;
 mod stream_page;
@@ -102,6 +104,7 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
     Routes::new()
         .add::<post_message::__path_handle>(post(post_message::handle::<C>))
         .add::<agents::__path_handle>(get(agents::handle::<C>))
+        .add::<register_agent::__path_handle>(post(register_agent::handle::<C>))
         .add::<agent::__path_handle>(get(agent::handle::<C>))
         .add::<agent_card::__path_handle>(get(agent_card::handle::<C>))
         .add::<agent_card::__path_ledger>(get(agent_card::ledger::<C>))

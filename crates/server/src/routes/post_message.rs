@@ -3,16 +3,19 @@
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::WholeBody;
-use crate::limits;
+use crate::limits::{self, Client};
 use crate::openapi::Refused;
 use crate::openapi::schema::{AcceptedAnswer, ErrorPayload, SubmittedMessage};
 use axum::Json;
+use axum::body::Bytes;
 use axum::extract::{FromRequest as _, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
+use serde::Serialize;
 use std::sync::Arc;
-use x811_ledger::answer::Answer;
+use x811_ledger::answer::{Accepted, Answer};
 use x811_ledger::clock::Clock;
+use x811_protocol::id::EnvelopeId;
 
 /// Where envelopes are sent.
 pub(super) const PATH: &str = "/api/v1/messages";
@@ -44,15 +47,48 @@ pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>, request: Re
 /// refuse other methods.
 pub(super) async fn answer<C: Clock>(app: &Arc<App<C>>, request: Request) -> Response {
     match submit(app, request).await {
-        Ok(Answer::Accepted(accepted)) => (StatusCode::ACCEPTED, Json(accepted)).into_response(),
-        Ok(Answer::Repeated(first)) => (StatusCode::OK, Json(first)).into_response(),
+        Ok(Answer::Accepted(accepted)) => {
+            (StatusCode::ACCEPTED, Json(Taken::of(accepted))).into_response()
+        }
+        Ok(Answer::Repeated(first)) => (StatusCode::OK, Json(Taken::of(first))).into_response(),
         Err(error) => error.into_response(),
+    }
+}
+
+/// An answer, with what the published SDK reads of it under names of its own (decision 0190).
+#[derive(Serialize)]
+struct Taken {
+    #[serde(flatten)]
+    accepted: Accepted,
+    message_id: EnvelopeId,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interaction_status: Option<&'static str>,
+}
+
+impl Taken {
+    fn of(accepted: Accepted) -> Taken {
+        Taken {
+            message_id: accepted.envelope_id,
+            status: "queued",
+            interaction_status: accepted.interaction_id.and(accepted.state),
+            accepted,
+        }
     }
 }
 
 async fn submit<C: Clock>(app: &Arc<App<C>>, request: Request) -> Result<Answer, ApiError> {
     let client = limits::noted(&request);
     let WholeBody(body) = WholeBody::from_request(request, app).await?;
+    submit_body(app, client, body).await
+}
+
+/// The same of a body that was read.
+pub(super) async fn submit_body<C: Clock>(
+    app: &Arc<App<C>>,
+    client: Client,
+    body: Bytes,
+) -> Result<Answer, ApiError> {
     let now_ms = app.clock.monotonic_ms();
     let limits = app.clone();
     let may = move |header: &_| {

@@ -37,6 +37,7 @@ mod presence;
 mod readers;
 mod reads;
 mod receipt;
+mod reference_sdk;
 mod registry;
 mod repeats;
 mod rotated_keys;
