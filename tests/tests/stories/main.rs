@@ -11,6 +11,7 @@ mod asked;
 mod by_hand;
 mod callback;
 mod capability;
+mod cards;
 mod contract_wallet;
 mod demo;
 mod embedded;

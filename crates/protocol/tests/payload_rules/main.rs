@@ -16,6 +16,7 @@ mod messages;
 mod negotiation;
 mod offer;
 mod payment;
+mod reference_sdk;
 mod registration;
 mod request;
 mod result;

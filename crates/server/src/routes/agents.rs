@@ -18,6 +18,9 @@ use x811_ledger::agent::Status;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
 use x811_ledger::row::FoundAgent;
+use x811_ledger::world::World;
+use x811_protocol::capability::version::Version;
+use x811_protocol::did::Did;
 use x811_protocol::json::{Limits, parse_strict};
 use x811_protocol::time::TimestampMs;
 
@@ -35,6 +38,9 @@ const MAX_LOOKED_AT: usize = 1_000;
 #[serde(deny_unknown_fields)]
 pub(super) struct Question {
     capability: Option<String>,
+    #[serde(rename = "type")]
+    advertised: Option<String>,
+    version: Option<Version>,
     trust_min: Option<Hundredths>,
     availability: Option<Availability>,
     after: Option<Bounded<0, MAX_INTEGER>>,
@@ -84,6 +90,17 @@ impl<'de> Deserialize<'de> for Hundredths {
     tag = "agents",
     params(
         ("capability" = Option<String>, Query, description = "Who offers this task type"),
+        (
+            "type" = Option<String>,
+            Query,
+            description = "Whose descriptor has a capability of this type, such as tool.api"
+        ),
+        (
+            "version" = Option<String>,
+            Query,
+            pattern = r"^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)$",
+            description = "Whose descriptor supports this version; with `type`, of that type"
+        ),
         (
             "trust_min" = Option<String>,
             Query,
@@ -210,6 +227,22 @@ async fn find<C: Clock>(
     Ok(after)
 }
 
+/// Whether the agent's descriptor has what is asked for, if anything is.
+fn advertises(world: &World, question: &Question, agent: Did) -> bool {
+    let (asked, version) = (question.advertised.as_deref(), question.version);
+    if asked.is_none() && version.is_none() {
+        return true;
+    }
+    let Some(live) = world.descriptor(agent) else {
+        return false;
+    };
+    let descriptor = &live.state.descriptor;
+    descriptor.capabilities.iter().any(|offered| {
+        asked.is_none_or(|asked| asked == offered.capability)
+            && version.is_none_or(|version| offered.range(&descriptor.protocol).supports(version))
+    })
+}
+
 /// An agent as the page shows it; `None` for one that is not asked for.
 fn shown<C: Clock>(app: &App<C>, question: &Question, found: FoundAgent) -> Option<Value> {
     let row = found.row;
@@ -220,7 +253,8 @@ fn shown<C: Clock>(app: &App<C>, question: &Question, found: FoundAgent) -> Opti
     let is_so = question
         .availability
         .is_none_or(|asked| asked == availability);
-    if !may_act || row.trust.score_hundredths() < least || !is_so {
+    let is_advertised = advertises(&app.ledger.world(), question, row.did);
+    if !may_act || !is_advertised || row.trust.score_hundredths() < least || !is_so {
         return None;
     }
     Some(json!({

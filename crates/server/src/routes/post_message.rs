@@ -48,16 +48,18 @@ pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>, request: Re
 pub(super) async fn answer<C: Clock>(app: &Arc<App<C>>, request: Request) -> Response {
     match submit(app, request).await {
         Ok(Answer::Accepted(accepted)) => {
-            (StatusCode::ACCEPTED, Json(Taken::of(accepted))).into_response()
+            (StatusCode::ACCEPTED, Json(SubmissionAnswer::of(accepted))).into_response()
         }
-        Ok(Answer::Repeated(first)) => (StatusCode::OK, Json(Taken::of(first))).into_response(),
+        Ok(Answer::Repeated(first)) => {
+            (StatusCode::OK, Json(SubmissionAnswer::of(first))).into_response()
+        }
         Err(error) => error.into_response(),
     }
 }
 
 /// An answer, with what the published SDK reads of it under names of its own (decision 0190).
 #[derive(Serialize)]
-struct Taken {
+struct SubmissionAnswer {
     #[serde(flatten)]
     accepted: Accepted,
     message_id: EnvelopeId,
@@ -66,9 +68,9 @@ struct Taken {
     interaction_status: Option<&'static str>,
 }
 
-impl Taken {
-    fn of(accepted: Accepted) -> Taken {
-        Taken {
+impl SubmissionAnswer {
+    fn of(accepted: Accepted) -> SubmissionAnswer {
+        SubmissionAnswer {
             message_id: accepted.envelope_id,
             status: "queued",
             interaction_status: accepted.interaction_id.and(accepted.state),

@@ -61,6 +61,35 @@ async fn cc_074_a_stranger_verifies_a_descriptor() {
     );
 }
 
+/// By type and version of what is in force; who has published nothing is not among them.
+#[tokio::test]
+async fn ax_37_agents_are_found_by_type_and_version_of_their_descriptors() {
+    let world = World::start().await;
+    let (agent, _silent) = (world.agent().await, world.agent().await);
+    let payload = descriptor(&agent, 1);
+    let sealed = agent.say(&world, world.ledger(), "x811.capability/advertise", payload);
+    world.accept(&sealed).await;
+    let found = async |query: &str| {
+        let page = world.get(&format!("/api/v1/agents?{query}")).await;
+        page.expect(200)["agents"].as_array().unwrap().len()
+    };
+    for (query, count) in [
+        ("", 2),
+        ("type=tool.api", 1),
+        ("type=tool.api&version=1.2.0", 1),
+        ("version=1.0.0", 1),
+        ("version=1.2.1", 0),
+        ("type=tool.api&version=0.9.9", 0),
+        ("type=compute.inference", 0),
+        ("type=tool.api&capability=translate", 1),
+        ("type=tool.api&capability=other", 0),
+    ] {
+        assert_eq!(found(query).await, count, "{query}");
+    }
+    let malformed = world.get("/api/v1/agents?version=1.2").await;
+    malformed.refused(400, "X811-4001");
+}
+
 /// As open as the descriptor itself, and clean without the ledger.
 #[tokio::test]
 async fn cc_074_a_stranger_audits_every_revision_offline() {

@@ -1,5 +1,6 @@
 //! Who may read, and what is not there.
 
+use crate::repeats::as_recorded;
 use crate::world::{Deal, World, reply};
 use serde_json::json;
 use x811_ledger::clock::Clock as _;
@@ -94,7 +95,7 @@ async fn by_id_tells_the_first_answer_and_the_envelope_for_ever() {
     let first = world.accept(&deal.request).await;
     let path = format!("/api/v1/messages/by-id/{}", deal.id());
     let found = world.get(&path).await.expect(200);
-    assert_eq!(found["first"], first);
+    assert_eq!(found["first"], as_recorded(&first));
     let sent: serde_json::Value = serde_json::from_slice(&deal.request.json).unwrap();
     assert_eq!(found["envelope"], sent);
     // Long after, and in another process.
@@ -102,7 +103,7 @@ async fn by_id_tells_the_first_answer_and_the_envelope_for_ever() {
     drop(deal);
     let world = world.restart(3_600_000).await;
     let found = world.get(&format!("/api/v1/messages/by-id/{id}")).await;
-    assert_eq!(found.expect(200)["first"], first);
+    assert_eq!(found.expect(200)["first"], as_recorded(&first));
 }
 
 /// A client that had no answer seals again only when nothing of the first can come any more.
