@@ -107,7 +107,8 @@ class Log:
 
     def message(self, record, event, message):
         """What else the record says of the message."""
-        kind, said = event["type"], event
+        kind = event["type"]
+        said = {name: event[name] for name in event if name not in ("envelope", "type")}
         if kind == "envelope_accepted":
             said, due = event["facts"], facts_of(message, self.rules)
         elif kind == "notice_issued":
@@ -118,7 +119,6 @@ class Log:
             due = of_registry(message)
             if kind == "key_rotated":
                 due["old_key"] = event["envelope"]["key"].split("#")[1]
-        said = {name: said[name] for name in said if name not in ("envelope", "type")}
         hold(said == due, f"the facts at {record['position']}")
 
     def note(self, line):

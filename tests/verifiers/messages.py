@@ -4,11 +4,13 @@ from datetime import datetime, timezone
 from hashlib import sha256
 from re import fullmatch
 
+import sessions
 from canonical import canonical, number
 from signed import hold, public_key, unpadded, verify
 
 REGISTRY = "x811.registry/"
 NEGOTIATION = "x811.negotiation/"
+CAPABILITY = "x811.capability/"
 ADVERT = "x811.capability/advertise"
 
 
@@ -68,6 +70,8 @@ def facts_of(message, rules):
         facts = negotiation(kind.removeprefix(NEGOTIATION), payload)
     elif rules >= 2 and kind == ADVERT:
         facts = advert(payload, message["from"])
+    elif rules >= 2 and kind.startswith(CAPABILITY):
+        facts = sessions.facts_of(kind.removeprefix(CAPABILITY), payload)
     else:
         facts = of(payload, message["from"])
     if rules >= 2 and kind == "x811/request":

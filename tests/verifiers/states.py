@@ -3,6 +3,7 @@
 from copy import deepcopy
 from hashlib import sha256
 
+import sessions
 from canonical import canonical
 
 DAY_MS = 86_400_000
@@ -21,6 +22,7 @@ class States:
         self.parameters, self.blind_since = {}, {}
         self.agents, self.interactions, self.opened_under = {}, {}, {}
         self.contracts, self.trust, self.descriptors = {}, {}, {}
+        self.sessions, self.agreements = {}, {}
 
     def after(self, record, record_hash):
         stream, event = record["stream"], record["event"]
@@ -45,6 +47,12 @@ class States:
             state = self.of_contract(record, name, record_hash)
         elif kind == "descriptor":
             state = self.of_descriptor(record, name, record_hash)
+        elif kind == "session":
+            state = sessions.session_after(self.sessions.get(name), record, record_hash)
+            self.sessions[name] = state
+        elif kind == "agreement":
+            state = sessions.agreement_after(self.agreements.get(name), record, name)
+            self.agreements[name] = state
         else:
             state = self.of_interaction(record, name, record_hash)
         self.count_body(event, now)
@@ -89,6 +97,9 @@ class States:
                 for state in self.contracts.values():
                     if window := open_engagement(state):
                         window["deadline"] += event["gap_ms"]
+                for state in self.sessions.values():
+                    if state["deadline"] is not None:
+                        state["deadline"] += event["gap_ms"]
 
     def of_network(self, event, name, now):
         is_blind = event["type"] == "network_blind"

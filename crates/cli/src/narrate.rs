@@ -1,13 +1,16 @@
 //! What a record or message says, in one line a newcomer understands.
 
+mod capability;
+
 use x811_protocol::envelope::MessageType;
 use x811_protocol::event::{
-    BodiesErased, Confirmed, ContractWindow, Effect, EnvelopeAccepted, Event, Evidence,
-    FindingStatus, Lapsed, LapsedWindow, Looked, NoticeIssued, Refuted, Window,
+    AgreementWindow, BodiesErased, Confirmed, ContractWindow, Effect, EnvelopeAccepted, Event,
+    Evidence, FindingStatus, Lapsed, LapsedWindow, Looked, NoticeIssued, Refuted, SessionWindow,
+    Window,
 };
 use x811_protocol::facts::{
-    AdvertiseFacts, CapabilityFacts, Facts, Location, NegotiationFacts, OfferFacts, PaymentFacts,
-    RequestFacts, ResultFacts, TermsFacts,
+    Facts, Location, NegotiationFacts, OfferFacts, PaymentFacts, RequestFacts, ResultFacts,
+    TermsFacts,
 };
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::stream::Subject;
@@ -53,7 +56,7 @@ pub(crate) fn message(facts: &Facts) -> String {
         Facts::Payment(facts) => payment(facts),
         Facts::Error(facts) => format!("ERROR {} {}", facts.code, facts.code.name()),
         Facts::Negotiation(facts) => negotiation(facts),
-        Facts::Capability(CapabilityFacts::Advertise(facts)) => advert(facts),
+        Facts::Capability(facts) => capability::message(facts),
         Facts::Custom(_) => "a message of its own type".to_owned(),
     }
 }
@@ -68,25 +71,6 @@ fn negotiation(facts: &NegotiationFacts) -> String {
     }
 }
 
-fn advert(facts: &AdvertiseFacts) -> String {
-    let each: Vec<String> = facts
-        .capabilities
-        .iter()
-        .map(|known| {
-            format!(
-                "{} {} ({})",
-                known.capability, known.version, known.availability
-            )
-        })
-        .collect();
-    let what = if each.is_empty() {
-        "nothing".to_owned()
-    } else {
-        each.join(", ")
-    };
-    format!("descriptor, revision {}: {what}", facts.revision)
-}
-
 fn terms(terms: &TermsFacts) -> String {
     let amount = match terms.amount {
         Some(amount) => usdc(amount),
@@ -98,13 +82,16 @@ fn terms(terms: &TermsFacts) -> String {
 fn request(facts: &RequestFacts) -> String {
     let contract = facts.negotiation_id;
     let under = contract.map(|id| format!(", under the contract {}", id.to_public()));
+    let agreement = facts.agreement_id;
+    let within = agreement.map(|id| format!(", under the agreement {id}"));
     format!(
-        "REQUEST: {}, at most {}, within {} s of work, policy {}{}",
+        "REQUEST: {}, at most {}, within {} s of work, policy {}{}{}",
         facts.task_type,
         usdc(facts.max_budget),
         facts.deadline_s,
         facts.acceptance_policy,
-        under.unwrap_or_default()
+        under.unwrap_or_default(),
+        within.unwrap_or_default()
     )
 }
 
@@ -209,6 +196,11 @@ pub(crate) fn event(event: &Event) -> String {
             "the contract is engaged: interaction {} was opened by it",
             engaged.interaction
         ),
+        Event::Effect(Effect::SessionClosed(closed)) => capability::session_closed(closed),
+        Event::Effect(Effect::Agreed(agreed)) => capability::agreed(agreed),
+        Event::Effect(Effect::Used(used)) => {
+            format!("used: interaction {} is under it", used.interaction)
+        }
     }
 }
 
@@ -242,6 +234,10 @@ fn window(window: LapsedWindow) -> &'static str {
         LapsedWindow::Interaction(Window::Confirmation) => "time for the confirmation",
         LapsedWindow::Contract(ContractWindow::Contract) => "time to answer the terms",
         LapsedWindow::Contract(ContractWindow::Engagement) => "time for the REQUEST",
+        LapsedWindow::Session(SessionWindow::Response) => "time for the response",
+        LapsedWindow::Session(SessionWindow::Session) => "life of the session",
+        LapsedWindow::Session(SessionWindow::Agree) => "time for both signatures",
+        LapsedWindow::Agreement(AgreementWindow::Agreement) => "duration of the agreement",
     }
 }
 
@@ -296,8 +292,8 @@ fn erasure(erased: &BodiesErased) -> String {
         erased.positions.len(),
         match erased.order.as_ref().map(|order| order.subject) {
             Some(Subject::Contract(_)) => "negotiation",
-            Some(Subject::Descriptor(_)) => "descriptor",
-            Some(Subject::Interaction(_)) | None => "interaction",
+            Some(subject) => subject.kind(),
+            None => "interaction",
         },
         erased.reason_code
     )

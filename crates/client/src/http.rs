@@ -430,7 +430,10 @@ impl LedgerClient {
 /// How paths name that subject.
 fn id_in_paths(subject: Subject) -> String {
     match subject {
-        Subject::Interaction(_) | Subject::Contract(_) => subject.public_id(),
+        Subject::Interaction(_)
+        | Subject::Contract(_)
+        | Subject::Session(_)
+        | Subject::Agreement(_) => subject.public_id(),
         Subject::Descriptor(did) => did.uuid().to_string(),
     }
 }
@@ -441,6 +444,8 @@ fn path_of(subject: Subject, id: &str) -> Vec<&str> {
         Subject::Interaction(_) => vec!["api", "v1", "interactions", id],
         Subject::Contract(_) => vec!["api", "v1", "negotiations", id],
         Subject::Descriptor(_) => vec!["api", "v1", "agents", id, "capabilities"],
+        Subject::Session(_) => vec!["api", "v1", "sessions", id],
+        Subject::Agreement(_) => vec!["api", "v1", "agreements", id],
     }
 }
 

@@ -3,10 +3,11 @@
 
 use serde::Serialize;
 use x811_eventlog::Record;
-use x811_protocol::capability::descriptor;
+use x811_protocol::capability::agreement::Standing;
+use x811_protocol::capability::{descriptor, session};
 use x811_protocol::contract;
 use x811_protocol::digest::Digest;
-use x811_protocol::event::Event;
+use x811_protocol::event::{EnvelopeAccepted, Event};
 use x811_protocol::facts::{CapabilityFacts, Facts};
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::interaction::{StateName, state_after};
@@ -67,7 +68,7 @@ impl Accepted {
         let subject = stream.subject();
         let (mut state, mut deadline_at_ms) = (None, None);
         if let Event::EnvelopeAccepted(accepted) = event {
-            state = state_name_after(&accepted.facts);
+            state = state_name_after(accepted);
             deadline_at_ms = accepted.derived.deadline_at_ms;
         }
         Some(Accepted {
@@ -83,10 +84,14 @@ impl Accepted {
 }
 
 /// Name of the state that a message with these facts leads to, if it leads to one.
-fn state_name_after(facts: &Facts) -> Option<&'static str> {
-    match facts {
+fn state_name_after(accepted: &EnvelopeAccepted) -> Option<&'static str> {
+    match &accepted.facts {
         Facts::Negotiation(facts) => Some(contract::state_after(facts).as_str()),
         Facts::Capability(CapabilityFacts::Advertise(_)) => Some(descriptor::STATE),
+        Facts::Capability(CapabilityFacts::Revoke(_)) => Some(Standing::Revoked.as_str()),
+        Facts::Capability(facts) => {
+            session::state_after(facts, &accepted.derived).map(session::StateName::as_str)
+        }
         Facts::Request(_)
         | Facts::Offer(_)
         | Facts::Accept(_)
@@ -95,7 +100,7 @@ fn state_name_after(facts: &Facts) -> Option<&'static str> {
         | Facts::Verify(_)
         | Facts::Payment(_)
         | Facts::Error(_)
-        | Facts::Custom(_) => state_after(facts).map(StateName::as_str),
+        | Facts::Custom(_) => state_after(&accepted.facts).map(StateName::as_str),
     }
 }
 

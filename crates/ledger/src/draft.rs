@@ -255,7 +255,7 @@ impl Draft {
             let record = self.seal(&Stream::Roots, &event, now)?;
             self.keep(&Stream::Roots, record, &event, None)?;
         }
-        let effects = policies::follow(appended.position, stream, &event);
+        let effects = policies::follow(&self.world, appended.position, stream, &event);
         if !effects.is_empty() && depth >= policies::MOST_DEEP {
             return Err(Fault::Misplaced {
                 position: appended.position,

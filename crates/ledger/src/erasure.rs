@@ -105,7 +105,7 @@ impl Erasure {
         let interaction = match subject {
             Subject::Interaction(id) => Some((id, records)),
             Subject::Contract(_) => engaged_by(records).map(|id| (id, opened)),
-            Subject::Descriptor(_) => None,
+            Subject::Descriptor(_) | Subject::Session(_) | Subject::Agreement(_) => None,
         };
         if let Some((id, records)) = interaction {
             check_state(&state_of(id, records, world)?.ok_or_else(damaged)?)?;
@@ -219,6 +219,9 @@ pub(crate) fn check_over(world: &World, subject: Subject, now: TimestampMs) -> R
         Subject::Contract(id) => check_closed(world, id),
         Subject::Descriptor(_) => Err(Refusal::state(
             "a descriptor is public and is not erased: the agent publishes another revision",
+        )),
+        Subject::Session(_) | Subject::Agreement(_) => Err(Refusal::state(
+            "bodies of sessions and agreements are not erased: both parties signed what they hold",
         )),
     }
 }
@@ -337,6 +340,8 @@ fn unknown(subject: Subject) -> Refusal {
             id.to_public()
         ),
         Subject::Descriptor(did) => format!("{did} has published no descriptor"),
+        Subject::Session(id) => format!("there is no session {id}"),
+        Subject::Agreement(id) => format!("there is no agreement {id}"),
     };
     Refusal::new(Code::DidNotFound, Kind::NotFound, message)
 }

@@ -58,6 +58,7 @@ mod recent;
 pub mod refresh;
 mod registry;
 pub mod row;
+mod schemas;
 pub mod sequencer;
 pub mod settlement_view;
 pub mod snapshot;

@@ -7,7 +7,9 @@ use crate::entropy::Entropy;
 use crate::world::OwedNotice;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use x811_protocol::capability::agreement::Agreement;
 use x811_protocol::capability::descriptor::Descriptor;
+use x811_protocol::capability::session::Session;
 use x811_protocol::code::Code;
 use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
@@ -112,5 +114,7 @@ fn what_to_do(notice: OwedNotice) -> &'static str {
         Subject::Interaction(_) => notice.code.what_to_do(),
         Subject::Contract(_) => Contract::what_to_do(notice.code),
         Subject::Descriptor(_) => Descriptor::what_to_do(notice.code),
+        Subject::Session(_) => Session::what_to_do(notice.code),
+        Subject::Agreement(_) => Agreement::what_to_do(notice.code),
     }
 }

@@ -5,6 +5,7 @@ mod agents;
 pub(crate) mod contract;
 pub(crate) mod descriptor;
 mod detail;
+pub(crate) mod session;
 
 pub(crate) use detail::Detail;
 
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use x811_eventlog::Record;
 use x811_protocol::did::Did;
 use x811_protocol::event::Event;
-use x811_protocol::id::{ContractId, InteractionId};
+use x811_protocol::id::{AgreementId, ContractId, InteractionId, SessionId};
 use x811_protocol::stream::Subject;
 
 /// Most places of a record: in its stream, in the tree, in an inbox.
@@ -29,6 +30,8 @@ pub(crate) struct Changes {
     interactions: HashMap<InteractionId, Arc<Live>>,
     contracts: HashMap<ContractId, Arc<Live<x811_protocol::contract::State>>>,
     descriptors: HashMap<Did, Arc<Live<x811_protocol::capability::descriptor::State>>>,
+    sessions: HashMap<SessionId, Arc<Live<x811_protocol::capability::session::State>>>,
+    agreements: HashMap<AgreementId, Arc<Live<x811_protocol::capability::agreement::State>>>,
 }
 
 impl Changes {
@@ -63,11 +66,22 @@ impl Changes {
                 let live = world.descriptor(*did).map(|live| (*did, live.clone()));
                 self.descriptors.extend(live);
             }
+            Touched::Subject(Subject::Session(id)) => {
+                let live = world.latest_session(*id).map(|live| (*id, live.clone()));
+                self.sessions.extend(live);
+            }
+            Touched::Subject(Subject::Agreement(id)) => {
+                let live = world.latest_agreement(*id).map(|live| (*id, live.clone()));
+                self.agreements.extend(live);
+            }
             Touched::EveryClock => {
                 let every = world.interactions().map(|(id, live)| (*id, live.clone()));
                 self.interactions.extend(every);
                 let moved = contract::moved(world).map(|(id, live)| (*id, live.clone()));
                 self.contracts.extend(moved);
+                let moved = world.sessions().moving();
+                self.sessions
+                    .extend(moved.map(|(id, live)| (*id, live.clone())));
             }
         }
     }
@@ -78,10 +92,15 @@ impl Changes {
         self.interactions.extend(next.interactions);
         self.contracts.extend(next.contracts);
         self.descriptors.extend(next.descriptors);
+        self.sessions.extend(next.sessions);
+        self.agreements.extend(next.agreements);
     }
 
     pub(crate) fn len(&self) -> usize {
-        let subjects = self.contracts.len() + self.descriptors.len();
+        let subjects = self.contracts.len()
+            + self.descriptors.len()
+            + self.sessions.len()
+            + self.agreements.len();
         self.places.len() + self.interactions.len() + subjects
     }
 
@@ -100,6 +119,10 @@ impl Changes {
                 .values()
                 .map(|live| descriptor::row(live).into()),
         );
+        let sessions = self.sessions.values();
+        rows.extend(sessions.map(|live| session::row(live).into()));
+        let agreements = self.agreements.values();
+        rows.extend(agreements.map(|live| session::agreement_row(live).into()));
         rows
     }
 }
@@ -122,9 +145,19 @@ pub fn changes(world: &World, record: &Record, event: &Event, touched: &Touched)
             let live = world.descriptor(*did);
             changes.extend(live.map(|live| descriptor::row(live).into()));
         }
+        Touched::Subject(Subject::Session(id)) => {
+            let live = world.latest_session(*id);
+            changes.extend(live.map(|live| session::row(live).into()));
+        }
+        Touched::Subject(Subject::Agreement(id)) => {
+            let live = world.latest_agreement(*id);
+            changes.extend(live.map(|live| session::agreement_row(live).into()));
+        }
         Touched::EveryClock => {
             changes.extend(world.interactions().map(|(id, live)| row(*id, live)));
             changes.extend(contract::moved(world).map(|(_, live)| contract::row(live).into()));
+            let sessions = world.sessions().moving();
+            changes.extend(sessions.map(|(_, live)| session::row(live).into()));
         }
     }
     changes

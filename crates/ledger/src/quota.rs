@@ -49,6 +49,7 @@ pub(crate) fn message(
             advertising(world, message.from, now)?;
         }
         Facts::Negotiation(_)
+        | Facts::Capability(_)
         | Facts::Offer(_)
         | Facts::Accept(_)
         | Facts::Reject(_)
@@ -123,6 +124,33 @@ fn advertising(world: &World, from: Did, now: TimestampMs) -> Result<(), Refusal
         format!("{adverts} descriptors of yours were published this hour, which is the limit");
     let left_ms = HOUR_MS - now.as_ms() % HOUR_MS;
     Err(exceeded(&why, "the next hour of UTC has begun", left_ms))
+}
+
+/// Open sessions, per initiator and per pair, and active agreements of the pair (capability.md,
+/// "Parameters"). Asked last of all, where everything else holds.
+pub(crate) fn sessions(world: &World, from: Did, to: Did, is_renewal: bool) -> Result<(), Refusal> {
+    let block = world.parameters().and_then(|(_, set)| set.capabilities);
+    let Some(block) = block else {
+        return Ok(());
+    };
+    let open = world.sessions().open_by(from);
+    if open >= block.open_sessions_per_initiator {
+        let why = format!("{open} sessions of yours are open, which is the limit");
+        return Err(exceeded(&why, "one of them has ended", OPEN_RETRY_MS));
+    }
+    let open = world.sessions().open_between(from, to);
+    if open >= block.open_sessions_per_pair {
+        let why = format!("{open} sessions with this agent are open, which is the limit");
+        return Err(exceeded(&why, "one of them has ended", OPEN_RETRY_MS));
+    }
+    let active = world.agreements().open_between(from, to) + open;
+    if !is_renewal && active >= block.active_agreements_per_pair {
+        let why = format!(
+            "{active} agreements with this agent are active or negotiated, which is the limit"
+        );
+        return Err(exceeded(&why, "one of them has ended", OPEN_RETRY_MS));
+    }
+    Ok(())
 }
 
 /// Bytes of bodies, per DID and day.

@@ -7,10 +7,12 @@
 mod contract;
 mod descriptor;
 mod route;
+mod session;
 
 pub(crate) use contract::Surroundings as ContractSurroundings;
 pub(crate) use descriptor::Surroundings as DescriptorSurroundings;
 pub(crate) use route::{Reference, Route, route};
+pub(crate) use session::Surroundings as SessionSurroundings;
 
 use crate::agent::{Agent, Standing};
 use crate::answer::Verdict;
@@ -18,6 +20,7 @@ use crate::draft::{Draft, FirstRequest, SubjectJournal};
 use crate::port::NonceOutcome;
 use crate::quota;
 use crate::registry;
+use crate::schemas::Schemas;
 use crate::submission::{Content, Submission, not_open, registered, sender};
 use crate::watch;
 use crate::world::{Fault, FirstAnswer, Live, World};
@@ -51,6 +54,8 @@ pub(crate) struct Lookups {
     pub(crate) outside_interactions: HashSet<EnvelopeId>,
     /// Claims on the transactions that the batch's sweeps show.
     pub(crate) claims: BTreeSet<Claim>,
+    /// Schemas that requests of the batch are held to.
+    pub(crate) schemas: Schemas,
     /// Records that erased bodies, by the positions of those.
     pub(crate) erased: HashMap<u64, u64>,
 }
@@ -203,6 +208,10 @@ fn decide(
         Route::Subject(Subject::Descriptor(did)) => {
             descriptor::advertise(draft, message, facts, did, now)
         }
+        Route::Subject(Subject::Session(id)) => {
+            session::negotiate(draft, message, facts, id, lookups, now)
+        }
+        Route::Subject(Subject::Agreement(id)) => session::revoke(draft, message, facts, id, now),
         Route::Mail => mail(draft, message, facts, now),
         Route::Finished => Ok(Verdict::Refused(Refusal::state(
             "the interaction it refers to is finished: its history says how it ended",
@@ -244,7 +253,7 @@ fn converse(
     if let Err(limit) = quota::message(draft.world(), &message.header, facts, now) {
         return Ok(Verdict::Refused(limit));
     }
-    if let Some(named) = facts.names() {
+    for named in facts.names() {
         // What is due of a subject that a message names lapses first (machines.md section 3).
         watch::lapse_one(draft, named, now)?;
     }
@@ -362,6 +371,7 @@ pub(crate) struct Surroundings {
     initiator_is_of_reference_sdk: bool,
     claimed: BTreeSet<Claim>,
     awaited: BTreeSet<TxHash>,
+    agreement: Option<Arc<Live<x811_protocol::capability::agreement::State>>>,
     contract: Option<Arc<Live<x811_protocol::contract::State>>>,
 }
 
@@ -409,18 +419,18 @@ impl Surroundings {
             initiator_is_of_reference_sdk: agent.is_some_and(|agent| agent.reference_sdk.is_some()),
             claimed,
             awaited: BTreeSet::new(),
+            agreement: None,
             contract: None,
         })
     }
 
-    /// With the contract that a REQUEST names.
+    /// With the contract and the agreement that a REQUEST names.
     pub(crate) fn naming(self, world: &World, facts: &Facts) -> Surroundings {
-        let named = match facts.names() {
-            Some(Subject::Contract(id)) => world.contract(id).cloned(),
-            Some(Subject::Interaction(_) | Subject::Descriptor(_)) | None => None,
-        };
+        let agreement = facts.names().find_map(Subject::agreement);
+        let contract = facts.names().find_map(Subject::contract);
         Surroundings {
-            contract: named,
+            agreement: agreement.and_then(|id| world.agreement(id)).cloned(),
+            contract: contract.and_then(|id| world.contract(id)).cloned(),
             ..self
         }
     }
@@ -442,6 +452,7 @@ impl Surroundings {
             ledger: self.ledger,
             claimed: &self.claimed,
             awaited: &self.awaited,
+            agreement: self.agreement.as_ref().map(|live| &live.state),
             contract: self.contract.as_ref().map(|live| &live.state),
         }
     }

@@ -1,9 +1,11 @@
 //! Observations and time: what happens to interactions when nobody sends anything.
 
 use crate::draft::{Draft, SubjectJournal};
-use crate::turn::{ContractSurroundings, Lookups, Surroundings};
+use crate::turn::{ContractSurroundings, Lookups, SessionSurroundings, Surroundings};
 use crate::world::{Fault, World};
 use std::collections::BTreeSet;
+use x811_protocol::capability::agreement::Agreement;
+use x811_protocol::capability::session::Session;
 use x811_protocol::contract::Contract;
 use x811_protocol::event::{Claim, Event, NetworkBlind, NetworkSighted};
 use x811_protocol::evm::TxHash;
@@ -291,6 +293,19 @@ pub(crate) fn lapse_one(
         ),
         // Time does nothing to what an agent says of itself.
         Subject::Descriptor(_) => Ok(()),
+        Subject::Session(id) => {
+            let Some(surroundings) = SessionSurroundings::bare(draft.world()) else {
+                return Ok(());
+            };
+            let mut journal = SubjectJournal::<Session>::open(draft, id, None, now);
+            lapse_due(&mut journal, &surroundings.context(), now)?;
+            journal.fault.map_or(Ok(()), Err)
+        }
+        Subject::Agreement(id) => {
+            let mut journal = SubjectJournal::<Agreement>::open(draft, id, None, now);
+            lapse_due(&mut journal, &(), now)?;
+            journal.fault.map_or(Ok(()), Err)
+        }
         Subject::Contract(id) => {
             let world = draft.world();
             let Some(live) = world.contract(id) else {

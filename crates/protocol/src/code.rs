@@ -76,8 +76,32 @@ pub enum Code {
     Schema,
     /// CCN-1002: a word that is none of those in its place.
     UnknownValue,
+    /// CCN-2001: the inner signature or its protected header is not the one that is due.
+    JwsInvalid,
+    /// CCN-3001: the target offers no such capability.
+    NotEligible,
+    /// CCN-3002: one of the two is excluded from new sessions.
+    Excluded,
+    /// CCN-4001: the state does not take the message.
+    WrongState,
     /// CCN-4002: another step was taken meanwhile.
     NotYourTurn,
+    /// CCN-4003: what it is about is closed, or there is none.
+    Closed,
+    /// CCN-4005: the sender has sent it before.
+    Duplicate,
+    /// CCN-4008: no version is common to both.
+    VersionMismatch,
+    /// CCN-4009: as many as are allowed were sent.
+    LimitReached,
+    /// CCN-4010: it is not what the two have come to.
+    TermsMismatch,
+    /// CCN-5001: no response in time.
+    ResponseTimeout,
+    /// CCN-5002: the session came to no agreement in time.
+    SessionTimeout,
+    /// CCN-5003: the agreement's time is over.
+    AgreementEnded,
 }
 
 impl Code {
@@ -156,7 +180,7 @@ impl<'de> Deserialize<'de> for Code {
 
 /// The text is not a code of the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a code: use one of X811-1001 to X811-9003 or CCN-1001 to CCN-4002 as listed")]
+#[error("not a code: use one of X811-1001 to X811-9003 or CCN-1001 to CCN-5003 as listed")]
 pub struct UnknownCode;
 
 struct Entry {
@@ -183,7 +207,7 @@ const fn entry(
     }
 }
 
-const COUNT: usize = 33;
+const COUNT: usize = 45;
 
 #[rustfmt::skip]
 const REGISTRY: [Entry; COUNT] = [
@@ -251,8 +275,32 @@ const REGISTRY: [Entry; COUNT] = [
         "correct the message as it says and send it again"),
     entry(Code::UnknownValue, "CCN-1002", "UNKNOWN_VALUE", 400,
         "take one of the words that the message names"),
+    entry(Code::JwsInvalid, "CCN-2001", "JWS_INVALID", 401,
+        "sign the object as it stands with the key that signs the envelope, alg EdDSA"),
+    entry(Code::NotEligible, "CCN-3001", "NOT_ELIGIBLE", 422,
+        "read the target's descriptor and ask for a type that it has"),
+    entry(Code::Excluded, "CCN-3002", "EXCLUDED", 422,
+        "wait until the exclusion is over, or ask another agent"),
+    entry(Code::WrongState, "CCN-4001", "WRONG_STATE", 422,
+        "read the state and send what it takes"),
     entry(Code::NotYourTurn, "CCN-4002", "NOT_YOUR_TURN", 422,
         "read what is in force now and answer that"),
+    entry(Code::Closed, "CCN-4003", "CLOSED", 422,
+        "open a new one"),
+    entry(Code::Duplicate, "CCN-4005", "DUPLICATE", 409,
+        "wait for the other party"),
+    entry(Code::VersionMismatch, "CCN-4008", "VERSION_MISMATCH", 422,
+        "support a version of the other side, or ask another agent"),
+    entry(Code::LimitReached, "CCN-4009", "LIMIT_REACHED", 422,
+        "accept, reject or close"),
+    entry(Code::TermsMismatch, "CCN-4010", "TERMS_MISMATCH", 422,
+        "repeat what was recorded last, member by member"),
+    entry(Code::ResponseTimeout, "CCN-5001", "RESPONSE", 422,
+        "send a new request, perhaps to another agent"),
+    entry(Code::SessionTimeout, "CCN-5002", "SESSION", 422,
+        "send a new request and conclude in time"),
+    entry(Code::AgreementEnded, "CCN-5003", "AGREEMENT_ENDED", 422,
+        "agree anew"),
 ];
 
 #[cfg(test)]
@@ -262,7 +310,7 @@ mod tests {
     use super::*;
 
     /// Codes, names and statuses as the specification's registry and AX-42 print them.
-    const PRINTED: [(&str, &str, u16); 33] = [
+    const PRINTED: [(&str, &str, u16); 45] = [
         ("X811-1001", "DID_NOT_FOUND", 404),
         ("X811-1002", "DID_REVOKED", 410),
         ("X811-1003", "DID_DEACTIVATED", 410),
@@ -295,7 +343,19 @@ mod tests {
         ("X811-9003", "PROTOCOL_VERSION_UNSUPPORTED", 400),
         ("CCN-1001", "SCHEMA", 400),
         ("CCN-1002", "UNKNOWN_VALUE", 400),
+        ("CCN-2001", "JWS_INVALID", 401),
+        ("CCN-3001", "NOT_ELIGIBLE", 422),
+        ("CCN-3002", "EXCLUDED", 422),
+        ("CCN-4001", "WRONG_STATE", 422),
         ("CCN-4002", "NOT_YOUR_TURN", 422),
+        ("CCN-4003", "CLOSED", 422),
+        ("CCN-4005", "DUPLICATE", 409),
+        ("CCN-4008", "VERSION_MISMATCH", 422),
+        ("CCN-4009", "LIMIT_REACHED", 422),
+        ("CCN-4010", "TERMS_MISMATCH", 422),
+        ("CCN-5001", "RESPONSE", 422),
+        ("CCN-5002", "SESSION", 422),
+        ("CCN-5003", "AGREEMENT_ENDED", 422),
     ];
 
     #[test]

@@ -180,6 +180,58 @@ impl AgreementId {
     pub fn lenient(text: &str) -> Result<AgreementId, IdError> {
         EnvelopeId::lenient(text).map(AgreementId)
     }
+
+    /// The envelope id of that request.
+    pub const fn request_id(&self) -> EnvelopeId {
+        self.0
+    }
+}
+
+impl From<SessionId> for AgreementId {
+    fn from(first: SessionId) -> AgreementId {
+        AgreementId(first.0)
+    }
+}
+
+impl FromStr for AgreementId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<AgreementId, IdError> {
+        AgreementId::lenient(text)
+    }
+}
+
+/// The id of a session about a capability: the envelope id of its request (machines.md section 2).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(EnvelopeId);
+
+impl SessionId {
+    /// Reads any RFC 9562 UUID in lower case (the lenient switch of AX-25).
+    ///
+    /// # Errors
+    /// The text is not a hyphenated lower-case UUID of version 1 to 8.
+    pub fn lenient(text: &str) -> Result<SessionId, IdError> {
+        EnvelopeId::lenient(text).map(SessionId)
+    }
+
+    /// The envelope id of the request that opened it.
+    pub const fn request_id(&self) -> EnvelopeId {
+        self.0
+    }
+}
+
+impl From<EnvelopeId> for SessionId {
+    fn from(request_id: EnvelopeId) -> SessionId {
+        SessionId(request_id)
+    }
+}
+
+impl FromStr for SessionId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<SessionId, IdError> {
+        SessionId::lenient(text)
+    }
 }
 
 /// A nonce, unique per sender within the nonce window (AE-76, AE-86).
@@ -303,6 +355,7 @@ lower_case_text!(EnvelopeId, uuid => uuid);
 lower_case_text!(InteractionId, request_id => request_id.0);
 lower_case_text!(ContractId, offer_id => offer_id.0);
 lower_case_text!(AgreementId, request_id => request_id.0);
+lower_case_text!(SessionId, request_id => request_id.0);
 lower_case_text!(Nonce, uuid => uuid);
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 //! | [`code`], [`refusal`] | every way to say no |
 //! | [`document`], [`wallet`], [`authorization`] | who an agent is, which accounts are its own, what a transfer is for |
 //! | [`signed_read`] | who asks to read: HTTP message signatures (RFC 9421) |
+//! | [`jws`] | signatures under objects, for strangers' tools (RFC 7515) |
 //! | [`envelope`], [`payload`], [`facts`] | from bytes to what the machines decide on |
 //! | [`event`], [`parameters`], [`observation`] | what the log records and what it was decided on |
 //! | [`stream`] | names of the log's streams and of what they are about |
@@ -34,6 +35,7 @@ pub mod facts;
 pub mod id;
 pub mod interaction;
 pub mod json;
+pub mod jws;
 pub mod kernel;
 pub mod key;
 pub mod money;

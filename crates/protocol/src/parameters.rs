@@ -26,24 +26,58 @@ pub struct Parameters {
     /// Negotiations of contracts; absent: none are opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contracts: Option<Contracts>,
-    /// Descriptors of capabilities; absent: none are taken.
+    /// Descriptors of capabilities, sessions and agreements; absent: none are taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Capabilities>,
 }
 
-/// What descriptors of capabilities are held to (capability.md, "Parameters").
+/// What descriptors of capabilities, sessions and agreements are held to (capability.md, "Parameters").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capabilities {
+    /// Most active agreements, open sessions included, that a request may add to between one
+    /// consumer and one provider.
+    #[serde(default = "no_limit")]
+    pub active_agreements_per_pair: u64,
     /// Most adverts of one agent in an hour of UTC.
     #[serde(default = "no_limit")]
     pub adverts_per_hour: u64,
+    /// How long the signatures of accepted terms are waited for.
+    pub agree_ms: u64,
+    /// The longest duration of an agreement, in seconds.
+    pub agreement_max_s: u64,
+    /// The most counters in a session, of both sides together.
+    pub counters: u64,
+    /// Most sessions one initiator may have open.
+    #[serde(default = "no_limit")]
+    pub open_sessions_per_initiator: u64,
+    /// Most sessions one initiator may have open with one target.
+    #[serde(default = "no_limit")]
+    pub open_sessions_per_pair: u64,
+    /// How long a request waits for its response.
+    pub response_ms: u64,
+    /// The longest life of a session.
+    pub session_max_ms: u64,
+    /// The shortest life of a session.
+    pub session_min_ms: u64,
+    /// Its life where the response names none.
+    pub session_ms: u64,
 }
 
 impl Capabilities {
     /// The defaults of capability.md.
     pub const DEFAULT: Capabilities = Capabilities {
+        active_agreements_per_pair: 100,
         adverts_per_hour: 60,
+        agree_ms: 30_000,
+        agreement_max_s: 31_536_000,
+        counters: 5,
+        open_sessions_per_initiator: 200,
+        open_sessions_per_pair: 20,
+        response_ms: 30_000,
+        session_max_ms: 86_400_000,
+        session_min_ms: 1_000,
+        session_ms: 60_000,
     };
 }
 

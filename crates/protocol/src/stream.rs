@@ -2,7 +2,7 @@
 //! (machines.md section 2).
 
 use crate::did::Did;
-use crate::id::{ContractId, InteractionId};
+use crate::id::{AgreementId, ContractId, InteractionId, SessionId};
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
 use std::str::FromStr;
@@ -18,6 +18,10 @@ pub enum Subject {
     Contract(ContractId),
     /// What a DID says that it can do.
     Descriptor(Did),
+    /// A session about a capability, from its request on.
+    Session(SessionId),
+    /// An agreement that sessions made, revision by revision.
+    Agreement(AgreementId),
 }
 
 impl Subject {
@@ -28,6 +32,8 @@ impl Subject {
             Subject::Interaction(_) => "interaction",
             Subject::Contract(_) => "contract",
             Subject::Descriptor(_) => "descriptor",
+            Subject::Session(_) => "session",
+            Subject::Agreement(_) => "agreement",
         }
     }
 
@@ -37,6 +43,8 @@ impl Subject {
             Subject::Interaction(id) => id.to_string(),
             Subject::Contract(id) => id.to_string(),
             Subject::Descriptor(did) => did.to_string(),
+            Subject::Session(id) => id.to_string(),
+            Subject::Agreement(id) => id.to_string(),
         }
     }
 
@@ -46,6 +54,8 @@ impl Subject {
             Subject::Interaction(id) => id.to_string(),
             Subject::Contract(id) => id.to_public(),
             Subject::Descriptor(did) => did.to_string(),
+            Subject::Session(id) => id.to_string(),
+            Subject::Agreement(id) => id.to_string(),
         }
     }
 
@@ -55,6 +65,8 @@ impl Subject {
             Subject::Interaction(_) => "interaction_id",
             Subject::Contract(_) => "negotiation_id",
             Subject::Descriptor(_) => "agent_id",
+            Subject::Session(_) => "session_id",
+            Subject::Agreement(_) => "agreement_id",
         }
     }
 
@@ -62,7 +74,10 @@ impl Subject {
     pub const fn interaction(self) -> Option<InteractionId> {
         match self {
             Subject::Interaction(id) => Some(id),
-            Subject::Contract(_) | Subject::Descriptor(_) => None,
+            Subject::Contract(_)
+            | Subject::Descriptor(_)
+            | Subject::Session(_)
+            | Subject::Agreement(_) => None,
         }
     }
 
@@ -70,7 +85,10 @@ impl Subject {
     pub const fn contract(self) -> Option<ContractId> {
         match self {
             Subject::Contract(id) => Some(id),
-            Subject::Interaction(_) | Subject::Descriptor(_) => None,
+            Subject::Interaction(_)
+            | Subject::Descriptor(_)
+            | Subject::Session(_)
+            | Subject::Agreement(_) => None,
         }
     }
 
@@ -78,7 +96,32 @@ impl Subject {
     pub const fn descriptor(self) -> Option<Did> {
         match self {
             Subject::Descriptor(did) => Some(did),
-            Subject::Interaction(_) | Subject::Contract(_) => None,
+            Subject::Interaction(_)
+            | Subject::Contract(_)
+            | Subject::Session(_)
+            | Subject::Agreement(_) => None,
+        }
+    }
+
+    /// The session, if it is one.
+    pub const fn session(self) -> Option<SessionId> {
+        match self {
+            Subject::Session(id) => Some(id),
+            Subject::Interaction(_)
+            | Subject::Contract(_)
+            | Subject::Descriptor(_)
+            | Subject::Agreement(_) => None,
+        }
+    }
+
+    /// The agreement, if it is one.
+    pub const fn agreement(self) -> Option<AgreementId> {
+        match self {
+            Subject::Agreement(id) => Some(id),
+            Subject::Interaction(_)
+            | Subject::Contract(_)
+            | Subject::Descriptor(_)
+            | Subject::Session(_) => None,
         }
     }
 }
@@ -100,6 +143,8 @@ impl FromStr for Subject {
             Some(("interaction", id)) => read::<InteractionId>(id),
             Some(("contract", id)) => read::<ContractId>(id),
             Some(("descriptor", did)) => did.parse().ok().map(Subject::Descriptor),
+            Some(("session", id)) => read::<SessionId>(id),
+            Some(("agreement", id)) => read::<AgreementId>(id),
             None | Some(_) => None,
         };
         subject.ok_or_else(|| UnknownStream(text.to_owned()))
@@ -118,6 +163,18 @@ impl From<ContractId> for Subject {
     }
 }
 
+impl From<SessionId> for Subject {
+    fn from(id: SessionId) -> Subject {
+        Subject::Session(id)
+    }
+}
+
+impl From<AgreementId> for Subject {
+    fn from(id: AgreementId) -> Subject {
+        Subject::Agreement(id)
+    }
+}
+
 /// A stream of the log.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
@@ -130,7 +187,7 @@ pub enum Stream {
     /// What reached a DID and is of no subject: `mail:<did>`.
     Mail(Did),
     /// One subject of a machine: `interaction:<request id>`, `contract:<offer id>`,
-    /// `descriptor:<did>`.
+    /// `descriptor:<did>`, `session:<request id>`, `agreement:<first session>`.
     Of(Subject),
     /// Running roots over post-states: `roots`.
     Roots,

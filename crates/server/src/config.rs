@@ -7,7 +7,7 @@ mod machines;
 
 use crate::limits::RateLimits;
 use axum::http::uri::Authority;
-use machines::{MAX_CONTRACT_MS, MAX_TURNS};
+use machines::{MAX_AGREEMENT_S, MAX_CONTRACT_MS, MAX_COUNTERS, MAX_TURNS};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -529,9 +529,11 @@ pub enum ConfigError {
          max_life_ms and engagement_ms up to {MAX_CONTRACT_MS} (366 days)"
     )]
     Contracts,
-    /// Descriptors that nobody could publish.
+    /// Descriptors that nobody could publish, or sessions that come to nothing.
     #[error(
-        "[capabilities] needs adverts_per_hour of at least 1; write enabled = false to take none"
+        "[capabilities] needs numbers of at least 1, session_ms from session_min_ms to \
+         session_max_ms, times up to {MAX_CONTRACT_MS} ms, agreement_max_s up to {MAX_AGREEMENT_S} \
+         (ten years) and counters up to {MAX_COUNTERS}; write enabled = false to take none"
     )]
     Capabilities,
     /// A snapshot for no record at all.

@@ -148,6 +148,14 @@ fn state_alone(world: &World, record: &Record) -> Option<Document> {
             let state = serde_json::to_value(&world.descriptor(did)?.state).unwrap();
             Some((name, state, "descriptor"))
         }
+        Stream::Of(Subject::Session(id)) => {
+            let state = serde_json::to_value(&world.latest_session(id)?.state).unwrap();
+            Some((name, state, "session"))
+        }
+        Stream::Of(Subject::Agreement(id)) => {
+            let state = serde_json::to_value(&world.latest_agreement(id)?.state).unwrap();
+            Some((name, state, "agreement"))
+        }
         Stream::Ledger | Stream::Network(_) | Stream::Roots => None,
     }
 }

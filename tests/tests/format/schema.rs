@@ -7,23 +7,26 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use x811_ledger::agent::{Agent, Status};
-use x811_protocol::capability::descriptor;
 use x811_protocol::capability::version::VersionRange;
+use x811_protocol::capability::{agreement, descriptor, session};
 use x811_protocol::contract;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{
-    AgentRegistered, AgentStatusChanged, AgentUpdated, BodiesErased, Claim, Confirmed, Continues,
-    ContractWindow, Derived, Engaged, EngagedContract, EnvelopeAccepted, ErasureOrder, Evidence,
-    Final, Finding, FindingStatus, KeyRotated, Lapsed, Late, LedgerKeyRotated, LedgerKeys,
-    LedgerOpened, LedgerResumed, LedgerRole, Level, Looked, NetworkBlind, NetworkSighted,
-    NoticeIssued, PayerBinding, ReferenceSdk, Refuted, RefutedCause, Reversed, RevertReason,
-    RulesChanged, Seen, SettlementRecords, StateRoot, TransactionNamed, Window,
+    AgentRegistered, AgentStatusChanged, AgentUpdated, Agreed, AgreementWindow, BodiesErased,
+    Claim, CloseReason, Confirmed, Continues, ContractWindow, Derived, Engaged, EngagedContract,
+    EnvelopeAccepted, ErasureOrder, Evidence, Final, Finding, FindingStatus, KeyRotated, Lapsed,
+    Late, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole, Level, Looked,
+    NetworkBlind, NetworkSighted, NoticeIssued, PayerBinding, ReferenceSdk, Refuted, RefutedCause, Reversed,
+    RevertReason, RulesChanged, Seen, SessionClosed, SessionWindow, SettlementRecords, StateRoot,
+    TransactionNamed, Used, UsedAgreement, Window,
 };
 use x811_protocol::facts::{
-    AcceptFacts, AcceptancePolicy, AdvertiseFacts, AmountOf, Availability, Category,
-    ContractAccept, ContractCounter, ContractOffer, CustomFacts, DisputeCode, ErrorFacts, Location,
-    OfferFacts, OfferedCapability, PaymentFacts, RejectCode, RejectFacts, RequestFacts,
-    ResultFacts, StepRefusal, TermsFacts, VerifyFacts,
+    AcceptFacts, AcceptancePolicy, AdvertiseFacts, AgreementRevoke, AmountOf, Availability,
+    Category, ContractAccept, ContractCounter, ContractOffer, CustomFacts, DisputeCode, ErrorFacts,
+    Location, OfferFacts, OfferedCapability, PaymentFacts, RejectCode, RejectFacts, RenewalReason,
+    RequestFacts, ResultFacts, SessionAccept, SessionAgree, SessionClose, SessionCounter,
+    SessionOffer, SessionReject, SessionRequest, SessionResponse, SessionTerms, StepRefusal,
+    TermsFacts, UsageLimits, VerifyFacts,
 };
 use x811_protocol::interaction::{
     Acceptance, Aftermath, Closing, Completion, Deal, Declared, Delivery, Dispute, Offer,
@@ -79,6 +82,9 @@ pub(crate) fn of_events() -> Vec<(&'static str, Names)> {
         ("notice_issued", asked::<NoticeIssued>()),
         ("state_root", asked::<StateRoot>()),
         ("engaged", asked::<Engaged>()),
+        ("session_closed", asked::<SessionClosed>()),
+        ("agreed", asked::<Agreed>()),
+        ("used", asked::<Used>()),
     ]
 }
 
@@ -96,6 +102,18 @@ fn of_parts() -> Vec<(&'static str, Names)> {
         ("offered_capability", asked::<OfferedCapability>()),
         ("version_range", asked::<VersionRange>()),
         ("engaged_contract", asked::<EngagedContract>()),
+        ("used_agreement", asked::<UsedAgreement>()),
+        ("session_request_facts", asked::<SessionRequest>()),
+        ("session_response_facts", asked::<SessionResponse>()),
+        ("session_offer_facts", asked::<SessionOffer>()),
+        ("session_counter_facts", asked::<SessionCounter>()),
+        ("session_accept_facts", asked::<SessionAccept>()),
+        ("session_reject_facts", asked::<SessionReject>()),
+        ("session_close_facts", asked::<SessionClose>()),
+        ("session_agree_facts", asked::<SessionAgree>()),
+        ("agreement_revoke_facts", asked::<AgreementRevoke>()),
+        ("session_terms", asked::<SessionTerms>()),
+        ("usage_limits", asked::<UsageLimits>()),
         ("negotiation_offer_facts", asked::<ContractOffer>()),
         ("negotiation_counter_facts", asked::<ContractCounter>()),
         ("negotiation_accept_facts", asked::<ContractAccept>()),
@@ -149,6 +167,12 @@ fn of_states() -> Vec<(&'static str, Names)> {
         ("contract_opening", asked::<contract::Opening>()),
         ("step", asked::<contract::Step>()),
         ("descriptor", asked::<descriptor::State>()),
+        ("session", asked::<session::State>()),
+        ("session_ending", asked::<session::Ending>()),
+        ("renewal", asked::<session::Renewal>()),
+        ("proposed_terms", asked::<session::ProposedTerms>()),
+        ("signed", asked::<session::Signed>()),
+        ("agreement", asked::<agreement::State>()),
     ]
 }
 
@@ -176,11 +200,21 @@ pub(crate) fn words() -> Vec<(&'static str, Names)> {
         ("wallet_kind", asked::<WalletKind>()),
         (
             "window",
-            [asked::<Window>(), asked::<ContractWindow>()].concat(),
+            [
+                asked::<Window>(),
+                asked::<ContractWindow>(),
+                asked::<SessionWindow>(),
+                asked::<AgreementWindow>(),
+            ]
+            .concat(),
         ),
         ("amount_of", asked::<AmountOf>()),
         ("category", asked::<Category>()),
         ("availability", asked::<Availability>()),
+        ("renewal_reason", asked::<RenewalReason>()),
+        ("close_reason", asked::<CloseReason>()),
+        ("session_state", asked::<session::StateName>()),
+        ("agreement_standing", asked::<agreement::Standing>()),
         ("finding_status", asked::<FindingStatus>()),
         ("level", asked::<Level>()),
         ("refuted_cause", asked::<RefutedCause>()),

@@ -197,6 +197,7 @@ fn is_text(text: &str, ty: &str) -> bool {
         "signature" => letters(86),
         "code" => text
             .strip_prefix("X811-")
+            .or_else(|| text.strip_prefix("CCN-"))
             .is_some_and(|rest| rest.parse::<u16>().is_ok()),
         "version" => text
             .parse::<x811_protocol::capability::version::Version>()

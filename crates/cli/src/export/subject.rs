@@ -37,6 +37,8 @@ pub(super) async fn fetch(
             Subject::Interaction(id) => extract.interaction == Some(id),
             Subject::Contract(id) => extract.contract == Some(id),
             Subject::Descriptor(did) => extract.descriptor == Some(did),
+            Subject::Session(id) => extract.session == Some(id),
+            Subject::Agreement(id) => extract.agreement == Some(id),
         })
         .ok_or_else(|| Failure::untrusted("the ledger sent a bundle of something else"))?;
     let mut sink = Sink::open(target).map_err(|error| unwritten(&error))?;
@@ -142,6 +144,14 @@ fn unbundled(error: &x811_ledger::export::BundleError) -> Failure {
             subject: Subject::Descriptor(_),
             ..
         } => "no_descriptor",
+        BundleError::NoSubject {
+            subject: Subject::Session(_),
+            ..
+        } => "no_session",
+        BundleError::NoSubject {
+            subject: Subject::Agreement(_),
+            ..
+        } => "no_agreement",
         BundleError::Checkpoint(_) => "checkpoint",
         BundleError::OtherKey { .. } | BundleError::OtherStatement { .. } => "keys",
         BundleError::Json(_) => "file",

@@ -101,10 +101,7 @@ impl Effective {
             },
             limits: shown_limits(server),
             contracts: shown_contracts(server),
-            capabilities: settings::Capabilities {
-                enabled: Some(server.capabilities.is_some()),
-                adverts_per_hour: server.capabilities.map(|block| block.adverts_per_hour),
-            },
+            capabilities: shown_capabilities(server),
             rates: rates::shown(&server.rate_limits),
             log: settings::Log {
                 readers: Some(Readers::from(server.log_readers)),
@@ -277,8 +274,45 @@ fn contracts(server: &mut ServerConfig, given: &settings::Contracts) {
 
 fn capabilities(server: &mut ServerConfig, given: &settings::Capabilities) {
     let mut block = server.capabilities.unwrap_or(Capabilities::DEFAULT);
+    put(
+        &mut block.active_agreements_per_pair,
+        given.active_agreements_per_pair,
+    );
     put(&mut block.adverts_per_hour, given.adverts_per_hour);
+    put(&mut block.agree_ms, given.agree_ms);
+    put(&mut block.agreement_max_s, given.agreement_max_s);
+    put(&mut block.counters, given.counters);
+    put(
+        &mut block.open_sessions_per_initiator,
+        given.open_sessions_per_initiator,
+    );
+    put(
+        &mut block.open_sessions_per_pair,
+        given.open_sessions_per_pair,
+    );
+    put(&mut block.response_ms, given.response_ms);
+    put(&mut block.session_max_ms, given.session_max_ms);
+    put(&mut block.session_min_ms, given.session_min_ms);
+    put(&mut block.session_ms, given.session_ms);
     server.capabilities = given.enabled.unwrap_or(true).then_some(block);
+}
+
+fn shown_capabilities(server: &ServerConfig) -> settings::Capabilities {
+    let block = server.capabilities;
+    settings::Capabilities {
+        enabled: Some(block.is_some()),
+        active_agreements_per_pair: block.map(|block| block.active_agreements_per_pair),
+        adverts_per_hour: block.map(|block| block.adverts_per_hour),
+        agree_ms: block.map(|block| block.agree_ms),
+        agreement_max_s: block.map(|block| block.agreement_max_s),
+        counters: block.map(|block| block.counters),
+        open_sessions_per_initiator: block.map(|block| block.open_sessions_per_initiator),
+        open_sessions_per_pair: block.map(|block| block.open_sessions_per_pair),
+        response_ms: block.map(|block| block.response_ms),
+        session_max_ms: block.map(|block| block.session_max_ms),
+        session_min_ms: block.map(|block| block.session_min_ms),
+        session_ms: block.map(|block| block.session_ms),
+    }
 }
 
 fn shown_contracts(server: &ServerConfig) -> settings::Contracts {

@@ -159,12 +159,22 @@ pub(super) struct Contracts {
     pub(super) open_per_pair: Option<u64>,
 }
 
-/// `[capabilities]`: what descriptors of capabilities are held to.
+/// `[capabilities]`: what descriptors, sessions and agreements are held to.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Capabilities {
     pub(super) enabled: Option<bool>,
+    pub(super) active_agreements_per_pair: Option<u64>,
     pub(super) adverts_per_hour: Option<u64>,
+    pub(super) agree_ms: Option<u64>,
+    pub(super) agreement_max_s: Option<u64>,
+    pub(super) counters: Option<u64>,
+    pub(super) open_sessions_per_initiator: Option<u64>,
+    pub(super) open_sessions_per_pair: Option<u64>,
+    pub(super) response_ms: Option<u64>,
+    pub(super) session_max_ms: Option<u64>,
+    pub(super) session_min_ms: Option<u64>,
+    pub(super) session_ms: Option<u64>,
 }
 
 /// `[rates]`: limits of this process, which decide nothing that is recorded.

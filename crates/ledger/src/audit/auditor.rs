@@ -46,6 +46,7 @@ use super::uniqueness::Used;
 use crate::agent::Agent;
 use crate::erasure;
 use crate::export::PathLine;
+use crate::schemas::Schemas;
 use crate::submission::payload_rules;
 use crate::world::{Fault, Touched, World};
 use x811_protocol::stream::{Stream, Subject};
@@ -93,6 +94,8 @@ pub struct Auditor {
     pub(super) turns: Turns,
     /// Effects of records on other streams.
     pub(super) effects: Effects,
+    /// What parameters of sessions are held to.
+    schemas: Schemas,
     /// Notices that parties are owed, by when their causes were recorded.
     pub(super) owing: Owing,
     /// Some rule from here on is not known.
@@ -159,6 +162,7 @@ impl Auditor {
             not_re_decided: 0,
             turns: Turns::default(),
             effects: Effects::default(),
+            schemas: Schemas::default(),
             owing: Owing::default(),
             rules_are_unknown: false,
             opened_unknown: None,
@@ -372,7 +376,13 @@ impl Auditor {
             Replayed::Applied(touched) => {
                 let position = record.position();
                 if let Some(stream) = &whole.stream {
-                    self.effects.note(position, stream, event);
+                    self.effects
+                        .note(self.replay.world(), position, stream, event);
+                }
+                if let (Some(Stream::Of(Subject::Descriptor(_))), Some(body)) =
+                    (&whole.stream, &whole.body)
+                {
+                    self.schemas.take_advert(body);
                 }
                 self.rows.fold(self.replay.world(), position, &touched);
                 if let (Some(accounts), Some(Stream::Of(Subject::Interaction(id)))) =
@@ -495,7 +505,7 @@ impl Auditor {
                 }
                 self.rows.engaged(id)
             }
-            Subject::Descriptor(_) => return false,
+            Subject::Descriptor(_) | Subject::Session(_) | Subject::Agreement(_) => return false,
         };
         interaction.is_none_or(|id| {
             let is_over = match &self.extract {
@@ -613,6 +623,7 @@ impl Auditor {
                 rows: &self.rows,
                 owing: &self.owing,
                 used: &self.used,
+                schemas: &self.schemas,
                 is_extract: self.extract.is_some(),
             };
             decided.check(&mut findings);

@@ -1,7 +1,7 @@
 //! Decides again what the ledger decided, from the log alone, and compares.
 
 use x811_eventlog::FORMAT_VERSION;
-use x811_protocol::capability::descriptor;
+use x811_protocol::capability::{agreement, descriptor, session};
 use x811_protocol::contract;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
@@ -9,7 +9,7 @@ use x811_protocol::event::{
     AgentRegistered, AgentStatusChanged, AgentUpdated, Derived, EnvelopeAccepted, Event,
     KeyRotated, LedgerResumed, NetworkSighted,
 };
-use x811_protocol::id::{ContractId, InteractionId};
+use x811_protocol::id::{ContractId, InteractionId, SessionId};
 use x811_protocol::interaction::{Context, derived};
 use x811_protocol::parameters::Leniency;
 use x811_protocol::refusal::Refusal;
@@ -25,7 +25,10 @@ use super::{aftermath, heads, settlement};
 use crate::agent::Standing;
 use crate::quota;
 use crate::registry;
-use crate::turn::{ContractSurroundings, DescriptorSurroundings, Surroundings};
+use crate::schemas::{self, Schemas};
+use crate::turn::{
+    ContractSurroundings, DescriptorSurroundings, SessionSurroundings, Surroundings,
+};
 use crate::world::World;
 use x811_protocol::stream::{Stream, Subject};
 
@@ -47,6 +50,8 @@ pub(super) struct Decided<'a> {
     pub(super) owing: &'a Owing,
     /// What was used before it.
     pub(super) used: &'a Used,
+    /// Of the adverts before it whose bodies are here.
+    pub(super) schemas: &'a Schemas,
     /// The rest of the log is not here: what rests on it is left unchecked.
     pub(super) is_extract: bool,
 }
@@ -136,10 +141,10 @@ impl Decided<'_> {
         let Some(subject) = self.stream.subject() else {
             return;
         };
-        if let Event::EnvelopeAccepted(accepted) = self.event
-            && let Some(named) = accepted.facts.names()
-        {
-            self.had_not_passed(named, findings);
+        if let Event::EnvelopeAccepted(accepted) = self.event {
+            for named in accepted.facts.names() {
+                self.had_not_passed(named, findings);
+            }
         }
         let is_time_itself = matches!(self.event, Event::Lapsed(_) | Event::NoticeIssued(_));
         let nothing_due =
@@ -235,6 +240,12 @@ impl Decided<'_> {
             Some(Subject::Interaction(id)) => self.interaction_message(id, accepted, findings),
             Some(Subject::Contract(id)) => self.contract_message(id, accepted, findings),
             Some(Subject::Descriptor(did)) => self.advert(did, accepted, findings),
+            Some(Subject::Session(id)) => self.session_message(id, accepted, findings),
+            Some(Subject::Agreement(id)) => {
+                let state = self.before.agreement(id).map(|live| &live.state);
+                let again = agreement::derived(state, &accepted.envelope, &accepted.facts);
+                self.derived_again(accepted, again, findings);
+            }
             None => {}
         }
     }
@@ -302,6 +313,26 @@ impl Decided<'_> {
         let live = self.before.descriptor(agent);
         let state = live.map(|live| &live.state);
         let again = descriptor::derived(state, envelope, &accepted.facts, &context);
+        self.derived_again(accepted, again, findings);
+    }
+
+    /// A message of a session.
+    fn session_message(&self, id: SessionId, accepted: &EnvelopeAccepted, findings: &mut Findings) {
+        let (envelope, facts) = (&accepted.envelope, &accepted.facts);
+        let (from, to) = (envelope.from, envelope.to);
+        let Some(surroundings) = SessionSurroundings::of(self.before, from, to, facts, self.at)
+        else {
+            return;
+        };
+        // Without both bodies what the parameters are held to is the ledger's word.
+        let schema = surroundings.schema_due(facts);
+        let schema = schema.and_then(|hash| self.schemas.get(hash));
+        let unfit = schema
+            .zip(self.body)
+            .and_then(|(schema, body)| schemas::unfit(schema, body));
+        let surroundings = surroundings.with_unfit(unfit);
+        let state = self.before.session(id).map(|live| &live.state);
+        let again = session::derived(state, envelope, facts, &surroundings.context(), self.at);
         self.derived_again(accepted, again, findings);
     }
 

@@ -7,6 +7,7 @@ use x811_protocol::stream::Stream;
 use super::finding::{Cause, Findings, Spot};
 use super::unchecked::Unchecked;
 use crate::policies;
+use crate::world::World;
 
 /// Effects that are due next.
 #[derive(Debug, Clone, Default)]
@@ -59,9 +60,9 @@ impl Effects {
         );
     }
 
-    /// Takes what follows from a record that was applied.
-    pub(super) fn note(&mut self, position: u64, stream: &Stream, event: &Event) {
-        let effects = policies::follow(position, stream, event);
+    /// Takes what follows from a record that was applied; `after` is the world with it.
+    pub(super) fn note(&mut self, after: &World, position: u64, stream: &Stream, event: &Event) {
+        let effects = policies::follow(after, position, stream, event);
         self.due.extend(effects.into_iter().rev());
     }
 

@@ -160,8 +160,10 @@ impl Named {
                      interaction was not over or is in dispute: its bodies are not erased",
                     id.to_public()
                 ),
-                Subject::Descriptor(did) => format!(
-                    "position {position} is of the descriptor of {did}: its bodies are not erased"
+                Subject::Descriptor(_) | Subject::Session(_) | Subject::Agreement(_) => format!(
+                    "position {position} is of the {} {}: its bodies are not erased",
+                    subject.kind(),
+                    subject.public_id()
                 ),
             };
             findings.add(spot, "positions", Cause::ReDecisionDiffers, sentence);

@@ -4,13 +4,13 @@
 mod ends;
 mod keys;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use x811_eventlog::{Checkpoint, Hash, InclusionProof, Record};
 use x811_protocol::did::Did;
 use x811_protocol::event::{Event, LedgerOpened};
-use x811_protocol::id::{ContractId, InteractionId};
+use x811_protocol::id::{AgreementId, ContractId, InteractionId, SessionId};
 
 use super::checkpoints::Covered;
 use super::finding::{Cause, Findings, Spot};
@@ -18,7 +18,7 @@ use super::outcome::{Gap, Undecided};
 use super::trust::{Signed, Trusting};
 use super::unchecked::{Counts, Unchecked};
 use crate::checkpoint;
-use crate::export::{CheckpointLine, EndLine, EndVersion, KeysLine, Opening, PathLine};
+use crate::export::{CheckpointLine, EndLine, EndVersion, KeysLine, Opening, PathLine, links};
 use crate::standing::{Settling, Standing};
 use crate::world::World;
 use x811_protocol::stream::{Stream, Subject};
@@ -35,6 +35,12 @@ pub struct ExtractReport {
     /// Whose descriptor it is of, if it is of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub descriptor: Option<Did>,
+    /// The session, of a bundle of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The agreement, of a bundle of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<AgreementId>,
     /// Records of the log that the bundle's checkpoint covers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree_size: Option<u64>,
@@ -79,6 +85,8 @@ pub(super) struct Extract {
     has_keys: bool,
     keys: Option<KeysLine>,
     opening: Option<Opening>,
+    /// Which streams the records of each link to.
+    links: BTreeMap<String, BTreeSet<String>>,
     /// What became of the interaction's payment so far.
     settling: Settling,
 }
@@ -182,6 +190,12 @@ impl Extract {
         };
         if is_it {
             self.settling.take(event);
+        }
+        if let Some(stream) = stream {
+            for linked in links(stream, event) {
+                let of = self.links.entry(stream.to_string()).or_default();
+                of.insert(linked.to_string());
+            }
         }
         if is_it && self.opening.is_none() {
             self.opening = Opening::of(event);
@@ -405,11 +419,17 @@ impl Extract {
         let mut expected = vec![Stream::Ledger.to_string()];
         expected.extend(self.subject.map(|subject| Stream::Of(subject).to_string()));
         let opening = self.opening.and_then(|opening| {
-            let parameters = world.parameters_at(opening.parameters)?;
+            let parameters = match opening.parameters {
+                Some(position) => Some(&**world.parameters_at(position)?),
+                None => None,
+            };
             Some(opening.streams(parameters))
         });
         match opening.filter(|_| self.subject.is_some()) {
-            Some(streams) => expected.extend(streams),
+            Some(streams) => {
+                expected.extend(streams);
+                expected.extend(self.linked());
+            }
             None => {
                 let ends = self.ends.iter().map(|line| &line.signed.end.stream);
                 expected.extend(self.streams.keys().chain(ends).cloned());
@@ -418,6 +438,21 @@ impl Extract {
         expected.sort_unstable();
         expected.dedup();
         expected
+    }
+
+    /// The streams that the subject's links lead to.
+    fn linked(&self) -> BTreeSet<String> {
+        let subject = self.subject.map(|subject| Stream::Of(subject).to_string());
+        let (mut found, mut open) = (BTreeSet::new(), Vec::from_iter(subject));
+        while let Some(stream) = open.pop() {
+            let linked = self.links.get(&stream).into_iter().flatten();
+            open.extend(
+                linked
+                    .filter(|linked| found.insert((*linked).clone()))
+                    .cloned(),
+            );
+        }
+        found
     }
 
     /// What belongs to something else.
@@ -520,6 +555,8 @@ impl Extract {
             interaction: self.subject.and_then(Subject::interaction),
             contract: self.subject.and_then(Subject::contract),
             descriptor: self.subject.and_then(Subject::descriptor),
+            session: self.subject.and_then(Subject::session),
+            agreement: self.subject.and_then(Subject::agreement),
             tree_size,
             open_ended: streams.iter().filter(|s| !s.is_closed).count() as u64,
             streams,

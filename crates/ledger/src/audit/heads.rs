@@ -103,7 +103,12 @@ pub(super) fn mentioned(before: &World, stream: &Stream, event: &Event) -> Vec<M
             let blocks = blocks_of(event).into_iter();
             blocks.map(|(field, block)| (field, chain, block)).collect()
         }
-        Stream::Of(Subject::Contract(_) | Subject::Descriptor(_))
+        Stream::Of(
+            Subject::Contract(_)
+            | Subject::Descriptor(_)
+            | Subject::Session(_)
+            | Subject::Agreement(_),
+        )
         | Stream::Ledger
         | Stream::Agent(_)
         | Stream::Mail(_)
@@ -193,7 +198,12 @@ pub(super) fn check(decided: &Decided<'_>, findings: &mut Findings) {
                 not_while_blind(decided, findings);
             }
         }
-        Stream::Of(Subject::Contract(_) | Subject::Descriptor(_))
+        Stream::Of(
+            Subject::Contract(_)
+            | Subject::Descriptor(_)
+            | Subject::Session(_)
+            | Subject::Agreement(_),
+        )
         | Stream::Ledger
         | Stream::Agent(_)
         | Stream::Mail(_)

@@ -19,8 +19,10 @@
 
 use std::collections::VecDeque;
 
+use x811_protocol::capability::session;
+use x811_protocol::code::Code;
 use x811_protocol::contract;
-use x811_protocol::event::{ContractWindow, Event, Window};
+use x811_protocol::event::{ContractWindow, Event, SessionWindow, Window};
 use x811_protocol::interaction::table::lapse_of;
 use x811_protocol::interaction::{Schedule, State};
 use x811_protocol::time::TimestampMs;
@@ -134,6 +136,11 @@ impl Auditor {
                 (window_of(state), due_of(state))
             }
             Subject::Contract(id) => contract_window(&world.contract(id)?.state)?,
+            Subject::Session(id) => session_window(&world.session(id)?.state)?,
+            Subject::Agreement(_) => (
+                "the duration",
+                format!("its lapse ({})", Code::AgreementEnded.as_str()),
+            ),
             // It has no window.
             Subject::Descriptor(_) => return None,
         };
@@ -152,9 +159,10 @@ impl Auditor {
     fn knows_subject(&self, subject: Subject) -> bool {
         match subject {
             Subject::Interaction(id) => self.knows(id),
-            Subject::Contract(_) | Subject::Descriptor(_) => {
-                self.replay.knows(&Stream::Of(subject))
-            }
+            Subject::Contract(_)
+            | Subject::Descriptor(_)
+            | Subject::Session(_)
+            | Subject::Agreement(_) => self.replay.knows(&Stream::Of(subject)),
         }
     }
 
@@ -202,6 +210,18 @@ fn contract_window(state: &contract::State) -> Option<(&'static str, String)> {
         ContractWindow::Engagement => "the window for a REQUEST",
     };
     Some((window, format!("its lapse ({})", rule.code.as_str())))
+}
+
+/// What is open in that state of a session, and what time causes in it.
+fn session_window(state: &session::State) -> Option<(&'static str, String)> {
+    let window = state.state.window()?;
+    let (code, _) = session::table::lapse_of(window);
+    let window = match window {
+        SessionWindow::Response => "the window for a response",
+        SessionWindow::Session => "the life",
+        SessionWindow::Agree => "the window for signatures",
+    };
+    Some((window, format!("its lapse ({})", code.as_str())))
 }
 
 /// What is open in that state.

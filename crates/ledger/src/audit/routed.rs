@@ -47,7 +47,13 @@ impl Decided<'_> {
                         self.differs("facts.related_message_id", sentence, findings);
                     }
                     (Subject::Interaction(_), _) => {}
-                    (Subject::Contract(_) | Subject::Descriptor(_), _) => {
+                    (
+                        Subject::Contract(_)
+                        | Subject::Descriptor(_)
+                        | Subject::Session(_)
+                        | Subject::Agreement(_),
+                        _,
+                    ) => {
                         let sentence = "the message is not about this subject";
                         self.differs("stream", sentence, findings);
                     }

@@ -16,7 +16,7 @@ use crate::world::World;
 const PAGE: usize = 1_000;
 
 /// The machines whose subjects have such rows.
-const KINDS: [&str; 2] = ["contract", "descriptor"];
+const KINDS: [&str; 4] = ["contract", "descriptor", "session", "agreement"];
 
 /// What the row of one subject should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +69,12 @@ impl SubjectRows {
             Subject::Descriptor(did) => world
                 .descriptor(did)
                 .map(|live| projection::descriptor::row(live)),
+            Subject::Session(id) => world
+                .latest_session(id)
+                .map(|live| projection::session::row(live)),
+            Subject::Agreement(id) => world
+                .latest_agreement(id)
+                .map(|live| projection::session::agreement_row(live)),
         };
         if let Some(row) = row {
             self.0.insert(subject, Due::of(&row));
@@ -79,6 +85,9 @@ impl SubjectRows {
     pub(super) fn close(&mut self, world: &World) {
         for (id, _) in world.contracts().iter() {
             self.fold(world, Subject::Contract(*id));
+        }
+        for (id, _) in world.sessions().iter() {
+            self.fold(world, Subject::Session(*id));
         }
     }
 

@@ -1,12 +1,13 @@
 //! One interaction or contract and everything that its replay rests on, as lines.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use x811_eventlog::{Checkpoint, CheckpointError, EventLog as _, Hash, ReadError, Record};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::event::Event;
 use x811_protocol::key::SecretKey;
 
+use super::links;
 use super::opening::Opening;
 use super::{Header, LastRecord, Scope, SignedEnd, StreamEnd, Trailer};
 use crate::keys_statement::SignedKeys;
@@ -179,13 +180,15 @@ impl SubjectBundle {
         let first = *first.ok_or(BundleError::NoSubject { subject, size })?;
         let mut streams = vec![Stream::Ledger.to_string(), stream];
         streams.extend(beside(store, first).await?);
+        streams.extend(linked(store, rows, subject, size).await?);
         streams.sort_unstable();
         streams.dedup();
         let last = match subject {
             Subject::Interaction(id) => rows.interaction(id).await?.map(|row| row.last_position),
-            Subject::Contract(_) | Subject::Descriptor(_) => {
-                rows.subject(subject).await?.map(|row| row.last_position)
-            }
+            Subject::Contract(_)
+            | Subject::Descriptor(_)
+            | Subject::Session(_)
+            | Subject::Agreement(_) => rows.subject(subject).await?.map(|row| row.last_position),
         };
         let last = last.ok_or(damaged(first, "record of a subject that has a row"))?;
         let records = record_at(store, last).await?.stream_seq() + 1;
@@ -418,13 +421,44 @@ impl Cursor {
 /// REQUEST or of the contract's offer.
 async fn beside<S: LedgerStore>(store: &S, first: u64) -> Result<Vec<String>, BundleError> {
     let opening = event(&record_at(store, first).await?)?;
-    let opening =
-        Opening::of(&opening).ok_or(damaged(first, "REQUEST, offer of terms or advert"))?;
-    let position = opening.parameters;
+    let opening = Opening::of(&opening).ok_or(damaged(first, "first record of a subject"))?;
+    let Some(position) = opening.parameters else {
+        return Ok(opening.streams(None));
+    };
     let Event::ParametersSet(parameters) = event(&record_at(store, position).await?)? else {
         return Err(damaged(position, "parameters_set"));
     };
-    Ok(opening.streams(&parameters))
+    Ok(opening.streams(Some(&parameters)))
+}
+
+/// The streams that records of the subject's stream link to, and so on, among the first `size` records.
+async fn linked<S: LedgerStore, R: ReadModel>(
+    store: &S,
+    rows: &R,
+    subject: Subject,
+    size: u64,
+) -> Result<BTreeSet<String>, BundleError> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![Stream::Of(subject)]);
+    while let Some(stream) = open.pop() {
+        let name = stream.to_string();
+        if !links::has_links(&stream) {
+            continue;
+        }
+        let mut from_seq = 0;
+        loop {
+            let positions = rows.stream_positions(&name, from_seq, POSITIONS).await?;
+            for position in positions.iter().filter(|position| **position < size) {
+                let event = event(&record_at(store, *position).await?)?;
+                let new = links::links(&stream, &event).into_iter();
+                open.extend(new.filter(|linked| found.insert(linked.to_string())));
+            }
+            from_seq += positions.len() as u64;
+            if positions.len() < POSITIONS {
+                break;
+            }
+        }
+    }
+    Ok(found)
 }
 
 async fn record_at<S: LedgerStore>(store: &S, position: u64) -> Result<Record, BundleError> {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use x811_protocol::did::Did;
 use x811_protocol::event::LedgerOpened;
-use x811_protocol::id::{ContractId, InteractionId};
+use x811_protocol::id::{AgreementId, ContractId, InteractionId, SessionId};
 use x811_protocol::stream::Subject;
 
 use super::EndVersion;
@@ -43,6 +43,10 @@ pub enum Scope {
     Contract(ContractId),
     /// What one agent says that it can do, and every stream that it rests on; from version 3 on.
     Descriptor(Did),
+    /// One session about a capability, and every stream that it rests on; from version 3 on.
+    Session(SessionId),
+    /// One agreement, and every stream that it rests on; from version 3 on.
+    Agreement(AgreementId),
 }
 
 impl Scope {
@@ -54,6 +58,8 @@ impl Scope {
             Scope::Interaction(id) => Some(Subject::Interaction(id)),
             Scope::Contract(id) => Some(Subject::Contract(id)),
             Scope::Descriptor(did) => Some(Subject::Descriptor(did)),
+            Scope::Session(id) => Some(Subject::Session(id)),
+            Scope::Agreement(id) => Some(Subject::Agreement(id)),
         }
     }
 }
@@ -64,6 +70,8 @@ impl From<Subject> for Scope {
             Subject::Interaction(id) => Scope::Interaction(id),
             Subject::Contract(id) => Scope::Contract(id),
             Subject::Descriptor(did) => Scope::Descriptor(did),
+            Subject::Session(id) => Scope::Session(id),
+            Subject::Agreement(id) => Scope::Agreement(id),
         }
     }
 }
@@ -74,7 +82,11 @@ impl Header {
     pub fn new(opened: LedgerOpened, scope: Scope) -> Header {
         let version = match scope {
             Scope::Log => EXPORT_VERSION,
-            Scope::Interaction(_) | Scope::Contract(_) | Scope::Descriptor(_) => BUNDLE_VERSION,
+            Scope::Interaction(_)
+            | Scope::Contract(_)
+            | Scope::Descriptor(_)
+            | Scope::Session(_)
+            | Scope::Agreement(_) => BUNDLE_VERSION,
         };
         Header {
             version,
@@ -120,7 +132,9 @@ impl Header {
         if version == BUNDLE_VERSION && scope == Some(Scope::Log) {
             return Err(format!("a whole log has no version {version}"));
         }
-        let is_of_machine = matches!(scope, Some(Scope::Contract(_) | Scope::Descriptor(_)));
+        let is_of_machine = scope
+            .and_then(Scope::subject)
+            .is_some_and(|subject| subject.interaction().is_none());
         if version < BUNDLE_VERSION && is_of_machine {
             return Err(format!("a bundle of that scope has no version {version}"));
         }

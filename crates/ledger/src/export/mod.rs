@@ -1,7 +1,7 @@
 //! A log, or one interaction of it, as one line file: what an auditor takes away and checks offline.
 //! `FORMAT.md` of `x811-eventlog` says it all for a second reader; this is the short form.
 //!
-//! # Format, version 2; of one interaction or contract 3
+//! # Format, version 2; of one interaction or other subject 3
 //!
 //! UTF-8 text; every line ends with one LF, the last one too; no CR, no blank line, nothing behind
 //! the trailer. JSON is in RFC 8785 form, so no line holds a line end of its own.
@@ -19,7 +19,7 @@
 //!
 //! | line | holds |
 //! |---|---|
-//! | header, the first | what the `ledger_opened` of position 0 says; `scope`: `"log"`, `{"interaction":ID}` or `{"contract":ID}`; and `x811_export`, the version of this format |
+//! | header, the first | what the `ledger_opened` of position 0 says; `scope`: `"log"`, `{"interaction":ID}`, or another kind of subject in its place; and `x811_export`, the version of this format |
 //! | `r ` | the leaf bytes of the next record, as stored (record.md section 1) |
 //! | `b ` | the body of the envelope in the record just above, as stored; absent when the body was erased |
 //! | `c ` | a signed checkpoint, the note as a JSON string: in a log just behind the last record that it covers |
@@ -58,6 +58,7 @@ mod bundle;
 mod end;
 mod foreign;
 mod header;
+mod links;
 mod opening;
 mod reader;
 mod tiles;
@@ -68,6 +69,7 @@ pub use bundle::{BundleError, SubjectBundle};
 pub use end::{EndVersion, LastRecord, SignedEnd, StreamEnd};
 pub use foreign::foreign_file;
 pub use header::{BUNDLE_VERSION, EXPORT_VERSION, Header, Scope};
+pub(crate) use links::links;
 pub(crate) use opening::Opening;
 pub use reader::{
     Body, CheckpointLine, EndLine, Fault, FaultKind, Item, KeysLine, MAX_LINE_BYTES, PathLine,

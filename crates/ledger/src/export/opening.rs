@@ -1,7 +1,7 @@
 //! How a subject began, as far as it says which streams its replay rests on.
 
 use x811_protocol::did::Did;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Effect, Event};
 use x811_protocol::facts::{CapabilityFacts, Facts};
 use x811_protocol::id::ContractId;
 use x811_protocol::parameters::Parameters;
@@ -13,8 +13,8 @@ pub(crate) struct Opening {
     initiator: Did,
     /// Nobody where it is addressed to the ledger, for everybody.
     provider: Option<Did>,
-    /// Position of the parameters.
-    pub(crate) parameters: u64,
+    /// Position of the parameters; an agreement has those of its sessions.
+    pub(crate) parameters: Option<u64>,
     /// Whether something is paid in it; a contract only says how much.
     has_money: bool,
     /// The contract it was opened by, if one was named.
@@ -22,8 +22,17 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// What the record of a REQUEST, of a contract's offer or of an advert says; `None` for any other.
+    /// What the first record of a subject's stream says; `None` for one that is none.
     pub(crate) fn of(event: &Event) -> Option<Opening> {
+        if let Event::Effect(Effect::Agreed(agreed)) = event {
+            return Some(Opening {
+                initiator: agreed.consumer,
+                provider: Some(agreed.provider),
+                parameters: None,
+                has_money: false,
+                contract: None,
+            });
+        }
         let Event::EnvelopeAccepted(accepted) = event else {
             return None;
         };
@@ -34,15 +43,16 @@ impl Opening {
         Some(Opening {
             initiator: accepted.envelope.from,
             provider: (!is_for_all).then_some(accepted.envelope.to),
-            parameters: accepted.derived.parameters?,
+            parameters: Some(accepted.derived.parameters?),
             has_money: matches!(accepted.facts, Facts::Request(_)),
             contract: accepted.derived.contract.map(|contract| contract.id),
         })
     }
 
     /// The streams of both parties, of the networks on which may be paid, and of its contract.
-    pub(crate) fn streams(self, parameters: &Parameters) -> Vec<String> {
-        let networks = parameters.networks.iter().filter(|_| self.has_money);
+    pub(crate) fn streams(self, parameters: Option<&Parameters>) -> Vec<String> {
+        let networks = parameters.iter().flat_map(|set| &set.networks);
+        let networks = networks.filter(|_| self.has_money);
         let networks = networks.map(|network| Stream::Network(network.name.clone()));
         let parties = std::iter::once(self.initiator).chain(self.provider);
         let parties = parties.map(Stream::Agent);

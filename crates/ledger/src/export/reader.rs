@@ -233,7 +233,7 @@ impl Letters {
         match (header.version, header.scope) {
             (1, _) => Letters::Version1,
             (_, Scope::Log) => Letters::Log,
-            (version, Scope::Interaction(_) | Scope::Contract(_) | Scope::Descriptor(_)) => {
+            (version, _) => {
                 if version < BUNDLE_VERSION {
                     Letters::Bundle
                 } else {

@@ -16,9 +16,10 @@ use std::collections::{BTreeSet, HashMap};
 use tokio::sync::oneshot;
 use x811_eventlog::{EventLog, ReadError};
 use x811_protocol::code::Code;
+use x811_protocol::did::Did;
 use x811_protocol::event::Event;
 use x811_protocol::evm::{ChainId, TxHash};
-use x811_protocol::facts::{Facts, RefersTo};
+use x811_protocol::facts::{CapabilityFacts, Facts, RefersTo};
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::observation::{Observation, Sweep, TransactionStatus};
 use x811_protocol::parameters::{Leniency, Parameters};
@@ -93,6 +94,11 @@ pub(super) async fn look_up<S: LedgerStore>(
         }
         lookups.known_envelopes = positions.into_keys().collect();
     }
+    if !wanted.adverts.is_empty() {
+        for body in store.bodies(&wanted.adverts).await?.values() {
+            lookups.schemas.take_advert(&body.bytes);
+        }
+    }
     if !wanted.erased.is_empty() {
         lookups.erased = store.erased(&wanted.erased).await?;
     }
@@ -113,6 +119,8 @@ struct Wanted {
     /// Those of `ids` that ERRORs refer to.
     errors_about: Vec<EnvelopeId>,
     mined: HashMap<ChainId, BTreeSet<TxHash>>,
+    /// Positions of adverts whose schemas parameters are held to.
+    adverts: Vec<u64>,
     /// Positions whose bodies are to be erased.
     erased: Vec<u64>,
 }
@@ -127,6 +135,7 @@ impl Wanted {
                 }
                 if let Ok(Content::Facts(facts)) = &message.content {
                     self.note_facts(facts, world);
+                    self.note_schema(facts, message.header.to, world);
                 }
             }
             Item::Observation(observation) => {
@@ -161,6 +170,18 @@ impl Wanted {
                 self.mined.entry(chain_id).or_default().insert(*tx_hash);
             }
         }
+    }
+
+    /// A request of a session is held to the descriptor of whoever is to provide the capability.
+    fn note_schema(&mut self, facts: &Facts, to: Did, world: &World) {
+        let Facts::Capability(CapabilityFacts::Request(request)) = facts else {
+            return;
+        };
+        let agreement = request.agreement_id.and_then(|id| world.agreement(id));
+        let provider = agreement.map_or(to, |live| live.state.provider);
+        let advert = world.descriptor(provider);
+        self.adverts
+            .extend(advert.map(|live| live.state.record.position));
     }
 
     /// References to interactions that are not live need the index of all ids ever; those of ERRORs

@@ -109,6 +109,10 @@ fn single_members(expected: &Content, found: &Content) -> Vec<Difference> {
     compare("contracts", &live(expected), &live(found), out);
     let live = |content: &Content| table(&content.descriptors, |(k, p, l)| (*k, (*p, l.clone())));
     compare("descriptors", &live(expected), &live(found), out);
+    let live = |content: &Content| table(&content.sessions, |(k, p, l)| (*k, (*p, l.clone())));
+    compare("sessions", &live(expected), &live(found), out);
+    let live = |content: &Content| table(&content.agreements, |(k, p, l)| (*k, (*p, l.clone())));
+    compare("agreements", &live(expected), &live(found), out);
     let owed = |content: &Content| table(&content.owed, |(cause, to, n)| ((*cause, *to), *n));
     compare("owed", &owed(expected), &owed(found), out);
     differences

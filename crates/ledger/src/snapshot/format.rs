@@ -6,8 +6,8 @@
 //!
 //! The header names log, ledger, head, tree and the SHA-256 of the sections; the ledger's envelope
 //! key signs it, after the line `x811 snapshot v1`. Sections follow one another: the rest as one
-//! JSON object, agents, their trust, interactions, contracts and descriptors as lines of JSON, nonces
-//! and envelope ids in rows of fixed width. Lines and tables are read on all cores.
+//! JSON object, agents, their trust, interactions, contracts, descriptors, sessions and agreements
+//! as lines of JSON, nonces and envelope ids in rows of fixed width. Lines and tables are read on all cores.
 
 use super::{Rejection, packed};
 use crate::agent::Agent;
@@ -19,7 +19,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use uuid::Uuid;
 use x811_eventlog::{Frontier, Head};
+use x811_protocol::capability::agreement::Agreement;
 use x811_protocol::capability::descriptor::Descriptor;
+use x811_protocol::capability::session::Session;
 use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
@@ -35,7 +37,7 @@ pub const FORMAT: u32 = 1;
 
 /// Meaning of the state in them: raised whenever the same log adds up to another state, or the
 /// state is written in another way.
-pub const SCHEMA: u32 = 11;
+pub const SCHEMA: u32 = 12;
 
 const MAGIC: &[u8] = b"x811 snapshot\n";
 const SIGNED_AS: &[u8] = b"x811 snapshot v1\n";
@@ -85,7 +87,7 @@ struct Header {
     sections_sha256: Digest,
 }
 
-const SECTIONS: usize = 8;
+const SECTIONS: usize = 10;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -234,6 +236,8 @@ fn sections(content: Content) -> Result<[Vec<u8>; SECTIONS], serde_json::Error> 
         lines(&content.interactions)?,
         lines(&content.contracts)?,
         lines(&content.descriptors)?,
+        lines(&content.sessions)?,
+        lines(&content.agreements)?,
         packed::nonces(&content.nonces),
         packed::envelope_ids(&content.envelope_ids),
     ])
@@ -247,6 +251,8 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
         interactions,
         contracts,
         descriptors,
+        sessions,
+        agreements,
         nonces,
         envelope_ids,
     ] = sections;
@@ -270,6 +276,8 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
     let interactions: Vec<StoredLive> = interactions?;
     let contracts: Vec<StoredOf<Contract>> = read_lines(contracts)?;
     let descriptors: Vec<StoredOf<Descriptor>> = read_lines(descriptors)?;
+    let sessions: Vec<StoredOf<Session>> = read_lines(sessions)?;
+    let agreements: Vec<StoredOf<Agreement>> = read_lines(agreements)?;
     Ok(Content {
         head: header.head,
         frontier,
@@ -288,6 +296,8 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
         interactions,
         contracts,
         descriptors,
+        sessions,
+        agreements,
         owed: rest.owed,
         nonces: nonces?,
         envelope_ids: envelope_ids?,

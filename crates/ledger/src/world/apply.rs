@@ -7,7 +7,9 @@ use crate::keyring::Keyring;
 use crate::registry;
 use std::sync::Arc;
 use x811_eventlog::{Head, Record};
+use x811_protocol::capability::agreement::Agreement;
 use x811_protocol::capability::descriptor::Descriptor;
+use x811_protocol::capability::session::Session;
 use x811_protocol::contract::Contract;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{
@@ -125,13 +127,13 @@ impl World {
             return Err(step.misplaced("it is not the next of its stream"));
         }
         let causes = self.causes_after(&step)?;
-        let ended = (self.ended.take(), self.contracts.take_ended());
+        let ended = (self.ended.take(), self.take_ended());
         let moved = std::mem::take(&mut self.trust_moved);
         let touched = match self.dispatch(&step) {
             Ok(touched) => touched,
             Err(fault) => {
                 self.ended = ended.0;
-                self.contracts.put_ended(ended.1);
+                self.put_ended(ended.1);
                 self.trust_moved = moved;
                 return Err(fault);
             }
@@ -215,6 +217,8 @@ impl World {
             }
             Stream::Of(Subject::Contract(id)) => Some(self.contracts.next_seq(*id)),
             Stream::Of(Subject::Descriptor(did)) => Some(self.descriptors.next_seq(*did)),
+            Stream::Of(Subject::Session(id)) => Some(self.sessions.next_seq(*id)),
+            Stream::Of(Subject::Agreement(id)) => Some(self.agreements.next_seq(*id)),
             Stream::Roots => Some(self.roots.next_seq),
         }
     }
@@ -258,6 +262,8 @@ impl World {
                     Subject::Interaction(id) => self.apply_interaction(step, *id)?,
                     Subject::Contract(id) => self.apply_subject::<Contract>(step, *id)?,
                     Subject::Descriptor(did) => self.apply_subject::<Descriptor>(step, *did)?,
+                    Subject::Session(id) => self.apply_subject::<Session>(step, *id)?,
+                    Subject::Agreement(id) => self.apply_subject::<Agreement>(step, *id)?,
                 }
                 Ok(Touched::Subject(*subject))
             }
@@ -415,6 +421,7 @@ impl World {
     fn shift_every_clock(&mut self, gap_ms: u64) {
         self.change_every_live(|state| state.after_downtime(gap_ms));
         self.move_windows::<Contract>(gap_ms);
+        self.move_windows::<Session>(gap_ms);
         let names: Vec<String> = self.networks.keys().cloned().collect();
         for name in names {
             if let Some(sight) = self.networks.get_mut(&name) {

@@ -12,7 +12,9 @@ use crate::spent::Spent;
 use std::collections::HashMap;
 use std::sync::Arc;
 use x811_eventlog::{Frontier, Head};
+use x811_protocol::capability::agreement::Agreement;
 use x811_protocol::capability::descriptor::Descriptor;
+use x811_protocol::capability::session::Session;
 use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
@@ -42,6 +44,8 @@ pub(crate) struct Content {
     pub(crate) interactions: Vec<StoredLive>,
     pub(crate) contracts: Vec<StoredOf<Contract>>,
     pub(crate) descriptors: Vec<StoredOf<Descriptor>>,
+    pub(crate) sessions: Vec<StoredOf<Session>>,
+    pub(crate) agreements: Vec<StoredOf<Agreement>>,
     pub(crate) owed: Vec<(u64, Did, OwedNotice)>,
     /// With the numbers of their buckets of time.
     pub(crate) nonces: Vec<(Digest, FirstAnswer, u64)>,
@@ -106,6 +110,8 @@ impl World {
             causes: _,
             contracts,
             descriptors,
+            sessions,
+            agreements,
             watches: _,
             owed,
             nonces,
@@ -148,6 +154,8 @@ impl World {
                 .collect(),
             contracts: stored(contracts, opened_under),
             descriptors: stored(descriptors, opened_under),
+            sessions: stored(sessions, opened_under),
+            agreements: stored(agreements, opened_under),
             owed: owed
                 .iter()
                 .map(|((cause, to), notice)| (*cause, *to, *notice))
@@ -199,6 +207,8 @@ impl World {
         }
         world.put_all_back::<Contract>(content.contracts)?;
         world.put_all_back::<Descriptor>(content.descriptors)?;
+        world.put_all_back::<Session>(content.sessions)?;
+        world.put_all_back::<Agreement>(content.agreements)?;
         Ok(world)
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Effect, Event};
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Interaction, State, StateName};
 use x811_protocol::kernel::{Machine, Recorded, Told};
@@ -67,6 +67,12 @@ impl World {
         &self,
         step: &Applying<'_>,
     ) -> Result<Option<Arc<Parameters>>, Fault> {
+        if let Event::Effect(Effect::Agreed(agreed)) = step.event {
+            // A revision keeps those of the session that made it; an extract may not have that.
+            let session = self.sessions.get(agreed.session);
+            let kept = session.map(|live| live.state.parameters.clone());
+            return Ok(kept.or_else(|| self.parameters().map(|(_, set)| set.clone())));
+        }
         let Event::EnvelopeAccepted(accepted) = step.event else {
             return Ok(None);
         };

@@ -6,7 +6,9 @@ use super::{Fault, Live, World};
 use crate::recent::Scattered;
 use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;
+use x811_protocol::capability::agreement::Agreement;
 use x811_protocol::capability::descriptor::Descriptor;
+use x811_protocol::capability::session::Session;
 use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
 use x811_protocol::kernel::{Machine, Recorded, SubjectMachine};
@@ -77,6 +79,50 @@ impl Held for Descriptor {
     }
 }
 
+impl Held for Session {
+    fn of(world: &World) -> &Machines<Session> {
+        &world.sessions
+    }
+
+    fn of_mut(world: &mut World) -> &mut Machines<Session> {
+        &mut world.sessions
+    }
+}
+
+impl Held for Agreement {
+    fn of(world: &World) -> &Machines<Agreement> {
+        &world.agreements
+    }
+
+    fn of_mut(world: &mut World) -> &mut Machines<Agreement> {
+        &mut world.agreements
+    }
+}
+
+/// What the last record ended, of every machine.
+pub(super) struct AllEnded {
+    contract: Option<Ended<Contract>>,
+    session: Option<Ended<Session>>,
+    agreement: Option<Ended<Agreement>>,
+}
+
+impl World {
+    /// Forgets what the record before ended; gives it back for when the next one is refused.
+    pub(super) fn take_ended(&mut self) -> AllEnded {
+        AllEnded {
+            contract: self.contracts.ended.take(),
+            session: self.sessions.ended.take(),
+            agreement: self.agreements.ended.take(),
+        }
+    }
+
+    pub(super) fn put_ended(&mut self, ended: AllEnded) {
+        self.contracts.ended = ended.contract;
+        self.sessions.ended = ended.session;
+        self.agreements.ended = ended.agreement;
+    }
+}
+
 impl<M: SubjectMachine> Machines<M> {
     /// A live one.
     pub(crate) fn get(&self, id: M::Id) -> Option<&Arc<Live<M::State>>> {
@@ -117,15 +163,6 @@ impl<M: SubjectMachine> Machines<M> {
 
     pub(super) fn next_seq(&self, id: M::Id) -> u64 {
         self.get(id).map_or(0, |live| live.next_seq)
-    }
-
-    /// Forgets what the record before ended; gives it back for when the next one is refused.
-    pub(super) fn take_ended(&mut self) -> Option<Ended<M>> {
-        self.ended.take()
-    }
-
-    pub(super) fn put_ended(&mut self, ended: Option<Ended<M>>) {
-        self.ended = ended;
     }
 
     fn count(&mut self, before: Option<&M::State>, after: Option<&M::State>) {
@@ -251,6 +288,8 @@ impl World {
             Subject::Interaction(id) => self.interaction(id)?.state.deadline(),
             Subject::Contract(id) => self.contracts.get(id)?.state.deadline(),
             Subject::Descriptor(_) => None,
+            Subject::Session(id) => self.sessions.get(id)?.state.deadline,
+            Subject::Agreement(id) => Agreement::deadline(&self.agreements.get(id)?.state),
         }
     }
 }

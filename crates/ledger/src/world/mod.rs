@@ -32,13 +32,15 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use watches::Watches;
 use x811_eventlog::{Frontier, Head};
+use x811_protocol::capability::agreement::{self, Agreement};
 use x811_protocol::capability::descriptor::{self, Descriptor};
+use x811_protocol::capability::session::{self, Session};
 use x811_protocol::code::Code;
 use x811_protocol::contract::{self, Contract};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{LedgerOpened, RulesChanged};
-use x811_protocol::id::{ContractId, EnvelopeId, InteractionId};
+use x811_protocol::id::{AgreementId, ContractId, EnvelopeId, InteractionId, SessionId};
 use x811_protocol::interaction::State;
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::{Leniency, Parameters};
@@ -169,6 +171,8 @@ pub struct World {
     routes: OrdMap<EnvelopeId, InteractionId>,
     contracts: Machines<Contract>,
     descriptors: Machines<Descriptor>,
+    sessions: Machines<Session>,
+    agreements: Machines<Agreement>,
     deadlines: OrdSet<(TimestampMs, Subject)>,
     /// Where the records stand that an effect may follow from.
     causes: Causes,
@@ -207,6 +211,8 @@ impl World {
             routes: OrdMap::new(),
             contracts: Machines::default(),
             descriptors: Machines::default(),
+            sessions: Machines::default(),
+            agreements: Machines::default(),
             deadlines: OrdSet::new(),
             causes: Causes::None,
             watches: OrdMap::new(),
@@ -333,6 +339,36 @@ impl World {
     /// What that agent says that it can do.
     pub fn descriptor(&self, agent: Did) -> Option<&Arc<Live<descriptor::State>>> {
         self.descriptors.get(agent)
+    }
+
+    /// A session that is open.
+    pub fn session(&self, id: SessionId) -> Option<&Arc<Live<session::State>>> {
+        self.sessions.get(id)
+    }
+
+    /// A session that is open or that the last record ended.
+    pub fn latest_session(&self, id: SessionId) -> Option<&Arc<Live<session::State>>> {
+        self.sessions.latest(id)
+    }
+
+    /// An agreement that is active.
+    pub fn agreement(&self, id: AgreementId) -> Option<&Arc<Live<agreement::State>>> {
+        self.agreements.get(id)
+    }
+
+    /// An agreement that is active or that the last record ended.
+    pub fn latest_agreement(&self, id: AgreementId) -> Option<&Arc<Live<agreement::State>>> {
+        self.agreements.latest(id)
+    }
+
+    /// Open sessions.
+    pub(crate) fn sessions(&self) -> &Machines<Session> {
+        &self.sessions
+    }
+
+    /// Active agreements.
+    pub(crate) fn agreements(&self) -> &Machines<Agreement> {
+        &self.agreements
     }
 
     /// Live negotiations.
@@ -465,6 +501,8 @@ impl World {
             aftermath: self.aftermath.len(),
             contracts: self.contracts.len(),
             descriptors: self.descriptors.len(),
+            sessions: self.sessions.len(),
+            agreements: self.agreements.len(),
             open_pairs: self.open_pairs.len(),
             routes: self.routes.len(),
             watched: self.watches.values().map(Watches::len).sum(),
@@ -502,6 +540,10 @@ pub struct Sizes {
     pub contracts: usize,
     /// Descriptors of capabilities.
     pub descriptors: usize,
+    /// Sessions that are open.
+    pub sessions: usize,
+    /// Agreements that are active.
+    pub agreements: usize,
     /// Pairs of initiator and provider that have an interaction open.
     pub open_pairs: usize,
     /// Envelopes that messages to come may refer to.

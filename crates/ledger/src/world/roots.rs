@@ -14,7 +14,7 @@ use super::{Fault, World};
 use crate::agent::Agent;
 use serde::Serialize;
 use x811_eventlog::write_canonical;
-use x811_protocol::capability::descriptor;
+use x811_protocol::capability::{agreement, descriptor, session};
 use x811_protocol::contract;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Event, StateRoot};
@@ -70,6 +70,10 @@ enum StateOf<'a> {
     Contract(&'a contract::State),
     /// `descriptor:<did>`.
     Descriptor(&'a descriptor::State),
+    /// `session:<id>`.
+    Session(&'a session::State),
+    /// `agreement:<id>`.
+    Agreement(&'a agreement::State),
 }
 
 impl World {
@@ -165,6 +169,10 @@ impl World {
             }
             Stream::Of(Subject::Descriptor(did)) => {
                 StateOf::Descriptor(&self.descriptor(*did)?.state)
+            }
+            Stream::Of(Subject::Session(id)) => StateOf::Session(&self.sessions.latest(*id)?.state),
+            Stream::Of(Subject::Agreement(id)) => {
+                StateOf::Agreement(&self.agreements.latest(*id)?.state)
             }
             Stream::Roots => return None,
         })

@@ -24,6 +24,9 @@ mod single;
 mod table;
 mod verdict;
 
+#[path = "../sequencer/bargain.rs"]
+#[expect(dead_code, reason = "the sequencer's tests use the rest")]
+mod bargain;
 #[path = "../sequencer/base.rs"]
 mod base;
 #[path = "../sequencer/begun.rs"]

@@ -56,6 +56,12 @@ fn root(world: &World, record: &Record, before: Digest) -> Digest {
         Stream::Of(Subject::Descriptor(did)) => {
             serde_json::to_value(&world.descriptor(*did).unwrap().state).unwrap()
         }
+        Stream::Of(Subject::Session(id)) => {
+            serde_json::to_value(&world.latest_session(*id).unwrap().state).unwrap()
+        }
+        Stream::Of(Subject::Agreement(id)) => {
+            serde_json::to_value(&world.latest_agreement(*id).unwrap().state).unwrap()
+        }
         Stream::Roots => return before,
     };
     let state = Digest::of(&to_canonical(&state));

@@ -1,16 +1,17 @@
 //! A log with every event that a ledger of today writes into its first thousand records.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use x811_ledger::erasure::ErasureRequest;
 use x811_protocol::document::DidDocument;
 use x811_protocol::envelope::{Header, PROTOCOL_VERSION, SealedEnvelope, seal};
 use x811_protocol::event::LedgerRole;
-use x811_protocol::facts::NegotiationVerb;
+use x811_protocol::facts::{CapabilityVerb, NegotiationVerb};
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::parameters::{Capabilities, Contracts};
 use x811_protocol::payload::registry::rotation_message;
 
+use crate::bargain::Bargain;
 use crate::base::{Base, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::descriptors::{ADVERTISE, descriptor};
@@ -279,6 +280,54 @@ async fn advertised(ledgerbox: &Ledgerbox, agent: &Party) {
     }
 }
 
+/// Sessions with every end, and an agreement that is used, negotiated again, and over.
+async fn bargained(ledgerbox: &Ledgerbox, paid: &Deal) {
+    let (consumer, provider) = (paid.initiator.clone(), paid.provider.clone());
+    let stranger = ledgerbox.identity.clone();
+    let new = || Bargain::between(consumer.clone(), provider.clone(), stranger.clone());
+    let none = Value::Null;
+    let mut agreed = new();
+    agreed.agree(ledgerbox, &Bargain::terms(60, 3)).await;
+    let (_, request) = agreed.use_it(ledgerbox, |_| {});
+    ledgerbox.accept(&request).await;
+    agreed.agree(ledgerbox, &Bargain::terms(40, 3)).await;
+    let mut revoked = new();
+    revoked.parameters = json!({"to": "en"});
+    revoked.agree(ledgerbox, &Bargain::terms(60, 3)).await;
+    revoked
+        .say(ledgerbox, &provider, CapabilityVerb::Revoke, &none)
+        .await;
+    let mut rejected = new();
+    rejected
+        .say(ledgerbox, &consumer, CapabilityVerb::Request, &none)
+        .await;
+    let mut response = rejected.payload(ledgerbox, &provider, CapabilityVerb::Response, &none);
+    response["lifetime_ms"] = json!(5_000);
+    let response = rejected.seal(ledgerbox, &provider, CapabilityVerb::Response, response);
+    ledgerbox.accept(&response).await;
+    for (from, verb) in [
+        (&consumer, CapabilityVerb::Offer),
+        (&provider, CapabilityVerb::Counter),
+        (&consumer, CapabilityVerb::Reject),
+    ] {
+        rejected
+            .say(ledgerbox, from, verb, &Bargain::terms(60, 3))
+            .await;
+    }
+    let mut left = new();
+    left.say(ledgerbox, &consumer, CapabilityVerb::Request, &none)
+        .await;
+    left.say(ledgerbox, &consumer, CapabilityVerb::Close, &none)
+        .await;
+    // A version that is going out of use, and nobody answers.
+    let old = new();
+    let mut request = old.payload(ledgerbox, &consumer, CapabilityVerb::Request, &none);
+    request["protocol"] = json!({"min": "1.0.0", "max": "2.0.0", "deprecated": []});
+    let request = old.seal(ledgerbox, &consumer, CapabilityVerb::Request, request);
+    ledgerbox.accept(&request).await;
+    ledgerbox.watch_ms(60_000).await;
+}
+
 /// The ledger that wrote it, right behind the last record.
 pub(crate) async fn every_event() -> Ledgerbox {
     let mut ledgerbox = opened().await;
@@ -292,6 +341,7 @@ pub(crate) async fn every_event() -> Ledgerbox {
     unpaid(&mut ledgerbox, &paid).await;
     negotiated(&ledgerbox, &paid).await;
     advertised(&ledgerbox, &paid.provider).await;
+    bargained(&ledgerbox, &paid).await;
     registry(&ledgerbox).await;
     let request = ErasureRequest {
         subject: paid.id().into(),

@@ -60,6 +60,9 @@ mod totals;
 mod trust;
 mod unproven;
 
+#[path = "../sequencer/bargain.rs"]
+#[expect(dead_code, reason = "the sequencer's tests use the rest")]
+mod bargain;
 #[path = "../sequencer/base.rs"]
 mod base;
 #[path = "../sequencer/bundles.rs"]

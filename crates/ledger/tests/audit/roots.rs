@@ -60,6 +60,12 @@ fn root_by_hand(world: &World, stream: &Stream, before: Digest) -> Digest {
         Stream::Of(Subject::Descriptor(did)) => {
             serde_json::to_value(&world.descriptor(*did).unwrap().state).unwrap()
         }
+        Stream::Of(Subject::Session(id)) => {
+            serde_json::to_value(&world.latest_session(*id).unwrap().state).unwrap()
+        }
+        Stream::Of(Subject::Agreement(id)) => {
+            serde_json::to_value(&world.latest_agreement(*id).unwrap().state).unwrap()
+        }
         Stream::Roots => return before,
     };
     let state = Digest::of(&serde_jcs::to_vec(&state).unwrap());

@@ -15,7 +15,10 @@ use x811_protocol::stream::Subject;
 /// A ledger that takes descriptors, and an agent.
 async fn opened(adverts_per_hour: u64) -> (Ledgerbox, Party) {
     let mut parameters = parameters();
-    parameters.capabilities = Some(Capabilities { adverts_per_hour });
+    parameters.capabilities = Some(Capabilities {
+        adverts_per_hour,
+        ..Capabilities::DEFAULT
+    });
     let ledgerbox = Ledgerbox::with(parameters).await;
     let agent = ledgerbox.provider().await;
     (ledgerbox, agent)

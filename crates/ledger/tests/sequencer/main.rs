@@ -12,6 +12,7 @@
 mod accept_heads;
 mod aftermath;
 mod authentication;
+mod bargain;
 mod base;
 mod begun;
 mod blindness;
@@ -56,6 +57,7 @@ mod registry_random;
 mod routing;
 mod rows;
 mod rules;
+mod sessions;
 mod settlement;
 mod snapshots;
 mod standing;

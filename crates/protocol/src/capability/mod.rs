@@ -6,10 +6,14 @@
 //! | [`version`] | versions, ranges of them, and which version two sides use |
 //! | [`schema`] | which JSON Schemas are taken |
 //! | [`descriptor`] | the machine of one agent's descriptor: revision by revision |
+//! | [`session`] | the machine of a negotiation about a capability |
+//! | [`agreement`] | the machine of what both signed |
 //!
-//! Sources: capability.md, machines.md, CC-63 to CC-75, CC-89 to CC-92.
+//! Sources: capability.md, machines.md, CC-63 to CC-92.
 
+pub mod agreement;
 pub mod descriptor;
 pub mod kinds;
 pub mod schema;
+pub mod session;
 pub mod version;

@@ -2,6 +2,10 @@
 //! "Descriptor"): fifteen keywords, no references and no combinators, so that a verdict takes time
 //! linear in schema and instance, for everybody and for ever.
 
+mod judge;
+
+pub use judge::{Schema, Unfit};
+
 use serde_json::{Map, Value};
 
 use crate::canonical::to_canonical;
@@ -9,6 +13,9 @@ use crate::payload::member::as_integer;
 
 /// The most bytes of a schema's RFC 8785 form.
 pub const MAX_BYTES: usize = 16_384;
+
+/// The most bytes of the RFC 8785 form of a value that is judged.
+pub const MAX_INSTANCE_BYTES: usize = 65_536;
 
 /// How deep schemas may lie in each other; the outermost is 1.
 pub const MAX_DEPTH: usize = 8;

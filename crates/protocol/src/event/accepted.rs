@@ -1,10 +1,11 @@
 //! `envelope_accepted`: who said what, and what the machines decide on (record.md section 3).
 
+use crate::capability::version::Version;
 use crate::digest::Digest;
 use crate::envelope::AcceptedHeader;
 use crate::evm::EvmAddress;
 use crate::facts::{AmountOf, Facts, FactsOf};
-use crate::id::ContractId;
+use crate::id::{AgreementId, ContractId};
 use crate::money::MicroUsdc;
 use crate::observation::NetworkHead;
 use crate::time::TimestampMs;
@@ -29,12 +30,18 @@ pub struct EnvelopeAccepted {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Derived {
+    /// REQUEST under an agreement: what it was held to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<UsedAgreement>,
     /// REQUEST that names a contract: what it was held to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<EngagedContract>,
     /// End of the window that this message opens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_at_ms: Option<TimestampMs>,
+    /// Request of a session: position of the descriptor it was decided by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub descriptor: Option<u64>,
     /// ACCEPT: last known heads; absent when none is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heads: Option<Vec<NetworkHead>>,
@@ -47,6 +54,25 @@ pub struct Derived {
     /// PAYMENT: how the payer is bound to the initiator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payer_binding: Option<PayerBinding>,
+    /// Signature of an agreement: how many there are with this one, 1 or 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signatures: Option<u64>,
+    /// Request of a session: the version that both will use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<Version>,
+    /// Whether one of the two deprecates that version; only where it is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version_deprecated: Option<bool>,
+}
+
+/// The agreement that a REQUEST is made under (capability.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UsedAgreement {
+    /// Which.
+    pub id: AgreementId,
+    /// The revision in force.
+    pub revision: u64,
 }
 
 /// The contract that a REQUEST opens the interaction of, and what the OFFER is held to by it

@@ -1,7 +1,12 @@
 //! Events that follow from a record of another stream: what one subject does to another
 //! (machines.md section 4). They stand directly behind their cause, in the same commit.
 
-use crate::id::InteractionId;
+use crate::capability::version::Version;
+use crate::did::Did;
+use crate::digest::Digest;
+use crate::facts::{RenewalReason, UsageLimits};
+use crate::id::{InteractionId, SessionId};
+use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,11 +16,17 @@ use serde_json::Value;
 pub enum Effect {
     /// A contract opened its interaction.
     Engaged(Engaged),
+    /// A session ended.
+    SessionClosed(SessionClosed),
+    /// An agreement, or another revision of it, is in force.
+    Agreed(Box<Agreed>),
+    /// A REQUEST was made under an agreement.
+    Used(Used),
 }
 
 impl Effect {
     /// The `type` of every effect.
-    pub const TYPES: [&str; 1] = ["engaged"];
+    pub const TYPES: [&str; 4] = ["engaged", "session_closed", "agreed", "used"];
 
     /// Whether `value` has the `type` of an effect.
     pub(super) fn is_named_by(value: &Value) -> bool {
@@ -27,6 +38,9 @@ impl Effect {
     pub const fn type_name(&self) -> &'static str {
         match self {
             Effect::Engaged(_) => "engaged",
+            Effect::SessionClosed(_) => "session_closed",
+            Effect::Agreed(_) => "agreed",
+            Effect::Used(_) => "used",
         }
     }
 
@@ -34,6 +48,9 @@ impl Effect {
     pub const fn cause(&self) -> u64 {
         match self {
             Effect::Engaged(engaged) => engaged.cause,
+            Effect::SessionClosed(closed) => closed.cause,
+            Effect::Agreed(agreed) => agreed.cause,
+            Effect::Used(used) => used.cause,
         }
     }
 }
@@ -42,6 +59,96 @@ impl Effect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Engaged {
+    /// Position of the REQUEST.
+    pub cause: u64,
+    /// The interaction it opened.
+    pub interaction: InteractionId,
+}
+
+/// How a session ended (CX-38).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CloseReason {
+    /// Both signed.
+    Agreed,
+    /// The receiver of the last terms rejected them.
+    Rejected,
+    /// One of the two closed it.
+    Abandoned,
+    /// A window passed.
+    Timeout,
+    /// The target is not willing, or its capability unavailable.
+    Declined,
+}
+
+impl CloseReason {
+    /// The word in records.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            CloseReason::Agreed => "agreed",
+            CloseReason::Rejected => "rejected",
+            CloseReason::Abandoned => "abandoned",
+            CloseReason::Timeout => "timeout",
+            CloseReason::Declined => "declined",
+        }
+    }
+}
+
+/// `session_closed`, the last record of every session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionClosed {
+    /// Position of what ended it.
+    pub cause: u64,
+    /// Whose message ended it; absent where time did, or the ledger declined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_by: Option<Did>,
+    /// How.
+    pub reason: CloseReason,
+}
+
+/// `agreed`, in an agreement's stream: the second signature was recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Agreed {
+    /// SHA-256 of the agreement's RFC 8785 form, which both signed.
+    pub agreement_hash: Digest,
+    /// The type of the capability.
+    pub capability: String,
+    /// Position of the second signature.
+    pub cause: u64,
+    /// Who may use the capability: the initiator of the first session, for ever.
+    pub consumer: Did,
+    /// From this moment on it is in force no longer. Signed, so downtime never moves it.
+    pub ends_at_ms: TimestampMs,
+    /// What use is held to.
+    pub limits: UsageLimits,
+    /// Hash of the terms of the revision before, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_terms_hash: Option<Digest>,
+    /// Who provides it.
+    pub provider: Did,
+    /// Why it was negotiated again, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<RenewalReason>,
+    /// 1, and one more with each re-negotiation.
+    pub revision: u64,
+    /// The session that made this revision.
+    pub session: SessionId,
+    /// Hashes of the two records with the signatures, in their order.
+    pub signatures: [Digest; 2],
+    /// When the second signature was recorded: from then on it is in force.
+    pub starts_at_ms: TimestampMs,
+    /// Hash of the terms.
+    pub terms_hash: Digest,
+    /// The version that is used.
+    pub version: Version,
+}
+
+/// `used`, in an agreement's stream: a REQUEST under it was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Used {
     /// Position of the REQUEST.
     pub cause: u64,
     /// The interaction it opened.

@@ -124,6 +124,8 @@ impl ErasureOrder {
             Subject::Interaction(id) => format!("interactions/{id}"),
             Subject::Contract(id) => format!("negotiations/{}", id.to_public()),
             Subject::Descriptor(did) => format!("agents/{}/capabilities", did.uuid()),
+            Subject::Session(id) => format!("sessions/{id}"),
+            Subject::Agreement(id) => format!("agreements/{id}"),
         };
         (
             format!("/api/v1/{of}/erasure"),

@@ -12,9 +12,9 @@ mod named;
 mod settlement;
 mod window;
 
-pub use accepted::{Derived, EngagedContract, EnvelopeAccepted, PayerBinding};
+pub use accepted::{Derived, EngagedContract, EnvelopeAccepted, PayerBinding, UsedAgreement};
 pub use agent::{AgentRegistered, AgentStatusChanged, AgentUpdated, KeyRotated, ReferenceSdk};
-pub use effect::{Effect, Engaged};
+pub use effect::{Agreed, CloseReason, Effect, Engaged, SessionClosed, Used};
 pub use erasure_order::{ErasureOrder, NotOrdered};
 pub use ledger::{
     BodiesErased, Continues, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole,
@@ -24,7 +24,7 @@ pub use settlement::{
     Claim, Confirmed, Evidence, Final, Finding, FindingStatus, Late, Level, Looked, NoticeIssued,
     Refuted, RefutedCause, Reversed, RevertReason, Seen, SettlementRecords, TransactionNamed,
 };
-pub use window::{ContractWindow, Lapsed, LapsedWindow, Window};
+pub use window::{AgreementWindow, ContractWindow, Lapsed, LapsedWindow, SessionWindow, Window};
 
 use crate::parameters::Parameters;
 use serde::{Deserialize, Serialize, Serializer};

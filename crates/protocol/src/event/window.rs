@@ -31,6 +31,26 @@ pub enum ContractWindow {
     Engagement,
 }
 
+/// A window of a session about a capability: the ledger's, which downtime moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionWindow {
+    /// Request to response.
+    Response,
+    /// Willing response to the acceptance of terms.
+    Session,
+    /// Acceptance to the second signature.
+    Agree,
+}
+
+/// The window of an agreement: the moment that both signed, which never moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgreementWindow {
+    /// The second signature to the end of the duration.
+    Agreement,
+}
+
 /// A window of some machine. No two machines have windows of one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -39,6 +59,10 @@ pub enum LapsedWindow {
     Interaction(Window),
     /// Of a negotiation.
     Contract(ContractWindow),
+    /// Of a session.
+    Session(SessionWindow),
+    /// Of an agreement.
+    Agreement(AgreementWindow),
 }
 
 impl From<Window> for LapsedWindow {
@@ -50,6 +74,12 @@ impl From<Window> for LapsedWindow {
 impl From<ContractWindow> for LapsedWindow {
     fn from(window: ContractWindow) -> LapsedWindow {
         LapsedWindow::Contract(window)
+    }
+}
+
+impl From<SessionWindow> for LapsedWindow {
+    fn from(window: SessionWindow) -> LapsedWindow {
+        LapsedWindow::Session(window)
     }
 }
 

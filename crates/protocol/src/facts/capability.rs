@@ -1,4 +1,5 @@
-//! Facts of `x811.capability/…`, which the machine `descriptor` decides on (capability.md).
+//! Facts of `x811.capability/…` (capability.md): those of an advert, which the machine `descriptor`
+//! decides on, and which others there are.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,12 +9,18 @@ use serde_json::Value;
 
 use super::UnknownWord;
 use super::member::{given, given_integer};
+use super::session::{
+    AgreementRevoke, SessionAccept, SessionAgree, SessionClose, SessionCounter, SessionOffer,
+    SessionReject, SessionRequest, SessionResponse,
+};
 use crate::capability::kinds::{Kind, kind_of};
 use crate::capability::version::{Version, VersionRange};
 use crate::code::Code;
 use crate::digest::Digest;
 use crate::envelope::{CustomType, MessageType};
+use crate::id::{AgreementId, EnvelopeId};
 use crate::refusal::{Kind as Fault, Refusal, quoted};
+use crate::stream::Subject;
 
 /// The namespace of the messages.
 const NAMESPACE: &str = "capability";
@@ -26,16 +33,54 @@ const MOST_CAPABILITIES: usize = 64;
 pub enum CapabilityVerb {
     /// What the sender can do.
     Advertise,
+    /// Opens a session.
+    Request,
+    /// Whether the target negotiates.
+    Response,
+    /// The first terms.
+    Offer,
+    /// Other terms.
+    Counter,
+    /// The last terms are agreed on.
+    Accept,
+    /// No agreement on them.
+    Reject,
+    /// The sender leaves the session.
+    Close,
+    /// The sender signs the agreement.
+    Agree,
+    /// The sender ends the agreement.
+    Revoke,
 }
 
 impl CapabilityVerb {
     /// All of them.
-    pub const ALL: [CapabilityVerb; 1] = [CapabilityVerb::Advertise];
+    pub const ALL: [CapabilityVerb; 10] = [
+        CapabilityVerb::Advertise,
+        CapabilityVerb::Request,
+        CapabilityVerb::Response,
+        CapabilityVerb::Offer,
+        CapabilityVerb::Counter,
+        CapabilityVerb::Accept,
+        CapabilityVerb::Reject,
+        CapabilityVerb::Close,
+        CapabilityVerb::Agree,
+        CapabilityVerb::Revoke,
+    ];
 
     /// The envelope's `type`.
     pub const fn as_str(self) -> &'static str {
         match self {
             CapabilityVerb::Advertise => "x811.capability/advertise",
+            CapabilityVerb::Request => "x811.capability/request",
+            CapabilityVerb::Response => "x811.capability/response",
+            CapabilityVerb::Offer => "x811.capability/offer",
+            CapabilityVerb::Counter => "x811.capability/counter",
+            CapabilityVerb::Accept => "x811.capability/accept",
+            CapabilityVerb::Reject => "x811.capability/reject",
+            CapabilityVerb::Close => "x811.capability/close",
+            CapabilityVerb::Agree => "x811.capability/agree",
+            CapabilityVerb::Revoke => "x811.capability/revoke",
         }
     }
 
@@ -240,7 +285,7 @@ impl AdvertiseFacts {
     }
 }
 
-fn in_order(range: &VersionRange) -> Result<(), Refusal> {
+pub(super) fn in_order(range: &VersionRange) -> Result<(), Refusal> {
     range.fault().map_or(Ok(()), |fault| Err(malformed(fault)))
 }
 
@@ -255,6 +300,24 @@ pub(crate) fn malformed(message: impl AsRef<str>) -> Refusal {
 pub enum CapabilityFacts {
     /// Of `x811.capability/advertise`.
     Advertise(Box<AdvertiseFacts>),
+    /// Of `x811.capability/request`.
+    Request(Box<SessionRequest>),
+    /// Of `x811.capability/response`.
+    Response(SessionResponse),
+    /// Of `x811.capability/offer`.
+    Offer(Box<SessionOffer>),
+    /// Of `x811.capability/counter`.
+    Counter(Box<SessionCounter>),
+    /// Of `x811.capability/accept`.
+    Accept(SessionAccept),
+    /// Of `x811.capability/reject`.
+    Reject(SessionReject),
+    /// Of `x811.capability/close`.
+    Close(SessionClose),
+    /// Of `x811.capability/agree`.
+    Agree(Box<SessionAgree>),
+    /// Of `x811.capability/revoke`.
+    Revoke(AgreementRevoke),
 }
 
 impl CapabilityFacts {
@@ -262,16 +325,99 @@ impl CapabilityFacts {
         verb: CapabilityVerb,
         value: Value,
     ) -> Result<CapabilityFacts, serde_json::Error> {
+        use serde_json::from_value as read;
         match verb {
-            CapabilityVerb::Advertise => {
-                serde_json::from_value(value).map(CapabilityFacts::Advertise)
+            CapabilityVerb::Advertise => read(value).map(CapabilityFacts::Advertise),
+            CapabilityVerb::Request => read(value).map(CapabilityFacts::Request),
+            CapabilityVerb::Response => read(value).map(CapabilityFacts::Response),
+            CapabilityVerb::Offer => read(value).map(CapabilityFacts::Offer),
+            CapabilityVerb::Counter => read(value).map(CapabilityFacts::Counter),
+            CapabilityVerb::Accept => read(value).map(CapabilityFacts::Accept),
+            CapabilityVerb::Reject => read(value).map(CapabilityFacts::Reject),
+            CapabilityVerb::Close => read(value).map(CapabilityFacts::Close),
+            CapabilityVerb::Agree => read(value).map(CapabilityFacts::Agree),
+            CapabilityVerb::Revoke => read(value).map(CapabilityFacts::Revoke),
+        }
+    }
+
+    /// Which message they are of.
+    pub const fn verb(&self) -> CapabilityVerb {
+        match self {
+            CapabilityFacts::Advertise(_) => CapabilityVerb::Advertise,
+            CapabilityFacts::Request(_) => CapabilityVerb::Request,
+            CapabilityFacts::Response(_) => CapabilityVerb::Response,
+            CapabilityFacts::Offer(_) => CapabilityVerb::Offer,
+            CapabilityFacts::Counter(_) => CapabilityVerb::Counter,
+            CapabilityFacts::Accept(_) => CapabilityVerb::Accept,
+            CapabilityFacts::Reject(_) => CapabilityVerb::Reject,
+            CapabilityFacts::Close(_) => CapabilityVerb::Close,
+            CapabilityFacts::Agree(_) => CapabilityVerb::Agree,
+            CapabilityFacts::Revoke(_) => CapabilityVerb::Revoke,
+        }
+    }
+
+    /// The session or the agreement that is named; `None` of what opens its own subject.
+    pub fn subject(&self) -> Option<Subject> {
+        let session = match self {
+            CapabilityFacts::Advertise(_) | CapabilityFacts::Request(_) => return None,
+            CapabilityFacts::Revoke(revoke) => {
+                return Some(Subject::Agreement(revoke.agreement_id));
             }
+            CapabilityFacts::Response(response) => response.session_id,
+            CapabilityFacts::Offer(offer) => offer.session_id,
+            CapabilityFacts::Counter(counter) => counter.session_id,
+            CapabilityFacts::Accept(accept) => accept.session_id,
+            CapabilityFacts::Reject(reject) => reject.session_id,
+            CapabilityFacts::Close(close) => close.session_id,
+            CapabilityFacts::Agree(agree) => agree.session_id,
+        };
+        Some(Subject::Session(session))
+    }
+
+    /// The agreement beside its own subject that is named.
+    pub(super) fn agreement(&self) -> Option<AgreementId> {
+        match self {
+            CapabilityFacts::Request(request) => request.agreement_id,
+            CapabilityFacts::Agree(agree) => Some(agree.agreement_id),
+            CapabilityFacts::Advertise(_)
+            | CapabilityFacts::Response(_)
+            | CapabilityFacts::Offer(_)
+            | CapabilityFacts::Counter(_)
+            | CapabilityFacts::Accept(_)
+            | CapabilityFacts::Reject(_)
+            | CapabilityFacts::Close(_)
+            | CapabilityFacts::Revoke(_) => None,
+        }
+    }
+
+    /// The step that is answered, where one is named.
+    pub const fn step(&self) -> Option<EnvelopeId> {
+        match self {
+            CapabilityFacts::Counter(counter) => Some(counter.step_id),
+            CapabilityFacts::Accept(accept) => Some(accept.step_id),
+            CapabilityFacts::Reject(reject) => Some(reject.step_id),
+            CapabilityFacts::Advertise(_)
+            | CapabilityFacts::Request(_)
+            | CapabilityFacts::Response(_)
+            | CapabilityFacts::Offer(_)
+            | CapabilityFacts::Close(_)
+            | CapabilityFacts::Agree(_)
+            | CapabilityFacts::Revoke(_) => None,
         }
     }
 
     pub(super) fn consistent(&self) -> Result<(), Refusal> {
         match self {
             CapabilityFacts::Advertise(advert) => advert.consistent(),
+            CapabilityFacts::Request(request) => request.consistent(),
+            CapabilityFacts::Offer(offer) => offer.terms.consistent(),
+            CapabilityFacts::Counter(counter) => counter.terms.consistent(),
+            CapabilityFacts::Agree(agree) => agree.consistent(),
+            CapabilityFacts::Response(_)
+            | CapabilityFacts::Accept(_)
+            | CapabilityFacts::Reject(_)
+            | CapabilityFacts::Close(_)
+            | CapabilityFacts::Revoke(_) => Ok(()),
         }
     }
 }

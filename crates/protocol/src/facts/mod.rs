@@ -13,6 +13,7 @@ mod capability;
 mod interaction;
 mod member;
 mod negotiation;
+mod session;
 
 pub(crate) use capability::malformed;
 pub use capability::{
@@ -26,6 +27,10 @@ pub(crate) use member::{MAX_SAFE_INTEGER, is_network_name, is_task_type};
 pub use negotiation::{
     AmountOf, ContractAccept, ContractCounter, ContractOffer, Currency, NegotiationFacts,
     NegotiationVerb, NotACurrency, StepRefusal, TermsFacts,
+};
+pub use session::{
+    AgreementRevoke, RenewalReason, SessionAccept, SessionAgree, SessionClose, SessionCounter,
+    SessionOffer, SessionReject, SessionRequest, SessionResponse, SessionTerms, UsageLimits,
 };
 pub use words::UnknownWord;
 
@@ -162,16 +167,19 @@ impl Facts {
             Self::Negotiation(negotiation) => negotiation
                 .contract()
                 .map_or(RefersTo::Itself, |id| RefersTo::Subject(id.into())),
-            Self::Capability(CapabilityFacts::Advertise(_)) => RefersTo::Itself,
+            Self::Capability(capability) => capability
+                .subject()
+                .map_or(RefersTo::Itself, RefersTo::Subject),
             Self::Custom(_) => RefersTo::Nothing,
         }
     }
 
     /// The subjects beside its own that a message names: what is due of them lapses before it is
     /// decided (machines.md section 3).
-    pub fn names(&self) -> Option<Subject> {
-        match self {
-            Self::Request(request) => request.negotiation_id.map(Subject::Contract),
+    pub fn names(&self) -> impl Iterator<Item = Subject> {
+        let (contract, agreement) = match self {
+            Self::Request(request) => (request.negotiation_id, request.agreement_id),
+            Self::Capability(capability) => (None, capability.agreement()),
             Self::Offer(_)
             | Self::Accept(_)
             | Self::Reject(_)
@@ -180,9 +188,12 @@ impl Facts {
             | Self::Payment(_)
             | Self::Error(_)
             | Self::Negotiation(_)
-            | Self::Capability(_)
-            | Self::Custom(_) => None,
-        }
+            | Self::Custom(_) => (None, None),
+        };
+        let contract = contract.map(Subject::Contract);
+        contract
+            .into_iter()
+            .chain(agreement.map(Subject::Agreement))
     }
 
     /// The facts, if their members agree with each other.

@@ -1,5 +1,6 @@
 //! What a decision may look at besides the interaction's own state: all of it looked up before.
 
+use crate::capability::agreement;
 use crate::contract;
 use crate::did::Did;
 use crate::digest::Digest;
@@ -51,6 +52,8 @@ pub struct Context<'a> {
     pub parameters: &'a Parameters,
     /// Their position in the log.
     pub parameters_position: u64,
+    /// The agreement that a REQUEST names, if it is live.
+    pub agreement: Option<&'a agreement::State>,
     /// The contract that a REQUEST names, if it is live.
     pub contract: Option<&'a contract::State>,
     /// Last known heads.

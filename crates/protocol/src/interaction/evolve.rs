@@ -149,7 +149,7 @@ impl Step<'_> {
 
     fn open(&self, accepted: &EnvelopeAccepted) -> Result<State, Illegal> {
         let Facts::Request(RequestFacts {
-            agreement_id: None,
+            agreement_id,
             max_budget,
             negotiation_id,
             ..
@@ -164,6 +164,9 @@ impl Step<'_> {
         let contract = accepted.derived.contract;
         if contract.map(|contract| contract.id) != *negotiation_id {
             return Err(self.illegal("it was not held to the contract it names"));
+        }
+        if accepted.derived.agreement.map(|agreement| agreement.id) != *agreement_id {
+            return Err(self.illegal("it was not held to the agreement it names"));
         }
         Ok(State::Pending {
             deadline: self.deadline(accepted)?,

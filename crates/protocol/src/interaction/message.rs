@@ -4,6 +4,7 @@
 use super::table::{self, Sender, Transition};
 use super::{Context, Deal, Offer, Opening, Settlement, Stage, State, StateName};
 use crate::authorization::payment_nonce;
+use crate::capability::agreement;
 use crate::code::Code;
 use crate::contract;
 use crate::envelope::{AcceptedHeader, CoreType, MessageType};
@@ -78,24 +79,25 @@ fn open(
             "the provider is not registered or not active: look it up before you ask it",
         ));
     }
-    if !context.provider.capabilities.contains(&request.task_type) {
+    // What an agreement is of stands for what the provider registered.
+    if request.agreement_id.is_none() && !context.provider.capabilities.contains(&request.task_type)
+    {
         return Err(Refusal::new(
             Code::CapabilityNotRegistered,
             Kind::Guard,
             "the provider does not offer this task_type: see the capabilities it registered",
         ));
     }
-    if request.agreement_id.is_some() {
-        return Err(Refusal::guard(
-            Code::InvalidStateTransition,
-            "this ledger keeps no agreements: leave parameters.agreement_id out",
-        ));
-    }
     let contract = request
         .negotiation_id
         .map(|_| contract::engagement::check_request(context.contract, request, envelope));
+    let contract = contract.transpose()?;
+    let agreement = request
+        .agreement_id
+        .map(|_| agreement::check_request(context.agreement, request, envelope, now));
     Ok(Derived {
-        contract: contract.transpose()?,
+        agreement: agreement.transpose()?,
+        contract,
         deadline_at_ms: Some(now.saturating_add_ms(context.parameters.windows.offer_ms)),
         parameters: Some(context.parameters_position),
         ..Derived::default()

@@ -11,7 +11,7 @@ use crate::did::Did;
 use crate::digest::Digest;
 use crate::evm::{EvmAddress, TxHash};
 use crate::facts::MAX_SAFE_INTEGER;
-use crate::id::{AgreementId, ContractId, EnvelopeId};
+use crate::id::{AgreementId, ContractId, EnvelopeId, SessionId};
 use crate::money::{MicroUsdc, MoneyError};
 use crate::payload::PayloadRules;
 use crate::refusal::{Kind, Refusal, quoted};
@@ -179,6 +179,16 @@ impl<'a> Members<'a> {
             .map(ContractId::from_public)
             .transpose();
         id.map_err(|fault| Refusal::shape(format!("{name}: {fault}")))
+    }
+
+    pub(super) fn agreement_id(self, name: &str) -> Result<AgreementId, Refusal> {
+        self.required(name, self.optional_agreement_id(name)?)
+    }
+
+    /// The id of a session.
+    pub(super) fn session_id(self, name: &str) -> Result<SessionId, Refusal> {
+        let id = SessionId::lenient(self.string(name)?);
+        id.map_err(|fault| Refusal::shape(format!("{name} is no session's id: {fault}")))
     }
 
     /// The id of an agreement, if the member is there.

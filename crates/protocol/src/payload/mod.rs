@@ -74,9 +74,14 @@ pub fn check_size(
     body_bytes: usize,
     rules: &PayloadRules,
 ) -> Result<(), Refusal> {
-    match NegotiationVerb::of(message_type) {
-        Some(_) if rules.rules >= Rules::Two => negotiation::check_size(body_bytes),
-        Some(_) | None => Ok(()),
+    if rules.rules < Rules::Two {
+        Ok(())
+    } else if NegotiationVerb::of(message_type).is_some() {
+        negotiation::check_size(body_bytes)
+    } else if let Some(verb) = CapabilityVerb::of(message_type) {
+        capability::check_size(verb, body_bytes)
+    } else {
+        Ok(())
     }
 }
 
@@ -89,7 +94,8 @@ pub fn check_size(
 /// - X811-5001 (HTTP 400) for a malformed transaction hash, X811-5002 for an unusable address;
 /// - X811-4001 (HTTP 422 or 400) under rules 2 for a message in a reserved namespace, and for a REQUEST or a
 ///   message of somebody's own that names another ledger;
-/// - CCN-1001 and CCN-1002 (HTTP 400) for a malformed message about capabilities;
+/// - CCN-1001 and CCN-1002 (HTTP 400) for a malformed message about capabilities, CCN-2001 (HTTP 401) for
+///   a signature under an agreement that does not hold;
 /// - X811-6002 for content over the limit, X811-6003 for a malformed content type.
 pub fn facts(
     message_type: &MessageType,
@@ -117,7 +123,7 @@ pub fn facts(
             } else if let Some(verb) = NegotiationVerb::of(message_type) {
                 Facts::Negotiation(negotiation::facts(verb, payload)?)
             } else if let Some(verb) = CapabilityVerb::of(message_type) {
-                Facts::Capability(capability::facts(verb, from, payload)?)
+                Facts::Capability(capability::facts(verb, from, payload, rules.ledger)?)
             } else {
                 reserved::check(custom)?;
                 Facts::Custom(custom::facts(payload))

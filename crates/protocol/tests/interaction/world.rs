@@ -266,6 +266,7 @@ impl World {
         let registry = &self.registry;
         let context = Context {
             rules: Rules::LATEST,
+            agreement: None,
             contract: None,
             parameters: &registry.parameters,
             parameters_position: registry.parameters_position,

@@ -21,9 +21,91 @@ pub(crate) struct DescriptorAnswer {
     envelope: CapturedEnvelope,
 }
 
-/// What descriptors are held to.
+/// What descriptors, sessions and agreements are held to.
 #[derive(ToSchema)]
 pub(crate) struct CapabilitiesInForce {
+    /// Most active agreements and open sessions that a request may add to, of one consumer and one provider.
+    active_agreements_per_pair: u64,
     /// Most adverts of one agent in an hour of UTC.
     adverts_per_hour: u64,
+    /// How long the signatures of accepted terms are waited for.
+    agree_ms: u64,
+    /// The longest duration of an agreement, in seconds.
+    agreement_max_s: u64,
+    /// Most counters in a session, of both sides together.
+    counters: u64,
+    /// Most sessions one initiator may have open.
+    open_sessions_per_initiator: u64,
+    /// Most sessions one initiator may have open with one target.
+    open_sessions_per_pair: u64,
+    /// How long a request waits for its response.
+    response_ms: u64,
+    /// The longest life of a session.
+    session_max_ms: u64,
+    /// The shortest life of a session.
+    session_min_ms: u64,
+    /// Its life where the response names none.
+    session_ms: u64,
+}
+
+/// A session about a capability, or an agreement, as it stands.
+#[derive(ToSchema)]
+pub(crate) struct CapabilitySubjectAnswer {
+    /// The envelope id of the request that opened the session; of an agreement, of its first session.
+    id: String,
+    /// `requested`, `open`, `offered`, `countered`, `agreeing`, `closed`; of an agreement `active`,
+    /// `revoked`, `ended`.
+    status: String,
+    /// The type of the capability.
+    #[schema(rename = "type")]
+    capability: String,
+    /// The version that both use.
+    version: String,
+    /// The revision that the session makes, or that is in force.
+    revision: u64,
+    /// End of the window that is open; absent when none is.
+    #[schema(nullable = false)]
+    deadline_at_ms: Option<u64>,
+    /// Position of its last record.
+    last_position: u64,
+    /// When it was opened.
+    opened_at_ms: u64,
+    /// When its last record was recorded.
+    updated_at_ms: u64,
+}
+
+/// The records of a session or an agreement.
+#[derive(ToSchema)]
+pub(crate) struct CapabilityHistoryAnswer {
+    /// Which session, of one.
+    #[schema(nullable = false)]
+    session: Option<String>,
+    /// Which agreement, of one.
+    #[schema(nullable = false)]
+    agreement: Option<String>,
+    /// In order.
+    #[schema(max_items = 200)]
+    records: Vec<super::schema::HistoryRecord>,
+    /// The `after_seq` to go on with, while there are more.
+    #[schema(nullable = false)]
+    next: Option<u64>,
+}
+
+/// A JWS in its general JSON serialisation.
+#[derive(ToSchema)]
+pub(crate) struct JwsAnswer {
+    /// base64url of the agreement in its RFC 8785 form.
+    payload: String,
+    /// Of the two, in the order in which they were recorded.
+    #[schema(min_items = 2, max_items = 2)]
+    signatures: Vec<JwsSignatureShown>,
+}
+
+/// One signature.
+#[derive(ToSchema)]
+pub(crate) struct JwsSignatureShown {
+    /// base64url of `alg`, `kid` and `typ`.
+    protected: String,
+    /// base64url of the 64 bytes.
+    signature: String,
 }

@@ -30,6 +30,13 @@
 //! | `GET /api/v1/negotiations/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
 //! | `GET /api/v1/negotiations/{id}/bundle` | *it and what it rests on, to be audited offline |
 //! | `POST /api/v1/negotiations/{id}/erasure` | ‡have its bodies erased: `reason_code` |
+//! | `GET /api/v1/sessions/{id}` | *a session about a capability: `min_position` |
+//! | `GET /api/v1/sessions/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
+//! | `GET /api/v1/sessions/{id}/bundle` | *it and what it rests on, to be audited offline |
+//! | `GET /api/v1/agreements/{id}` | *an agreement: `min_position` |
+//! | `GET /api/v1/agreements/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
+//! | `GET /api/v1/agreements/{id}/bundle` | *it and what it rests on, to be audited offline |
+//! | `GET /api/v1/agreements/{id}/jws` | *what both signed, for strangers' tools: `revision` |
 //! | `GET /api/v1/records/{position}/proof` | *that a record is in the log, as a file |
 //! | `GET /log/checkpoint` | the last signed checkpoint |
 //! | `GET /log/refresh/{size}` | that it goes on where one over so many records ended, and by which keys |
@@ -53,9 +60,14 @@ mod agent_keys;
 mod agent_status;
 mod agent_trust;
 mod agents;
+mod agreement;
+mod agreement_bundle;
+mod agreement_history;
+mod agreement_jws;
 mod bundle;
 mod capabilities;
 mod capabilities_bundle;
+mod capability_subject;
 mod did_document;
 mod entry_tile;
 mod erasure;
@@ -79,6 +91,9 @@ mod receipt;
 mod record_proof;
 mod refresh;
 mod register_agent;
+mod session;
+mod session_bundle;
+mod session_history;
 mod settlement;
 mod stream;
 mod stream_page;
@@ -134,6 +149,13 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<negotiation_history::__path_handle>(get(negotiation_history::handle::<C>))
         .add::<negotiation_bundle::__path_handle>(get(negotiation_bundle::handle::<C>))
         .add::<negotiation_erasure::__path_handle>(post(negotiation_erasure::handle::<C>))
+        .add::<session::__path_handle>(get(session::handle::<C>))
+        .add::<session_history::__path_handle>(get(session_history::handle::<C>))
+        .add::<session_bundle::__path_handle>(get(session_bundle::handle::<C>))
+        .add::<agreement_bundle::__path_handle>(get(agreement_bundle::handle::<C>))
+        .add::<agreement_jws::__path_handle>(get(agreement_jws::handle::<C>))
+        .add::<agreement::__path_handle>(get(agreement::handle::<C>))
+        .add::<agreement_history::__path_handle>(get(agreement_history::handle::<C>))
         .add::<receipt::__path_handle>(get(receipt::handle::<C>))
         .add::<erasure::__path_handle>(post(erasure::handle::<C>))
         .add::<record_proof::__path_handle>(get(record_proof::handle::<C>))

@@ -103,7 +103,9 @@ async fn may_read<C: Clock>(
             let row = app.ledger.read_model().interaction(id).await?;
             row.is_some_and(|row| reader.may_read(&[row.initiator, row.provider]))
         }
-        Some(Stream::Of(subject @ Subject::Contract(_))) => {
+        Some(Stream::Of(
+            subject @ (Subject::Contract(_) | Subject::Session(_) | Subject::Agreement(_)),
+        )) => {
             let row = app.ledger.read_model().subject(subject).await?;
             row.is_some_and(|row| reader.may_read(&row.members))
         }

@@ -303,9 +303,11 @@ impl<R: BufRead> Opened<R> {
         match self.content {
             Content::Export(header, reader) => match header.scope {
                 Scope::Log => read_log(reader, Paper::new(PaperKind::Log), tell),
-                Scope::Interaction(_) | Scope::Contract(_) | Scope::Descriptor(_) => {
-                    read_bundle(reader, Paper::new(PaperKind::Bundle), tell)
-                }
+                Scope::Interaction(_)
+                | Scope::Contract(_)
+                | Scope::Descriptor(_)
+                | Scope::Session(_)
+                | Scope::Agreement(_) => read_bundle(reader, Paper::new(PaperKind::Bundle), tell),
             },
             Content::Receipt(receipt) => {
                 read_receipt(&receipt, Paper::new(PaperKind::Receipt), tell)

@@ -4,7 +4,7 @@ use serde::Serialize;
 use x811_eventlog::Hash;
 use x811_protocol::did::Did;
 use x811_protocol::event::LedgerOpened;
-use x811_protocol::id::{ContractId, InteractionId};
+use x811_protocol::id::{AgreementId, ContractId, InteractionId, SessionId};
 use x811_protocol::stream::Subject;
 
 use super::{Bound, HashAudit};
@@ -42,6 +42,12 @@ pub struct HashReport {
     /// Whose descriptor, of a bundle of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub descriptor: Option<Did>,
+    /// The session, of a bundle of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The agreement, of a bundle of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<AgreementId>,
     /// Whether it is a bundle: then each record is in the checkpoint's tree, and which are left out
     /// does not show.
     pub is_bundle: bool,
@@ -83,6 +89,8 @@ impl HashAudit {
             interaction: subject.and_then(Subject::interaction),
             contract: subject.and_then(Subject::contract),
             descriptor: subject.and_then(Subject::descriptor),
+            session: subject.and_then(Subject::session),
+            agreement: subject.and_then(Subject::agreement),
             is_bundle,
             records: self.records,
             records_hold: self.held,

@@ -70,7 +70,10 @@ fn capability(value: &Value) -> Result<OfferedCapability, Refusal> {
 }
 
 /// CCN-1002 for a text that is none of the words.
-fn known_word<T: FromStr<Err: Display>>(members: Members<'_>, name: &str) -> Result<T, Refusal> {
+pub(super) fn known_word<T: FromStr<Err: Display>>(
+    members: Members<'_>,
+    name: &str,
+) -> Result<T, Refusal> {
     let text = members.string(name)?;
     text.parse().map_err(|rule| {
         let message = format!("{name} is {}: {rule}", quoted(text));
@@ -83,7 +86,7 @@ fn schema_hash(schema: &Value) -> Result<Digest, Refusal> {
     Ok(Digest::of(&to_canonical(schema)))
 }
 
-fn versions(members: Members<'_>, name: &str) -> Result<Option<Vec<Version>>, Refusal> {
+pub(super) fn versions(members: Members<'_>, name: &str) -> Result<Option<Vec<Version>>, Refusal> {
     let Some(list) = members.optional_array(name)? else {
         return Ok(None);
     };

@@ -1,0 +1,91 @@
+//! Which streams a bundle brings besides those of its opening: what a record of one names of others
+//! (machines.md section 10). Followed from the subject's own stream, the same way by who writes a bundle
+//! and by who audits it.
+
+use x811_protocol::event::{Effect, Event};
+use x811_protocol::facts::{CapabilityFacts, Facts};
+use x811_protocol::stream::{Stream, Subject};
+
+/// Whether records of that stream link to others.
+pub(crate) fn has_links(stream: &Stream) -> bool {
+    match stream {
+        Stream::Of(Subject::Interaction(_) | Subject::Session(_) | Subject::Agreement(_)) => true,
+        Stream::Of(Subject::Contract(_) | Subject::Descriptor(_))
+        | Stream::Ledger
+        | Stream::Network(_)
+        | Stream::Agent(_)
+        | Stream::Mail(_)
+        | Stream::Roots => false,
+    }
+}
+
+/// The streams that a record of `stream` rests on: a REQUEST on its agreement, a session on the descriptor
+/// it was decided by and on the agreement that it makes or negotiates again, an agreement on its
+/// sessions.
+pub(crate) fn links(stream: &Stream, event: &Event) -> Vec<Stream> {
+    if !has_links(stream) {
+        return Vec::new();
+    }
+    let of = |subject: Subject| Stream::Of(subject);
+    match event {
+        Event::EnvelopeAccepted(accepted) => match &accepted.facts {
+            Facts::Request(_) => {
+                let agreement = accepted.derived.agreement;
+                let agreement = agreement.map(|agreement| of(Subject::Agreement(agreement.id)));
+                agreement.into_iter().collect()
+            }
+            Facts::Capability(CapabilityFacts::Request(request)) => {
+                vec![match request.agreement_id {
+                    Some(agreement) => of(Subject::Agreement(agreement)),
+                    None => of(Subject::Descriptor(accepted.envelope.to)),
+                }]
+            }
+            Facts::Capability(CapabilityFacts::Agree(agree))
+                if accepted.derived.signatures == Some(2) =>
+            {
+                vec![of(Subject::Agreement(agree.agreement_id))]
+            }
+            Facts::Offer(_)
+            | Facts::Accept(_)
+            | Facts::Reject(_)
+            | Facts::Result(_)
+            | Facts::Verify(_)
+            | Facts::Payment(_)
+            | Facts::Error(_)
+            | Facts::Negotiation(_)
+            | Facts::Capability(_)
+            | Facts::Custom(_) => Vec::new(),
+        },
+        Event::Effect(Effect::Agreed(agreed)) => vec![
+            of(Subject::Session(agreed.session)),
+            of(Subject::Descriptor(agreed.provider)),
+        ],
+        Event::Effect(Effect::Engaged(_) | Effect::SessionClosed(_) | Effect::Used(_))
+        | Event::LedgerOpened(_)
+        | Event::ParametersSet(_)
+        | Event::RulesChanged(_)
+        | Event::LedgerKeyRotated(_)
+        | Event::LedgerResumed(_)
+        | Event::BodiesErased(_)
+        | Event::NetworkBlind(_)
+        | Event::NetworkSighted(_)
+        | Event::AgentRegistered(_)
+        | Event::AgentUpdated(_)
+        | Event::KeyRotated(_)
+        | Event::AgentDeactivated(_)
+        | Event::AgentReactivated(_)
+        | Event::AgentRevoked(_)
+        | Event::Lapsed(_)
+        | Event::Looked(_)
+        | Event::Seen(_)
+        | Event::Unseen(_)
+        | Event::Refuted(_)
+        | Event::Confirmed(_)
+        | Event::Final(_)
+        | Event::Reversed(_)
+        | Event::Returned(_)
+        | Event::Late(_)
+        | Event::NoticeIssued(_)
+        | Event::StateRoot(_) => Vec::new(),
+    }
+}

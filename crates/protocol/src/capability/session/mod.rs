@@ -1,0 +1,173 @@
+//! The `session` machine: two agents negotiate the terms of a capability's use, and both sign the
+//! agreement they come to.
+//!
+//! | file | what it decides |
+//! |---|---|
+//! | [`table`] | who may send what in which state; which window leads where |
+//! | `state` | what is known |
+//! | `open` | the request |
+//! | `message` | guards of the messages that follow |
+//! | `evolve` | what a record makes of the state |
+//!
+//! Sources: capability.md ("session"), machines.md, CC-76 to CC-88, CX-36 to CX-42.
+
+mod evolve;
+mod message;
+mod open;
+mod state;
+pub mod table;
+
+pub use message::derived;
+pub use state::{Ending, ProposedTerms, Renewal, Signed, State};
+pub use table::StateName;
+
+use super::{agreement, descriptor};
+use crate::code::Code;
+use crate::did::Did;
+use crate::envelope::AcceptedHeader;
+use crate::event::{Derived, EnvelopeAccepted, Event, Lapsed};
+use crate::facts::{CapabilityFacts, Facts};
+use crate::id::SessionId;
+use crate::kernel::{Illegal, Machine, Recorded, SubjectMachine, Told};
+use crate::parameters::Parameters;
+use crate::refusal::Refusal;
+use crate::stream::Subject;
+use crate::time::TimestampMs;
+use std::sync::Arc;
+
+/// The machine; it has no values, its state is [`State`].
+#[derive(Debug, Clone, Copy)]
+pub enum Session {}
+
+/// An authenticated message about a session.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// Its header as it would be recorded.
+    pub envelope: &'a AcceptedHeader,
+    /// What it says.
+    pub facts: &'a Facts,
+}
+
+/// Parameters, registry and other subjects as of now.
+#[derive(Debug, Clone)]
+pub struct Context<'a> {
+    /// Parameters that a new session is opened under.
+    pub parameters: &'a Parameters,
+    /// Their position in the log.
+    pub parameters_position: u64,
+    /// Whether the recipient's DID is active.
+    pub recipient_is_active: bool,
+    /// The descriptor in force of the capability's provider.
+    pub descriptor: Option<&'a descriptor::State>,
+    /// The agreement that the message names, if it is active.
+    pub agreement: Option<&'a agreement::State>,
+    /// Why the parameters of a request do not fit the schema of the capability, if they do not.
+    pub parameters_unfit: Option<&'a Refusal>,
+    /// Why there is no room for another session, if there is none.
+    pub no_room: Option<&'a Refusal>,
+}
+
+impl Machine for Session {
+    type State = State;
+    type Input<'a> = Input<'a>;
+    type Context<'a> = Context<'a>;
+
+    fn decide(
+        state: Option<&State>,
+        input: &Input<'_>,
+        context: &Context<'_>,
+        now: TimestampMs,
+    ) -> Result<Vec<Event>, Refusal> {
+        Ok(vec![Event::EnvelopeAccepted(EnvelopeAccepted {
+            derived: derived(state, input.envelope, input.facts, context, now)?,
+            envelope: input.envelope.clone(),
+            facts: input.facts.clone(),
+        })])
+    }
+
+    fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
+        evolve::evolve(state, recorded)
+    }
+
+    fn deadline(state: &State) -> Option<TimestampMs> {
+        state.deadline
+    }
+
+    fn expire(state: &State, _context: &Context<'_>, _now: TimestampMs) -> Option<Event> {
+        let window = state.state.window()?;
+        let (code, _) = table::lapse_of(window);
+        Some(Event::Lapsed(Lapsed {
+            window: window.into(),
+            code,
+        }))
+    }
+
+    fn is_terminal(state: &State) -> bool {
+        state.is_closed
+    }
+}
+
+impl SubjectMachine for Session {
+    type Id = SessionId;
+
+    fn subject(id: SessionId) -> Subject {
+        Subject::Session(id)
+    }
+
+    fn id(state: &State) -> SessionId {
+        state.id
+    }
+
+    fn members(state: &State) -> Vec<Did> {
+        vec![state.initiator, state.target]
+    }
+
+    fn open_between(state: &State) -> Option<(Did, Did)> {
+        (!state.is_closed).then_some((state.initiator, state.target))
+    }
+
+    fn told(_before: &State, _event: &Event, _after: &State) -> Option<Told> {
+        None
+    }
+
+    fn what_to_do(code: Code) -> &'static str {
+        code.what_to_do()
+    }
+
+    fn after_downtime(state: &State, gap_ms: u64) -> Option<State> {
+        let deadline = state.deadline?.saturating_add_ms(gap_ms);
+        Some(State {
+            deadline: Some(deadline),
+            ..state.clone()
+        })
+    }
+
+    fn parameters(state: &State) -> &Arc<Parameters> {
+        &state.parameters
+    }
+
+    fn with_parameters(state: State, parameters: Arc<Parameters>) -> State {
+        State {
+            parameters,
+            ..state
+        }
+    }
+}
+
+/// The state that an accepted message leads to, without replaying: what its answer says.
+pub fn state_after(facts: &CapabilityFacts, derived: &Derived) -> Option<StateName> {
+    Some(match facts {
+        CapabilityFacts::Advertise(_) | CapabilityFacts::Revoke(_) => return None,
+        // No window: what was asked for is unavailable.
+        CapabilityFacts::Request(_) if derived.deadline_at_ms.is_none() => StateName::Closed,
+        CapabilityFacts::Request(_) => StateName::Requested,
+        CapabilityFacts::Response(response) if response.willing => StateName::Open,
+        CapabilityFacts::Offer(_) => StateName::Offered,
+        CapabilityFacts::Counter(_) => StateName::Countered,
+        CapabilityFacts::Agree(_) if derived.signatures == Some(2) => StateName::Closed,
+        CapabilityFacts::Accept(_) | CapabilityFacts::Agree(_) => StateName::Agreeing,
+        CapabilityFacts::Response(_) | CapabilityFacts::Reject(_) | CapabilityFacts::Close(_) => {
+            StateName::Closed
+        }
+    })
+}

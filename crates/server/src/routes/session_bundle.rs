@@ -1,0 +1,47 @@
+//! `GET /api/v1/sessions/{id}/bundle`: a session about a capability and every stream that it rests on, in one file that is
+//! audited offline.
+
+use super::bundle::answer;
+use super::capability_subject::readable;
+use crate::app::App;
+use crate::limits::Client;
+use crate::openapi::Refused;
+use crate::signed_read::{ReadRefusal, Reader};
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use std::sync::Arc;
+use x811_ledger::clock::Clock;
+use x811_protocol::id::SessionId;
+use x811_protocol::stream::Subject;
+
+/// 200, or 404, also to those who take no part in it. Waits a moment for a checkpoint that covers
+/// its last record. It is made while it is sent: one that was cut off has no trailer.
+#[utoipa::path(
+    get,
+    path = "/api/v1/sessions/{id}/bundle",
+    operation_id = "readSessionBundle",
+    tag = "capabilities",
+    params(("id" = String, Path, description = "The envelope id of its request")),
+    responses(
+        (
+            status = 200,
+            description = "The bundle, to be kept byte for byte: `x811 audit` checks it",
+            body = String,
+            content_type = "text/plain",
+        ),
+        Refused
+    ),
+    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
+)]
+pub(super) async fn handle<C: Clock>(
+    reader: Reader,
+    State(app): State<Arc<App<C>>>,
+    Extension(client): Extension<Client>,
+    Path(id): Path<String>,
+) -> Result<Response, ReadRefusal> {
+    app.rows_as_they_come().await;
+    let subject = SessionId::lenient(&id).ok().map(Subject::Session);
+    let row = readable(&app, &reader, subject).await?;
+    answer(app, client, row.subject, row.last_position).await
+}
