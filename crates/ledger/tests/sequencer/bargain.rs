@@ -192,20 +192,16 @@ impl Bargain {
     ) -> Accepted {
         let envelope = self.message(ledgerbox, from, verb, extra);
         let accepted = ledgerbox.accept(&envelope).await;
-        match verb {
-            CapabilityVerb::Request => {
-                let session = SessionId::from(accepted.envelope_id);
-                self.session = Some(session);
-                self.step = None;
-                self.agreement = Some(match self.agreement {
-                    None => (session.into(), 1),
-                    Some((agreement, revision)) => (agreement, revision + 1),
-                });
-            }
-            CapabilityVerb::Offer | CapabilityVerb::Counter => {
-                self.step = Some((accepted.envelope_id, extra.clone()));
-            }
-            _ => {}
+        if verb == CapabilityVerb::Request {
+            let session = SessionId::from(accepted.envelope_id);
+            self.session = Some(session);
+            self.step = None;
+            self.agreement = Some(match self.agreement {
+                None => (session.into(), 1),
+                Some((agreement, revision)) => (agreement, revision + 1),
+            });
+        } else if [CapabilityVerb::Offer, CapabilityVerb::Counter].contains(&verb) {
+            self.step = Some((accepted.envelope_id, extra.clone()));
         }
         accepted
     }

@@ -31,9 +31,11 @@ pub(crate) async fn types(ledgerbox: &Ledgerbox, subject: Subject) -> Vec<&'stat
 /// How each session closed, in order.
 async fn closings(ledgerbox: &Ledgerbox) -> Vec<CloseReason> {
     let events = ledgerbox.events().await;
-    let closed = events.iter().filter_map(|(_, event)| match event {
-        Event::Effect(Effect::SessionClosed(closed)) => Some(closed.reason),
-        _ => None,
+    let closed = events.iter().filter_map(|(_, event)| {
+        let Event::Effect(Effect::SessionClosed(closed)) = event else {
+            return None;
+        };
+        Some(closed.reason)
     });
     closed.collect()
 }
