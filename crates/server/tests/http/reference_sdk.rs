@@ -88,7 +88,7 @@ fn translator() -> Value {
 }
 
 #[tokio::test]
-async fn sdk_it_registers_discovers_and_deals_up_to_the_payment() {
+async fn sdk_it_registers_and_discovers() {
     let world = lenient().await;
     let (buyer, seller) = (Agent::new(), Agent::new());
     let registered = register(&world, &seller, &translator()).await.expect(201);
@@ -134,8 +134,16 @@ async fn sdk_it_registers_discovers_and_deals_up_to_the_payment() {
         .expect(200);
     assert_eq!(stepped_over["agents"], json!([]));
     assert_eq!(stepped_over["total"], 1);
+}
 
-    // request to payment
+#[tokio::test]
+async fn sdk_it_deals_up_to_the_payment() {
+    let world = lenient().await;
+    let (buyer, seller) = (Agent::new(), Agent::new());
+    register(&world, &seller, &translator()).await.expect(201);
+    register(&world, &buyer, &json!({"name": "Buyer"}))
+        .await
+        .expect(201);
     let request = json!({
         "task_type": "translate", "parameters": {"text": "Good day"}, "max_budget": 0.05,
         "currency": "USDC", "deadline": 60, "acceptance_policy": "auto", "idempotency_key": "key-1",
