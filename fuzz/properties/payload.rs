@@ -90,6 +90,7 @@ fn check_registration(message_type: &MessageType, payload: Map<String, Value>) {
         capabilities: registration.entry.capabilities,
         document_digest: registration.entry.document_digest,
         expires_at_ms: registration.entry.expires_at_ms,
+        reference_sdk: None,
         envelope: accepted(message_type, payload),
     }));
 }
