@@ -16,9 +16,9 @@ use x811_protocol::event::{
     Claim, CloseReason, Confirmed, Continues, ContractWindow, Derived, Engaged, EngagedContract,
     EnvelopeAccepted, ErasureOrder, Evidence, Final, Finding, FindingStatus, KeyRotated, Lapsed,
     Late, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole, Level, Looked,
-    NetworkBlind, NetworkSighted, NoticeIssued, PayerBinding, ReferenceSdk, Refuted, RefutedCause, Reversed,
-    RevertReason, RulesChanged, Seen, SessionClosed, SessionWindow, SettlementRecords, StateRoot,
-    TransactionNamed, Used, UsedAgreement, Window,
+    NetworkBlind, NetworkSighted, NoticeIssued, PayerBinding, ReferenceSdk, Refuted, RefutedCause,
+    Reversed, RevertReason, RulesChanged, Seen, SessionClosed, SessionWindow, SettlementRecords,
+    StateRoot, TransactionNamed, Used, UsedAgreement, Window,
 };
 use x811_protocol::facts::{
     AcceptFacts, AcceptancePolicy, AdvertiseFacts, AgreementRevoke, AmountOf, Availability,
