@@ -160,7 +160,7 @@ mod tests {
         bytes.extend(4001_u64.to_be_bytes());
         assert_eq!(nonces(&[entry]), bytes);
         assert_eq!(read_nonces(&bytes).unwrap(), [entry]);
-        for (kind, digits) in [(1, 1_u64), (2, 4001), (3, 4001), (UNKNOWN, 0)] {
+        for (kind, digits) in [(1, 1_u64), (2, 9999), (3, 4001), (UNKNOWN, 0)] {
             bytes[48] = kind;
             bytes[49..].copy_from_slice(&digits.to_be_bytes());
             assert!(read_nonces(&bytes).is_err(), "kind {kind}, digits {digits}");
