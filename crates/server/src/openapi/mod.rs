@@ -2,12 +2,13 @@
 //!
 //! A route and its description are added in one call ([`Routes::add`]) from one place, the
 //! attribute on the handler, so neither can exist without the other. Schemas stand in `schema`
-//! and `settlement`; that answers keep to them is tested from outside, over the running server.
+//! and the files beside it; that answers keep to them is tested from outside, over the running server.
 
 pub(crate) mod capability;
 pub(crate) mod discovery;
 pub(crate) mod negotiation;
 pub(crate) mod payloads;
+pub(crate) mod readiness;
 mod refused;
 pub(crate) mod schema;
 mod security;
@@ -99,10 +100,10 @@ const PAGE: &str = "/docs";
         schema::KeysInForce,
         schema::LedgerAnswer,
         schema::LedgerNetwork,
-        schema::LogCheckAnswer,
-        schema::NetworkSight,
-        schema::EndpointSight,
-        schema::ReadyAnswer,
+        readiness::LogCheckAnswer,
+        readiness::NetworkSight,
+        readiness::EndpointSight,
+        readiness::ReadyAnswer,
         schema::ReceiptAnswer,
         schema::ReceiptEnd,
         schema::RefreshAnswer,

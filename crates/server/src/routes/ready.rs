@@ -9,7 +9,7 @@
 use crate::app::App;
 use crate::disk::free_bytes;
 use crate::metrics::head_age_ms;
-use crate::openapi::schema::ReadyAnswer;
+use crate::openapi::readiness::ReadyAnswer;
 use crate::start::blindness::BlindnessBound;
 use crate::start::log_check::LogCheck;
 use axum::Json;

@@ -88,7 +88,7 @@ fn translator() -> Value {
 }
 
 #[tokio::test]
-async fn sdk_it_registers_and_discovers() {
+async fn sdk_it_registers_discovers_and_deals_up_to_the_payment() {
     let world = lenient().await;
     let (buyer, seller) = (Agent::new(), Agent::new());
     let registered = register(&world, &seller, &translator()).await.expect(201);
@@ -104,8 +104,12 @@ async fn sdk_it_registers_and_discovers() {
     let again = again.refused(409, "X811-1005");
     let said = again["error"]["message"].as_str().unwrap();
     assert!(said.contains("already exists"), "{again}");
+    discovers(&world, &seller).await;
+    deals(&world, &buyer, &seller).await;
+}
 
-    // resolve, discover
+/// `client.resolve(…)` and `client.discover(…)`.
+async fn discovers(world: &World, seller: &Agent) {
     let path = format!("/api/v1/agents/{}/did", seller.uuid());
     let document = world.get(&path).await.expect(200);
     let method = &document["verificationMethod"][0];
@@ -136,54 +140,48 @@ async fn sdk_it_registers_and_discovers() {
     assert_eq!(stepped_over["total"], 1);
 }
 
-#[tokio::test]
-async fn sdk_it_deals_up_to_the_payment() {
-    let world = lenient().await;
-    let (buyer, seller) = (Agent::new(), Agent::new());
-    register(&world, &seller, &translator()).await.expect(201);
-    register(&world, &buyer, &json!({"name": "Buyer"}))
-        .await
-        .expect(201);
+/// From a request to the payment, each message polled by whom it is for.
+async fn deals(world: &World, buyer: &Agent, seller: &Agent) {
     let request = json!({
         "task_type": "translate", "parameters": {"text": "Good day"}, "max_budget": 0.05,
         "currency": "USDC", "deadline": 60, "acceptance_policy": "auto", "idempotency_key": "key-1",
     });
-    let asked = send(&world, &buyer, "x811/request", &seller, &request).await;
+    let asked = send(world, buyer, "x811/request", seller, &request).await;
     let id = asked["interaction_id"].clone();
     assert_eq!(asked["interaction_status"], "pending");
-    let got = poll(&world, &seller).await;
+    let got = poll(world, seller).await;
     assert_eq!(got.len(), 1);
     assert_eq!(got[0]["id"], id, "a bare envelope");
-    assert!(poll(&world, &seller).await.is_empty(), "each once");
+    assert!(poll(world, seller).await.is_empty(), "each once");
     let offer = json!({
         "request_id": got[0]["id"], "price": "0.029", "protocol_fee": "0.000725",
         "total_cost": "0.029725", "currency": "USDC", "estimated_time": 10,
         "deliverables": ["the text"], "expiry": 300,
     });
-    send(&world, &seller, "x811/offer", &buyer, &offer).await;
-    let got = poll(&world, &buyer).await;
+    send(world, seller, "x811/offer", buyer, &offer).await;
+    let got = poll(world, buyer).await;
     let offer_hash = Digest::of(&to_canonical(&got[0]["payload"]));
     let accept = json!({"offer_id": id, "offer_hash": offer_hash});
-    send(&world, &buyer, "x811/accept", &seller, &accept).await;
+    send(world, buyer, "x811/accept", seller, &accept).await;
     let result_hash = Digest::of(b"Guten Tag");
     let result = json!({
         "request_id": id, "offer_id": id, "content": "Guten Tag", "content_type": "text/plain",
         "result_hash": result_hash, "execution_time_ms": 7,
     });
-    send(&world, &seller, "x811/result", &buyer, &result).await;
+    send(world, seller, "x811/result", buyer, &result).await;
     let verify = json!({"request_id": id, "result_hash": result_hash, "verified": true});
-    send(&world, &buyer, "x811/verify", &seller, &verify).await;
+    send(world, buyer, "x811/verify", seller, &verify).await;
     let payment = json!({
         "request_id": id, "offer_id": id, "tx_hash": format!("0x{}", "ab".repeat(32)),
         "amount": 0.029725, "currency": "USDC", "network": "local",
         "payer_address": "0x1111111111111111111111111111111111111111", "payee_address": PAYEE,
     });
-    let paid = send(&world, &buyer, "x811/payment", &seller, &payment).await;
+    let paid = send(world, buyer, "x811/payment", seller, &payment).await;
     assert_eq!(
         paid["interaction_status"], "verified",
         "nothing was paid yet"
     );
-    let kinds: Vec<Value> = poll(&world, &seller)
+    let kinds: Vec<Value> = poll(world, seller)
         .await
         .into_iter()
         .map(|it| it["type"].clone())
