@@ -261,7 +261,7 @@ impl Sealing {
 
     /// Places and hashes of records are those that they have here.
     fn name_again(&self, event: &mut Value) {
-        for pointer in ["/derived/parameters", "/cause"] {
+        for pointer in ["/derived/parameters", "/derived/descriptor", "/cause"] {
             if let Some(position) = event.pointer_mut(pointer) {
                 *position = self.place(position);
             }
@@ -277,6 +277,10 @@ impl Sealing {
             } else {
                 *hash = self.hash(hash);
             }
+        }
+        let signatures = event.get_mut("signatures").and_then(Value::as_array_mut);
+        for hash in signatures.into_iter().flatten() {
+            *hash = self.hash(hash);
         }
         if let Some(hash) = event.get_mut("provider_prev") {
             *hash = self.hash(hash);

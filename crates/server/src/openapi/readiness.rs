@@ -2,6 +2,7 @@
 
 #![expect(dead_code, reason = "shapes are described here and made elsewhere")]
 
+use super::schema::HexHash;
 use utoipa::ToSchema;
 
 /// Whether messages are taken.

@@ -1,6 +1,8 @@
 //! Every code of the registry (AE-106, AE-107): provoked over HTTP, or excused with the reason. A
 //! code that is added without one of the two fails this file.
 
+mod sessions;
+
 use crate::base::Base;
 use crate::world::{Agent, BEGUN, Deal, World};
 use serde_json::{Value, json};
@@ -12,10 +14,20 @@ use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::id::EnvelopeId;
 
 /// Codes that no answer and no notice of the ledger carries, and why.
-const EXCUSED: [(Code, &str); 1] = [(
-    Code::PolicyRejected,
-    "an initiator writes it into its own REJECT (AX-36): x811-client's policy tests provoke it",
-)];
+const EXCUSED: [(Code, &str); 5] = [
+    (
+        Code::PolicyRejected,
+        "an initiator writes it into its own REJECT (AX-36): x811-client's policy tests provoke it",
+    ),
+    (Code::Excluded, "no breach is recorded yet that excludes"),
+    (Code::ResponseTimeout, TIMER_FIRST),
+    (Code::SessionTimeout, TIMER_FIRST),
+    (Code::AgreementEnded, TIMER_FIRST),
+];
+
+/// Of a session or an agreement that is over nothing else is answered.
+const TIMER_FIRST: &str =
+    "stands in the lapse; who comes after the ledger's own timer is answered CCN-4003";
 
 const TX: &str = "0x00000000000000000000000000000000000000000000000000000000000000aa";
 
@@ -85,6 +97,7 @@ async fn ae_106_every_code_is_provoked_or_excused() {
     silence(&mut met).await;
     negotiation(&mut met).await;
     descriptor(&mut met).await;
+    sessions::provoked(&mut met).await;
     windows(&mut met).await;
     settlement(&mut met).await;
     the_ledger_itself(&mut met).await;
