@@ -3,6 +3,10 @@
 //!
 //! Source: record.md section 2; defaults from AE-98, AE-104, ledger-contract.md sections 3 and 5.
 
+mod rounds;
+
+pub use rounds::{Anomalies, CycleRule, LeaderPolicy, Leaders, Rounds};
+
 use crate::evm::{ChainId, EvmAddress};
 use crate::money::MicroUsdc;
 use serde::{Deserialize, Serialize};

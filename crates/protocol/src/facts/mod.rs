@@ -10,6 +10,7 @@
 mod words;
 
 mod capability;
+pub mod consensus;
 mod interaction;
 mod member;
 mod negotiation;

@@ -10,6 +10,7 @@
 
 mod accept;
 mod capability;
+pub mod consensus;
 pub(crate) mod content_type;
 mod custom;
 mod error;
