@@ -165,6 +165,7 @@ impl Evolving<'_> {
                     Said::Sealed(commitment) => (None, Some(commitment)),
                 };
                 self.seat(state, seat)?.vote = Some(VoteRecord {
+                    blocked_by: vote.blocked_by.clone().unwrap_or_default(),
                     choice,
                     commitment,
                     position: self.recorded.position,

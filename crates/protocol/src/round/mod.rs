@@ -14,9 +14,10 @@
 //! | `counting` | whether its moment has come, and what its votes come to |
 //! | `evolve` | what a record makes of the state |
 //! | `follow` | what follows from a record in the round itself |
+//! | `rivals` | which rounds compete, which block each other, and which is drawn |
 //!
-//! Not built: rivals and holding, cycles and draws (round.md, "When it is decided", rules 8 and 9). The
-//! words for them are there, and no state leads to them.
+//! Not built: what a round does about its rivals and in a cycle (holding, waiting, a draw; round.md, "When
+//! it is decided", rules 8 and 9). The words and the questions are there, and no state leads to them.
 //!
 //! Sources: round.md, machines.md, CC-1…62, CX-1…32, CX-48, CX-50, CX-51.
 
@@ -27,6 +28,7 @@ mod follow;
 mod hashes;
 mod message;
 mod opening;
+mod rivals;
 mod state;
 pub mod table;
 pub mod tally;
@@ -38,6 +40,7 @@ pub use event::{
 pub use follow::follow;
 pub use hashes::{Opened, commitment, votes_digest, weights_hash};
 pub use message::offices;
+pub use rivals::{Rank, Walk, drawn, walk};
 pub use state::{Countersignature, Opening, Phase, Reported, Seat, State, StateName, VoteRecord};
 pub use tally::{Outcome, Reason, Tally, Verdict};
 

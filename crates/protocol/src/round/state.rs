@@ -151,6 +151,8 @@ impl Opening {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VoteRecord {
+    /// Rounds that it names as standing in the way.
+    pub blocked_by: Vec<RoundId>,
     /// What it says, if that can be read.
     pub choice: Option<Choice>,
     /// What it committed to, if it is sealed.

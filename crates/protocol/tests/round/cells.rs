@@ -96,6 +96,7 @@ fn put(world: &mut World, proposal: &Proposal, name: StateName, verb: ConsensusV
     if name == StateName::Revealing {
         for (seat, voter) in state.seats.iter_mut().zip(&proposal.participants) {
             seat.vote = Some(VoteRecord {
+                blocked_by: Vec::new(),
                 choice: None,
                 commitment: Some(reveal(proposal, *voter, Decision::Approve, at).commitment),
                 position: 5,

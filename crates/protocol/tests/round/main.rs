@@ -12,6 +12,7 @@ mod attacks;
 mod cells;
 mod payloads;
 mod properties;
+mod rivals;
 mod tallies;
 mod walks;
 mod world;
