@@ -13,6 +13,7 @@ mod cells;
 mod payloads;
 mod properties;
 mod rivals;
+mod simulator;
 mod tallies;
 mod walks;
 mod world;

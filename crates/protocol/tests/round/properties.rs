@@ -188,7 +188,7 @@ fn act_on(world: &mut World, proposal: &Proposal, act: &Act) {
 
 /// Reads the log as an outsider would: nothing is executed before it was decided or approved, nobody's
 /// vote counts twice, and the votes counted are those in the log.
-fn hold(world: &World, proposal: &Proposal) {
+pub(crate) fn hold(world: &World, proposal: &Proposal) {
     let id = proposal.proposal_id;
     let (mut decisions, mut may_be_done) = (0, false);
     let mut voters: Vec<Did> = Vec::new();
