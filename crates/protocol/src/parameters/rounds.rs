@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cc_047_retries_back_off_to_a_cap() {
+    fn cc_047_and_cx_23_retries_back_off_to_a_cap() {
         let delays =
             [1, 2, 3, 4, 5, 6, 64, 65, u64::MAX].map(|k| Rounds::DEFAULT.retry_delay_ms(k));
         let expected = [5, 10, 20, 40, 60, 60, 60, 60, 60].map(|s| s * 1_000);

@@ -88,7 +88,7 @@ fn cx_4_a_vote_of_one_attempt_does_not_count_in_the_next() {
 }
 
 #[test]
-fn cx_21_a_second_leader_is_kept_as_evidence_once_and_moves_nothing() {
+fn cc_050_and_cx_21_a_second_leader_is_kept_as_evidence_once_and_moves_nothing() {
     let mut world = World::new(listed());
     let mut proposal = world.proposal(Mechanism::Leader, 3);
     proposal.leader = agent(9);
@@ -162,7 +162,8 @@ fn cx_51_another_voters_commitment_cannot_be_copied_and_opened() {
 }
 
 #[test]
-fn cc_103_nobody_votes_without_a_seat_and_nobody_is_seated_without_having_agreed_to_rounds() {
+fn cc_103_and_cx_7_nobody_votes_without_a_seat_and_nobody_is_seated_without_having_agreed_to_rounds()
+ {
     let mut world = World::new(Rounds::DEFAULT);
     let proposal = world.proposal(Mechanism::Majority, 3);
     world.strangers.insert(agent(3));

@@ -153,7 +153,7 @@ fn cc_008_to_cc_016_a_proposal_in_the_members_of_the_draft() {
 }
 
 #[test]
-fn cc_017_to_cc_022_votes_open_sealed_and_revealed() {
+fn cc_017_to_cc_022_and_cx_8_votes_open_sealed_and_revealed() {
     let ConsensusFacts::Vote(open) = facts(ConsensusVerb::Vote, &vote()).unwrap() else {
         panic!("no vote");
     };

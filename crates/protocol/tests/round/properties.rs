@@ -233,7 +233,7 @@ proptest! {
     /// Never two outcomes, never none: whatever happens, each round is decided once, ends, and its records
     /// lead a replay to the same state.
     #[test]
-    fn cc_044_every_round_is_decided_once_and_ends_and_replays_to_the_same(
+    fn cc_043_and_cc_044_every_round_is_decided_once_and_ends_and_replays_to_the_same(
         rounds in rounds(),
         shape in shape(),
         acts in prop::collection::vec(act(), 0..40),

@@ -24,7 +24,7 @@ fn compete(change: impl FnOnce(&mut Proposal)) -> (World, [RoundId; 2]) {
 }
 
 #[test]
-fn cx_26_only_the_same_electorate_competes_about_the_same_resource() {
+fn cc_051_and_cx_26_only_the_same_electorate_competes_about_the_same_resource() {
     type Change = fn(&mut Proposal);
     let table: [(Change, bool); 7] = [
         (|_| (), true),
@@ -47,7 +47,7 @@ fn cx_26_only_the_same_electorate_competes_about_the_same_resource() {
 
 /// Attack: everybody says that it is urgent. It counts up to what the proposer has earned, which is 50 here.
 #[test]
-fn cx_26_urgency_that_is_declared_counts_no_more_than_what_was_earned() {
+fn cc_052_and_cx_26_urgency_that_is_declared_counts_no_more_than_what_was_earned() {
     let rank_of = |urgency, specificity| {
         let (world, [first, second]) = compete(|it| {
             it.urgency = urgency;
@@ -122,7 +122,7 @@ fn cc_057_a_walk_finds_the_cycle_that_it_began_in_and_no_other() {
 }
 
 #[test]
-fn cx_32_a_seed_draws_one_of_the_rounds_whatever_their_order() {
+fn cc_061_and_cx_32_a_seed_draws_one_of_the_rounds_whatever_their_order() {
     let ids: Vec<RoundId> = (1..=5).map(id).collect();
     let backwards: Vec<RoundId> = ids.iter().rev().copied().collect();
     let mut winners = BTreeSet::new();

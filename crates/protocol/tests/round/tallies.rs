@@ -60,7 +60,7 @@ fn verdict(poll: &Poll<'_>) -> (Outcome, Reason) {
 }
 
 #[test]
-fn cc_026_to_cc_029_the_vectors_of_majority() {
+fn cc_006_and_cc_026_to_cc_029_the_vectors_of_majority() {
     for (eligible, approve, reject, abstain, expected) in [
         (5, 2, 1, 0, COMMIT),
         (5, 2, 0, 0, abort(Reason::NoQuorum)),
@@ -194,7 +194,7 @@ fn cx_16_the_largest_weights_and_denominators_are_compared_exactly() {
 }
 
 #[test]
-fn cc_038_to_cc_042_the_vectors_of_optimistic() {
+fn cc_038_to_cc_042_and_cx_20_the_vectors_of_optimistic() {
     let unheard = vec![Cast::default(); 4];
     for (seats, expected) in [
         (seats(4, 0, 0, 0), COMMIT),
@@ -230,7 +230,7 @@ fn cc_035_to_cc_037_the_leader_decides_and_votes_advise() {
 
 /// More than half: of an even number, half is not enough, or two halves could both decide (CX-13).
 #[test]
-fn cc_048_less_than_a_majority_that_was_heard_decides_nothing() {
+fn cc_048_cx_13_and_cx_24_less_than_a_majority_that_was_heard_decides_nothing() {
     for (eligible, connected, decides) in [
         (1, 0, false),
         (1, 1, true),

@@ -30,7 +30,7 @@ fn with_people() -> Rounds {
 }
 
 #[test]
-fn cc_001_the_walk_of_a_majority() {
+fn cc_001_cc_024_and_cx_14_the_walk_of_a_majority() {
     let mut world = World::new(Rounds::DEFAULT);
     let proposal = world.proposal(Mechanism::Majority, 5);
     let id = world.propose(agent(1), &proposal).unwrap();
@@ -173,7 +173,7 @@ fn cx_51_the_walk_of_a_weighted_and_sealed_round() {
 }
 
 #[test]
-fn cc_031_without_every_acknowledgement_a_weighted_round_does_not_open() {
+fn cc_030_and_cc_031_without_every_acknowledgement_a_weighted_round_does_not_open() {
     let mut world = World::new(Rounds::DEFAULT);
     let proposal = world.proposal(Mechanism::Weighted, 3);
     let id = world.propose(agent(1), &proposal).unwrap();
@@ -186,7 +186,7 @@ fn cc_031_without_every_acknowledgement_a_weighted_round_does_not_open() {
 }
 
 #[test]
-fn cc_038_the_walk_of_an_optimistic_round_with_downtime_retry_and_humans() {
+fn cc_038_cc_046_and_cc_056_the_walk_of_an_optimistic_round_with_downtime_retry_and_humans() {
     let mut world = World::new(with_people());
     let proposal = world.proposal(Mechanism::Optimistic, 4);
     let first = world.propose(agent(1), &proposal).unwrap();
@@ -270,7 +270,7 @@ fn cc_038_the_walk_of_an_optimistic_round_with_downtime_retry_and_humans() {
 }
 
 #[test]
-fn cc_004_an_agent_that_leads_opens_the_round_and_signs_its_tally() {
+fn cc_004_and_cc_023_an_agent_that_leads_opens_the_round_and_signs_its_tally() {
     for signs in [true, false] {
         let mut world = World::new(with_people());
         let mut proposal = world.proposal(Mechanism::Majority, 3);
@@ -331,7 +331,7 @@ fn cc_004_an_agent_that_leads_opens_the_round_and_signs_its_tally() {
 }
 
 #[test]
-fn cc_035_a_leader_decides_with_reasons_where_votes_advise_otherwise() {
+fn cc_035_cc_036_and_cx_17_a_leader_decides_with_reasons_where_votes_advise_otherwise() {
     let led = |votes: [Decision; 4]| {
         let mut world = World::new(with_people());
         let mut proposal = world.proposal(Mechanism::Leader, 4);
@@ -373,7 +373,7 @@ fn cc_035_a_leader_decides_with_reasons_where_votes_advise_otherwise() {
 }
 
 #[test]
-fn cc_049_a_suspended_round_decides_nothing_until_it_is_resumed() {
+fn cc_049_and_cx_25_a_suspended_round_decides_nothing_until_it_is_resumed() {
     let suspended = || {
         let mut world = World::new(with_people());
         let mut proposal = world.proposal(Mechanism::Majority, 3);
@@ -409,7 +409,7 @@ fn cc_049_a_suspended_round_decides_nothing_until_it_is_resumed() {
 }
 
 #[test]
-fn cc_054_the_last_attempt_that_fails_is_escalated_to_the_humans_there_are() {
+fn cc_054_and_cx_28_the_last_attempt_that_fails_is_escalated_to_the_humans_there_are() {
     for (rounds, expected) in [
         (with_people(), StateName::Escalated),
         (Rounds::DEFAULT, StateName::Undecided),
@@ -435,7 +435,7 @@ fn cc_054_the_last_attempt_that_fails_is_escalated_to_the_humans_there_are() {
 }
 
 #[test]
-fn cc_045_a_retry_gives_more_time_or_asks_for_fewer_votes() {
+fn cc_045_and_cx_22_a_retry_gives_more_time_or_asks_for_fewer_votes() {
     let failed = || {
         let mut world = World::new(Rounds::DEFAULT);
         let mut proposal = world.proposal(Mechanism::Majority, 4);
@@ -477,7 +477,7 @@ fn cc_045_a_retry_gives_more_time_or_asks_for_fewer_votes() {
 }
 
 #[test]
-fn cc_040_one_objection_ends_an_optimistic_round_at_once() {
+fn cc_025_cc_039_and_cx_18_one_objection_ends_an_optimistic_round_at_once() {
     let mut world = World::new(Rounds::DEFAULT);
     let proposal = world.proposal(Mechanism::Optimistic, 4);
     let id = world.propose(agent(1), &proposal).unwrap();
