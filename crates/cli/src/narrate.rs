@@ -1,6 +1,7 @@
 //! What a record or message says, in one line a newcomer understands.
 
 mod capability;
+mod round;
 
 use x811_protocol::envelope::MessageType;
 use x811_protocol::event::{
@@ -57,6 +58,7 @@ pub(crate) fn message(facts: &Facts) -> String {
         Facts::Error(facts) => format!("ERROR {} {}", facts.code, facts.code.name()),
         Facts::Negotiation(facts) => negotiation(facts),
         Facts::Capability(facts) => capability::message(facts),
+        Facts::Consensus(facts) => round::message(facts),
         Facts::Custom(_) => "a message of its own type".to_owned(),
     }
 }
@@ -201,6 +203,13 @@ pub(crate) fn event(event: &Event) -> String {
         Event::Effect(Effect::Used(used)) => {
             format!("used: interaction {} is under it", used.interaction)
         }
+        Event::Effect(Effect::RoundOpened(opened)) => round::opened(opened),
+        Event::Effect(Effect::RoundDecided(decided)) => round::decided(decided),
+        Event::Effect(Effect::Resubmitted(resubmitted)) => {
+            format!("it was proposed again as {}", resubmitted.round)
+        }
+        Event::Effect(Effect::RoundEscalated(escalated)) => round::escalated(escalated),
+        Event::Effect(Effect::AnomalyNoted(noted)) => round::noted(noted),
     }
 }
 
@@ -238,6 +247,7 @@ fn window(window: LapsedWindow) -> &'static str {
         LapsedWindow::Session(SessionWindow::Session) => "life of the session",
         LapsedWindow::Session(SessionWindow::Agree) => "time for both signatures",
         LapsedWindow::Agreement(AgreementWindow::Agreement) => "duration of the agreement",
+        LapsedWindow::Round(window) => round::window(window),
     }
 }
 

@@ -13,6 +13,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::UnknownWord;
 use crate::code::Code;
@@ -212,6 +213,52 @@ pub enum ConsensusFacts {
 }
 
 impl ConsensusFacts {
+    pub(super) fn from_value(
+        verb: ConsensusVerb,
+        value: Value,
+    ) -> Result<ConsensusFacts, serde_json::Error> {
+        use serde_json::from_value as read;
+        match verb {
+            ConsensusVerb::Propose => read(value).map(ConsensusFacts::Propose),
+            ConsensusVerb::VoteRequest => read(value).map(ConsensusFacts::VoteRequest),
+            ConsensusVerb::Ready => read(value).map(ConsensusFacts::Ready),
+            ConsensusVerb::Vote => read(value).map(ConsensusFacts::Vote),
+            ConsensusVerb::Reveal => read(value).map(ConsensusFacts::Reveal),
+            ConsensusVerb::Commit => read(value).map(ConsensusFacts::Commit),
+            ConsensusVerb::Abort => read(value).map(ConsensusFacts::Abort),
+            ConsensusVerb::Suspend => read(value).map(ConsensusFacts::Suspend),
+            ConsensusVerb::Resume => read(value).map(ConsensusFacts::Resume),
+            ConsensusVerb::Withdraw => read(value).map(ConsensusFacts::Withdraw),
+            ConsensusVerb::Escalate => read(value).map(ConsensusFacts::Escalate),
+            ConsensusVerb::HumanDecision => read(value).map(ConsensusFacts::HumanDecision),
+            ConsensusVerb::Executed => read(value).map(ConsensusFacts::Executed),
+            ConsensusVerb::Failed => read(value).map(ConsensusFacts::Failed),
+        }
+    }
+
+    /// Rounds beside its own that it names: those in its way, and the failed one that it retries.
+    pub fn names(&self) -> Vec<RoundId> {
+        match self {
+            ConsensusFacts::Propose(proposal) => {
+                let blocked_by = proposal.blocked_by.iter().copied();
+                blocked_by.chain(proposal.resubmission_of).collect()
+            }
+            ConsensusFacts::Vote(vote) => vote.blocked_by.clone().unwrap_or_default(),
+            ConsensusFacts::VoteRequest(_)
+            | ConsensusFacts::Ready(_)
+            | ConsensusFacts::Reveal(_)
+            | ConsensusFacts::Commit(_)
+            | ConsensusFacts::Abort(_)
+            | ConsensusFacts::Suspend(_)
+            | ConsensusFacts::Resume(_)
+            | ConsensusFacts::Withdraw(_)
+            | ConsensusFacts::Escalate(_)
+            | ConsensusFacts::HumanDecision(_)
+            | ConsensusFacts::Executed(_)
+            | ConsensusFacts::Failed(_) => Vec::new(),
+        }
+    }
+
     /// Which message they are of.
     pub const fn verb(&self) -> ConsensusVerb {
         match self {

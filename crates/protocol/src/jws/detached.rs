@@ -143,14 +143,29 @@ mod tests {
             (good.replace("..", ".e30."), JwsError::NotDetached),
             (good.replace("..", "..A"), JwsError::Signature),
             (format!("{good}="), JwsError::Signature),
-            (format!("!..{signature}"), JwsError::Header(NotTaken::Header)),
+            (
+                format!("!..{signature}"),
+                JwsError::Header(NotTaken::Header),
+            ),
             (under("[]"), JwsError::Header(NotTaken::Header)),
             (under(&more), JwsError::Header(NotTaken::Header)),
             (under(&spaced), JwsError::Header(NotTaken::Header)),
-            (under(&header("none", TYP)), JwsError::Header(NotTaken::Header)),
-            (under(&header("HS256", TYP)), JwsError::Header(NotTaken::Header)),
-            (under(&header("ES256", TYP)), JwsError::Header(NotTaken::Header)),
-            (under(&header("EdDSA", "x811-commit+jws")), JwsError::Header(NotTaken::Typ(TYP))),
+            (
+                under(&header("none", TYP)),
+                JwsError::Header(NotTaken::Header),
+            ),
+            (
+                under(&header("HS256", TYP)),
+                JwsError::Header(NotTaken::Header),
+            ),
+            (
+                under(&header("ES256", TYP)),
+                JwsError::Header(NotTaken::Header),
+            ),
+            (
+                under(&header("EdDSA", "x811-commit+jws")),
+                JwsError::Header(NotTaken::Typ(TYP)),
+            ),
             (
                 under(r#"{"alg":"EdDSA","kid":"k","typ":"x811-vote+jws"}"#),
                 JwsError::Header(NotTaken::Kid),

@@ -79,6 +79,27 @@ pub struct Rounds {
     pub signal_ms: u64,
 }
 
+/// Written and read as the block itself: rounds share it.
+pub(super) mod shared {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::sync::Arc;
+
+    use super::Rounds;
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        rounds: &Option<Arc<Rounds>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        rounds.as_deref().serialize(serializer)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Arc<Rounds>>, D::Error> {
+        Option::<Rounds>::deserialize(deserializer).map(|rounds| rounds.map(Arc::new))
+    }
+}
+
 /// Who may lead rounds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

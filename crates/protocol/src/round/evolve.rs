@@ -6,13 +6,14 @@ use std::collections::BTreeSet;
 use super::event::{
     EscalationReason, RoundDecided, RoundEscalated, RoundEvent, RoundOpened, RoundWindow,
 };
+use super::follow::follow;
 use super::message::{self, seat_of};
 use super::opening::fits;
 use super::state::{Countersignature, Opening, Phase, Reported, Seat, State, VoteRecord};
 use super::tally::{Hindrance, Outcome};
 use super::{Derived, Effect, Entry, Message, Recorded, Taken};
 use crate::facts::consensus::{ConsensusFacts, HumanRuling, Mechanism, Said};
-use crate::kernel::{Illegal, RecordRef};
+use crate::kernel::{self, Illegal, RecordRef};
 use crate::time::TimestampMs;
 
 /// The state after `recorded`.
@@ -21,15 +22,54 @@ pub(super) fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<St
         name: state.as_ref().map_or("none", |state| state.name().as_str()),
         recorded,
     };
-    match (state, recorded.entry) {
-        (None, Entry::Message(message)) => step.open(message),
-        (None, Entry::Lapsed(_) | Entry::Event(_) | Entry::Notice) => {
-            Err(step.illegal("the first record must be a proposal"))
+    let left = step.left_due(state.as_ref())?;
+    let mut state = step.enter(state)?;
+    let new = follow(&state, recorded.entry, recorded.position, step.at());
+    state.effects_due = left + new.len() as u64;
+    Ok(state)
+}
+
+impl Evolving<'_> {
+    /// How many records are still due once this one stands. What follows from a record stands before
+    /// anything else; a retry's effect on the failed round is no record of the failed one's own.
+    fn left_due(&self, state: Option<&State>) -> Result<u64, Illegal> {
+        let due = state.map_or(0, |state| state.effects_due);
+        match self.recorded.entry {
+            Entry::Event(
+                RoundEvent::RoundOpened(_)
+                | RoundEvent::RoundDecided(_)
+                | RoundEvent::RoundEscalated(_)
+                | RoundEvent::AnomalyNoted(_),
+            ) => due
+                .checked_sub(1)
+                .ok_or_else(|| self.illegal("it follows from no record")),
+            Entry::Message(_)
+            | Entry::Lapsed(_)
+            | Entry::Event(RoundEvent::Resubmitted(_))
+            | Entry::Notice
+                if due > 0 =>
+            {
+                Err(self.illegal("what follows from the record before comes first"))
+            }
+            Entry::Message(_)
+            | Entry::Lapsed(_)
+            | Entry::Event(RoundEvent::Resubmitted(_))
+            | Entry::Notice => Ok(0),
         }
-        (Some(state), Entry::Message(message)) => step.message(state, message),
-        (Some(state), Entry::Lapsed(window)) => step.lapsed(state, window),
-        (Some(state), Entry::Event(event)) => step.event(state, event),
-        (Some(state), Entry::Notice) => Ok(state),
+    }
+
+    fn enter(&self, state: Option<State>) -> Result<State, Illegal> {
+        let step = self;
+        match (state, step.recorded.entry) {
+            (None, Entry::Message(message)) => step.open(message),
+            (None, Entry::Lapsed(_) | Entry::Event(_) | Entry::Notice) => {
+                Err(step.illegal("the first record must be a proposal"))
+            }
+            (Some(state), Entry::Message(message)) => step.message(state, message),
+            (Some(state), Entry::Lapsed(window)) => step.lapsed(state, window),
+            (Some(state), Entry::Event(event)) => step.event(state, event),
+            (Some(state), Entry::Notice) => Ok(state),
+        }
     }
 }
 
@@ -82,6 +122,7 @@ impl Evolving<'_> {
         let mut state = State {
             countersignature: Countersignature::NotDue {},
             decided: None,
+            effects_due: 0,
             evidence_of: BTreeSet::new(),
             failure_told: false,
             hindrance: None,
@@ -95,6 +136,7 @@ impl Evolving<'_> {
                 authority,
                 created_ms: envelope.created_ms,
                 ledger_leads: proposal.leader == envelope.to,
+                parameters: kernel::not_restored(),
                 proposal: (**proposal).clone(),
                 proposer: envelope.from,
                 record: RecordRef {
@@ -169,6 +211,7 @@ impl Evolving<'_> {
                     choice,
                     commitment,
                     position: self.recorded.position,
+                    reveal: None,
                     timestamp: vote.timestamp_ms,
                 });
             }
@@ -176,6 +219,7 @@ impl Evolving<'_> {
                 let vote = self.seat(state, seat)?.vote.as_mut();
                 let vote = vote.ok_or_else(|| self.illegal("nothing was committed to"))?;
                 vote.choice = Some(reveal.choice());
+                vote.reveal = Some(self.recorded.position);
             }
             ConsensusFacts::Commit(_) => self.signal(state, Outcome::Commit),
             ConsensusFacts::Abort(_) => self.signal(state, Outcome::Abort),

@@ -14,6 +14,7 @@
 //! | `counting` | whether its moment has come, and what its votes come to |
 //! | `evolve` | what a record makes of the state |
 //! | `follow` | what follows from a record in the round itself |
+//! | `machine` | the kernel's traits: what a ledger asks of it |
 //! | `rivals` | which rounds compete, which block each other, and which is drawn |
 //!
 //! Not built: what a round does about its rivals and in a cycle (holding, waiting, a draw; round.md, "When
@@ -26,6 +27,7 @@ mod event;
 mod evolve;
 mod follow;
 mod hashes;
+mod machine;
 mod message;
 mod opening;
 mod rivals;
@@ -39,6 +41,7 @@ pub use event::{
 };
 pub use follow::follow;
 pub use hashes::{Opened, commitment, votes_digest, weights_hash};
+pub use machine::{Round, derived, effects, first_of, state_after};
 pub use message::offices;
 pub use rivals::{Rank, Walk, drawn, walk};
 pub use state::{Countersignature, Opening, Phase, Reported, Seat, State, StateName, VoteRecord};
@@ -53,7 +56,6 @@ use crate::envelope::AcceptedHeader;
 use crate::facts::consensus::{ConsensusFacts, Said};
 use crate::id::RoundId;
 use crate::kernel::Illegal;
-use crate::key::KeyId;
 use crate::parameters::Rounds;
 use crate::refusal::Refusal;
 use crate::time::TimestampMs;
@@ -143,8 +145,6 @@ pub struct Input<'a> {
     pub envelope: &'a AcceptedHeader,
     /// What it says.
     pub facts: &'a ConsensusFacts,
-    /// The key of the signature inside its payload.
-    pub kid: &'a KeyId,
 }
 
 /// What an agent is to a ledger.
@@ -196,25 +196,15 @@ pub enum Taken {
 /// What becomes of `input`.
 ///
 /// # Errors
-/// Why it is refused: CCN-2001 for an inner signature by another key, CCN-4001 for an unknown round, and
-/// what guards say.
+/// Why it is refused: CCN-3001 where it is not addressed to the ledger, CCN-4001 for an unknown round,
+/// and what guards say.
 pub fn decide(
     state: Option<&State>,
     input: &Input<'_>,
     context: &Context<'_>,
     now: TimestampMs,
 ) -> Result<Taken, Refusal> {
-    let Input {
-        envelope,
-        facts,
-        kid,
-    } = input;
-    if **kid != envelope.key {
-        return Err(message::refused(
-            Code::JwsInvalid,
-            "kid names another key than that of the envelope: sign both with one key",
-        ));
-    }
+    let Input { envelope, facts } = input;
     if envelope.to != context.ledger {
         return Err(message::refused(
             Code::NotEligible,

@@ -12,8 +12,8 @@ use crate::did::Did;
 use crate::digest::Digest;
 use crate::facts::consensus::{Choice, Mechanism, Proposal, Said};
 use crate::id::RoundId;
-use crate::kernel::RecordRef;
-use crate::parameters::Rounds;
+use crate::kernel::{self, RecordRef};
+use crate::parameters::{Parameters, Rounds};
 use crate::time::TimestampMs;
 
 /// Stands where parameters have not been put back.
@@ -100,6 +100,9 @@ pub struct Opening {
     pub created_ms: TimestampMs,
     /// Whether the ledger leads.
     pub ledger_leads: bool,
+    /// The parameters that it keeps to its end. Not in the stored form.
+    #[serde(skip, default = "kernel::not_restored")]
+    pub parameters: Arc<Parameters>,
     /// The proposal itself.
     pub proposal: Proposal,
     /// Who proposed it.
@@ -108,7 +111,7 @@ pub struct Opening {
     pub record: RecordRef,
     /// When it was recorded.
     pub recorded_at: TimestampMs,
-    /// The parameters that it keeps to its end. Not in the stored form.
+    /// Their block of rounds. Not in the stored form.
     #[serde(skip, default = "not_restored")]
     pub rounds: Arc<Rounds>,
 }
@@ -159,6 +162,8 @@ pub struct VoteRecord {
     pub commitment: Option<Digest>,
     /// Its place in the log; of a sealed one the commitment's.
     pub position: u64,
+    /// Place of what revealed it.
+    pub reveal: Option<u64>,
     /// When, as the voter says.
     pub timestamp: TimestampMs,
 }
@@ -286,6 +291,9 @@ pub struct State {
     pub countersignature: Countersignature,
     /// The outcome, once there is one.
     pub decided: Option<Verdict>,
+    /// How many records of its own are still to follow from those that stand: until they do it takes
+    /// nothing else, and is not over.
+    pub effects_due: u64,
     /// Members of whom one message is kept as evidence.
     pub evidence_of: BTreeSet<Did>,
     /// Somebody reported that it failed, and humans were told.
@@ -338,7 +346,9 @@ impl State {
 
     /// Whether nothing leads on from here.
     pub const fn is_over(&self) -> bool {
-        self.name().is_last() && !matches!(self.countersignature, Countersignature::Awaited { .. })
+        self.name().is_last()
+            && self.effects_due == 0
+            && !matches!(self.countersignature, Countersignature::Awaited { .. })
     }
 
     /// Members of the round: who proposed, leads and votes.
@@ -431,10 +441,33 @@ impl State {
         self.decided.map(|verdict| (verdict.reason, since))
     }
 
-    /// The state once the ledger was away for that long until `back_at`; `None` where that moves
-    /// nothing. Signed moments stay; of the window for votes it is known how much was lost (round.md,
+    /// Whether downtime of the ledger means something to it: a window that moves, or votes that could
+    /// not be cast.
+    pub fn is_moved_by_downtime(&self) -> bool {
+        let by_phase = match self.phase {
+            Phase::Proposed { .. } => self.opening.opens_later(),
+            Phase::Open {}
+            | Phase::Suspended {}
+            | Phase::Revealing { .. }
+            | Phase::Held { .. }
+            | Phase::Committed { .. }
+            | Phase::HumanApproved { .. }
+            | Phase::Failed { .. }
+            | Phase::Escalated { .. } => true,
+            Phase::Done {} | Phase::Aborted {} | Phase::HumanRejected {} | Phase::Undecided {} => {
+                false
+            }
+        };
+        by_phase || matches!(self.countersignature, Countersignature::Awaited { .. })
+    }
+
+    /// The state once the ledger was away for that long until `back_at`; `None` where that means
+    /// nothing to it. Signed moments stay; of the window for votes it is known how much was lost (round.md,
     /// "When it is decided", rule 5).
     pub fn after_downtime(&self, gap_ms: u64, back_at: TimestampMs) -> Option<State> {
+        if !self.is_moved_by_downtime() {
+            return None;
+        }
         let mut state = self.clone();
         let later = |deadline: TimestampMs| deadline.saturating_add_ms(gap_ms);
         match &mut state.phase {
@@ -457,7 +490,7 @@ impl State {
         if let Countersignature::Awaited { deadline } = &mut state.countersignature {
             *deadline = later(*deadline);
         }
-        (state != *self).then_some(state)
+        Some(state)
     }
 
     fn lose(&mut self, gap_ms: u64, back_at: TimestampMs) {
@@ -487,6 +520,14 @@ impl State {
     #[must_use]
     pub fn with_rounds(mut self, rounds: Arc<Rounds>) -> State {
         self.opening.rounds = rounds;
+        self
+    }
+
+    /// The same under the whole of them.
+    #[must_use]
+    pub fn with_parameters(mut self, parameters: Arc<Parameters>) -> State {
+        self.opening.rounds = parameters.rounds.clone().unwrap_or_else(not_restored);
+        self.opening.parameters = parameters;
         self
     }
 }

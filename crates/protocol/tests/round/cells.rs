@@ -100,6 +100,7 @@ fn put(world: &mut World, proposal: &Proposal, name: StateName, verb: ConsensusV
                 choice: None,
                 commitment: Some(reveal(proposal, *voter, Decision::Approve, at).commitment),
                 position: 5,
+                reveal: None,
                 timestamp: at,
             });
         }

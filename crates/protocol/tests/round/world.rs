@@ -222,7 +222,6 @@ impl World {
         let input = Input {
             envelope: &envelope,
             facts,
-            kid: &envelope.key,
         };
         let context = Context {
             around: &Around(self),
@@ -245,7 +244,6 @@ impl World {
         let input = Input {
             envelope: &envelope,
             facts: &facts,
-            kid: &envelope.key,
         };
         let context = Context {
             around: &Around(self),

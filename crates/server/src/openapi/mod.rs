@@ -9,6 +9,7 @@ pub(crate) mod discovery;
 pub(crate) mod negotiation;
 pub(crate) mod payloads;
 mod refused;
+pub(crate) mod round;
 pub(crate) mod schema;
 mod security;
 pub(crate) mod settlement;
@@ -50,6 +51,7 @@ const PAGE: &str = "/docs";
         (name = "interactions", description = "What they do together"),
         (name = "negotiations", description = "What they agree on before"),
         (name = "capabilities", description = "What agents agree on about the use of capabilities"),
+        (name = "rounds", description = "What agents decide together"),
         (name = "log", description = "The log itself, with its proofs"),
         (name = "ledger", description = "Who this ledger is, and its keys"),
         (name = "operations", description = "Whether it runs and takes messages"),
@@ -58,6 +60,8 @@ const PAGE: &str = "/docs";
         capability::CapabilitiesInForce,
         capability::CapabilityHistoryAnswer,
         capability::CapabilitySubjectAnswer,
+        round::RoundAnswer,
+        round::RoundHistoryAnswer,
         capability::DescriptorAnswer,
         capability::JwsAnswer,
         capability::JwsSignatureShown,

@@ -1,8 +1,7 @@
 //! The payloads of `x811.consensus/…` (round.md, "Messages and facts").
 //!
-//! Every one is signed inside as well, for tools that know nothing of envelopes (CX-9). That signature
-//! is read and handed on; whoever takes the message checks it beside the envelope's, and that it is by
-//! the envelope's own key.
+//! Every one is signed inside as well, for tools that know nothing of envelopes (CX-9), by the envelope's
+//! own key.
 
 mod proposal;
 mod vote;
@@ -20,23 +19,28 @@ use crate::facts::consensus::{
 };
 use crate::id::RoundId;
 use crate::jws::{DetachedJws, MEMBER, unsigned_form};
+use crate::key::KeyId;
 use crate::refusal::{Kind, Refusal};
 use crate::time::TimestampMs;
 
-/// Reads the payload of that message: its facts, and the signature inside it.
+/// Reads the payload of that message, whose envelope is signed by `key`, and checks the signature inside
+/// it, which is by the same key (machines.md section 7).
 ///
 /// # Errors
 /// CCN-1001 for a member that is missing, malformed or contradicts another, CCN-1002 for a word that is
-/// none of those in its place, CCN-2001 for a signature that has not the one form that is read.
+/// none of those in its place, CCN-2001 for a signature that has not the one form that is read, does not hold, or is by
+/// another key.
 pub fn read(
     verb: ConsensusVerb,
     header: &Header,
+    key: &KeyId,
     payload: &Map<String, Value>,
-) -> Result<(ConsensusFacts, DetachedJws), Refusal> {
+) -> Result<ConsensusFacts, Refusal> {
     let members = Members::new(verb.as_str(), payload);
     let facts = facts(verb, header, members, payload).map_err(in_own_words)?;
     facts.consistent()?;
-    Ok((facts, signature(verb, members)?))
+    check_signature(verb, key, members, payload)?;
+    Ok(facts)
 }
 
 fn facts(
@@ -122,7 +126,12 @@ fn report(members: Members<'_>, payload: &Map<String, Value>) -> Result<Report, 
     })
 }
 
-fn signature(verb: ConsensusVerb, members: Members<'_>) -> Result<DetachedJws, Refusal> {
+fn check_signature(
+    verb: ConsensusVerb,
+    key: &KeyId,
+    members: Members<'_>,
+    payload: &Map<String, Value>,
+) -> Result<(), Refusal> {
     let invalid = |why: &str| {
         let message = format!("{MEMBER}: {why}");
         Refusal::new(Code::JwsInvalid, Kind::Authentication, message)
@@ -130,7 +139,19 @@ fn signature(verb: ConsensusVerb, members: Members<'_>) -> Result<DetachedJws, R
     let text = members
         .string(MEMBER)
         .map_err(|refusal| invalid(&refusal.message))?;
-    DetachedJws::parse(text, verb.jws_type()).map_err(|fault| invalid(&fault.to_string()))
+    let jws =
+        DetachedJws::parse(text, verb.jws_type()).map_err(|fault| invalid(&fault.to_string()))?;
+    if jws.kid != *key {
+        return Err(invalid(
+            "kid names another key than that of the envelope: sign both with one key",
+        ));
+    }
+    if !jws.verify(payload) {
+        return Err(invalid(
+            "it does not hold over the payload in its RFC 8785 form without this member",
+        ));
+    }
+    Ok(())
 }
 
 /// SHA-256 of the RFC 8785 form of the payload without its signature.
