@@ -25,7 +25,7 @@ pub(crate) struct Council {
     pub(crate) members: Vec<Party>,
     pub(crate) stranger: Party,
     pub(crate) round: Option<RoundId>,
-    proposal_hash: Digest,
+    pub(crate) proposal_hash: Digest,
     pub(crate) timeout: TimestampMs,
 }
 
