@@ -37,8 +37,8 @@ use x811_protocol::interaction::{
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::observation::{BlindCause, Block, ForkPoint, NetworkHead, Transfer};
 use x811_protocol::parameters::{
-    Anomalies, CycleRule, LeaderPolicy, Leaders, Rounds,
-    Capabilities, Contracts, Leniency, Limits, Network, Parameters, PayerBindingRule, Windows,
+    Anomalies, Capabilities, Contracts, CycleRule, LeaderPolicy, Leaders, Leniency, Limits,
+    Network, Parameters, PayerBindingRule, Rounds, Windows,
 };
 use x811_protocol::round;
 use x811_protocol::trust::TrustCounters;
