@@ -261,14 +261,20 @@ impl Sealing {
 
     /// Places and hashes of records are those that they have here.
     fn name_again(&self, event: &mut Value) {
-        for pointer in ["/derived/parameters", "/cause"] {
+        for pointer in ["/derived/parameters", "/derived/descriptor", "/cause"] {
             if let Some(position) = event.pointer_mut(pointer) {
                 *position = self.place(position);
             }
         }
-        let positions = event.get_mut("positions").and_then(Value::as_array_mut);
-        for position in positions.into_iter().flatten() {
-            *position = self.place(position);
+        for name in ["positions", "records"] {
+            let positions = event.get_mut(name).and_then(Value::as_array_mut);
+            for position in positions.into_iter().flatten() {
+                *position = self.place(position);
+            }
+        }
+        let hashes = event.get_mut("signatures").and_then(Value::as_array_mut);
+        for hash in hashes.into_iter().flatten() {
+            *hash = self.hash(hash);
         }
         let records = event.get_mut("records").and_then(Value::as_object_mut);
         for hash in records.into_iter().flat_map(|records| records.values_mut()) {
