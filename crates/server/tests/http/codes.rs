@@ -12,35 +12,38 @@ use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::id::EnvelopeId;
 
 /// Codes that no answer and no notice of the ledger carries, and why.
-const EXCUSED: [(Code, &str); 20] = [
+const EXCUSED: [(Code, &str); 23] = [
     (
         Code::PolicyRejected,
         "an initiator writes it into its own REJECT (AX-36): x811-client's policy tests provoke it",
     ),
-    (Code::JwsInvalid, OF_ROUNDS),
-    (Code::NotEligible, OF_ROUNDS),
-    (Code::Excluded, OF_ROUNDS),
-    (Code::WrongState, OF_ROUNDS),
-    (Code::Closed, OF_ROUNDS),
-    (Code::Late, OF_ROUNDS),
-    (Code::Duplicate, OF_ROUNDS),
-    (Code::WrongLeader, OF_ROUNDS),
-    (Code::Suspended, OF_ROUNDS),
-    (Code::LimitReached, OF_ROUNDS),
-    (Code::TermsMismatch, OF_ROUNDS),
-    (Code::TooEarly, OF_ROUNDS),
-    (Code::ResponseTimeout, OF_ROUNDS),
-    (Code::LeaderSilent, OF_ROUNDS),
-    (Code::VotesClosed, OF_ROUNDS),
-    (Code::RevealsClosed, OF_ROUNDS),
-    (Code::HumanSilent, OF_ROUNDS),
-    (Code::ExecutionOverdue, OF_ROUNDS),
-    (Code::NotResubmitted, OF_ROUNDS),
+    (Code::JwsInvalid, TOGETHER),
+    (Code::NotEligible, TOGETHER),
+    (Code::Excluded, TOGETHER),
+    (Code::WrongState, TOGETHER),
+    (Code::Closed, TOGETHER),
+    (Code::Late, TOGETHER),
+    (Code::Duplicate, TOGETHER),
+    (Code::WrongLeader, TOGETHER),
+    (Code::Suspended, TOGETHER),
+    (Code::VersionMismatch, TOGETHER),
+    (Code::LimitReached, TOGETHER),
+    (Code::TermsMismatch, TOGETHER),
+    (Code::TooEarly, TOGETHER),
+    (Code::ResponseTimeout, TOGETHER),
+    (Code::SessionTimeout, TOGETHER),
+    (Code::AgreementEnded, TOGETHER),
+    (Code::LeaderSilent, TOGETHER),
+    (Code::VotesClosed, TOGETHER),
+    (Code::RevealsClosed, TOGETHER),
+    (Code::HumanSilent, TOGETHER),
+    (Code::ExecutionOverdue, TOGETHER),
+    (Code::NotResubmitted, TOGETHER),
 ];
 
-/// They are answered by the machine `round` alone.
-const OF_ROUNDS: &str =
-    "no endpoint reaches rounds yet: x811-protocol's tests of rounds provoke it";
+/// They are answered by the machines of sessions, agreements and rounds alone.
+const TOGETHER: &str =
+    "the tests of sessions, agreements and rounds of x811-protocol and x811-ledger provoke it";
 
 const TX: &str = "0x00000000000000000000000000000000000000000000000000000000000000aa";
 
