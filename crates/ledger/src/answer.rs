@@ -97,9 +97,11 @@ impl Accepted {
 /// Why a message is kept as evidence, if it is: a second vote, or a signal by who does not lead.
 fn evidence(accepted: &EnvelopeAccepted) -> Option<Code> {
     let round::Effect::Evidence = accepted.derived.effect?;
-    Some(match &accepted.facts {
-        Facts::Consensus(ConsensusFacts::Vote(_)) => Code::Duplicate,
-        _ => Code::WrongLeader,
+    let is_vote = matches!(accepted.facts, Facts::Consensus(ConsensusFacts::Vote(_)));
+    Some(if is_vote {
+        Code::Duplicate
+    } else {
+        Code::WrongLeader
     })
 }
 

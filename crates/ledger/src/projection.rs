@@ -16,7 +16,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use x811_eventlog::Record;
 use x811_protocol::did::Did;
-use x811_protocol::event::Event;
+use x811_protocol::event::{EnvelopeAccepted, Event};
+use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::id::{AgreementId, ContractId, InteractionId, RoundId, SessionId};
 use x811_protocol::stream::Subject;
 
@@ -197,9 +198,14 @@ fn leaf(record: &Record) -> RowChange {
     }
 }
 
-/// Accepted envelopes and notices are delivered to their `to`; identity messages go to nobody.
+/// Accepted envelopes and notices are delivered to their `to`; identity messages go to nobody, and votes
+/// of rounds neither: whoever read an inbox would know them before they are counted (round.md).
 pub(crate) fn delivery(record: &Record, event: &Event) -> Option<DeliveryRow> {
     let envelope = match event {
+        Event::EnvelopeAccepted(EnvelopeAccepted {
+            facts: Facts::Consensus(ConsensusFacts::Vote(_) | ConsensusFacts::Reveal(_)),
+            ..
+        }) => return None,
         Event::EnvelopeAccepted(accepted) => &accepted.envelope,
         Event::NoticeIssued(notice) => &notice.envelope,
         Event::LedgerOpened(_)

@@ -108,7 +108,17 @@ impl Council {
             Verb::Reveal => json!({
                 "consensus_round_id": round, "voter": from.did, "salt": SALT,
             }),
-            _ => json!({}),
+            Verb::Propose
+            | Verb::VoteRequest
+            | Verb::Commit
+            | Verb::Abort
+            | Verb::Suspend
+            | Verb::Resume
+            | Verb::Withdraw
+            | Verb::Escalate
+            | Verb::HumanDecision
+            | Verb::Executed
+            | Verb::Failed => json!({}),
         };
         for members in [&more, extra] {
             for (name, value) in members.as_object().unwrap() {
