@@ -194,22 +194,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::AgentReactivated(changed) => format!("{} is active again", changed.envelope.from),
         Event::AgentRevoked(changed) => format!("{} is revoked", changed.envelope.from),
         Event::StateRoot(_) => "root of all states".to_owned(),
-        Event::Effect(Effect::Engaged(engaged)) => format!(
-            "the contract is engaged: interaction {} was opened by it",
-            engaged.interaction
-        ),
-        Event::Effect(Effect::SessionClosed(closed)) => capability::session_closed(closed),
-        Event::Effect(Effect::Agreed(agreed)) => capability::agreed(agreed),
-        Event::Effect(Effect::Used(used)) => {
-            format!("used: interaction {} is under it", used.interaction)
-        }
-        Event::Effect(Effect::RoundOpened(opened)) => round::opened(opened),
-        Event::Effect(Effect::RoundDecided(decided)) => round::decided(decided),
-        Event::Effect(Effect::Resubmitted(resubmitted)) => {
-            format!("it was proposed again as {}", resubmitted.round)
-        }
-        Event::Effect(Effect::RoundEscalated(escalated)) => round::escalated(escalated),
-        Event::Effect(Effect::AnomalyNoted(noted)) => round::noted(noted),
+        Event::Effect(effect) => self::effect(effect),
     }
 }
 
@@ -230,6 +215,28 @@ fn lapse(lapsed: &Lapsed) -> String {
         lapsed.code,
         lapsed.code.name()
     )
+}
+
+/// What follows from a record of another subject, or in a round.
+fn effect(effect: &Effect) -> String {
+    match effect {
+        Effect::Engaged(engaged) => format!(
+            "the contract is engaged: interaction {} was opened by it",
+            engaged.interaction
+        ),
+        Effect::SessionClosed(closed) => capability::session_closed(closed),
+        Effect::Agreed(agreed) => capability::agreed(agreed),
+        Effect::Used(used) => {
+            format!("used: interaction {} is under it", used.interaction)
+        }
+        Effect::RoundOpened(opened) => round::opened(opened),
+        Effect::RoundDecided(decided) => round::decided(decided),
+        Effect::Resubmitted(resubmitted) => {
+            format!("it was proposed again as {}", resubmitted.round)
+        }
+        Effect::RoundEscalated(escalated) => round::escalated(escalated),
+        Effect::AnomalyNoted(noted) => round::noted(noted),
+    }
 }
 
 /// The window's name in a sentence.

@@ -188,11 +188,11 @@ async fn cx_51_a_sealed_vote_is_shown_by_no_endpoint_before_the_tally() {
     table.world.clock.advance_ms(60_001);
     table.until("revealing").await;
     let mut last = 0;
-    for from in 0..2 {
+    for (from, at) in voted_at.iter().enumerate().take(2) {
         let agent = &table.members[from];
         let reveal = json!({
             "proposal_id": round, "consensus_round_id": round, "voter": agent.did, "salt": SALT,
-            "decision": "approve", "timestamp": voted_at[from],
+            "decision": "approve", "timestamp": at,
         });
         let reveal = table.seal(agent, Verb::Reveal, reveal);
         last = position(&table.world.accept(&reveal).await);
