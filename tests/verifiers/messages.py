@@ -4,6 +4,7 @@ from datetime import datetime, timezone
 from hashlib import sha256
 from re import fullmatch
 
+import rounds
 import sessions
 from canonical import canonical, number
 from signed import hold, public_key, unpadded, verify
@@ -11,6 +12,7 @@ from signed import hold, public_key, unpadded, verify
 REGISTRY = "x811.registry/"
 NEGOTIATION = "x811.negotiation/"
 CAPABILITY = "x811.capability/"
+CONSENSUS = "x811.consensus/"
 ADVERT = "x811.capability/advertise"
 
 
@@ -72,6 +74,8 @@ def facts_of(message, rules):
         facts = advert(payload, message["from"])
     elif rules >= 2 and kind.startswith(CAPABILITY):
         facts = sessions.facts_of(kind.removeprefix(CAPABILITY), payload)
+    elif rules >= 2 and kind.startswith(CONSENSUS):
+        facts = rounds.facts_of(kind.removeprefix(CONSENSUS), message, milliseconds)
     else:
         facts = of(payload, message["from"])
     if rules >= 2 and kind == "x811/request":

@@ -3,6 +3,7 @@
 from copy import deepcopy
 from hashlib import sha256
 
+import rounds
 import sessions
 from canonical import canonical
 
@@ -22,7 +23,7 @@ class States:
         self.parameters, self.blind_since = {}, {}
         self.agents, self.interactions, self.opened_under = {}, {}, {}
         self.contracts, self.trust, self.descriptors = {}, {}, {}
-        self.sessions, self.agreements = {}, {}
+        self.sessions, self.agreements, self.rounds = {}, {}, {}
 
     def after(self, record, record_hash):
         stream, event = record["stream"], record["event"]
@@ -53,6 +54,8 @@ class States:
         elif kind == "agreement":
             state = sessions.agreement_after(self.agreements.get(name), record, name)
             self.agreements[name] = state
+        elif kind == "round":
+            state = self.of_round(record, name, record_hash)
         else:
             state = self.of_interaction(record, name, record_hash)
         self.count_body(event, now)
@@ -100,6 +103,17 @@ class States:
                 for state in self.sessions.values():
                     if state["deadline"] is not None:
                         state["deadline"] += event["gap_ms"]
+                for name, state in self.rounds.items():
+                    rounds.resumed(state, event["gap_ms"], now, self.opened_under[name])
+
+    def of_round(self, record, name, record_hash):
+        if name not in self.rounds:
+            position = record["event"]["derived"]["parameters"]
+            self.opened_under[name] = self.parameters[position]
+        before = self.rounds.get(name)
+        state = rounds.after(before, record, record_hash, self.opened_under[name])
+        self.rounds[name] = state
+        return state
 
     def of_network(self, event, name, now):
         is_blind = event["type"] == "network_blind"

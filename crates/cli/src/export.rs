@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use x811_protocol::did::Did;
-use x811_protocol::id::{ContractId, InteractionId};
+use x811_protocol::id::{ContractId, InteractionId, RoundId};
 use x811_protocol::stream::Subject;
 use x811_store::{Backend, FileCheckpointStore};
 
@@ -28,14 +28,14 @@ pub(crate) use until::signed_at;
 pub(crate) struct Args {
     /// The ledger's data directory; the ledger may be running. With --interaction or --negotiation
     /// it may be left out: then the ledger is asked
-    #[arg(required_unless_present_any = ["interaction", "negotiation", "capabilities"])]
+    #[arg(required_unless_present_any = ["interaction", "negotiation", "capabilities", "round"])]
     data_dir: Option<PathBuf>,
     /// The whole log (this is what happens without it)
     #[arg(long)]
     all: bool,
     /// Also the records behind the last signed checkpoint, up to the present end: nobody signed those,
     /// and an audit counts them apart. Without it the export waits for a checkpoint and ends there
-    #[arg(long, conflicts_with_all = ["interaction", "negotiation", "capabilities", "tiles"])]
+    #[arg(long, conflicts_with_all = ["interaction", "negotiation", "capabilities", "round", "tiles"])]
     tail: bool,
     /// One interaction alone, and the streams that it rests on, each closed by a signature
     #[arg(long, value_name = "ID", conflicts_with_all = ["all", "tiles"])]
@@ -55,6 +55,13 @@ pub(crate) struct Args {
         conflicts_with_all = ["all", "tiles", "interaction", "negotiation"]
     )]
     capabilities: Option<Did>,
+    /// One round alone, named by its proposal: its votes and outcome, and the streams that these rest on
+    #[arg(
+        long,
+        value_name = "ID",
+        conflicts_with_all = ["all", "tiles", "interaction", "negotiation", "capabilities"]
+    )]
+    round: Option<RoundId>,
     /// The file to write, whole or not at all; `-` for standard output
     #[arg(short, long, value_name = "FILE", required_unless_present = "tiles")]
     output: Option<PathBuf>,
@@ -77,6 +84,7 @@ impl Args {
             interaction: None,
             negotiation: None,
             capabilities: None,
+            round: None,
             output: Some(output.to_owned()),
             tiles: None,
             checkpoint_dir: None,
@@ -107,6 +115,7 @@ pub(crate) async fn run(
     let of = args.interaction.map(Subject::Interaction);
     let of = of.or(args.negotiation.map(Subject::Contract));
     let of = of.or(args.capabilities.map(Subject::Descriptor));
+    let of = of.or(args.round.map(Subject::Round));
     match (&args.data_dir, of) {
         (None, Some(subject)) => {
             subject::fetch(subject, context, target, out).await?;

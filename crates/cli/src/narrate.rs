@@ -1,6 +1,7 @@
 //! What a record or message says, in one line a newcomer understands.
 
 mod capability;
+mod round;
 
 use x811_protocol::envelope::MessageType;
 use x811_protocol::event::{
@@ -57,6 +58,7 @@ pub(crate) fn message(facts: &Facts) -> String {
         Facts::Error(facts) => format!("ERROR {} {}", facts.code, facts.code.name()),
         Facts::Negotiation(facts) => negotiation(facts),
         Facts::Capability(facts) => capability::message(facts),
+        Facts::Consensus(facts) => round::message(facts),
         Facts::Custom(_) => "a message of its own type".to_owned(),
     }
 }
@@ -192,15 +194,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::AgentReactivated(changed) => format!("{} is active again", changed.envelope.from),
         Event::AgentRevoked(changed) => format!("{} is revoked", changed.envelope.from),
         Event::StateRoot(_) => "root of all states".to_owned(),
-        Event::Effect(Effect::Engaged(engaged)) => format!(
-            "the contract is engaged: interaction {} was opened by it",
-            engaged.interaction
-        ),
-        Event::Effect(Effect::SessionClosed(closed)) => capability::session_closed(closed),
-        Event::Effect(Effect::Agreed(agreed)) => capability::agreed(agreed),
-        Event::Effect(Effect::Used(used)) => {
-            format!("used: interaction {} is under it", used.interaction)
-        }
+        Event::Effect(effect) => self::effect(effect),
     }
 }
 
@@ -223,6 +217,28 @@ fn lapse(lapsed: &Lapsed) -> String {
     )
 }
 
+/// What follows from a record of another subject, or in a round.
+fn effect(effect: &Effect) -> String {
+    match effect {
+        Effect::Engaged(engaged) => format!(
+            "the contract is engaged: interaction {} was opened by it",
+            engaged.interaction
+        ),
+        Effect::SessionClosed(closed) => capability::session_closed(closed),
+        Effect::Agreed(agreed) => capability::agreed(agreed),
+        Effect::Used(used) => {
+            format!("used: interaction {} is under it", used.interaction)
+        }
+        Effect::RoundOpened(opened) => round::opened(opened),
+        Effect::RoundDecided(decided) => round::decided(decided),
+        Effect::Resubmitted(resubmitted) => {
+            format!("it was proposed again as {}", resubmitted.round)
+        }
+        Effect::RoundEscalated(escalated) => round::escalated(escalated),
+        Effect::AnomalyNoted(noted) => round::noted(noted),
+    }
+}
+
 /// The window's name in a sentence.
 fn window(window: LapsedWindow) -> &'static str {
     match window {
@@ -238,6 +254,7 @@ fn window(window: LapsedWindow) -> &'static str {
         LapsedWindow::Session(SessionWindow::Session) => "life of the session",
         LapsedWindow::Session(SessionWindow::Agree) => "time for both signatures",
         LapsedWindow::Agreement(AgreementWindow::Agreement) => "duration of the agreement",
+        LapsedWindow::Round(window) => round::window(window),
     }
 }
 

@@ -433,7 +433,8 @@ fn id_in_paths(subject: Subject) -> String {
         Subject::Interaction(_)
         | Subject::Contract(_)
         | Subject::Session(_)
-        | Subject::Agreement(_) => subject.public_id(),
+        | Subject::Agreement(_)
+        | Subject::Round(_) => subject.public_id(),
         Subject::Descriptor(did) => did.uuid().to_string(),
     }
 }
@@ -446,6 +447,7 @@ fn path_of(subject: Subject, id: &str) -> Vec<&str> {
         Subject::Descriptor(_) => vec!["api", "v1", "agents", id, "capabilities"],
         Subject::Session(_) => vec!["api", "v1", "sessions", id],
         Subject::Agreement(_) => vec!["api", "v1", "agreements", id],
+        Subject::Round(_) => vec!["api", "v1", "rounds", id],
     }
 }
 

@@ -5,13 +5,15 @@ use serde::Serialize;
 use x811_eventlog::Record;
 use x811_protocol::capability::agreement::Standing;
 use x811_protocol::capability::{descriptor, session};
+use x811_protocol::code::Code;
 use x811_protocol::contract;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{EnvelopeAccepted, Event};
-use x811_protocol::facts::{CapabilityFacts, Facts};
+use x811_protocol::facts::{CapabilityFacts, ConsensusFacts, Facts};
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::interaction::{StateName, state_after};
 use x811_protocol::refusal::Refusal;
+use x811_protocol::round;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
@@ -54,6 +56,12 @@ pub struct Accepted {
     /// End of the window it opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_at_ms: Option<TimestampMs>,
+    /// False where it is kept as evidence and moves nothing (machines.md section 5); absent elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counted: Option<bool>,
+    /// Why it is not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
 }
 
 impl Accepted {
@@ -66,10 +74,11 @@ impl Accepted {
     pub(crate) fn of(stream: &Stream, record: &Record, event: &Event) -> Option<Accepted> {
         let envelope = event.envelope()?;
         let subject = stream.subject();
-        let (mut state, mut deadline_at_ms) = (None, None);
+        let (mut state, mut deadline_at_ms, mut code) = (None, None, None);
         if let Event::EnvelopeAccepted(accepted) = event {
             state = state_name_after(accepted);
             deadline_at_ms = accepted.derived.deadline_at_ms;
+            code = evidence(accepted);
         }
         Some(Accepted {
             interaction_id: subject.and_then(Subject::interaction),
@@ -79,8 +88,21 @@ impl Accepted {
             record_hash: Digest::from_bytes(*record.hash().as_bytes()),
             state,
             deadline_at_ms,
+            counted: code.map(|_| false),
+            code,
         })
     }
+}
+
+/// Why a message is kept as evidence, if it is: a second vote, or a signal by who does not lead.
+fn evidence(accepted: &EnvelopeAccepted) -> Option<Code> {
+    let round::Effect::Evidence = accepted.derived.effect?;
+    let is_vote = matches!(accepted.facts, Facts::Consensus(ConsensusFacts::Vote(_)));
+    Some(if is_vote {
+        Code::Duplicate
+    } else {
+        Code::WrongLeader
+    })
 }
 
 /// Name of the state that a message with these facts leads to, if it leads to one.
@@ -91,6 +113,9 @@ fn state_name_after(accepted: &EnvelopeAccepted) -> Option<&'static str> {
         Facts::Capability(CapabilityFacts::Revoke(_)) => Some(Standing::Revoked.as_str()),
         Facts::Capability(facts) => {
             session::state_after(facts, &accepted.derived).map(session::StateName::as_str)
+        }
+        Facts::Consensus(facts) => {
+            round::state_after(accepted, facts).map(round::StateName::as_str)
         }
         Facts::Request(_)
         | Facts::Offer(_)

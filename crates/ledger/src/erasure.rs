@@ -105,7 +105,10 @@ impl Erasure {
         let interaction = match subject {
             Subject::Interaction(id) => Some((id, records)),
             Subject::Contract(_) => engaged_by(records).map(|id| (id, opened)),
-            Subject::Descriptor(_) | Subject::Session(_) | Subject::Agreement(_) => None,
+            Subject::Descriptor(_)
+            | Subject::Session(_)
+            | Subject::Agreement(_)
+            | Subject::Round(_) => None,
         };
         if let Some((id, records)) = interaction {
             check_state(&state_of(id, records, world)?.ok_or_else(damaged)?)?;
@@ -222,6 +225,9 @@ pub(crate) fn check_over(world: &World, subject: Subject, now: TimestampMs) -> R
         )),
         Subject::Session(_) | Subject::Agreement(_) => Err(Refusal::state(
             "bodies of sessions and agreements are not erased: both parties signed what they hold",
+        )),
+        Subject::Round(_) => Err(Refusal::state(
+            "bodies of rounds are not erased: votes and reveals are what the outcome rests on",
         )),
     }
 }
@@ -342,6 +348,7 @@ fn unknown(subject: Subject) -> Refusal {
         Subject::Descriptor(did) => format!("{did} has published no descriptor"),
         Subject::Session(id) => format!("there is no session {id}"),
         Subject::Agreement(id) => format!("there is no agreement {id}"),
+        Subject::Round(id) => format!("there is no round {id}"),
     };
     Refusal::new(Code::DidNotFound, Kind::NotFound, message)
 }

@@ -17,6 +17,7 @@ use x811_protocol::envelope::{AcceptedHeader, CoreType, Header, MessageType, sea
 use x811_protocol::id::{EnvelopeId, Nonce};
 use x811_protocol::kernel::SubjectMachine;
 use x811_protocol::key::{Profile, SecretKey};
+use x811_protocol::round::Round;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
@@ -116,5 +117,6 @@ fn what_to_do(notice: OwedNotice) -> &'static str {
         Subject::Descriptor(_) => Descriptor::what_to_do(notice.code),
         Subject::Session(_) => Session::what_to_do(notice.code),
         Subject::Agreement(_) => Agreement::what_to_do(notice.code),
+        Subject::Round(_) => Round::what_to_do(notice.code),
     }
 }

@@ -5,6 +5,7 @@ mod agents;
 pub(crate) mod contract;
 pub(crate) mod descriptor;
 mod detail;
+pub(crate) mod round;
 pub(crate) mod session;
 
 pub(crate) use detail::Detail;
@@ -15,8 +16,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use x811_eventlog::Record;
 use x811_protocol::did::Did;
-use x811_protocol::event::Event;
-use x811_protocol::id::{AgreementId, ContractId, InteractionId, SessionId};
+use x811_protocol::event::{EnvelopeAccepted, Event};
+use x811_protocol::facts::{ConsensusFacts, Facts};
+use x811_protocol::id::{AgreementId, ContractId, InteractionId, RoundId, SessionId};
 use x811_protocol::stream::Subject;
 
 /// Most places of a record: in its stream, in the tree, in an inbox.
@@ -32,6 +34,7 @@ pub(crate) struct Changes {
     descriptors: HashMap<Did, Arc<Live<x811_protocol::capability::descriptor::State>>>,
     sessions: HashMap<SessionId, Arc<Live<x811_protocol::capability::session::State>>>,
     agreements: HashMap<AgreementId, Arc<Live<x811_protocol::capability::agreement::State>>>,
+    rounds: HashMap<RoundId, Arc<Live<x811_protocol::round::State>>>,
 }
 
 impl Changes {
@@ -74,6 +77,10 @@ impl Changes {
                 let live = world.latest_agreement(*id).map(|live| (*id, live.clone()));
                 self.agreements.extend(live);
             }
+            Touched::Subject(Subject::Round(id)) => {
+                let live = world.latest_round(*id).map(|live| (*id, live.clone()));
+                self.rounds.extend(live);
+            }
             Touched::EveryClock => {
                 let every = world.interactions().map(|(id, live)| (*id, live.clone()));
                 self.interactions.extend(every);
@@ -81,6 +88,9 @@ impl Changes {
                 self.contracts.extend(moved);
                 let moved = world.sessions().moving();
                 self.sessions
+                    .extend(moved.map(|(id, live)| (*id, live.clone())));
+                let moved = world.rounds().moving();
+                self.rounds
                     .extend(moved.map(|(id, live)| (*id, live.clone())));
             }
         }
@@ -94,13 +104,15 @@ impl Changes {
         self.descriptors.extend(next.descriptors);
         self.sessions.extend(next.sessions);
         self.agreements.extend(next.agreements);
+        self.rounds.extend(next.rounds);
     }
 
     pub(crate) fn len(&self) -> usize {
         let subjects = self.contracts.len()
             + self.descriptors.len()
             + self.sessions.len()
-            + self.agreements.len();
+            + self.agreements.len()
+            + self.rounds.len();
         self.places.len() + self.interactions.len() + subjects
     }
 
@@ -123,6 +135,8 @@ impl Changes {
         rows.extend(sessions.map(|live| session::row(live).into()));
         let agreements = self.agreements.values();
         rows.extend(agreements.map(|live| session::agreement_row(live).into()));
+        let rounds = self.rounds.values();
+        rows.extend(rounds.map(|live| round::row(live).into()));
         rows
     }
 }
@@ -153,11 +167,17 @@ pub fn changes(world: &World, record: &Record, event: &Event, touched: &Touched)
             let live = world.latest_agreement(*id);
             changes.extend(live.map(|live| session::agreement_row(live).into()));
         }
+        Touched::Subject(Subject::Round(id)) => {
+            let live = world.latest_round(*id);
+            changes.extend(live.map(|live| round::row(live).into()));
+        }
         Touched::EveryClock => {
             changes.extend(world.interactions().map(|(id, live)| row(*id, live)));
             changes.extend(contract::moved(world).map(|(_, live)| contract::row(live).into()));
             let sessions = world.sessions().moving();
             changes.extend(sessions.map(|(_, live)| session::row(live).into()));
+            let rounds = world.rounds().moving();
+            changes.extend(rounds.map(|(_, live)| round::row(live).into()));
         }
     }
     changes
@@ -178,9 +198,14 @@ fn leaf(record: &Record) -> RowChange {
     }
 }
 
-/// Accepted envelopes and notices are delivered to their `to`; identity messages go to nobody.
+/// Accepted envelopes and notices are delivered to their `to`; identity messages go to nobody, and votes
+/// of rounds neither: whoever read an inbox would know them before they are counted (round.md).
 pub(crate) fn delivery(record: &Record, event: &Event) -> Option<DeliveryRow> {
     let envelope = match event {
+        Event::EnvelopeAccepted(EnvelopeAccepted {
+            facts: Facts::Consensus(ConsensusFacts::Vote(_) | ConsensusFacts::Reveal(_)),
+            ..
+        }) => return None,
         Event::EnvelopeAccepted(accepted) => &accepted.envelope,
         Event::NoticeIssued(notice) => &notice.envelope,
         Event::LedgerOpened(_)

@@ -10,7 +10,8 @@ use x811_protocol::capability::descriptor::HOUR_MS;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
-use x811_protocol::facts::{CapabilityFacts, Facts, NegotiationFacts};
+use x811_protocol::facts::consensus::Proposal;
+use x811_protocol::facts::{CapabilityFacts, ConsensusFacts, Facts, NegotiationFacts};
 use x811_protocol::parameters::Limits;
 use x811_protocol::payload::registry::Verb;
 use x811_protocol::refusal::{Kind, Refusal};
@@ -48,8 +49,12 @@ pub(crate) fn message(
         Facts::Capability(CapabilityFacts::Advertise(_)) => {
             advertising(world, message.from, now)?;
         }
+        Facts::Consensus(ConsensusFacts::Propose(proposal)) => {
+            proposing(world, message.from, proposal)?;
+        }
         Facts::Negotiation(_)
         | Facts::Capability(_)
+        | Facts::Consensus(_)
         | Facts::Offer(_)
         | Facts::Accept(_)
         | Facts::Reject(_)
@@ -149,6 +154,33 @@ pub(crate) fn sessions(world: &World, from: Did, to: Did, is_renewal: bool) -> R
             "{active} agreements with this agent are active or negotiated, which is the limit"
         );
         return Err(exceeded(&why, "one of them has ended", OPEN_RETRY_MS));
+    }
+    Ok(())
+}
+
+/// Undecided rounds of one proposer, and all participants of theirs (round.md, "Parameters").
+fn proposing(world: &World, from: Did, proposal: &Proposal) -> Result<(), Refusal> {
+    let block = world.parameters().and_then(|(_, set)| set.rounds.as_ref());
+    let Some(block) = block else {
+        return Ok(());
+    };
+    let open = world.rounds().open_by(from);
+    if open >= block.open_per_proposer {
+        let why = format!("{open} rounds of yours are undecided, which is the limit");
+        return Err(exceeded(&why, "one of them is decided", OPEN_RETRY_MS));
+    }
+    // Few have rounds open, and nobody many.
+    let mine = world.rounds().iter().map(|(_, live)| &live.state);
+    let mine = mine.filter(|state| state.opening.proposer == from && state.decided.is_none());
+    let taken: u64 = mine.map(|state| state.seats.len() as u64).sum();
+    let seats = taken + proposal.participants.len() as u64;
+    if seats > block.seats_per_proposer {
+        let why = format!(
+            "your undecided rounds have {taken} participants, with this one {seats}, and {} are the \
+             limit",
+            block.seats_per_proposer
+        );
+        return Err(exceeded(&why, "one of them is decided", OPEN_RETRY_MS));
     }
     Ok(())
 }

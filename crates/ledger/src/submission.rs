@@ -12,7 +12,7 @@ use x811_protocol::envelope::{
     verify,
 };
 use x811_protocol::facts::Facts;
-use x811_protocol::key::{AgentKey, PublicKey};
+use x811_protocol::key::{AgentKey, KeyId, PublicKey};
 use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::payload::form::all_faults;
 use x811_protocol::payload::registry::{Operation, Registration, Verb};
@@ -240,7 +240,11 @@ fn addressed_to_ledger(parsed: &ParsedEnvelope, world: &World) -> Result<Did, Re
 fn read(envelope: &VerifiedEnvelope, rules: &PayloadRules) -> Result<Content, Refusal> {
     let header = envelope.header();
     payload::check_size(&header.message_type, envelope.body().len(), rules)?;
-    payload::facts(&header.message_type, header.from, envelope.payload(), rules)
+    let key = KeyId {
+        did: header.from,
+        key: envelope.key().key,
+    };
+    payload::facts_of(header, &key, envelope.payload(), rules)
         .map(Content::Facts)
         .map_err(|first| {
             all_faults(

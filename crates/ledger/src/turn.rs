@@ -6,11 +6,13 @@
 
 mod contract;
 mod descriptor;
+mod round;
 mod route;
 mod session;
 
 pub(crate) use contract::Surroundings as ContractSurroundings;
 pub(crate) use descriptor::Surroundings as DescriptorSurroundings;
+pub(crate) use round::Surroundings as RoundSurroundings;
 pub(crate) use route::{Reference, Route, route};
 pub(crate) use session::Surroundings as SessionSurroundings;
 
@@ -212,6 +214,7 @@ fn decide(
             session::negotiate(draft, message, facts, id, lookups, now)
         }
         Route::Subject(Subject::Agreement(id)) => session::revoke(draft, message, facts, id, now),
+        Route::Subject(Subject::Round(id)) => round::take_part(draft, message, facts, id, now),
         Route::Mail => mail(draft, message, facts, now),
         Route::Finished => Ok(Verdict::Refused(Refusal::state(
             "the interaction it refers to is finished: its history says how it ended",

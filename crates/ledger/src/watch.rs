@@ -1,7 +1,9 @@
 //! Observations and time: what happens to interactions when nobody sends anything.
 
 use crate::draft::{Draft, SubjectJournal};
-use crate::turn::{ContractSurroundings, Lookups, SessionSurroundings, Surroundings};
+use crate::turn::{
+    ContractSurroundings, Lookups, RoundSurroundings, SessionSurroundings, Surroundings,
+};
 use crate::world::{Fault, World};
 use std::collections::BTreeSet;
 use x811_protocol::capability::agreement::Agreement;
@@ -13,6 +15,7 @@ use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Input, Interaction};
 use x811_protocol::kernel::{execute, lapse_due};
 use x811_protocol::observation::{BlindCause, Block, NetworkHead, Observation, Sweep};
+use x811_protocol::round::Round;
 use x811_protocol::rules::Rules;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
@@ -304,6 +307,14 @@ pub(crate) fn lapse_one(
         Subject::Agreement(id) => {
             let mut journal = SubjectJournal::<Agreement>::open(draft, id, None, now);
             lapse_due(&mut journal, &(), now)?;
+            journal.fault.map_or(Ok(()), Err)
+        }
+        Subject::Round(id) => {
+            let Some(surroundings) = RoundSurroundings::bare(draft.world()) else {
+                return Ok(());
+            };
+            let mut journal = SubjectJournal::<Round>::open(draft, id, None, now);
+            lapse_due(&mut journal, &surroundings.context(), now)?;
             journal.fault.map_or(Ok(()), Err)
         }
         Subject::Contract(id) => {

@@ -72,36 +72,56 @@ pub enum Code {
     InternalError,
     /// X811-9003: the protocol version is not supported.
     ProtocolVersionUnsupported,
-    /// CCN-1001: a message about capabilities is malformed.
+    /// CCN-1001: a message about capabilities or of a round is malformed.
     Schema,
     /// CCN-1002: a word that is none of those in its place.
     UnknownValue,
     /// CCN-2001: the inner signature or its protected header is not the one that is due.
     JwsInvalid,
-    /// CCN-3001: the target offers no such capability.
+    /// CCN-3001: somebody named may not take part, or the target does not offer what is asked.
     NotEligible,
-    /// CCN-3002: one of the two is excluded from new sessions.
+    /// CCN-3002: somebody named is excluded for now.
     Excluded,
-    /// CCN-4001: the state does not take the message.
+    /// CCN-4001: the state takes no such message now.
     WrongState,
     /// CCN-4002: another step was taken meanwhile.
     NotYourTurn,
     /// CCN-4003: what it is about is closed, or there is none.
     Closed,
-    /// CCN-4005: the sender has sent it before.
+    /// CCN-4004: the time for this message has passed.
+    Late,
+    /// CCN-4005: the sender has said this already, or something else in its place.
     Duplicate,
+    /// CCN-4006: only the leader of the round says this.
+    WrongLeader,
+    /// CCN-4007: the round is suspended.
+    Suspended,
     /// CCN-4008: no version is common to both.
     VersionMismatch,
     /// CCN-4009: as many as are allowed were sent.
     LimitReached,
     /// CCN-4010: it is not what the two have come to.
     TermsMismatch,
-    /// CCN-5001: no response in time.
+    /// CCN-4012: the time for this message has not come.
+    TooEarly,
+    /// CCN-5001: no answer in time.
     ResponseTimeout,
     /// CCN-5002: the session came to no agreement in time.
     SessionTimeout,
     /// CCN-5003: the agreement's time is over.
     AgreementEnded,
+    /// CCN-5004: the leader did not speak in time.
+    LeaderSilent,
+    /// CCN-5005: the time for votes has passed.
+    VotesClosed,
+    /// CCN-5006: the time for reveals has passed.
+    RevealsClosed,
+    /// CCN-5007: no human decided in time.
+    HumanSilent,
+    /// CCN-5008: not everybody reported in time.
+    ExecutionOverdue,
+    /// CCN-5009: no retry came in time.
+    NotResubmitted,
 }
 
 impl Code {
@@ -180,7 +200,7 @@ impl<'de> Deserialize<'de> for Code {
 
 /// The text is not a code of the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a code: use one of X811-1001 to X811-9003 or CCN-1001 to CCN-5003 as listed")]
+#[error("not a code: use one of X811-1001 to X811-9003 or CCN-1001 to CCN-5009 as listed")]
 pub struct UnknownCode;
 
 struct Entry {
@@ -207,7 +227,7 @@ const fn entry(
     }
 }
 
-const COUNT: usize = 45;
+const COUNT: usize = 55;
 
 #[rustfmt::skip]
 const REGISTRY: [Entry; COUNT] = [
@@ -278,29 +298,49 @@ const REGISTRY: [Entry; COUNT] = [
     entry(Code::JwsInvalid, "CCN-2001", "JWS_INVALID", 401,
         "sign the object as it stands with the key that signs the envelope, alg EdDSA"),
     entry(Code::NotEligible, "CCN-3001", "NOT_ELIGIBLE", 422,
-        "read the target's descriptor and ask for a type that it has"),
+        "name only agents that may take part, and ask for what they offer"),
     entry(Code::Excluded, "CCN-3002", "EXCLUDED", 422,
-        "wait until the exclusion is over, or ask another agent"),
+        "wait until the exclusion is over, or go on without who is excluded"),
     entry(Code::WrongState, "CCN-4001", "WRONG_STATE", 422,
-        "read the state and send what it takes"),
+        "read the state and send what it takes from you"),
     entry(Code::NotYourTurn, "CCN-4002", "NOT_YOUR_TURN", 422,
         "read what is in force now and answer that"),
     entry(Code::Closed, "CCN-4003", "CLOSED", 422,
-        "open a new one"),
+        "open a new one: this one takes no further message"),
+    entry(Code::Late, "CCN-4004", "LATE", 422,
+        "read how it ended"),
     entry(Code::Duplicate, "CCN-4005", "DUPLICATE", 409,
-        "wait for the other party"),
+        "keep to what was said first"),
+    entry(Code::WrongLeader, "CCN-4006", "WRONG_LEADER", 422,
+        "leave it to the leader that the proposal names"),
+    entry(Code::Suspended, "CCN-4007", "SUSPENDED", 422,
+        "wait until it is resumed"),
     entry(Code::VersionMismatch, "CCN-4008", "VERSION_MISMATCH", 422,
         "support a version of the other side, or ask another agent"),
     entry(Code::LimitReached, "CCN-4009", "LIMIT_REACHED", 422,
-        "accept, reject or close"),
+        "go on without a further one"),
     entry(Code::TermsMismatch, "CCN-4010", "TERMS_MISMATCH", 422,
-        "repeat what was recorded last, member by member"),
+        "read what was recorded last and repeat that"),
+    entry(Code::TooEarly, "CCN-4012", "TOO_EARLY", 422,
+        "wait as long as Retry-After says and send it again"),
     entry(Code::ResponseTimeout, "CCN-5001", "RESPONSE", 422,
-        "send a new request, perhaps to another agent"),
+        "read how it ended, then ask anew"),
     entry(Code::SessionTimeout, "CCN-5002", "SESSION", 422,
         "send a new request and conclude in time"),
     entry(Code::AgreementEnded, "CCN-5003", "AGREEMENT_ENDED", 422,
         "agree anew"),
+    entry(Code::LeaderSilent, "CCN-5004", "LEADER_SILENT", 422,
+        "propose again, perhaps with another leader"),
+    entry(Code::VotesClosed, "CCN-5005", "VOTES", 422,
+        "read how the round ended"),
+    entry(Code::RevealsClosed, "CCN-5006", "REVEALS", 422,
+        "read how the round ended"),
+    entry(Code::HumanSilent, "CCN-5007", "HUMAN", 422,
+        "propose again: it stays undecided"),
+    entry(Code::ExecutionOverdue, "CCN-5008", "EXECUTION", 422,
+        "settle what was not reported outside of the round"),
+    entry(Code::NotResubmitted, "CCN-5009", "RESUBMISSION", 422,
+        "propose anew"),
 ];
 
 #[cfg(test)]
@@ -310,7 +350,7 @@ mod tests {
     use super::*;
 
     /// Codes, names and statuses as the specification's registry and AX-42 print them.
-    const PRINTED: [(&str, &str, u16); 45] = [
+    const PRINTED: [(&str, &str, u16); 55] = [
         ("X811-1001", "DID_NOT_FOUND", 404),
         ("X811-1002", "DID_REVOKED", 410),
         ("X811-1003", "DID_DEACTIVATED", 410),
@@ -349,13 +389,23 @@ mod tests {
         ("CCN-4001", "WRONG_STATE", 422),
         ("CCN-4002", "NOT_YOUR_TURN", 422),
         ("CCN-4003", "CLOSED", 422),
+        ("CCN-4004", "LATE", 422),
         ("CCN-4005", "DUPLICATE", 409),
+        ("CCN-4006", "WRONG_LEADER", 422),
+        ("CCN-4007", "SUSPENDED", 422),
         ("CCN-4008", "VERSION_MISMATCH", 422),
         ("CCN-4009", "LIMIT_REACHED", 422),
         ("CCN-4010", "TERMS_MISMATCH", 422),
+        ("CCN-4012", "TOO_EARLY", 422),
         ("CCN-5001", "RESPONSE", 422),
         ("CCN-5002", "SESSION", 422),
         ("CCN-5003", "AGREEMENT_ENDED", 422),
+        ("CCN-5004", "LEADER_SILENT", 422),
+        ("CCN-5005", "VOTES", 422),
+        ("CCN-5006", "REVEALS", 422),
+        ("CCN-5007", "HUMAN", 422),
+        ("CCN-5008", "EXECUTION", 422),
+        ("CCN-5009", "RESUBMISSION", 422),
     ];
 
     #[test]

@@ -234,6 +234,39 @@ impl FromStr for SessionId {
     }
 }
 
+/// The id of a round: the envelope id of its proposal (machines.md section 2).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RoundId(EnvelopeId);
+
+impl RoundId {
+    /// Reads any RFC 9562 UUID in lower case (the lenient switch of AX-25).
+    ///
+    /// # Errors
+    /// The text is not a hyphenated lower-case UUID of version 1 to 8.
+    pub fn lenient(text: &str) -> Result<RoundId, IdError> {
+        EnvelopeId::lenient(text).map(RoundId)
+    }
+
+    /// The envelope id of the proposal that opened it.
+    pub const fn proposal_id(&self) -> EnvelopeId {
+        self.0
+    }
+}
+
+impl From<EnvelopeId> for RoundId {
+    fn from(proposal_id: EnvelopeId) -> RoundId {
+        RoundId(proposal_id)
+    }
+}
+
+impl FromStr for RoundId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<RoundId, IdError> {
+        RoundId::lenient(text)
+    }
+}
+
 /// A nonce, unique per sender within the nonce window (AE-76, AE-86).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nonce(Uuid);
@@ -356,6 +389,7 @@ lower_case_text!(InteractionId, request_id => request_id.0);
 lower_case_text!(ContractId, offer_id => offer_id.0);
 lower_case_text!(AgreementId, request_id => request_id.0);
 lower_case_text!(SessionId, request_id => request_id.0);
+lower_case_text!(RoundId, proposal_id => proposal_id.0);
 lower_case_text!(Nonce, uuid => uuid);
 
 #[cfg(test)]

@@ -12,6 +12,11 @@ use crate::canonical::to_canonical;
 use crate::key::{KeyId, SecretKey};
 use crate::signature::Signature;
 
+mod detached;
+
+pub(crate) use detached::unsigned_form;
+pub use detached::{DetachedJws, JwsError, MEMBER, sign_object};
+
 /// Names of the algorithm: RFC 8037's, and the one of RFC 9864 that is read too.
 const ALGORITHMS: [&str; 2] = ["EdDSA", "Ed25519"];
 

@@ -32,6 +32,7 @@ static NOT_RESTORED: LazyLock<Arc<Parameters>> = LazyLock::new(|| {
         lenient: Vec::new(),
         contracts: None,
         capabilities: None,
+        rounds: None,
     })
 });
 
@@ -156,8 +157,12 @@ pub trait SubjectMachine:
     /// What a notice with that code tells its reader to do.
     fn what_to_do(code: Code) -> &'static str;
 
-    /// The state once the ledger was away for that long; `None` where that moves no window.
-    fn after_downtime(state: &Self::State, gap_ms: u64) -> Option<Self::State>;
+    /// The state once the ledger was away for that long until `back_at`; `None` where that moves no window.
+    fn after_downtime(
+        state: &Self::State,
+        gap_ms: u64,
+        back_at: TimestampMs,
+    ) -> Option<Self::State>;
 
     /// The parameters it was opened under and keeps.
     fn parameters(state: &Self::State) -> &Arc<Parameters>;

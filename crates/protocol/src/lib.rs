@@ -15,7 +15,8 @@
 //! | [`envelope`], [`payload`], [`facts`] | from bytes to what the machines decide on |
 //! | [`event`], [`parameters`], [`observation`] | what the log records and what it was decided on |
 //! | [`stream`] | names of the log's streams and of what they are about |
-//! | [`kernel`], [`interaction`], [`contract`], [`capability`] | the machines |
+//! | [`jws`] | signatures inside a payload |
+//! | [`kernel`], [`interaction`], [`contract`], [`capability`], [`round`] | the machines |
 //! | [`settlement_view`] | where an interaction's money is, read off its records |
 //! | [`trust`] | what agents earn by how their interactions end |
 
@@ -43,6 +44,7 @@ pub mod observation;
 pub mod parameters;
 pub mod payload;
 pub mod refusal;
+pub mod round;
 pub mod rules;
 pub mod settlement_view;
 pub mod shown;

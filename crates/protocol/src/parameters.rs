@@ -3,9 +3,14 @@
 //!
 //! Source: record.md section 2; defaults from AE-98, AE-104, ledger-contract.md sections 3 and 5.
 
+mod rounds;
+
+pub use rounds::{Anomalies, CycleRule, LeaderPolicy, Leaders, Rounds};
+
 use crate::evm::{ChainId, EvmAddress};
 use crate::money::MicroUsdc;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Everything that decides, at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +34,13 @@ pub struct Parameters {
     /// Descriptors of capabilities, sessions and agreements; absent: none are taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Capabilities>,
+    /// Rounds in which agents decide together; absent: none are opened.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "rounds::shared"
+    )]
+    pub rounds: Option<Arc<Rounds>>,
 }
 
 /// What descriptors of capabilities, sessions and agreements are held to (capability.md, "Parameters").

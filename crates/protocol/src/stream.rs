@@ -2,7 +2,7 @@
 //! (machines.md section 2).
 
 use crate::did::Did;
-use crate::id::{AgreementId, ContractId, InteractionId, SessionId};
+use crate::id::{AgreementId, ContractId, InteractionId, RoundId, SessionId};
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
 use std::str::FromStr;
@@ -22,6 +22,8 @@ pub enum Subject {
     Session(SessionId),
     /// An agreement that sessions made, revision by revision.
     Agreement(AgreementId),
+    /// A round, from its proposal on.
+    Round(RoundId),
 }
 
 impl Subject {
@@ -34,6 +36,7 @@ impl Subject {
             Subject::Descriptor(_) => "descriptor",
             Subject::Session(_) => "session",
             Subject::Agreement(_) => "agreement",
+            Subject::Round(_) => "round",
         }
     }
 
@@ -45,6 +48,7 @@ impl Subject {
             Subject::Descriptor(did) => did.to_string(),
             Subject::Session(id) => id.to_string(),
             Subject::Agreement(id) => id.to_string(),
+            Subject::Round(id) => id.to_string(),
         }
     }
 
@@ -56,6 +60,7 @@ impl Subject {
             Subject::Descriptor(did) => did.to_string(),
             Subject::Session(id) => id.to_string(),
             Subject::Agreement(id) => id.to_string(),
+            Subject::Round(id) => id.to_string(),
         }
     }
 
@@ -67,6 +72,7 @@ impl Subject {
             Subject::Descriptor(_) => "agent_id",
             Subject::Session(_) => "session_id",
             Subject::Agreement(_) => "agreement_id",
+            Subject::Round(_) => "proposal_id",
         }
     }
 
@@ -77,7 +83,8 @@ impl Subject {
             Subject::Contract(_)
             | Subject::Descriptor(_)
             | Subject::Session(_)
-            | Subject::Agreement(_) => None,
+            | Subject::Agreement(_)
+            | Subject::Round(_) => None,
         }
     }
 
@@ -88,7 +95,8 @@ impl Subject {
             Subject::Interaction(_)
             | Subject::Descriptor(_)
             | Subject::Session(_)
-            | Subject::Agreement(_) => None,
+            | Subject::Agreement(_)
+            | Subject::Round(_) => None,
         }
     }
 
@@ -99,7 +107,8 @@ impl Subject {
             Subject::Interaction(_)
             | Subject::Contract(_)
             | Subject::Session(_)
-            | Subject::Agreement(_) => None,
+            | Subject::Agreement(_)
+            | Subject::Round(_) => None,
         }
     }
 
@@ -110,7 +119,8 @@ impl Subject {
             Subject::Interaction(_)
             | Subject::Contract(_)
             | Subject::Descriptor(_)
-            | Subject::Agreement(_) => None,
+            | Subject::Agreement(_)
+            | Subject::Round(_) => None,
         }
     }
 
@@ -121,7 +131,20 @@ impl Subject {
             Subject::Interaction(_)
             | Subject::Contract(_)
             | Subject::Descriptor(_)
-            | Subject::Session(_) => None,
+            | Subject::Session(_)
+            | Subject::Round(_) => None,
+        }
+    }
+
+    /// The round, if it is one.
+    pub const fn round(self) -> Option<RoundId> {
+        match self {
+            Subject::Round(id) => Some(id),
+            Subject::Interaction(_)
+            | Subject::Contract(_)
+            | Subject::Descriptor(_)
+            | Subject::Session(_)
+            | Subject::Agreement(_) => None,
         }
     }
 }
@@ -145,6 +168,7 @@ impl FromStr for Subject {
             Some(("descriptor", did)) => did.parse().ok().map(Subject::Descriptor),
             Some(("session", id)) => read::<SessionId>(id),
             Some(("agreement", id)) => read::<AgreementId>(id),
+            Some(("round", id)) => read::<RoundId>(id),
             None | Some(_) => None,
         };
         subject.ok_or_else(|| UnknownStream(text.to_owned()))
@@ -175,6 +199,12 @@ impl From<AgreementId> for Subject {
     }
 }
 
+impl From<RoundId> for Subject {
+    fn from(id: RoundId) -> Subject {
+        Subject::Round(id)
+    }
+}
+
 /// A stream of the log.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
@@ -187,7 +217,8 @@ pub enum Stream {
     /// What reached a DID and is of no subject: `mail:<did>`.
     Mail(Did),
     /// One subject of a machine: `interaction:<request id>`, `contract:<offer id>`,
-    /// `descriptor:<did>`, `session:<request id>`, `agreement:<first session>`.
+    /// `descriptor:<did>`, `session:<request id>`, `agreement:<first session>`,
+    /// `round:<proposal id>`.
     Of(Subject),
     /// Running roots over post-states: `roots`.
     Roots,

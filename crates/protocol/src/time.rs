@@ -3,6 +3,8 @@
 //! Envelopes spell them in RFC 3339 with an explicit offset (AX-26), records as integers
 //! (record.md section 1). No moment is beyond 2^53 - 1, so that every JSON reader keeps it exact.
 
+mod http_date;
+
 use std::fmt;
 
 use jiff::Timestamp;

@@ -12,13 +12,14 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use x811_ledger::snapshot::DEFAULT_EVERY_RECORDS;
 use x811_protocol::did::Did;
 use x811_protocol::evm::{ChainId, EvmAddress};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::parameters::{
     AEEP_LOOKS_MS, Capabilities, Contracts, Leniency, Limits, Network, Parameters,
-    PayerBindingRule, Windows,
+    PayerBindingRule, Rounds, Windows,
 };
 use x811_store::{Database, FileCheckpointStore};
 use x811_watcher::quorum_of;
@@ -103,6 +104,8 @@ pub struct ServerConfig {
     pub contracts: Option<Contracts>,
     /// What descriptors of capabilities are held to; `None` takes none.
     pub capabilities: Option<Capabilities>,
+    /// What rounds are held to; `None` opens none.
+    pub rounds: Option<Rounds>,
     /// Limits that decide.
     pub limits: Limits,
     /// Records between two snapshots; at least 1. A start replays at most about as many.
@@ -294,6 +297,7 @@ impl ServerConfig {
             limits: Limits::DEFAULT,
             contracts: Some(Contracts::DEFAULT),
             capabilities: Some(Capabilities::DEFAULT),
+            rounds: None,
             snapshot_every_records: DEFAULT_EVERY_RECORDS,
             rate_limits: RateLimits::default(),
         }
@@ -384,6 +388,7 @@ impl ServerConfig {
             lenient: self.lenient.clone(),
             contracts: self.contracts,
             capabilities: self.capabilities,
+            rounds: self.rounds.clone().map(Arc::new),
         }
     }
 }
@@ -536,6 +541,9 @@ pub enum ConfigError {
          (ten years) and counters up to {MAX_COUNTERS}; write enabled = false to take none"
     )]
     Capabilities,
+    /// Rounds that come to nothing.
+    #[error("[rounds] {0}; write enabled = false to open none")]
+    Rounds(&'static str),
     /// A snapshot for no record at all.
     #[error("a snapshot every 0 records would never end; give 1000 or more")]
     SnapshotEvery,

@@ -156,6 +156,10 @@ fn state_alone(world: &World, record: &Record) -> Option<Document> {
             let state = serde_json::to_value(&world.latest_agreement(id)?.state).unwrap();
             Some((name, state, "agreement"))
         }
+        Stream::Of(Subject::Round(id)) => {
+            let state = serde_json::to_value(&world.latest_round(id)?.state).unwrap();
+            Some((name, state, "round"))
+        }
         Stream::Ledger | Stream::Network(_) | Stream::Roots => None,
     }
 }

@@ -20,6 +20,7 @@ use x811_protocol::event::{
     Reversed, RevertReason, RulesChanged, Seen, SessionClosed, SessionWindow, SettlementRecords,
     StateRoot, TransactionNamed, Used, UsedAgreement, Window,
 };
+use x811_protocol::facts::consensus;
 use x811_protocol::facts::{
     AcceptFacts, AcceptancePolicy, AdvertiseFacts, AgreementRevoke, AmountOf, Availability,
     Category, ContractAccept, ContractCounter, ContractOffer, CustomFacts, DisputeCode, ErrorFacts,
@@ -36,8 +37,10 @@ use x811_protocol::interaction::{
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::observation::{BlindCause, Block, ForkPoint, NetworkHead, Transfer};
 use x811_protocol::parameters::{
-    Capabilities, Contracts, Leniency, Limits, Network, Parameters, PayerBindingRule, Windows,
+    Anomalies, Capabilities, Contracts, CycleRule, LeaderPolicy, Leaders, Leniency, Limits,
+    Network, Parameters, PayerBindingRule, Rounds, Windows,
 };
+use x811_protocol::round;
 use x811_protocol::trust::TrustCounters;
 use x811_protocol::wallet::{Wallet, WalletKind};
 
@@ -85,6 +88,11 @@ pub(crate) fn of_events() -> Vec<(&'static str, Names)> {
         ("session_closed", asked::<SessionClosed>()),
         ("agreed", asked::<Agreed>()),
         ("used", asked::<Used>()),
+        ("round_opened", asked::<round::RoundOpened>()),
+        ("round_decided", asked::<round::RoundDecided>()),
+        ("resubmitted", asked::<round::Resubmitted>()),
+        ("round_escalated", asked::<round::RoundEscalated>()),
+        ("anomaly_noted", asked::<round::AnomalyNoted>()),
     ]
 }
 
@@ -98,6 +106,9 @@ fn of_parts() -> Vec<(&'static str, Names)> {
         ("limits", asked::<Limits>()),
         ("contracts", asked::<Contracts>()),
         ("capabilities", asked::<Capabilities>()),
+        ("rounds", asked::<Rounds>()),
+        ("anomalies", asked::<Anomalies>()),
+        ("leaders", asked::<Leaders>()),
         ("advertise_facts", asked::<AdvertiseFacts>()),
         ("offered_capability", asked::<OfferedCapability>()),
         ("version_range", asked::<VersionRange>()),
@@ -114,6 +125,19 @@ fn of_parts() -> Vec<(&'static str, Names)> {
         ("agreement_revoke_facts", asked::<AgreementRevoke>()),
         ("session_terms", asked::<SessionTerms>()),
         ("usage_limits", asked::<UsageLimits>()),
+        ("proposal_facts", asked::<consensus::Proposal>()),
+        ("threshold", asked::<consensus::Threshold>()),
+        ("vote_request_facts", asked::<consensus::VoteRequest>()),
+        ("ready_facts", asked::<consensus::Ready>()),
+        ("vote_facts", asked::<consensus::Vote>()),
+        ("reveal_facts", asked::<consensus::Reveal>()),
+        ("leader_signal_facts", asked::<consensus::LeaderSignal>()),
+        ("of_round_facts", asked::<consensus::OfRound>()),
+        ("escalate_facts", asked::<consensus::Escalate>()),
+        ("human_decision_facts", asked::<consensus::HumanDecision>()),
+        ("report_facts", asked::<consensus::Report>()),
+        ("tally", asked::<round::Tally>()),
+        ("weight_tally", asked::<round::tally::WeightTally>()),
         ("negotiation_offer_facts", asked::<ContractOffer>()),
         ("negotiation_counter_facts", asked::<ContractCounter>()),
         ("negotiation_accept_facts", asked::<ContractAccept>()),
@@ -173,6 +197,12 @@ fn of_states() -> Vec<(&'static str, Names)> {
         ("proposed_terms", asked::<session::ProposedTerms>()),
         ("signed", asked::<session::Signed>()),
         ("agreement", asked::<agreement::State>()),
+        ("round", asked::<round::State>()),
+        ("round_opening", asked::<round::Opening>()),
+        ("seat", asked::<round::Seat>()),
+        ("vote", asked::<round::VoteRecord>()),
+        ("choice", asked::<consensus::Choice>()),
+        ("verdict", asked::<round::Verdict>()),
     ]
 }
 
@@ -185,6 +215,8 @@ pub(crate) fn tags() -> Vec<(&'static str, Names)> {
         ("schedule", asked::<Schedule>()),
         ("contract", asked::<contract::State>()),
         ("engagement", asked::<contract::Engagement>()),
+        ("phase", asked::<round::Phase>()),
+        ("countersignature", asked::<round::Countersignature>()),
     ]
 }
 
@@ -205,6 +237,7 @@ pub(crate) fn words() -> Vec<(&'static str, Names)> {
                 asked::<ContractWindow>(),
                 asked::<SessionWindow>(),
                 asked::<AgreementWindow>(),
+                asked::<round::RoundWindow>(),
             ]
             .concat(),
         ),
@@ -215,6 +248,21 @@ pub(crate) fn words() -> Vec<(&'static str, Names)> {
         ("close_reason", asked::<CloseReason>()),
         ("session_state", asked::<session::StateName>()),
         ("agreement_standing", asked::<agreement::Standing>()),
+        ("leader_policy", asked::<LeaderPolicy>()),
+        ("cycle", asked::<CycleRule>()),
+        ("mechanism", asked::<consensus::Mechanism>()),
+        ("voting", asked::<consensus::Voting>()),
+        ("decision", asked::<consensus::Decision>()),
+        ("human_ruling", asked::<consensus::HumanRuling>()),
+        ("risk", asked::<consensus::Risk>()),
+        ("escalation_plea", asked::<consensus::EscalationPlea>()),
+        ("round_effect", asked::<round::Effect>()),
+        ("outcome", asked::<round::Outcome>()),
+        ("round_reason", asked::<round::Reason>()),
+        ("escalation_reason", asked::<round::EscalationReason>()),
+        ("anomaly", asked::<round::Anomaly>()),
+        ("report", asked::<round::Reported>()),
+        ("hindrance", asked::<round::tally::Hindrance>()),
         ("finding_status", asked::<FindingStatus>()),
         ("level", asked::<Level>()),
         ("refuted_cause", asked::<RefutedCause>()),

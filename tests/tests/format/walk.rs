@@ -135,6 +135,7 @@ impl<'t> Walk<'t> {
             "boolean" => value.is_boolean(),
             "integer" | "time" => value.as_u64().is_some_and(|number| number < 1 << 53),
             "message" => value.is_object(),
+            "nothing" => value.as_object().is_some_and(Map::is_empty),
             _ => value.as_str().is_some_and(|text| is_text(text, ty)),
         }
     }

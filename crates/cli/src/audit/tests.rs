@@ -66,6 +66,7 @@ async fn running(directory: &Path) -> Ledger<Backend, SqliteReadModel, ManualClo
             lenient: Vec::new(),
             contracts: None,
             capabilities: None,
+            rounds: None,
         },
         envelope_key: key(1),
         snapshots: None,

@@ -39,6 +39,7 @@ pub(super) async fn fetch(
             Subject::Descriptor(did) => extract.descriptor == Some(did),
             Subject::Session(id) => extract.session == Some(id),
             Subject::Agreement(id) => extract.agreement == Some(id),
+            Subject::Round(id) => extract.round == Some(id),
         })
         .ok_or_else(|| Failure::untrusted("the ledger sent a bundle of something else"))?;
     let mut sink = Sink::open(target).map_err(|error| unwritten(&error))?;
@@ -152,6 +153,10 @@ fn unbundled(error: &x811_ledger::export::BundleError) -> Failure {
             subject: Subject::Agreement(_),
             ..
         } => "no_agreement",
+        BundleError::NoSubject {
+            subject: Subject::Round(_),
+            ..
+        } => "no_round",
         BundleError::Checkpoint(_) => "checkpoint",
         BundleError::OtherKey { .. } | BundleError::OtherStatement { .. } => "keys",
         BundleError::Json(_) => "file",

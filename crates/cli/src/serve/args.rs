@@ -9,8 +9,8 @@ use x811_protocol::did::Did;
 use x811_protocol::parameters::Leniency;
 
 use super::settings::{
-    Capabilities, Contracts, Data, Limits, Log, Metrics, Network, Rates, Rules, Server, Settings,
-    Store, Telemetry, Windows,
+    Capabilities, Contracts, Data, Limits, Log, Metrics, Network, Rates, Rounds, Rules, Server,
+    Settings, Store, Telemetry, Windows,
 };
 use super::value::{
     Address, Binding, Block, LogFormat, Preset, Readers, Secret, Usdc, leniency, looks,
@@ -386,6 +386,7 @@ impl From<Args> for Settings {
             limits: Limits::default(),
             contracts: Contracts::default(),
             capabilities: Capabilities::default(),
+            rounds: Rounds::default(),
             rates: Rates {
                 trusted_proxies: args.http.trusted_proxies,
                 limit_loopback: args.http.limit_loopback,

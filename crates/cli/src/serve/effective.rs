@@ -6,7 +6,7 @@ mod store;
 use std::path::PathBuf;
 
 use x811_protocol::evm::ChainId;
-use x811_protocol::parameters::{Capabilities, Contracts, PayerBindingRule};
+use x811_protocol::parameters::{Capabilities, Contracts, PayerBindingRule, Rounds};
 use x811_server::{EndpointConfig, LogReaders, NetworkConfig, RpcUrl, ServerConfig};
 
 use super::settings::{self, Settings};
@@ -68,6 +68,7 @@ impl TryFrom<Settings> for Effective {
         limits(&mut server, &given.limits);
         contracts(&mut server, &given.contracts);
         capabilities(&mut server, &given.capabilities);
+        server.rounds = rounds(given.rounds)?;
         rates::apply(&mut server.rate_limits, given.rates);
         Ok(Effective {
             server,
@@ -102,6 +103,7 @@ impl Effective {
             limits: shown_limits(server),
             contracts: shown_contracts(server),
             capabilities: shown_capabilities(server),
+            rounds: shown_rounds(server),
             rates: rates::shown(&server.rate_limits),
             log: settings::Log {
                 readers: Some(Readers::from(server.log_readers)),
@@ -312,6 +314,29 @@ fn shown_capabilities(server: &ServerConfig) -> settings::Capabilities {
         session_max_ms: block.map(|block| block.session_max_ms),
         session_min_ms: block.map(|block| block.session_min_ms),
         session_ms: block.map(|block| block.session_ms),
+    }
+}
+
+/// The defaults with what is given in their place. Rounds are opened where somebody says so.
+fn rounds(given: settings::Rounds) -> Result<Option<Rounds>, Failure> {
+    if given.enabled != Some(true) {
+        return Ok(None);
+    }
+    let mut block = serde_json::json!(Rounds::DEFAULT);
+    for (name, value) in given.given {
+        block[name] = value;
+    }
+    let block = serde_json::from_value(block);
+    let block = block.map_err(|error| Failure::usage(&format!("[rounds]: {error}")))?;
+    Ok(Some(block))
+}
+
+fn shown_rounds(server: &ServerConfig) -> settings::Rounds {
+    let block = server.rounds.as_ref().map(|block| serde_json::json!(block));
+    let members = block.and_then(|block| block.as_object().cloned());
+    settings::Rounds {
+        enabled: Some(server.rounds.is_some()),
+        given: members.unwrap_or_default(),
     }
 }
 

@@ -25,6 +25,7 @@ pub(super) struct Settings {
     pub(super) limits: Limits,
     pub(super) contracts: Contracts,
     pub(super) capabilities: Capabilities,
+    pub(super) rounds: Rounds,
     pub(super) rates: Rates,
     pub(super) log: Log,
     pub(super) metrics: Metrics,
@@ -175,6 +176,15 @@ pub(super) struct Capabilities {
     pub(super) session_max_ms: Option<u64>,
     pub(super) session_min_ms: Option<u64>,
     pub(super) session_ms: Option<u64>,
+}
+
+/// `[rounds]`: what rounds are held to, by the names of the recorded parameters.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Rounds {
+    pub(super) enabled: Option<bool>,
+    #[serde(flatten)]
+    pub(super) given: serde_json::Map<String, serde_json::Value>,
 }
 
 /// `[rates]`: limits of this process, which decide nothing that is recorded.

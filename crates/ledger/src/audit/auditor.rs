@@ -505,7 +505,10 @@ impl Auditor {
                 }
                 self.rows.engaged(id)
             }
-            Subject::Descriptor(_) | Subject::Session(_) | Subject::Agreement(_) => return false,
+            Subject::Descriptor(_)
+            | Subject::Session(_)
+            | Subject::Agreement(_)
+            | Subject::Round(_) => return false,
         };
         interaction.is_none_or(|id| {
             let is_over = match &self.extract {

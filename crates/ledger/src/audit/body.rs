@@ -218,9 +218,9 @@ fn message_facts(
     let Some(rules) = basis.payload else {
         return Verdict::Asserted;
     };
-    let (message_type, from) = (&parsed.header.message_type, parsed.header.from);
-    let size = payload::check_size(message_type, parsed.body.len(), &rules);
-    let facts = size.and_then(|()| payload::facts(message_type, from, &parsed.payload, &rules));
+    let (header, key) = (&parsed.header, &accepted.envelope.key);
+    let size = payload::check_size(&header.message_type, parsed.body.len(), &rules);
+    let facts = size.and_then(|()| payload::facts_of(header, key, &parsed.payload, &rules));
     match facts {
         Ok(facts) => verdict(agree(
             spot,

@@ -9,10 +9,12 @@ use x811_protocol::event::{
     AgentRegistered, AgentStatusChanged, AgentUpdated, Derived, EnvelopeAccepted, Event,
     KeyRotated, LedgerResumed, NetworkSighted,
 };
-use x811_protocol::id::{ContractId, InteractionId, SessionId};
+use x811_protocol::facts::Facts;
+use x811_protocol::id::{ContractId, InteractionId, RoundId, SessionId};
 use x811_protocol::interaction::{Context, derived};
 use x811_protocol::parameters::Leniency;
 use x811_protocol::refusal::Refusal;
+use x811_protocol::round;
 use x811_protocol::time::TimestampMs;
 
 use super::body::agree;
@@ -27,7 +29,8 @@ use crate::quota;
 use crate::registry;
 use crate::schemas::{self, Schemas};
 use crate::turn::{
-    ContractSurroundings, DescriptorSurroundings, SessionSurroundings, Surroundings,
+    ContractSurroundings, DescriptorSurroundings, RoundSurroundings, SessionSurroundings,
+    Surroundings,
 };
 use crate::world::World;
 use x811_protocol::stream::{Stream, Subject};
@@ -246,6 +249,7 @@ impl Decided<'_> {
                 let again = agreement::derived(state, &accepted.envelope, &accepted.facts);
                 self.derived_again(accepted, again, findings);
             }
+            Some(Subject::Round(id)) => self.round_message(id, accepted, findings),
             None => {}
         }
     }
@@ -333,6 +337,28 @@ impl Decided<'_> {
         let surroundings = surroundings.with_unfit(unfit);
         let state = self.before.session(id).map(|live| &live.state);
         let again = session::derived(state, envelope, facts, &surroundings.context(), self.at);
+        self.derived_again(accepted, again, findings);
+    }
+
+    /// A message of a round.
+    fn round_message(&self, id: RoundId, accepted: &EnvelopeAccepted, findings: &mut Findings) {
+        let (envelope, Facts::Consensus(facts)) = (&accepted.envelope, &accepted.facts) else {
+            return;
+        };
+        let Some(surroundings) = RoundSurroundings::of(self.before, envelope.from, facts, self.at)
+        else {
+            return;
+        };
+        let surroundings = match accepted.derived.authority {
+            // What an agent has earned is the sum of interactions that are not here.
+            Some(authority) if self.leaves(Unchecked::TrustInputs, findings) => {
+                surroundings.with_trust(envelope.from, authority)
+            }
+            Some(_) | None => surroundings,
+        };
+        let state = self.before.round(id).map(|live| &live.state);
+        let input = round::Input { envelope, facts };
+        let again = round::derived(state, &input, &surroundings.context(), self.at);
         self.derived_again(accepted, again, findings);
     }
 

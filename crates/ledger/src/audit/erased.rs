@@ -160,7 +160,10 @@ impl Named {
                      interaction was not over or is in dispute: its bodies are not erased",
                     id.to_public()
                 ),
-                Subject::Descriptor(_) | Subject::Session(_) | Subject::Agreement(_) => format!(
+                Subject::Descriptor(_)
+                | Subject::Session(_)
+                | Subject::Agreement(_)
+                | Subject::Round(_) => format!(
                     "position {position} is of the {} {}: its bodies are not erased",
                     subject.kind(),
                     subject.public_id()

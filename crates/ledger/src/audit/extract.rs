@@ -10,7 +10,7 @@ use serde::Serialize;
 use x811_eventlog::{Checkpoint, Hash, InclusionProof, Record};
 use x811_protocol::did::Did;
 use x811_protocol::event::{Event, LedgerOpened};
-use x811_protocol::id::{AgreementId, ContractId, InteractionId, SessionId};
+use x811_protocol::id::{AgreementId, ContractId, InteractionId, RoundId, SessionId};
 
 use super::checkpoints::Covered;
 use super::finding::{Cause, Findings, Spot};
@@ -41,6 +41,9 @@ pub struct ExtractReport {
     /// The agreement, of a bundle of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreement: Option<AgreementId>,
+    /// The round, of a bundle of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round: Option<RoundId>,
     /// Records of the log that the bundle's checkpoint covers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree_size: Option<u64>,
@@ -418,7 +421,7 @@ impl Extract {
     fn expected(&self, world: &World) -> Vec<String> {
         let mut expected = vec![Stream::Ledger.to_string()];
         expected.extend(self.subject.map(|subject| Stream::Of(subject).to_string()));
-        let opening = self.opening.and_then(|opening| {
+        let opening = self.opening.clone().and_then(|opening| {
             let parameters = match opening.parameters {
                 Some(position) => Some(&**world.parameters_at(position)?),
                 None => None,
@@ -556,6 +559,7 @@ impl Extract {
             contract: self.subject.and_then(Subject::contract),
             descriptor: self.subject.and_then(Subject::descriptor),
             session: self.subject.and_then(Subject::session),
+            round: self.subject.and_then(Subject::round),
             agreement: self.subject.and_then(Subject::agreement),
             tree_size,
             open_ended: streams.iter().filter(|s| !s.is_closed).count() as u64,

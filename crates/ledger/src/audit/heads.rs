@@ -107,7 +107,8 @@ pub(super) fn mentioned(before: &World, stream: &Stream, event: &Event) -> Vec<M
             Subject::Contract(_)
             | Subject::Descriptor(_)
             | Subject::Session(_)
-            | Subject::Agreement(_),
+            | Subject::Agreement(_)
+            | Subject::Round(_),
         )
         | Stream::Ledger
         | Stream::Agent(_)
@@ -202,7 +203,8 @@ pub(super) fn check(decided: &Decided<'_>, findings: &mut Findings) {
             Subject::Contract(_)
             | Subject::Descriptor(_)
             | Subject::Session(_)
-            | Subject::Agreement(_),
+            | Subject::Agreement(_)
+            | Subject::Round(_),
         )
         | Stream::Ledger
         | Stream::Agent(_)

@@ -25,6 +25,7 @@ use x811_protocol::contract;
 use x811_protocol::event::{ContractWindow, Event, SessionWindow, Window};
 use x811_protocol::interaction::table::lapse_of;
 use x811_protocol::interaction::{Schedule, State};
+use x811_protocol::round::{self, RoundWindow};
 use x811_protocol::time::TimestampMs;
 
 use super::auditor::Auditor;
@@ -141,6 +142,7 @@ impl Auditor {
                 "the duration",
                 format!("its lapse ({})", Code::AgreementEnded.as_str()),
             ),
+            Subject::Round(id) => round_window(&world.round(id)?.state)?,
             // It has no window.
             Subject::Descriptor(_) => return None,
         };
@@ -162,7 +164,8 @@ impl Auditor {
             Subject::Contract(_)
             | Subject::Descriptor(_)
             | Subject::Session(_)
-            | Subject::Agreement(_) => self.replay.knows(&Stream::Of(subject)),
+            | Subject::Agreement(_)
+            | Subject::Round(_) => self.replay.knows(&Stream::Of(subject)),
         }
     }
 
@@ -210,6 +213,23 @@ fn contract_window(state: &contract::State) -> Option<(&'static str, String)> {
         ContractWindow::Engagement => "the window for a REQUEST",
     };
     Some((window, format!("its lapse ({})", rule.code.as_str())))
+}
+
+/// What is open in that state of a round, and what time causes in it.
+fn round_window(state: &round::State) -> Option<(&'static str, String)> {
+    let (window, _) = state.next_window()?;
+    let name = match window {
+        RoundWindow::Open => "the time for opening it",
+        RoundWindow::Votes => "the time for votes",
+        RoundWindow::Reveals => "the time for reveals",
+        RoundWindow::Hold => "the time that it is held",
+        RoundWindow::Draw => "the time for the draw",
+        RoundWindow::Signal => "the time for the leader's signal",
+        RoundWindow::Resubmission => "the time for a retry",
+        RoundWindow::Human => "the time for humans",
+        RoundWindow::Execution => "the time for reports",
+    };
+    Some((name, format!("its lapse ({})", window.code().as_str())))
 }
 
 /// What is open in that state of a session, and what time causes in it.

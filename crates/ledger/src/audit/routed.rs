@@ -51,7 +51,8 @@ impl Decided<'_> {
                         Subject::Contract(_)
                         | Subject::Descriptor(_)
                         | Subject::Session(_)
-                        | Subject::Agreement(_),
+                        | Subject::Agreement(_)
+                        | Subject::Round(_),
                         _,
                     ) => {
                         let sentence = "the message is not about this subject";

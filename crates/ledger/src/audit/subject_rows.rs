@@ -16,7 +16,7 @@ use crate::world::World;
 const PAGE: usize = 1_000;
 
 /// The machines whose subjects have such rows.
-const KINDS: [&str; 4] = ["contract", "descriptor", "session", "agreement"];
+const KINDS: [&str; 5] = ["contract", "descriptor", "session", "agreement", "round"];
 
 /// What the row of one subject should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +75,9 @@ impl SubjectRows {
             Subject::Agreement(id) => world
                 .latest_agreement(id)
                 .map(|live| projection::session::agreement_row(live)),
+            Subject::Round(id) => world
+                .latest_round(id)
+                .map(|live| projection::round::row(live)),
         };
         if let Some(row) = row {
             self.0.insert(subject, Due::of(&row));
@@ -88,6 +91,9 @@ impl SubjectRows {
         }
         for (id, _) in world.sessions().iter() {
             self.fold(world, Subject::Session(*id));
+        }
+        for (id, _) in world.rounds().iter() {
+            self.fold(world, Subject::Round(*id));
         }
     }
 

@@ -30,6 +30,8 @@ pub enum Unchecked {
     Downtimes,
     /// Roots of all states.
     StateRoots,
+    /// What proposers of rounds had earned.
+    TrustInputs,
     /// Effects whose cause, or causes whose effects, are in streams that are not here.
     EffectsElsewhere,
     /// A head that was noted and is none of the records here.
@@ -55,6 +57,7 @@ impl Unchecked {
             Unchecked::Operators => "erasures: whether an agent of the ledger had them done",
             Unchecked::Downtimes => "downtimes: whether no record fell into them",
             Unchecked::StateRoots => "roots of all states",
+            Unchecked::TrustInputs => "proposals: what their proposers and participants had earned",
             Unchecked::EffectsElsewhere => "effects of records on streams that are not here",
             Unchecked::ExpectedHead => "head that was noted: it is none of the records here",
             Unchecked::NotedCheckpoint => {

@@ -188,7 +188,8 @@ impl SubjectBundle {
             Subject::Contract(_)
             | Subject::Descriptor(_)
             | Subject::Session(_)
-            | Subject::Agreement(_) => rows.subject(subject).await?.map(|row| row.last_position),
+            | Subject::Agreement(_)
+            | Subject::Round(_) => rows.subject(subject).await?.map(|row| row.last_position),
         };
         let last = last.ok_or(damaged(first, "record of a subject that has a row"))?;
         let records = record_at(store, last).await?.stream_seq() + 1;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use x811_protocol::did::Did;
 use x811_protocol::event::LedgerOpened;
-use x811_protocol::id::{AgreementId, ContractId, InteractionId, SessionId};
+use x811_protocol::id::{AgreementId, ContractId, InteractionId, RoundId, SessionId};
 use x811_protocol::stream::Subject;
 
 use super::EndVersion;
@@ -47,6 +47,8 @@ pub enum Scope {
     Session(SessionId),
     /// One agreement, and every stream that it rests on; from version 3 on.
     Agreement(AgreementId),
+    /// One round, and every stream that it rests on; from version 3 on.
+    Round(RoundId),
 }
 
 impl Scope {
@@ -60,6 +62,7 @@ impl Scope {
             Scope::Descriptor(did) => Some(Subject::Descriptor(did)),
             Scope::Session(id) => Some(Subject::Session(id)),
             Scope::Agreement(id) => Some(Subject::Agreement(id)),
+            Scope::Round(id) => Some(Subject::Round(id)),
         }
     }
 }
@@ -72,6 +75,7 @@ impl From<Subject> for Scope {
             Subject::Descriptor(did) => Scope::Descriptor(did),
             Subject::Session(id) => Scope::Session(id),
             Subject::Agreement(id) => Scope::Agreement(id),
+            Subject::Round(id) => Scope::Round(id),
         }
     }
 }
@@ -86,7 +90,8 @@ impl Header {
             | Scope::Contract(_)
             | Scope::Descriptor(_)
             | Scope::Session(_)
-            | Scope::Agreement(_) => BUNDLE_VERSION,
+            | Scope::Agreement(_)
+            | Scope::Round(_) => BUNDLE_VERSION,
         };
         Header {
             version,

@@ -9,7 +9,12 @@ use x811_protocol::stream::{Stream, Subject};
 /// Whether records of that stream link to others.
 pub(crate) fn has_links(stream: &Stream) -> bool {
     match stream {
-        Stream::Of(Subject::Interaction(_) | Subject::Session(_) | Subject::Agreement(_)) => true,
+        Stream::Of(
+            Subject::Interaction(_)
+            | Subject::Session(_)
+            | Subject::Agreement(_)
+            | Subject::Round(_),
+        ) => true,
         Stream::Of(Subject::Contract(_) | Subject::Descriptor(_))
         | Stream::Ledger
         | Stream::Network(_)
@@ -21,7 +26,7 @@ pub(crate) fn has_links(stream: &Stream) -> bool {
 
 /// The streams that a record of `stream` rests on: a REQUEST on its agreement, a session on the descriptor
 /// it was decided by and on the agreement that it makes or negotiates again, an agreement on its
-/// sessions.
+/// sessions, a round on those that it names: their proposers and participants are in their openings.
 pub(crate) fn links(stream: &Stream, event: &Event) -> Vec<Stream> {
     if !has_links(stream) {
         return Vec::new();
@@ -45,6 +50,10 @@ pub(crate) fn links(stream: &Stream, event: &Event) -> Vec<Stream> {
             {
                 vec![of(Subject::Agreement(agree.agreement_id))]
             }
+            Facts::Consensus(consensus) => {
+                let rounds = consensus.names().into_iter();
+                rounds.map(|round| of(Subject::Round(round))).collect()
+            }
             Facts::Offer(_)
             | Facts::Accept(_)
             | Facts::Reject(_)
@@ -60,7 +69,16 @@ pub(crate) fn links(stream: &Stream, event: &Event) -> Vec<Stream> {
             of(Subject::Session(agreed.session)),
             of(Subject::Descriptor(agreed.provider)),
         ],
-        Event::Effect(Effect::Engaged(_) | Effect::SessionClosed(_) | Effect::Used(_))
+        Event::Effect(
+            Effect::Engaged(_)
+            | Effect::SessionClosed(_)
+            | Effect::Used(_)
+            | Effect::RoundOpened(_)
+            | Effect::RoundDecided(_)
+            | Effect::Resubmitted(_)
+            | Effect::RoundEscalated(_)
+            | Effect::AnomalyNoted(_),
+        )
         | Event::LedgerOpened(_)
         | Event::ParametersSet(_)
         | Event::RulesChanged(_)

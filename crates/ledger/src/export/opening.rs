@@ -2,17 +2,16 @@
 
 use x811_protocol::did::Did;
 use x811_protocol::event::{Effect, Event};
-use x811_protocol::facts::{CapabilityFacts, Facts};
+use x811_protocol::facts::{CapabilityFacts, ConsensusFacts, Facts};
 use x811_protocol::id::ContractId;
 use x811_protocol::parameters::Parameters;
 use x811_protocol::stream::{Stream, Subject};
 
 /// Between whom, and under which parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Opening {
-    initiator: Did,
-    /// Nobody where it is addressed to the ledger, for everybody.
-    provider: Option<Did>,
+    /// Nobody but the sender where it is addressed to the ledger, for everybody.
+    parties: Vec<Did>,
     /// Position of the parameters; an agreement has those of its sessions.
     pub(crate) parameters: Option<u64>,
     /// Whether something is paid in it; a contract only says how much.
@@ -26,8 +25,7 @@ impl Opening {
     pub(crate) fn of(event: &Event) -> Option<Opening> {
         if let Event::Effect(Effect::Agreed(agreed)) = event {
             return Some(Opening {
-                initiator: agreed.consumer,
-                provider: Some(agreed.provider),
+                parties: vec![agreed.consumer, agreed.provider],
                 parameters: None,
                 has_money: false,
                 contract: None,
@@ -36,26 +34,42 @@ impl Opening {
         let Event::EnvelopeAccepted(accepted) = event else {
             return None;
         };
-        let is_for_all = matches!(
-            accepted.facts,
-            Facts::Capability(CapabilityFacts::Advertise(_))
-        );
+        let (from, to) = (accepted.envelope.from, accepted.envelope.to);
+        let parties = match &accepted.facts {
+            Facts::Capability(CapabilityFacts::Advertise(_)) => vec![from],
+            Facts::Consensus(ConsensusFacts::Propose(proposal)) => {
+                // The ledger itself is in its own stream.
+                let leader = Some(proposal.leader).filter(|leader| *leader != to);
+                let participants = proposal.participants.iter().copied();
+                participants.chain([from]).chain(leader).collect()
+            }
+            Facts::Request(_)
+            | Facts::Offer(_)
+            | Facts::Accept(_)
+            | Facts::Reject(_)
+            | Facts::Result(_)
+            | Facts::Verify(_)
+            | Facts::Payment(_)
+            | Facts::Error(_)
+            | Facts::Negotiation(_)
+            | Facts::Capability(_)
+            | Facts::Consensus(_)
+            | Facts::Custom(_) => vec![from, to],
+        };
         Some(Opening {
-            initiator: accepted.envelope.from,
-            provider: (!is_for_all).then_some(accepted.envelope.to),
+            parties,
             parameters: Some(accepted.derived.parameters?),
             has_money: matches!(accepted.facts, Facts::Request(_)),
             contract: accepted.derived.contract.map(|contract| contract.id),
         })
     }
 
-    /// The streams of both parties, of the networks on which may be paid, and of its contract.
+    /// The streams of all parties, of the networks on which may be paid, and of its contract.
     pub(crate) fn streams(self, parameters: Option<&Parameters>) -> Vec<String> {
         let networks = parameters.iter().flat_map(|set| &set.networks);
         let networks = networks.filter(|_| self.has_money);
         let networks = networks.map(|network| Stream::Network(network.name.clone()));
-        let parties = std::iter::once(self.initiator).chain(self.provider);
-        let parties = parties.map(Stream::Agent);
+        let parties = self.parties.into_iter().map(Stream::Agent);
         let contract = self.contract.map(|id| Stream::Of(Subject::Contract(id)));
         let streams = parties.chain(networks).chain(contract);
         streams.map(|stream| stream.to_string()).collect()

@@ -3,6 +3,7 @@
 //! again by audits.
 
 mod engage;
+mod round;
 mod session;
 mod usage;
 
@@ -26,5 +27,6 @@ pub(crate) fn follow(
     let of_request = engaged.into_iter().chain(used);
     of_request
         .chain(session::follow(after, position, stream, event))
+        .chain(round::follow(after, position, stream, event))
         .collect()
 }

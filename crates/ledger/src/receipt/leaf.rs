@@ -159,6 +159,7 @@ impl EnclosedRules {
             | Facts::Error(_)
             | Facts::Negotiation(_)
             | Facts::Capability(_)
+            | Facts::Consensus(_)
             | Facts::Custom(_) => EnclosedRules::default(),
         }
     }

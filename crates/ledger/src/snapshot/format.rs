@@ -6,8 +6,8 @@
 //!
 //! The header names log, ledger, head, tree and the SHA-256 of the sections; the ledger's envelope
 //! key signs it, after the line `x811 snapshot v1`. Sections follow one another: the rest as one
-//! JSON object, agents, their trust, interactions, contracts, descriptors, sessions and agreements
-//! as lines of JSON, nonces and envelope ids in rows of fixed width. Lines and tables are read on all cores.
+//! JSON object, agents, their trust, interactions, contracts, descriptors, sessions, agreements
+//! and rounds as lines of JSON, nonces and envelope ids in rows of fixed width. Lines and tables are read on all cores.
 
 use super::{Rejection, packed};
 use crate::agent::Agent;
@@ -29,6 +29,7 @@ use x811_protocol::event::{LedgerOpened, RulesChanged};
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::{PublicKey, SecretKey};
 use x811_protocol::parameters::Parameters;
+use x811_protocol::round::Round;
 use x811_protocol::signature::Signature;
 use x811_protocol::time::TimestampMs;
 
@@ -37,7 +38,7 @@ pub const FORMAT: u32 = 1;
 
 /// Meaning of the state in them: raised whenever the same log adds up to another state, or the
 /// state is written in another way.
-pub const SCHEMA: u32 = 12;
+pub const SCHEMA: u32 = 13;
 
 const MAGIC: &[u8] = b"x811 snapshot\n";
 const SIGNED_AS: &[u8] = b"x811 snapshot v1\n";
@@ -87,7 +88,7 @@ struct Header {
     sections_sha256: Digest,
 }
 
-const SECTIONS: usize = 10;
+const SECTIONS: usize = 11;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -238,6 +239,7 @@ fn sections(content: Content) -> Result<[Vec<u8>; SECTIONS], serde_json::Error> 
         lines(&content.descriptors)?,
         lines(&content.sessions)?,
         lines(&content.agreements)?,
+        lines(&content.rounds)?,
         packed::nonces(&content.nonces),
         packed::envelope_ids(&content.envelope_ids),
     ])
@@ -253,6 +255,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
         descriptors,
         sessions,
         agreements,
+        rounds,
         nonces,
         envelope_ids,
     ] = sections;
@@ -278,6 +281,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
     let descriptors: Vec<StoredOf<Descriptor>> = read_lines(descriptors)?;
     let sessions: Vec<StoredOf<Session>> = read_lines(sessions)?;
     let agreements: Vec<StoredOf<Agreement>> = read_lines(agreements)?;
+    let rounds: Vec<StoredOf<Round>> = read_lines(rounds)?;
     Ok(Content {
         head: header.head,
         frontier,
@@ -298,6 +302,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
         descriptors,
         sessions,
         agreements,
+        rounds,
         owed: rest.owed,
         nonces: nonces?,
         envelope_ids: envelope_ids?,

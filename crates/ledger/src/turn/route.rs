@@ -60,6 +60,7 @@ fn opened_by(envelope: &AcceptedHeader, facts: &Facts) -> Subject {
         Facts::Negotiation(_) => Subject::Contract(envelope.id.into()),
         Facts::Capability(CapabilityFacts::Advertise(_)) => Subject::Descriptor(envelope.from),
         Facts::Capability(_) => Subject::Session(envelope.id.into()),
+        Facts::Consensus(_) => Subject::Round(envelope.id.into()),
         Facts::Request(_)
         | Facts::Offer(_)
         | Facts::Accept(_)

@@ -80,6 +80,7 @@ fn world() -> World {
         lenient: Vec::new(),
         contracts: None,
         capabilities: None,
+        rounds: None,
     };
     append(&mut draft, &Stream::Ledger, Event::LedgerOpened(opened));
     append(

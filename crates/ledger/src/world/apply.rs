@@ -21,6 +21,7 @@ use x811_protocol::interaction::State;
 use x811_protocol::observation::{Block, NetworkHead};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::payload::is_reserved;
+use x811_protocol::round::Round;
 use x811_protocol::rules::Rules;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
@@ -219,6 +220,7 @@ impl World {
             Stream::Of(Subject::Descriptor(did)) => Some(self.descriptors.next_seq(*did)),
             Stream::Of(Subject::Session(id)) => Some(self.sessions.next_seq(*id)),
             Stream::Of(Subject::Agreement(id)) => Some(self.agreements.next_seq(*id)),
+            Stream::Of(Subject::Round(id)) => Some(self.rounds.next_seq(*id)),
             Stream::Roots => Some(self.roots.next_seq),
         }
     }
@@ -250,7 +252,10 @@ impl World {
                 };
                 let is_reserved = is_reserved(&accepted.envelope.message_type);
                 if is_reserved && self.rules() >= Rules::Two
-                    || matches!(accepted.facts, Facts::Negotiation(_) | Facts::Capability(_))
+                    || matches!(
+                        accepted.facts,
+                        Facts::Negotiation(_) | Facts::Capability(_) | Facts::Consensus(_)
+                    )
                 {
                     return Err(step.misplaced("a message of a machine is no mail"));
                 }
@@ -264,6 +269,7 @@ impl World {
                     Subject::Descriptor(did) => self.apply_subject::<Descriptor>(step, *did)?,
                     Subject::Session(id) => self.apply_subject::<Session>(step, *id)?,
                     Subject::Agreement(id) => self.apply_subject::<Agreement>(step, *id)?,
+                    Subject::Round(id) => self.apply_subject::<Round>(step, *id)?,
                 }
                 Ok(Touched::Subject(*subject))
             }
@@ -299,7 +305,7 @@ impl World {
             }
             Event::ParametersSet(parameters) if begun => self.set_parameters(step, parameters),
             Event::LedgerResumed(resumed) if begun => {
-                self.shift_every_clock(resumed.gap_ms);
+                self.shift_every_clock(resumed.gap_ms, step.at);
                 Touched::EveryClock
             }
             Event::BodiesErased(erased) if begun => {
@@ -418,10 +424,11 @@ impl World {
         Ok(())
     }
 
-    fn shift_every_clock(&mut self, gap_ms: u64) {
+    fn shift_every_clock(&mut self, gap_ms: u64, back_at: TimestampMs) {
         self.change_every_live(|state| state.after_downtime(gap_ms));
-        self.move_windows::<Contract>(gap_ms);
-        self.move_windows::<Session>(gap_ms);
+        self.move_windows::<Contract>(gap_ms, back_at);
+        self.move_windows::<Session>(gap_ms, back_at);
+        self.move_windows::<Round>(gap_ms, back_at);
         let names: Vec<String> = self.networks.keys().cloned().collect();
         for name in names {
             if let Some(sight) = self.networks.get_mut(&name) {

@@ -23,6 +23,7 @@ use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::kernel::{Machine, SubjectMachine};
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::Parameters;
+use x811_protocol::round::Round;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 use x811_protocol::trust::TrustCounters;
@@ -46,6 +47,7 @@ pub(crate) struct Content {
     pub(crate) descriptors: Vec<StoredOf<Descriptor>>,
     pub(crate) sessions: Vec<StoredOf<Session>>,
     pub(crate) agreements: Vec<StoredOf<Agreement>>,
+    pub(crate) rounds: Vec<StoredOf<Round>>,
     pub(crate) owed: Vec<(u64, Did, OwedNotice)>,
     /// With the numbers of their buckets of time.
     pub(crate) nonces: Vec<(Digest, FirstAnswer, u64)>,
@@ -112,6 +114,7 @@ impl World {
             descriptors,
             sessions,
             agreements,
+            rounds,
             watches: _,
             owed,
             nonces,
@@ -156,6 +159,7 @@ impl World {
             descriptors: stored(descriptors, opened_under),
             sessions: stored(sessions, opened_under),
             agreements: stored(agreements, opened_under),
+            rounds: stored(rounds, opened_under),
             owed: owed
                 .iter()
                 .map(|((cause, to), notice)| (*cause, *to, *notice))
@@ -209,6 +213,7 @@ impl World {
         world.put_all_back::<Descriptor>(content.descriptors)?;
         world.put_all_back::<Session>(content.sessions)?;
         world.put_all_back::<Agreement>(content.agreements)?;
+        world.put_all_back::<Round>(content.rounds)?;
         Ok(world)
     }
 

@@ -13,6 +13,7 @@ use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
 use x811_protocol::kernel::{Machine, Recorded, SubjectMachine};
 use x811_protocol::parameters::Parameters;
+use x811_protocol::round::Round;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
@@ -99,11 +100,22 @@ impl Held for Agreement {
     }
 }
 
+impl Held for Round {
+    fn of(world: &World) -> &Machines<Round> {
+        &world.rounds
+    }
+
+    fn of_mut(world: &mut World) -> &mut Machines<Round> {
+        &mut world.rounds
+    }
+}
+
 /// What the last record ended, of every machine.
 pub(super) struct AllEnded {
     contract: Option<Ended<Contract>>,
     session: Option<Ended<Session>>,
     agreement: Option<Ended<Agreement>>,
+    round: Option<Ended<Round>>,
 }
 
 impl World {
@@ -113,6 +125,7 @@ impl World {
             contract: self.contracts.ended.take(),
             session: self.sessions.ended.take(),
             agreement: self.agreements.ended.take(),
+            round: self.rounds.ended.take(),
         }
     }
 
@@ -120,6 +133,7 @@ impl World {
         self.contracts.ended = ended.contract;
         self.sessions.ended = ended.session;
         self.agreements.ended = ended.agreement;
+        self.rounds.ended = ended.round;
     }
 }
 
@@ -241,7 +255,7 @@ impl World {
         let deadlines = [before, after].map(|state| state.and_then(M::deadline).into_iter());
         super::interactions::put_in_place(&mut self.deadlines, M::subject(id), deadlines);
         let held = M::of_mut(self);
-        if !is_over && M::after_downtime(&live.state, 0).is_some() {
+        if !is_over && M::after_downtime(&live.state, 0, live.updated_at).is_some() {
             held.moving.insert(id);
         } else {
             held.moving.remove(&id);
@@ -255,10 +269,10 @@ impl World {
     }
 
     /// Moves the windows that the ledger was away for; what waits for a signed moment is not looked at.
-    pub(super) fn move_windows<M: Held>(&mut self, gap_ms: u64) {
+    pub(super) fn move_windows<M: Held>(&mut self, gap_ms: u64, back_at: TimestampMs) {
         let moved: Vec<(M::Id, M::State)> = M::of(self)
             .moving()
-            .filter_map(|(id, live)| Some((*id, M::after_downtime(&live.state, gap_ms)?)))
+            .filter_map(|(id, live)| Some((*id, M::after_downtime(&live.state, gap_ms, back_at)?)))
             .collect();
         for (id, state) in moved {
             if let Some(before) = M::of(self).get(id).cloned() {
@@ -290,6 +304,7 @@ impl World {
             Subject::Descriptor(_) => None,
             Subject::Session(id) => self.sessions.get(id)?.state.deadline,
             Subject::Agreement(id) => Agreement::deadline(&self.agreements.get(id)?.state),
+            Subject::Round(id) => Round::deadline(&self.rounds.get(id)?.state),
         }
     }
 }

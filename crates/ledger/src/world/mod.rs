@@ -40,10 +40,11 @@ use x811_protocol::contract::{self, Contract};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{LedgerOpened, RulesChanged};
-use x811_protocol::id::{AgreementId, ContractId, EnvelopeId, InteractionId, SessionId};
+use x811_protocol::id::{AgreementId, ContractId, EnvelopeId, InteractionId, RoundId, SessionId};
 use x811_protocol::interaction::State;
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::{Leniency, Parameters};
+use x811_protocol::round::{self, Round};
 use x811_protocol::rules::Rules;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
@@ -173,6 +174,7 @@ pub struct World {
     descriptors: Machines<Descriptor>,
     sessions: Machines<Session>,
     agreements: Machines<Agreement>,
+    rounds: Machines<Round>,
     deadlines: OrdSet<(TimestampMs, Subject)>,
     /// Where the records stand that an effect may follow from.
     causes: Causes,
@@ -213,6 +215,7 @@ impl World {
             descriptors: Machines::default(),
             sessions: Machines::default(),
             agreements: Machines::default(),
+            rounds: Machines::default(),
             deadlines: OrdSet::new(),
             causes: Causes::None,
             watches: OrdMap::new(),
@@ -361,6 +364,21 @@ impl World {
         self.agreements.latest(id)
     }
 
+    /// A round that is not over.
+    pub fn round(&self, id: RoundId) -> Option<&Arc<Live<round::State>>> {
+        self.rounds.get(id)
+    }
+
+    /// A round that is not over or that the last record ended.
+    pub fn latest_round(&self, id: RoundId) -> Option<&Arc<Live<round::State>>> {
+        self.rounds.latest(id)
+    }
+
+    /// Rounds that are not over.
+    pub(crate) fn rounds(&self) -> &Machines<Round> {
+        &self.rounds
+    }
+
     /// Open sessions.
     pub(crate) fn sessions(&self) -> &Machines<Session> {
         &self.sessions
@@ -503,6 +521,7 @@ impl World {
             descriptors: self.descriptors.len(),
             sessions: self.sessions.len(),
             agreements: self.agreements.len(),
+            rounds: self.rounds.len(),
             open_pairs: self.open_pairs.len(),
             routes: self.routes.len(),
             watched: self.watches.values().map(Watches::len).sum(),
@@ -544,6 +563,8 @@ pub struct Sizes {
     pub sessions: usize,
     /// Agreements that are active.
     pub agreements: usize,
+    /// Rounds that are not over.
+    pub rounds: usize,
     /// Pairs of initiator and provider that have an interaction open.
     pub open_pairs: usize,
     /// Envelopes that messages to come may refer to.

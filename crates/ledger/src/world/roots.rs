@@ -19,6 +19,7 @@ use x811_protocol::contract;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Event, StateRoot};
 use x811_protocol::interaction::State;
+use x811_protocol::round;
 use x811_protocol::rules::Rules;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
@@ -74,6 +75,8 @@ enum StateOf<'a> {
     Session(&'a session::State),
     /// `agreement:<id>`.
     Agreement(&'a agreement::State),
+    /// `round:<id>`.
+    Round(&'a round::State),
 }
 
 impl World {
@@ -174,6 +177,7 @@ impl World {
             Stream::Of(Subject::Agreement(id)) => {
                 StateOf::Agreement(&self.agreements.latest(*id)?.state)
             }
+            Stream::Of(Subject::Round(id)) => StateOf::Round(&self.rounds.latest(*id)?.state),
             Stream::Roots => return None,
         })
     }

@@ -266,9 +266,15 @@ impl Sealing {
                 *position = self.place(position);
             }
         }
-        let positions = event.get_mut("positions").and_then(Value::as_array_mut);
-        for position in positions.into_iter().flatten() {
-            *position = self.place(position);
+        for name in ["positions", "records"] {
+            let positions = event.get_mut(name).and_then(Value::as_array_mut);
+            for position in positions.into_iter().flatten() {
+                *position = self.place(position);
+            }
+        }
+        let hashes = event.get_mut("signatures").and_then(Value::as_array_mut);
+        for hash in hashes.into_iter().flatten() {
+            *hash = self.hash(hash);
         }
         let records = event.get_mut("records").and_then(Value::as_object_mut);
         for hash in records.into_iter().flat_map(|records| records.values_mut()) {

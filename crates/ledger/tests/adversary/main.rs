@@ -34,6 +34,9 @@ mod begun;
 #[path = "../sequencer/bundles.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod bundles;
+#[path = "../sequencer/council.rs"]
+#[expect(dead_code, reason = "the sequencer's tests use the rest")]
+mod council;
 #[path = "../sequencer/deal.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod deal;
@@ -43,6 +46,8 @@ mod descriptors;
 mod erasure_order;
 #[path = "../audit/every_event.rs"]
 mod every_event;
+#[path = "../audit/every_round.rs"]
+mod every_round;
 #[path = "../sequencer/ledgerbox.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod ledgerbox;

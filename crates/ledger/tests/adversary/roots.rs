@@ -62,6 +62,9 @@ fn root(world: &World, record: &Record, before: Digest) -> Digest {
         Stream::Of(Subject::Agreement(id)) => {
             serde_json::to_value(&world.latest_agreement(*id).unwrap().state).unwrap()
         }
+        Stream::Of(Subject::Round(id)) => {
+            serde_json::to_value(&world.latest_round(*id).unwrap().state).unwrap()
+        }
         Stream::Roots => return before,
     };
     let state = Digest::of(&to_canonical(&state));

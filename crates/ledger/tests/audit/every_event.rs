@@ -1,5 +1,7 @@
 //! A log with every event that a ledger of today writes into its first thousand records.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use x811_ledger::erasure::ErasureRequest;
 use x811_protocol::document::DidDocument;
@@ -15,6 +17,7 @@ use crate::bargain::Bargain;
 use crate::base::{Base, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::descriptors::{ADVERTISE, descriptor};
+use crate::every_round;
 use crate::ledgerbox::{Ledgerbox, TASK, parameters};
 use crate::party::{Account, Party};
 use crate::scene::pay;
@@ -61,6 +64,7 @@ async fn opened() -> Ledgerbox {
         ..Contracts::DEFAULT
     });
     parameters.capabilities = Some(Capabilities::DEFAULT);
+    parameters.rounds = Some(Arc::new(every_round::block()));
     parameters.networks[0].safe_above = MicroUsdc::from_micro_usdc(5_000_000).ok();
     Ledgerbox::with(parameters).await
 }
@@ -343,6 +347,7 @@ pub(crate) async fn every_event() -> Ledgerbox {
     advertised(&ledgerbox, &paid.provider).await;
     bargained(&ledgerbox, &paid).await;
     registry(&ledgerbox).await;
+    every_round::decided(&ledgerbox).await;
     let request = ErasureRequest {
         subject: paid.id().into(),
         operator: ledgerbox.identity.did,

@@ -19,6 +19,7 @@ mod earlier_keys;
 mod erased_contracts;
 mod erasures;
 mod every_event;
+mod every_round;
 mod flips;
 mod forged_bundle;
 mod forger;
@@ -67,6 +68,9 @@ mod bargain;
 mod base;
 #[path = "../sequencer/bundles.rs"]
 mod bundles;
+#[path = "../sequencer/council.rs"]
+#[expect(dead_code, reason = "the sequencer's tests use the rest")]
+mod council;
 #[path = "../sequencer/deal.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod deal;

@@ -66,6 +66,9 @@ fn root_by_hand(world: &World, stream: &Stream, before: Digest) -> Digest {
         Stream::Of(Subject::Agreement(id)) => {
             serde_json::to_value(&world.latest_agreement(*id).unwrap().state).unwrap()
         }
+        Stream::Of(Subject::Round(id)) => {
+            serde_json::to_value(&world.latest_round(*id).unwrap().state).unwrap()
+        }
         Stream::Roots => return before,
     };
     let state = Digest::of(&serde_jcs::to_vec(&state).unwrap());

@@ -461,5 +461,6 @@ pub(crate) fn parameters() -> Parameters {
         lenient: Vec::new(),
         contracts: None,
         capabilities: None,
+        rounds: None,
     }
 }

@@ -229,7 +229,7 @@ impl SubjectMachine for Descriptor {
         code.what_to_do()
     }
 
-    fn after_downtime(_state: &State, _gap_ms: u64) -> Option<State> {
+    fn after_downtime(_state: &State, _gap_ms: u64, _back_at: TimestampMs) -> Option<State> {
         None
     }
 

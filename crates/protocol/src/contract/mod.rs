@@ -130,7 +130,7 @@ impl SubjectMachine for Contract {
         told.map_or(code.what_to_do(), |lapse| lapse.what_to_do)
     }
 
-    fn after_downtime(state: &State, gap_ms: u64) -> Option<State> {
+    fn after_downtime(state: &State, gap_ms: u64, _back_at: TimestampMs) -> Option<State> {
         state.after_downtime(gap_ms)
     }
 

@@ -8,6 +8,7 @@ use crate::facts::{AmountOf, Facts, FactsOf};
 use crate::id::{AgreementId, ContractId};
 use crate::money::MicroUsdc;
 use crate::observation::NetworkHead;
+use crate::round;
 use crate::time::TimestampMs;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,9 @@ pub struct Derived {
     /// REQUEST under an agreement: what it was held to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<UsedAgreement>,
+    /// Proposal of a round: the proposer's trust in hundredths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority: Option<u64>,
     /// REQUEST that names a contract: what it was held to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<EngagedContract>,
@@ -42,6 +46,9 @@ pub struct Derived {
     /// Request of a session: position of the descriptor it was decided by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub descriptor: Option<u64>,
+    /// Message of a round that moves nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<round::Effect>,
     /// ACCEPT: last known heads; absent when none is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heads: Option<Vec<NetworkHead>>,

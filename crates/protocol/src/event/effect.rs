@@ -6,6 +6,9 @@ use crate::did::Did;
 use crate::digest::Digest;
 use crate::facts::{RenewalReason, UsageLimits};
 use crate::id::{InteractionId, SessionId};
+use crate::round::{
+    AnomalyNoted, Resubmitted, RoundDecided, RoundEscalated, RoundEvent, RoundOpened,
+};
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,11 +25,31 @@ pub enum Effect {
     Agreed(Box<Agreed>),
     /// A REQUEST was made under an agreement.
     Used(Used),
+    /// A round takes votes.
+    RoundOpened(RoundOpened),
+    /// The outcome of a round.
+    RoundDecided(RoundDecided),
+    /// A failed round was proposed again.
+    Resubmitted(Resubmitted),
+    /// Humans are asked about a round.
+    RoundEscalated(RoundEscalated),
+    /// Something was noticed in a round.
+    AnomalyNoted(AnomalyNoted),
 }
 
 impl Effect {
     /// The `type` of every effect.
-    pub const TYPES: [&str; 4] = ["engaged", "session_closed", "agreed", "used"];
+    pub const TYPES: [&str; 9] = [
+        "engaged",
+        "session_closed",
+        "agreed",
+        "used",
+        "round_opened",
+        "round_decided",
+        "resubmitted",
+        "round_escalated",
+        "anomaly_noted",
+    ];
 
     /// Whether `value` has the `type` of an effect.
     pub(super) fn is_named_by(value: &Value) -> bool {
@@ -41,6 +64,11 @@ impl Effect {
             Effect::SessionClosed(_) => "session_closed",
             Effect::Agreed(_) => "agreed",
             Effect::Used(_) => "used",
+            Effect::RoundOpened(_) => "round_opened",
+            Effect::RoundDecided(_) => "round_decided",
+            Effect::Resubmitted(_) => "resubmitted",
+            Effect::RoundEscalated(_) => "round_escalated",
+            Effect::AnomalyNoted(_) => "anomaly_noted",
         }
     }
 
@@ -51,6 +79,23 @@ impl Effect {
             Effect::SessionClosed(closed) => closed.cause,
             Effect::Agreed(agreed) => agreed.cause,
             Effect::Used(used) => used.cause,
+            Effect::RoundOpened(opened) => opened.cause,
+            Effect::RoundDecided(decided) => decided.cause,
+            Effect::Resubmitted(resubmitted) => resubmitted.cause,
+            Effect::RoundEscalated(escalated) => escalated.cause,
+            Effect::AnomalyNoted(noted) => noted.cause,
+        }
+    }
+}
+
+impl From<RoundEvent> for Effect {
+    fn from(event: RoundEvent) -> Effect {
+        match event {
+            RoundEvent::RoundOpened(opened) => Effect::RoundOpened(opened),
+            RoundEvent::RoundDecided(decided) => Effect::RoundDecided(decided),
+            RoundEvent::Resubmitted(resubmitted) => Effect::Resubmitted(resubmitted),
+            RoundEvent::RoundEscalated(escalated) => Effect::RoundEscalated(escalated),
+            RoundEvent::AnomalyNoted(noted) => Effect::AnomalyNoted(noted),
         }
     }
 }

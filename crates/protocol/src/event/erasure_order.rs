@@ -126,6 +126,7 @@ impl ErasureOrder {
             Subject::Descriptor(did) => format!("agents/{}/capabilities", did.uuid()),
             Subject::Session(id) => format!("sessions/{id}"),
             Subject::Agreement(id) => format!("agreements/{id}"),
+            Subject::Round(id) => format!("rounds/{id}"),
         };
         (
             format!("/api/v1/{of}/erasure"),

@@ -1,6 +1,7 @@
 //! Windows, and that one of them passed.
 
 use crate::code::Code;
+use crate::round::RoundWindow;
 use serde::{Deserialize, Serialize};
 
 /// A window of an interaction.
@@ -63,6 +64,8 @@ pub enum LapsedWindow {
     Session(SessionWindow),
     /// Of an agreement.
     Agreement(AgreementWindow),
+    /// Of a round.
+    Round(RoundWindow),
 }
 
 impl From<Window> for LapsedWindow {
@@ -74,6 +77,12 @@ impl From<Window> for LapsedWindow {
 impl From<ContractWindow> for LapsedWindow {
     fn from(window: ContractWindow) -> LapsedWindow {
         LapsedWindow::Contract(window)
+    }
+}
+
+impl From<RoundWindow> for LapsedWindow {
+    fn from(window: RoundWindow) -> LapsedWindow {
+        LapsedWindow::Round(window)
     }
 }
 

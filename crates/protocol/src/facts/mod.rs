@@ -10,6 +10,7 @@
 mod words;
 
 mod capability;
+pub mod consensus;
 mod interaction;
 mod member;
 mod negotiation;
@@ -19,6 +20,7 @@ pub(crate) use capability::malformed;
 pub use capability::{
     AdvertiseFacts, Availability, CapabilityFacts, CapabilityVerb, Category, OfferedCapability,
 };
+pub use consensus::{ConsensusFacts, ConsensusVerb};
 pub use interaction::{
     AcceptFacts, AcceptancePolicy, DisputeCode, ErrorFacts, Location, OfferFacts, PaymentFacts,
     RejectCode, RejectFacts, RequestFacts, ResultFacts, VerifyFacts,
@@ -68,6 +70,8 @@ pub enum Facts {
     Negotiation(NegotiationFacts),
     /// Of `x811.capability/…`, from rules 2 on.
     Capability(CapabilityFacts),
+    /// Of `x811.consensus/…`, from rules 2 on.
+    Consensus(ConsensusFacts),
     /// Of every extension type that no machine takes.
     Custom(CustomFacts),
 }
@@ -130,6 +134,10 @@ impl Facts {
                     Self::read_of_machine(reader, |value| {
                         CapabilityFacts::from_value(verb, value).map(Self::Capability)
                     })
+                } else if let Some(verb) = ConsensusVerb::of(message_type) {
+                    Self::read_of_machine(reader, |value| {
+                        ConsensusFacts::from_value(verb, value).map(Self::Consensus)
+                    })
                 } else {
                     Deserialize::deserialize(reader).map(Self::Custom)
                 }
@@ -170,6 +178,8 @@ impl Facts {
             Self::Capability(capability) => capability
                 .subject()
                 .map_or(RefersTo::Itself, RefersTo::Subject),
+            Self::Consensus(ConsensusFacts::Propose(_)) => RefersTo::Itself,
+            Self::Consensus(consensus) => RefersTo::Subject(consensus.round().into()),
             Self::Custom(_) => RefersTo::Nothing,
         }
     }
@@ -177,9 +187,14 @@ impl Facts {
     /// The subjects beside its own that a message names: what is due of them lapses before it is
     /// decided (machines.md section 3).
     pub fn names(&self) -> impl Iterator<Item = Subject> {
+        let mut rounds = Vec::new();
         let (contract, agreement) = match self {
             Self::Request(request) => (request.negotiation_id, request.agreement_id),
             Self::Capability(capability) => (None, capability.agreement()),
+            Self::Consensus(consensus) => {
+                rounds = consensus.names();
+                (None, None)
+            }
             Self::Offer(_)
             | Self::Accept(_)
             | Self::Reject(_)
@@ -194,6 +209,7 @@ impl Facts {
         contract
             .into_iter()
             .chain(agreement.map(Subject::Agreement))
+            .chain(rounds.into_iter().map(Subject::Round))
     }
 
     /// The facts, if their members agree with each other.
@@ -210,6 +226,7 @@ impl Facts {
             | Self::Custom(_) => {}
             Self::Negotiation(negotiation) => negotiation.consistent()?,
             Self::Capability(capability) => capability.consistent()?,
+            Self::Consensus(consensus) => consensus.consistent()?,
         }
         Ok(self)
     }

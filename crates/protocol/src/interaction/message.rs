@@ -519,6 +519,10 @@ pub fn state_after(facts: &Facts) -> Option<StateName> {
         Facts::Verify(verify) if verify.verified => Some(StateName::Verified),
         Facts::Verify(_) => Some(StateName::Disputed),
         Facts::Payment(_) => Some(StateName::Verified),
-        Facts::Error(_) | Facts::Negotiation(_) | Facts::Capability(_) | Facts::Custom(_) => None,
+        Facts::Error(_)
+        | Facts::Negotiation(_)
+        | Facts::Capability(_)
+        | Facts::Consensus(_)
+        | Facts::Custom(_) => None,
     }
 }

@@ -10,6 +10,7 @@
 
 mod accept;
 mod capability;
+pub mod consensus;
 pub(crate) mod content_type;
 mod custom;
 mod error;
@@ -31,8 +32,10 @@ pub use reserved::is_reserved;
 use serde_json::{Map, Value};
 
 use crate::did::Did;
-use crate::envelope::{CoreType, MessageType};
+use crate::envelope::{CoreType, Header, MessageType};
+use crate::facts::consensus::ConsensusVerb;
 use crate::facts::{CapabilityVerb, Facts, NegotiationVerb};
+use crate::key::KeyId;
 use crate::refusal::Refusal;
 use crate::rules::Rules;
 
@@ -85,7 +88,26 @@ pub fn check_size(
     }
 }
 
-/// The facts of a message of this type from this sender.
+/// The facts of a message with that header, whose envelope is signed by `key`.
+///
+/// # Errors
+/// Those of [`facts`]; of a message of a round also CCN-2001 for the signature inside it.
+pub fn facts_of(
+    header: &Header,
+    key: &KeyId,
+    payload: &Map<String, Value>,
+    rules: &PayloadRules,
+) -> Result<Facts, Refusal> {
+    match ConsensusVerb::of(&header.message_type) {
+        Some(verb) if rules.rules >= Rules::Two => {
+            consensus::read(verb, header, key, payload).map(Facts::Consensus)
+        }
+        Some(_) | None => facts(&header.message_type, header.from, payload, rules),
+    }
+}
+
+/// The facts of a message of this type from this sender; messages of rounds take more than that to
+/// be read: [`facts_of`].
 ///
 /// # Errors
 /// - X811-4001 (HTTP 400) for a member that is missing or has the wrong type or form (AX-46);

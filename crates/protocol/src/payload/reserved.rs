@@ -7,11 +7,11 @@ use crate::envelope::{CustomType, MessageType};
 use crate::refusal::Refusal;
 
 /// Namespaces of machines that are not built yet.
-const NOT_BUILT: [&str; 2] = ["consensus", "dispute"];
+const NOT_BUILT: [&str; 1] = ["dispute"];
 
 /// Namespaces in which there is no other message than those that are read before: of machines that
 /// are built, and of traces, whose nodes the ledger alone makes.
-const CLOSED: [&str; 3] = ["capability", "negotiation", "trace"];
+const CLOSED: [&str; 4] = ["capability", "consensus", "negotiation", "trace"];
 
 /// Whether the type belongs to a machine of the ledger, or to its traces: under rules 2 no such
 /// message is mail.

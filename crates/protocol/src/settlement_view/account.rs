@@ -119,6 +119,7 @@ impl Account {
             | Facts::Error(_)
             | Facts::Negotiation(_)
             | Facts::Capability(_)
+            | Facts::Consensus(_)
             | Facts::Custom(_) => {}
         }
     }

@@ -268,7 +268,7 @@ fn kind_of(facts: &Facts) -> CoreType {
         Facts::Verify(_) => CoreType::Verify,
         Facts::Payment(_) => CoreType::Payment,
         Facts::Error(_) => CoreType::Error,
-        Facts::Negotiation(_) | Facts::Capability(_) | Facts::Custom(_) => {
+        Facts::Negotiation(_) | Facts::Capability(_) | Facts::Consensus(_) | Facts::Custom(_) => {
             panic!("it belongs to no interaction")
         }
     }

@@ -486,6 +486,7 @@ pub(crate) fn parameters() -> Parameters {
         lenient: Vec::new(),
         contracts: None,
         capabilities: None,
+        rounds: None,
     }
 }
 

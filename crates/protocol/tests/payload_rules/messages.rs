@@ -33,7 +33,10 @@ fn ae_038_each_core_type_has_its_facts() {
             Facts::Verify(_) => kind == "x811/verify",
             Facts::Payment(_) => kind == "x811/payment",
             Facts::Error(_) => kind == "x811/error",
-            Facts::Negotiation(_) | Facts::Capability(_) | Facts::Custom(_) => false,
+            Facts::Negotiation(_)
+            | Facts::Capability(_)
+            | Facts::Consensus(_)
+            | Facts::Custom(_) => false,
         };
         assert!(fits, "{kind}");
     }

@@ -1,7 +1,7 @@
 //! What the blocks of machines beside interactions may say.
 
 use super::{ConfigError, ServerConfig};
-use x811_protocol::parameters::{Capabilities, Contracts};
+use x811_protocol::parameters::{Capabilities, Contracts, Rounds};
 
 /// Most turns of a negotiation.
 pub(super) const MAX_TURNS: u64 = 200;
@@ -11,6 +11,18 @@ pub(super) const MAX_CONTRACT_MS: u64 = 366 * 86_400_000;
 
 /// The longest agreement: ten years.
 pub(super) const MAX_AGREEMENT_S: u64 = 10 * 366 * 86_400;
+
+/// Most participants of a round: a list of DIDs in a leaf has no more.
+const MAX_PARTICIPANTS: u64 = 512;
+
+/// Most agents that may lead rounds.
+const MAX_LEADERS: usize = 64;
+
+/// Most humans who decide what was escalated.
+const MAX_HUMANS: usize = 16;
+
+/// Most retries of a proposal.
+const MAX_RETRIES: u64 = 100;
 
 /// Most counters of a session.
 pub(super) const MAX_COUNTERS: u64 = 100;
@@ -24,7 +36,10 @@ impl ServerConfig {
         if self.capabilities.is_some_and(|block| !can_be_kept(&block)) {
             return Err(ConfigError::Capabilities);
         }
-        Ok(())
+        match self.rounds.as_ref().map(can_be_decided) {
+            Some(Err(why)) => Err(ConfigError::Rounds(why)),
+            Some(Ok(())) | None => Ok(()),
+        }
     }
 }
 
@@ -60,6 +75,43 @@ fn can_be_kept(block: &Capabilities) -> bool {
         && counters <= MAX_COUNTERS
 }
 
+/// Whether rounds can be opened and come to an end; what is wrong otherwise.
+fn can_be_decided(block: &Rounds) -> Result<(), &'static str> {
+    let times_ms = [
+        block.min_timeout_ms,
+        block.max_timeout_ms,
+        block.open_ms,
+        block.signal_ms,
+        block.reveal_ms,
+        block.hold_ms,
+        block.resubmit_ms,
+        block.human_ms,
+        block.execution_ms,
+        block.draw_ms,
+    ];
+    let is_time = |ms: &u64| (1..=MAX_CONTRACT_MS).contains(ms);
+    let quotas = [
+        block.participants,
+        block.open_per_proposer,
+        block.seats_per_proposer,
+    ];
+    if !times_ms.iter().all(is_time) {
+        Err("needs times of 1 ms to 366 days")
+    } else if block.open_ms.saturating_add(block.min_timeout_ms) > block.max_timeout_ms {
+        Err("needs a max_timeout_ms of at least open_ms and min_timeout_ms together")
+    } else if block.participants > MAX_PARTICIPANTS || quotas.contains(&0) {
+        Err("needs 1 to 512 participants, and limits of a proposer of at least 1")
+    } else if block.leaders.dids.len() > MAX_LEADERS || block.humans.len() > MAX_HUMANS {
+        Err("takes 64 leaders.dids and 16 humans at most")
+    } else if block.downtime_permille > 1_000 {
+        Err("needs a downtime_permille of 1000 at most")
+    } else if block.retries > MAX_RETRIES {
+        Err("takes 100 retries at most")
+    } else {
+        Ok(())
+    }
+}
+
 /// Whether negotiations are held to something that can be kept: a rendering is made in one piece.
 fn is_bounded(block: &Contracts) -> bool {
     (1..=MAX_TURNS).contains(&block.max_turns)
@@ -92,5 +144,31 @@ mod tests {
             ..config(0)
         };
         assert_eq!(none.validate_machines(), Ok(()));
+    }
+
+    #[test]
+    fn cx_1_rounds_that_nobody_can_hold_are_refused() {
+        let network = NetworkConfig::base(RpcUrl::new("http://127.0.0.1:8545"));
+        let with = |rounds| ServerConfig {
+            rounds: Some(rounds),
+            ..ServerConfig::new("data", network.clone())
+        };
+        let verdict = |rounds| with(rounds).validate_machines();
+        assert_eq!(verdict(Rounds::DEFAULT), Ok(()));
+        let changes: [fn(&mut Rounds); 7] = [
+            |it| it.min_timeout_ms = 0,
+            |it| it.human_ms = u64::MAX,
+            |it| it.max_timeout_ms = it.open_ms,
+            |it| it.participants = 513,
+            |it| it.open_per_proposer = 0,
+            |it| it.downtime_permille = 1_001,
+            |it| it.retries = 101,
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let mut rounds = Rounds::DEFAULT;
+            change(&mut rounds);
+            let refused = verdict(rounds);
+            assert!(matches!(refused, Err(ConfigError::Rounds(_))), "{number}");
+        }
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod negotiation;
 pub(crate) mod payloads;
 pub(crate) mod readiness;
 mod refused;
+pub(crate) mod round;
 pub(crate) mod schema;
 mod security;
 pub(crate) mod settlement;
@@ -51,6 +52,7 @@ const PAGE: &str = "/docs";
         (name = "interactions", description = "What they do together"),
         (name = "negotiations", description = "What they agree on before"),
         (name = "capabilities", description = "What agents agree on about the use of capabilities"),
+        (name = "rounds", description = "What agents decide together"),
         (name = "log", description = "The log itself, with its proofs"),
         (name = "ledger", description = "Who this ledger is, and its keys"),
         (name = "operations", description = "Whether it runs and takes messages"),
@@ -59,6 +61,8 @@ const PAGE: &str = "/docs";
         capability::CapabilitiesInForce,
         capability::CapabilityHistoryAnswer,
         capability::CapabilitySubjectAnswer,
+        round::RoundAnswer,
+        round::RoundHistoryAnswer,
         capability::DescriptorAnswer,
         capability::JwsAnswer,
         capability::JwsSignatureShown,

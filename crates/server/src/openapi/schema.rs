@@ -403,6 +403,9 @@ pub(crate) struct LedgerAnswer {
     contracts: Option<super::negotiation::ContractsInForce>,
     /// What descriptors are held to; null where none are taken.
     capabilities: Option<super::capability::CapabilitiesInForce>,
+    /// What rounds are held to, as `[rounds]` of the configuration names it; null where none are opened.
+    #[schema(value_type = Option<Object>)]
+    rounds: Option<serde_json::Value>,
     /// From one look for a payment to the next.
     #[schema(min_items = 4, max_items = 4)]
     looks_ms: Vec<u64>,

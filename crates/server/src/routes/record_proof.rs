@@ -2,6 +2,7 @@
 //! offline (C2SP tlog-proof). The record itself is in its line `extra`.
 
 use super::log_checkpoint::TEXT;
+use super::round_readers;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::Named;
@@ -108,6 +109,14 @@ async fn may_read<C: Clock>(
         )) => {
             let row = app.ledger.read_model().subject(subject).await?;
             row.is_some_and(|row| reader.may_read(&row.members))
+        }
+        Some(Stream::Of(subject @ Subject::Round(_))) => {
+            let row = app.ledger.read_model().subject(subject).await?;
+            let Some(row) = row.filter(|row| round_readers::may_read(app, reader, row)) else {
+                return Ok(false);
+            };
+            round_readers::may_read_votes(app, reader, &row)
+                || !round_readers::is_vote(&stored::event(record)?)
         }
         Some(Stream::Mail(_)) => {
             let event = stored::event(record)?;

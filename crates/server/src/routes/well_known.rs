@@ -67,6 +67,7 @@ pub(super) async fn ledger<C: Clock>(State(app): State<Arc<App<C>>>) -> Json<Val
         "payer_binding": parameters.payer_binding,
         "contracts": parameters.contracts,
         "capabilities": parameters.capabilities,
+        "rounds": parameters.rounds,
     }))
 }
 

@@ -14,7 +14,7 @@ use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::id::EnvelopeId;
 
 /// Codes that no answer and no notice of the ledger carries, and why.
-const EXCUSED: [(Code, &str); 5] = [
+const EXCUSED: [(Code, &str); 15] = [
     (
         Code::PolicyRejected,
         "an initiator writes it into its own REJECT (AX-36): x811-client's policy tests provoke it",
@@ -23,11 +23,24 @@ const EXCUSED: [(Code, &str); 5] = [
     (Code::ResponseTimeout, TIMER_FIRST),
     (Code::SessionTimeout, TIMER_FIRST),
     (Code::AgreementEnded, TIMER_FIRST),
+    (Code::Late, OF_ROUNDS),
+    (Code::WrongLeader, OF_ROUNDS),
+    (Code::Suspended, OF_ROUNDS),
+    (Code::TooEarly, OF_ROUNDS),
+    (Code::LeaderSilent, OF_ROUNDS),
+    (Code::VotesClosed, OF_ROUNDS),
+    (Code::RevealsClosed, OF_ROUNDS),
+    (Code::HumanSilent, OF_ROUNDS),
+    (Code::ExecutionOverdue, OF_ROUNDS),
+    (Code::NotResubmitted, OF_ROUNDS),
 ];
 
 /// Of a session or an agreement that is over nothing else is answered.
 const TIMER_FIRST: &str =
     "stands in the lapse; who comes after the ledger's own timer is answered CCN-4003";
+
+/// The machine of rounds alone answers so.
+const OF_ROUNDS: &str = "the tests of rounds of x811-protocol and x811-ledger provoke it";
 
 const TX: &str = "0x00000000000000000000000000000000000000000000000000000000000000aa";
 

@@ -307,7 +307,8 @@ impl<R: BufRead> Opened<R> {
                 | Scope::Contract(_)
                 | Scope::Descriptor(_)
                 | Scope::Session(_)
-                | Scope::Agreement(_) => read_bundle(reader, Paper::new(PaperKind::Bundle), tell),
+                | Scope::Agreement(_)
+                | Scope::Round(_) => read_bundle(reader, Paper::new(PaperKind::Bundle), tell),
             },
             Content::Receipt(receipt) => {
                 read_receipt(&receipt, Paper::new(PaperKind::Receipt), tell)

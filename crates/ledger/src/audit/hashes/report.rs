@@ -4,7 +4,7 @@ use serde::Serialize;
 use x811_eventlog::Hash;
 use x811_protocol::did::Did;
 use x811_protocol::event::LedgerOpened;
-use x811_protocol::id::{AgreementId, ContractId, InteractionId, SessionId};
+use x811_protocol::id::{AgreementId, ContractId, InteractionId, RoundId, SessionId};
 use x811_protocol::stream::Subject;
 
 use super::{Bound, HashAudit};
@@ -48,6 +48,9 @@ pub struct HashReport {
     /// The agreement, of a bundle of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreement: Option<AgreementId>,
+    /// The round, of a bundle of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round: Option<RoundId>,
     /// Whether it is a bundle: then each record is in the checkpoint's tree, and which are left out
     /// does not show.
     pub is_bundle: bool,
@@ -90,6 +93,7 @@ impl HashAudit {
             contract: subject.and_then(Subject::contract),
             descriptor: subject.and_then(Subject::descriptor),
             session: subject.and_then(Subject::session),
+            round: subject.and_then(Subject::round),
             agreement: subject.and_then(Subject::agreement),
             is_bundle,
             records: self.records,

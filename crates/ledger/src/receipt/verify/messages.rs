@@ -121,6 +121,7 @@ impl Messages {
                 | Facts::Error(_)
                 | Facts::Negotiation(_)
                 | Facts::Capability(_)
+                | Facts::Consensus(_)
                 | Facts::Custom(_) => {}
             }
         }

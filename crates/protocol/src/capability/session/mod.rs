@@ -134,7 +134,7 @@ impl SubjectMachine for Session {
         code.what_to_do()
     }
 
-    fn after_downtime(state: &State, gap_ms: u64) -> Option<State> {
+    fn after_downtime(state: &State, gap_ms: u64, _back_at: TimestampMs) -> Option<State> {
         let deadline = state.deadline?.saturating_add_ms(gap_ms);
         Some(State {
             deadline: Some(deadline),

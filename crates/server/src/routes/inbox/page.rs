@@ -126,7 +126,7 @@ fn answered(event: &Event) -> Option<EnvelopeId> {
         return None;
     };
     match &accepted.facts {
-        Facts::Request(_) | Facts::Capability(_) | Facts::Custom(_) => None,
+        Facts::Request(_) | Facts::Capability(_) | Facts::Consensus(_) | Facts::Custom(_) => None,
         Facts::Offer(offer) => Some(offer.request_id),
         Facts::Accept(accept) => Some(accept.offer_id),
         Facts::Reject(reject) => Some(reject.offer_id),

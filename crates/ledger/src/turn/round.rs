@@ -1,0 +1,158 @@
+//! The turns of messages about a round.
+
+use super::contract::outcome_of;
+use crate::agent::{self, Agent};
+use crate::answer::Verdict;
+use crate::draft::{Draft, SubjectJournal};
+use crate::quota;
+use crate::submission::{Submission, not_open};
+use crate::watch;
+use crate::world::{Fault, Live, World};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use x811_protocol::did::Did;
+use x811_protocol::facts::{ConsensusFacts, Facts};
+use x811_protocol::id::RoundId;
+use x811_protocol::kernel::execute;
+use x811_protocol::parameters::Parameters;
+use x811_protocol::refusal::Refusal;
+use x811_protocol::round::{self, Context, Input, Round, Standing, State};
+use x811_protocol::time::TimestampMs;
+
+/// The capability whose registration says that an agent takes part in rounds.
+const CAPABILITY: &str = "x811.consensus";
+
+/// What a decision about a round may look at, held so that a context can borrow it.
+pub(crate) struct Surroundings {
+    parameters: Arc<Parameters>,
+    parameters_position: u64,
+    ledger: Did,
+    around: Around,
+}
+
+/// Agents and rounds that a message names.
+#[derive(Default)]
+struct Around {
+    standings: BTreeMap<Did, Standing>,
+    rounds: BTreeMap<RoundId, Arc<Live<State>>>,
+}
+
+impl round::Surroundings for Around {
+    fn standing(&self, agent: Did) -> Standing {
+        self.standings.get(&agent).copied().unwrap_or_default()
+    }
+
+    fn round(&self, id: RoundId) -> Option<&State> {
+        self.rounds.get(&id).map(|live| &live.state)
+    }
+}
+
+/// What an agent is to the ledger at `now`.
+fn standing(world: &World, did: Did, agent: &Agent, now: TimestampMs) -> Standing {
+    Standing {
+        age_ms: now.since(agent.registered_at_ms),
+        is_active: agent.standing(now) == agent::Standing::Active,
+        // Nothing excludes anybody before `conduct` is built.
+        is_excluded: false,
+        takes_part: agent.capabilities.iter().any(|name| name == CAPABILITY),
+        trust_hundredths: u64::from(world.trust(did).score_hundredths()),
+    }
+}
+
+impl Surroundings {
+    /// Of a message with these facts; `None` before the ledger has parameters.
+    pub(crate) fn of(
+        world: &World,
+        from: Did,
+        facts: &ConsensusFacts,
+        now: TimestampMs,
+    ) -> Option<Surroundings> {
+        let mut around = Around::default();
+        if let ConsensusFacts::Propose(proposal) = facts {
+            let named = proposal.participants.iter().copied().chain([from]);
+            let known = named.filter_map(|did| {
+                let agent = world.agent(did)?;
+                Some((did, standing(world, did, agent, now)))
+            });
+            around.standings = known.collect();
+        }
+        let named = facts.names().into_iter();
+        let known = named.filter_map(|id| world.round(id).map(|live| (id, live.clone())));
+        around.rounds = known.collect();
+        Some(Surroundings {
+            around,
+            ..Surroundings::bare(world)?
+        })
+    }
+
+    /// Where time alone acts.
+    pub(crate) fn bare(world: &World) -> Option<Surroundings> {
+        let (parameters_position, parameters) = world.parameters()?;
+        Some(Surroundings {
+            parameters: parameters.clone(),
+            parameters_position,
+            ledger: world.identity()?.did,
+            around: Around::default(),
+        })
+    }
+
+    /// Where nobody's trust can be counted: the proposer has that much, and everybody enough.
+    pub(crate) fn with_trust(mut self, proposer: Did, trust_hundredths: u64) -> Surroundings {
+        for standing in self.around.standings.values_mut() {
+            standing.trust_hundredths = u64::MAX;
+        }
+        if let Some(standing) = self.around.standings.get_mut(&proposer) {
+            standing.trust_hundredths = trust_hundredths;
+        }
+        self
+    }
+
+    pub(crate) fn context(&self) -> Context<'_> {
+        Context {
+            around: &self.around,
+            ledger: self.ledger,
+            parameters_position: self.parameters_position,
+            rounds: self.parameters.rounds.as_deref(),
+        }
+    }
+}
+
+/// Decides a message about that round.
+pub(super) fn take_part(
+    draft: &mut Draft,
+    message: &Submission,
+    facts: &Facts,
+    id: RoundId,
+    now: TimestampMs,
+) -> Result<Verdict, Fault> {
+    let header = &message.header;
+    if let Err(limit) = quota::message(draft.world(), header, facts, now) {
+        return Ok(Verdict::Refused(limit));
+    }
+    for named in facts.names() {
+        watch::lapse_one(draft, named, now)?;
+    }
+    let Facts::Consensus(facts) = facts else {
+        return Ok(Verdict::Refused(Refusal::state(
+            "it is no message of a round: name the round in one that is",
+        )));
+    };
+    let Some(surroundings) = Surroundings::of(draft.world(), header.from, facts, now) else {
+        return Ok(Verdict::Refused(not_open()));
+    };
+    let input = Input {
+        envelope: header,
+        facts,
+    };
+    let mut journal = SubjectJournal::<Round>::open(draft, id, Some(&message.body), now);
+    let execution = execute(&mut journal, &input, &surroundings.context(), now)?;
+    if matches!(execution.outcome, Ok(0)) && journal.fault.is_none() {
+        let first = draft.world().round(id);
+        let first = first.and_then(|live| round::first_of(&live.state, header.from, facts));
+        if let Some(position) = first {
+            return Ok(Verdict::Repeats(position));
+        }
+        return Ok(Verdict::Refused(Refusal::state("you have said so already")));
+    }
+    outcome_of(journal, execution)
+}

@@ -1,0 +1,327 @@
+//! Facts of `x811.consensus/…`, which the machine `round` decides on (round.md, "Messages and facts").
+
+mod messages;
+mod proposal;
+
+pub use messages::{
+    Choice, Escalate, HumanDecision, LeaderSignal, OfRound, Ready, Report, Reveal, Said, Vote,
+    VoteRequest,
+};
+pub use proposal::{Proposal, Threshold};
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::UnknownWord;
+use crate::code::Code;
+use crate::envelope::{CustomType, MessageType};
+use crate::id::RoundId;
+use crate::refusal::{Kind, Refusal};
+
+/// The namespace of the machine's messages.
+const NAMESPACE: &str = "consensus";
+
+/// The most tags of resources, and the most rounds that one message names as blocking.
+const MOST_NAMED: usize = 8;
+
+macro_rules! verbs {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
+        /// The messages of a round.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum ConsensusVerb {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl ConsensusVerb {
+            /// All fourteen; the first opens a round.
+            pub const ALL: [ConsensusVerb; 14] = [$(ConsensusVerb::$variant),+];
+
+            /// The envelope's `type`.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(ConsensusVerb::$variant => concat!("x811.consensus/", $name),)+
+                }
+            }
+
+            /// The `typ` of the signature inside its payload (machines.md section 7).
+            pub const fn jws_type(self) -> &'static str {
+                match self {
+                    $(ConsensusVerb::$variant => concat!("x811-", $name, "+jws"),)+
+                }
+            }
+        }
+    };
+}
+
+verbs! {
+    /// A decision is put to participants.
+    Propose = "propose",
+    /// The leader opens the round.
+    VoteRequest = "vote-request",
+    /// A participant takes part, under this leader and these weights.
+    Ready = "ready",
+    /// What a participant says to the proposal, or a commitment to it.
+    Vote = "vote",
+    /// What a commitment stood for.
+    Reveal = "reveal",
+    /// The leader's signal: it is done.
+    Commit = "commit",
+    /// The leader's signal: it is not done.
+    Abort = "abort",
+    /// The leader suspends the round.
+    Suspend = "suspend",
+    /// The leader goes on with it.
+    Resume = "resume",
+    /// The proposer takes the proposal back.
+    Withdraw = "withdraw",
+    /// Humans are asked.
+    Escalate = "escalate",
+    /// What a human decides.
+    HumanDecision = "human-decision",
+    /// A participant did what was decided.
+    Executed = "executed",
+    /// A participant could not do it.
+    Failed = "failed",
+}
+
+impl ConsensusVerb {
+    /// The verb of that message type, if it is one of a round.
+    pub fn of(message_type: &MessageType) -> Option<ConsensusVerb> {
+        match message_type {
+            MessageType::Custom(custom) => ConsensusVerb::named(custom),
+            MessageType::Core(_) => None,
+        }
+    }
+
+    fn named(custom: &CustomType) -> Option<ConsensusVerb> {
+        if custom.namespace() != NAMESPACE {
+            return None;
+        }
+        ConsensusVerb::ALL
+            .into_iter()
+            .find(|verb| verb.as_str() == custom.as_str())
+    }
+}
+
+impl fmt::Display for ConsensusVerb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+words! {
+    /// How votes decide (CC-11).
+    Mechanism, "majority, weighted, leader, optimistic" {
+        /// More approvals than rejections.
+        Majority = "majority",
+        /// More approving weight than a part of the total.
+        Weighted = "weighted",
+        /// The leader decides, votes are advice.
+        Leader = "leader",
+        /// Accepted unless somebody objects.
+        Optimistic = "optimistic",
+    }
+}
+
+words! {
+    /// Whether votes can be read before the tally.
+    Voting, "open, sealed" {
+        /// By the leader and whoever reads the log.
+        Open = "open",
+        /// By nobody: votes are commitments, which are revealed afterwards (CX-51).
+        Sealed = "sealed",
+    }
+}
+
+words! {
+    /// What a vote says (CC-19).
+    Decision, "approve, reject, abstain" {
+        /// For it.
+        Approve = "approve",
+        /// Against it.
+        Reject = "reject",
+        /// Neither.
+        Abstain = "abstain",
+    }
+}
+
+words! {
+    /// What a human decides.
+    HumanRuling, "approve, reject" {
+        /// It is done.
+        Approve = "approve",
+        /// It is not done.
+        Reject = "reject",
+    }
+}
+
+words! {
+    /// What the proposer says of the action's risk (CX-19).
+    Risk, "low, medium, high" {
+        /// Low.
+        Low = "low",
+        /// Medium.
+        Medium = "medium",
+        /// High.
+        High = "high",
+    }
+}
+
+words! {
+    /// Why a message asks for humans.
+    EscalationPlea, "time_critical" {
+        /// There is no time for a retry (CC-46).
+        TimeCritical = "time_critical",
+    }
+}
+
+/// The facts of one message of a round.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum ConsensusFacts {
+    /// Of `x811.consensus/propose`.
+    Propose(Box<Proposal>),
+    /// Of `x811.consensus/vote-request`.
+    VoteRequest(VoteRequest),
+    /// Of `x811.consensus/ready`.
+    Ready(Ready),
+    /// Of `x811.consensus/vote`.
+    Vote(Box<Vote>),
+    /// Of `x811.consensus/reveal`.
+    Reveal(Box<Reveal>),
+    /// Of `x811.consensus/commit`.
+    Commit(LeaderSignal),
+    /// Of `x811.consensus/abort`.
+    Abort(LeaderSignal),
+    /// Of `x811.consensus/suspend`.
+    Suspend(OfRound),
+    /// Of `x811.consensus/resume`.
+    Resume(OfRound),
+    /// Of `x811.consensus/withdraw`.
+    Withdraw(OfRound),
+    /// Of `x811.consensus/escalate`.
+    Escalate(Escalate),
+    /// Of `x811.consensus/human-decision`.
+    HumanDecision(HumanDecision),
+    /// Of `x811.consensus/executed`.
+    Executed(Report),
+    /// Of `x811.consensus/failed`.
+    Failed(Report),
+}
+
+impl ConsensusFacts {
+    pub(super) fn from_value(
+        verb: ConsensusVerb,
+        value: Value,
+    ) -> Result<ConsensusFacts, serde_json::Error> {
+        use serde_json::from_value as read;
+        match verb {
+            ConsensusVerb::Propose => read(value).map(ConsensusFacts::Propose),
+            ConsensusVerb::VoteRequest => read(value).map(ConsensusFacts::VoteRequest),
+            ConsensusVerb::Ready => read(value).map(ConsensusFacts::Ready),
+            ConsensusVerb::Vote => read(value).map(ConsensusFacts::Vote),
+            ConsensusVerb::Reveal => read(value).map(ConsensusFacts::Reveal),
+            ConsensusVerb::Commit => read(value).map(ConsensusFacts::Commit),
+            ConsensusVerb::Abort => read(value).map(ConsensusFacts::Abort),
+            ConsensusVerb::Suspend => read(value).map(ConsensusFacts::Suspend),
+            ConsensusVerb::Resume => read(value).map(ConsensusFacts::Resume),
+            ConsensusVerb::Withdraw => read(value).map(ConsensusFacts::Withdraw),
+            ConsensusVerb::Escalate => read(value).map(ConsensusFacts::Escalate),
+            ConsensusVerb::HumanDecision => read(value).map(ConsensusFacts::HumanDecision),
+            ConsensusVerb::Executed => read(value).map(ConsensusFacts::Executed),
+            ConsensusVerb::Failed => read(value).map(ConsensusFacts::Failed),
+        }
+    }
+
+    /// Rounds beside its own that it names: those in its way, and the failed one that it retries.
+    pub fn names(&self) -> Vec<RoundId> {
+        match self {
+            ConsensusFacts::Propose(proposal) => {
+                let blocked_by = proposal.blocked_by.iter().copied();
+                blocked_by.chain(proposal.resubmission_of).collect()
+            }
+            ConsensusFacts::Vote(vote) => vote.blocked_by.clone().unwrap_or_default(),
+            ConsensusFacts::VoteRequest(_)
+            | ConsensusFacts::Ready(_)
+            | ConsensusFacts::Reveal(_)
+            | ConsensusFacts::Commit(_)
+            | ConsensusFacts::Abort(_)
+            | ConsensusFacts::Suspend(_)
+            | ConsensusFacts::Resume(_)
+            | ConsensusFacts::Withdraw(_)
+            | ConsensusFacts::Escalate(_)
+            | ConsensusFacts::HumanDecision(_)
+            | ConsensusFacts::Executed(_)
+            | ConsensusFacts::Failed(_) => Vec::new(),
+        }
+    }
+
+    /// Which message they are of.
+    pub const fn verb(&self) -> ConsensusVerb {
+        match self {
+            ConsensusFacts::Propose(_) => ConsensusVerb::Propose,
+            ConsensusFacts::VoteRequest(_) => ConsensusVerb::VoteRequest,
+            ConsensusFacts::Ready(_) => ConsensusVerb::Ready,
+            ConsensusFacts::Vote(_) => ConsensusVerb::Vote,
+            ConsensusFacts::Reveal(_) => ConsensusVerb::Reveal,
+            ConsensusFacts::Commit(_) => ConsensusVerb::Commit,
+            ConsensusFacts::Abort(_) => ConsensusVerb::Abort,
+            ConsensusFacts::Suspend(_) => ConsensusVerb::Suspend,
+            ConsensusFacts::Resume(_) => ConsensusVerb::Resume,
+            ConsensusFacts::Withdraw(_) => ConsensusVerb::Withdraw,
+            ConsensusFacts::Escalate(_) => ConsensusVerb::Escalate,
+            ConsensusFacts::HumanDecision(_) => ConsensusVerb::HumanDecision,
+            ConsensusFacts::Executed(_) => ConsensusVerb::Executed,
+            ConsensusFacts::Failed(_) => ConsensusVerb::Failed,
+        }
+    }
+
+    /// The round that the message is about; a proposal's is named by the envelope that carries it.
+    pub fn round(&self) -> RoundId {
+        match self {
+            ConsensusFacts::Propose(proposal) => proposal.proposal_id,
+            ConsensusFacts::VoteRequest(call) => call.proposal_id,
+            ConsensusFacts::Ready(ready) => ready.proposal_id,
+            ConsensusFacts::Vote(vote) => vote.proposal_id,
+            ConsensusFacts::Reveal(reveal) => reveal.proposal_id,
+            ConsensusFacts::Commit(signal) | ConsensusFacts::Abort(signal) => signal.proposal_id,
+            ConsensusFacts::Suspend(of)
+            | ConsensusFacts::Resume(of)
+            | ConsensusFacts::Withdraw(of) => of.proposal_id,
+            ConsensusFacts::Escalate(escalate) => escalate.proposal_id,
+            ConsensusFacts::HumanDecision(decision) => decision.proposal_id,
+            ConsensusFacts::Executed(report) | ConsensusFacts::Failed(report) => report.proposal_id,
+        }
+    }
+
+    /// Checks that the members agree with each other.
+    ///
+    /// # Errors
+    /// CCN-1001, naming what does not.
+    pub fn consistent(&self) -> Result<(), Refusal> {
+        match self {
+            ConsensusFacts::Propose(proposal) => proposal.consistent(),
+            ConsensusFacts::Vote(vote) => vote.consistent(),
+            ConsensusFacts::Reveal(reveal) => reveal.choice().consistent(),
+            ConsensusFacts::VoteRequest(_)
+            | ConsensusFacts::Ready(_)
+            | ConsensusFacts::Commit(_)
+            | ConsensusFacts::Abort(_)
+            | ConsensusFacts::Suspend(_)
+            | ConsensusFacts::Resume(_)
+            | ConsensusFacts::Withdraw(_)
+            | ConsensusFacts::Escalate(_)
+            | ConsensusFacts::HumanDecision(_)
+            | ConsensusFacts::Executed(_)
+            | ConsensusFacts::Failed(_) => Ok(()),
+        }
+    }
+}
+
+/// CCN-1001: the form of a message of a round.
+pub(crate) fn malformed(message: impl AsRef<str>) -> Refusal {
+    Refusal::new(Code::Schema, Kind::Shape, message)
+}

@@ -1,0 +1,220 @@
+//! What a ledger records in the stream of a round besides messages (round.md, "Events of `round:<id>`").
+
+use serde::{Deserialize, Serialize};
+
+use super::tally::{Outcome, Reason, Tally, Verdict};
+use crate::code::Code;
+use crate::did::Did;
+use crate::digest::Digest;
+use crate::id::RoundId;
+
+/// A window of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoundWindow {
+    /// Proposal to opening.
+    Open,
+    /// Until the timeout: a signed moment, which never moves.
+    Votes,
+    /// For reveals.
+    Reveals,
+    /// For rivals.
+    Hold,
+    /// For the block that draws.
+    Draw,
+    /// For the leader's signal.
+    Signal,
+    /// For a retry.
+    Resubmission,
+    /// For humans.
+    Human,
+    /// For reports.
+    Execution,
+}
+
+impl RoundWindow {
+    /// All nine.
+    pub const ALL: [RoundWindow; 9] = [
+        RoundWindow::Open,
+        RoundWindow::Votes,
+        RoundWindow::Reveals,
+        RoundWindow::Hold,
+        RoundWindow::Draw,
+        RoundWindow::Signal,
+        RoundWindow::Resubmission,
+        RoundWindow::Human,
+        RoundWindow::Execution,
+    ];
+
+    /// The code of its lapse.
+    pub const fn code(self) -> Code {
+        match self {
+            RoundWindow::Open | RoundWindow::Signal => Code::LeaderSilent,
+            RoundWindow::Votes | RoundWindow::Hold => Code::VotesClosed,
+            RoundWindow::Reveals => Code::RevealsClosed,
+            RoundWindow::Draw => Code::ResponseTimeout,
+            RoundWindow::Resubmission => Code::NotResubmitted,
+            RoundWindow::Human => Code::HumanSilent,
+            RoundWindow::Execution => Code::ExecutionOverdue,
+        }
+    }
+}
+
+/// `round_opened`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoundOpened {
+    /// Position of the record that it follows from.
+    pub cause: u64,
+    /// Who leads (CX-21).
+    pub leader: Did,
+    /// The attempt.
+    pub term: u64,
+}
+
+/// `round_decided`: exactly one for each round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoundDecided {
+    /// Position of the record that it follows from.
+    pub cause: u64,
+    /// How it ends.
+    pub outcome: Outcome,
+    /// Why so.
+    pub reason: Reason,
+    /// The counts.
+    pub tally: Tally,
+    /// Which votes were counted.
+    pub votes_digest: Digest,
+}
+
+impl RoundDecided {
+    /// What follows from the record at `cause`.
+    pub const fn new(cause: u64, verdict: &Verdict) -> RoundDecided {
+        RoundDecided {
+            cause,
+            outcome: verdict.outcome,
+            reason: verdict.reason,
+            tally: verdict.tally,
+            votes_digest: verdict.votes_digest,
+        }
+    }
+
+    /// The tally and what follows from it.
+    pub const fn verdict(&self) -> Verdict {
+        Verdict {
+            outcome: self.outcome,
+            reason: self.reason,
+            tally: self.tally,
+            votes_digest: self.votes_digest,
+        }
+    }
+}
+
+/// `resubmitted`, in the failed round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resubmitted {
+    /// Position of the proposal that retries it.
+    pub cause: u64,
+    /// The round that it opened.
+    pub round: RoundId,
+}
+
+/// Why humans are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EscalationReason {
+    /// Rounds block each other.
+    Deadlock,
+    /// The last attempt failed.
+    Retries,
+    /// There is no time for a retry.
+    TimeCritical,
+    /// Somebody could not do what was decided: this informs, and changes nothing.
+    Execution,
+}
+
+/// `round_escalated`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoundEscalated {
+    /// Position of the record that it follows from.
+    pub cause: u64,
+    /// Why.
+    pub reason: EscalationReason,
+    /// Of the decision.
+    pub votes_digest: Digest,
+}
+
+/// What was noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Anomaly {
+    /// A second vote that says something else (CX-14).
+    SecondVote,
+    /// A signal by somebody who does not lead (CX-21).
+    SecondLeader,
+    /// A commitment that was not revealed (CX-51).
+    Unrevealed,
+    /// No signal in time.
+    LeaderSilent,
+    /// Equal rationales (CX-50).
+    EqualRationales,
+    /// Votes at nearly one moment (CX-50).
+    Synchronised,
+}
+
+/// `anomaly_noted`: a finding, which never changes a tally.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnomalyNoted {
+    /// Whose doing it is; at most 128.
+    pub agents: Vec<Did>,
+    /// Position of the record that it follows from.
+    pub cause: u64,
+    /// What.
+    pub kind: Anomaly,
+    /// Positions of the records that show it; at most 128.
+    pub records: Vec<u64>,
+}
+
+/// An event of a round that is no message and no lapse.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum RoundEvent {
+    /// Votes are taken from here.
+    RoundOpened(RoundOpened),
+    /// The outcome.
+    RoundDecided(RoundDecided),
+    /// A retry was proposed.
+    Resubmitted(Resubmitted),
+    /// Humans are asked.
+    RoundEscalated(RoundEscalated),
+    /// Something was noticed.
+    AnomalyNoted(AnomalyNoted),
+}
+
+impl RoundEvent {
+    /// The `type` member.
+    pub const fn type_name(&self) -> &'static str {
+        match self {
+            RoundEvent::RoundOpened(_) => "round_opened",
+            RoundEvent::RoundDecided(_) => "round_decided",
+            RoundEvent::Resubmitted(_) => "resubmitted",
+            RoundEvent::RoundEscalated(_) => "round_escalated",
+            RoundEvent::AnomalyNoted(_) => "anomaly_noted",
+        }
+    }
+
+    /// Position of the record that it follows from.
+    pub const fn cause(&self) -> u64 {
+        match self {
+            RoundEvent::RoundOpened(opened) => opened.cause,
+            RoundEvent::RoundDecided(decided) => decided.cause,
+            RoundEvent::Resubmitted(resubmitted) => resubmitted.cause,
+            RoundEvent::RoundEscalated(escalated) => escalated.cause,
+            RoundEvent::AnomalyNoted(noted) => noted.cause,
+        }
+    }
+}

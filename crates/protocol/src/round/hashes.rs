@@ -1,0 +1,128 @@
+//! What is hashed of a round: weights, commitments, votes and the tally.
+
+use serde::Serialize;
+
+use super::tally::Verdict;
+use crate::canonical::to_canonical;
+use crate::did::Did;
+use crate::digest::Digest;
+use crate::facts::consensus::Decision;
+use crate::id::RoundId;
+
+/// SHA-256 of the RFC 8785 form of `{participants, weights}`: what every participant acknowledges
+/// before a weighted round opens (CC-31, CX-16).
+pub fn weights_hash(participants: &[Did], weights: &[u64]) -> Digest {
+    #[derive(Serialize)]
+    struct Weighed<'a> {
+        participants: &'a [Did],
+        weights: &'a [u64],
+    }
+    Digest::of(&to_canonical(&Weighed {
+        participants,
+        weights,
+    }))
+}
+
+/// What a sealed vote commits to.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Opened<'a> {
+    /// What it says.
+    pub decision: Decision,
+    /// The proposal.
+    pub proposal_id: RoundId,
+    /// Why; left out where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rationale: Option<&'a str>,
+    /// The round: `consensus_round_id`.
+    pub round: RoundId,
+    /// 16 to 32 random bytes in base64url without padding.
+    pub salt: &'a str,
+    /// Who votes, so that nobody repeats another's commitment.
+    pub voter: Did,
+}
+
+/// SHA-256 of its RFC 8785 form (CX-51).
+pub fn commitment(opened: &Opened<'_>) -> Digest {
+    Digest::of(&to_canonical(opened))
+}
+
+/// SHA-256 over the hashes of the votes that count, sorted, 32 bytes each (CX-10).
+pub fn votes_digest(vote_hashes: impl IntoIterator<Item = Digest>) -> Digest {
+    let mut hashes: Vec<Digest> = vote_hashes.into_iter().collect();
+    hashes.sort_unstable();
+    let parts: Vec<&[u8]> = hashes.iter().map(|hash| &hash.as_bytes()[..]).collect();
+    Digest::of_parts(&parts)
+}
+
+impl Verdict {
+    /// The final tally as a leader's signal repeats it: the counts, with the outcome, its reason and the
+    /// digest of the votes (CX-10).
+    pub fn to_value(&self) -> serde_json::Value {
+        let mut value = serde_json::json!(self.tally);
+        if let Some(members) = value.as_object_mut() {
+            members.insert("outcome".to_owned(), self.outcome.as_str().into());
+            members.insert("reason".to_owned(), self.reason.as_str().into());
+            members.insert(
+                "votes_digest".to_owned(),
+                self.votes_digest.to_string().into(),
+            );
+        }
+        value
+    }
+
+    /// SHA-256 of the RFC 8785 form of [`Verdict::to_value`].
+    pub fn tally_hash(&self) -> Digest {
+        Digest::of(&to_canonical(&self.to_value()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cx_10_the_digest_of_votes_does_not_know_their_order() {
+        let [a, b] = [b"a", b"b"].map(|text| Digest::of(text));
+        assert_eq!(votes_digest([a, b]), votes_digest([b, a]));
+        assert_ne!(votes_digest([a, b]), votes_digest([a]));
+        assert_ne!(votes_digest([a, a]), votes_digest([a]));
+        assert_eq!(votes_digest([]), Digest::of(b""));
+    }
+
+    /// Written by another program: `sha256(jcs)` of the members in their order.
+    #[test]
+    fn cx_51_a_commitment_is_the_hash_of_what_is_opened() {
+        let id: RoundId = "0190a1b2-c3d4-7e5f-8901-234567890abc".parse().unwrap();
+        let voter: Did = "did:x811:019c8c61-8129-7511-9f31-aa5142e65441"
+            .parse()
+            .unwrap();
+        let opened = Opened {
+            decision: Decision::Reject,
+            proposal_id: id,
+            rationale: Some("no"),
+            round: id,
+            salt: "AAAAAAAAAAAAAAAAAAAAAA",
+            voter,
+        };
+        let text = format!(
+            r#"{{"decision":"reject","proposal_id":"{id}","rationale":"no","round":"{id}","salt":"AAAAAAAAAAAAAAAAAAAAAA","voter":"{voter}"}}"#
+        );
+        assert_eq!(commitment(&opened), Digest::of(text.as_bytes()));
+        let silent = Opened {
+            rationale: None,
+            ..opened
+        };
+        let text = text.replace(r#""rationale":"no","#, "");
+        assert_eq!(commitment(&silent), Digest::of(text.as_bytes()));
+        let other: Did = "did:x811:019c8c61-8129-7511-9f31-aa5142e65442"
+            .parse()
+            .unwrap();
+        assert_ne!(
+            commitment(&Opened {
+                voter: other,
+                ..opened
+            }),
+            commitment(&opened)
+        );
+    }
+}

@@ -1,0 +1,286 @@
+//! What the kernel and a ledger ask of the machine.
+
+use std::sync::Arc;
+
+use super::event::{RoundEvent, RoundWindow};
+use super::evolve;
+use super::follow::follow;
+use super::state::{State, StateName};
+use super::{Context, Derived, Entry, Input, Message, Recorded, Taken, decide};
+use crate::code::Code;
+use crate::did::Did;
+use crate::event::{self, Effect, EnvelopeAccepted, Event, Lapsed, LapsedWindow};
+use crate::facts::Facts;
+use crate::facts::consensus::{ConsensusFacts, HumanRuling};
+use crate::id::RoundId;
+use crate::kernel::{self, Illegal, Machine, SubjectMachine, Told};
+use crate::parameters::Parameters;
+use crate::refusal::Refusal;
+use crate::stream::Subject;
+use crate::time::TimestampMs;
+
+/// The machine; it has no values, its state is [`State`].
+#[derive(Debug, Clone, Copy)]
+pub enum Round {}
+
+impl From<Derived> for event::Derived {
+    fn from(derived: Derived) -> event::Derived {
+        event::Derived {
+            authority: derived.authority,
+            deadline_at_ms: derived.deadline_at_ms,
+            effect: derived.effect,
+            parameters: derived.parameters,
+            ..event::Derived::default()
+        }
+    }
+}
+
+/// What a message is recorded with besides its facts.
+///
+/// # Errors
+/// Why it is refused; a repeat of what its sender said is not recorded either (CX-14).
+pub fn derived(
+    state: Option<&State>,
+    input: &Input<'_>,
+    context: &Context<'_>,
+    now: TimestampMs,
+) -> Result<event::Derived, Refusal> {
+    match decide(state, input, context, now)? {
+        Taken::Record(derived) => Ok(derived.into()),
+        Taken::Repeat => Err(Refusal::state("its sender has said the same already")),
+    }
+}
+
+/// Position of the record that a repeat of `facts` by `agent` is answered from.
+pub fn first_of(state: &State, agent: Did, facts: &ConsensusFacts) -> Option<u64> {
+    let seat = state.opening.seat_of(agent)?;
+    let vote = state.seats.get(seat)?.vote.as_ref()?;
+    match facts {
+        ConsensusFacts::Reveal(_) => vote.reveal,
+        ConsensusFacts::Vote(_) => Some(vote.position),
+        ConsensusFacts::Propose(_)
+        | ConsensusFacts::VoteRequest(_)
+        | ConsensusFacts::Ready(_)
+        | ConsensusFacts::Commit(_)
+        | ConsensusFacts::Abort(_)
+        | ConsensusFacts::Suspend(_)
+        | ConsensusFacts::Resume(_)
+        | ConsensusFacts::Withdraw(_)
+        | ConsensusFacts::Escalate(_)
+        | ConsensusFacts::HumanDecision(_)
+        | ConsensusFacts::Executed(_)
+        | ConsensusFacts::Failed(_) => None,
+    }
+}
+
+/// The state that an accepted message leads to by itself, as far as the record says it: what its answer
+/// says.
+pub fn state_after(accepted: &EnvelopeAccepted, facts: &ConsensusFacts) -> Option<StateName> {
+    if accepted.derived.effect.is_some() {
+        return None;
+    }
+    match facts {
+        ConsensusFacts::Propose(_) => Some(StateName::Proposed),
+        ConsensusFacts::Suspend(_) => Some(StateName::Suspended),
+        ConsensusFacts::Resume(_) => Some(StateName::Open),
+        ConsensusFacts::HumanDecision(decision) => Some(match decision.decision {
+            HumanRuling::Approve => StateName::HumanApproved,
+            HumanRuling::Reject => StateName::HumanRejected,
+        }),
+        ConsensusFacts::VoteRequest(_)
+        | ConsensusFacts::Ready(_)
+        | ConsensusFacts::Vote(_)
+        | ConsensusFacts::Reveal(_)
+        | ConsensusFacts::Commit(_)
+        | ConsensusFacts::Abort(_)
+        | ConsensusFacts::Withdraw(_)
+        | ConsensusFacts::Escalate(_)
+        | ConsensusFacts::Executed(_)
+        | ConsensusFacts::Failed(_) => None,
+    }
+}
+
+impl Machine for Round {
+    type State = State;
+    type Input<'a> = Input<'a>;
+    type Context<'a> = Context<'a>;
+
+    fn decide(
+        state: Option<&State>,
+        input: &Input<'_>,
+        context: &Context<'_>,
+        now: TimestampMs,
+    ) -> Result<Vec<Event>, Refusal> {
+        Ok(match decide(state, input, context, now)? {
+            Taken::Repeat => Vec::new(),
+            Taken::Record(derived) => vec![Event::EnvelopeAccepted(EnvelopeAccepted {
+                derived: derived.into(),
+                envelope: input.envelope.clone(),
+                facts: Facts::Consensus(input.facts.clone()),
+            })],
+        })
+    }
+
+    fn evolve(state: Option<State>, recorded: &kernel::Recorded<'_>) -> Result<State, Illegal> {
+        let name = state.as_ref().map_or("none", |state| state.name().as_str());
+        let of_another = || Illegal {
+            position: recorded.position,
+            state: name,
+            event: recorded.event.type_name(),
+            why: "no round has such a record",
+        };
+        let rounds = recorded.parameters.and_then(|set| set.rounds.as_ref());
+        let opens = state.is_none();
+        let evolve = |entry| {
+            evolve::evolve(
+                state,
+                &Recorded {
+                    entry,
+                    hash: recorded.hash,
+                    position: recorded.position,
+                    recorded_at_ms: recorded.recorded_at_ms,
+                    rounds,
+                },
+            )
+        };
+        let state = if let Event::EnvelopeAccepted(accepted) = recorded.event {
+            let message = message(accepted).ok_or_else(of_another)?;
+            evolve(Entry::Message(&message))?
+        } else if let Event::Lapsed(lapsed) = recorded.event {
+            let window = window(lapsed).ok_or_else(of_another)?;
+            evolve(Entry::Lapsed(window))?
+        } else if let Event::NoticeIssued(_) = recorded.event {
+            evolve(Entry::Notice)?
+        } else {
+            let event = round_event(recorded.event).ok_or_else(of_another)?;
+            evolve(Entry::Event(&event))?
+        };
+        Ok(match recorded.parameters {
+            Some(parameters) if opens => state.with_parameters(parameters.clone()),
+            Some(_) | None => state,
+        })
+    }
+
+    fn deadline(state: &State) -> Option<TimestampMs> {
+        state.next_window().map(|(_, deadline)| deadline)
+    }
+
+    fn expire(state: &State, _context: &Context<'_>, _now: TimestampMs) -> Option<Event> {
+        let (window, _) = state.next_window()?;
+        Some(Event::Lapsed(Lapsed {
+            window: window.into(),
+            code: window.code(),
+        }))
+    }
+
+    fn is_terminal(state: &State) -> bool {
+        state.is_over()
+    }
+}
+
+/// A message as the machine takes it; `None` for one of another machine.
+pub(super) fn message(accepted: &EnvelopeAccepted) -> Option<Message> {
+    let Facts::Consensus(facts) = &accepted.facts else {
+        return None;
+    };
+    let derived = Derived {
+        authority: accepted.derived.authority,
+        deadline_at_ms: accepted.derived.deadline_at_ms,
+        effect: accepted.derived.effect,
+        parameters: accepted.derived.parameters,
+    };
+    let is_whole = event::Derived::from(derived) == accepted.derived;
+    is_whole.then(|| Message {
+        derived,
+        envelope: accepted.envelope.clone(),
+        facts: facts.clone(),
+    })
+}
+
+/// The window of a round that lapsed; `None` for one of another machine, and for another code.
+fn window(lapsed: &Lapsed) -> Option<RoundWindow> {
+    match lapsed.window {
+        LapsedWindow::Round(window) => (window.code() == lapsed.code).then_some(window),
+        LapsedWindow::Interaction(_)
+        | LapsedWindow::Contract(_)
+        | LapsedWindow::Session(_)
+        | LapsedWindow::Agreement(_) => None,
+    }
+}
+
+/// What follows in a round, as its machine takes it; `None` for what follows elsewhere.
+fn round_event(event: &Event) -> Option<RoundEvent> {
+    let Event::Effect(effect) = event else {
+        return None;
+    };
+    Some(match effect {
+        Effect::RoundOpened(opened) => RoundEvent::RoundOpened(*opened),
+        Effect::RoundDecided(decided) => RoundEvent::RoundDecided(*decided),
+        Effect::Resubmitted(resubmitted) => RoundEvent::Resubmitted(*resubmitted),
+        Effect::RoundEscalated(escalated) => RoundEvent::RoundEscalated(*escalated),
+        Effect::AnomalyNoted(noted) => RoundEvent::AnomalyNoted(noted.clone()),
+        Effect::Engaged(_) | Effect::SessionClosed(_) | Effect::Agreed(_) | Effect::Used(_) => {
+            return None;
+        }
+    })
+}
+
+/// What follows from a record in the round itself; `after` is its state with that record.
+pub fn effects(after: &State, event: &Event, position: u64, at: TimestampMs) -> Vec<Effect> {
+    let events = if let Event::EnvelopeAccepted(accepted) = event {
+        let message = message(accepted);
+        let message = message.as_ref().map(Entry::Message);
+        message.map(|entry| follow(after, entry, position, at))
+    } else if let Event::Lapsed(lapsed) = event {
+        let lapsed = window(lapsed).map(Entry::Lapsed);
+        lapsed.map(|entry| follow(after, entry, position, at))
+    } else {
+        let event = round_event(event);
+        let event = event.as_ref().map(Entry::Event);
+        event.map(|entry| follow(after, entry, position, at))
+    };
+    let events = events.unwrap_or_default();
+    events.into_iter().map(Effect::from).collect()
+}
+
+impl SubjectMachine for Round {
+    type Id = RoundId;
+
+    fn subject(id: RoundId) -> Subject {
+        Subject::Round(id)
+    }
+
+    fn id(state: &State) -> RoundId {
+        state.opening.id()
+    }
+
+    fn members(state: &State) -> Vec<Did> {
+        state.members().into_iter().collect()
+    }
+
+    fn open_between(state: &State) -> Option<(Did, Did)> {
+        let proposer = state.opening.proposer;
+        let is_undecided = state.decided.is_none();
+        is_undecided.then_some((proposer, proposer))
+    }
+
+    fn told(_before: &State, _event: &Event, _after: &State) -> Option<Told> {
+        None
+    }
+
+    fn what_to_do(code: Code) -> &'static str {
+        code.what_to_do()
+    }
+
+    fn after_downtime(state: &State, gap_ms: u64, back_at: TimestampMs) -> Option<State> {
+        state.after_downtime(gap_ms, back_at)
+    }
+
+    fn parameters(state: &State) -> &Arc<Parameters> {
+        &state.opening.parameters
+    }
+
+    fn with_parameters(state: State, parameters: Arc<Parameters>) -> State {
+        state.with_parameters(parameters)
+    }
+}

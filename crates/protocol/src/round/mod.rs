@@ -1,0 +1,244 @@
+//! The `round` machine: deciding together, from a proposal to what its participants did.
+//!
+//! The ledger is the board: all messages stand in one log, so that there is one order, one set of votes
+//! and one outcome, whoever leads.
+//!
+//! | file | what it decides |
+//! |---|---|
+//! | [`table`] | who may send what in which state; which event and which window leads where |
+//! | [`tally`] | what votes come to: a pure function in integers |
+//! | `hashes` | what is hashed of weights, commitments, votes and tallies |
+//! | `opening` | guards of a proposal and of a retry |
+//! | `message` | guards of the thirteen messages that follow |
+//! | `state` | what is known; which windows are open; what downtime moves |
+//! | `counting` | whether its moment has come, and what its votes come to |
+//! | `evolve` | what a record makes of the state |
+//! | `follow` | what follows from a record in the round itself |
+//! | `machine` | the kernel's traits: what a ledger asks of it |
+//! | `rivals` | which rounds compete, which block each other, and which is drawn |
+//!
+//! Not built: what a round does about its rivals and in a cycle (holding, waiting, a draw; round.md, "When
+//! it is decided", rules 8 and 9). The words and the questions are there, and no state leads to them.
+//!
+//! Sources: round.md, machines.md, CC-1…62, CX-1…32, CX-48, CX-50, CX-51.
+
+mod counting;
+mod event;
+mod evolve;
+mod follow;
+mod hashes;
+mod machine;
+mod message;
+mod opening;
+mod rivals;
+mod state;
+pub mod table;
+pub mod tally;
+
+pub use event::{
+    Anomaly, AnomalyNoted, EscalationReason, Resubmitted, RoundDecided, RoundEscalated, RoundEvent,
+    RoundOpened, RoundWindow,
+};
+pub use follow::follow;
+pub use hashes::{Opened, commitment, votes_digest, weights_hash};
+pub use machine::{Round, derived, effects, first_of, state_after};
+pub use message::offices;
+pub use rivals::{Rank, Walk, drawn, walk};
+pub use state::{Countersignature, Opening, Phase, Reported, Seat, State, StateName, VoteRecord};
+pub use tally::{Outcome, Reason, Tally, Verdict};
+
+use std::sync::Arc;
+
+use crate::code::Code;
+use crate::did::Did;
+use crate::digest::Digest;
+use crate::envelope::AcceptedHeader;
+use crate::facts::consensus::{ConsensusFacts, Said};
+use crate::id::RoundId;
+use crate::kernel::Illegal;
+use crate::parameters::Rounds;
+use crate::refusal::Refusal;
+use crate::time::TimestampMs;
+use serde::{Deserialize, Serialize};
+
+/// What a message is recorded with besides its facts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Derived {
+    /// Proposal: the proposer's trust in hundredths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority: Option<u64>,
+    /// End of the window that the message opens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_at_ms: Option<TimestampMs>,
+    /// It moves nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Effect>,
+    /// Proposal: position of the parameters that the round is opened under.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<u64>,
+}
+
+/// What a message that moves nothing is recorded as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// It contradicts an earlier one of its sender, or claims another's office (machines.md section 5).
+    Evidence,
+}
+
+/// A message as it is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// What its decision used besides the facts.
+    pub derived: Derived,
+    /// Who, when, with which key.
+    pub envelope: AcceptedHeader,
+    /// What it says.
+    pub facts: ConsensusFacts,
+}
+
+/// What a record of a round's stream holds.
+#[derive(Debug, Clone, Copy)]
+pub enum Entry<'a> {
+    /// A message was taken.
+    Message(&'a Message),
+    /// A window passed.
+    Lapsed(RoundWindow),
+    /// Something followed.
+    Event(&'a RoundEvent),
+    /// Members were told.
+    Notice,
+}
+
+impl Entry<'_> {
+    /// The `type` of the record's event.
+    pub const fn type_name(&self) -> &'static str {
+        match self {
+            Entry::Message(_) => "envelope_accepted",
+            Entry::Lapsed(_) => "lapsed",
+            Entry::Event(event) => event.type_name(),
+            Entry::Notice => "notice_issued",
+        }
+    }
+}
+
+/// A record of a round's stream, and where it stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Recorded<'a> {
+    /// What it holds.
+    pub entry: Entry<'a>,
+    /// Record hash.
+    pub hash: Digest,
+    /// Place in the log.
+    pub position: u64,
+    /// The ledger's clock when it was decided.
+    pub recorded_at_ms: TimestampMs,
+    /// Of a proposal: the parameters in force, if they take rounds.
+    pub rounds: Option<&'a Arc<Rounds>>,
+}
+
+/// An authenticated message of a round.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// Its header as it would be recorded.
+    pub envelope: &'a AcceptedHeader,
+    /// What it says.
+    pub facts: &'a ConsensusFacts,
+}
+
+/// What an agent is to a ledger.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// How long ago it was registered, in milliseconds.
+    pub age_ms: u64,
+    /// Its DID is registered and active.
+    pub is_active: bool,
+    /// It is excluded for now (CC-113).
+    pub is_excluded: bool,
+    /// It has registered the capability `x811.consensus`.
+    pub takes_part: bool,
+    /// Its trust in hundredths, 0 while it has no history.
+    pub trust_hundredths: u64,
+}
+
+/// What a decision looks up beside its own round.
+pub trait Surroundings {
+    /// What that agent is to the ledger.
+    fn standing(&self, agent: Did) -> Standing;
+
+    /// The round of that id, if it is not over.
+    fn round(&self, id: RoundId) -> Option<&State>;
+}
+
+/// Parameters, registry and other rounds as of now.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// Registry and other rounds.
+    pub around: &'a dyn Surroundings,
+    /// The ledger, which every message is addressed to.
+    pub ledger: Did,
+    /// Position of the parameters in the log.
+    pub parameters_position: u64,
+    /// Parameters in force, if they take rounds.
+    pub rounds: Option<&'a Rounds>,
+}
+
+/// What becomes of a message that is not refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// It is recorded with that.
+    Record(Derived),
+    /// Its sender has said the same already: nothing is recorded, and it is answered as taken (CX-14).
+    Repeat,
+}
+
+/// What becomes of `input`.
+///
+/// # Errors
+/// Why it is refused: CCN-3001 where it is not addressed to the ledger, CCN-4001 for an unknown round,
+/// and what guards say.
+pub fn decide(
+    state: Option<&State>,
+    input: &Input<'_>,
+    context: &Context<'_>,
+    now: TimestampMs,
+) -> Result<Taken, Refusal> {
+    let Input { envelope, facts } = input;
+    if envelope.to != context.ledger {
+        return Err(message::refused(
+            Code::NotEligible,
+            format!(
+                "messages of rounds are addressed to the ledger, {}",
+                context.ledger
+            ),
+        ));
+    }
+    match (state, facts) {
+        (None, ConsensusFacts::Propose(proposal)) => {
+            opening::open(proposal, envelope, context, now).map(Taken::Record)
+        }
+        (None, _) => Err(message::unknown()),
+        (Some(state), facts) => {
+            let is_human = context
+                .rounds
+                .is_some_and(|rounds| rounds.humans.contains(&envelope.from));
+            let taken = message::advance(state, envelope, facts, now, is_human)?;
+            if let (Taken::Record(_), ConsensusFacts::Vote(vote)) = (taken, facts)
+                && let Ok(Said::Open(_)) = vote.said()
+            {
+                let blocked_by = vote.blocked_by.as_deref().unwrap_or_default();
+                opening::may_be_read(blocked_by, envelope.from, context)?;
+            }
+            Ok(taken)
+        }
+    }
+}
+
+/// The state after `recorded`.
+///
+/// # Errors
+/// When the history is not one that [`decide`] and [`follow`] could have written.
+pub fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
+    evolve::evolve(state, recorded)
+}

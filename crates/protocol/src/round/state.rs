@@ -1,0 +1,533 @@
+//! What is known of a round. Members stand in the order of their names, in which a state is hashed
+//! after every record.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
+
+use serde::{Deserialize, Serialize};
+
+use super::event::RoundWindow;
+use super::tally::{Hindrance, Outcome, Reason, Verdict};
+use crate::did::Did;
+use crate::digest::Digest;
+use crate::facts::consensus::{Choice, Mechanism, Proposal, Said};
+use crate::id::RoundId;
+use crate::kernel::{self, RecordRef};
+use crate::parameters::{Parameters, Rounds};
+use crate::time::TimestampMs;
+
+/// Stands where parameters have not been put back.
+static NOT_RESTORED: LazyLock<Arc<Rounds>> = LazyLock::new(|| Arc::new(Rounds::DEFAULT));
+
+fn not_restored() -> Arc<Rounds> {
+    NOT_RESTORED.clone()
+}
+
+macro_rules! names {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
+        /// Names of the thirteen states.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum StateName {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl StateName {
+            /// All thirteen.
+            pub const ALL: [StateName; 13] = [$(StateName::$variant),+];
+
+            /// As answers and rows write it.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(StateName::$variant => $name,)+
+                }
+            }
+        }
+    };
+}
+
+names! {
+    /// It waits to be opened.
+    Proposed = "proposed",
+    /// Votes are taken.
+    Open = "open",
+    /// Votes are taken, and nothing is decided.
+    Suspended = "suspended",
+    /// Sealed votes are revealed.
+    Revealing = "revealing",
+    /// It would be committed, and waits for rivals of a higher rank.
+    Held = "held",
+    /// It is to be done.
+    Committed = "committed",
+    /// It was to be done, and everybody has reported or the time for it is over.
+    Done = "done",
+    /// It is not to be done.
+    Aborted = "aborted",
+    /// Nothing was decided: a retry is possible.
+    Failed = "failed",
+    /// Humans are asked.
+    Escalated = "escalated",
+    /// A human decided that it is to be done.
+    HumanApproved = "human_approved",
+    /// A human decided that it is not.
+    HumanRejected = "human_rejected",
+    /// No human decided.
+    Undecided = "undecided",
+}
+
+impl StateName {
+    /// Whether no other state follows.
+    pub const fn is_last(self) -> bool {
+        matches!(
+            self,
+            StateName::Done | StateName::Aborted | StateName::HumanRejected | StateName::Undecided
+        )
+    }
+}
+
+impl std::fmt::Display for StateName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What the proposal fixed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Opening {
+    /// The proposer's trust in hundredths; ranks rivals.
+    pub authority: u64,
+    /// When the proposer made it.
+    pub created_ms: TimestampMs,
+    /// Whether the ledger leads.
+    pub ledger_leads: bool,
+    /// The parameters that it keeps to its end. Not in the stored form.
+    #[serde(skip, default = "kernel::not_restored")]
+    pub parameters: Arc<Parameters>,
+    /// The proposal itself.
+    pub proposal: Proposal,
+    /// Who proposed it.
+    pub proposer: Did,
+    /// Its record.
+    pub record: RecordRef,
+    /// When it was recorded.
+    pub recorded_at: TimestampMs,
+    /// Their block of rounds. Not in the stored form.
+    #[serde(skip, default = "not_restored")]
+    pub rounds: Arc<Rounds>,
+}
+
+impl Opening {
+    /// The round.
+    pub const fn id(&self) -> RoundId {
+        self.proposal.proposal_id
+    }
+
+    /// Where that agent sits, if it votes.
+    pub fn seat_of(&self, agent: Did) -> Option<usize> {
+        let participants = &self.proposal.participants;
+        participants.iter().position(|member| *member == agent)
+    }
+
+    /// The agent that leads, if one does.
+    pub fn leading_agent(&self) -> Option<Did> {
+        (!self.ledger_leads).then_some(self.proposal.leader)
+    }
+
+    /// Whether it waits for somebody before votes are taken.
+    pub fn opens_later(&self) -> bool {
+        !self.ledger_leads || self.proposal.mechanism == Mechanism::Weighted
+    }
+
+    /// How long the proposer gave it, in milliseconds.
+    pub fn life_ms(&self) -> u64 {
+        self.proposal.timeout_ms.since(self.created_ms)
+    }
+
+    /// The last moment at which it may be opened, whatever moves that window.
+    pub fn last_opening(&self) -> TimestampMs {
+        let timeout = self.proposal.timeout_ms;
+        timeout.saturating_sub_ms(self.rounds.min_timeout_ms)
+    }
+}
+
+/// A vote as it was recorded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VoteRecord {
+    /// Rounds that it names as standing in the way.
+    pub blocked_by: Vec<RoundId>,
+    /// What it says, if that can be read.
+    pub choice: Option<Choice>,
+    /// What it committed to, if it is sealed.
+    pub commitment: Option<Digest>,
+    /// Its place in the log; of a sealed one the commitment's.
+    pub position: u64,
+    /// Place of what revealed it.
+    pub reveal: Option<u64>,
+    /// When, as the voter says.
+    pub timestamp: TimestampMs,
+}
+
+impl VoteRecord {
+    /// Whether it says the same as a further vote (CX-14).
+    pub fn says(&self, said: Said) -> bool {
+        match said {
+            Said::Sealed(commitment) => self.commitment == Some(commitment),
+            Said::Open(choice) => {
+                let of = |choice: &Choice| (choice.decision, choice.rationale_hash);
+                self.commitment.is_none() && self.choice.as_ref().map(of) == Some(of(&choice))
+            }
+        }
+    }
+
+    pub(super) fn is_unrevealed(&self) -> bool {
+        self.choice.is_none()
+    }
+}
+
+/// What a participant reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reported {
+    /// It was done.
+    Executed,
+    /// It could not be done.
+    Failed,
+}
+
+/// What is known of one participant.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seat {
+    /// When it was last heard of in the round (CX-24).
+    pub heard_at: Option<TimestampMs>,
+    /// It takes part, under this leader and these weights.
+    pub is_ready: bool,
+    /// What it reported.
+    pub report: Option<Reported>,
+    /// Its vote.
+    pub vote: Option<VoteRecord>,
+}
+
+/// Where a round stands; each with its own deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Phase {
+    /// It waits to be opened.
+    Proposed {
+        /// Until when.
+        deadline: TimestampMs,
+    },
+    /// Votes are taken until the timeout.
+    Open {},
+    /// The same, and nothing is decided.
+    Suspended {},
+    /// Sealed votes are revealed.
+    Revealing {
+        /// Until when.
+        deadline: TimestampMs,
+    },
+    /// It waits for rivals.
+    Held {
+        /// Until when.
+        deadline: TimestampMs,
+    },
+    /// It is to be done.
+    Committed {
+        /// Until when reports are taken.
+        deadline: TimestampMs,
+    },
+    /// That is over.
+    Done {},
+    /// It is not to be done.
+    Aborted {},
+    /// Nothing was decided.
+    Failed {
+        /// Until when a retry may be proposed.
+        deadline: TimestampMs,
+        /// Since when.
+        since: TimestampMs,
+    },
+    /// Humans are asked.
+    Escalated {
+        /// Until when.
+        deadline: TimestampMs,
+        /// Position of the escalation.
+        position: u64,
+    },
+    /// A human decided that it is to be done.
+    HumanApproved {
+        /// Until when reports are taken.
+        deadline: TimestampMs,
+    },
+    /// A human decided that it is not.
+    HumanRejected {},
+    /// No human decided.
+    Undecided {},
+}
+
+/// What is known of the leader's signal behind the decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Countersignature {
+    /// None is due.
+    NotDue {},
+    /// It is awaited.
+    Awaited {
+        /// Until when.
+        deadline: TimestampMs,
+    },
+    /// It was given.
+    Given {},
+    /// It was not given in time.
+    Silent {},
+}
+
+/// The state of a round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    /// What the leader signalled behind the decision.
+    pub countersignature: Countersignature,
+    /// The outcome, once there is one.
+    pub decided: Option<Verdict>,
+    /// How many records of its own are still to follow from those that stand: until they do it takes
+    /// nothing else, and is not over.
+    pub effects_due: u64,
+    /// Members of whom one message is kept as evidence.
+    pub evidence_of: BTreeSet<Did>,
+    /// Somebody reported that it failed, and humans were told.
+    pub failure_told: bool,
+    /// What keeps votes from deciding, once its moment has come.
+    pub hindrance: Option<Hindrance>,
+    /// Its leader has sent the vote-request.
+    pub is_called: bool,
+    /// The time for its phase is over: the decision follows.
+    pub is_due: bool,
+    /// Mechanism leader: what the leader said.
+    pub leader_said: Option<Outcome>,
+    /// Milliseconds of its window for votes that the ledger was away.
+    pub lost_ms: u64,
+    /// The ledger was away at its timeout.
+    pub lost_timeout: bool,
+    /// When it was opened, once it was.
+    pub opened_at: Option<TimestampMs>,
+    /// What the proposal fixed.
+    pub opening: Opening,
+    /// Where it stands.
+    pub phase: Phase,
+    /// The retry, once there is one.
+    pub retried_by: Option<RoundId>,
+    /// Each participant, in their order.
+    pub seats: Vec<Seat>,
+    /// It was suspended once.
+    pub was_suspended: bool,
+}
+
+impl State {
+    /// Its name.
+    pub const fn name(&self) -> StateName {
+        match self.phase {
+            Phase::Proposed { .. } => StateName::Proposed,
+            Phase::Open {} => StateName::Open,
+            Phase::Suspended {} => StateName::Suspended,
+            Phase::Revealing { .. } => StateName::Revealing,
+            Phase::Held { .. } => StateName::Held,
+            Phase::Committed { .. } => StateName::Committed,
+            Phase::Done {} => StateName::Done,
+            Phase::Aborted {} => StateName::Aborted,
+            Phase::Failed { .. } => StateName::Failed,
+            Phase::Escalated { .. } => StateName::Escalated,
+            Phase::HumanApproved { .. } => StateName::HumanApproved,
+            Phase::HumanRejected {} => StateName::HumanRejected,
+            Phase::Undecided {} => StateName::Undecided,
+        }
+    }
+
+    /// Whether nothing leads on from here.
+    pub const fn is_over(&self) -> bool {
+        self.name().is_last()
+            && self.effects_due == 0
+            && !matches!(self.countersignature, Countersignature::Awaited { .. })
+    }
+
+    /// Members of the round: who proposed, leads and votes.
+    pub fn members(&self) -> BTreeSet<Did> {
+        let proposal = &self.opening.proposal;
+        let mut members: BTreeSet<Did> = proposal.participants.iter().copied().collect();
+        members.insert(self.opening.proposer);
+        members.extend(self.opening.leading_agent());
+        members
+    }
+
+    /// Whether votes are taken: from the opening to the decision.
+    pub const fn is_open(&self) -> bool {
+        self.opened_at.is_some() && self.decided.is_none()
+    }
+
+    /// The windows that are open, each with its last moment.
+    pub fn windows(&self) -> Vec<(RoundWindow, TimestampMs)> {
+        let of_phase = match self.phase {
+            Phase::Proposed { deadline } => Some((RoundWindow::Open, deadline)),
+            Phase::Open {} | Phase::Suspended {} => {
+                Some((RoundWindow::Votes, self.opening.proposal.timeout_ms))
+            }
+            Phase::Revealing { deadline } => Some((RoundWindow::Reveals, deadline)),
+            Phase::Held { deadline } => Some((RoundWindow::Hold, deadline)),
+            Phase::Committed { deadline } | Phase::HumanApproved { deadline } => {
+                Some((RoundWindow::Execution, deadline))
+            }
+            Phase::Failed { deadline, .. } => Some((RoundWindow::Resubmission, deadline)),
+            Phase::Escalated { deadline, .. } => Some((RoundWindow::Human, deadline)),
+            Phase::Done {} | Phase::Aborted {} | Phase::HumanRejected {} | Phase::Undecided {} => {
+                None
+            }
+        };
+        let mut windows: Vec<_> = of_phase.filter(|_| !self.is_due).into_iter().collect();
+        if let Countersignature::Awaited { deadline } = self.countersignature {
+            windows.push((RoundWindow::Signal, deadline));
+        }
+        windows
+    }
+
+    /// The window that ends first, and its last moment; of two that end together, the first in the
+    /// order of the enum.
+    pub fn next_window(&self) -> Option<(RoundWindow, TimestampMs)> {
+        let windows = self.windows().into_iter();
+        windows.min_by_key(|(window, deadline)| (*deadline, *window))
+    }
+
+    /// Whether everybody acknowledged leader and weights.
+    pub fn all_are_ready(&self) -> bool {
+        self.seats.iter().all(|seat| seat.is_ready)
+    }
+
+    /// Whether what it waited for has come, so that it opens (CC-31, round.md "Messages and facts").
+    pub fn is_to_be_opened(&self) -> bool {
+        let is_acknowledged =
+            self.opening.proposal.mechanism != Mechanism::Weighted || self.all_are_ready();
+        matches!(self.phase, Phase::Proposed { .. })
+            && !self.is_due
+            && is_acknowledged
+            && (self.opening.ledger_leads || self.is_called)
+    }
+
+    /// Whether it failed and no retry is left.
+    pub fn has_no_retry_left(&self) -> bool {
+        let is_failed = |verdict: &Verdict| verdict.reason.is_failure();
+        self.decided.as_ref().is_some_and(is_failed)
+            && self.opening.proposal.attempt > self.opening.rounds.retries
+    }
+
+    /// Whether the leader signs what was decided: an agent does, unless its word was the decision or its
+    /// silence the reason.
+    pub(super) fn owes_a_signal(&self, verdict: &Verdict) -> bool {
+        !self.opening.ledger_leads
+            && self.opening.proposal.mechanism != Mechanism::Leader
+            && verdict.reason != Reason::LeaderSilent
+    }
+
+    /// Whether somebody reported that it could not be done.
+    pub fn has_failed_report(&self) -> bool {
+        let has_failed = |seat: &Seat| seat.report == Some(Reported::Failed);
+        self.seats.iter().any(has_failed)
+    }
+
+    /// Why it failed, while it is [`StateName::Failed`], and since when.
+    pub fn failure(&self) -> Option<(Reason, TimestampMs)> {
+        let Phase::Failed { since, .. } = self.phase else {
+            return None;
+        };
+        self.decided.map(|verdict| (verdict.reason, since))
+    }
+
+    /// Whether downtime of the ledger means something to it: a window that moves, or votes that could
+    /// not be cast.
+    pub fn is_moved_by_downtime(&self) -> bool {
+        let by_phase = match self.phase {
+            Phase::Proposed { .. } => self.opening.opens_later(),
+            Phase::Open {}
+            | Phase::Suspended {}
+            | Phase::Revealing { .. }
+            | Phase::Held { .. }
+            | Phase::Committed { .. }
+            | Phase::HumanApproved { .. }
+            | Phase::Failed { .. }
+            | Phase::Escalated { .. } => true,
+            Phase::Done {} | Phase::Aborted {} | Phase::HumanRejected {} | Phase::Undecided {} => {
+                false
+            }
+        };
+        by_phase || matches!(self.countersignature, Countersignature::Awaited { .. })
+    }
+
+    /// The state once the ledger was away for that long until `back_at`; `None` where that means
+    /// nothing to it. Signed moments stay; of the window for votes it is known how much was lost (round.md,
+    /// "When it is decided", rule 5).
+    pub fn after_downtime(&self, gap_ms: u64, back_at: TimestampMs) -> Option<State> {
+        if !self.is_moved_by_downtime() {
+            return None;
+        }
+        let mut state = self.clone();
+        let later = |deadline: TimestampMs| deadline.saturating_add_ms(gap_ms);
+        match &mut state.phase {
+            Phase::Proposed { deadline } if self.opening.opens_later() => {
+                *deadline = later(*deadline).min(self.opening.last_opening());
+            }
+            Phase::Open {} | Phase::Suspended {} => state.lose(gap_ms, back_at),
+            Phase::Revealing { deadline }
+            | Phase::Held { deadline }
+            | Phase::Committed { deadline }
+            | Phase::HumanApproved { deadline }
+            | Phase::Failed { deadline, .. }
+            | Phase::Escalated { deadline, .. } => *deadline = later(*deadline),
+            Phase::Proposed { .. }
+            | Phase::Done {}
+            | Phase::Aborted {}
+            | Phase::HumanRejected {}
+            | Phase::Undecided {} => {}
+        }
+        if let Countersignature::Awaited { deadline } = &mut state.countersignature {
+            *deadline = later(*deadline);
+        }
+        Some(state)
+    }
+
+    fn lose(&mut self, gap_ms: u64, back_at: TimestampMs) {
+        let timeout = self.opening.proposal.timeout_ms;
+        let Some(opened_at) = self.opened_at else {
+            return;
+        };
+        let away_from = back_at.saturating_sub_ms(gap_ms);
+        let lost = back_at.min(timeout).since(away_from.max(opened_at));
+        self.lost_ms = self.lost_ms.saturating_add(lost);
+        self.lost_timeout |= away_from <= timeout && timeout <= back_at;
+    }
+
+    /// Whether an optimistic round lost too much of its window to the ledger's downtime.
+    pub fn lost_too_much(&self) -> bool {
+        let (proposal, rounds) = (&self.opening.proposal, &self.opening.rounds);
+        let Some(opened_at) = self.opened_at else {
+            return false;
+        };
+        let window_ms = u128::from(proposal.timeout_ms.since(opened_at));
+        let most = window_ms * u128::from(rounds.downtime_permille);
+        proposal.mechanism == Mechanism::Optimistic
+            && (self.lost_timeout || u128::from(self.lost_ms) * 1_000 > most)
+    }
+
+    /// A state that was read from its stored form, under the parameters it was opened under.
+    #[must_use]
+    pub fn with_rounds(mut self, rounds: Arc<Rounds>) -> State {
+        self.opening.rounds = rounds;
+        self
+    }
+
+    /// The same under the whole of them.
+    #[must_use]
+    pub fn with_parameters(mut self, parameters: Arc<Parameters>) -> State {
+        self.opening.rounds = parameters.rounds.clone().unwrap_or_else(not_restored);
+        self.opening.parameters = parameters;
+        self
+    }
+}

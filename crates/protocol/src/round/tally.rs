@@ -1,0 +1,413 @@
+//! The tally: a pure function of who has said what, in integers (CC-26 to CC-42, CX-10 to CX-20).
+//!
+//! The order of the questions is that of round.md, "When it is decided", rule 3: what hindered the round,
+//! an objection, the quorum, connectivity, the mechanism. Nothing here knows in which order votes came.
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+use crate::facts::consensus::{Decision, Mechanism, Threshold};
+
+/// How a round ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It is done.
+    Commit,
+    /// It is not done.
+    Abort,
+}
+
+impl Outcome {
+    /// As records write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Commit => "commit",
+            Outcome::Abort => "abort",
+        }
+    }
+}
+
+/// Why it ends so (CX-10; round.md adds five).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The mechanism accepts it.
+    Accepted,
+    /// The mechanism does not.
+    Rejected,
+    /// As many for it as against it.
+    Tie,
+    /// Too few votes.
+    NoQuorum,
+    /// Votes, but none for or against it.
+    NoDecisiveVotes,
+    /// Optimistic: somebody objected.
+    Objection,
+    /// A rival was accepted.
+    Superseded,
+    /// Less than a majority was heard, or the round was suspended at its timeout.
+    Partition,
+    /// Mechanism leader: the leader's word.
+    LeaderDecision,
+    /// The proposer took it back.
+    Withdrawn,
+    /// The leader said nothing.
+    LeaderSilent,
+    /// Optimistic: the ledger was away for too long.
+    LedgerDown,
+    /// Weighted: not everybody acknowledged the weights.
+    WeightsUnacknowledged,
+    /// Rounds block each other.
+    Deadlock,
+}
+
+impl Reason {
+    /// All of them.
+    pub const ALL: [Reason; 14] = [
+        Reason::Accepted,
+        Reason::Rejected,
+        Reason::Tie,
+        Reason::NoQuorum,
+        Reason::NoDecisiveVotes,
+        Reason::Objection,
+        Reason::Superseded,
+        Reason::Partition,
+        Reason::LeaderDecision,
+        Reason::Withdrawn,
+        Reason::LeaderSilent,
+        Reason::LedgerDown,
+        Reason::WeightsUnacknowledged,
+        Reason::Deadlock,
+    ];
+
+    /// As records write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Reason::Accepted => "accepted",
+            Reason::Rejected => "rejected",
+            Reason::Tie => "tie",
+            Reason::NoQuorum => "no_quorum",
+            Reason::NoDecisiveVotes => "no_decisive_votes",
+            Reason::Objection => "objection",
+            Reason::Superseded => "superseded",
+            Reason::Partition => "partition",
+            Reason::LeaderDecision => "leader_decision",
+            Reason::Withdrawn => "withdrawn",
+            Reason::LeaderSilent => "leader_silent",
+            Reason::LedgerDown => "ledger_down",
+            Reason::WeightsUnacknowledged => "weights_unacknowledged",
+            Reason::Deadlock => "deadlock",
+        }
+    }
+
+    /// Whether the round ended without a decision, so that it may be tried again (CX-22).
+    pub const fn is_failure(self) -> bool {
+        match self {
+            Reason::NoQuorum
+            | Reason::NoDecisiveVotes
+            | Reason::Partition
+            | Reason::LeaderSilent
+            | Reason::LedgerDown
+            | Reason::WeightsUnacknowledged => true,
+            Reason::Accepted
+            | Reason::Rejected
+            | Reason::Tie
+            | Reason::Objection
+            | Reason::Superseded
+            | Reason::LeaderDecision
+            | Reason::Withdrawn
+            | Reason::Deadlock => false,
+        }
+    }
+
+    /// Whether nobody but the ledger or the leader was at fault: then a retry may be just as long.
+    pub const fn is_no_fault_of_voters(self) -> bool {
+        matches!(
+            self,
+            Reason::LeaderSilent | Reason::LedgerDown | Reason::Partition
+        )
+    }
+}
+
+/// What one participant has done by the time of the tally.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cast {
+    /// Was heard of in the round, in time (CX-24).
+    pub connected: bool,
+    /// What its vote says; of a sealed one, once it is revealed.
+    pub decision: Option<Decision>,
+    /// Committed itself and revealed nothing.
+    pub unrevealed: bool,
+}
+
+/// What decides before any vote is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hindrance {
+    /// Optimistic: more of the window was lost than is allowed.
+    LedgerDown,
+    /// It was suspended when its timeout came.
+    Suspended,
+    /// It never opened: the leader was silent.
+    NotOpened,
+    /// It never opened: somebody did not acknowledge the weights.
+    WeightsUnacknowledged,
+    /// The proposer took it back.
+    Withdrawn,
+}
+
+impl Hindrance {
+    const fn reason(self) -> Reason {
+        match self {
+            Hindrance::LedgerDown => Reason::LedgerDown,
+            Hindrance::Suspended => Reason::Partition,
+            Hindrance::NotOpened => Reason::LeaderSilent,
+            Hindrance::WeightsUnacknowledged => Reason::WeightsUnacknowledged,
+            Hindrance::Withdrawn => Reason::Withdrawn,
+        }
+    }
+}
+
+/// Everything that a tally depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Poll<'a> {
+    /// Whether an abstention is a vote received (CX-12).
+    pub abstain_counts: bool,
+    /// How many faulty agents are to be tolerated (CX-48).
+    pub f: Option<u64>,
+    /// What keeps votes from deciding, if anything does.
+    pub hindrance: Option<Hindrance>,
+    /// Mechanism leader: what the leader said.
+    pub leader: Option<Outcome>,
+    /// How votes decide.
+    pub mechanism: Mechanism,
+    /// The least number of votes, as the proposal says.
+    pub quorum: u64,
+    /// Each participant, in their order.
+    pub seats: &'a [Cast],
+    /// Weighted: what approving weight must exceed.
+    pub threshold: Threshold,
+    /// Weighted: of each participant; one that is missing has none.
+    pub weights: &'a [u64],
+}
+
+/// Weights as they were counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WeightTally {
+    /// Of those who approve.
+    pub approve: u64,
+    /// Of those who voted, abstentions included (CC-33).
+    pub participating: u64,
+    /// What `approve` must exceed, as a part of `total`.
+    pub threshold: Threshold,
+    /// Of all.
+    pub total: u64,
+}
+
+/// The counts. Members stand in the order of their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tally {
+    /// Votes for neither.
+    pub abstain: u64,
+    /// Votes for it.
+    pub approve: u64,
+    /// Participants that were heard of.
+    pub connected: u64,
+    /// Participants.
+    pub eligible: u64,
+    /// Commitments without a valid reveal.
+    pub invalid: u64,
+    /// How they decide.
+    pub mechanism: Mechanism,
+    /// Whether enough voted.
+    pub quorum_met: bool,
+    /// Votes that it takes; with `f`, that many for or against it (CX-48).
+    pub quorum_required: u64,
+    /// Votes that count.
+    pub received: u64,
+    /// Votes against it.
+    pub reject: u64,
+    /// Mechanism weighted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<WeightTally>,
+}
+
+/// A tally and what follows from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Verdict {
+    /// How it ends.
+    pub outcome: Outcome,
+    /// Why so.
+    pub reason: Reason,
+    /// The counts.
+    pub tally: Tally,
+    /// Which votes were counted: [`super::votes_digest`].
+    pub votes_digest: Digest,
+}
+
+impl Poll<'_> {
+    /// Counts, and says what follows.
+    pub fn decide(&self) -> (Tally, Outcome, Reason) {
+        let tally = self.count();
+        let reason = self.reason(&tally);
+        (tally, self.outcome(reason), reason)
+    }
+
+    /// What the votes advise the leader (CX-17); `None` where they advise nothing.
+    pub fn recommendation(&self) -> Option<Outcome> {
+        let tally = self.count();
+        match tally.approve.cmp(&tally.reject) {
+            std::cmp::Ordering::Greater => Some(Outcome::Commit),
+            std::cmp::Ordering::Less => Some(Outcome::Abort),
+            std::cmp::Ordering::Equal => None,
+        }
+    }
+
+    /// Whether no vote that is still out can change the verdict (CX-15): neither approvals nor
+    /// rejections nor abstentions of all who are silent, nor their silence. What lies between these is
+    /// between their verdicts, because each count only grows with its own votes.
+    pub fn is_settled(&self) -> bool {
+        let (_, outcome, reason) = self.decide();
+        [Decision::Approve, Decision::Reject, Decision::Abstain]
+            .into_iter()
+            .all(|decision| {
+                let mut seats = self.seats.to_vec();
+                for seat in seats.iter_mut().filter(|seat| seat.decision.is_none()) {
+                    seat.decision = Some(decision);
+                    seat.connected = true;
+                }
+                let filled = Poll {
+                    seats: &seats,
+                    ..*self
+                };
+                let (_, then, why) = filled.decide();
+                (then, why) == (outcome, reason)
+            })
+    }
+
+    fn outcome(&self, reason: Reason) -> Outcome {
+        match reason {
+            Reason::Accepted => Outcome::Commit,
+            Reason::LeaderDecision => self.leader.unwrap_or(Outcome::Abort),
+            Reason::Rejected
+            | Reason::Tie
+            | Reason::NoQuorum
+            | Reason::NoDecisiveVotes
+            | Reason::Objection
+            | Reason::Superseded
+            | Reason::Partition
+            | Reason::Withdrawn
+            | Reason::LeaderSilent
+            | Reason::LedgerDown
+            | Reason::WeightsUnacknowledged
+            | Reason::Deadlock => Outcome::Abort,
+        }
+    }
+
+    fn reason(&self, tally: &Tally) -> Reason {
+        if let Some(hindrance) = self.hindrance {
+            return hindrance.reason();
+        }
+        if self.mechanism == Mechanism::Optimistic && tally.reject > 0 {
+            return Reason::Objection;
+        }
+        if self.mechanism == Mechanism::Leader && self.leader.is_none() {
+            return Reason::LeaderSilent;
+        }
+        if !tally.quorum_met {
+            return Reason::NoQuorum;
+        }
+        if tally.connected * 2 <= tally.eligible {
+            return Reason::Partition;
+        }
+        match self.mechanism {
+            Mechanism::Optimistic => Reason::Accepted,
+            Mechanism::Leader => Reason::LeaderDecision,
+            Mechanism::Majority | Mechanism::Weighted if tally.approve + tally.reject == 0 => {
+                Reason::NoDecisiveVotes
+            }
+            Mechanism::Majority => match tally.approve.cmp(&tally.reject) {
+                std::cmp::Ordering::Greater => Reason::Accepted,
+                std::cmp::Ordering::Less => Reason::Rejected,
+                std::cmp::Ordering::Equal => Reason::Tie,
+            },
+            Mechanism::Weighted if tally.weights.is_some_and(exceeds) => Reason::Accepted,
+            Mechanism::Weighted => Reason::Rejected,
+        }
+    }
+
+    fn count(&self) -> Tally {
+        let of = |decision| self.counted(|seat| seat.decision == Some(decision));
+        let (approve, reject, abstain) = (
+            of(Decision::Approve),
+            of(Decision::Reject),
+            of(Decision::Abstain),
+        );
+        let weights = (self.mechanism == Mechanism::Weighted).then(|| self.weigh());
+        let eligible = self.seats.len() as u64;
+        let received = approve + reject + abstain;
+        let votes = if self.abstain_counts {
+            received
+        } else {
+            approve + reject
+        };
+        let least = match self.mechanism {
+            Mechanism::Majority => self.quorum.max(eligible.div_ceil(2)),
+            Mechanism::Weighted => self.quorum,
+            Mechanism::Leader | Mechanism::Optimistic => 0,
+        };
+        let decisive = match self.mechanism {
+            Mechanism::Majority | Mechanism::Weighted => {
+                self.f.map_or(0, |f| f.saturating_mul(2).saturating_add(1))
+            }
+            Mechanism::Leader | Mechanism::Optimistic => 0,
+        };
+        let half_takes_part = weights.is_none_or(|weights| {
+            u128::from(weights.participating) * 2 >= u128::from(weights.total)
+        });
+        Tally {
+            abstain,
+            approve,
+            connected: self.counted(|seat| seat.connected),
+            eligible,
+            invalid: self.counted(|seat| seat.unrevealed),
+            mechanism: self.mechanism,
+            quorum_met: votes >= least && approve + reject >= decisive && half_takes_part,
+            quorum_required: least.max(decisive),
+            received,
+            reject,
+            weights,
+        }
+    }
+
+    fn counted(&self, which: impl Fn(&Cast) -> bool) -> u64 {
+        self.seats.iter().filter(|seat| which(seat)).count() as u64
+    }
+
+    fn weigh(&self) -> WeightTally {
+        let of = |which: &dyn Fn(&Cast) -> bool| {
+            let seats = self.seats.iter().zip(self.weights);
+            let sum = seats
+                .filter(|(seat, _)| which(seat))
+                .map(|(_, weight)| weight);
+            // The sum of all is at most 2^53 - 1: a proposal with more is refused.
+            sum.fold(0_u64, |sum, weight| sum.saturating_add(*weight))
+        };
+        WeightTally {
+            approve: of(&|seat| seat.decision == Some(Decision::Approve)),
+            participating: of(&|seat| seat.decision.is_some()),
+            threshold: self.threshold,
+            total: of(&|_| true),
+        }
+    }
+}
+
+/// Strictly greater, by cross-multiplication (CC-32, CX-16).
+fn exceeds(weights: WeightTally) -> bool {
+    let Threshold { den, num } = weights.threshold;
+    u128::from(weights.approve) * u128::from(den) > u128::from(weights.total) * u128::from(num)
+}

@@ -1,0 +1,62 @@
+//! Forms of answers about rounds.
+
+#![expect(dead_code, reason = "shapes are described here and made elsewhere")]
+
+use utoipa::ToSchema;
+
+/// A round as it stands. What somebody voted is not in it.
+#[derive(ToSchema)]
+pub(crate) struct RoundAnswer {
+    /// The envelope id of its proposal.
+    id: String,
+    /// `proposed`, `open`, `suspended`, `revealing`, `held`, `committed`, `done`, `aborted`, `failed`,
+    /// `escalated`, `human_approved`, `human_rejected`, `undecided`.
+    status: String,
+    /// Who proposed it.
+    proposer: String,
+    /// Who leads: the ledger or an agent.
+    leader: String,
+    /// Who votes, in the order of the proposal.
+    participants: Vec<String>,
+    /// `majority`, `weighted`, `leader`, `optimistic`.
+    mechanism: String,
+    /// `open` or `sealed`.
+    voting: String,
+    /// Which attempt it is, from 1.
+    attempt: u64,
+    /// Until when votes count.
+    timeout_ms: u64,
+    /// SHA-256 of the proposal, which votes repeat.
+    proposal_hash: String,
+    /// Who is ready.
+    ready: Vec<String>,
+    /// Who has cast a vote, whatever it says.
+    voted: Vec<String>,
+    /// The tally with outcome and reason; absent before it is decided.
+    #[schema(value_type = Option<Object>, nullable = false)]
+    outcome: Option<serde_json::Value>,
+    /// Whether humans were asked.
+    escalated: bool,
+    /// End of the window that is open; absent when none is.
+    #[schema(nullable = false)]
+    deadline_at_ms: Option<u64>,
+    /// Position of its last record.
+    last_position: u64,
+    /// When it was proposed.
+    opened_at_ms: u64,
+    /// When its last record was recorded.
+    updated_at_ms: u64,
+}
+
+/// The records of a round.
+#[derive(ToSchema)]
+pub(crate) struct RoundHistoryAnswer {
+    /// Which.
+    round: String,
+    /// In order.
+    #[schema(max_items = 200)]
+    records: Vec<super::schema::HistoryRecord>,
+    /// The `after_seq` to go on with, while there are more.
+    #[schema(nullable = false)]
+    next: Option<u64>,
+}

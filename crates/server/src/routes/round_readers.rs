@@ -1,0 +1,71 @@
+//! Who reads what of a round: its members, humans who are named and asked, auditors. Before it is decided
+//! nobody reads what others voted (round.md, "Messages and facts").
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::signed_read::{ReadRefusal, Reader};
+use x811_ledger::clock::Clock;
+use x811_ledger::port::ReadModel as _;
+use x811_ledger::row::SubjectRow;
+use x811_protocol::code::Code;
+use x811_protocol::did::Did;
+use x811_protocol::event::Event;
+use x811_protocol::facts::{ConsensusFacts, Facts};
+use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::stream::Subject;
+
+/// The row of that round, for those who may read it; 404 for all others.
+pub(super) async fn readable<C: Clock>(
+    app: &App<C>,
+    reader: &Reader,
+    subject: Option<Subject>,
+) -> Result<SubjectRow, ReadRefusal> {
+    let not_found = || {
+        ApiError::not_found(
+            "no round of that id that you may read is here: it is named by the envelope id of its proposal, \
+             and its members read it",
+        )
+    };
+    let subject = subject.ok_or_else(not_found)?;
+    let row = app.ledger.read_model().subject(subject).await?;
+    let row = row.filter(|row| may_read(app, reader, row));
+    Ok(row.ok_or_else(not_found)?)
+}
+
+/// Whether it is theirs: members read it, humans once they were asked.
+pub(super) fn may_read<C: Clock>(app: &App<C>, reader: &Reader, row: &SubjectRow) -> bool {
+    reader.may_read(&row.members) || row.detail["escalated"] == true && reader.may_read(humans(app))
+}
+
+fn humans<C: Clock>(app: &App<C>) -> &[Did] {
+    let rounds = app.parameters.rounds.as_ref();
+    rounds.map_or(&[], |rounds| &rounds.humans)
+}
+
+/// Whether who reads the round may read its votes too: everybody once it is decided, before that only an
+/// agent that leads, and only open ones. Auditors hold to the same.
+pub(super) fn may_read_votes<C: Clock>(app: &App<C>, reader: &Reader, row: &SubjectRow) -> bool {
+    if row.detail.get("outcome").is_some() {
+        return true;
+    }
+    let leader = serde_json::from_value::<Did>(row.detail["leader"].clone());
+    row.detail["voting"] == "open"
+        && leader.is_ok_and(|leader| leader != app.identity.did && reader.alone() == Some(leader))
+}
+
+/// Whether the event says what somebody voted, or committed to.
+pub(super) fn is_vote(event: &Event) -> bool {
+    let Event::EnvelopeAccepted(accepted) = event else {
+        return false;
+    };
+    matches!(
+        accepted.facts,
+        Facts::Consensus(ConsensusFacts::Vote(_) | ConsensusFacts::Reveal(_))
+    )
+}
+
+/// 422 for what would show votes.
+pub(super) fn still_open() -> ApiError {
+    let message = "the round is open, and its votes are shown once it is decided: ask again then";
+    Refusal::new(Code::TooEarly, Kind::State, message).into()
+}

@@ -1,0 +1,299 @@
+//! Rounds over HTTP: who reads one, and that nobody reads votes before they are counted.
+
+use crate::log::checkpoint;
+use crate::world::{Agent, World};
+use serde_json::{Value, json};
+use x811_ledger::audit::audit_export;
+use x811_protocol::canonical::to_canonical;
+use x811_protocol::digest::Digest;
+use x811_protocol::envelope::SealedEnvelope;
+use x811_protocol::facts::ConsensusVerb as Verb;
+use x811_protocol::facts::consensus::Decision;
+use x811_protocol::id::RoundId;
+use x811_protocol::jws;
+use x811_protocol::key::KeyId;
+use x811_protocol::parameters::Rounds;
+use x811_protocol::round::{Opened, commitment};
+
+/// 16 bytes that nothing else has.
+const SALT: &str = "QUJDREVGR0hJSktMTU5PUA";
+
+/// A ledger that runs rounds and serves signed reads alone, three who take part, and others.
+struct Table {
+    world: World,
+    members: Vec<Agent>,
+    stranger: Agent,
+    auditor: Agent,
+    round: Option<RoundId>,
+    proposal_hash: Digest,
+}
+
+impl Table {
+    async fn set() -> Table {
+        let auditor = Agent::new();
+        let world = World::start_with(|config| {
+            config.open_reads = false;
+            config.auditors = vec![auditor.did];
+            config.rounds = Some(Rounds::DEFAULT);
+        })
+        .await;
+        world.accept(&auditor.registration(&world)).await;
+        let mut members = Vec::new();
+        for _ in 0..3 {
+            let agent = Agent::new();
+            let mut payload = agent.registration_payload(&world);
+            payload["capabilities"] = json!(["x811.consensus"]);
+            let kind = "x811.registry/register";
+            world
+                .accept(&agent.say(&world, world.ledger(), kind, payload))
+                .await;
+            members.push(agent);
+        }
+        let stranger = world.agent().await;
+        Table {
+            world,
+            members,
+            stranger,
+            auditor,
+            round: None,
+            proposal_hash: Digest::ZERO,
+        }
+    }
+
+    fn seal(&self, from: &Agent, verb: Verb, payload: Value) -> SealedEnvelope {
+        let header = from.header(&self.world, self.world.ledger(), verb.as_str());
+        from.say_as(header, signed(from, verb, payload))
+    }
+
+    async fn propose(&mut self, change: impl FnOnce(&mut Value)) {
+        let from = &self.members[0];
+        let header = from.header(&self.world, self.world.ledger(), Verb::Propose.as_str());
+        let participants: Vec<_> = self.members.iter().map(|agent| agent.did).collect();
+        let mut payload = json!({
+            "proposal_id": header.id, "consensus_round_id": header.id, "proposer": from.did,
+            "mechanism": "majority", "subject": "Move to the second link",
+            "action": { "type": "com.example.route", "risk": "low", "reversible": true },
+            "timeout": header.created_ms.saturating_add_ms(60_000).to_rfc3339(), "quorum": 2,
+            "leader": self.world.ledger(), "participants": participants,
+        });
+        change(&mut payload);
+        self.round = Some(header.id.into());
+        self.proposal_hash = Digest::of(&to_canonical(&payload));
+        let sealed = from.say_as(header, signed(from, Verb::Propose, payload));
+        let accepted = self.world.accept(&sealed).await;
+        assert_eq!(accepted["subject"]["kind"], "round");
+    }
+
+    fn vote(&self, from: usize, said: &Value) -> SealedEnvelope {
+        let agent = &self.members[from];
+        let now = x811_ledger::clock::Clock::wall(&*self.world.clock);
+        let mut payload = json!({
+            "proposal_id": self.round, "consensus_round_id": self.round,
+            "proposal_hash": self.proposal_hash, "voter": agent.did,
+            "timestamp": now.to_rfc3339(),
+        });
+        for (name, value) in said.as_object().unwrap() {
+            payload[name] = value.clone();
+        }
+        self.seal(agent, Verb::Vote, payload)
+    }
+
+    fn path(&self, part: &str) -> String {
+        format!("/api/v1/rounds/{}{part}", self.round.unwrap())
+    }
+
+    /// Waits until the first member reads that status.
+    async fn until(&self, status: &str) {
+        loop {
+            let round = self.world.get_as(&self.members[0], &self.path("")).await;
+            if round.expect(200)["status"] == status {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Everything that an agent, an auditor or nobody in particular may ask for.
+    fn every_read(&self, positions: &[u64]) -> Vec<String> {
+        let mut paths: Vec<String> = ["", "/history", "/bundle"]
+            .map(|part| self.path(part))
+            .into();
+        let proofs = positions
+            .iter()
+            .map(|at| format!("/api/v1/records/{at}/proof"));
+        paths.extend(proofs);
+        for agent in self.members.iter().chain([&self.stranger, &self.auditor]) {
+            let uuid = agent.uuid();
+            paths.push(format!("/api/v1/messages/{uuid}"));
+            paths.push(format!("/api/v1/agents/{uuid}/status"));
+            paths.push(format!("/api/v1/agents/{uuid}/trust"));
+            paths.push(format!("/api/v1/agents/{uuid}"));
+        }
+        let ledger = self.world.ledger().uuid();
+        paths.push(format!("/api/v1/messages/{ledger}"));
+        for public in [
+            "/api/v1/agents",
+            "/api/v1/interactions",
+            "/api/v1/negotiations",
+            "/log/tile/entries/000",
+            "/log/tile/0/000",
+            "/log/checkpoint",
+            "/.well-known/x811.json",
+        ] {
+            paths.push(public.to_owned());
+        }
+        paths
+    }
+}
+
+fn signed(from: &Agent, verb: Verb, mut payload: Value) -> Value {
+    let kid = KeyId {
+        did: from.did,
+        key: from.key.public(),
+    };
+    let object = payload.as_object().unwrap();
+    let signature = jws::sign_object(&from.key, &kid, verb.jws_type(), object);
+    payload[jws::MEMBER] = signature.into();
+    payload
+}
+
+fn position(accepted: &Value) -> u64 {
+    accepted["position"].as_u64().unwrap()
+}
+
+/// Attack by members, auditors and strangers: a reveal is read at some endpoint before the tally, so that
+/// who votes last knows the others.
+#[tokio::test]
+async fn cx_51_a_sealed_vote_is_shown_by_no_endpoint_before_the_tally() {
+    let mut table = Table::set().await;
+    table.propose(|it| it["voting"] = json!("sealed")).await;
+    let round = table.round.unwrap();
+    let (mut positions, mut voted_at) = (Vec::new(), Vec::new());
+    let mut hidden = vec![SALT.to_owned()];
+    for from in 0..3 {
+        let opened = Opened {
+            decision: Decision::Approve,
+            proposal_id: round,
+            rationale: None,
+            round,
+            salt: SALT,
+            voter: table.members[from].did,
+        };
+        let vote = table.vote(from, &json!({ "commitment": commitment(&opened) }));
+        let body: Value = serde_json::from_slice(&vote.json).unwrap();
+        voted_at.push(body["payload"]["timestamp"].clone());
+        positions.push(position(&table.world.accept(&vote).await));
+        hidden.push(vote.header.id.to_string());
+    }
+    table.world.clock.advance_ms(60_001);
+    table.until("revealing").await;
+    let mut last = 0;
+    for (from, at) in voted_at.iter().enumerate().take(2) {
+        let agent = &table.members[from];
+        let reveal = json!({
+            "proposal_id": round, "consensus_round_id": round, "voter": agent.did, "salt": SALT,
+            "decision": "approve", "timestamp": at,
+        });
+        let reveal = table.seal(agent, Verb::Reveal, reveal);
+        last = position(&table.world.accept(&reveal).await);
+        positions.push(last);
+        hidden.push(reveal.header.id.to_string());
+    }
+    let _ = table
+        .world
+        .get_as(
+            &table.members[0],
+            &table.path(&format!("?min_position={last}")),
+        )
+        .await;
+    let readers = table
+        .members
+        .iter()
+        .chain([&table.stranger, &table.auditor]);
+    for reader in readers {
+        for path in table.every_read(&positions) {
+            let answers = [
+                table.world.get_as(reader, &path).await,
+                table.world.get(&path).await,
+            ];
+            for answer in answers {
+                for secret in &hidden {
+                    assert!(!answer.text.contains(secret), "{path}: {}", answer.text);
+                }
+            }
+        }
+    }
+    table.world.clock.advance_ms(10_001);
+    table.until("committed").await;
+    checkpoint(&table.world).await;
+    let path = table.path("/history");
+    let history = table.world.get_as(&table.members[2], &path).await;
+    assert!(history.text.contains(&hidden[4]), "{}", history.text);
+    for reader in [&table.members[1], &table.auditor] {
+        let bundle = table.world.get_as(reader, &table.path("/bundle")).await;
+        assert_eq!(bundle.status, 200, "{}", bundle.text);
+        let report = audit_export(bundle.text.as_bytes(), None).unwrap();
+        assert!(report.is_clean(), "{:?}", report.findings);
+        assert_eq!(report.extract.unwrap().round, Some(round));
+    }
+}
+
+#[tokio::test]
+async fn cc_022_a_round_is_its_members_business() {
+    let mut table = Table::set().await;
+    table.propose(|_| {}).await;
+    let said = |decision: &str| json!({ "decision": decision, "rationale": "as I see it" });
+    let first = table.vote(1, &said("approve"));
+    let first = table.world.accept(&first).await;
+    let second = table.world.accept(&table.vote(1, &said("reject"))).await;
+    assert_eq!(second["counted"], false);
+    assert_eq!(second["code"], "CCN-4005");
+    let again = table.world.post(table.vote(1, &said("approve")).json).await;
+    assert_eq!(again.expect(200)["position"], first["position"]);
+    let third = table.world.post(table.vote(1, &said("abstain")).json).await;
+    third.refused(409, "CCN-4005");
+
+    let members = &table.members;
+    for reader in members.iter().chain([&table.auditor]) {
+        let round = table
+            .world
+            .get_as(reader, &table.path(""))
+            .await
+            .expect(200);
+        assert_eq!(round["status"], "open");
+        assert_eq!(round["voted"], json!([members[1].did]));
+        assert!(round.get("outcome").is_none());
+        let history = table.world.get_as(reader, &table.path("/history")).await;
+        let shown = history.expect(200);
+        let types: Vec<_> = shown["records"].as_array().unwrap().iter().collect();
+        assert_eq!(types.len(), 3, "proposal, opening, finding: {shown}");
+        let bundle = table.world.get_as(reader, &table.path("/bundle")).await;
+        bundle.refused(422, "CCN-4012");
+    }
+    for part in ["", "/history", "/bundle"] {
+        let answer = table.world.get_as(&table.stranger, &table.path(part)).await;
+        answer.refused(404, "X811-4001");
+        let nobody = table.world.get(&table.path(part)).await;
+        nobody.refused(401, "X811-2004");
+        let unknown = format!(
+            "/api/v1/rounds/{}{part}",
+            first["envelope_id"].as_str().unwrap()
+        );
+        let answer = table.world.get_as(&members[0], &unknown).await;
+        answer.refused(404, "X811-4001");
+    }
+    for from in [0, 2] {
+        table
+            .world
+            .accept(&table.vote(from, &said("approve")))
+            .await;
+    }
+    table.until("committed").await;
+    let round = table
+        .world
+        .get_as(&members[0], &table.path(""))
+        .await
+        .expect(200);
+    assert_eq!(round["outcome"]["outcome"], "commit");
+    assert_eq!(round["outcome"]["approve"], 3);
+}
