@@ -1,8 +1,9 @@
 //! A second honest log: begun under rules 1, gone on under rules 2, with a quorum of endpoints, and
 //! payments at the height of the head that was recorded at their ACCEPT, of which a reorganisation took
-//! that head. The first log has none of it.
+//! that head; and two agents who registered as the published SDK does. The first log has none of it.
 
 use x811_protocol::observation::{ForkPoint, Observation, RecordedBranch};
+use x811_protocol::parameters::Leniency;
 
 use crate::base::{Base, tx};
 use crate::begun::{of_rules_1, stored};
@@ -10,6 +11,7 @@ use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::{Ledgerbox, parameters};
 use crate::party::Account;
 use crate::rarer::quiet;
+use crate::sdk_forms::registered;
 
 /// What the watcher says of each recorded head.
 type Said = fn(u64) -> RecordedBranch;
@@ -38,6 +40,7 @@ async fn opened() -> Ledgerbox {
     let log = of_rules_1(&ledgerbox);
     stored(&mut ledgerbox, &log).await;
     ledgerbox.parameters.networks[0].endpoint_quorum = Some(2);
+    ledgerbox.parameters.lenient = vec![Leniency::ReferenceSdk, Leniency::Addresses];
     ledgerbox.start().await.unwrap();
     ledgerbox.sweep().await;
     ledgerbox
@@ -73,6 +76,7 @@ async fn verified(ledgerbox: &Ledgerbox, before: &Deal) -> (Deal, u64) {
 /// The log, right behind its last record.
 pub(crate) async fn branches() -> Ledgerbox {
     let mut ledgerbox = opened().await;
+    registered(&ledgerbox).await;
     let first = Deal::between_new_parties(&ledgerbox).await;
     let payer = first.account.address;
     for (number, micro_usdc, said, state) in [

@@ -59,6 +59,7 @@ mod rounds;
 mod routing;
 mod rows;
 mod rules;
+mod sdk_forms;
 mod sessions;
 mod settlement;
 mod snapshots;

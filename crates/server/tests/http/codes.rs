@@ -27,17 +27,20 @@ const EXCUSED: [(Code, &str); 15] = [
     (Code::WrongLeader, OF_ROUNDS),
     (Code::Suspended, OF_ROUNDS),
     (Code::TooEarly, OF_ROUNDS),
-    (Code::LeaderSilent, OF_ROUNDS),
-    (Code::VotesClosed, OF_ROUNDS),
-    (Code::RevealsClosed, OF_ROUNDS),
-    (Code::HumanSilent, OF_ROUNDS),
-    (Code::ExecutionOverdue, OF_ROUNDS),
-    (Code::NotResubmitted, OF_ROUNDS),
+    (Code::LeaderSilent, IN_LAPSES),
+    (Code::VotesClosed, IN_LAPSES),
+    (Code::RevealsClosed, IN_LAPSES),
+    (Code::HumanSilent, IN_LAPSES),
+    (Code::ExecutionOverdue, IN_LAPSES),
+    (Code::NotResubmitted, IN_LAPSES),
 ];
 
 /// Of a session or an agreement that is over nothing else is answered.
 const TIMER_FIRST: &str =
     "stands in the lapse; who comes after the ledger's own timer is answered CCN-4003";
+
+/// No message is refused so.
+const IN_LAPSES: &str = "it stands in the lapse of a window of a round";
 
 /// The machine of rounds alone answers so.
 const OF_ROUNDS: &str = "the tests of rounds of x811-protocol and x811-ledger provoke it";
