@@ -57,7 +57,6 @@ mod party;
 #[expect(dead_code, reason = "the audit's tests use the rest")]
 mod scene;
 #[path = "../sequencer/sdk_forms.rs"]
-#[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod sdk_forms;
 #[path = "../sequencer/talks.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
