@@ -214,7 +214,7 @@ def over_the_cap(stage):
         ada.stop()
         bert.stop()
     assert stage.balance(stage.payee) == before
-    assert ada.state()["commitments"] == []
+    assert over["interaction"] not in {made["interaction"] for made in ada.state()["commitments"]}
     print("over the cap: rejected, nothing is paid", flush=True)
 
 
@@ -228,11 +228,10 @@ def without_caps(stage):
 def lost_state(stage, ada):
     """The same orders without the state file: nothing is asked for or paid again, and the caps still count."""
     before, commitments = stage.balance(stage.payee), ada.state()["commitments"]
-    assert [made["total_micro_usdc"] for made in commitments] == [TOTAL_MICRO_USDC], commitments
+    assert [int(made["total_micro_usdc"]) for made in commitments] == [TOTAL_MICRO_USDC], commitments
     (ada.folder / "state.json").rename(ada.folder / "lost.json")
     (ada.folder / "sent").unlink()
     told = len(ada.told())
-    ada.settings["orders"] = ada.settings["orders"][:1]
     ada.start()
     assert ada.ended() == 0, ada.told()
     log = ada.told()[told:]

@@ -78,7 +78,7 @@ class Provider(Loop):
             return self.tell("no offer", interaction, str(asked.get("task_type")))
         price = micro_usdc(quote.price)
         total = price + fee_of(price)
-        if total > asked["max_budget"] * 1_000_000 or quote.estimated_time_s > asked["deadline"]:
+        if total > round(asked["max_budget"] * 1_000_000) or quote.estimated_time_s > asked["deadline"]:
             return self.tell("no offer", interaction, "over its budget or its deadline")
         payload = {
             "request_id": interaction, "price": usdc(price), "protocol_fee": usdc(fee_of(price)),
