@@ -13,6 +13,7 @@ import urllib.request
 from pathlib import Path
 
 X811, ANVIL, PROGRAM = sys.argv[1], sys.argv[2], sys.argv[3:]
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("X811_")}
 #: How long anything may take, in seconds.
 PATIENCE_S = 90
 CAPS = {"per_interaction": "0.05", "per_day": "1"}
@@ -99,8 +100,8 @@ class Agent:
     def start(self):
         with self.log.open("a") as log:
             words = [*PROGRAM, self.role, str(self.folder), json.dumps(self.settings)]
-            environment = os.environ | {"X811_BINARY": X811}
-            self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
+            # The binary is the package's own, wherever the package says.
+            self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=ENVIRONMENT)
 
     def told(self):
         return self.log.read_text()
@@ -225,6 +226,21 @@ def without_caps(stage):
     print("without caps: does not start", flush=True)
 
 
+def one_loop(stage):
+    """A second loop of an agent ends the first, which sends nothing more; in one folder it does not start."""
+    first = Agent(stage, "bert", "provider", stage.folder / "first-bert")
+    until(lambda: first.events("feed"), first.told)
+    same = Agent(stage, "bert", "provider", stage.folder / "first-bert")
+    assert same.ended() != 0 and "StateFault" in same.told(), same.told()
+    second = Agent(stage, "bert", "provider", stage.folder / "second-bert")
+    try:
+        assert first.ended() != 0 and "another loop of this agent" in first.told(), first.told()
+        assert second.process.poll() is None, second.told()
+    finally:
+        second.stop()
+    print("one loop an agent: the newest", flush=True)
+
+
 def lost_state(stage, ada):
     """The same orders without the state file: nothing is asked for or paid again, and the caps still count."""
     before, commitments = stage.balance(stage.payee), ada.state()["commitments"]
@@ -256,6 +272,7 @@ def main():
                 play(stage, stage.payer, ("initiator", "payment", moment))
             over_the_cap(stage)
             without_caps(stage)
+            one_loop(stage)
             lost_state(stage, first)
         finally:
             stage.end()
