@@ -57,7 +57,7 @@ const ledger = new Watched(settings.ledger, Keys.ofHome(settings.home, settings.
 const upper = (request) => request.parameters.text.toUpperCase();
 const loop = role === "provider"
   ? new Provider({
-    ledger, folder, watch, work: upper,
+    ledger, folder, watch, work: (request) => upper(request).repeat(request.parameters.times ?? 1),
     quote: (request) => ({ price: request.parameters.price ?? "0.01", estimatedTimeS: 5, deliverables: ["the text in capitals"] }),
   })
   : new Initiator({

@@ -72,7 +72,8 @@ FOLDER.mkdir(parents=True, exist_ok=True)
 ledger = Watched(SETTINGS["ledger"], x811.Keys.of_home(SETTINGS["home"], SETTINGS["agent"]))
 if ROLE == "provider":
     price = lambda request: x811.Quote(request["parameters"].get("price", "0.01"), 5, ["the text in capitals"])
-    loop = x811.Provider(ledger, FOLDER, price, lambda request: request["parameters"]["text"].upper(), watch=watch)
+    upper = lambda request: request["parameters"]["text"].upper() * request["parameters"].get("times", 1)
+    loop = x811.Provider(ledger, FOLDER, price, upper, watch=watch)
     until = None
 else:
     caps = SETTINGS["caps"] and x811.Caps(**SETTINGS["caps"])

@@ -219,6 +219,31 @@ def over_the_cap(stage):
     print("over the cap: rejected, nothing is paid", flush=True)
 
 
+def hostile(stage):
+    """An order that breaks the provider's own code, and one whose RESULT is too large: an alarm and an ERROR.
+    A third goes on beside them."""
+    before = stage.balance(stage.payee)
+    orders = [order(stage, "breaks", price="free"), order(stage, "large", times=600_000), order(stage, "fair")]
+    bert = Agent(stage, "bert", "provider", stage.folder / "hostile-bert")
+    ada = Agent(stage, "ada", "initiator", stage.folder / "hostile-ada", caps=CAPS, payer="binary", orders=orders)
+    try:
+        requests = until(lambda: ada.events("feed") and ada.state()["requests"], ada.told)
+        def ended():
+            stage.x811("anvil", "mine", "3", "--rpc", stage.rpc)
+            return {event["interaction"] for event in ada.events("over")} == {requests["fair"]} and \
+                {event["interaction"] for event in bert.events("alarm")} == {requests["breaks"], requests["large"]} and \
+                "x811/error" in [kind for kind, *_ in stage.said(requests["large"])]
+        until(ended, lambda: ada.told() + bert.told())
+        settled(stage, requests["fair"], before)
+        assert bert.process.poll() is None and ada.process.poll() is None
+    finally:
+        ada.stop()
+        bert.stop()
+    kinds = [json.loads(text)["type"] for text in sent(bert)]
+    assert kinds.count("x811/result") == 2 and kinds.count("x811/error") == 1, kinds
+    print("hostile orders: alarms and an ERROR, the fair one is settled", flush=True)
+
+
 def without_caps(stage):
     ada = Agent(stage, "ada", "initiator", stage.folder / "no-caps", caps=None, payer="binary",
                 orders=[order(stage, "no-caps")])
@@ -274,6 +299,7 @@ def main():
             without_caps(stage)
             one_loop(stage)
             lost_state(stage, first)
+            hostile(stage)
         finally:
             stage.end()
 

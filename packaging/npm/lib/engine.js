@@ -176,10 +176,13 @@ export class Loop {
           task.look_at_ms = Date.now() + 1_000;
           continue;
         }
-        if (!(fault instanceof Refused)) throw fault;
-        // An interaction that was never opened, or a body that was erased.
+        // The state file: nothing may be done that it does not have.
+        if (fault.syscall !== undefined) throw fault;
         task.look_at_ms = Date.now() + afterLapseMs;
-        if (fault.status !== 404) this.alarm(interaction, fault.message);
+        // Of a callback, or of what another agent sent: the others go on.
+        if (!(fault instanceof Refused)) this.alarm(interaction, `stuck, and tried again: ${fault}`);
+        // An interaction that was never opened, or a body that was erased.
+        else if (fault.status !== 404) this.alarm(interaction, fault.message);
         else if (Object.keys(task.envelopes).length === 0) delete this.state.tasks[interaction];
       }
     }

@@ -174,7 +174,13 @@ export class Ledger {
     let [keys, after] = [[], undefined];
     do {
       const query = after === undefined ? {} : { after_seq: after };
-      const page = await this.read(`/api/v1/agents/${uuidOf(String(envelope.from))}/keys`, { query, signed: false });
+      let page;
+      try {
+        page = await this.read(`/api/v1/agents/${uuidOf(String(envelope.from))}/keys`, { query, signed: false });
+      } catch (fault) {
+        if (fault instanceof Refused && fault.status === 404) return false;
+        throw fault;
+      }
       for (const { position: at, leaf: { event } } of page.records) {
         if (event.type === "agent_registered" && at <= position) keys = event.keys;
         else if (event.type === "key_rotated" && at < position)

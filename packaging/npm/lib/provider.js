@@ -77,6 +77,11 @@ export class Provider extends Loop {
     });
   }
 
+  undelivered(entry) {
+    // Too large, for instance: the initiator need not wait for it.
+    if (entry.act === "result") this.#fail(entry.interaction, JSON.parse(entry.envelope).to, "the ledger did not take the RESULT");
+  }
+
   #fail(interaction, initiator, reason) {
     this.alarm(interaction, `the work failed, and the initiator is told: ${reason}`);
     const payload = { code: "X811-4022", message: reason.slice(0, mostReason), related_message_id: interaction };

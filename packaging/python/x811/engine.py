@@ -172,6 +172,12 @@ class Loop:
                     self.alarm(interaction, str(refused))
                 elif not task["envelopes"]:
                     del self.state.tasks[interaction]
+            except OSError:
+                # The state file: nothing may be done that it does not have.
+                raise
+            except Exception as fault:  # of a callback, or of what another agent sent: the others go on
+                task["look_at_ms"] = now_ms() + AFTER_LAPSE_MS
+                self.alarm(interaction, f"stuck, and tried again: {fault!r}")
 
     def _look(self, interaction, task):
         view = self.ledger.interaction(interaction)

@@ -162,7 +162,12 @@ class Ledger:
         while True:
             query = {} if after is None else {"after_seq": after}
             path = f"/api/v1/agents/{str(envelope['from']).rsplit(':', 1)[1]}/keys"
-            page = self.read(path, query, signed=False)
+            try:
+                page = self.read(path, query, signed=False)
+            except Refused as refused:
+                if refused.status == 404:
+                    return False
+                raise
             for record in page["records"]:
                 event = record["leaf"]["event"]
                 if event["type"] == "agent_registered" and record["position"] <= position:

@@ -1,6 +1,7 @@
 """A provider: it offers by a price of yours, works, delivers, and says when it is paid."""
 
 import hashlib
+import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -122,6 +123,11 @@ class Provider(Loop):
             "execution_time_ms": max(0, now_ms() - task["work_started_ms"]),
         }
         self.say(interaction, "result", request["from"], product.more | payload)
+
+    def undelivered(self, entry):
+        if entry["act"] == "result":
+            # Too large, for instance: the initiator need not wait for it.
+            self._fail(entry["interaction"], json.loads(entry["envelope"])["to"], "the ledger did not take the RESULT")
 
     def _fail(self, interaction, initiator, reason):
         self.alarm(interaction, f"the work failed, and the initiator is told: {reason}")
