@@ -2,11 +2,14 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { Caps, Keys, Refused, StateFault, canonical, microUsdc, usdc, verify } from "x811";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { Caps, Keys, Ledger, Refused, StateFault, Unreachable, canonical, microUsdc, usdc, verify } from "x811";
 
 // What the package does not export, from its folder.
 const folderOf = dirname(createRequire(import.meta.url).resolve("x811"));
@@ -102,5 +105,27 @@ try {
   again.close();
 } finally {
   rmSync(folder, { recursive: true });
+}
+// A stream that says nothing ends when its loop ends, whatever was collected meanwhile.
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc");
+const silent = createServer((request, answer) => void answer.writeHead(200).write(": begun\n\n"));
+await new Promise((resolve) => silent.listen(0, "127.0.0.1", resolve));
+try {
+  const over = new AbortController();
+  const ledger = new Ledger(`http://127.0.0.1:${silent.address().port}`, new Keys(said.from, seed));
+  const pages = ledger.stream(null, "one", over.signal);
+  assert.deepEqual((await pages.next()).value, { messages: [], next: null });
+  const ended = assert.rejects(pages.next(), Unreachable);
+  for (let turn = 0; turn < 20; turn += 1) {
+    await new Promise(setImmediate);
+    collect();
+  }
+  over.abort();
+  const late = new Promise((_, reject) => setTimeout(reject, 5_000, new Error("the stream goes on")).unref());
+  await Promise.race([ended, late]);
+} finally {
+  silent.closeAllConnections();
+  silent.close();
 }
 console.log("forms hold");

@@ -17,15 +17,20 @@ export class Refused extends Error {
   }
 }
 
-/** Aborts what it is given to when time is over or `over` is aborted. (AbortSignal.any may be collected while
- * it is waited for, in Node 20.) */
+/** Ends what is waited for when time is over or `over` is aborted. The signal alone does not do: in Node 20
+ * that of a fetch is forgotten once its request is collected. */
 class Limit {
   #controller = new AbortController();
   #abort = () => this.#controller.abort();
+  #ended = new Promise((_, reject) => {
+    this.#controller.signal.addEventListener("abort", () => reject(new Unreachable("it took too long, or was ended")));
+  });
   #timer;
 
   constructor(ms, over) {
     this.over = over;
+    // Nobody may be waiting when it ends.
+    this.#ended.catch(() => {});
     over?.addEventListener("abort", this.#abort);
     if (over?.aborted) this.#abort();
     this.again(ms);
@@ -33,6 +38,11 @@ class Limit {
 
   get signal() {
     return this.#controller.signal;
+  }
+
+  /** What the promise gives, unless the limit comes first. */
+  wait(promise) {
+    return Promise.race([promise, this.#ended]);
   }
 
   again(ms) {
@@ -74,8 +84,8 @@ export class Ledger {
   async #call(method, path, options = {}) {
     const limit = new Limit(answerMs + (options.waitMs ?? 0), options.over);
     try {
-      const answer = await this.#open(method, path, { ...options, signal: limit.signal });
-      return this.#sorted(answer.status, await answer.text());
+      const answer = await limit.wait(this.#open(method, path, { ...options, signal: limit.signal }));
+      return this.#sorted(answer.status, await limit.wait(answer.text()));
     } catch (lost) {
       if (lost instanceof Refused || lost instanceof Unreachable) throw lost;
       throw new Unreachable(`the answer of ${this.url} broke off: ${lost}`);
@@ -142,16 +152,19 @@ export class Ledger {
   /** Pages of one message as they come, at first an empty one; ends by throwing. */
   async *stream(after, instance, over) {
     const limit = new Limit(firstSilenceMs, over);
+    let reader;
     try {
       const headers = { accept: "text/event-stream" };
       const query = { instance, ...(after && { after }) };
-      const answer = await this.#open("GET", `${this.#mine()}/stream`, { query, headers, signal: limit.signal });
-      if (answer.status !== 200) this.#sorted(answer.status, await answer.text());
+      const answer = await limit.wait(this.#open("GET", `${this.#mine()}/stream`, { query, headers, signal: limit.signal }));
+      if (answer.status !== 200) this.#sorted(answer.status, await limit.wait(answer.text()));
+      reader = answer.body.getReader();
+      const decoder = new TextDecoder();
       yield { messages: [], next: null };
       let [text, place] = ["", undefined];
-      for await (const chunk of answer.body.pipeThrough(new TextDecoderStream())) {
+      for (let chunk; !(chunk = await limit.wait(reader.read())).done; ) {
         limit.again(silenceMs);
-        text += chunk;
+        text += decoder.decode(chunk.value, { stream: true });
         for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) {
           const lines = text.slice(0, end).split("\n");
           const [name, data] = ["event: ", "data: "].map((field) => lines.find((line) => line.startsWith(field))?.slice(field.length));
@@ -165,6 +178,8 @@ export class Ledger {
       throw lost instanceof Refused ? lost : new Unreachable(`the stream broke off: ${lost}`);
     } finally {
       limit.end();
+      // The connection goes with it; whether that fails is nobody's matter any more.
+      reader?.cancel().catch(() => {});
     }
     throw new Unreachable("the stream ended");
   }
