@@ -66,7 +66,10 @@ class Stage:
     def end(self):
         for process in reversed(self.processes):
             process.terminate()
-            process.wait(PATIENCE_S)
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
     def x811(self, *words):
         done = subprocess.run([X811, "--json", "--ledger", self.ledger, "--home", self.home, *words],
@@ -102,6 +105,8 @@ class Agent:
             words = [*PROGRAM, self.role, str(self.folder), json.dumps(self.settings)]
             # The binary is the package's own, wherever the package says.
             self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=ENVIRONMENT)
+        # Whatever fails, none of them stays.
+        self.stage.processes.append(self.process)
 
     def told(self):
         return self.log.read_text()
