@@ -97,6 +97,7 @@ step "tests, EventStoreDB" cargo nextest run -p x811-store --features eventstore
   --success-output final kurrent
 step "HTTP interface, by generated requests" scripts/api.sh
 step "clients generated from the description" scripts/clients.sh
+step "packages for Python and Node" scripts/packages.sh
 step "docs" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 step "contracts" node contracts/build.mjs --check
 # Not `advisories`: its database is fetched from the network, and a verdict that depends on the

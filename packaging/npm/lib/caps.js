@@ -1,0 +1,38 @@
+// Amounts, and what an initiator may commit itself to, whatever it is offered.
+
+/** For how long a commitment counts, in milliseconds. */
+export const dayMs = 86_400_000;
+
+/** Micro-USDC of a decimal string of USDC with at most six decimals; TypeError for anything else. */
+export function microUsdc(text) {
+  const parts = typeof text === "string" ? /^(0|[1-9][0-9]{0,12})(?:\.([0-9]{1,6}))?$/.exec(text) : null;
+  if (parts === null) throw new TypeError(`not an amount of USDC: ${text}`);
+  return BigInt(parts[1]) * 1_000_000n + BigInt((parts[2] ?? "").padEnd(6, "0"));
+}
+
+/** The decimal string of an amount, without needless zeros. */
+export function usdc(amountMicroUsdc) {
+  const decimals = String(amountMicroUsdc % 1_000_000n).padStart(6, "0").replace(/0+$/, "");
+  return `${amountMicroUsdc / 1_000_000n}${decimals && `.${decimals}`}`;
+}
+
+/** The micro-USDC of a `max_budget`, which is a JSON number. */
+export const budgetOf = (number) => BigInt(Math.round(number * 1_000_000));
+
+/** The protocol fee of a price, 2.5 %, rounded half up to micro-USDC. */
+export const feeOf = (priceMicroUsdc) => (priceMicroUsdc * 25n + 500n) / 1_000n;
+
+/** The most that an initiator commits itself to, fees included, in USDC. */
+export class Caps {
+  constructor({ perInteraction, perDay }) {
+    [this.perInteraction, this.perDay] = [microUsdc(perInteraction), microUsdc(perDay)];
+  }
+
+  /** The cap that an ACCEPT of this total would break, in words; null where it breaks none. */
+  brokenBy(interaction, totalMicroUsdc, journal, atMs) {
+    if (totalMicroUsdc > this.perInteraction) return "the cap for one interaction";
+    const others = journal.filter((made) => made.interaction !== interaction && atMs - made.at_ms < dayMs);
+    const sum = others.reduce((total, made) => total + BigInt(made.total_micro_usdc), totalMicroUsdc);
+    return sum > this.perDay ? "the cap for 24 hours" : null;
+  }
+}

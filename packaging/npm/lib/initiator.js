@@ -1,0 +1,185 @@
+// An initiator: it sends orders, accepts offers within caps, judges results and has them paid.
+import { Caps, budgetOf, feeOf, microUsdc, usdc } from "./caps.js";
+import { Loop, paymentLookMs } from "./engine.js";
+import { canonical, sha256 } from "./keys.js";
+import { PayLater } from "./paying.js";
+
+/** No transfer begins with less than this left to declare it in, in milliseconds. */
+const leastWindowMs = 20_000;
+/** When a decision that was put off is asked for again, in milliseconds. */
+const askAgainMs = 1_000;
+/** When a payment that may work later is tried again, in milliseconds. */
+const payAgainMs = 2_000;
+
+const hashOf = (payload) => sha256(canonical(payload)).toString("hex");
+
+/** Every RESULT with its content inline is good: its hash was checked. */
+const goodIfInline = (request, result) => ("content" in result ? true : null);
+
+/** `decide(request, offer)` says true to accept an OFFER (payloads), a text to reject it for that reason, null
+ * to be asked again in a second. `judge(request, result)` says true, a text to dispute, null to be asked again.
+ * `pay(due)` pays and gives `{txHash, payer, authorizationNonce?}`, or nothing where it declared the PAYMENT
+ * itself, as `binaryPayer` does; it throws PayLater to be called again.
+ *
+ * It does not start without caps: nothing else bounds what an offer may cost. */
+export class Initiator extends Loop {
+  constructor({ caps, pay, decide, judge = goodIfInline, orders = [], network, ...options }) {
+    if (!(caps instanceof Caps))
+      throw new TypeError("an initiator does not start without caps: new Caps({ perInteraction, perDay })");
+    super("initiator", options);
+    Object.assign(this, { caps, pay, decide, judge, orders, network });
+  }
+
+  async started() {
+    const networks = (await this.ledger.info()).networks.map((one) => one.name);
+    this.network ??= networks.length === 1 ? networks[0] : undefined;
+    if (!networks.includes(this.network)) throw new TypeError(`name one of the ledger's networks: ${networks.join(", ")}`);
+    for (const order of this.orders) if (!(order.key in this.state.data.requests)) this.#request(order);
+  }
+
+  #request(order) {
+    const envelope = this.ledger.keys.seal(order.provider, "x811/request", {
+      task_type: order.taskType, parameters: order.parameters ?? {}, currency: "USDC",
+      max_budget: Number(microUsdc(order.maxBudget)) / 1_000_000, deadline: order.deadlineS, acceptance_policy: "auto",
+      ledger: this.state.data.ledger,
+      // The ledger opens one interaction for it, even where the state file was lost.
+      idempotency_key: sha256(`x811 order ${this.me} ${order.key}`).toString("hex"),
+    });
+    this.state.data.requests[order.key] = envelope.id;
+    this.state.task(envelope.id).envelopes.request = envelope;
+    this.state.put(envelope.id, "request", envelope);
+    this.state.save();
+  }
+
+  delivered(entry, answer) {
+    const opened = answer.interaction_id ?? entry.interaction;
+    if (entry.act !== "request" || opened === entry.interaction) return;
+    // An equal REQUEST had been accepted before.
+    this.#rename(entry.interaction, opened);
+    this.state.touch(opened);
+  }
+
+  /** A REQUEST that opened nothing: the next start sends its order again. */
+  undelivered(entry) {
+    if (entry.act === "request") this.#rename(entry.interaction, null);
+  }
+
+  #rename(interaction, opened) {
+    delete this.state.tasks[interaction];
+    const { requests } = this.state.data;
+    for (const key of Object.keys(requests).filter((name) => requests[name] === interaction)) {
+      if (opened === null) delete requests[key];
+      else requests[key] = opened;
+    }
+  }
+
+  /** An ACCEPT that the file does not know any more still counts against the caps. */
+  recall(interaction, view) {
+    const { offer } = this.state.task(interaction).envelopes;
+    if (offer && view.initiator === this.me && ["accepted", "delivered", "verified", "completed"].includes(view.state))
+      this.state.commit(interaction, microUsdc(offer.payload.total_cost), view.opened_at_ms);
+  }
+
+  over(interaction, task, paid) {
+    if (paid === "no" && !task.pay_begun) this.state.release(interaction);
+  }
+
+  async move(interaction, task, view) {
+    const can = (act) => this.state.maySeal(interaction, act);
+    const { offer, result } = task.envelopes;
+    if (offer && (offer.from !== view.provider || offer.payload.request_id !== interaction))
+      return this.alarm(interaction, "the OFFER is of somebody else, or for another REQUEST");
+    if (view.state === "offered" && offer && can("accept") && can("reject")) await this.#answer(interaction, task, offer);
+    else if (view.state === "delivered" && result && can("verify")) await this.#verify(interaction, task, result);
+    else if (view.state === "verified") {
+      task.look_at_ms = Date.now() + paymentLookMs;
+      if (!can("payment")) return;
+      const { transactions } = await this.ledger.settlement(interaction);
+      if (transactions.length === 0) await this.#pay(interaction, task, view);
+    }
+  }
+
+  /** The payload of this agent's own REQUEST. */
+  async #asked(interaction, task) {
+    task.envelopes.request ??= (await this.ledger.byId(interaction)).envelope;
+    return task.envelopes.request.payload;
+  }
+
+  async #answer(interaction, task, offer) {
+    const [asked, offered] = [await this.#asked(interaction, task), offer.payload];
+    const total = microUsdc(offered.total_cost);
+    let verdict = (await this.#fault(asked, offered, total, offer.from)) ?? (await this.decide(asked, offered));
+    if (verdict === null || verdict === undefined) {
+      task.look_at_ms = Date.now() + askAgainMs;
+      return;
+    }
+    const cap = this.caps.brokenBy(interaction, total, this.state.data.commitments, Date.now());
+    if (verdict === true && cap !== null) verdict = { code: "POLICY_REJECTED", reason: `it would exceed ${cap}` };
+    if (verdict === true) {
+      // Journal and sealed ACCEPT are written at once, before it leaves.
+      this.state.commit(interaction, total, Date.now());
+      this.say(interaction, "accept", offer.from, { offer_id: offer.id, offer_hash: hashOf(offered) });
+      return;
+    }
+    const refusal = verdict.code ? verdict : { code: "OTHER", reason: String(verdict) };
+    this.say(interaction, "reject", offer.from, { offer_id: offer.id, ...refusal });
+  }
+
+  async #fault(asked, offered, total, provider) {
+    const price = microUsdc(offered.price);
+    if (total !== price + feeOf(price) || total > budgetOf(asked.max_budget))
+      return { code: "PRICE_TOO_HIGH", reason: `${usdc(total)} USDC is over the budget, or not price and fee` };
+    if (offered.estimated_time > asked.deadline)
+      return { code: "DEADLINE_TOO_SHORT", reason: "it takes longer than was asked for" };
+    if ((await this.ledger.agent(provider)).status !== "active")
+      return { code: "POLICY_REJECTED", reason: "the provider is not active" };
+    return null;
+  }
+
+  async #verify(interaction, task, result) {
+    const { content, result_hash, offer_id } = result.payload;
+    const isOther = content !== undefined && sha256(content).toString("hex") !== result_hash;
+    const verdict = isOther
+      ? "the content does not have the hash that the RESULT names"
+      : await this.judge(await this.#asked(interaction, task), result.payload);
+    if (verdict === null || verdict === undefined) {
+      task.look_at_ms = Date.now() + askAgainMs;
+      return;
+    }
+    const dispute = verdict === true ? {} : { dispute_code: "WRONG_RESULT", dispute_reason: String(verdict) };
+    const payload = { request_id: interaction, offer_id, result_hash, verified: verdict === true, ...dispute };
+    this.say(interaction, "verify", result.from, payload);
+  }
+
+  /** One transfer at a time: another would be signed with the same account nonce. */
+  async #pay(interaction, task, view) {
+    const { offer } = task.envelopes;
+    const mayHaveBeenPaid = task.pay_begun ?? false;
+    if (!mayHaveBeenPaid && view.deadline_at_ms - Date.now() < leastWindowMs)
+      return this.alarm(interaction, "nothing was paid: less than 20 s of the payment window were left");
+    const total = microUsdc(offer.payload.total_cost);
+    const { commitments } = this.state.data;
+    if (!commitments.some((made) => made.interaction === interaction && made.total_micro_usdc === String(total)))
+      return this.alarm(interaction, "nothing was paid: no ACCEPT of this loop committed to it");
+    const payee = offer.payload.payment_address ?? view.detail.offer.payee;
+    task.pay_begun = true;
+    this.state.save();
+    let paid;
+    try {
+      paid = await this.pay({
+        interaction, offerId: offer.id, offerHash: hashOf(offer.payload), provider: offer.from, payee,
+        totalMicroUsdc: total, network: this.network, ledger: this.state.data.ledger, mayHaveBeenPaid,
+      });
+    } catch (fault) {
+      if (!(fault instanceof PayLater)) return this.alarm(interaction, `paying failed, and is tried again: ${fault.message}`);
+      task.look_at_ms = Date.now() + payAgainMs;
+      return this.tell("pay later", interaction, fault.message);
+    }
+    if (!paid) return;
+    this.say(interaction, "payment", offer.from, {
+      request_id: interaction, offer_id: offer.id, tx_hash: paid.txHash, amount: usdc(total), currency: "USDC",
+      network: this.network, payer_address: paid.payer, payee_address: payee,
+      ...(paid.authorizationNonce && { authorization_nonce: paid.authorizationNonce }),
+    });
+  }
+}

@@ -1,0 +1,211 @@
+"""An initiator: it sends orders, accepts offers within caps, judges results and has them paid."""
+
+import hashlib
+import uuid
+from dataclasses import dataclass, field
+
+from .caps import Caps, fee_of, micro_usdc, usdc
+from .engine import PAYMENT_LOOK_MS, Loop
+from .keys import canonical, now_ms
+from .paying import Due, Paid, PayLater
+
+#: No transfer begins with less than this left to declare it in, in milliseconds.
+LEAST_WINDOW_MS = 20_000
+#: When a decision that was put off is asked for again, in milliseconds.
+ASK_AGAIN_MS = 1_000
+#: When a payment that may work later is tried again, in milliseconds.
+PAY_AGAIN_MS = 2_000
+#: What makes the idempotency key of an order.
+ORDERS = uuid.UUID("8b1d9e4e-3a53-5f0e-9d70-0b8f7f6ce811")
+
+
+@dataclass(frozen=True)
+class Order:
+    """A REQUEST that is sent once, whatever happens: `key` names it for ever in this agent's folder."""
+
+    key: str
+    provider: str
+    task_type: str
+    #: USDC, fee included.
+    max_budget: str
+    deadline_s: int
+    parameters: dict = field(default_factory=dict)
+
+
+def good_if_inline(request: dict, result: dict):
+    """Every RESULT with its content inline is good: its hash was checked."""
+    return True if "content" in result else None
+
+
+class Initiator(Loop):
+    """`decide(request, offer)` says True to accept an OFFER (payloads), a text to reject it for that
+    reason, None to be asked again in a second. `judge(request, result)` says True, a text to dispute,
+    None to be asked again. `pay(Due)` pays and gives Paid, or None where it declared the PAYMENT itself,
+    as `binary_payer` does; it raises PayLater to be called again.
+
+    It does not start without caps: nothing else bounds what an offer may cost."""
+
+    role = "initiator"
+
+    def __init__(self, ledger, folder, caps: Caps, pay, decide, judge=good_if_inline, orders=(),
+                 network: str | None = None, watch=None):
+        if not isinstance(caps, Caps):
+            raise ValueError("an initiator does not start without caps: Caps(per_interaction, per_day)")
+        super().__init__(ledger, folder, watch)
+        self.caps, self.pay, self.decide, self.judge, self.orders = caps, pay, decide, judge, list(orders)
+        networks = [one["name"] for one in ledger.info()["networks"]]
+        if network is None and len(networks) != 1 or network is not None and network not in networks:
+            raise ValueError(f"name one of the ledger's networks: {', '.join(networks)}")
+        self.network = network or networks[0]
+
+    def started(self):
+        for order in self.orders:
+            if order.key not in self.state.data["requests"]:
+                self._request(order)
+
+    def _request(self, order):
+        payload = {
+            "task_type": order.task_type, "parameters": order.parameters, "currency": "USDC",
+            "max_budget": micro_usdc(order.max_budget) / 1_000_000, "deadline": order.deadline_s,
+            "acceptance_policy": "auto", "ledger": self.state.data["ledger"],
+            # The ledger opens one interaction for it, even where the state file was lost.
+            "idempotency_key": str(uuid.uuid5(ORDERS, f"{self.me} {order.key}")),
+        }
+        envelope = self.ledger.keys.seal(order.provider, "x811/request", payload)
+        self.state.data["requests"][order.key] = envelope["id"]
+        self.state.task(envelope["id"])["envelopes"]["request"] = envelope
+        self.state.put(envelope["id"], "request", envelope, now_ms())
+        self.state.save()
+
+    def delivered(self, entry, answer):
+        opened = answer.get("interaction_id") or entry["interaction"]
+        if entry["act"] != "request" or opened == entry["interaction"]:
+            return
+        # An equal REQUEST had been accepted before.
+        self._rename(entry["interaction"], opened)
+        self.state.touch(opened)
+
+    def undelivered(self, entry):
+        if entry["act"] == "request":
+            # It opened nothing: the next start sends its order again.
+            self._rename(entry["interaction"], None)
+
+    def _rename(self, interaction, opened):
+        self.state.tasks.pop(interaction, None)
+        requests = self.state.data["requests"]
+        for key in [key for key, known in requests.items() if known == interaction]:
+            if opened is None:
+                del requests[key]
+            else:
+                requests[key] = opened
+
+    def recall(self, interaction, view):
+        """An ACCEPT that the file does not know any more still counts against the caps."""
+        offer = self.state.task(interaction)["envelopes"].get("offer")
+        if offer and view["initiator"] == self.me and view["state"] in ("accepted", "delivered", "verified", "completed"):
+            total = micro_usdc(offer["payload"]["total_cost"])
+            self.state.commit(interaction, total, view["opened_at_ms"])
+
+    def over(self, interaction, task, paid):
+        if paid == "no" and not task.get("pay_begun"):
+            self.state.release(interaction)
+
+    def move(self, interaction, task, view):
+        can = lambda act: self.state.may_seal(interaction, act)
+        state, envelopes = view["state"], task["envelopes"]
+        offer, result = envelopes.get("offer"), envelopes.get("result")
+        if offer and (offer["from"] != view["provider"] or offer["payload"].get("request_id") != interaction):
+            return self.alarm(interaction, "the OFFER is of somebody else, or for another REQUEST")
+        if state == "offered" and offer and can("accept") and can("reject"):
+            self._answer(interaction, task, offer)
+        elif state == "delivered" and result and can("verify"):
+            self._verify(interaction, task, result)
+        elif state == "verified":
+            task["look_at_ms"] = now_ms() + PAYMENT_LOOK_MS
+            if can("payment") and not self.ledger.settlement(interaction)["transactions"]:
+                self._pay(interaction, task, view)
+
+    def _asked(self, interaction, task) -> dict:
+        """The payload of this agent's own REQUEST."""
+        if "request" not in task["envelopes"]:
+            task["envelopes"]["request"] = self.ledger.by_id(interaction)["envelope"]
+        return task["envelopes"]["request"]["payload"]
+
+    def _answer(self, interaction, task, offer):
+        asked, offered = self._asked(interaction, task), offer["payload"]
+        total = micro_usdc(offered["total_cost"])
+        verdict = self._fault(asked, offered, total, offer["from"])
+        verdict = self.decide(asked, offered) if verdict is None else verdict
+        if verdict is None:
+            task["look_at_ms"] = now_ms() + ASK_AGAIN_MS
+            return
+        cap = self.caps.broken_by(interaction, total, self.state.data["commitments"], now_ms())
+        if verdict is True and cap is not None:
+            verdict = ("POLICY_REJECTED", f"it would exceed {cap}")
+        if verdict is True:
+            # Journal and sealed ACCEPT are written at once, before it leaves.
+            self.state.commit(interaction, total, now_ms())
+            offer_hash = hashlib.sha256(canonical(offered)).hexdigest()
+            payload = {"offer_id": offer["id"], "offer_hash": offer_hash}
+            self.say(interaction, "accept", offer["from"], payload)
+        else:
+            code, reason = verdict if isinstance(verdict, tuple) else ("OTHER", str(verdict))
+            payload = {"offer_id": offer["id"], "code": code, "reason": reason}
+            self.say(interaction, "reject", offer["from"], payload)
+
+    def _fault(self, asked, offered, total, provider):
+        price = micro_usdc(offered["price"])
+        if total != price + fee_of(price) or total > round(asked["max_budget"] * 1_000_000):
+            return "PRICE_TOO_HIGH", f"{usdc(total)} USDC is over the budget, or not price and fee"
+        if offered["estimated_time"] > asked["deadline"]:
+            return "DEADLINE_TOO_SHORT", "it takes longer than was asked for"
+        if self.ledger.agent(provider)["status"] != "active":
+            return "POLICY_REJECTED", "the provider is not active"
+        return None
+
+    def _verify(self, interaction, task, result):
+        delivered = result["payload"]
+        content = delivered.get("content")
+        is_other = content is not None and hashlib.sha256(content.encode()).hexdigest() != delivered["result_hash"]
+        verdict = ("the content does not have the hash that the RESULT names" if is_other
+                   else self.judge(self._asked(interaction, task), delivered))
+        if verdict is None:
+            task["look_at_ms"] = now_ms() + ASK_AGAIN_MS
+            return
+        payload = {"request_id": interaction, "offer_id": delivered["offer_id"],
+                   "result_hash": delivered["result_hash"], "verified": verdict is True}
+        if verdict is not True:
+            payload |= {"dispute_code": "WRONG_RESULT", "dispute_reason": str(verdict)}
+        self.say(interaction, "verify", result["from"], payload)
+
+    def _pay(self, interaction, task, view):
+        """One transfer at a time: another would be signed with the same account nonce."""
+        offer, has_begun = task["envelopes"]["offer"], task.get("pay_begun", False)
+        if not has_begun and view["deadline_at_ms"] - now_ms() < LEAST_WINDOW_MS:
+            return self.alarm(interaction, "nothing was paid: less than 20 s of the payment window were left")
+        total = micro_usdc(offer["payload"]["total_cost"])
+        if not any(made["interaction"] == interaction and made["total_micro_usdc"] == total
+                   for made in self.state.data["commitments"]):
+            return self.alarm(interaction, "nothing was paid: no ACCEPT of this loop committed to it")
+        payee = offer["payload"].get("payment_address") or view["detail"]["offer"]["payee"]
+        due = Due(interaction=interaction, offer_id=offer["id"], provider=offer["from"], payee=payee,
+                  offer_hash=hashlib.sha256(canonical(offer["payload"])).hexdigest(), network=self.network,
+                  total_micro_usdc=total, ledger=self.state.data["ledger"], may_have_been_paid=has_begun)
+        task["pay_begun"] = True
+        self.state.save()
+        try:
+            paid = self.pay(due)
+        except PayLater as later:
+            task["look_at_ms"] = now_ms() + PAY_AGAIN_MS
+            return self.tell("pay later", interaction, str(later))
+        except Exception as fault:  # whatever a callback raises: a person looks, and nothing is paid blindly
+            return self.alarm(interaction, f"paying failed, and is tried again: {fault}")
+        if isinstance(paid, Paid):
+            payload = {
+                "request_id": interaction, "offer_id": offer["id"], "tx_hash": paid.tx_hash,
+                "amount": usdc(total), "currency": "USDC", "network": self.network,
+                "payer_address": paid.payer, "payee_address": payee,
+            }
+            if paid.authorization_nonce is not None:
+                payload["authorization_nonce"] = paid.authorization_nonce
+            self.say(interaction, "payment", offer["from"], payload)

@@ -1,0 +1,131 @@
+// What the npm package signs, verifies, counts and locks, without a ledger: as forms.py.
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { Caps, Keys, Ledger, Refused, StateFault, Unreachable, canonical, microUsdc, usdc, verify } from "x811";
+
+// What the package does not export, from its folder.
+const folderOf = dirname(createRequire(import.meta.url).resolve("x811"));
+const inner = (name) => import(pathToFileURL(join(folderOf, name)));
+const { feeOf } = await inner("caps.js");
+const { asksFirst, fateOfAbsence, fateOfRefusal } = await inner("outbox.js");
+const { reconnectMs } = await inner("feed.js");
+const { State } = await inner("state.js");
+
+const seed = Buffer.from("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60", "hex");
+const key = "z6MktwupdmLXVVqTzCw4i46r4uGyosGXRnR3XjN4Zq7oMMsw";
+// docs/connect.md, section 3.
+const said = {
+  created: "2026-01-01T00:00:00.000Z", from: "did:x811:019c8c61-8129-7511-9f31-aa5142e65448",
+  id: "0190a1b2-c3d4-7e5f-8901-234567890abc", nonce: "a1b2c3d4-e5f6-4890-abcd-ef1234567890",
+  payload: {
+    acceptance_policy: "auto", currency: "USDC", deadline: 60, idempotency_key: "test-key-001", max_budget: 0.05,
+    parameters: { ticker: "ETH" }, task_type: "financial-analysis",
+  },
+  to: "did:x811:019c8c61-8129-7511-9f31-aa5142e65449", type: "x811/request", version: "0.1.0",
+};
+const signatures = {
+  digest: "bh5WLUh1SKKd7E-un534XhRwGs0s_qRPxQlT-Tz7NKwRuqjWdfbMbwEk5bjySXk36rk8rYJBMcM1YZk6c9lmAw",
+  direct: "O73OSnPZRn4ZmJJBSfnneoLi1-52u7iPyRLePZyG7vaUhyg09ED54K7cRwEdRwiad302ZhfWQdUETVhkiB1kBA",
+};
+
+const digest = createHash("sha256").update(canonical(said)).digest("hex");
+assert.equal(digest, "e44e766698be7dd791d7325a16bf3de3598863a8a2e2d6eb33d7fe371ebf61c4");
+for (const [profile, signature] of Object.entries(signatures)) {
+  const keys = new Keys(said.from, seed, profile);
+  assert.equal(keys.public, key);
+  for (const other of Object.keys(signatures)) {
+    // A key is tried by its own profile and never by the other.
+    assert.equal(verify({ ...said, signature }, [{ key, profile: other }]), other === profile);
+    assert.equal(verify({ ...said, signature, to: said.from }, [{ key, profile: other }]), false);
+  }
+  assert.ok(verify(keys.seal(said.to, "x811/request", said.payload), [{ key, profile }]));
+}
+for (const signature of ["", "é", null, 7, undefined, signatures.digest.slice(0, -4)])
+  assert.equal(verify({ ...said, signature }, [{ key, profile: "digest" }]), false);
+assert.equal(verify({ ...said, signature: signatures.digest }, []), false);
+// RFC 8785, section 3.2.2 and 3.2.3.
+assert.equal(canonical({ "\u20ac": 1e30, "\r": 4.5, "\ud83d\ude00": 0.002, "\ufb33": 1e-27, 1: "\u000f\n\"" }),
+  '{"\\r":4.5,"1":"\\u000f\\n\\"","\u20ac":1e+30,"\ud83d\ude00":0.002,"\ufb33":1e-27}');
+
+for (const [text, amount] of [["0", 0n], ["0.01025", 10_250n], ["1.5", 1_500_000n], ["1000000", 10n ** 12n]]) {
+  assert.equal(microUsdc(text), amount);
+  assert.equal(usdc(amount), text);
+}
+for (const text of ["", "01", "1.", ".5", "-1", "1e3", "0.0000001", "1,5", 1, null])
+  assert.throws(() => microUsdc(text), TypeError);
+assert.deepEqual([0n, 19n, 20n, 10_000n].map(feeOf), [0n, 0n, 1n, 250n]);
+const caps = new Caps({ perInteraction: "0.04", perDay: "0.1" });
+const [dayMs, journal] = [86_400_000, [{ interaction: "a", total_micro_usdc: "70000", at_ms: 1 }]];
+for (const [interaction, total, atMs, broken] of [
+  ["b", 30_000n, 2, null], ["b", 30_001n, 2, "the cap for 24 hours"], ["b", 40_001n, 2, "the cap for one interaction"],
+  ["a", 40_000n, 2, null], ["b", 40_000n, dayMs, "the cap for 24 hours"], ["b", 40_000n, dayMs + 1, null],
+]) assert.equal(caps.brokenBy(interaction, total, journal, atMs), broken);
+
+const refused = (status, code, details) => new Refused(status, { code, details });
+for (const [fault, fate] of [
+  [refused(429, "X811-9001"), "again"], [refused(503, "X811-3003"), "again"], [refused(500, "X811-9002"), "again"],
+  [refused(502, "X811-1001"), "again"], [refused(401, "X811-2002"), "ask"], [refused(409, "X811-2001"), "ask"],
+  [refused(409, "X811-2001", { first: { code: "X811-4001" } }), "refused"], [refused(422, "X811-4001"), "refused"],
+]) assert.equal(fateOfRefusal(fault)[0], fate, fault.message);
+const entry = { created_ms: 1_000, is_doubtful: false };
+assert.deepEqual([asksFirst(entry, 331_000), asksFirst(entry, 331_001), asksFirst({ ...entry, is_doubtful: true }, 0)], [false, true, true]);
+for (const [status, asOf, fate] of [
+  [404, { at_ms: 331_001 }, "dead"], [404, { at_ms: 331_000 }, "ask"], [404, {}, "ask"], [403, { at_ms: 331_001 }, "ask"],
+]) assert.equal(fateOfAbsence(entry, refused(status, "X811-1001", { as_of: asOf })), fate);
+assert.deepEqual([1, 2, 3, 4, 5, 6, 7, 8].map(reconnectMs), [1, 2, 4, 8, 16, 30, 30, 30].map((s) => s * 1_000));
+
+const folder = mkdtempSync(join(tmpdir(), "x811-forms-"));
+try {
+  // The lock of a process that lives; 1 always does.
+  writeFileSync(join(folder, "lock"), "1");
+  assert.throws(() => new State(folder, "did:x811:a", "did:x811:l"), StateFault);
+  // That of one that has ended: beyond every process id.
+  writeFileSync(join(folder, "lock"), "99999999");
+  const one = new State(folder, "did:x811:a", "did:x811:l");
+  one.put("i", "accept", { id: "e", created: said.created });
+  assert.deepEqual([one.maySeal("i", "accept"), one.maySeal("i", "reject")], [false, true]);
+  one.save();
+  assert.equal(statSync(join(folder, "state.json")).mode & 0o777, 0o600);
+  one.close();
+  assert.throws(() => new State(folder, "did:x811:b", "did:x811:l"), StateFault);
+  const again = new State(folder, "did:x811:a", "did:x811:l");
+  assert.deepEqual(again.outbox.map((kept) => kept.envelope), [`{"id":"e","created":"${said.created}"}`]);
+  for (const [outcome, sealed, may] of [["delivered", 1, false], ["refused", 1, true], ["dead", 2, true], ["refused", 3, false]]) {
+    again.task("i").steps.accept = { sealed, outcome };
+    assert.equal(again.maySeal("i", "accept"), may);
+  }
+  again.close();
+} finally {
+  rmSync(folder, { recursive: true });
+}
+// A stream that says nothing ends when its loop ends, whatever was collected meanwhile.
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc");
+const silent = createServer((request, answer) => void answer.writeHead(200).write(": begun\n\n"));
+await new Promise((resolve) => silent.listen(0, "127.0.0.1", resolve));
+try {
+  const over = new AbortController();
+  const ledger = new Ledger(`http://127.0.0.1:${silent.address().port}`, new Keys(said.from, seed));
+  const pages = ledger.stream(null, "one", over.signal);
+  assert.deepEqual((await pages.next()).value, { messages: [], next: null });
+  const ended = assert.rejects(pages.next(), Unreachable);
+  for (let turn = 0; turn < 20; turn += 1) {
+    await new Promise(setImmediate);
+    collect();
+  }
+  over.abort();
+  const late = new Promise((_, reject) => setTimeout(reject, 5_000, new Error("the stream goes on")).unref());
+  await Promise.race([ended, late]);
+} finally {
+  silent.closeAllConnections();
+  silent.close();
+}
+console.log("forms hold");

@@ -1,0 +1,110 @@
+"""What the wheel signs, verifies, counts and locks, without a ledger: `forms.py`."""
+
+import hashlib
+import tempfile
+from pathlib import Path
+
+import x811
+from x811.caps import fee_of
+from x811.feed import reconnect_s
+from x811.outbox import asks_first, fate_of_absence, fate_of_refusal
+from x811.state import State
+
+SEED = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
+PUBLIC = "z6MktwupdmLXVVqTzCw4i46r4uGyosGXRnR3XjN4Zq7oMMsw"
+#: docs/connect.md, section 3.
+SAID = {
+    "created": "2026-01-01T00:00:00.000Z", "from": "did:x811:019c8c61-8129-7511-9f31-aa5142e65448",
+    "id": "0190a1b2-c3d4-7e5f-8901-234567890abc", "nonce": "a1b2c3d4-e5f6-4890-abcd-ef1234567890",
+    "payload": {"acceptance_policy": "auto", "currency": "USDC", "deadline": 60, "idempotency_key": "test-key-001",
+                "max_budget": 0.05, "parameters": {"ticker": "ETH"}, "task_type": "financial-analysis"},
+    "to": "did:x811:019c8c61-8129-7511-9f31-aa5142e65449", "type": "x811/request", "version": "0.1.0",
+}
+DIGEST = "e44e766698be7dd791d7325a16bf3de3598863a8a2e2d6eb33d7fe371ebf61c4"
+SIGNATURES = {
+    "digest": "bh5WLUh1SKKd7E-un534XhRwGs0s_qRPxQlT-Tz7NKwRuqjWdfbMbwEk5bjySXk36rk8rYJBMcM1YZk6c9lmAw",
+    "direct": "O73OSnPZRn4ZmJJBSfnneoLi1-52u7iPyRLePZyG7vaUhyg09ED54K7cRwEdRwiad302ZhfWQdUETVhkiB1kBA",
+}
+
+
+def raises(fault, call):
+    try:
+        call()
+    except fault:
+        return
+    raise AssertionError(f"{fault} was not raised")
+
+
+def signatures():
+    assert hashlib.sha256(x811.canonical(SAID)).hexdigest() == DIGEST
+    for profile, signature in SIGNATURES.items():
+        keys = x811.Keys(SAID["from"], SEED, profile)
+        assert keys.public == PUBLIC and "9d61" not in repr(keys)
+        for other in SIGNATURES:
+            # A key is tried by its own profile and never by the other.
+            known = [{"key": PUBLIC, "profile": other}]
+            assert x811.verify(SAID | {"signature": signature}, known) == (other == profile)
+            assert not x811.verify(SAID | {"signature": signature, "to": SAID["from"]}, known)
+        sealed = keys.seal(SAID["to"], "x811/request", SAID["payload"])
+        assert x811.verify(sealed, [{"key": PUBLIC, "profile": profile}])
+    known = [{"key": PUBLIC, "profile": "digest"}]
+    for signature in ("", "é", None, 7, SIGNATURES["digest"][:-4]):
+        assert not x811.verify(SAID | {"signature": signature}, known)
+    assert not x811.verify(SAID, known) and not x811.verify(SAID | {"signature": SIGNATURES["digest"]}, [])
+
+
+def amounts():
+    for text, amount in [("0", 0), ("0.01025", 10_250), ("1.5", 1_500_000), ("1000000", 10**12)]:
+        assert x811.micro_usdc(text) == amount and x811.usdc(amount) == text
+    for text in ("", "01", "1.", ".5", "-1", "1e3", "0.0000001", "1,5", 1, None):
+        raises(ValueError, lambda: x811.micro_usdc(text))
+    assert [fee_of(price) for price in (0, 19, 20, 10_000)] == [0, 0, 1, 250]
+    caps, journal = x811.Caps("0.04", "0.1"), [{"interaction": "a", "total_micro_usdc": 70_000, "at_ms": 1}]
+    day_ms = 86_400_000
+    for interaction, total, at_ms, broken in [
+        ("b", 30_000, 2, None), ("b", 30_001, 2, "the cap for 24 hours"), ("b", 40_001, 2, "the cap for one interaction"),
+        ("a", 40_000, 2, None), ("b", 40_000, day_ms, "the cap for 24 hours"), ("b", 40_000, day_ms + 1, None),
+    ]:
+        assert caps.broken_by(interaction, total, journal, at_ms) == broken, (interaction, total, at_ms)
+
+
+def outbox():
+    refused = lambda status, code, **details: x811.Refused(status, {"code": code, "details": details})
+    for fault, fate in [
+        (refused(429, "X811-9001"), "again"), (refused(503, "X811-3003"), "again"), (refused(500, "X811-9002"), "again"),
+        (refused(502, "X811-1001"), "again"), (refused(401, "X811-2002"), "ask"), (refused(409, "X811-2001"), "ask"),
+        (refused(409, "X811-2001", first={"code": "X811-4001"}), "refused"), (refused(422, "X811-4001"), "refused"),
+    ]:
+        assert fate_of_refusal(fault)[0] == fate, fault
+    entry = {"created_ms": 1_000, "is_doubtful": False}
+    assert not asks_first(entry, 331_000) and asks_first(entry, 331_001) and asks_first(entry | {"is_doubtful": True}, 0)
+    for status, as_of, fate in [
+        (404, {"at_ms": 331_001}, "dead"), (404, {"at_ms": 331_000}, "ask"), (404, {}, "ask"), (403, {"at_ms": 331_001}, "ask"),
+    ]:
+        assert fate_of_absence(entry, refused(status, "X811-1001", as_of=as_of)) == fate
+    assert [reconnect_s(failures) for failures in range(1, 9)] == [1, 2, 4, 8, 16, 30, 30, 30]
+
+
+def state():
+    with tempfile.TemporaryDirectory() as folder:
+        one = State(folder, "did:x811:a", "did:x811:l")
+        raises(x811.StateFault, lambda: State(folder, "did:x811:a", "did:x811:l"))
+        one.put("i", "accept", {"id": "e"}, 0)
+        assert not one.may_seal("i", "accept") and one.may_seal("i", "reject")
+        one.save()
+        assert (Path(folder) / "state.json").stat().st_mode & 0o777 == 0o600
+        one.close()
+        raises(x811.StateFault, lambda: State(folder, "did:x811:b", "did:x811:l"))
+        again = State(folder, "did:x811:a", "did:x811:l")
+        assert [entry["envelope"] for entry in again.outbox] == ['{"id":"e"}']
+        for outcome, sealed, may in [("delivered", 1, False), ("refused", 1, True), ("dead", 2, True), ("refused", 3, False)]:
+            again.task("i")["steps"]["accept"] = {"sealed": sealed, "outcome": outcome}
+            assert again.may_seal("i", "accept") == may, (outcome, sealed)
+        again.close()
+
+
+signatures()
+amounts()
+outbox()
+state()
+print("forms hold")
