@@ -110,7 +110,7 @@ async fn mach_1_the_namespaces_of_machines_are_closed_to_mail() {
     for (name, status) in [
         ("x811.negotiation/propose", 400),
         ("x811.capability/propose", 400),
-        ("x811.consensus/propose", 422),
+        ("x811.consensus/offer", 400),
         ("x811.dispute/open", 422),
         ("x811.trace/node", 400),
     ] {
