@@ -98,7 +98,7 @@ const fn row(
     }
 }
 
-/// All accepting cells but those of [`evidence`].
+/// All accepting cells but those that keep a message as evidence alone.
 pub const TRANSITIONS: [Transition; 31] = {
     use ConsensusVerb as M;
     use Next::{Reported, Same, To};
