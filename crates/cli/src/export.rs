@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use x811_protocol::did::Did;
-use x811_protocol::id::{ContractId, InteractionId};
+use x811_protocol::id::{AgreementId, ContractId, InteractionId, SessionId};
 use x811_protocol::stream::Subject;
 use x811_store::{Backend, FileCheckpointStore};
 
@@ -24,18 +24,27 @@ pub(crate) use log::{last_signed, written};
 #[cfg(feature = "serve")]
 pub(crate) use until::signed_at;
 
+/// Options that name one subject.
+const OF_ONE: [&str; 5] = [
+    "interaction",
+    "negotiation",
+    "capabilities",
+    "session",
+    "agreement",
+];
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The ledger's data directory; the ledger may be running. With --interaction or --negotiation
     /// it may be left out: then the ledger is asked
-    #[arg(required_unless_present_any = ["interaction", "negotiation", "capabilities"])]
+    #[arg(required_unless_present_any = OF_ONE)]
     data_dir: Option<PathBuf>,
     /// The whole log (this is what happens without it)
     #[arg(long)]
     all: bool,
     /// Also the records behind the last signed checkpoint, up to the present end: nobody signed those,
     /// and an audit counts them apart. Without it the export waits for a checkpoint and ends there
-    #[arg(long, conflicts_with_all = ["interaction", "negotiation", "capabilities", "tiles"])]
+    #[arg(long, conflicts_with_all = OF_ONE, conflicts_with = "tiles")]
     tail: bool,
     /// One interaction alone, and the streams that it rests on, each closed by a signature
     #[arg(long, value_name = "ID", conflicts_with_all = ["all", "tiles"])]
@@ -55,6 +64,20 @@ pub(crate) struct Args {
         conflicts_with_all = ["all", "tiles", "interaction", "negotiation"]
     )]
     capabilities: Option<Did>,
+    /// One session about a capability alone, and the streams that it rests on
+    #[arg(
+        long,
+        value_name = "ID",
+        conflicts_with_all = ["all", "tiles", "interaction", "negotiation", "capabilities"]
+    )]
+    session: Option<SessionId>,
+    /// One agreement alone, and the streams that it rests on: its sessions, for example
+    #[arg(
+        long,
+        value_name = "ID",
+        conflicts_with_all = ["all", "tiles", "interaction", "negotiation", "capabilities", "session"]
+    )]
+    agreement: Option<AgreementId>,
     /// The file to write, whole or not at all; `-` for standard output
     #[arg(short, long, value_name = "FILE", required_unless_present = "tiles")]
     output: Option<PathBuf>,
@@ -77,6 +100,8 @@ impl Args {
             interaction: None,
             negotiation: None,
             capabilities: None,
+            session: None,
+            agreement: None,
             output: Some(output.to_owned()),
             tiles: None,
             checkpoint_dir: None,
@@ -107,6 +132,8 @@ pub(crate) async fn run(
     let of = args.interaction.map(Subject::Interaction);
     let of = of.or(args.negotiation.map(Subject::Contract));
     let of = of.or(args.capabilities.map(Subject::Descriptor));
+    let of = of.or(args.session.map(Subject::Session));
+    let of = of.or(args.agreement.map(Subject::Agreement));
     match (&args.data_dir, of) {
         (None, Some(subject)) => {
             subject::fetch(subject, context, target, out).await?;

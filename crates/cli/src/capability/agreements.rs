@@ -98,7 +98,13 @@ impl Report for Listed {
         });
         let rows: Vec<Vec<String>> = rows.collect();
         let header = [
-            "agreement", "status", "revision", "you", "type", "used", "until",
+            "agreement",
+            "status",
+            "revision",
+            "you",
+            "type",
+            "used",
+            "until",
         ];
         out.table(&header, &rows);
     }

@@ -43,7 +43,9 @@ impl Record {
                 record.position.to_string(),
                 record.recorded_at_ms.to_rfc3339(),
                 short_hash(record.record_hash),
-                record.who.map_or("ledger".to_owned(), |who| who.to_string()),
+                record
+                    .who
+                    .map_or("ledger".to_owned(), |who| who.to_string()),
                 record.says.clone(),
             ]
         });

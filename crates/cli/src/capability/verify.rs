@@ -58,8 +58,15 @@ impl Report for Consent {
         out.heading(Tone::Good, "both signatures hold");
         let text = |name: &str| self.agreement.get(name).map(Value::to_string);
         let names = [
-            "ledger", "agreement_id", "revision", "consumer", "provider", "type", "version",
-            "parameters", "terms",
+            "ledger",
+            "agreement_id",
+            "revision",
+            "consumer",
+            "provider",
+            "type",
+            "version",
+            "parameters",
+            "terms",
         ];
         let mut fields: Vec<(&str, String)> = Vec::new();
         for name in names {

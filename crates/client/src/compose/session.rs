@@ -172,7 +172,9 @@ impl Payload for SessionStep {
                 .set("willing", *willing)
                 .set_some("lifetime_ms", *lifetime_ms),
             SessionStep::Offer { session, terms } => of(*session).set("terms", terms.clone()),
-            SessionStep::Counter { answers, terms } => answers.members().set("terms", terms.clone()),
+            SessionStep::Counter { answers, terms } => {
+                answers.members().set("terms", terms.clone())
+            }
             SessionStep::Accept {
                 answers,
                 terms_hash,

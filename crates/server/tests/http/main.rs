@@ -41,6 +41,7 @@ mod reference_sdk;
 mod registry;
 mod repeats;
 mod rotated_keys;
+mod sessions;
 mod settlement;
 mod signing;
 mod standing;

@@ -103,10 +103,7 @@ async fn cc_076_an_agent_lists_its_own_sessions_page_by_page() {
     let hers = world.get_as(eve, SESSIONS).await.expect(200);
     assert_eq!(ids(&hers, "sessions"), [others]);
     let theirs = format!("{SESSIONS}?party={}", ada.uuid());
-    world
-        .get_as(eve, &theirs)
-        .await
-        .refused(403, "X811-2004");
+    world.get_as(eve, &theirs).await.refused(403, "X811-2004");
     let audited = world.get_as(&all.auditor, &theirs).await.expect(200);
     assert_eq!(ids(&audited, "sessions"), expected);
     world.get(SESSIONS).await.refused(401, "X811-2004");
@@ -155,11 +152,16 @@ async fn cc_084_an_agreement_is_read_by_its_parties_and_proven_by_its_files() {
         }
     }
     let shown = world.get_as(ada, &paths[3]).await.expect(200);
-    assert_eq!((&shown["status"], &shown["revision"]), (&json!("active"), &json!(1)));
+    assert_eq!(
+        (&shown["status"], &shown["revision"]),
+        (&json!("active"), &json!(1))
+    );
     let jws = world.get_as(bert, &paths[6]).await;
     let signed = signed_agreement(jws.text.as_bytes()).unwrap();
     assert_eq!(signed.keys.map(|kid| kid.did), [ada.did, bert.did]);
-    let none = world.get_as(bert, &format!("{}?revision=2", paths[6])).await;
+    let none = world
+        .get_as(bert, &format!("{}?revision=2", paths[6]))
+        .await;
     none.refused(404, "X811-4001");
     let listed = world.get_as(bert, AGREEMENTS).await.expect(200);
     assert_eq!(ids(&listed, "agreements"), [id]);
