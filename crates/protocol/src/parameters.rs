@@ -38,7 +38,7 @@ pub struct Parameters {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        with = "rounds::shared"
+        with = "rounds::block"
     )]
     pub rounds: Option<Arc<Rounds>>,
 }

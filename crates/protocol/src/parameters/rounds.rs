@@ -80,7 +80,7 @@ pub struct Rounds {
 }
 
 /// Written and read as the block itself: rounds share it.
-pub(super) mod shared {
+pub(super) mod block {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use std::sync::Arc;
 
