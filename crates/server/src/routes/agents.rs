@@ -98,7 +98,7 @@ impl<'de> Deserialize<'de> for Hundredths {
         (
             "version" = Option<String>,
             Query,
-            pattern = r"^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)$",
+            pattern = r"^(0|[1-9][0-9]{0,4})\.(0|[1-9][0-9]{0,4})\.(0|[1-9][0-9]{0,4})$",
             description = "Whose descriptor supports this version; with `type`, of that type"
         ),
         (
