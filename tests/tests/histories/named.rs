@@ -253,3 +253,29 @@ fn sw_19_what_is_mined_anew_below_the_height_of_the_accept_pays() {
         assert_eq!(run(&acts), PAID, "{comes_back} {fewer}");
     }
 }
+
+/// The second of two payments is at the height of the head that the ACCEPT has, on another branch, and
+/// another interaction waits for it when the first is paid.
+#[test]
+fn sw_19_and_21_what_is_paid_twice_below_the_height_of_the_accept_is_booked_as_late() {
+    let mine = |tx| Act::Mine {
+        tx,
+        amount: Amount::Total,
+        reverts: false,
+    };
+    let both = [Act::Pay(3), Act::PayAgain(0, 1), mine(3), mine(1)];
+    let lower = Act::Reorg {
+        depth: 7,
+        fewer: 3,
+        comes_back: true,
+    };
+    let alone = [&both[..], &[Act::Pass(4_000), lower.clone()]].concat();
+    assert_eq!(run(&alone), Tally { late: 1, ..PAID });
+    let rival = [Act::Pass(2_000), lower, Act::Pass(2_000), Act::Pay(1)];
+    let refuted = Tally {
+        late: 1,
+        refuted: 1,
+        ..PAID
+    };
+    assert_eq!(run(&[&both[..], &rival].concat()), refuted);
+}

@@ -7,7 +7,7 @@ use imbl::{OrdMap, OrdSet};
 use std::collections::BTreeSet;
 use x811_protocol::evm::{BlockHash, EvmAddress, TxHash};
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::{Deal, Declared, Schedule, Standing, State};
+use x811_protocol::interaction::{Declared, Schedule, Standing, State};
 use x811_protocol::time::TimestampMs;
 
 /// What is watched of one network. Several interactions may have declared the same transaction, so
@@ -214,32 +214,27 @@ fn look_due(state: Option<&State>) -> impl Iterator<Item = TimestampMs> + Clone 
     due.into_iter()
 }
 
-/// The head recorded at ACCEPT, while a transaction that did not pay was seen at its height or below.
+/// The head recorded at ACCEPT, while a transaction that may still pay or be bound as late was seen
+/// at its height or below.
 fn recorded_above(state: Option<&State>) -> impl Iterator<Item = (u64, BlockHash)> + Clone {
     let head = state.and_then(|state| {
-        let (deal, network, declared) = waiting(state)?;
+        let (network, declared) = state.watched()?;
+        let (deal, aftermath) = match state {
+            State::Verified { deal, .. } => (&**deal, None),
+            _ => {
+                let (deal, aftermath) = state.aftermath()?;
+                (deal, Some(aftermath))
+            }
+        };
         let mut heads = deal.acceptance.heads.iter();
         let head = heads.find(|head| head.network == network)?;
+        let is_open =
+            |tx_hash| aftermath.is_none_or(|aftermath| aftermath.may_be_late(tx_hash));
         let is_below = |declared: &Declared| {
             matches!(declared.standing, Standing::Seen(block) if block.number <= head.number)
         };
-        let is_asked = declared.iter().any(is_below);
+        let is_asked = declared.iter().any(|it| is_below(it) && is_open(it.tx_hash));
         is_asked.then_some((head.number, head.hash))
     });
     head.into_iter()
-}
-
-/// What was agreed, and what was declared on which network, of what is not paid yet.
-fn waiting(state: &State) -> Option<(&Deal, &str, &[Declared])> {
-    let (network, declared) = state.watched()?;
-    let deal = if let State::Verified { deal, .. } = state {
-        deal
-    } else {
-        let (deal, aftermath) = state.aftermath()?;
-        if !aftermath.paid.is_empty() {
-            return None;
-        }
-        deal
-    };
-    Some((deal, network, declared))
 }
