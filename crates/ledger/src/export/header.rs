@@ -144,10 +144,17 @@ impl Header {
             return Err(format!("a bundle of that scope has no version {version}"));
         }
         let opened = LedgerOpened::deserialize(members).map_err(|error| error.to_string())?;
-        Ok(Header {
+        let header = Header {
             version,
             opened,
             scope: scope.unwrap_or(Scope::Log),
-        })
+        };
+        // No record and no signature covers this line: a reader that is lenient with a spelling would
+        // pass what the next one refuses.
+        match header.to_line() {
+            Ok(written) if written == line => Ok(header),
+            Ok(_) => Err("a member is not in the one spelling that it has".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 }

@@ -124,11 +124,12 @@ impl Walk {
         audit
     }
 
-    /// Flips a bit of every byte, and all bits of some: everything has to be found, and almost
-    /// everything to be named.
+    /// Flips a bit of every byte, and all bits of some and of the first line, which neither a hash
+    /// nor a signature covers: everything has to be found, and almost everything to be named.
     fn sweep(&self) {
         let size = self.bytes.len();
-        let sample = (0..size).step_by(211);
+        let first_line = self.bytes.iter().position(|byte| *byte == b'\n').unwrap();
+        let sample = (0..first_line).chain((first_line..size).step_by(211));
         let flips: Vec<(usize, u8)> = (0..size)
             .map(|at| (at, 1 << (at % 8)))
             .chain(sample.flat_map(|at| (0..8).map(move |bit| (at, 1 << bit))))
