@@ -138,7 +138,9 @@ async fn reliability_of_two_that_sign_in_one_place_the_second_is_stopped() {
     first.doctor_is_content();
     first.clean(None);
     second.checkpoint_dir = first.checkpoint_dir.clone();
-    let explained = ["checkpoint", "signed"];
+    // Which of the two histories is longer depends on when the second was stopped: either it lacks
+    // what was signed, or it has something else there.
+    let explained = ["signed"];
     second.doctor_finds(&explained);
     second.refused(&explained);
 }
