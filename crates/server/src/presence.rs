@@ -51,6 +51,9 @@ pub(crate) struct Beat {
     pub(crate) declared: Declared,
     /// When it came, by the recorded clock.
     pub(crate) at: TimestampMs,
+    /// When it was made, by its sender's clock, where the heartbeat says that: a newer one takes its
+    /// place, and the same one is not taken again.
+    pub(crate) created: Option<TimestampMs>,
     /// Until when it is good, by the clock that never jumps.
     pub(crate) until_monotonic_ms: u64,
 }
@@ -64,7 +67,21 @@ pub(crate) struct Presence {
 impl Presence {
     /// Notes a heartbeat; it takes the place of the one before, whichever is good for longer.
     pub(crate) fn note(&self, did: Did, beat: Beat) {
-        self.beats().insert(did, beat);
+        let mut beats = self.beats();
+        let made = beats.get(&did).and_then(|before| before.created);
+        let created = beat.created.max(made);
+        beats.insert(did, Beat { created, ..beat });
+    }
+
+    /// Notes a heartbeat that says when it was made; `false` when it is not newer than the one before.
+    pub(crate) fn note_newer(&self, did: Did, beat: Beat) -> bool {
+        let mut beats = self.beats();
+        let before = beats.get(&did).and_then(|before| before.created);
+        let is_newer = before < beat.created;
+        if is_newer {
+            beats.insert(did, beat);
+        }
+        is_newer
     }
 
     /// Whether `did` can be reached, and when it was last heard of.
@@ -122,6 +139,7 @@ mod tests {
         let beat = Beat {
             declared: Declared::Busy,
             at,
+            created: None,
             until_monotonic_ms: 1_000,
         };
         presence.note(did, beat);
@@ -134,5 +152,32 @@ mod tests {
         };
         presence.note(did, again);
         assert_eq!(presence.of(did, 1_001).0, Availability::Online);
+    }
+
+    #[test]
+    fn sdk_a_heartbeat_is_taken_once_and_an_older_one_not_at_all() {
+        let presence = Presence::default();
+        let did: Did = "did:x811:018f8c1e-0000-7000-8000-000000000001"
+            .parse()
+            .unwrap();
+        let made_at = |ms, until_monotonic_ms| Beat {
+            declared: Declared::Online,
+            at: TimestampMs::new(7),
+            created: Some(TimestampMs::new(ms)),
+            until_monotonic_ms,
+        };
+        assert!(presence.note_newer(did, made_at(5, 10)));
+        for again in [5, 4] {
+            assert!(!presence.note_newer(did, made_at(again, 99)));
+        }
+        assert_eq!(presence.of(did, 11).0, Availability::Offline);
+        // One that does not say when it was made opens no way back.
+        let signed = Beat {
+            created: None,
+            ..made_at(0, 12)
+        };
+        presence.note(did, signed);
+        assert!(!presence.note_newer(did, made_at(5, 99)));
+        assert!(presence.note_newer(did, made_at(6, 99)));
     }
 }

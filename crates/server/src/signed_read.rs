@@ -200,7 +200,7 @@ impl<C: Clock> FromRequestParts<Arc<App<C>>> for Reader {
     }
 }
 
-fn is_signed(parts: &Parts) -> bool {
+pub(crate) fn is_signed(parts: &Parts) -> bool {
     let mut fields = [SIGNATURE_INPUT, SIGNATURE].iter();
     fields.any(|field| parts.headers.contains_key(*field))
 }

@@ -11,6 +11,7 @@
 
 mod accepted;
 mod header;
+mod heartbeat;
 mod message_type;
 mod parse;
 mod reference_sdk;
@@ -20,6 +21,7 @@ mod verify;
 
 pub use accepted::{AcceptedHeader, nonce_tag};
 pub use header::{Header, PROTOCOL_VERSION};
+pub use heartbeat::{ParsedHeartbeat, SdkHeartbeat};
 pub use message_type::{CoreType, CustomType, MessageType, MessageTypeError};
 pub use parse::{EnvelopeRules, ParsedEnvelope};
 pub use seal::{SealedEnvelope, seal, signature_member, wire_json};

@@ -17,7 +17,7 @@ use crate::refusal::{Kind, Refusal};
 use crate::signature::Signature;
 
 /// The one member that is not signed.
-const SIGNATURE: &str = "signature";
+pub(super) const SIGNATURE: &str = "signature";
 
 /// What a deployment takes for an envelope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl ParsedEnvelope {
             };
             return Err(related(unreadable(error)));
         }
-        let payload = payload(members).map_err(related)?;
+        let payload = payload(&mut members).map_err(related)?;
         let parsed = ParsedEnvelope::assemble(header, payload, body.into(), signature);
         Ok(ParsedEnvelope {
             has_plain_nonce,
@@ -176,7 +176,7 @@ impl ParsedEnvelope {
         };
         let header = Header::read(&members, leeway)?;
         let has_plain_nonce = has_plain_nonce(&members);
-        let payload = payload(members)?;
+        let payload = payload(&mut members)?;
         let parsed = ParsedEnvelope::assemble(header, payload, body.into(), signature);
         Ok(ParsedEnvelope {
             has_plain_nonce,
@@ -208,7 +208,7 @@ fn has_plain_nonce(members: &Members<'_>) -> bool {
 }
 
 /// The envelope's members, out of their wrapper if there is one.
-fn unwrapped(mut members: Members<'_>) -> Result<Members<'_>, Refusal> {
+pub(super) fn unwrapped(mut members: Members<'_>) -> Result<Members<'_>, Refusal> {
     if members.len() > 1 {
         return Ok(members);
     }
@@ -219,11 +219,11 @@ fn unwrapped(mut members: Members<'_>) -> Result<Members<'_>, Refusal> {
     }
 }
 
-fn no_object() -> Refusal {
+pub(super) fn no_object() -> Refusal {
     Refusal::shape("the envelope is not a JSON object: send one at a time")
 }
 
-fn payload(mut members: Members<'_>) -> Result<Map<String, Value>, Refusal> {
+pub(super) fn payload(members: &mut Members<'_>) -> Result<Map<String, Value>, Refusal> {
     match members.remove("payload") {
         Some(Member::Other(Value::Object(payload))) => Ok(payload),
         Some(_) => Err(Refusal::shape(
@@ -235,7 +235,7 @@ fn payload(mut members: Members<'_>) -> Result<Map<String, Value>, Refusal> {
     }
 }
 
-fn decoded(signature: Option<Member<'_>>) -> Result<Signature, Refusal> {
+pub(super) fn decoded(signature: Option<Member<'_>>) -> Result<Signature, Refusal> {
     let text = match signature {
         Some(Member::Text(text)) => text,
         Some(Member::Other(_)) => {
@@ -251,7 +251,7 @@ fn decoded(signature: Option<Member<'_>>) -> Result<Signature, Refusal> {
     })
 }
 
-fn unreadable(error: JsonError) -> Refusal {
+pub(super) fn unreadable(error: JsonError) -> Refusal {
     let message = format!("the envelope cannot be read: {error}");
     match error {
         JsonError::TooLarge { .. } => Refusal::new(Code::ResultTooLarge, Kind::Limit, message),

@@ -28,18 +28,26 @@ pub struct VerifiedEnvelope(Box<Unverified>);
 /// # Errors
 /// X811-2003 when none of the keys made the signature (AE-85, AE-95).
 pub fn verify(parsed: ParsedEnvelope, keys: &[AgentKey]) -> Result<VerifiedEnvelope, Refusal> {
-    let made_it =
-        |key: &&AgentKey| is_signed_by(key, &parsed.digest, &parsed.body, &parsed.signature);
-    match keys.iter().take(MAX_KEYS).find(made_it).copied() {
-        Some(key) => Ok(VerifiedEnvelope(Box::new(Unverified { parsed, key }))),
-        None => Err(Refusal::new(
-            Code::SignatureInvalid,
-            Kind::Authentication,
-            "the signature is not by a current key of `from`: check the key, its profile (digest \
-             or direct) and that nothing changed after signing",
-        )
-        .related_to(parsed.header.id)),
+    match signed_by_one_of(keys, &parsed.digest, &parsed.body, &parsed.signature) {
+        Ok(key) => Ok(VerifiedEnvelope(Box::new(Unverified { parsed, key }))),
+        Err(refusal) => Err(refusal.related_to(parsed.header.id)),
     }
+}
+
+/// The first of the keys, at most [`MAX_KEYS`], that signed the body of this digest.
+pub(super) fn signed_by_one_of(
+    keys: &[AgentKey],
+    digest: &Digest,
+    body: &[u8],
+    signature: &Signature,
+) -> Result<AgentKey, Refusal> {
+    let made_it = |key: &&AgentKey| is_signed_by(key, digest, body, signature);
+    let key = keys.iter().take(MAX_KEYS).find(made_it).copied();
+    key.ok_or_else(|| {
+        let message = "the signature is not by a current key of `from`: check the key, its profile \
+                       (digest or direct) and that nothing changed after signing";
+        Refusal::new(Code::SignatureInvalid, Kind::Authentication, message)
+    })
 }
 
 /// An envelope, and the key of its sender that is to have signed it.

@@ -150,6 +150,28 @@ pub(crate) struct PresenceAnswer {
     /// ms since the Unix epoch; absent when it never sent a heartbeat to this process.
     #[schema(nullable = false)]
     last_seen_at_ms: Option<u64>,
+    /// The same in RFC 3339, as the published SDK reads it.
+    #[schema(nullable = false)]
+    last_seen_at: Option<String>,
+}
+
+/// The card that the published SDK reads (decision 0190).
+#[derive(ToSchema)]
+pub(crate) struct SdkCard {
+    /// What it calls itself; its DID where it registered by a message.
+    name: String,
+    /// In its own words; empty without any.
+    description: String,
+    /// Where it says that it listens; empty without. Nothing connects to it.
+    url: String,
+    /// Of the protocol that it speaks.
+    version: String,
+    /// Task types it offers, each with its `name`.
+    #[schema(max_items = 64, value_type = Vec<Object>)]
+    capabilities: Vec<Value>,
+    /// Its DID and standing, and what it has earned.
+    #[schema(value_type = Object)]
+    x811: Value,
 }
 
 /// An agent card of A2A 1.0, signed by the ledger.

@@ -41,6 +41,7 @@ pub(super) fn shown<C: Clock>(app: &App<C>, did: Did) -> Result<Value, ApiError>
     });
     if let Some(last_seen) = last_seen {
         shown["last_seen_at_ms"] = json!(last_seen);
+        shown["last_seen_at"] = json!(last_seen.to_rfc3339());
     }
     Ok(shown)
 }

@@ -15,6 +15,7 @@ use crate::signed_read::{ReadRefusal, Reader};
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
+pub(super) use consumed::check_named;
 pub(super) use cursor::Cursor;
 pub(super) use named::{InstanceName, hold, superseded};
 pub(super) use page::{Message, Place, messages};

@@ -7,6 +7,7 @@
 //! | `GET /api/v1/agents` | who there is: `capability`, `trust_min`, `availability`, `after`, `limit` |
 //! | `GET /api/v1/agents/{uuid}` | a registered agent |
 //! | `GET /api/v1/agents/{uuid}/agent-card.json` | its A2A card, as this ledger sees it |
+//! | `GET /api/v1/agents/{uuid}/card` | its card for the published SDK, where that is taken |
 //! | `GET /api/v1/agents/{uuid}/status` | whether it may act and is there |
 //! | `GET /api/v1/agents/{uuid}/trust` | what it has earned: `as_of` |
 //! | `POST /api/v1/agents/{uuid}/heartbeat` | ¶that it is there: `ttl_s`, `availability` |
@@ -98,6 +99,7 @@ mod round;
 mod round_bundle;
 mod round_history;
 mod round_readers;
+mod sdk_card;
 mod session;
 mod session_bundle;
 mod session_history;
@@ -130,6 +132,7 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<agent::__path_handle>(get(agent::handle::<C>))
         .add::<agent_card::__path_handle>(get(agent_card::handle::<C>))
         .add::<agent_card::__path_ledger>(get(agent_card::ledger::<C>))
+        .add::<sdk_card::__path_handle>(get(sdk_card::handle::<C>))
         .add::<agent_status::__path_handle>(get(agent_status::handle::<C>))
         .add::<agent_trust::__path_handle>(get(agent_trust::handle::<C>))
         .add::<heartbeat::__path_handle>(post(heartbeat::handle::<C>))

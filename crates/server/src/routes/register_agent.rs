@@ -11,10 +11,12 @@ use crate::openapi::discovery::{RegisteredAgent, SdkRegistration};
 use axum::Json;
 use axum::extract::{FromRequest as _, Request, State};
 use axum::http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use x811_ledger::agent::Agent;
 use x811_ledger::answer::Answer;
 use x811_ledger::clock::Clock;
+use x811_ledger::port::LedgerStore as _;
 use x811_protocol::did::Did;
 use x811_protocol::json::{Limits, parse_strict};
 use x811_protocol::parameters::Leniency;
@@ -70,6 +72,24 @@ pub(super) fn takes_reference_sdk<C: Clock>(app: &App<C>) -> bool {
     let world = app.ledger.world();
     let parameters = world.parameters();
     parameters.is_some_and(|(_, parameters)| parameters.is_lenient(Leniency::ReferenceSdk))
+}
+
+/// What an agent said of itself when it registered in the form of the published SDK; nothing of any
+/// other, or where that was erased.
+pub(super) async fn registered_payload<C: Clock>(
+    app: &App<C>,
+    agent: &Agent,
+) -> Result<Map<String, Value>, ApiError> {
+    if agent.reference_sdk.is_none() {
+        return Ok(Map::new());
+    }
+    let bodies = app.ledger.store().bodies(&[agent.position]).await?;
+    let body = bodies.get(&agent.position);
+    let body = body.and_then(|body| parse_strict(&body.bytes, &Limits::bytes(usize::MAX)).ok());
+    match body.map(|mut body| body["payload"].take()) {
+        Some(Value::Object(payload)) => Ok(payload),
+        Some(_) | None => Ok(Map::new()),
+    }
 }
 
 /// Who registers, by which name; the ledger reads the rest.

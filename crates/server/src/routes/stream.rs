@@ -7,7 +7,7 @@
 
 mod feed;
 
-use super::inbox::{Cursor, InstanceName, hold};
+use super::inbox::{Cursor, InstanceName, check_named, hold};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{AgentOf, Asked};
@@ -47,6 +47,8 @@ pub(super) struct Question {
     /// Read by [`FeedReader`].
     #[expect(dead_code, reason = "named, so that it is no unknown parameter")]
     token: Option<String>,
+    /// The recipient once more: the stream of the published SDK, which has no places.
+    did: Option<Did>,
 }
 
 /// 200 and then events; 403 for anybody else's; 404 X811-1001 when there is no such agent; 409 for a
@@ -74,6 +76,12 @@ pub(super) struct Question {
             "token" = Option<String>,
             Query,
             description = "A token with scope `feed`, for an EventSource, which cannot set headers"
+        ),
+        (
+            "did" = Option<String>,
+            Query,
+            description = "The recipient's DID: unsigned, from the ledger's own machine and where \
+                           parameters have the leniency `reference_sdk`, `message` events alone"
         ),
         (
             "Last-Event-ID" = Option<String>,
@@ -108,13 +116,17 @@ pub(super) async fn handle<C: Clock>(
     if app.ledger.world().agent(recipient).is_none() {
         return Err(ApiError::no_such_agent().into());
     }
+    if let Some(named) = question.did {
+        check_named(&app, &reader, recipient, named)?;
+    }
     let after = match &question.after {
         Some(text) => Cursor::read("after", text, recipient)?,
         None => beginning(&app, recipient, &headers).await?,
     };
     let held = hold(&app, &reader, recipient, question.instance.as_ref())?;
     let place = app.limiter.stream(client, reader.counts_as(recipient))?;
-    let feed = Feed::begin(app, reader, until, after, held);
+    let has_places = question.did.is_none();
+    let feed = Feed::begin(app, reader, until, after, held).with_places(has_places);
     let response = Sse::new(feed.events()).into_response();
     // Its connection copies what it is given: no more than a slice of a long message.
     let mut response = response.map(|body| sliced(body, place));

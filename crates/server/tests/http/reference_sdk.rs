@@ -209,6 +209,148 @@ async fn sdk_a_ledger_without_the_leniency_refuses_its_requests() {
     world.get(&path).await.refused(400, "X811-4001");
 }
 
+/// `client.heartbeat(…)`.
+async fn beat(world: &World, agent: &Agent, form: &Value) -> Reply {
+    let path = format!("/api/v1/agents/{}/heartbeat", agent.uuid());
+    let url = format!("{}{path}", world.base);
+    reply(world.http.post(url).body(form.to_string())).await
+}
+
+#[tokio::test]
+async fn sdk_its_heartbeat_says_that_it_is_there_once() {
+    let world = lenient().await;
+    let (agent, other) = (Agent::new(), Agent::new());
+    for each in [&agent, &other] {
+        register(&world, each, &translator()).await.expect(201);
+    }
+    let capacity = json!({"availability": "online", "capacity": 3, "ttl": 60});
+    let form = sent(&world, &agent, "x811/heartbeat", &agent, &capacity);
+    let shown = beat(&world, &agent, &form).await.expect(200);
+    assert_eq!(shown["availability"], "online");
+    assert_eq!(shown["last_seen_at"], world.clock.wall().to_rfc3339());
+    world.clock.advance_ms(60_001);
+    let path = format!("/api/v1/agents/{}/status", agent.uuid());
+    assert_eq!(
+        world.get(&path).await.expect(200)["availability"],
+        "offline"
+    );
+    // Whoever took it down cannot bring the agent back by it.
+    let again = beat(&world, &agent, &form).await;
+    again.refused(400, "X811-4001");
+    // Nor can another agent, a message of another type, or one whose signature is not the agent's.
+    let of_other = sent(&world, &other, "x811/heartbeat", &other, &capacity);
+    beat(&world, &agent, &of_other)
+        .await
+        .refused(403, "X811-2004");
+    let empty = sent(&world, &agent, "x811/request", &agent, &json!({}));
+    beat(&world, &agent, &empty).await.refused(400, "X811-4001");
+    let to_other = sent(&world, &agent, "x811/heartbeat", &other, &capacity);
+    beat(&world, &agent, &to_other)
+        .await
+        .refused(400, "X811-4001");
+    let mut longer = sent(&world, &agent, "x811/heartbeat", &agent, &capacity);
+    longer["envelope"]["payload"]["ttl"] = 3_600.into();
+    beat(&world, &agent, &longer)
+        .await
+        .refused(401, "X811-2003");
+    let endless = json!({"availability": "online", "capacity": 3, "ttl": 3_601});
+    let endless = sent(&world, &agent, "x811/heartbeat", &agent, &endless);
+    beat(&world, &agent, &endless)
+        .await
+        .refused(400, "X811-4001");
+    assert_eq!(
+        world.get(&path).await.expect(200)["availability"],
+        "offline"
+    );
+    let late = sent(&world, &agent, "x811/heartbeat", &agent, &capacity);
+    world.clock.advance_ms(600_000);
+    beat(&world, &agent, &late).await.refused(401, "X811-2002");
+    let strict = World::start().await;
+    let agent = strict.agent().await;
+    let form = sent(&strict, &agent, "x811/heartbeat", &agent, &capacity);
+    beat(&strict, &agent, &form).await.refused(401, "X811-2004");
+}
+
+#[tokio::test]
+async fn sdk_its_card_says_what_was_registered_and_earned() {
+    let world = lenient().await;
+    let agent = Agent::new();
+    register(&world, &agent, &translator()).await.expect(201);
+    let card = world
+        .get(&format!("/api/v1/agents/{}/card", agent.uuid()))
+        .await
+        .expect(200);
+    assert_eq!(card["name"], "Translator");
+    assert_eq!(card["description"], "German");
+    assert_eq!(card["capabilities"], json!([{"name": "translate"}]));
+    let ours = &card["x811"];
+    assert_eq!(ours["did"], json!(agent.did));
+    assert_eq!(ours["trust_score"], 0.5);
+    assert_eq!(ours["interaction_count"], 0);
+    assert_eq!(
+        ours["payment_address"].as_str().unwrap().to_lowercase(),
+        PAYEE
+    );
+    assert_eq!(ours["status"], "active");
+    let nobody = Agent::new();
+    let path = format!("/api/v1/agents/{}/card", nobody.uuid());
+    world.get(&path).await.refused(404, "X811-1001");
+    let strict = World::start().await;
+    let agent = strict.agent().await;
+    let path = format!("/api/v1/agents/{}/card", agent.uuid());
+    strict.get(&path).await.refused(404, "X811-4001");
+}
+
+/// `new SSEClient(…)`: what was not polled, then what is behind the last event; envelopes alone.
+#[tokio::test]
+async fn sdk_its_stream_gives_envelopes_alone_behind_what_was_polled() {
+    let world = lenient().await;
+    let (buyer, seller) = (Agent::new(), Agent::new());
+    for agent in [&buyer, &seller] {
+        register(&world, agent, &translator()).await.expect(201);
+    }
+    let request = |key: &str| {
+        json!({
+            "task_type": "translate", "parameters": {}, "max_budget": 0.05, "currency": "USDC",
+            "deadline": 60, "acceptance_policy": "auto", "idempotency_key": key,
+        })
+    };
+    send(&world, &buyer, "x811/request", &seller, &request("a")).await;
+    assert_eq!(poll(&world, &seller).await.len(), 1);
+    let second = send(&world, &buyer, "x811/request", &seller, &request("b")).await;
+    let third = send(&world, &buyer, "x811/request", &seller, &request("c")).await;
+    let path = format!(
+        "/api/v1/messages/{}/stream?did={}",
+        seller.uuid(),
+        seller.did
+    );
+    let mut stream = world.listen_with(&path, &[]).await;
+    for expected in [&second, &third] {
+        let event = stream.next().await.unwrap();
+        let id = expected["message_id"].as_str().unwrap();
+        assert!(
+            event.starts_with(&format!("id: {id}\nevent: message\ndata: ")),
+            "{event}"
+        );
+    }
+    let last = second["message_id"].as_str().unwrap();
+    let mut resumed = world.listen_with(&path, &[("last-event-id", last)]).await;
+    let event = resumed.next().await.unwrap();
+    assert!(
+        event.contains(third["message_id"].as_str().unwrap()),
+        "{event}"
+    );
+    // It uses nothing up.
+    assert_eq!(poll(&world, &seller).await.len(), 2);
+    let of_other = format!(
+        "/api/v1/messages/{}/stream?did={}",
+        seller.uuid(),
+        buyer.did
+    );
+    let refused = world.open(&of_other, &[]).await.err().unwrap();
+    refused.refused(403, "X811-2004");
+}
+
 /// Whoever knows a DID could use up its messages: only this machine may, and only of open reads.
 #[tokio::test]
 async fn sdk_its_poll_is_for_this_machine_and_for_the_agent_named() {

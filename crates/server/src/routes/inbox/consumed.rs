@@ -20,6 +20,25 @@ use x811_store::FeedAck;
 /// Most bytes of envelopes in one answer; at least one message is in it.
 const MAX_BYTES: u64 = 1_048_576;
 
+/// Refuses a read that names its reader in the query where that is not taken, and one that names
+/// another agent.
+pub(in super::super) fn check_named<C: Clock>(
+    app: &App<C>,
+    reader: &Reader,
+    recipient: Did,
+    named: Did,
+) -> Result<(), ApiError> {
+    if *reader != Reader::Anyone || !takes_reference_sdk(app) {
+        return Err(ApiError::malformed(
+            "`did` is for the published SDK, which this ledger does not take here: sign the read instead",
+        ));
+    }
+    if named != recipient {
+        return Err(ApiError::other_inbox());
+    }
+    Ok(())
+}
+
 /// 200 with what was not fetched before; it is acknowledged with that.
 pub(super) async fn answer<C: Clock>(
     app: &Arc<App<C>>,
@@ -28,15 +47,7 @@ pub(super) async fn answer<C: Clock>(
     named: Did,
     limit: usize,
 ) -> Result<Response, ApiError> {
-    if *reader != Reader::Anyone || !takes_reference_sdk(app) {
-        return Err(ApiError::malformed(
-            "`did` is for the poll of the published SDK, which this ledger does not take here: sign the \
-             read instead",
-        ));
-    }
-    if named != recipient {
-        return Err(ApiError::other_inbox());
-    }
+    check_named(app, reader, recipient, named)?;
     // One poll at a time, so that none gives out what another has.
     let _alone = app.feeds.consuming.lock().await;
     let behind = app.feeds.acks.through(recipient).await;

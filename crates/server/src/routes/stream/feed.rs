@@ -44,6 +44,8 @@ pub(super) struct Feed<C> {
     /// From where the next page is read.
     cursor: Cursor,
     held: Option<Held>,
+    /// Whether it says before each message where that stands.
+    has_places: bool,
     follow: watch::Receiver<Arc<World>>,
     state: State,
 }
@@ -104,8 +106,14 @@ impl<C: Clock> Feed<C> {
             until,
             cursor,
             held,
+            has_places: true,
             state: State::New,
         }
+    }
+
+    /// With `place` events, or with those of messages alone.
+    pub(super) fn with_places(self, has_places: bool) -> Feed<C> {
+        Feed { has_places, ..self }
     }
 
     /// Everything that is sent, each when the one before was taken.
@@ -140,7 +148,10 @@ impl<C: Clock> Feed<C> {
                     return Ok(message);
                 }
                 if let Some(message) = page.pop_front() {
-                    return self.open(message).await;
+                    match self.open(message).await? {
+                        Some(event) => return Ok(event),
+                        None => continue,
+                    }
                 }
             }
             if !self.read_page().await? {
@@ -149,8 +160,9 @@ impl<C: Clock> Feed<C> {
         }
     }
 
-    /// The place of a message, which then comes, unless its body was erased.
-    async fn open(&mut self, message: Message) -> Result<Event, End> {
+    /// The place of a message, which then comes, unless its body was erased; `None` where neither is
+    /// to be sent.
+    async fn open(&mut self, message: Message) -> Result<Option<Event>, End> {
         let place = event_of_place(&message.place)?;
         let position = message.place.position;
         let bodies = self.app.ledger.store().bodies(&[position]).await;
@@ -163,10 +175,13 @@ impl<C: Clock> Feed<C> {
             }
             None => None,
         };
+        if !self.has_places {
+            return Ok(message);
+        }
         if let State::Open(_, due) = &mut self.state {
             *due = message;
         }
-        Ok(place)
+        Ok(Some(place))
     }
 
     /// Reads the next page as soon as there is one; false when nothing came for so long that something

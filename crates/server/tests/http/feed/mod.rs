@@ -18,14 +18,14 @@ use x811_protocol::signed_read::SignedFields;
 const STEP_MS: u64 = 250;
 
 /// An open stream, as its reader sees it.
-pub(super) struct Listener {
+pub(crate) struct Listener {
     response: reqwest::Response,
     came: String,
 }
 
 impl Listener {
     /// What comes next, up to an empty line; `None` at the end.
-    pub(super) async fn next(&mut self) -> Option<String> {
+    pub(crate) async fn next(&mut self) -> Option<String> {
         loop {
             if let Some((block, rest)) = self.came.split_once("\n\n") {
                 let (block, rest) = (block.to_owned(), rest.to_owned());
@@ -126,7 +126,7 @@ impl World {
     }
 
     /// Opens a stream with these header fields.
-    pub(super) async fn open(
+    pub(crate) async fn open(
         &self,
         path: &str,
         fields: &[(&str, &str)],
@@ -158,7 +158,7 @@ impl World {
     }
 
     /// Opens a stream that has begun.
-    pub(super) async fn listen_with(&self, path: &str, fields: &[(&str, &str)]) -> Listener {
+    pub(crate) async fn listen_with(&self, path: &str, fields: &[(&str, &str)]) -> Listener {
         let mut listener = match self.open(path, fields).await {
             Ok(listener) => listener,
             Err(reply) => panic!("{} {}", reply.status, reply.text),
