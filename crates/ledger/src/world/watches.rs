@@ -219,12 +219,11 @@ fn look_due(state: Option<&State>) -> impl Iterator<Item = TimestampMs> + Clone 
 fn recorded_above(state: Option<&State>) -> impl Iterator<Item = (u64, BlockHash)> + Clone {
     let head = state.and_then(|state| {
         let (network, declared) = state.watched()?;
-        let (deal, aftermath) = match state {
-            State::Verified { deal, .. } => (&**deal, None),
-            _ => {
-                let (deal, aftermath) = state.aftermath()?;
-                (deal, Some(aftermath))
-            }
+        let (deal, aftermath) = if let State::Verified { deal, .. } = state {
+            (&**deal, None)
+        } else {
+            let (deal, aftermath) = state.aftermath()?;
+            (deal, Some(aftermath))
         };
         let mut heads = deal.acceptance.heads.iter();
         let head = heads.find(|head| head.network == network)?;
