@@ -23,6 +23,7 @@ mod context;
 mod demo;
 mod doctor;
 mod erase;
+mod escalations;
 mod exit;
 mod export;
 mod failure;
@@ -41,6 +42,7 @@ mod pay;
 mod provider;
 mod receipt;
 mod restore;
+mod rounds;
 mod send;
 #[cfg(feature = "serve")]
 mod serve;
