@@ -16,7 +16,7 @@ use crate::output::Out;
 use crate::{
     agent, agents, approvals, audit, backup, capability, completions, doctor, erase, escalations,
     export, history, inbox, log, man, mcp, negotiation, pay, provider, receipt, restore, rounds,
-    send, status,
+    send, status, trace,
 };
 #[cfg(feature = "serve")]
 use crate::{anvil, bench, demo, ledger, serve};
@@ -110,6 +110,9 @@ enum Verb {
     /// Decide, as a human, what agents could not
     #[command(subcommand)]
     Escalations(escalations::Verb),
+    /// What decisions rest on: traces, fetched or verified offline
+    #[command(subcommand)]
+    Trace(trace::Verb),
     /// Re-run a whole log from its bytes: hashes, signatures, rules, payments, rows
     Audit(audit::Args),
     /// Write a log, or one interaction of it, to one file that anybody can audit offline
@@ -179,6 +182,7 @@ impl Cli {
             Verb::Negotiation(verb) => verb.run(&context, out).await,
             Verb::Rounds(verb) => verb.run(&context, out).await,
             Verb::Escalations(verb) => verb.run(&context, out).await,
+            Verb::Trace(verb) => verb.run(&context, out).await,
             Verb::Audit(args) => Box::pin(audit::run(args, out)).await,
             Verb::Export(args) => export::run(args, &context, json, out).await,
             Verb::Status(args) => status::run(args, &context, out).await,

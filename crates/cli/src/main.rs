@@ -48,6 +48,7 @@ mod send;
 mod serve;
 mod status;
 mod terminal;
+mod trace;
 mod trust;
 mod usdc;
 mod witness;

@@ -32,7 +32,7 @@ pub use error::{ClientError, Refused};
 pub use inbox::{Cursor, InboxPage, InboxRequest, Incoming, Unverified};
 pub use negotiations::{Engagement, ListedNegotiation, NegotiationsPage};
 pub use retry::RetryPolicy;
-pub use rounds::{RoundView, RoundsPage};
+pub use rounds::{RoundView, RoundsPage, Trace};
 pub use stream::{MessageStream, StreamRequest};
 
 use std::sync::{Arc, Mutex};

@@ -137,6 +137,7 @@ async fn cc_013_five_agents_decide_together_and_a_human_where_they_cannot() {
         .ok();
     assert!(told.stdout.contains("decided: commit"), "{}", told.stdout);
     let _ = council.taken_along("eve", &round);
+    traced(&council, &round);
 
     escalated(&council).await;
     sealed(&council).await;
@@ -147,6 +148,36 @@ async fn cc_013_five_agents_decide_together_and_a_human_where_they_cannot() {
         .x811("", &["audit", data.to_str().unwrap()])
         .json();
     assert_eq!(whole["findings"], json!([]), "{whole}");
+}
+
+/// CC-94, CC-101: the trace is drawn, holds offline, and is refused once it was changed.
+fn traced(council: &Council, round: &str) {
+    let folder = council.stage.folder.path();
+    let (kept, picture) = (folder.join("trace.json"), folder.join("trace.svg"));
+    let [kept, picture] = [&kept, &picture].map(|path| path.to_str().unwrap());
+    let show = ["trace", "show", round, "-o", kept, "--svg", picture];
+    let shown = council.said("eve", &show);
+    let acts: Vec<&str> = shown["nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|node| node["exec_act"].as_str().unwrap())
+        .collect();
+    let mut expected = vec!["consensus_propose"];
+    expected.extend(["consensus_vote"; 4]);
+    expected.push("consensus_commit");
+    assert_eq!(acts, expected, "{shown}");
+    let svg = std::fs::read_to_string(picture).unwrap();
+    assert!(svg.starts_with("<svg") && !svg.contains("script"), "{svg}");
+    let key = text(&shown, "signed_by");
+    let verified = council.said("", &["trace", "verify", kept, "--key", &key]);
+    assert_eq!(verified["proven"], true, "{verified}");
+    let honest = std::fs::read_to_string(kept).unwrap();
+    let mut trace: Value = serde_json::from_str(&honest).unwrap();
+    trace["tokens"].as_array_mut().unwrap().remove(1);
+    std::fs::write(kept, trace.to_string()).unwrap();
+    let changed = council.stage.x811("", &["trace", "verify", kept]);
+    assert_eq!(changed.code, Some(5), "a vote is left out: {changed:?}");
 }
 
 /// One votes and the others are silent: no quorum. A human decides.

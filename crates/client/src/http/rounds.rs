@@ -80,6 +80,16 @@ pub struct RoundsPage {
     pub next: Option<RoundId>,
 }
 
+/// `GET /api/v1/traces/{wid}`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    /// The first attempt.
+    pub wid: RoundId,
+    /// Tokens, each behind those that it rests on.
+    pub tokens: Vec<String>,
+}
+
 impl LedgerClient {
     /// A round that the reader takes part in.
     ///
@@ -137,5 +147,28 @@ impl LedgerClient {
         let path = ["api", "v1", "escalations", &id];
         let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
         reply.await?.read()
+    }
+
+    /// The trace of a round and its retries, as the ledger signed it; nothing is checked here
+    /// ([`x811_protocol::trace::check`]).
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn trace(&self, wid: RoundId) -> Result<Trace, ClientError> {
+        let wid = wid.to_string();
+        let path = ["api", "v1", "traces", &wid];
+        let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
+        reply.await?.read()
+    }
+
+    /// The same as a picture, in SVG.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn trace_picture(&self, wid: RoundId) -> Result<Vec<u8>, ClientError> {
+        let wid = wid.to_string();
+        let path = ["api", "v1", "traces", &wid];
+        let reply = self.get_signed(&path, &[("format", "svg")], exchange::READ_LIMIT_MS);
+        reply.await?.bytes()
     }
 }

@@ -66,6 +66,7 @@ const PAGE: &str = "/docs";
         round::RoundAnswer,
         round::RoundHistoryAnswer,
         round::RoundsAnswer,
+        round::TraceAnswer,
         capability::DescriptorAnswer,
         capability::JwsAnswer,
         capability::JwsSignatureShown,

@@ -118,3 +118,12 @@ pub(crate) struct EscalationAnswer {
     #[schema(value_type = Vec<Object>)]
     votes: Vec<serde_json::Value>,
 }
+
+/// What a round and its retries rest on.
+#[derive(ToSchema)]
+pub(crate) struct TraceAnswer {
+    /// The envelope id of the first proposal.
+    wid: String,
+    /// JWTs of type `exec+jwt` by the ledger's receipt key, each behind those that it rests on.
+    tokens: Vec<String>,
+}

@@ -44,6 +44,7 @@
 //! | `GET /api/v1/rounds/{id}/bundle` | *it and what it rests on, once it is decided, to be audited offline |
 //! | `GET /api/v1/escalations` | *rounds that wait for a human: `after`, `limit`, `min_position` |
 //! | `GET /api/v1/escalations/{id}` | *what a human decides on: `min_position` |
+//! | `GET /api/v1/traces/{wid}` | *what a round and its retries rest on, signed: `format`, `min_position` |
 //! | `GET /api/v1/records/{position}/proof` | *that a record is in the log, as a file |
 //! | `GET /log/checkpoint` | the last signed checkpoint |
 //! | `GET /log/refresh/{size}` | that it goes on where one over so many records ended, and by which keys |
@@ -114,6 +115,7 @@ mod stream;
 mod stream_page;
 mod tile;
 mod tokens;
+mod trace;
 mod well_known;
 
 pub(crate) use front::Front;
@@ -178,6 +180,7 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<round_bundle::__path_handle>(get(round_bundle::handle::<C>))
         .add::<escalation_list::__path_handle>(get(escalation_list::handle::<C>))
         .add::<escalation::__path_handle>(get(escalation::handle::<C>))
+        .add::<trace::__path_handle>(get(trace::handle::<C>))
         .add::<receipt::__path_handle>(get(receipt::handle::<C>))
         .add::<erasure::__path_handle>(post(erasure::handle::<C>))
         .add::<record_proof::__path_handle>(get(record_proof::handle::<C>))
