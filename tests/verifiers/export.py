@@ -162,7 +162,7 @@ class Log:
         """Those that the replay of the subject rests on."""
         hold(len(self.scope) == 1, "the scope")
         (kind,) = self.scope
-        hold(kind in ("interaction", "contract", "descriptor"), "the scope")
+        hold(kind in ("interaction", "contract", "descriptor", "round"), "the scope")
         hold(kind == "interaction" or self.version == 3, f"a {kind} in an old version")
         stream = f"{kind}:{self.scope[kind]}"
         opening = next((record for record in self.records if record["stream"] == stream), None)
@@ -171,6 +171,8 @@ class Log:
         due = {stream, "ledger", f"agent:{envelope['from']}"}
         if kind == "descriptor":
             return due
+        if kind == "round":
+            return due | self.rounds_due(stream)
         due.add(f"agent:{envelope['to']}")
         if kind == "contract":
             return due
@@ -180,6 +182,28 @@ class Log:
         parameters = next(record for record in self.records if record["position"] == position)
         networks = (network["name"] for network in parameters["event"]["networks"])
         return due | {f"network:{name}" for name in networks}
+
+    def rounds_due(self, stream):
+        """Rounds that are named from one on, and all who take part or say something there."""
+        due, open_ones = set(), [stream]
+        while open_ones:
+            name = open_ones.pop()
+            due.add(name)
+            for record in self.records:
+                event = record["event"]
+                if record["stream"] != name or event["type"] != "envelope_accepted":
+                    continue
+                envelope, facts = event["envelope"], event["facts"]
+                named = [*facts.get("blocked_by", ()), facts.get("resubmission_of")]
+                streams = {f"round:{round}" for round in named if round}
+                open_ones += streams - due
+                due |= streams
+                who = {envelope["from"], *facts.get("participants", ())}
+                if "participants" in facts:
+                    who.add(facts["leader"])
+                # A ledger that leads has a stream of its own.
+                due |= {f"agent:{agent}" for agent in who - {envelope["to"]}}
+        return due
 
     def trailer(self, line):
         trailer = read_json(line)

@@ -14,8 +14,9 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
 use crate::{
-    agent, agents, approvals, audit, backup, capability, completions, doctor, erase, export,
-    history, inbox, log, man, mcp, negotiation, pay, provider, receipt, restore, send, status,
+    agent, agents, approvals, audit, backup, capability, completions, doctor, erase, escalations,
+    export, history, inbox, log, man, mcp, negotiation, pay, provider, receipt, restore, rounds,
+    send, status, trace,
 };
 #[cfg(feature = "serve")]
 use crate::{anvil, bench, demo, ledger, serve};
@@ -103,6 +104,15 @@ enum Verb {
     /// Negotiate terms before work
     #[command(subcommand)]
     Negotiation(negotiation::Verb),
+    /// Decide together: proposals, votes, outcomes
+    #[command(subcommand)]
+    Rounds(rounds::Verb),
+    /// Decide, as a human, what agents could not
+    #[command(subcommand)]
+    Escalations(escalations::Verb),
+    /// What decisions rest on: traces, fetched or verified offline
+    #[command(subcommand)]
+    Trace(trace::Verb),
     /// Re-run a whole log from its bytes: hashes, signatures, rules, payments, rows
     Audit(audit::Args),
     /// Write a log, or one interaction of it, to one file that anybody can audit offline
@@ -170,6 +180,9 @@ impl Cli {
             Verb::Provider(verb) => verb.run(&context, out).await,
             Verb::Capability(verb) => verb.run(&context, out).await,
             Verb::Negotiation(verb) => verb.run(&context, out).await,
+            Verb::Rounds(verb) => verb.run(&context, out).await,
+            Verb::Escalations(verb) => verb.run(&context, out).await,
+            Verb::Trace(verb) => verb.run(&context, out).await,
             Verb::Audit(args) => Box::pin(audit::run(args, out)).await,
             Verb::Export(args) => export::run(args, &context, json, out).await,
             Verb::Status(args) => status::run(args, &context, out).await,

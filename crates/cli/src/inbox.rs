@@ -63,7 +63,7 @@ pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
         request.wait_ms = until.since(context.now()).min(POLL_MS);
         let asked_at = context.now();
         let page = client.inbox(identity.did, &request).await?;
-        if !page.messages.is_empty() || !page.unverified.is_empty() || context.now() >= until {
+        if !page.is_empty() || context.now() >= until {
             break page;
         }
         request.after = page.next.or(request.after);
@@ -97,9 +97,11 @@ struct Message {
 impl Inbox {
     fn new(agent: Did, page: &InboxPage) -> Inbox {
         let unverified = page.unverified.iter();
+        let mut messages: Vec<&Incoming> = page.messages.iter().chain(&page.board).collect();
+        messages.sort_by_key(|message| message.position);
         Inbox {
             agent,
-            messages: page.messages.iter().map(Message::new).collect(),
+            messages: messages.into_iter().map(Message::new).collect(),
             unverified: unverified
                 .map(|bad| json!({"position": bad.position, "cause": bad.cause}))
                 .collect(),

@@ -13,6 +13,7 @@ mod payment;
 mod registry;
 mod request;
 mod result;
+mod round;
 mod verify;
 
 pub use answer::{Accept, Reject};
@@ -24,6 +25,7 @@ pub use payment::Payment;
 pub use registry::{Entry, Registration, Rotation, StatusChange, Update, service_endpoint};
 pub use request::{BudgetError, Request};
 pub use result::{Content, Delivery};
+pub use round::{About, Ballot, NewProposal, RoundStep};
 pub use verify::{Judgement, Verify};
 
 use serde_json::{Map, Value};
@@ -32,8 +34,10 @@ use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{Header, MessageType, PROTOCOL_VERSION, SealedEnvelope, seal};
 use x811_protocol::id::{EnvelopeId, Nonce};
+use x811_protocol::jws::{self, sign_object};
+use x811_protocol::key::KeyId;
 use x811_protocol::payload::registry::{Operation, Verb};
-use x811_protocol::payload::{PayloadRules, facts, ledger};
+use x811_protocol::payload::{PayloadRules, facts_of, ledger};
 use x811_protocol::refusal::Refusal;
 
 use crate::clock::Clock;
@@ -50,6 +54,19 @@ pub trait Payload {
     /// # Errors
     /// [`ComposeError`] when the members cannot be written.
     fn members(&self) -> Result<Map<String, Value>, ComposeError>;
+
+    /// The same under that header, where members repeat something of it.
+    ///
+    /// # Errors
+    /// As [`Payload::members`].
+    fn members_under(&self, _header: &Header) -> Result<Map<String, Value>, ComposeError> {
+        self.members()
+    }
+
+    /// The `typ` of a signature inside the payload, where it has one (machines.md section 7).
+    fn signed_inside(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// Seals what one agent says.
@@ -89,31 +106,39 @@ impl<'a> Composer<'a> {
     /// [`ComposeError::Refused`] when the ledger would refuse the payload's form,
     /// [`ComposeError::Entropy`], or what the payload's own members say.
     pub fn seal(&self, to: Did, payload: &dyn Payload) -> Result<SealedEnvelope, ComposeError> {
-        let message_type = payload.message_type();
-        let mut members = payload.members()?;
-        if let Some(named) = self.ledger.filter(|_| is_for_one_ledger(&message_type)) {
-            let named = Value::from(named.to_string());
-            members.entry(ledger::MEMBER).or_insert(named);
-        }
-        let from = self.identity.did;
-        facts(&message_type, from, &members, &PayloadRules::default())?;
-        if let Some(verb) = Verb::of(&message_type)? {
-            let signing_key = self.identity.signing_key.public();
-            Operation::parse(verb, from, to, signing_key, &members)?;
-        }
-
         let created_ms = self.clock.now();
         let id_random = self.entropy.array()?;
         let header = Header {
             id: EnvelopeId::from_parts(created_ms.as_ms(), &id_random),
             version: PROTOCOL_VERSION.to_owned(),
-            message_type,
-            from,
+            message_type: payload.message_type(),
+            from: self.identity.did,
             to,
             created_ms,
             expires_ms: None,
             nonce: Nonce::from_random(self.entropy.array()?),
         };
+        let mut members = payload.members_under(&header)?;
+        if let Some(named) = self
+            .ledger
+            .filter(|_| is_for_one_ledger(&header.message_type))
+        {
+            let named = Value::from(named.to_string());
+            members.entry(ledger::MEMBER).or_insert(named);
+        }
+        let signing_key = self.identity.signing_key.public();
+        let key_id = KeyId {
+            did: header.from,
+            key: signing_key,
+        };
+        if let Some(typ) = payload.signed_inside() {
+            let signature = sign_object(&self.identity.signing_key, &key_id, typ, &members);
+            members.insert(jws::MEMBER.to_owned(), signature.into());
+        }
+        facts_of(&header, &key_id, &members, &PayloadRules::default())?;
+        if let Some(verb) = Verb::of(&header.message_type)? {
+            Operation::parse(verb, header.from, to, signing_key, &members)?;
+        }
         let (key, profile) = (&self.identity.signing_key, self.identity.profile);
         Ok(seal(header, members, key, profile))
     }

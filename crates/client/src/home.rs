@@ -4,6 +4,7 @@
 //! <home>/agents/<name>.json            identity, keys included
 //! <home>/agents/<name>.lock            empty; held while the identity is being changed
 //! <home>/transfers/<interaction>.json  a signed transfer, written before it is sent
+//! <home>/ballots/<name>/<round>.json   a sealed vote, written before its commitment is sent
 //! <home>/loops/<name>/                 state, approvals and proofs of an agent that runs unattended
 //! ```
 //!
@@ -14,7 +15,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{InteractionId, RoundId};
 use zeroize::Zeroizing;
 
 use crate::identity::{AgentName, Identity, IdentityError};
@@ -141,6 +142,41 @@ impl Home {
             Err(HomeError::Missing { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Keeps a sealed vote of an agent, before its commitment is sent: without it nothing can be revealed.
+    ///
+    /// # Errors
+    /// [`HomeError::Exists`] when there is one already, [`HomeError::Io`].
+    pub fn add_ballot(
+        &self,
+        name: &AgentName,
+        round: RoundId,
+        file: &[u8],
+    ) -> Result<(), HomeError> {
+        write_new(&self.ballot_path(name, round), file)
+    }
+
+    /// The sealed vote that an agent keeps for a round, if there is one.
+    ///
+    /// # Errors
+    /// [`HomeError::Open`], [`HomeError::Io`].
+    pub fn ballot(
+        &self,
+        name: &AgentName,
+        round: RoundId,
+    ) -> Result<Option<Zeroizing<Vec<u8>>>, HomeError> {
+        match read_private(&self.ballot_path(name, round)) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(HomeError::Missing { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Where the sealed vote of a round is or would be kept.
+    pub fn ballot_path(&self, name: &AgentName, round: RoundId) -> PathBuf {
+        let folder = self.path.join("ballots").join(name.as_str());
+        folder.join(format!("{round}.json"))
     }
 
     /// Where the transfer of an interaction is or would be kept.

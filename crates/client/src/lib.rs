@@ -15,6 +15,7 @@
 //! | [`policy`] | accept, ask a person, or reject |
 //! | [`negotiation`] | chains of XAP, another protocol, verified offline |
 //! | [`negotiator`] | what to bid and when to agree, within limits |
+//! | [`round`] | deciding together: who proposes, votes, leads |
 //! | [`agent`] | loops that run unattended: provider, initiator |
 //! | [`pay`] | the USDC transfer (feature `pay`) |
 //!
@@ -32,6 +33,7 @@ pub mod negotiator;
 #[cfg(feature = "pay")]
 pub mod pay;
 pub mod policy;
+pub mod round;
 pub mod settlement;
 pub mod transcript;
 pub mod wallet;

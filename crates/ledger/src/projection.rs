@@ -2,12 +2,14 @@
 //! it. A rebuild runs the same function over the same log.
 
 mod agents;
+mod board;
 pub(crate) mod contract;
 pub(crate) mod descriptor;
 mod detail;
 pub(crate) mod round;
 pub(crate) mod session;
 
+pub(crate) use board::Board;
 pub(crate) use detail::Detail;
 
 use crate::row::{DeliveryRow, InteractionRow, RowChange, StreamRow};
@@ -16,6 +18,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use x811_eventlog::Record;
 use x811_protocol::did::Did;
+use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{EnvelopeAccepted, Event};
 use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::id::{AgreementId, ContractId, InteractionId, RoundId, SessionId};
@@ -52,8 +55,9 @@ impl Changes {
         touched: &Touched,
     ) {
         self.places.extend([place(record), leaf(record)]);
-        let delivered = delivery(record, event).map(RowChange::Delivery);
-        self.places.extend(delivered);
+        let delivered = deliveries(record, event, board(world, touched).as_ref());
+        self.places
+            .extend(delivered.into_iter().map(RowChange::Delivery));
         self.places.extend(agents::changes(world, record, event));
         match touched {
             Touched::Nothing => {}
@@ -144,7 +148,8 @@ impl Changes {
 /// The changes that `record` causes; `world` is the state after it.
 pub fn changes(world: &World, record: &Record, event: &Event, touched: &Touched) -> Vec<RowChange> {
     let mut changes = vec![place(record), leaf(record)];
-    changes.extend(delivery(record, event).map(RowChange::Delivery));
+    let delivered = deliveries(record, event, board(world, touched).as_ref());
+    changes.extend(delivered.into_iter().map(RowChange::Delivery));
     changes.extend(agents::changes(world, record, event));
     match touched {
         Touched::Nothing => {}
@@ -198,16 +203,47 @@ fn leaf(record: &Record) -> RowChange {
     }
 }
 
-/// Accepted envelopes and notices are delivered to their `to`; identity messages go to nobody, and votes
-/// of rounds neither: whoever read an inbox would know them before they are counted (round.md).
-pub(crate) fn delivery(record: &Record, event: &Event) -> Option<DeliveryRow> {
-    let envelope = match event {
+/// Who takes part in the round that a record is about.
+fn board(world: &World, touched: &Touched) -> Option<Board> {
+    let Touched::Subject(Subject::Round(id)) = touched else {
+        return None;
+    };
+    let live = world.latest_round(*id)?;
+    Some(Board::of(&live.state))
+}
+
+/// To whom a record is delivered: accepted envelopes and notices to their `to`, identity messages to nobody,
+/// and votes of rounds neither: whoever read an inbox would know them before they are counted (round.md).
+/// What stands on the `board` of a round is delivered to its members too.
+pub(crate) fn deliveries(
+    record: &Record,
+    event: &Event,
+    board: Option<&Board>,
+) -> Vec<DeliveryRow> {
+    let Some(envelope) = delivered(event) else {
+        return Vec::new();
+    };
+    let members = board.map(|board| board.readers(event)).unwrap_or_default();
+    let row = |recipient| DeliveryRow {
+        recipient,
+        position: record.position(),
+        envelope_id: envelope.id,
+    };
+    std::iter::once(envelope.to)
+        .chain(members)
+        .map(row)
+        .collect()
+}
+
+/// The envelope of a record that anybody gets.
+fn delivered(event: &Event) -> Option<&AcceptedHeader> {
+    match event {
         Event::EnvelopeAccepted(EnvelopeAccepted {
             facts: Facts::Consensus(ConsensusFacts::Vote(_) | ConsensusFacts::Reveal(_)),
             ..
-        }) => return None,
-        Event::EnvelopeAccepted(accepted) => &accepted.envelope,
-        Event::NoticeIssued(notice) => &notice.envelope,
+        }) => None,
+        Event::EnvelopeAccepted(accepted) => Some(&accepted.envelope),
+        Event::NoticeIssued(notice) => Some(&notice.envelope),
         Event::LedgerOpened(_)
         | Event::ParametersSet(_)
         | Event::RulesChanged(_)
@@ -233,13 +269,8 @@ pub(crate) fn delivery(record: &Record, event: &Event) -> Option<DeliveryRow> {
         | Event::Returned(_)
         | Event::Late(_)
         | Event::StateRoot(_)
-        | Event::Effect(_) => return None,
-    };
-    Some(DeliveryRow {
-        recipient: envelope.to,
-        position: record.position(),
-        envelope_id: envelope.id,
-    })
+        | Event::Effect(_) => None,
+    }
 }
 
 fn row(id: InteractionId, live: &Live) -> RowChange {

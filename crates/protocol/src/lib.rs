@@ -53,5 +53,6 @@ pub mod signed_read;
 mod spelled;
 pub mod stream;
 pub mod time;
+pub mod trace;
 pub mod trust;
 pub mod wallet;

@@ -82,7 +82,7 @@ impl ApiError {
 
     /// 403 X811-2004: somebody else's negotiations.
     pub(crate) fn other_list() -> ApiError {
-        let message = "an agent lists its own negotiations: sign with a key of that agent";
+        let message = "an agent lists what it takes part in itself: sign with a key of that agent";
         ApiError {
             status: StatusCode::FORBIDDEN,
             is_damage: false,

@@ -160,6 +160,14 @@ impl Reader {
         }
     }
 
+    /// The agent that reads, also an auditor.
+    pub(crate) fn agent(&self) -> Option<Did> {
+        match self {
+            Reader::Agent { key_id, .. } => Some(key_id.did),
+            Reader::Anyone => None,
+        }
+    }
+
     /// The reader's DID, if it signed and is one of the operators.
     fn operator<C: Clock>(&self, app: &App<C>) -> Option<Did> {
         let Reader::Agent { key_id, .. } = self else {

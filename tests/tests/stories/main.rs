@@ -28,6 +28,7 @@ mod proofs;
 
 mod receipt;
 mod refusal;
+mod rounds;
 mod settlement;
 mod stage;
 mod storm;

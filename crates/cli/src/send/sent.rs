@@ -125,10 +125,16 @@ impl Report for Sent {
         } else {
             ""
         };
-        let heading = format!("{} accepted{repeated}", self.message_type);
-        out.heading(Tone::Good, heading);
         let accepted = &self.accepted;
+        if accepted.counted == Some(false) {
+            let heading = format!("{} kept as evidence, not counted", self.message_type);
+            out.heading(Tone::Bad, heading);
+        } else {
+            let heading = format!("{} accepted{repeated}", self.message_type);
+            out.heading(Tone::Good, heading);
+        }
         let mut fields = Vec::new();
+        fields.extend(accepted.code.map(|code| ("because", code.to_string())));
         fields.extend(
             accepted
                 .interaction_id

@@ -117,7 +117,7 @@ impl Source {
         };
         let asked_at = self.clock.now();
         let page = self.client.inbox(self.me, &request).await?;
-        let is_idle = page.messages.is_empty() && page.unverified.is_empty();
+        let is_idle = page.is_empty();
         self.idle = if is_idle {
             self.idle.saturating_add(1)
         } else {
@@ -173,6 +173,7 @@ impl Feed for Source {
 fn empty_page() -> InboxPage {
     InboxPage {
         messages: Vec::new(),
+        board: Vec::new(),
         unverified: Vec::new(),
         next: None,
     }
@@ -212,7 +213,7 @@ pub(crate) async fn follow<F: Feed>(
                     return;
                 }
                 is_back = true;
-                if page.next.is_none() || page.messages.is_empty() && page.unverified.is_empty() {
+                if page.next.is_none() || page.is_empty() {
                     continue;
                 }
                 after.clone_from(&page.next);

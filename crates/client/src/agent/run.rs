@@ -380,7 +380,7 @@ impl Engine<Live> {
                 let case = self.world.case(id).await?;
                 self.adopt(&case);
             }
-            let is_last = page.messages.is_empty() && page.unverified.is_empty();
+            let is_last = page.is_empty();
             self.take(&page, &[])?;
             if is_last || page.next.is_none() {
                 return Ok(());

@@ -6,11 +6,13 @@ use x811_protocol::envelope::{
     EnvelopeRules, ParsedEnvelope, VerifiedEnvelope, check_times, verify,
 };
 use x811_protocol::evm::{EvmAddress, TxHash};
+use x811_protocol::facts::consensus::{ConsensusFacts, Decision, Mechanism, Said, Voting};
 use x811_protocol::facts::{AcceptancePolicy, DisputeCode, Facts, RejectCode};
 use x811_protocol::id::InteractionId;
 use x811_protocol::money::MicroUsdc;
 
 use super::*;
+use crate::round::{Proposed, Secret};
 use crate::testing::{CountingEntropy, ManualClock, NOW_MS, identity};
 
 struct World {
@@ -45,13 +47,11 @@ impl World {
         let verified = verify(parsed, &[self.alice.agent_key()]).unwrap();
         let header = verified.header();
         let rules = PayloadRules::default();
-        let facts = facts(
-            &header.message_type,
-            header.from,
-            verified.payload(),
-            &rules,
-        )
-        .unwrap();
+        let key = KeyId {
+            did: header.from,
+            key: verified.key().key,
+        };
+        let facts = facts_of(header, &key, verified.payload(), &rules).unwrap();
         (verified, facts)
     }
 }
@@ -292,4 +292,113 @@ fn ae_036_what_the_ledger_would_refuse_is_not_signed() {
         world.try_seal(&beyond),
         Err(ComposeError::TotalTooLarge)
     ));
+}
+
+fn proposal(world: &World, voting: Voting) -> NewProposal {
+    let action = json!({"type": "com.example.route", "risk": "low"});
+    NewProposal {
+        action: action.as_object().unwrap().clone(),
+        blocked_by: Vec::new(),
+        f: None,
+        leader: world.bob.did,
+        mechanism: Mechanism::Majority,
+        participants: vec![world.alice.did, world.bob.did],
+        quorum: 2,
+        retry: None,
+        reveal_ms: None,
+        specificity: Some(3),
+        subject: "Use the second link".to_owned(),
+        threshold: None,
+        timeout: world.clock.now().saturating_add_ms(60_000),
+        urgency: None,
+        voting,
+        weights: None,
+    }
+}
+
+/// CX-4, CX-9: a proposal is named by its envelope, and is signed inside as well; votes repeat its hash.
+#[test]
+fn cx_9_what_is_said_in_a_round_is_signed_inside() {
+    let world = World::new();
+    let step = RoundStep::Propose(Box::new(proposal(&world, Voting::Open)));
+    let (verified, facts) = world.round_trip(&step);
+    let Facts::Consensus(ConsensusFacts::Propose(facts)) = facts else {
+        panic!("{facts:?}");
+    };
+    assert_eq!(facts.proposal_id.proposal_id(), verified.header().id);
+    assert_eq!((facts.attempt, facts.specificity), (1, 3));
+    let proposed = Proposed {
+        facts: *facts,
+        proposer: world.alice.did,
+        subject: String::new(),
+        action: Map::new(),
+    };
+    let ballot = Ballot {
+        decision: Decision::Approve,
+        rationale: None,
+    };
+    for step in [
+        proposed.ready(),
+        proposed.opening(),
+        proposed.vote(ballot, Vec::new()),
+    ] {
+        let (verified, facts) = world.round_trip(&step);
+        let Facts::Consensus(facts) = facts else {
+            panic!("{facts:?}");
+        };
+        assert_eq!(facts.round(), proposed.facts.proposal_id);
+        let repeated = &verified.payload()["proposal_hash"];
+        assert_eq!(repeated, &json!(proposed.facts.proposal_hash));
+    }
+    let bare = Ballot {
+        decision: Decision::Reject,
+        rationale: Some("  ".to_owned()),
+    };
+    let refused = world.try_seal(&proposed.vote(bare, Vec::new()));
+    assert!(matches!(refused, Err(ComposeError::Refused(_))), "CC-20");
+}
+
+/// What is revealed is what was committed to, and two secrets of one vote are not alike.
+#[test]
+fn cx_51_a_sealed_vote_is_revealed_as_it_was_sealed() {
+    let world = World::new();
+    let step = RoundStep::Propose(Box::new(proposal(&world, Voting::Sealed)));
+    let (_, facts) = world.round_trip(&step);
+    let Facts::Consensus(ConsensusFacts::Propose(facts)) = facts else {
+        panic!("{facts:?}");
+    };
+    let proposed = Proposed {
+        facts: *facts,
+        proposer: world.alice.did,
+        subject: String::new(),
+        action: Map::new(),
+    };
+    let secret = || {
+        let ballot = Ballot {
+            decision: Decision::Reject,
+            rationale: Some("it is slow".to_owned()),
+        };
+        let round = proposed.facts.proposal_id;
+        Secret::draw(round, ballot, world.clock.now(), &world.entropy).unwrap()
+    };
+    let (first, second) = (secret(), secret());
+    assert_ne!(first.salt, second.salt);
+    let (verified, facts) = world.round_trip(&proposed.commitment(&first, world.alice.did));
+    for shown in ["decision", "rationale", "salt"] {
+        assert_eq!(verified.payload().get(shown), None);
+    }
+    let Facts::Consensus(ConsensusFacts::Vote(vote)) = facts else {
+        panic!("{facts:?}");
+    };
+    let (_, facts) = world.round_trip(&first.reveal());
+    let Facts::Consensus(ConsensusFacts::Reveal(reveal)) = facts else {
+        panic!("{facts:?}");
+    };
+    assert_eq!(vote.said().unwrap(), Said::Sealed(reveal.commitment));
+    assert_eq!(vote.timestamp_ms, reveal.timestamp_ms);
+    let (_, facts) = world.round_trip(&second.reveal());
+    let Facts::Consensus(ConsensusFacts::Reveal(other)) = facts else {
+        panic!("{facts:?}");
+    };
+    assert_ne!(other.commitment, reveal.commitment);
 }

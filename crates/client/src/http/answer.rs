@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use x811_protocol::canonical::to_canonical;
+use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Event;
@@ -41,6 +42,12 @@ pub struct Accepted {
     /// End of the window that is now open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_at_ms: Option<TimestampMs>,
+    /// False where it is kept as evidence and moves nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<bool>,
+    /// Why it is not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
 }
 
 /// What a message is about, as answers name it.
@@ -262,7 +269,7 @@ pub(super) struct History {
     pub(super) records: Vec<HistoryRecord>,
     /// Present while there are more.
     #[serde(default)]
-    pub(super) next: Option<Value>,
+    pub(super) next: Option<u64>,
 }
 
 /// One record of an interaction.

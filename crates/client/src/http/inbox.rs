@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::VerifiedEnvelope;
+use x811_protocol::facts::ConsensusVerb;
 use x811_protocol::id::{EnvelopeId, InteractionId};
 
 use super::error::ClientError;
@@ -49,6 +50,8 @@ pub struct InboxRequest {
 pub struct InboxPage {
     /// Those whose signature is their sender's; each envelope id once.
     pub messages: Vec<Incoming>,
+    /// What was said to the ledger in rounds that the agent takes part in.
+    pub board: Vec<Incoming>,
     /// Those that must not be believed.
     pub unverified: Vec<Unverified>,
     /// Where to go on.
@@ -76,7 +79,7 @@ pub struct Unverified {
 }
 
 impl LedgerClient {
-    /// Messages to the agent `me`. One that is malformed, of a false signature or for someone else
+    /// Messages to the agent `me`, and those of rounds to the ledger that it gets as a member. One that is malformed, of a false signature or for someone else
     /// is set apart and does not keep the others back; one that comes twice is given once. Callers
     /// that read several pages keep the ids they have seen.
     ///
@@ -101,9 +104,11 @@ impl LedgerClient {
     pub(super) async fn sort_out(&self, me: Did, page: Page) -> Result<InboxPage, ClientError> {
         let mut sorted = InboxPage {
             messages: Vec::new(),
+            board: Vec::new(),
             unverified: Vec::new(),
             next: page.next,
         };
+        let mut ledger = None;
         for item in page.messages {
             let Item {
                 position,
@@ -111,11 +116,27 @@ impl LedgerClient {
                 envelope,
             } = item;
             match self.verified(envelope.get().as_bytes(), position).await {
+                Ok(envelope) if sorted.holds(envelope.header().id) => {}
+                Ok(envelope) if is_of_a_round(&envelope) && envelope.header().to != me => {
+                    let known = match ledger {
+                        Some(known) => known,
+                        None => *ledger.insert(self.info().await?.did),
+                    };
+                    if envelope.header().to == known {
+                        sorted.board.push(Incoming {
+                            position,
+                            interaction_id: None,
+                            envelope,
+                        });
+                        continue;
+                    }
+                    let cause = format!("it is addressed to {}", envelope.header().to);
+                    sorted.unverified.push(Unverified { position, cause });
+                }
                 Ok(envelope) if envelope.header().to != me => {
                     let cause = format!("it is addressed to {}", envelope.header().to);
                     sorted.unverified.push(Unverified { position, cause });
                 }
-                Ok(envelope) if sorted.holds(envelope.header().id) => {}
                 Ok(envelope) => sorted.messages.push(Incoming {
                     position,
                     interaction_id,
@@ -133,12 +154,21 @@ impl LedgerClient {
 
 impl InboxPage {
     fn holds(&self, id: EnvelopeId) -> bool {
-        let ids = self
-            .messages
-            .iter()
-            .map(|message| message.envelope.header().id);
-        ids.into_iter().any(|known| known == id)
+        let all = self.messages.iter().chain(&self.board);
+        all.map(|message| message.envelope.header().id)
+            .any(|known| known == id)
     }
+
+    /// Whether nothing came.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.board.is_empty() && self.unverified.is_empty()
+    }
+}
+
+/// Whether it is said in a round: members get such messages, which are addressed to the ledger.
+fn is_of_a_round(envelope: &VerifiedEnvelope) -> bool {
+    ConsensusVerb::of(&envelope.header().message_type).is_some()
 }
 
 /// `GET /api/v1/messages/{uuid}`.

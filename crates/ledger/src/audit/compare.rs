@@ -308,8 +308,11 @@ impl<'a> Comparison<'a> {
     async fn deliveries<R: ReadModel>(&mut self, rows: &R) -> Result<(), ReadError> {
         let until = self.applied_size.min(self.size);
         let delivered = self.auditor.rows.deliveries(until);
+        let mut further = self.auditor.rows.further_deliveries(until);
         for (recipient, number) in self.auditor.rows.recipients() {
-            let due = delivered.of(number);
+            let mut due = delivered.of(number).to_vec();
+            due.extend(further.remove(&number.index()).unwrap_or_default());
+            due.sort_unstable();
             let mut found = Vec::new();
             let mut from = 0;
             loop {
@@ -324,7 +327,7 @@ impl<'a> Comparison<'a> {
                 }
             }
             self.check.deliveries += due.len() as u64;
-            if let Some(position) = first_difference(due, &found) {
+            if let Some(position) = first_difference(&due, &found) {
                 let sentence = format!(
                     "{} deliveries to {recipient} in the rows, {} in the log; the first that \
                      differs is at position {position}",

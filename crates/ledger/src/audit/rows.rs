@@ -10,7 +10,8 @@ use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Effect, Event};
-use x811_protocol::id::{ContractId, InteractionId};
+use x811_protocol::facts::{ConsensusFacts, Facts};
+use x811_protocol::id::{ContractId, InteractionId, RoundId};
 use x811_protocol::interaction::StateName;
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
@@ -21,7 +22,7 @@ use super::numbered::{Keyed, Number, Numbered};
 use super::places::{Body, Lists, Place, Places};
 use super::subject_rows::SubjectRows;
 use crate::erasure::{erasable_profile, is_disputed};
-use crate::projection::{Detail, delivery};
+use crate::projection::{Board, Detail, deliveries};
 use crate::world::{Live, Touched, World};
 use x811_eventlog::write_canonical;
 use x811_protocol::stream::{Stream, Subject};
@@ -150,6 +151,10 @@ pub(super) struct Rows {
     dids: Numbered<Did>,
     /// Positions delivered, and those in streams of interactions.
     places: Places,
+    /// Deliveries of records that have several, behind the first of each, in order of position.
+    further: Vec<(u64, Number)>,
+    /// Who takes part in the rounds so far.
+    boards: HashMap<RoundId, Board, RandomState>,
     /// Positions in all other streams.
     pub(super) others: HashMap<Box<str>, Vec<u64>, RandomState>,
     /// Messages of negotiations, by position, as far as their bodies go.
@@ -208,10 +213,30 @@ impl Rows {
             let positions = self.others.entry(record.stream().into()).or_default();
             positions.push(position);
         }
-        if let Some(delivery) = delivery(record, event) {
-            place.recipient = Some(self.dids.enter(delivery.recipient).number);
+        let board = match whole.stream {
+            Some(Stream::Of(Subject::Round(id))) => self.board(id, event),
+            Some(_) | None => None,
+        };
+        let mut delivered = deliveries(record, event, board.as_ref()).into_iter();
+        let first = delivered.next();
+        place.recipient = first.map(|first| self.dids.enter(first.recipient).number);
+        for further in delivered {
+            let number = self.dids.enter(further.recipient).number;
+            self.further.push((position, number));
         }
         self.places.note(position, place);
+    }
+
+    /// Who takes part in that round. Of one whose proposal is not here nobody is known.
+    fn board(&mut self, id: RoundId, event: &Event) -> Option<Board> {
+        if let Event::EnvelopeAccepted(accepted) = event
+            && let Facts::Consensus(ConsensusFacts::Propose(proposal)) = &accepted.facts
+        {
+            let header = &accepted.envelope;
+            let board = Board::proposed(proposal, header.from, header.to);
+            self.boards.insert(id, board);
+        }
+        self.boards.get(&id).cloned()
     }
 
     fn note_negotiation(&mut self, id: ContractId, whole: &Whole) {
@@ -357,5 +382,16 @@ impl Rows {
     pub(super) fn deliveries(&self, until: u64) -> Lists {
         let (places, count) = (&self.places, self.dids.len());
         places.lists(until, count, |place| place.recipient)
+    }
+
+    /// The same of records that were delivered to several, behind the first of each; by number.
+    pub(super) fn further_deliveries(&self, until: u64) -> BTreeMap<usize, Vec<u64>> {
+        let mut further = BTreeMap::<usize, Vec<u64>>::new();
+        for (position, number) in &self.further {
+            if *position < until {
+                further.entry(number.index()).or_default().push(*position);
+            }
+        }
+        further
     }
 }

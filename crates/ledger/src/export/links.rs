@@ -2,8 +2,10 @@
 //! (machines.md section 10). Followed from the subject's own stream, the same way by who writes a bundle
 //! and by who audits it.
 
+use x811_protocol::did::Did;
+use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{Effect, Event};
-use x811_protocol::facts::{CapabilityFacts, Facts};
+use x811_protocol::facts::{CapabilityFacts, ConsensusFacts, Facts};
 use x811_protocol::stream::{Stream, Subject};
 
 /// Whether records of that stream link to others.
@@ -26,7 +28,8 @@ pub(crate) fn has_links(stream: &Stream) -> bool {
 
 /// The streams that a record of `stream` rests on: a REQUEST on its agreement, a session on the descriptor
 /// it was decided by and on the agreement that it makes or negotiates again, an agreement on its
-/// sessions, a round on those that it names: their proposers and participants are in their openings.
+/// sessions, a round on those that it names and on all who say something in it or are to vote: a human, and
+/// whoever claims to lead, are no members.
 pub(crate) fn links(stream: &Stream, event: &Event) -> Vec<Stream> {
     if !has_links(stream) {
         return Vec::new();
@@ -52,7 +55,9 @@ pub(crate) fn links(stream: &Stream, event: &Event) -> Vec<Stream> {
             }
             Facts::Consensus(consensus) => {
                 let rounds = consensus.names().into_iter();
-                rounds.map(|round| of(Subject::Round(round))).collect()
+                let rounds = rounds.map(|round| of(Subject::Round(round)));
+                let who = agents(&accepted.envelope, consensus).into_iter();
+                rounds.chain(who.map(Stream::Agent)).collect()
             }
             Facts::Offer(_)
             | Facts::Accept(_)
@@ -106,4 +111,14 @@ pub(crate) fn links(stream: &Stream, event: &Event) -> Vec<Stream> {
         | Event::NoticeIssued(_)
         | Event::StateRoot(_) => Vec::new(),
     }
+}
+
+/// Whose keys and standing a message of a round rests on. The ledger itself is in its own stream.
+fn agents(envelope: &AcceptedHeader, facts: &ConsensusFacts) -> Vec<Did> {
+    let mut agents = vec![envelope.from];
+    if let ConsensusFacts::Propose(proposal) = facts {
+        agents.extend(&proposal.participants);
+        agents.extend(Some(proposal.leader).filter(|leader| *leader != envelope.to));
+    }
+    agents
 }

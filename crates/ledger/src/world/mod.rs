@@ -374,6 +374,13 @@ impl World {
         self.rounds.latest(id)
     }
 
+    /// Rounds that wait for a human, each with the position of its escalation.
+    pub fn escalated_rounds(&self) -> Vec<(RoundId, u64)> {
+        let live = self.rounds.iter();
+        live.filter_map(|(id, live)| Some((*id, live.state.escalation()?)))
+            .collect()
+    }
+
     /// Rounds that are not over.
     pub(crate) fn rounds(&self) -> &Machines<Round> {
         &self.rounds

@@ -441,6 +441,25 @@ impl State {
         self.decided.map(|verdict| (verdict.reason, since))
     }
 
+    /// Position of the escalation, while a human is waited for.
+    pub const fn escalation(&self) -> Option<u64> {
+        match self.phase {
+            Phase::Escalated { position, .. } => Some(position),
+            Phase::Proposed { .. }
+            | Phase::Open {}
+            | Phase::Suspended {}
+            | Phase::Revealing { .. }
+            | Phase::Held { .. }
+            | Phase::Committed { .. }
+            | Phase::Done {}
+            | Phase::Aborted {}
+            | Phase::Failed { .. }
+            | Phase::HumanApproved { .. }
+            | Phase::HumanRejected {}
+            | Phase::Undecided {} => None,
+        }
+    }
+
     /// Whether downtime of the ledger means something to it: a window that moves, or votes that could
     /// not be cast.
     pub fn is_moved_by_downtime(&self) -> bool {

@@ -60,3 +60,70 @@ pub(crate) struct RoundHistoryAnswer {
     #[schema(nullable = false)]
     next: Option<u64>,
 }
+
+/// Rounds, without their messages.
+#[derive(ToSchema)]
+pub(crate) struct RoundsAnswer {
+    /// In order of id.
+    #[schema(max_items = 100)]
+    rounds: Vec<RoundAnswer>,
+    /// The `after` to go on with, while there are more.
+    #[schema(nullable = false)]
+    next: Option<String>,
+}
+
+/// Rounds that wait for a human.
+#[derive(ToSchema)]
+pub(crate) struct EscalationsAnswer {
+    /// In order of id.
+    #[schema(max_items = 100)]
+    escalations: Vec<WaitingRound>,
+    /// The `after` to go on with, while there are more.
+    #[schema(nullable = false)]
+    next: Option<String>,
+}
+
+/// A round that waits for a human, with the other members of a round.
+#[derive(ToSchema)]
+pub(crate) struct WaitingRound {
+    /// The envelope id of its proposal.
+    id: String,
+    /// `escalated`.
+    status: String,
+    /// Position of the escalation, which the decision names.
+    escalation: u64,
+    /// Until when a human decides.
+    deadline_at_ms: u64,
+}
+
+/// What humans decide on, with the other members of a round.
+#[derive(ToSchema)]
+pub(crate) struct EscalationAnswer {
+    /// The envelope id of its proposal.
+    id: String,
+    /// As of a round.
+    status: String,
+    /// Position of the last escalation, which the decision names.
+    escalation: u64,
+    /// `deadlock`, `retries`, `time_critical` or `execution`, which only informs.
+    reason: String,
+    /// What was proposed: a text, or `{sha256, begins}` of one that is long.
+    #[schema(value_type = Object)]
+    subject: serde_json::Value,
+    /// What is to be done, or `{sha256, begins}` of what is long.
+    #[schema(value_type = Object)]
+    action: serde_json::Value,
+    /// What was voted, in order: `position`, `envelope_id`, `voter`, `counted`, and `decision` and
+    /// `rationale`, or `commitment`.
+    #[schema(value_type = Vec<Object>)]
+    votes: Vec<serde_json::Value>,
+}
+
+/// What a round and its retries rest on.
+#[derive(ToSchema)]
+pub(crate) struct TraceAnswer {
+    /// The envelope id of the first proposal.
+    wid: String,
+    /// JWTs of type `exec+jwt` by the ledger's receipt key, each behind those that it rests on.
+    tokens: Vec<String>,
+}

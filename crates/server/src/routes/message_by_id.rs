@@ -1,6 +1,7 @@
 //! `GET /api/v1/messages/by-id/{id}`: an accepted envelope, and how it was answered, for ever
 //! (ledger-contract.md section 1).
 
+use super::round_readers;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::Named;
@@ -74,7 +75,9 @@ pub(super) async fn handle<C: Clock>(
         return Err(ApiError::damaged(position).into());
     }
     let parties = event.envelope().map(|header| [header.from, header.to]);
-    if !reader.may_read(parties.as_ref().map_or(&[], |parties| parties)) {
+    if !reader.may_read(parties.as_ref().map_or(&[], |parties| parties))
+        && !round_readers::may_read_message(&app, &reader, (&event, position)).await?
+    {
         return Err(unknown().into());
     }
     let first = Accepted::from_record(&record, &event);

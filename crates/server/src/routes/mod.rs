@@ -38,9 +38,13 @@
 //! | `GET /api/v1/agreements/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
 //! | `GET /api/v1/agreements/{id}/bundle` | *it and what it rests on, to be audited offline |
 //! | `GET /api/v1/agreements/{id}/jws` | *what both signed, for strangers' tools: `revision` |
+//! | `GET /api/v1/rounds` | *an agent's: `member`, `after`, `limit`, `min_position` |
 //! | `GET /api/v1/rounds/{id}` | *a round: `min_position` |
 //! | `GET /api/v1/rounds/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
 //! | `GET /api/v1/rounds/{id}/bundle` | *it and what it rests on, once it is decided, to be audited offline |
+//! | `GET /api/v1/escalations` | *rounds that wait for a human: `after`, `limit`, `min_position` |
+//! | `GET /api/v1/escalations/{id}` | *what a human decides on: `min_position` |
+//! | `GET /api/v1/traces/{wid}` | *what a round and its retries rest on, signed: `format`, `min_position` |
 //! | `GET /api/v1/records/{position}/proof` | *that a record is in the log, as a file |
 //! | `GET /log/checkpoint` | the last signed checkpoint |
 //! | `GET /log/refresh/{size}` | that it goes on where one over so many records ended, and by which keys |
@@ -75,6 +79,8 @@ mod capability_subject;
 mod did_document;
 mod entry_tile;
 mod erasure;
+mod escalation;
+mod escalation_list;
 mod front;
 mod hash_tile;
 mod health;
@@ -98,6 +104,7 @@ mod register_agent;
 mod round;
 mod round_bundle;
 mod round_history;
+mod round_list;
 mod round_readers;
 mod sdk_card;
 mod session;
@@ -108,6 +115,7 @@ mod stream;
 mod stream_page;
 mod tile;
 mod tokens;
+mod trace;
 mod well_known;
 
 pub(crate) use front::Front;
@@ -166,9 +174,13 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<agreement_jws::__path_handle>(get(agreement_jws::handle::<C>))
         .add::<agreement::__path_handle>(get(agreement::handle::<C>))
         .add::<agreement_history::__path_handle>(get(agreement_history::handle::<C>))
+        .add::<round_list::__path_handle>(get(round_list::handle::<C>))
         .add::<round::__path_handle>(get(round::handle::<C>))
         .add::<round_history::__path_handle>(get(round_history::handle::<C>))
         .add::<round_bundle::__path_handle>(get(round_bundle::handle::<C>))
+        .add::<escalation_list::__path_handle>(get(escalation_list::handle::<C>))
+        .add::<escalation::__path_handle>(get(escalation::handle::<C>))
+        .add::<trace::__path_handle>(get(trace::handle::<C>))
         .add::<receipt::__path_handle>(get(receipt::handle::<C>))
         .add::<erasure::__path_handle>(post(erasure::handle::<C>))
         .add::<record_proof::__path_handle>(get(record_proof::handle::<C>))

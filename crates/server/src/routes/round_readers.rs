@@ -53,6 +53,26 @@ pub(super) fn may_read_votes<C: Clock>(app: &App<C>, reader: &Reader, row: &Subj
         && leader.is_ok_and(|leader| leader != app.identity.did && reader.alone() == Some(leader))
 }
 
+/// Whether it is said in a round that is theirs, and is no vote that they may not read.
+pub(super) async fn may_read_message<C: Clock>(
+    app: &App<C>,
+    reader: &Reader,
+    (event, position): (&Event, u64),
+) -> Result<bool, ApiError> {
+    let Event::EnvelopeAccepted(accepted) = event else {
+        return Ok(false);
+    };
+    let Facts::Consensus(facts) = &accepted.facts else {
+        return Ok(false);
+    };
+    // Rows come a moment later than records.
+    app.rows_reflect(position).await?;
+    let rows = app.ledger.read_model();
+    let row = rows.subject(Subject::Round(facts.round())).await?;
+    let row = row.filter(|row| may_read(app, reader, row));
+    Ok(row.is_some_and(|row| !is_vote(event) || may_read_votes(app, reader, &row)))
+}
+
 /// Whether the event says what somebody voted, or committed to.
 pub(super) fn is_vote(event: &Event) -> bool {
     let Event::EnvelopeAccepted(accepted) = event else {

@@ -41,6 +41,7 @@ mod reference_sdk;
 mod registry;
 mod repeats;
 mod rotated_keys;
+mod round_lists;
 mod rounds;
 mod settlement;
 mod signing;

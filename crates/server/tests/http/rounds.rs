@@ -19,22 +19,26 @@ use x811_protocol::round::{Opened, commitment};
 const SALT: &str = "QUJDREVGR0hJSktMTU5PUA";
 
 /// A ledger that runs rounds and serves signed reads alone, three who take part, and others.
-struct Table {
-    world: World,
-    members: Vec<Agent>,
-    stranger: Agent,
-    auditor: Agent,
-    round: Option<RoundId>,
-    proposal_hash: Digest,
+pub(crate) struct Table {
+    pub(crate) world: World,
+    pub(crate) members: Vec<Agent>,
+    pub(crate) stranger: Agent,
+    pub(crate) auditor: Agent,
+    pub(crate) round: Option<RoundId>,
+    pub(crate) proposal_hash: Digest,
 }
 
 impl Table {
     async fn set() -> Table {
+        Table::under(Rounds::DEFAULT).await
+    }
+
+    pub(crate) async fn under(block: Rounds) -> Table {
         let auditor = Agent::new();
         let world = World::start_with(|config| {
             config.open_reads = false;
             config.auditors = vec![auditor.did];
-            config.rounds = Some(Rounds::DEFAULT);
+            config.rounds = Some(block);
         })
         .await;
         world.accept(&auditor.registration(&world)).await;
@@ -60,12 +64,12 @@ impl Table {
         }
     }
 
-    fn seal(&self, from: &Agent, verb: Verb, payload: Value) -> SealedEnvelope {
+    pub(crate) fn seal(&self, from: &Agent, verb: Verb, payload: Value) -> SealedEnvelope {
         let header = from.header(&self.world, self.world.ledger(), verb.as_str());
         from.say_as(header, signed(from, verb, payload))
     }
 
-    async fn propose(&mut self, change: impl FnOnce(&mut Value)) {
+    pub(crate) async fn propose(&mut self, change: impl FnOnce(&mut Value)) {
         let from = &self.members[0];
         let header = from.header(&self.world, self.world.ledger(), Verb::Propose.as_str());
         let participants: Vec<_> = self.members.iter().map(|agent| agent.did).collect();
@@ -84,7 +88,7 @@ impl Table {
         assert_eq!(accepted["subject"]["kind"], "round");
     }
 
-    fn vote(&self, from: usize, said: &Value) -> SealedEnvelope {
+    pub(crate) fn vote(&self, from: usize, said: &Value) -> SealedEnvelope {
         let agent = &self.members[from];
         let now = x811_ledger::clock::Clock::wall(&*self.world.clock);
         let mut payload = json!({
@@ -98,12 +102,12 @@ impl Table {
         self.seal(agent, Verb::Vote, payload)
     }
 
-    fn path(&self, part: &str) -> String {
+    pub(crate) fn path(&self, part: &str) -> String {
         format!("/api/v1/rounds/{}{part}", self.round.unwrap())
     }
 
     /// Waits until the first member reads that status.
-    async fn until(&self, status: &str) {
+    pub(crate) async fn until(&self, status: &str) {
         loop {
             let round = self.world.get_as(&self.members[0], &self.path("")).await;
             if round.expect(200)["status"] == status {

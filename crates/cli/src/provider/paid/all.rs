@@ -50,7 +50,7 @@ async fn requests(
     let mut asked = InboxRequest::default();
     loop {
         let page = client.inbox(provider, &asked).await?;
-        if page.messages.is_empty() && page.unverified.is_empty() {
+        if page.is_empty() {
             return Ok((requests, unverified));
         }
         unverified += page.unverified.len();

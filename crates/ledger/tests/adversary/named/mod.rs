@@ -11,6 +11,7 @@ mod money;
 mod notices;
 mod parties;
 mod quorum;
+mod rounds;
 mod story;
 mod times;
 mod word;

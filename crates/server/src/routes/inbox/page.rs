@@ -13,14 +13,16 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use x811_ledger::answer::Accepted;
 use x811_ledger::clock::Clock;
-use x811_ledger::port::{Body, LedgerStore as _};
+use x811_ledger::port::{Body, LedgerStore as _, ReadModel as _};
 use x811_ledger::row::DeliveryRow;
+use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{AcceptedHeader, wire_json};
 use x811_protocol::event::Event;
-use x811_protocol::facts::Facts;
+use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::signature::Signature;
+use x811_protocol::stream::Subject;
 
 /// An answer ends with the message that makes its envelopes longer than this.
 const MAX_ENVELOPE_BYTES: u64 = 4 * 1_048_576;
@@ -94,11 +96,13 @@ pub(in crate::routes) async fn messages<C: Clock>(
     for row in rows {
         let record = stored::record(app, row.position).await?;
         let event = stored::event(&record)?;
-        let is_listed =
-            |header: &&AcceptedHeader| (header.to, header.id) == (row.recipient, row.envelope_id);
         // The rows may lead astray.
+        let is_listed = |header: &&AcceptedHeader| header.id == row.envelope_id;
         let header = event.envelope().filter(is_listed);
         let header = header.ok_or_else(|| ApiError::damaged(row.position))?;
+        if header.to != row.recipient && !is_for_member(app, &event, row.recipient).await? {
+            return Err(ApiError::damaged(row.position));
+        }
         let first = Accepted::from_record(&record, &event);
         messages.push_back(Message {
             place: Place {
@@ -118,6 +122,29 @@ pub(in crate::routes) async fn messages<C: Clock>(
         }
     }
     Ok(messages)
+}
+
+/// Whether it is said in a round whose members get it, and the recipient is one of them.
+async fn is_for_member<C: Clock>(
+    app: &App<C>,
+    event: &Event,
+    recipient: Did,
+) -> Result<bool, ApiError> {
+    let Event::EnvelopeAccepted(accepted) = event else {
+        return Ok(false);
+    };
+    let Facts::Consensus(facts) = &accepted.facts else {
+        return Ok(false);
+    };
+    if matches!(facts, ConsensusFacts::Vote(_) | ConsensusFacts::Reveal(_)) {
+        return Ok(false);
+    }
+    let round = app
+        .ledger
+        .read_model()
+        .subject(Subject::Round(facts.round()));
+    let round = round.await?;
+    Ok(round.is_some_and(|round| round.members.contains(&recipient)))
 }
 
 /// The message that one names as what it follows; a notice of the ledger names none.

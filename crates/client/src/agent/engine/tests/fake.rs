@@ -305,6 +305,8 @@ impl Universe {
             subject: None,
             state: None,
             deadline_at_ms: None,
+            counted: None,
+            code: None,
         }))
     }
 

@@ -1,0 +1,101 @@
+//! `x811 rounds list`.
+
+use serde::Serialize;
+use x811_client::http::{ClientError, LedgerClient, RoundView, RoundsPage};
+use x811_protocol::did::Did;
+use x811_protocol::id::RoundId;
+use x811_protocol::time::TimestampMs;
+
+use super::Member;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::narrate::moment;
+use crate::output::{Out, Report};
+use crate::terminal::shorten;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only those that are not decided
+    #[arg(long)]
+    open: bool,
+}
+
+/// Rounds, oldest first.
+#[derive(Debug, Serialize)]
+pub(crate) struct Rounds {
+    #[serde(skip)]
+    pub(crate) me: Did,
+    #[serde(skip)]
+    pub(crate) now: TimestampMs,
+    pub(crate) rounds: Vec<RoundView>,
+}
+
+impl Report for Rounds {
+    fn print(&self, out: &mut Out) {
+        if self.rounds.is_empty() {
+            out.line("no rounds");
+            return;
+        }
+        let rows = self.rounds.iter().map(|one| {
+            let until = one.deadline_at_ms.map(|at| moment(at, self.now));
+            vec![
+                one.id.to_string(),
+                shorten(&one.status),
+                shorten(&one.action_type),
+                format!("{} of {}", one.voted.len(), one.participants.len()),
+                role(one, self.me).to_owned(),
+                until.unwrap_or_default(),
+            ]
+        });
+        let rows: Vec<Vec<String>> = rows.collect();
+        out.table(
+            &["round", "status", "action", "voted", "you", "until"],
+            &rows,
+        );
+    }
+}
+
+/// What the agent is in it.
+fn role(one: &RoundView, me: Did) -> &'static str {
+    match (one.proposer == me, one.leader == me) {
+        (true, _) => "propose",
+        (false, true) => "lead",
+        (false, false) if one.participants.contains(&me) => "vote",
+        (false, false) => "read",
+    }
+}
+
+/// Every round that the agent takes part in.
+pub(super) async fn all(client: &LedgerClient) -> Result<Vec<RoundView>, Failure> {
+    pages(async |after| client.rounds(after).await).await
+}
+
+/// All pages of a list.
+pub(crate) async fn pages(
+    read: impl AsyncFn(Option<RoundId>) -> Result<RoundsPage, ClientError>,
+) -> Result<Vec<RoundView>, Failure> {
+    let (mut rounds, mut after) = (Vec::new(), None);
+    loop {
+        let page = read(after).await?;
+        rounds.extend(page.rounds);
+        // A list that does not move on would be read for ever.
+        if page.next.is_none() || page.next <= after {
+            return Ok(rounds);
+        }
+        after = page.next;
+    }
+}
+
+/// Prints them.
+pub(super) async fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let member = Member::open(context).await?;
+    let mut rounds = all(&member.client).await?;
+    rounds.retain(|one| !args.open || one.outcome.is_none());
+    out.report(&Rounds {
+        me: member.identity.did,
+        now: context.now(),
+        rounds,
+    });
+    Ok(Exit::Ok)
+}

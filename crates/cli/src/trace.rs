@@ -1,0 +1,119 @@
+//! `x811 trace`: what a decision rests on, as tokens that the ledger signed.
+
+mod show;
+mod verify;
+
+use clap::Subcommand;
+use serde::Serialize;
+use x811_client::http::Trace;
+use x811_protocol::key::KeyId;
+use x811_protocol::trace::{Claims, check};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Out, Report, Tone};
+use crate::terminal::shorten;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Fetch the trace of a round and its retries, check it and show it
+    Show(show::Args),
+    /// Check a trace that was kept, offline: signatures, order, what each step rests on
+    Verify(verify::Args),
+}
+
+impl Verb {
+    /// Runs the verb.
+    pub(crate) async fn run(self, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+        match self {
+            Verb::Show(args) => show::run(args, context, out).await,
+            Verb::Verify(args) => verify::run(&args, out),
+        }
+    }
+}
+
+/// A trace that holds.
+#[derive(Debug, Serialize)]
+struct Checked {
+    #[serde(flatten)]
+    trace: Trace,
+    /// Who signed it.
+    signed_by: String,
+    /// Whether that key was given from elsewhere.
+    proven: bool,
+    nodes: Vec<Claims>,
+}
+
+impl Checked {
+    /// Holds every token; `by` is the key that it has to be, where it is known.
+    fn of(trace: Trace, by: Option<KeyId>) -> Result<Checked, Failure> {
+        let tokens: Vec<&str> = trace.tokens.iter().map(String::as_str).collect();
+        let (nodes, found) = check(&tokens)
+            .map_err(|fault| Failure::untrusted(format!("the trace does not hold: {fault}")))?;
+        let Some(found) = found else {
+            return Err(Failure::untrusted("the trace has no tokens"));
+        };
+        if by.is_some_and(|by| by != found) {
+            let message = format!("the trace is signed by {found}, which is not the key given");
+            return Err(Failure::untrusted(message));
+        }
+        let wid = trace.wid.to_string();
+        if nodes.iter().any(|node| node.wid != wid) {
+            return Err(Failure::untrusted("its tokens are of another trace"));
+        }
+        Ok(Checked {
+            trace,
+            signed_by: found.to_string(),
+            proven: by.is_some(),
+            nodes,
+        })
+    }
+}
+
+/// What a node says, in a line.
+fn says(claims: &Claims) -> String {
+    let consensus = &claims.ect_ext["consensus"];
+    let words = ["action_type", "decision", "outcome", "reason"];
+    let said = words.iter().filter_map(|name| consensus[name].as_str());
+    shorten(&said.collect::<Vec<_>>().join(", "))
+}
+
+/// Who it is of; nobody of what the ledger does by itself.
+fn who(claims: &Claims) -> String {
+    let consensus = &claims.ect_ext["consensus"];
+    let names = ["proposer", "voter", "human"];
+    let who = names.iter().find_map(|name| consensus[name].as_str());
+    shorten(who.unwrap_or("ledger"))
+}
+
+impl Report for Checked {
+    fn print(&self, out: &mut Out) {
+        let heading = format!("trace {}: {} nodes", self.trace.wid, self.nodes.len());
+        out.heading(Tone::Good, heading);
+        out.fields(&[("signed by", self.signed_by.clone())]);
+        out.gap();
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for (place, node) in self.nodes.iter().enumerate() {
+            let before = self.nodes[..place].iter().enumerate();
+            let rests: Vec<String> = before
+                .filter(|(_, before)| node.pred.contains(&before.jti))
+                .map(|(place, _)| place.to_string())
+                .collect();
+            rows.push(vec![
+                place.to_string(),
+                node.recorded_at_ms.to_rfc3339(),
+                shorten(&node.exec_act),
+                who(node),
+                says(node),
+                rests.join(" "),
+            ]);
+        }
+        let header = ["node", "recorded", "what", "who", "says", "rests on"];
+        out.table(&header, &rows);
+        if !self.proven {
+            out.gap();
+            out.line("whose key that is is the trace's own word: give the ledger's with --key");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What the ledger says of rounds. Unknown members are ignored: a newer ledger may say more.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
+use x811_protocol::facts::consensus::{Mechanism, Voting};
+use x811_protocol::id::RoundId;
+use x811_protocol::stream::Subject;
+use x811_protocol::time::TimestampMs;
+
+use super::answer::HistoryRecord;
+use super::error::ClientError;
+use super::{LedgerClient, exchange};
+
+/// `GET /api/v1/rounds/{id}`: by the ledger's word.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+pub struct RoundView {
+    /// Which: the envelope id of its proposal.
+    pub id: RoundId,
+    /// Where it stands.
+    pub status: String,
+    /// What it is about.
+    pub action_type: String,
+    /// Which attempt it is.
+    pub attempt: u64,
+    /// Who proposed it.
+    pub proposer: Did,
+    /// The ledger, or the agent that leads.
+    pub leader: Did,
+    /// How votes decide.
+    pub mechanism: Mechanism,
+    /// Open or sealed.
+    pub voting: Voting,
+    /// Who votes.
+    pub participants: Vec<Did>,
+    /// The least number of votes.
+    pub quorum: u64,
+    /// What votes repeat.
+    pub proposal_hash: Digest,
+    /// The last moment for votes.
+    pub timeout_ms: TimestampMs,
+    /// Who is ready.
+    pub ready: Vec<Did>,
+    /// Who has cast a vote.
+    pub voted: Vec<Did>,
+    /// Who has done what was decided.
+    pub executed: Vec<Did>,
+    /// Who could not.
+    pub failed: Vec<Did>,
+    /// Counts, outcome, reason and votes digest, once it is decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Map<String, Value>>,
+    /// Whether humans were asked.
+    pub escalated: bool,
+    /// Position of the escalation, in lists of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalation: Option<u64>,
+    /// The failed round that it retries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resubmission_of: Option<RoundId>,
+    /// Its retry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retried_by: Option<RoundId>,
+    /// End of the window that is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_at_ms: Option<TimestampMs>,
+    /// Its last record.
+    pub last_position: u64,
+}
+
+/// A page of rounds.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct RoundsPage {
+    /// In order of id.
+    #[serde(alias = "escalations")]
+    pub rounds: Vec<RoundView>,
+    /// Where to go on, while there are more.
+    #[serde(default)]
+    pub next: Option<RoundId>,
+}
+
+/// `GET /api/v1/traces/{wid}`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    /// The first attempt.
+    pub wid: RoundId,
+    /// Tokens, each behind those that it rests on.
+    pub tokens: Vec<String>,
+}
+
+impl LedgerClient {
+    /// A round that the reader takes part in.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn round(&self, id: RoundId) -> Result<RoundView, ClientError> {
+        let id = id.to_string();
+        let path = ["api", "v1", "rounds", &id];
+        let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
+        reply.await?.read()
+    }
+
+    /// Its records, each held against its hash. Before it is decided votes are not among them.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn round_history(&self, id: RoundId) -> Result<Vec<HistoryRecord>, ClientError> {
+        self.records_of(Subject::Round(id)).await
+    }
+
+    /// Some of the reader's own rounds, behind `after`.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn rounds(&self, after: Option<RoundId>) -> Result<RoundsPage, ClientError> {
+        self.rounds_at("rounds", after).await
+    }
+
+    /// Some rounds that wait for a human, behind `after`.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn escalations(&self, after: Option<RoundId>) -> Result<RoundsPage, ClientError> {
+        self.rounds_at("escalations", after).await
+    }
+
+    async fn rounds_at(
+        &self,
+        list: &str,
+        after: Option<RoundId>,
+    ) -> Result<RoundsPage, ClientError> {
+        let after = after.map(|id| id.to_string());
+        let query: Vec<(&str, &str)> = after.iter().map(|id| ("after", id.as_str())).collect();
+        let path = ["api", "v1", list];
+        let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
+        reply.await?.read()
+    }
+
+    /// What humans decide on, as the ledger tells it.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn escalation(&self, id: RoundId) -> Result<Value, ClientError> {
+        let id = id.to_string();
+        let path = ["api", "v1", "escalations", &id];
+        let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
+        reply.await?.read()
+    }
+
+    /// The trace of a round and its retries, as the ledger signed it; nothing is checked here
+    /// ([`x811_protocol::trace::check`]).
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn trace(&self, wid: RoundId) -> Result<Trace, ClientError> {
+        let wid = wid.to_string();
+        let path = ["api", "v1", "traces", &wid];
+        let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
+        reply.await?.read()
+    }
+
+    /// The same as a picture, in SVG.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn trace_picture(&self, wid: RoundId) -> Result<Vec<u8>, ClientError> {
+        let wid = wid.to_string();
+        let path = ["api", "v1", "traces", &wid];
+        let reply = self.get_signed(&path, &[("format", "svg")], exchange::READ_LIMIT_MS);
+        reply.await?.bytes()
+    }
+}

@@ -1,0 +1,249 @@
+//! Deciding together, by the real binary: five agents, one votes twice, one is silent; a round that only a
+//! human decides; sealed votes. Each is taken along in a bundle, audited, and counted again in Python.
+
+use crate::stage::{Stage, text};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::time::Duration;
+use x811_tests::verifiers::{Job, Verifier};
+
+const AGENTS: [&str; 5] = ["ada", "bert", "cleo", "dan", "eve"];
+
+/// What is decided, as a command writes it.
+const ACTION: &str =
+    r#"{"type": "com.example.route", "resource": ["link a"], "risk": "low", "reversible": true}"#;
+
+struct Council {
+    stage: Stage,
+    dids: Vec<String>,
+}
+
+impl Council {
+    /// Five who have agreed to take part, and a human whom the ledger names.
+    async fn set() -> Council {
+        let mut stage = Stage::set(&[]).await;
+        let _ = stage.x811("", &["agent", "new", "hana"]).ok();
+        let hana = stage.x811("hana", &["agent", "register"]).ok().json();
+        let config = stage.folder.path().join("x811.toml");
+        let rounds = format!(
+            "[rounds]\nenabled = true\nhumans = [\"{}\"]\n",
+            text(&hana, "did")
+        );
+        std::fs::write(&config, rounds).unwrap();
+        stage.start_with(&["--config", config.to_str().unwrap()]);
+        let mut dids = Vec::new();
+        for name in AGENTS {
+            let _ = stage.x811("", &["agent", "new", name]).ok();
+            let register = ["agent", "register", "--capability", "x811.consensus"];
+            dids.push(text(&stage.x811(name, &register).ok().json(), "did"));
+        }
+        Council { stage, dids }
+    }
+
+    fn said(&self, agent: &str, arguments: &[&str]) -> Value {
+        self.stage.x811(agent, arguments).ok().json()
+    }
+
+    /// Ada proposes to the first so many; returns the round.
+    fn propose(&self, seats: usize, more: &[&str]) -> String {
+        let mut arguments = vec!["rounds", "propose", "--subject", "Use the second link"];
+        arguments.extend(["--action", ACTION, "--timeout", "12"]);
+        for did in &self.dids[..seats] {
+            arguments.extend(["--participant", did]);
+        }
+        arguments.extend(more);
+        text(&self.said("ada", &arguments), "round")
+    }
+
+    /// Waits until the round is there.
+    async fn until(&self, round: &str, status: &str) -> Value {
+        for _ in 0..120 {
+            let shown = self.said("ada", &["rounds", "show", round]);
+            if shown["status"] == status {
+                return shown;
+            }
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
+        panic!("round {round} does not become {status}");
+    }
+
+    /// The bundle of a round, asked by that agent: audited, and read by a program of another author.
+    fn taken_along(&self, agent: &str, round: &str) -> PathBuf {
+        let file = self.stage.folder.path().join(format!("{round}.x811"));
+        let named = file.to_str().unwrap();
+        let exported = self.said(agent, &["export", "--round", round, "-o", named]);
+        assert_eq!(exported["round"], round, "{exported}");
+        let audited = self.stage.x811("", &["audit", named]).json();
+        assert_eq!(audited["findings"], json!([]), "{audited}");
+        assert_eq!(audited["verdict"], "clean", "{audited}");
+        Verifier::Reader.judge(Job::export(&file)).unwrap();
+        file
+    }
+}
+
+/// CC-8 to CC-62: what is said twice does not count, silence is counted as silence, and a human's word ends
+/// what agents could not decide.
+#[tokio::test]
+async fn cc_013_five_agents_decide_together_and_a_human_where_they_cannot() {
+    let council = Council::set().await;
+    let round = council.propose(5, &[]);
+    let inbox = council.said("bert", &["inbox"]);
+    let told = &inbox["messages"][0];
+    assert_eq!(
+        told["envelope"]["type"], "x811.consensus/propose",
+        "{inbox}"
+    );
+    let vote = |agent: &str, decision: &str| {
+        let why = format!("{agent} says {decision}");
+        let vote = ["rounds", "vote", &round, decision, "--rationale", &why];
+        council.said(agent, &vote)
+    };
+    let _ = council.said("cleo", &["rounds", "ready", &round]);
+    let _ = vote("ada", "approve");
+    let _ = vote("bert", "approve");
+    let twice = vote("bert", "reject");
+    assert_eq!(
+        (&twice["counted"], &twice["code"]),
+        (&json!(false), &json!("CCN-4005"))
+    );
+    let third = council
+        .stage
+        .x811("bert", &["rounds", "vote", &round, "abstain"]);
+    assert_eq!(third.code, Some(1), "{third:?}");
+    let _ = vote("cleo", "reject");
+    let bare = council
+        .stage
+        .x811("dan", &["rounds", "vote", &round, "reject"]);
+    assert_eq!(bare.code, Some(1), "a rejection says why: {bare:?}");
+    let _ = vote("dan", "approve");
+    let open = council.said("eve", &["rounds", "list", "--open"]);
+    assert_eq!(open["rounds"][0]["id"], round.as_str(), "{open}");
+    let early = council.stage.x811("eve", &["rounds", "show", &round]).ok();
+    assert!(!early.stdout.contains("votes approve"), "{}", early.stdout);
+
+    let shown = council.until(&round, "committed").await;
+    let outcome = &shown["outcome"];
+    let counts = ["approve", "reject", "received", "eligible"].map(|name| outcome[name].clone());
+    assert_eq!(counts, [3, 1, 4, 5].map(|count| json!(count)), "{outcome}");
+    for agent in &AGENTS[..4] {
+        let _ = council.said(agent, &["rounds", "report", &round]);
+    }
+    let findings = council.said("eve", &["rounds", "findings"]);
+    assert_eq!(findings["noticed"][0]["kind"], "second_vote", "{findings}");
+    assert_eq!(findings["noticed"][0]["agents"], json!([council.dids[1]]));
+    let told = council
+        .stage
+        .x811_in_words("eve", &["rounds", "show", &round])
+        .ok();
+    assert!(told.stdout.contains("decided: commit"), "{}", told.stdout);
+    let _ = council.taken_along("eve", &round);
+    traced(&council, &round);
+
+    escalated(&council).await;
+    sealed(&council).await;
+
+    let data = council.stage.data_dir();
+    let whole = council
+        .stage
+        .x811("", &["audit", data.to_str().unwrap()])
+        .json();
+    assert_eq!(whole["findings"], json!([]), "{whole}");
+}
+
+/// CC-94, CC-101: the trace is drawn, holds offline, and is refused once it was changed.
+fn traced(council: &Council, round: &str) {
+    let folder = council.stage.folder.path();
+    let (kept, picture) = (folder.join("trace.json"), folder.join("trace.svg"));
+    let [kept, picture] = [&kept, &picture].map(|path| path.to_str().unwrap());
+    let show = ["trace", "show", round, "-o", kept, "--svg", picture];
+    let shown = council.said("eve", &show);
+    let acts: Vec<&str> = shown["nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|node| node["exec_act"].as_str().unwrap())
+        .collect();
+    let mut expected = vec!["consensus_propose"];
+    expected.extend(["consensus_vote"; 4]);
+    expected.push("consensus_commit");
+    assert_eq!(acts, expected, "{shown}");
+    let svg = std::fs::read_to_string(picture).unwrap();
+    assert!(svg.starts_with("<svg") && !svg.contains("script"), "{svg}");
+    let key = text(&shown, "signed_by");
+    let verified = council.said("", &["trace", "verify", kept, "--key", &key]);
+    assert_eq!(verified["proven"], true, "{verified}");
+    let honest = std::fs::read_to_string(kept).unwrap();
+    let mut trace: Value = serde_json::from_str(&honest).unwrap();
+    trace["tokens"].as_array_mut().unwrap().remove(1);
+    std::fs::write(kept, trace.to_string()).unwrap();
+    let changed = council.stage.x811("", &["trace", "verify", kept]);
+    assert_eq!(changed.code, Some(5), "a vote is left out: {changed:?}");
+}
+
+/// One votes and the others are silent: no quorum. A human decides.
+async fn escalated(council: &Council) {
+    let round = council.propose(5, &[]);
+    let _ = council.said("ada", &["rounds", "vote", &round, "approve"]);
+    let shown = council.until(&round, "failed").await;
+    assert_eq!(shown["outcome"]["reason"], "no_quorum", "{shown}");
+    let early = council.stage.x811("hana", &["escalations", "show", &round]);
+    assert_eq!(early.code, Some(1), "nobody asked: {early:?}");
+    let _ = council.said("ada", &["rounds", "escalate", &round]);
+    let waiting = council.said("hana", &["escalations", "list"]);
+    assert_eq!(waiting["rounds"][0]["id"], round.as_str(), "{waiting}");
+    let asked = council.said("hana", &["escalations", "show", &round]);
+    assert_eq!(asked["reason"], "time_critical", "{asked}");
+    assert_eq!(asked["subject"], "Use the second link", "{asked}");
+    assert_eq!(asked["votes"][0]["decision"], "approve", "{asked}");
+    let decide = |agent: &str| {
+        let decide = [
+            "escalations",
+            "decide",
+            &round,
+            "approve",
+            "--rationale",
+            "it is safe",
+        ];
+        council.stage.x811(agent, &decide)
+    };
+    assert_eq!(decide("bert").code, Some(1), "no human of this ledger");
+    let _ = decide("hana").ok();
+    assert_eq!(decide("hana").code, Some(1), "decided once");
+    let _ = council.until(&round, "human_approved").await;
+    let _ = council.said(
+        "ada",
+        &["rounds", "report", &round, "--failed", "--text", "no power"],
+    );
+    let _ = council.taken_along("ada", &round);
+}
+
+/// Votes that nobody reads before the time is over.
+async fn sealed(council: &Council) {
+    let round = council.propose(3, &["--sealed", "--reveal", "10"]);
+    for (agent, decision) in [("ada", "approve"), ("bert", "approve"), ("cleo", "reject")] {
+        let vote = [
+            "rounds",
+            "vote",
+            &round,
+            decision,
+            "--rationale",
+            "so I think",
+        ];
+        let _ = council.said(agent, &vote);
+        // The same again is the same vote; another one stays on this computer.
+        assert!(council.stage.x811(agent, &vote).code == Some(0));
+        let other = council
+            .stage
+            .x811(agent, &["rounds", "vote", &round, "abstain"]);
+        assert!(other.stdout.contains("voted"), "{other:?}");
+    }
+    let early = council.stage.x811("ada", &["rounds", "reveal", &round]);
+    assert_eq!(early.code, Some(1), "{early:?}");
+    let _ = council.until(&round, "revealing").await;
+    for agent in ["ada", "bert", "cleo"] {
+        let _ = council.said(agent, &["rounds", "reveal", &round]);
+    }
+    let shown = council.until(&round, "committed").await;
+    assert_eq!(shown["outcome"]["approve"], 2, "{shown}");
+    let _ = council.taken_along("cleo", &round);
+}
