@@ -13,6 +13,7 @@ mod payment;
 mod registry;
 mod request;
 mod result;
+mod session;
 mod verify;
 
 pub use answer::{Accept, Reject};
@@ -24,6 +25,7 @@ pub use payment::Payment;
 pub use registry::{Entry, Registration, Rotation, StatusChange, Update, service_endpoint};
 pub use request::{BudgetError, Request};
 pub use result::{Content, Delivery};
+pub use session::{AnsweredTerms, Renews, SessionStep};
 pub use verify::{Judgement, Verify};
 
 use serde_json::{Map, Value};

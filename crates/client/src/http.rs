@@ -17,6 +17,7 @@ mod known_keys;
 mod negotiations;
 mod retry;
 mod sender;
+mod sessions;
 mod signed_get;
 mod stream;
 mod submit;
@@ -31,6 +32,7 @@ pub use error::{ClientError, Refused};
 pub use inbox::{Cursor, InboxPage, InboxRequest, Incoming, Unverified};
 pub use negotiations::{Engagement, ListedNegotiation, NegotiationsPage};
 pub use retry::RetryPolicy;
+pub use sessions::{AgreementView, SessionView, SubjectsPage};
 pub use stream::{MessageStream, StreamRequest};
 
 use std::sync::{Arc, Mutex};

@@ -32,6 +32,7 @@ pub mod negotiator;
 #[cfg(feature = "pay")]
 pub mod pay;
 pub mod policy;
+pub mod session;
 pub mod settlement;
 pub mod transcript;
 pub mod wallet;

@@ -42,6 +42,7 @@ mod registry;
 mod repeats;
 mod rotated_keys;
 mod rounds;
+mod sessions;
 mod settlement;
 mod signing;
 mod standing;
