@@ -1,4 +1,5 @@
 //! Every cell of 6 states × 7 messages × 3 senders of a session (capability.md, "session").
+#![cfg(test)]
 
 use std::sync::Arc;
 
@@ -25,87 +26,74 @@ use x811_protocol::time::TimestampMs;
 
 const NOW: TimestampMs = TimestampMs::new(1_767_225_600_000);
 
-/// The states' order is this of the columns.
-const STATES: [StateName; 6] = [
-    StateName::Requested,
-    StateName::Open,
-    StateName::Offered,
-    StateName::Countered,
-    StateName::Agreeing,
-    StateName::Closed,
+/// Written by hand from the page, not made from the machine's own table. Columns are the states in
+/// the order of [`StateName::ALL`]. A cell says what becomes of the message of the author of the last
+/// step, of the other one, of a stranger: the next state, or the last digit of CCN-400x.
+const CELLS: [(Verb, [&str; 6]); 7] = [
+    (
+        Verb::Response,
+        ["2 open 3", "1 1 3", "1 1 3", "1 1 3", "1 1 3", "3 3 3"],
+    ),
+    (
+        Verb::Offer,
+        ["1 1 3", "2 offered 3", "1 1 3", "1 1 3", "1 1 3", "3 3 3"],
+    ),
+    (
+        Verb::Counter,
+        [
+            "1 1 3",
+            "1 1 3",
+            "2 countered 3",
+            "2 countered 3",
+            "1 1 3",
+            "3 3 3",
+        ],
+    ),
+    (
+        Verb::Accept,
+        [
+            "1 1 3",
+            "1 1 3",
+            "2 agreeing 3",
+            "2 agreeing 3",
+            "1 1 3",
+            "3 3 3",
+        ],
+    ),
+    (
+        Verb::Reject,
+        [
+            "1 1 3",
+            "1 1 3",
+            "2 closed 3",
+            "2 closed 3",
+            "1 1 3",
+            "3 3 3",
+        ],
+    ),
+    (
+        Verb::Close,
+        [
+            "closed closed 3",
+            "closed closed 3",
+            "closed closed 3",
+            "closed closed 3",
+            "closed closed 3",
+            "3 3 3",
+        ],
+    ),
+    (
+        Verb::Agree,
+        [
+            "1 1 3",
+            "1 1 3",
+            "1 1 3",
+            "1 1 3",
+            "agreeing agreeing 3",
+            "3 3 3",
+        ],
+    ),
 ];
-
-/// Written by hand from the page, not made from the machine's own table. In each cell the author of
-/// the last step, the other, a stranger: the state that it leads to by its first letters, or the last
-/// digit of CCN-400x.
-const CELLS: [(Verb, [&str; 6]); 7] = {
-    [
-        //                  requested      open           offered        countered      agreeing       closed
-        (
-            Verb::Response,
-            ["2 open 3", "1 1 3", "1 1 3", "1 1 3", "1 1 3", "3 3 3"],
-        ),
-        (
-            Verb::Offer,
-            ["1 1 3", "2 offered 3", "1 1 3", "1 1 3", "1 1 3", "3 3 3"],
-        ),
-        (
-            Verb::Counter,
-            [
-                "1 1 3",
-                "1 1 3",
-                "2 countered 3",
-                "2 countered 3",
-                "1 1 3",
-                "3 3 3",
-            ],
-        ),
-        (
-            Verb::Accept,
-            [
-                "1 1 3",
-                "1 1 3",
-                "2 agreeing 3",
-                "2 agreeing 3",
-                "1 1 3",
-                "3 3 3",
-            ],
-        ),
-        (
-            Verb::Reject,
-            [
-                "1 1 3",
-                "1 1 3",
-                "2 closed 3",
-                "2 closed 3",
-                "1 1 3",
-                "3 3 3",
-            ],
-        ),
-        (
-            Verb::Close,
-            [
-                "closed closed 3",
-                "closed closed 3",
-                "closed closed 3",
-                "closed closed 3",
-                "closed closed 3",
-                "3 3 3",
-            ],
-        ),
-        (
-            Verb::Agree,
-            [
-                "1 1 3",
-                "1 1 3",
-                "1 1 3",
-                "1 1 3",
-                "agreeing agreeing 3",
-                "3 3 3",
-            ],
-        ),
-    ]
-};
 
 fn agent(number: u64) -> Did {
     let text = format!("did:x811:019c8c61-8129-7511-9f31-{number:012x}");
@@ -309,7 +297,7 @@ fn outcome(state: &State, verb: Verb, from: Did) -> String {
 fn cc_076_to_cc_084_every_cell_of_a_session() {
     let mut seen = 0;
     for (verb, columns) in CELLS {
-        for (name, due) in STATES.into_iter().zip(columns) {
+        for (name, due) in StateName::ALL.into_iter().zip(columns) {
             for (author, other) in [(agent(1), agent(2)), (agent(2), agent(1))] {
                 let state = in_state(name, author);
                 let senders = [author, other, agent(3)];
@@ -326,7 +314,7 @@ fn cc_076_to_cc_084_every_cell_of_a_session() {
 #[test]
 fn cc_083_a_refused_cell_is_an_illegal_record() {
     for (verb, columns) in CELLS {
-        for (name, due) in STATES.into_iter().zip(columns) {
+        for (name, due) in StateName::ALL.into_iter().zip(columns) {
             let state = in_state(name, agent(1));
             for (from, due) in [agent(1), agent(2), agent(3)]
                 .into_iter()
