@@ -28,6 +28,10 @@ pub enum Verifier {
     Reader,
     /// PyPI `scitt-cose`, for COSE statements alone.
     ScittCose,
+    /// PyPI `joserfc`, for agreements as JWS alone.
+    Joserfc,
+    /// npm `jose`, for the same.
+    Jose,
 }
 
 /// What is to be verified: a kind of file, the files and the keys.
@@ -85,6 +89,12 @@ impl Job {
     #[must_use]
     pub fn statement(file: &Path, log: &str, issuer: &str) -> Job {
         Job(["statement", in_words(file), log, issuer].join("\t"))
+    }
+
+    /// An agreement as a JWS.
+    #[must_use]
+    pub fn jws(file: &Path) -> Job {
+        Job(["jws", in_words(file)].join("\t"))
     }
 
     /// Bare proofs, one a line: the kind, two numbers, two hashes, the path.
@@ -147,6 +157,8 @@ impl Verifier {
             Self::Go => Command::new(go_program()),
             Self::Aics => python("aics.py"),
             Self::ScittCose => python("cose.py"),
+            Self::Joserfc => python("jws.py"),
+            Self::Jose => node("jws.mjs"),
             Self::Reader => python("export.py"),
         }
     }
@@ -169,6 +181,13 @@ pub fn python(program: &str) -> Command {
     let mut command = installed("python");
     // Several tests at once: none may read what another has half written.
     command.arg("-B").arg(sources().join(program));
+    command
+}
+
+/// A program of `tests/verifiers` for Node, with what `npm ci` installs.
+fn node(program: &str) -> Command {
+    let mut command = Command::new("node");
+    command.arg(sources().join(program));
     command
 }
 

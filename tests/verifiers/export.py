@@ -14,6 +14,7 @@ from canonical import read_json
 from messages import REGISTRY, envelope_of, facts_of, of_registry
 from receipt import receipt
 from rendered import rendered
+from sessions import links
 from signed import (
     checkpoint_parts,
     hold,
@@ -30,6 +31,9 @@ from signed import (
     verify_keys,
 )
 from states import States
+
+# Whose bundles are read.
+SCOPES = ("interaction", "contract", "descriptor", "session", "agreement", "round")
 
 
 class Log:
@@ -162,19 +166,22 @@ class Log:
         """Those that the replay of the subject rests on."""
         hold(len(self.scope) == 1, "the scope")
         (kind,) = self.scope
-        hold(kind in ("interaction", "contract", "descriptor", "round"), "the scope")
+        hold(kind in SCOPES, "the scope")
         hold(kind == "interaction" or self.version == 3, f"a {kind} in an old version")
         stream = f"{kind}:{self.scope[kind]}"
         opening = next((record for record in self.records if record["stream"] == stream), None)
         hold(opening, f"no record of the {kind}")
-        envelope, derived = opening["event"]["envelope"], opening["event"]["derived"]
-        due = {stream, "ledger", f"agent:{envelope['from']}"}
+        due, event = self.linked(stream) | {"ledger"}, opening["event"]
+        if kind == "agreement":
+            return due | {f"agent:{event[side]}" for side in ("consumer", "provider")}
+        envelope, derived = event["envelope"], event["derived"]
+        due.add(f"agent:{envelope['from']}")
         if kind == "descriptor":
             return due
         if kind == "round":
             return due | self.rounds_due(stream)
         due.add(f"agent:{envelope['to']}")
-        if kind == "contract":
+        if kind != "interaction":
             return due
         if "contract" in derived:
             due.add(f"contract:{derived['contract']['id']}")
@@ -182,6 +189,15 @@ class Log:
         parameters = next(record for record in self.records if record["position"] == position)
         networks = (network["name"] for network in parameters["event"]["networks"])
         return due | {f"network:{name}" for name in networks}
+
+    def linked(self, stream):
+        """That stream, those that its records name, and so on."""
+        due, found = set(), {stream}
+        while found:
+            due |= found
+            named = (links(record) for record in self.records if record["stream"] in found)
+            found = set().union(*named) - due
+        return due
 
     def rounds_due(self, stream):
         """Rounds that are named from one on, and all who take part or say something there."""

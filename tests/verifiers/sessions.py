@@ -199,3 +199,23 @@ def agreement_after(state, record, name):
         case "envelope_accepted":
             return state | {"standing": "revoked"}
     return state
+
+
+def links(record):
+    """The streams that a record of an interaction, a session or an agreement rests on."""
+    event = record["event"]
+    if event["type"] == "agreed":
+        return {f"session:{event['session']}", f"descriptor:{event['provider']}"}
+    if event["type"] != "envelope_accepted":
+        return set()
+    envelope, facts, derived = event["envelope"], event["facts"], event["derived"]
+    if "agreement" in derived:
+        return {f"agreement:{derived['agreement']['id']}"}
+    match envelope["type"]:
+        case "x811.capability/request" if "agreement_id" in facts:
+            return {f"agreement:{facts['agreement_id']}"}
+        case "x811.capability/request":
+            return {f"descriptor:{envelope['to']}"}
+        case "x811.capability/agree" if derived.get("signatures") == 2:
+            return {f"agreement:{facts['agreement_id']}"}
+    return set()

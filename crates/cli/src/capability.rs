@@ -1,7 +1,22 @@
-//! `x811 capability`: what agents can do. One file for each verb.
+//! `x811 capability`: what agents can do, and what they agree on about its use. One file for each verb.
 
+mod accept;
 mod advertise;
+mod agree;
+mod agreements;
+mod close;
+mod counter;
+mod dealing;
+mod jws;
+mod offer;
+mod records;
+mod reject;
+mod request;
+mod respond;
+mod revoke;
+mod sessions;
 mod show;
+mod verify;
 
 use clap::Subcommand;
 
@@ -16,6 +31,32 @@ pub(crate) enum Verb {
     Advertise(advertise::Args),
     /// Show what an agent says that it can do, its signature checked
     Show(show::Args),
+    /// Ask to negotiate about the use of a capability; opens a session
+    Request(request::Args),
+    /// Say whether you negotiate
+    Respond(respond::Args),
+    /// As initiator: offer the first terms
+    Offer(offer::Args),
+    /// Answer the last terms by others
+    Counter(counter::Args),
+    /// Accept the last terms; then both sign
+    Accept(accept::Args),
+    /// Turn the last terms down; ends the session
+    Reject(reject::Args),
+    /// Leave a session
+    Close(close::Args),
+    /// Sign the agreement on accepted terms
+    Agree(agree::Args),
+    /// End an agreement at once
+    Revoke(revoke::Args),
+    /// List your sessions, oldest first, or show one with its records
+    Sessions(sessions::Args),
+    /// List your agreements, oldest first, or show one with its records
+    Agreements(agreements::Args),
+    /// Write what both signed as a JSON Web Signature, for tools that know nothing of x811
+    Jws(jws::Args),
+    /// Verify such a file offline
+    Verify(verify::Args),
 }
 
 impl Verb {
@@ -24,6 +65,19 @@ impl Verb {
         match self {
             Verb::Advertise(args) => out.report(&advertise::run(args, context).await?),
             Verb::Show(args) => out.report(&show::run(args, context).await?),
+            Verb::Request(args) => out.report(&request::run(args, context).await?),
+            Verb::Respond(args) => out.report(&respond::run(args, context).await?),
+            Verb::Offer(args) => out.report(&offer::run(args, context).await?),
+            Verb::Counter(args) => out.report(&counter::run(args, context).await?),
+            Verb::Accept(args) => out.report(&accept::run(args, context).await?),
+            Verb::Reject(args) => out.report(&reject::run(args, context).await?),
+            Verb::Close(args) => out.report(&close::run(args, context).await?),
+            Verb::Agree(args) => out.report(&agree::run(args, context).await?),
+            Verb::Revoke(args) => out.report(&revoke::run(args, context).await?),
+            Verb::Sessions(args) => sessions::run(args, context, out).await?,
+            Verb::Agreements(args) => agreements::run(args, context, out).await?,
+            Verb::Jws(args) => out.report(&jws::run(args, context).await?),
+            Verb::Verify(args) => out.report(&verify::run(&args)?),
         }
         Ok(Exit::Ok)
     }

@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use x811_protocol::did::Did;
-use x811_protocol::id::{ContractId, InteractionId, RoundId};
+use x811_protocol::id::{AgreementId, ContractId, InteractionId, RoundId, SessionId};
 use x811_protocol::stream::Subject;
 use x811_store::{Backend, FileCheckpointStore};
 
@@ -24,18 +24,28 @@ pub(crate) use log::{last_signed, written};
 #[cfg(feature = "serve")]
 pub(crate) use until::signed_at;
 
+/// Options that name one subject.
+const OF_ONE: [&str; 6] = [
+    "interaction",
+    "negotiation",
+    "capabilities",
+    "session",
+    "agreement",
+    "round",
+];
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The ledger's data directory; the ledger may be running. With --interaction or --negotiation
     /// it may be left out: then the ledger is asked
-    #[arg(required_unless_present_any = ["interaction", "negotiation", "capabilities", "round"])]
+    #[arg(required_unless_present_any = OF_ONE)]
     data_dir: Option<PathBuf>,
     /// The whole log (this is what happens without it)
     #[arg(long)]
     all: bool,
     /// Also the records behind the last signed checkpoint, up to the present end: nobody signed those,
     /// and an audit counts them apart. Without it the export waits for a checkpoint and ends there
-    #[arg(long, conflicts_with_all = ["interaction", "negotiation", "capabilities", "round", "tiles"])]
+    #[arg(long, conflicts_with_all = OF_ONE, conflicts_with = "tiles")]
     tail: bool,
     /// One interaction alone, and the streams that it rests on, each closed by a signature
     #[arg(long, value_name = "ID", conflicts_with_all = ["all", "tiles"])]
@@ -55,11 +65,25 @@ pub(crate) struct Args {
         conflicts_with_all = ["all", "tiles", "interaction", "negotiation"]
     )]
     capabilities: Option<Did>,
-    /// One round alone, named by its proposal: its votes and outcome, and the streams that these rest on
+    /// One session about a capability alone, and the streams that it rests on
     #[arg(
         long,
         value_name = "ID",
         conflicts_with_all = ["all", "tiles", "interaction", "negotiation", "capabilities"]
+    )]
+    session: Option<SessionId>,
+    /// One agreement alone, and the streams that it rests on: its sessions, for example
+    #[arg(
+        long,
+        value_name = "ID",
+        conflicts_with_all = ["all", "tiles", "interaction", "negotiation", "capabilities", "session"]
+    )]
+    agreement: Option<AgreementId>,
+    /// One round alone, named by its proposal: its votes and outcome, and the streams that these rest on
+    #[arg(
+        long,
+        value_name = "ID",
+        conflicts_with_all = ["all", "tiles", "interaction", "negotiation", "capabilities", "session", "agreement"]
     )]
     round: Option<RoundId>,
     /// The file to write, whole or not at all; `-` for standard output
@@ -85,6 +109,8 @@ impl Args {
             negotiation: None,
             capabilities: None,
             round: None,
+            session: None,
+            agreement: None,
             output: Some(output.to_owned()),
             tiles: None,
             checkpoint_dir: None,
@@ -116,6 +142,8 @@ pub(crate) async fn run(
     let of = of.or(args.negotiation.map(Subject::Contract));
     let of = of.or(args.capabilities.map(Subject::Descriptor));
     let of = of.or(args.round.map(Subject::Round));
+    let of = of.or(args.session.map(Subject::Session));
+    let of = of.or(args.agreement.map(Subject::Agreement));
     match (&args.data_dir, of) {
         (None, Some(subject)) => {
             subject::fetch(subject, context, target, out).await?;

@@ -55,7 +55,7 @@ pub(crate) enum Subject {
 }
 
 /// What a list of checked records proves, and what it does not.
-const PROVEN: &str =
+pub(crate) const PROVEN: &str =
     "every record has the hash shown and a signature that holds; `x811 audit` proves the whole log";
 
 #[derive(Serialize)]

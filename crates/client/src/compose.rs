@@ -14,6 +14,7 @@ mod registry;
 mod request;
 mod result;
 mod round;
+mod session;
 mod verify;
 
 pub use answer::{Accept, Reject};
@@ -26,6 +27,7 @@ pub use registry::{Entry, Registration, Rotation, StatusChange, Update, service_
 pub use request::{BudgetError, Request};
 pub use result::{Content, Delivery};
 pub use round::{About, Ballot, NewProposal, RoundStep};
+pub use session::{AnsweredTerms, Renews, SessionStep};
 pub use verify::{Judgement, Verify};
 
 use serde_json::{Map, Value};

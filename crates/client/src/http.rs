@@ -18,6 +18,7 @@ mod negotiations;
 mod retry;
 mod rounds;
 mod sender;
+mod sessions;
 mod signed_get;
 mod stream;
 mod submit;
@@ -33,6 +34,7 @@ pub use inbox::{Cursor, InboxPage, InboxRequest, Incoming, Unverified};
 pub use negotiations::{Engagement, ListedNegotiation, NegotiationsPage};
 pub use retry::RetryPolicy;
 pub use rounds::{RoundView, RoundsPage, Trace};
+pub use sessions::{AgreementView, SessionView, SubjectsPage};
 pub use stream::{MessageStream, StreamRequest};
 
 use std::sync::{Arc, Mutex};

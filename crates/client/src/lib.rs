@@ -34,6 +34,7 @@ pub mod negotiator;
 pub mod pay;
 pub mod policy;
 pub mod round;
+pub mod session;
 pub mod settlement;
 pub mod transcript;
 pub mod wallet;

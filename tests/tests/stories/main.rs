@@ -7,6 +7,7 @@
 
 mod accounts;
 mod agents;
+mod agreement;
 mod asked;
 mod by_hand;
 mod callback;

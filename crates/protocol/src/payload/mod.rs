@@ -9,7 +9,7 @@
 //! state, the sender, the references, the budget, the network - is for the machines to decide.
 
 mod accept;
-mod capability;
+pub mod capability;
 pub mod consensus;
 pub(crate) mod content_type;
 mod custom;

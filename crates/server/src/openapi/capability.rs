@@ -74,6 +74,28 @@ pub(crate) struct CapabilitySubjectAnswer {
     updated_at_ms: u64,
 }
 
+/// Sessions, without their messages.
+#[derive(ToSchema)]
+pub(crate) struct SessionsAnswer {
+    /// In order of id.
+    #[schema(max_items = 100)]
+    sessions: Vec<CapabilitySubjectAnswer>,
+    /// The `after` to go on with, while there are more.
+    #[schema(nullable = false)]
+    next: Option<String>,
+}
+
+/// Agreements.
+#[derive(ToSchema)]
+pub(crate) struct AgreementsAnswer {
+    /// In order of id.
+    #[schema(max_items = 100)]
+    agreements: Vec<CapabilitySubjectAnswer>,
+    /// The `after` to go on with, while there are more.
+    #[schema(nullable = false)]
+    next: Option<String>,
+}
+
 /// The records of a session or an agreement.
 #[derive(ToSchema)]
 pub(crate) struct CapabilityHistoryAnswer {

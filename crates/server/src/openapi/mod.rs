@@ -58,6 +58,7 @@ const PAGE: &str = "/docs";
         (name = "operations", description = "Whether it runs and takes messages"),
     ),
     components(schemas(
+        capability::AgreementsAnswer,
         capability::CapabilitiesInForce,
         capability::CapabilityHistoryAnswer,
         capability::CapabilitySubjectAnswer,
@@ -70,6 +71,7 @@ const PAGE: &str = "/docs";
         capability::DescriptorAnswer,
         capability::JwsAnswer,
         capability::JwsSignatureShown,
+        capability::SessionsAnswer,
         discovery::AgentCard,
         discovery::AgentFound,
         discovery::AgentsAnswer,

@@ -31,9 +31,11 @@
 //! | `GET /api/v1/negotiations/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
 //! | `GET /api/v1/negotiations/{id}/bundle` | *it and what it rests on, to be audited offline |
 //! | `POST /api/v1/negotiations/{id}/erasure` | ‡have its bodies erased: `reason_code` |
+//! | `GET /api/v1/sessions` | *an agent's: `party`, `after`, `limit`, `min_position` |
 //! | `GET /api/v1/sessions/{id}` | *a session about a capability: `min_position` |
 //! | `GET /api/v1/sessions/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
 //! | `GET /api/v1/sessions/{id}/bundle` | *it and what it rests on, to be audited offline |
+//! | `GET /api/v1/agreements` | *an agent's: `party`, `after`, `limit`, `min_position` |
 //! | `GET /api/v1/agreements/{id}` | *an agreement: `min_position` |
 //! | `GET /api/v1/agreements/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
 //! | `GET /api/v1/agreements/{id}/bundle` | *it and what it rests on, to be audited offline |
@@ -75,6 +77,7 @@ mod agreement_jws;
 mod bundle;
 mod capabilities;
 mod capabilities_bundle;
+mod capability_list;
 mod capability_subject;
 mod did_document;
 mod entry_tile;
@@ -167,6 +170,8 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<negotiation_history::__path_handle>(get(negotiation_history::handle::<C>))
         .add::<negotiation_bundle::__path_handle>(get(negotiation_bundle::handle::<C>))
         .add::<negotiation_erasure::__path_handle>(post(negotiation_erasure::handle::<C>))
+        .add::<capability_list::__path_sessions>(get(capability_list::sessions::<C>))
+        .add::<capability_list::__path_agreements>(get(capability_list::agreements::<C>))
         .add::<session::__path_handle>(get(session::handle::<C>))
         .add::<session_history::__path_handle>(get(session_history::handle::<C>))
         .add::<session_bundle::__path_handle>(get(session_bundle::handle::<C>))

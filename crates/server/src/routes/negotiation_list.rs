@@ -85,7 +85,8 @@ pub(super) async fn handle<C: Clock>(
     Ok(Json(answer))
 }
 
-fn party(uuid: &str) -> Result<Did, ApiError> {
+/// The DID of that UUID.
+pub(super) fn party(uuid: &str) -> Result<Did, ApiError> {
     let did = format!("did:x811:{uuid}").parse();
     did.map_err(|_| {
         ApiError::malformed("`party` names no agent: give the UUID of its DID, in lower case")

@@ -43,6 +43,7 @@ mod repeats;
 mod rotated_keys;
 mod round_lists;
 mod rounds;
+mod sessions;
 mod settlement;
 mod signing;
 mod standing;

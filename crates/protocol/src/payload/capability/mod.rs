@@ -2,6 +2,9 @@
 
 mod advertise;
 mod session;
+mod signed;
+
+pub use signed::{MAX_JWS_BYTES, SignedAgreement, signed_agreement};
 
 use serde_json::{Map, Value};
 

@@ -14,7 +14,7 @@ use crate::facts::{
     AgreementRevoke, SessionAccept, SessionAgree, SessionClose, SessionCounter, SessionOffer,
     SessionReject, SessionRequest, SessionResponse, SessionTerms, malformed,
 };
-use crate::jws::{self, JwsSignature, NotTaken};
+use crate::jws::{self, JwsSignature};
 use crate::refusal::{Kind, Refusal, quoted};
 
 /// The most bytes of terms in their RFC 8785 form (CX-45).
@@ -144,7 +144,8 @@ pub(super) fn agree(
         )));
     }
     let whole = members_to_canonical(object);
-    let kid = jws::check(&signed, JWS_TYPE, &whole).map_err(not_signed)?;
+    let kid =
+        jws::check(&signed, JWS_TYPE, &whole).map_err(|fault| not_signed(fault.to_string()))?;
     let terms = terms(agreement.object("terms")?)?;
     Ok(SessionAgree {
         agreement_hash: Digest::of(&whole),
@@ -163,8 +164,8 @@ pub(super) fn agree(
 }
 
 /// CCN-2001.
-fn not_signed(fault: NotTaken) -> Refusal {
-    Refusal::new(Code::JwsInvalid, Kind::Authentication, fault.to_string())
+pub(super) fn not_signed(fault: impl AsRef<str>) -> Refusal {
+    Refusal::new(Code::JwsInvalid, Kind::Authentication, fault)
 }
 
 fn hash_of(object: &Map<String, Value>) -> Digest {

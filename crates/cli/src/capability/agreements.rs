@@ -1,0 +1,132 @@
+//! `x811 capability agreements`.
+
+use serde::Serialize;
+use x811_client::http::AgreementView;
+use x811_client::transcript;
+use x811_protocol::did::Did;
+use x811_protocol::id::AgreementId;
+
+use super::records::Record;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::{Out, Report, Tone};
+use crate::terminal::shorten;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// One agreement, with its records; all without it
+    #[arg(value_name = "ID")]
+    agreement: Option<AgreementId>,
+    /// Only those in force
+    #[arg(long, conflicts_with = "agreement")]
+    active: bool,
+}
+
+/// The agent's agreements, oldest first.
+#[derive(Serialize)]
+struct Listed {
+    #[serde(skip)]
+    me: Did,
+    agreements: Vec<AgreementView>,
+}
+
+/// One agreement.
+#[derive(Serialize)]
+struct One {
+    #[serde(flatten)]
+    view: AgreementView,
+    records: Vec<Record>,
+}
+
+/// Prints them, or one.
+pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<(), Failure> {
+    let client = context.client()?;
+    let identity = context.identity(&client).await?;
+    let (me, client) = (identity.did, client.reading_as(&identity));
+    if let Some(id) = args.agreement {
+        let view = client.agreement(id).await?;
+        let entries = transcript::checked(client.agreement_history(id).await?)?;
+        let records = entries.iter().map(Record::of).collect();
+        out.report(&One { view, records });
+        return Ok(());
+    }
+    let mut agreements: Vec<AgreementView> = Vec::new();
+    let mut after: Option<AgreementId> = None;
+    loop {
+        let page = client.agreements(after).await?;
+        let found = page.found.into_iter();
+        agreements.extend(found.filter(|one| !args.active || one.status == "active"));
+        // A list that does not move on would be read for ever.
+        if page.next.is_none() || page.next <= after {
+            break;
+        }
+        after = page.next;
+    }
+    out.report(&Listed { me, agreements });
+    Ok(())
+}
+
+/// How much was used of how much.
+fn uses(view: &AgreementView) -> String {
+    match view.limits.max_requests {
+        Some(most) => format!("{} of {most}", view.requests),
+        None => view.requests.to_string(),
+    }
+}
+
+impl Report for Listed {
+    fn print(&self, out: &mut Out) {
+        if self.agreements.is_empty() {
+            out.line("no agreements");
+            return;
+        }
+        let rows = self.agreements.iter().map(|one| {
+            let side = if one.consumer == self.me {
+                "use"
+            } else {
+                "provide"
+            };
+            vec![
+                one.id.to_string(),
+                shorten(&one.status),
+                one.revision.to_string(),
+                side.to_owned(),
+                one.capability.clone(),
+                uses(one),
+                one.ends_at_ms.to_rfc3339(),
+            ]
+        });
+        let rows: Vec<Vec<String>> = rows.collect();
+        let header = [
+            "agreement",
+            "status",
+            "revision",
+            "you",
+            "type",
+            "used",
+            "until",
+        ];
+        out.table(&header, &rows);
+    }
+}
+
+impl Report for One {
+    fn print(&self, out: &mut Out) {
+        let view = &self.view;
+        let heading = format!(
+            "agreement {}, revision {}: {}",
+            view.id, view.revision, view.status
+        );
+        out.heading(Tone::Plain, heading);
+        out.fields(&[
+            ("type", format!("{} {}", view.capability, view.version)),
+            ("consumer", view.consumer.to_string()),
+            ("provider", view.provider.to_string()),
+            ("from", view.starts_at_ms.to_rfc3339()),
+            ("until", view.ends_at_ms.to_rfc3339()),
+            ("used", uses(view)),
+        ]);
+        out.gap();
+        Record::print(&self.records, out);
+    }
+}

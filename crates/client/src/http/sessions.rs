@@ -1,0 +1,195 @@
+//! Sessions about capabilities and agreements as they stand, by the ledger's word. Unknown members are
+//! ignored: a newer ledger may say more.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use x811_protocol::capability::version::Version;
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
+use x811_protocol::facts::{SessionTerms, UsageLimits};
+use x811_protocol::id::{AgreementId, EnvelopeId, SessionId};
+use x811_protocol::stream::Subject;
+use x811_protocol::time::TimestampMs;
+
+use super::answer::HistoryRecord;
+use super::error::ClientError;
+use super::{LedgerClient, exchange};
+
+/// A session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionView {
+    /// Which.
+    pub id: SessionId,
+    /// `requested`, `open`, `offered`, `countered`, `agreeing` or `closed`.
+    pub status: String,
+    /// The type of the capability.
+    #[serde(rename = "type")]
+    pub capability: String,
+    /// The version that both use.
+    pub version: Version,
+    /// Who asked.
+    pub initiator: Did,
+    /// Who was asked.
+    pub target: Did,
+    /// The agreement that it makes, or negotiates again.
+    pub agreement_id: AgreementId,
+    /// The revision that it makes.
+    pub revision: u64,
+    /// Counters so far, of both sides together.
+    pub counters: u64,
+    /// Whose the last step was.
+    pub author: Did,
+    /// The message with the last terms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_id: Option<EnvelopeId>,
+    /// What of them decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terms: Option<SessionTerms>,
+    /// Who has signed the agreement so far.
+    #[serde(default)]
+    pub signed_by: Vec<Did>,
+    /// How it ended, if it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// End of the window that is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_at_ms: Option<TimestampMs>,
+}
+
+/// An agreement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgreementView {
+    /// Which.
+    pub id: AgreementId,
+    /// `active`, `revoked` or `ended`.
+    pub status: String,
+    /// The revision in force.
+    pub revision: u64,
+    /// Who may use the capability.
+    pub consumer: Did,
+    /// Who provides it.
+    pub provider: Did,
+    /// The type of the capability.
+    #[serde(rename = "type")]
+    pub capability: String,
+    /// The version that both use.
+    pub version: Version,
+    /// What use is held to.
+    pub limits: UsageLimits,
+    /// Uses under this revision.
+    pub requests: u64,
+    /// SHA-256 of what both signed.
+    pub agreement_hash: Digest,
+    /// SHA-256 of its terms.
+    pub terms_hash: Digest,
+    /// The session that made the revision.
+    pub session_id: SessionId,
+    /// When the revision came into force.
+    pub starts_at_ms: TimestampMs,
+    /// From this moment on it is in force no longer.
+    pub ends_at_ms: TimestampMs,
+}
+
+/// Some of one's own sessions or agreements.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct SubjectsPage<View, Id> {
+    /// In order of id.
+    #[serde(alias = "sessions", alias = "agreements")]
+    pub found: Vec<View>,
+    /// Where to go on, while there are more.
+    pub next: Option<Id>,
+}
+
+impl LedgerClient {
+    /// A session as it stands.
+    ///
+    /// # Errors
+    /// [`ClientError`]; a refusal with HTTP status 404 for those who are no party to it.
+    pub async fn session(&self, id: SessionId) -> Result<SessionView, ClientError> {
+        let id = id.to_string();
+        let path = ["api", "v1", "sessions", &id];
+        let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
+        reply.await?.read()
+    }
+
+    /// An agreement as it stands.
+    ///
+    /// # Errors
+    /// As [`LedgerClient::session`].
+    pub async fn agreement(&self, id: AgreementId) -> Result<AgreementView, ClientError> {
+        let id = id.to_string();
+        let path = ["api", "v1", "agreements", &id];
+        let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
+        reply.await?.read()
+    }
+
+    /// Some of one's own sessions, in order of id, behind `after`.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn sessions(
+        &self,
+        after: Option<SessionId>,
+    ) -> Result<SubjectsPage<SessionView, SessionId>, ClientError> {
+        let after = after.map(|id| id.to_string());
+        let query: Vec<(&str, &str)> = after.iter().map(|id| ("after", id.as_str())).collect();
+        let path = ["api", "v1", "sessions"];
+        let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
+        reply.await?.read()
+    }
+
+    /// Some of one's own agreements, in order of id, behind `after`.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn agreements(
+        &self,
+        after: Option<AgreementId>,
+    ) -> Result<SubjectsPage<AgreementView, AgreementId>, ClientError> {
+        let after = after.map(|id| id.to_string());
+        let query: Vec<(&str, &str)> = after.iter().map(|id| ("after", id.as_str())).collect();
+        let path = ["api", "v1", "agreements"];
+        let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
+        reply.await?.read()
+    }
+
+    /// All records of a session, in order, as [`LedgerClient::history`] gives those of an interaction.
+    ///
+    /// # Errors
+    /// As [`LedgerClient::history`].
+    pub async fn session_history(&self, id: SessionId) -> Result<Vec<HistoryRecord>, ClientError> {
+        self.records_of(Subject::Session(id)).await
+    }
+
+    /// All records of an agreement, in order.
+    ///
+    /// # Errors
+    /// As [`LedgerClient::history`].
+    pub async fn agreement_history(
+        &self,
+        id: AgreementId,
+    ) -> Result<Vec<HistoryRecord>, ClientError> {
+        self.records_of(Subject::Agreement(id)).await
+    }
+
+    /// What both signed, as a JWS in its general JSON serialisation (RFC 7515); the last revision
+    /// without `revision`. Nothing of it is checked here.
+    ///
+    /// # Errors
+    /// As [`LedgerClient::session`].
+    pub async fn agreement_jws(
+        &self,
+        id: AgreementId,
+        revision: Option<u64>,
+    ) -> Result<Value, ClientError> {
+        let id = id.to_string();
+        let revision = revision.map(|revision| revision.to_string());
+        let query: Vec<(&str, &str)> = revision
+            .iter()
+            .map(|revision| ("revision", revision.as_str()))
+            .collect();
+        let path = ["api", "v1", "agreements", &id, "jws"];
+        let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
+        reply.await?.read()
+    }
+}

@@ -1,0 +1,170 @@
+//! Sessions and agreements as their parties read them: lists, histories, bundles, and the JWS.
+
+use crate::capabilities::descriptor;
+use crate::log::checkpoint;
+use crate::readers::Readers;
+use crate::world::{Agent, World};
+use serde_json::{Value, json};
+use x811_ledger::audit::audit_export;
+use x811_protocol::canonical::to_canonical;
+use x811_protocol::capability::agreement::JWS_TYPE;
+use x811_protocol::digest::Digest;
+use x811_protocol::jws;
+use x811_protocol::key::KeyId;
+use x811_protocol::payload::capability::signed_agreement;
+
+const SESSIONS: &str = "/api/v1/sessions";
+const AGREEMENTS: &str = "/api/v1/agreements";
+
+/// Says it; the id of the envelope.
+async fn say(world: &World, from: &Agent, to: &Agent, verb: &str, payload: Value) -> String {
+    let kind = format!("x811.capability/{verb}");
+    let sealed = from.say(world, to.did, &kind, payload);
+    let id = sealed.header.id.to_string();
+    world.accept(&sealed).await;
+    id
+}
+
+async fn advertise(world: &World, agent: &Agent) {
+    let kind = "x811.capability/advertise";
+    let sealed = agent.say(world, world.ledger(), kind, descriptor(agent, 1));
+    world.accept(&sealed).await;
+}
+
+async fn request(world: &World, from: &Agent, to: &Agent) -> String {
+    let payload = json!({
+        "type": "tool.api", "parameters": {},
+        "protocol": {"min": "1.1.0", "max": "1.2.0", "deprecated": []},
+    });
+    say(world, from, to, "request", payload).await
+}
+
+/// A session that both signed.
+async fn agree(world: &World, ada: &Agent, bert: &Agent) -> String {
+    let session = request(world, ada, bert).await;
+    let willing = json!({"session_id": session, "willing": true});
+    say(world, bert, ada, "response", willing).await;
+    let terms = json!({"duration_s": 3600, "max_requests": 3});
+    let offer = json!({"session_id": session, "terms": terms});
+    let step = say(world, ada, bert, "offer", offer).await;
+    let terms_hash = Digest::of(&to_canonical(&terms));
+    let accept = json!({"session_id": session, "step_id": step, "terms_hash": terms_hash});
+    say(world, bert, ada, "accept", accept).await;
+    let object = json!({
+        "ledger": world.ledger(), "agreement_id": session, "session_id": session, "revision": 1,
+        "consumer": ada.did, "provider": bert.did, "type": "tool.api", "version": "1.2.0",
+        "parameters": {}, "terms": terms,
+    });
+    for (from, to) in [(ada, bert), (bert, ada)] {
+        let kid = KeyId {
+            did: from.did,
+            key: from.key.public(),
+        };
+        let signed = jws::sign(kid, JWS_TYPE, &to_canonical(&object), &from.key);
+        let agree = json!({
+            "agreement": object, "protected": signed.protected, "signature": signed.signature,
+        });
+        say(world, from, to, "agree", agree).await;
+    }
+    session
+}
+
+fn ids(page: &Value, name: &str) -> Vec<String> {
+    let listed = page[name].as_array().unwrap();
+    let id = |one: &Value| one["id"].as_str().unwrap().to_owned();
+    listed.iter().map(id).collect()
+}
+
+#[tokio::test]
+async fn cc_076_an_agent_lists_its_own_sessions_page_by_page() {
+    let all = Readers::registered().await;
+    let (world, ada, bert, eve) = (&all.world, &all.initiator, &all.provider, &all.stranger);
+    advertise(world, bert).await;
+    let mut expected = Vec::new();
+    for _ in 0..3 {
+        expected.push(request(world, ada, bert).await);
+    }
+    expected.sort_unstable();
+    let others = request(world, eve, bert).await;
+
+    let own = world.get_as(ada, SESSIONS).await.expect(200);
+    assert_eq!(ids(&own, "sessions"), expected);
+    assert_eq!(own["sessions"][0]["status"], "requested");
+    let first = world.get_as(ada, &format!("{SESSIONS}?limit=2")).await;
+    let first = first.expect(200);
+    assert_eq!(ids(&first, "sessions"), expected[..2]);
+    let next = first["next"].as_str().unwrap();
+    let rest = format!("{SESSIONS}?limit=2&after={next}");
+    let rest = world.get_as(ada, &rest).await.expect(200);
+    assert_eq!(ids(&rest, "sessions"), expected[2..]);
+    assert!(rest.get("next").is_none(), "{rest}");
+
+    // Eve sees hers alone, an auditor those of all.
+    let hers = world.get_as(eve, SESSIONS).await.expect(200);
+    assert_eq!(ids(&hers, "sessions"), [others]);
+    let theirs = format!("{SESSIONS}?party={}", ada.uuid());
+    world.get_as(eve, &theirs).await.refused(403, "X811-2004");
+    let audited = world.get_as(&all.auditor, &theirs).await.expect(200);
+    assert_eq!(ids(&audited, "sessions"), expected);
+    world.get(SESSIONS).await.refused(401, "X811-2004");
+    for path in [SESSIONS, AGREEMENTS] {
+        for wrong in ["?after=1", "?party=ada", "?limit=0", "?who=me"] {
+            let answer = world.get_as(ada, &format!("{path}{wrong}")).await;
+            answer.refused(400, "X811-4001");
+        }
+    }
+}
+
+/// Who gains by reading: a competitor who learns with whom and on which terms others deal.
+#[tokio::test]
+async fn cc_084_an_agreement_is_read_by_its_parties_and_proven_by_its_files() {
+    let all = Readers::registered().await;
+    let (world, ada, bert) = (&all.world, &all.initiator, &all.provider);
+    advertise(world, bert).await;
+    let id = agree(world, ada, bert).await;
+    checkpoint(world).await;
+    let paths = [
+        format!("{SESSIONS}/{id}"),
+        format!("{SESSIONS}/{id}/history"),
+        format!("{SESSIONS}/{id}/bundle"),
+        format!("{AGREEMENTS}/{id}"),
+        format!("{AGREEMENTS}/{id}/history"),
+        format!("{AGREEMENTS}/{id}/bundle"),
+        format!("{AGREEMENTS}/{id}/jws"),
+    ];
+    for path in &paths {
+        let stranger = world.get_as(&all.stranger, path).await;
+        stranger.refused(404, "X811-4001");
+        for reader in [ada, bert, &all.auditor] {
+            let answer = world.get_as(reader, path).await;
+            assert_eq!(answer.status, 200, "{path}: {}", answer.text);
+            if path.ends_with("bundle") {
+                let report = audit_export(answer.text.as_bytes(), None).unwrap();
+                assert!(report.is_clean(), "{path}: {:?}", report.findings);
+                // A signature that is left out is missed.
+                let lines = answer.text.split_inclusive('\n');
+                let without: String = lines
+                    .filter(|line| !line.contains("capability/agree"))
+                    .collect();
+                let report = audit_export(without.as_bytes(), None).unwrap();
+                assert!(!report.findings.is_empty(), "{path}: signatures left out");
+            }
+        }
+    }
+    let shown = world.get_as(ada, &paths[3]).await.expect(200);
+    assert_eq!(
+        (&shown["status"], &shown["revision"]),
+        (&json!("active"), &json!(1))
+    );
+    let jws = world.get_as(bert, &paths[6]).await;
+    let signed = signed_agreement(jws.text.as_bytes()).unwrap();
+    assert_eq!(signed.keys.map(|kid| kid.did), [ada.did, bert.did]);
+    let none = world
+        .get_as(bert, &format!("{}?revision=2", paths[6]))
+        .await;
+    none.refused(404, "X811-4001");
+    let listed = world.get_as(bert, AGREEMENTS).await.expect(200);
+    assert_eq!(ids(&listed, "agreements"), [id]);
+    let others = world.get_as(&all.stranger, AGREEMENTS).await.expect(200);
+    assert_eq!(others["agreements"], json!([]));
+}

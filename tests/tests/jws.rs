@@ -1,0 +1,130 @@
+//! Agreements that two signed, checked by code that shares nothing with ours: PyPI `joserfc` and npm
+//! `jose`. What we render they take, and of what was changed they take nothing that we refuse for its
+//! signatures.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a harness stops the test at once where something is missing"
+)]
+
+use serde_json::{Value, json};
+use std::fs;
+use tempfile::TempDir;
+use x811_protocol::canonical::to_canonical;
+use x811_protocol::capability::agreement::JWS_TYPE;
+use x811_protocol::jws::{general, sign};
+use x811_protocol::key::{KeyId, SecretKey};
+use x811_protocol::payload::capability::signed_agreement;
+use x811_tests::verifiers::{Job, Verifier};
+
+const STRANGERS: [Verifier; 2] = [Verifier::Joserfc, Verifier::Jose];
+
+const ID: &str = "0190a1b2-c3d4-7e5f-8901-234567890abc";
+
+fn signer(seed: u8) -> (KeyId, SecretKey) {
+    let key = SecretKey::from_seed([seed; 32]);
+    let did = format!("did:x811:0190a1b2-c3d4-7e5f-8901-2345678900{seed:02x}");
+    let kid = KeyId {
+        did: did.parse().unwrap(),
+        key: key.public(),
+    };
+    (kid, key)
+}
+
+/// With texts and numbers that canonical forms differ about where they are wrong.
+fn agreement(revision: u64) -> Value {
+    json!({
+        "ledger": signer(9).0.did, "agreement_id": ID, "session_id": ID, "revision": revision,
+        "consumer": signer(1).0.did, "provider": signer(2).0.did,
+        "type": "compute.inference", "version": "1.0.0",
+        "parameters": {"text": "grüße \u{20ac} \"\\\u{7f}", "share": 0.1, "big": 1e15},
+        "terms": {"duration_s": 60, "max_requests": revision},
+    })
+}
+
+fn signed_by(seeds: &[u8], object: &Value) -> Value {
+    let bytes = to_canonical(object);
+    let sign = |seed: &u8| {
+        let (kid, key) = signer(*seed);
+        sign(kid, JWS_TYPE, &bytes, &key)
+    };
+    general(&bytes, &seeds.iter().map(sign).collect::<Vec<_>>())
+}
+
+/// Our verdict, then theirs.
+fn verdicts(files: &[Value]) -> Vec<[bool; 3]> {
+    let folder = TempDir::new().unwrap();
+    let jobs: Vec<Job> = files
+        .iter()
+        .enumerate()
+        .map(|(number, file)| {
+            let path = folder.path().join(number.to_string());
+            fs::write(&path, file.to_string()).unwrap();
+            Job::jws(&path)
+        })
+        .collect();
+    let theirs = STRANGERS.map(|stranger| stranger.judge_all(&jobs));
+    files
+        .iter()
+        .enumerate()
+        .map(|(number, file)| {
+            let ours = signed_agreement(file.to_string().as_bytes()).is_ok();
+            let [first, second] = &theirs;
+            [ours, first[number].is_ok(), second[number].is_ok()]
+        })
+        .collect()
+}
+
+#[test]
+fn cc_084_and_cx_40_strangers_verify_what_both_signed() {
+    let files: Vec<Value> = (1..=20)
+        .map(|revision| {
+            let order: &[u8] = if revision % 2 == 0 { &[1, 2] } else { &[2, 1] };
+            signed_by(order, &agreement(revision))
+        })
+        .collect();
+    assert!(verdicts(&files).iter().all(|took| *took == [true; 3]));
+}
+
+/// Each is refused by all three.
+#[test]
+fn cc_084_strangers_refuse_what_we_refuse() {
+    let good = signed_by(&[1, 2], &agreement(1));
+    let other = signed_by(&[1, 2], &agreement(2));
+    let changed = |pointer: &str, value: Value| {
+        let mut changed = good.clone();
+        *changed.pointer_mut(pointer).unwrap() = value;
+        changed
+    };
+    let swapped = changed("/payload", other["payload"].clone());
+    let mixed = changed(
+        "/signatures/1/signature",
+        other["signatures"][1]["signature"].clone(),
+    );
+    let exchanged = changed(
+        "/signatures/0/signature",
+        good["signatures"][1]["signature"].clone(),
+    );
+    let header = |alg: &str| {
+        use base64::Engine as _;
+        let header = json!({"alg": alg, "kid": signer(2).0.to_string(), "typ": JWS_TYPE});
+        let text = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(to_canonical(&header));
+        Value::from(text)
+    };
+    let mut unsigned = changed("/signatures/1/protected", header("none"));
+    unsigned["signatures"][1]["signature"] = json!("");
+    let files = [
+        swapped,
+        mixed,
+        exchanged,
+        changed("/signatures/1/protected", header("ES256")),
+        changed("/signatures/1/protected", header("HS256")),
+        unsigned,
+        signed_by(&[1], &agreement(1)),
+        signed_by(&[1, 1], &agreement(1)),
+        signed_by(&[1, 3], &agreement(1)),
+    ];
+    for (number, took) in verdicts(&files).into_iter().enumerate() {
+        assert_eq!(took, [false; 3], "file {number}: {}", files[number]);
+    }
+}
