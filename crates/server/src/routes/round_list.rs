@@ -17,8 +17,10 @@ use std::sync::Arc;
 use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
+use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::id::RoundId;
+use x811_protocol::refusal::{Kind, Refusal};
 
 /// Most rounds of a page.
 pub(super) const MAX_ROWS: u64 = 100;
@@ -87,8 +89,9 @@ pub(super) async fn handle<C: Clock>(
     Ok(Json(answer))
 }
 
-fn nobody() -> ApiError {
-    ApiError::malformed("`member=me` is said by an agent: sign the request, or give a UUID")
+fn nobody() -> Refusal {
+    let message = "`member=me` is said by an agent: sign the request, or give a UUID";
+    Refusal::new(Code::MissingCredentials, Kind::Authentication, message)
 }
 
 fn member(uuid: &str) -> Result<Did, ApiError> {

@@ -102,6 +102,10 @@ async fn cc_021_an_agent_lists_its_own_rounds() {
     no.refused(403, "X811-2004");
     let nobody = table.world.get("/api/v1/rounds").await;
     nobody.refused(401, "X811-2004");
+    // Where reads are open nobody is "me".
+    let open = crate::world::World::start().await;
+    let nobody = open.get("/api/v1/rounds?member=me").await;
+    nobody.refused(401, "X811-2004");
 }
 
 /// CC-46 to CC-50: a failed round is put to a human, who reads all that was said, and whose word is final.
