@@ -35,3 +35,24 @@ async fn operations_have_ids_of_their_own_and_tags_and_security_that_are_describ
         assert!(security[0].get("signature").is_some(), "{security}");
     }
 }
+
+/// A generator of clients stops at the first name that is not described.
+#[tokio::test]
+async fn every_schema_that_is_named_is_described() {
+    let world = World::start().await;
+    let description = world.get("/openapi.json").await.expect(200);
+    let mut open = vec![&description];
+    let mut named = 0;
+    while let Some(value) = open.pop() {
+        if let Some(place) = value.get("$ref").and_then(Value::as_str) {
+            named += 1;
+            let pointer = place.strip_prefix('#').unwrap();
+            assert!(description.pointer(pointer).is_some(), "{place}");
+        }
+        if let Some(members) = value.as_object() {
+            open.extend(members.values());
+        }
+        open.extend(value.as_array().into_iter().flatten());
+    }
+    assert!(named > 100, "{named}");
+}
