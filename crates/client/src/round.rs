@@ -35,11 +35,11 @@ pub struct Seat<'a> {
 /// A proposal as its proposer signed it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposed {
-    /// What decides.
+    /// What the proposal says that decides: mechanism, participants, weights, times.
     pub facts: Proposal,
     /// Who proposed it.
     pub proposer: Did,
-    /// For whoever votes.
+    /// What is decided on, as a text for whoever votes.
     pub subject: String,
     /// What is done if it is accepted.
     pub action: Map<String, Value>,
@@ -167,17 +167,17 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// Who proposes.
+    /// This agent as one that proposes.
     pub const fn proposer(self) -> Proposer<'a> {
         Proposer(self)
     }
 
-    /// Who votes.
+    /// This agent as one that votes.
     pub const fn voter(self) -> Voter<'a> {
         Voter(self)
     }
 
-    /// Who leads.
+    /// This agent as one that leads.
     pub const fn leader(self) -> Leader<'a> {
         Leader(self)
     }
@@ -222,7 +222,7 @@ impl<'a> Seat<'a> {
     }
 }
 
-/// Who proposes.
+/// An agent that proposes rounds.
 #[derive(Clone, Copy)]
 pub struct Proposer<'a>(Seat<'a>);
 
@@ -254,7 +254,7 @@ impl Proposer<'_> {
     }
 }
 
-/// Who votes.
+/// An agent that votes in rounds as a participant.
 #[derive(Clone, Copy)]
 pub struct Voter<'a>(Seat<'a>);
 
@@ -332,7 +332,7 @@ impl Voter<'_> {
     }
 }
 
-/// Who leads.
+/// An agent that leads rounds in the place of the ledger.
 #[derive(Clone, Copy)]
 pub struct Leader<'a>(Seat<'a>);
 
@@ -366,7 +366,7 @@ impl Leader<'_> {
         self.0.say(&RoundStep::Suspend(round)).await
     }
 
-    /// Goes on with it.
+    /// Ends the suspension: the round goes on.
     ///
     /// # Errors
     /// As [`Seat::say`].
@@ -398,7 +398,7 @@ pub enum RoundError {
     /// There is nothing to sign.
     #[error("round {round} is not decided yet: ask again when its votes are counted")]
     Undecided {
-        /// Which.
+        /// The round that was asked about.
         round: RoundId,
     },
 }
