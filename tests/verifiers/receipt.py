@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from canonical import canonical, read_json
-from messages import envelope_of, facts_of
+from messages import envelope_of, facts_of, tag
 from settled import settle
 from signed import (
     checkpoint_parts,
@@ -80,9 +80,13 @@ def receipt(file, vkey):
     envelopes, request = read["envelopes"], []
     if messages[0]["envelope"]["type"] == "x811/request":
         named = messages[0]["facts"].get("negotiation_id")
-        hold(named is not None, "a REQUEST that names no contract")
-        hold(messages[0]["derived"]["contract"]["id"] == named, "held to another contract")
+        keys_named = names_of_request(messages)
+        hold(named is not None or keys_named, "a REQUEST that is named by its id, and names no contract")
+        contract = messages[0]["derived"].get("contract", {}).get("id")
+        hold(contract == named, "held to another contract")
         hold(messages[0]["envelope"]["id"] == read["interaction"], "another interaction")
+        for event in messages[1:]:
+            by_id(event["facts"], keys_named, read["interaction"])
         request, envelopes, messages = envelopes[:1], envelopes[1:], messages[1:]
     agent_keys(request + envelopes[1:], given, opened["did"])
     hold(all(it["body"]["from"] == envelopes[1]["body"]["from"] for it in request), "another party")
@@ -197,6 +201,21 @@ def keys_by(event, agent, ledger):
     return [event["new_key"]], old
 
 
+def names_of_request(messages):
+    """What the messages call the REQUEST in place of its id: its idempotency key."""
+    request = messages[0]
+    sender, due = request["envelope"]["from"], request["facts"]["idempotency_tag"]
+    said = {event["facts"].get(name) for event in messages[1:] for name in ("request_id", "offer_id")}
+    return {key for key in said - {None} if tag(sender, key) == due}
+
+
+def by_id(facts, keys_named, interaction):
+    """The ids in place of an idempotency key: the REQUEST's id stands for its one OFFER."""
+    for name in ("request_id", "offer_id"):
+        if facts.get(name) in keys_named:
+            facts[name] = interaction
+
+
 def deal(messages, interaction):
     """That they are of this interaction, of the same two, and of one OFFER."""
     offer, accept, verify, *payments = messages
@@ -208,7 +227,7 @@ def deal(messages, interaction):
     for event in (accept, verify, *payments):
         pair = event["envelope"]["from"], event["envelope"]["to"]
         hold(pair == (initiator, provider), "another party")
-        hold(event["facts"]["offer_id"] == offer_id, "another OFFER")
+        hold(event["facts"]["offer_id"] in (offer_id, interaction), "another OFFER")
         hold(event["facts"].get("request_id", interaction) == interaction, "another interaction")
     hold(facts["request_id"] == interaction, "another interaction")
     hold(accept["facts"]["offer_hash"] == facts["payload_hash"], "an ACCEPT of another OFFER")

@@ -98,6 +98,9 @@ fn admit(
     if let Some(key) = parsed.offered_key {
         return register_of_reference_sdk(parsed, key).map(Opened::Authentic);
     }
+    if parsed.header.from == parsed.header.to {
+        return deactivate_of_reference_sdk(parsed, world).map(Opened::Authentic);
+    }
     match Verb::of(&parsed.header.message_type)? {
         Some(Verb::Register) => register(parsed, world).map(Opened::Authentic),
         Some(verb) => ask_registry(parsed, verb, world).map(Opened::Authentic),
@@ -167,6 +170,22 @@ fn register_of_reference_sdk(
     let envelope = verify(parsed, &registration.keys)?;
     let operation = Operation::Register(Box::new(registration));
     Ok(submission(envelope, Ok(Content::Registry(operation))))
+}
+
+/// The published SDK leaves by a REQUEST of the agent to itself that says nothing (decision 0190).
+fn deactivate_of_reference_sdk(
+    parsed: ParsedEnvelope,
+    world: &World,
+) -> Result<Box<Submission>, Refusal> {
+    let registered = registered(world, parsed.header.from)?;
+    if registered.reference_sdk.is_none() {
+        return Err(Refusal::shape(
+            "`from` and `to` are the same agent: address another one",
+        ));
+    }
+    let envelope = verify(parsed, &registered.keys)?;
+    let operation = Operation::of_reference_sdk(envelope.payload());
+    Ok(submission(envelope, operation.map(Content::Registry)))
 }
 
 /// Every other verb is signed by a key of the registered DID, whatever its standing: who it is

@@ -31,9 +31,10 @@ use std::sync::Arc;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
+use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{Claim, Derived, EnvelopeAccepted, Event};
 use x811_protocol::evm::{EvmAddress, TxHash};
-use x811_protocol::facts::Facts;
+use x811_protocol::facts::{Facts, RefersTo};
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::interaction::{Context, Input, Interaction, ProviderView, repeated_payment};
 use x811_protocol::kernel::execute;
@@ -200,7 +201,7 @@ fn decide(
     }
     let world = draft.world();
     let known = |reference| referred(world, lookups, reference);
-    match route(&message.header, facts, known) {
+    match route(world, &message.header, facts, known) {
         Route::Subject(Subject::Interaction(id)) => {
             converse(draft, message, facts, id, lookups, now)
         }
@@ -372,6 +373,7 @@ pub(crate) struct Surroundings {
     ledger: Did,
     initiator_wallets: Vec<EvmAddress>,
     initiator_is_of_reference_sdk: bool,
+    request_key: Option<EnvelopeId>,
     claimed: BTreeSet<Claim>,
     awaited: BTreeSet<TxHash>,
     agreement: Option<Arc<Live<x811_protocol::capability::agreement::State>>>,
@@ -394,7 +396,7 @@ impl Surroundings {
             None => (message.header.from, message.header.to),
         };
         let surroundings = Surroundings::between(world, initiator, provider, BTreeSet::new(), now);
-        surroundings.map(|surroundings| surroundings.naming(world, facts))
+        surroundings.map(|surroundings| surroundings.naming(world, id, &message.header, facts))
     }
 
     /// What a decision about an interaction between these two may look at, as of `now`; `None`
@@ -420,6 +422,7 @@ impl Surroundings {
             ledger: world.identity()?.did,
             initiator_wallets,
             initiator_is_of_reference_sdk: agent.is_some_and(|agent| agent.reference_sdk.is_some()),
+            request_key: None,
             claimed,
             awaited: BTreeSet::new(),
             agreement: None,
@@ -427,11 +430,29 @@ impl Surroundings {
         })
     }
 
-    /// With the contract and the agreement that a REQUEST names.
-    pub(crate) fn naming(self, world: &World, facts: &Facts) -> Surroundings {
+    /// With the contract and the agreement that a REQUEST names, and the idempotency key by which
+    /// another message refers to this interaction.
+    pub(crate) fn naming(
+        self,
+        world: &World,
+        id: InteractionId,
+        header: &AcceptedHeader,
+        facts: &Facts,
+    ) -> Surroundings {
+        let request_key = match facts.refers_to() {
+            RefersTo::Envelope(reference) => Some(reference),
+            RefersTo::Itself
+            | RefersTo::Subject(_)
+            | RefersTo::Nothing
+            | RefersTo::EnvelopeIfKnown(_) => None,
+        };
+        let request_key = request_key
+            .filter(|reference| world.route(*reference).is_none())
+            .filter(|key| world.requested_under(header, *key) == Some(id));
         let agreement = facts.names().find_map(Subject::agreement);
         let contract = facts.names().find_map(Subject::contract);
         Surroundings {
+            request_key,
             agreement: agreement.and_then(|id| world.agreement(id)).cloned(),
             contract: contract.and_then(|id| world.contract(id)).cloned(),
             ..self
@@ -452,6 +473,7 @@ impl Surroundings {
             provider: &self.provider,
             initiator_wallets: &self.initiator_wallets,
             initiator_is_of_reference_sdk: self.initiator_is_of_reference_sdk,
+            request_key: self.request_key,
             ledger: self.ledger,
             claimed: &self.claimed,
             awaited: &self.awaited,

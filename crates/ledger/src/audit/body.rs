@@ -125,12 +125,14 @@ fn parsed(
     body: &[u8],
     findings: &mut Findings,
 ) -> Option<ParsedEnvelope> {
-    let parsed = if let Event::AgentRegistered(registered) = event
-        && registered.reference_sdk.is_some()
-    {
-        ParsedEnvelope::from_registering_body(body, envelope.signature)
+    let is_own_request = if let Event::AgentRegistered(registered) = event {
+        registered.reference_sdk.is_some()
     } else {
-        ParsedEnvelope::from_body(body, envelope.signature)
+        matches!(event, Event::AgentDeactivated(_)) && envelope.from == envelope.to
+    };
+    let parsed = match is_own_request {
+        true => ParsedEnvelope::from_registering_body(body, envelope.signature),
+        false => ParsedEnvelope::from_body(body, envelope.signature),
     };
     let digest = match &parsed {
         Ok(parsed) => parsed.digest,
@@ -248,6 +250,9 @@ fn registry_facts(
     };
     let is_own_request = parsed.header.from == parsed.header.to;
     let of_reference_sdk = || {
+        if !matches!(event, Event::AgentRegistered(_)) {
+            return Operation::of_reference_sdk(&parsed.payload);
+        }
         let (from, key) = (parsed.header.from, envelope.key.key);
         let registration = Registration::of_reference_sdk(from, key, &parsed.payload)?;
         Ok(Operation::Register(Box::new(registration)))

@@ -4,7 +4,7 @@ use x811_eventlog::FORMAT_VERSION;
 use x811_protocol::capability::{agreement, descriptor, session};
 use x811_protocol::contract;
 use x811_protocol::did::Did;
-use x811_protocol::envelope::AcceptedHeader;
+use x811_protocol::envelope::{AcceptedHeader, CoreType, MessageType};
 use x811_protocol::event::{
     AgentRegistered, AgentStatusChanged, AgentUpdated, Derived, EnvelopeAccepted, Event,
     KeyRotated, LedgerResumed, NetworkSighted,
@@ -275,7 +275,7 @@ impl Decided<'_> {
         ) else {
             return;
         };
-        let surroundings = surroundings.naming(self.before, &accepted.facts);
+        let surroundings = surroundings.naming(self.before, id, envelope, &accepted.facts);
         let heads = accepted.derived.heads.as_deref().unwrap_or_default();
         let context = Context {
             // Heads are what a watcher saw: the record's word, not the log's sum.
@@ -380,13 +380,20 @@ impl Decided<'_> {
         }
     }
 
-    /// Whether it is a registration in the form of the published SDK, where that is taken.
+    /// Whether it registers or deactivates in the form of the published SDK, where that is taken.
     fn is_of_reference_sdk(&self) -> bool {
+        let parameters = self.before.parameters();
+        let parameters = parameters.map(|(_, parameters)| &**parameters);
+        if let Event::AgentDeactivated(AgentStatusChanged { envelope }) = self.event {
+            let agent = self.before.agent(envelope.from);
+            return agent.is_some_and(|agent| agent.reference_sdk.is_some())
+                && envelope.from == envelope.to
+                && envelope.message_type == MessageType::Core(CoreType::Request)
+                && parameters.is_some_and(|set| set.is_lenient(Leniency::ReferenceSdk));
+        }
         let Event::AgentRegistered(registered) = self.event else {
             return false;
         };
-        let parameters = self.before.parameters();
-        let parameters = parameters.map(|(_, parameters)| &**parameters);
         registered.reference_sdk.is_some()
             && registry::form_fits(registered, self.before.rules(), parameters)
     }

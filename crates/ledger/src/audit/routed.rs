@@ -26,7 +26,7 @@ impl Decided<'_> {
             return;
         }
         let known = |reference| self.referred(reference);
-        let due = route(&accepted.envelope, &accepted.facts, known);
+        let due = route(self.before, &accepted.envelope, &accepted.facts, known);
         match (self.stream, due) {
             (Stream::Mail(_), Route::Subject(subject)) => {
                 let sentence = format!(

@@ -13,8 +13,10 @@ use std::collections::HashMap;
 use x811_eventlog::{CoseReceipt, Hash, Node, ReadError, Record};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{Confirmed, Event};
+use x811_protocol::event::{Confirmed, EnvelopeAccepted, Event};
 use x811_protocol::evm::TxHash;
+use x811_protocol::facts::RefersTo;
+use x811_protocol::id::EnvelopeId;
 use x811_protocol::key::SecretKey;
 use x811_protocol::signature::Signature;
 use x811_protocol::stream::Stream;
@@ -361,37 +363,60 @@ async fn configuration<S: LedgerStore>(
 }
 
 /// The messages that show price, payee, consent and payment, and before them the REQUEST where it
-/// names the contract that the price is of.
+/// names the contract that the price is of, or where others refer to it by its idempotency key.
 fn envelopes(
     settled: &Settled,
     bodies: &HashMap<u64, Body>,
 ) -> Result<Vec<Enclosed>, ReceiptError> {
     let named = &settled.confirmed.records;
     let request = settled.records.first().map(event);
-    let mut wanted = Vec::new();
-    if let Some(Ok(Event::EnvelopeAccepted(request))) = request
-        && request.derived.contract.is_some()
-    {
-        wanted.push(named.request);
-    }
-    wanted.extend([named.offer, named.accept, named.verify]);
+    let mut wanted = vec![named.offer, named.accept, named.verify];
     wanted.extend(&named.payments);
     let find = |hash: Digest| {
         let hash = Hash::from_bytes(*hash.as_bytes());
         settled.records.iter().find(|record| record.hash() == hash)
     };
+    let missing = ReceiptError::Missing { what: "envelope" };
     let found: Option<Vec<&Record>> = wanted.into_iter().map(find).collect();
-    let found = found.ok_or(ReceiptError::Missing { what: "envelope" })?;
+    let mut found = found.ok_or(missing)?;
+    if let Some(Ok(Event::EnvelopeAccepted(request))) = request
+        && (request.derived.contract.is_some() || is_named_by_key(request.envelope.id, &found))
+    {
+        let missing = ReceiptError::Missing { what: "envelope" };
+        found.insert(0, find(named.request).ok_or(missing)?);
+    }
     let enclosed = |record| enclosed(record, bodies);
     let envelopes: Result<Vec<Enclosed>, _> = found.into_iter().map(enclosed).collect();
     let mut envelopes = envelopes?;
-    // The first is the REQUEST or the OFFER, and rules never go back.
-    if let Some(rules) = envelopes.first().map(|first| first.rules) {
+    // The OFFER shows its rules; rules never go back, and a REQUEST before it reads alike under both
+    // unless it shows its own.
+    if let Some(rules) = envelopes.iter().map(|envelope| envelope.rules).max() {
         for envelope in &mut envelopes {
             envelope.rules = rules;
         }
     }
     Ok(envelopes)
+}
+
+/// Whether one of these messages refers to the REQUEST by neither its id nor its OFFER's: by its
+/// idempotency key, which the published SDK does (decision 0190).
+fn is_named_by_key(request: EnvelopeId, messages: &[&Record]) -> bool {
+    let accepted = |record: &&Record| {
+        let Ok(Event::EnvelopeAccepted(accepted)) = event(record) else {
+            return None;
+        };
+        Some(accepted)
+    };
+    let accepted: Vec<EnvelopeAccepted> = messages.iter().filter_map(accepted).collect();
+    let mut known: Vec<EnvelopeId> = accepted.iter().map(|it| it.envelope.id).collect();
+    known.push(request);
+    accepted.iter().any(|it| match it.facts.refers_to() {
+        RefersTo::Envelope(reference) => !known.contains(&reference),
+        RefersTo::Itself
+        | RefersTo::Subject(_)
+        | RefersTo::Nothing
+        | RefersTo::EnvelopeIfKnown(_) => false,
+    })
 }
 
 fn enclosed(record: &Record, bodies: &HashMap<u64, Body>) -> Result<Enclosed, ReceiptError> {

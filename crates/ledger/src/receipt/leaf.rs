@@ -136,17 +136,19 @@ pub struct Enclosed {
 
 /// The decision rules that a message was recorded under: they choose its facts, and the record hash
 /// holds the choice (machines.md section 10).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct EnclosedRules(Rules);
 
 impl EnclosedRules {
     /// As the facts of the message show it: an OFFER has the hash of its deliverables from rules 2 on,
-    /// and a REQUEST the contract that it names.
+    /// and a REQUEST the contract or the agreement that it names.
     fn of(facts: &Facts) -> EnclosedRules {
         match facts {
             Facts::Offer(offer) if offer.deliverables_hash.is_some() => EnclosedRules(Rules::Two),
-            Facts::Request(request) if request.negotiation_id.is_some() => {
+            Facts::Request(request)
+                if request.negotiation_id.is_some() || request.agreement_id.is_some() =>
+            {
                 EnclosedRules(Rules::Two)
             }
             Facts::Offer(_)

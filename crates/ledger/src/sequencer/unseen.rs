@@ -24,7 +24,8 @@ pub(super) fn network<'a>(
     let Ok(Content::Facts(Facts::Accept(accept))) = &message.content else {
         return None;
     };
-    let live = world.interaction(world.route(accept.offer_id)?)?;
+    let by_key = || world.requested_under(&message.header, accept.offer_id);
+    let live = world.interaction(world.route(accept.offer_id).or_else(by_key)?)?;
     let State::Offered { offer, opening, .. } = &live.state else {
         return None;
     };

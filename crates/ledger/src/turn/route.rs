@@ -1,6 +1,7 @@
 //! Which stream a message belongs to (ledger-contract.md section 6). Asked at the message's turn, and
 //! again by an audit of the log.
 
+use crate::world::World;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::facts::{CapabilityFacts, Facts, RefersTo};
 use x811_protocol::id::{EnvelopeId, InteractionId};
@@ -32,9 +33,11 @@ pub(crate) enum Route {
     Nowhere,
 }
 
-/// Where the message with this header and these facts belongs; `known` says what is known of the
-/// envelope that it refers to.
+/// Where the message with this header and these facts belongs in `world`; `known` says what is known of
+/// the envelope that it refers to. What no envelope is called may be the idempotency key of a REQUEST
+/// (decision 0190).
 pub(crate) fn route(
+    world: &World,
     envelope: &AcceptedHeader,
     facts: &Facts,
     known: impl FnOnce(EnvelopeId) -> Reference,
@@ -50,7 +53,9 @@ pub(crate) fn route(
         Reference::Open(id) => Route::Subject(id.into()),
         Reference::Outside | Reference::Unknown if is_error => Route::Mail,
         Reference::Closed | Reference::Outside => Route::Finished,
-        Reference::Unknown => Route::Nowhere,
+        Reference::Unknown => world
+            .requested_under(envelope, reference)
+            .map_or(Route::Nowhere, |id| Route::Subject(id.into())),
     }
 }
 

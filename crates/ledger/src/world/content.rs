@@ -108,6 +108,7 @@ impl World {
             ended: _,
             open_pairs: _,
             routes: _,
+            requests: _,
             deadlines: _,
             causes: _,
             contracts,
@@ -249,6 +250,9 @@ impl World {
         }
         for envelope in &live.envelopes {
             self.routes.insert(*envelope, id);
+        }
+        if let Some(tag) = live.request_tag {
+            self.requests.insert(tag, id);
         }
         self.reindex(id, None, Some(&live.state));
         let is_over = live.state.name().is_terminal() && live.notices_owed == 0;

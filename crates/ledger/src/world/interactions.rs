@@ -8,10 +8,11 @@ use std::sync::Arc;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::event::{Effect, Event};
+use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Interaction, State, StateName};
 use x811_protocol::kernel::{Machine, Recorded, Told};
-use x811_protocol::parameters::Parameters;
+use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
@@ -55,6 +56,7 @@ impl World {
         if let Event::EnvelopeAccepted(accepted) = step.event {
             live.envelopes.push(accepted.envelope.id);
             self.routes.insert(accepted.envelope.id, id);
+            self.note_request(&accepted.facts, id, &mut live);
         }
         self.count_receipt(step, &live);
         self.count_merit(before.as_deref().map(|before| &before.state), &live.state);
@@ -83,6 +85,17 @@ impl World {
         let (_, parameters) = in_force
             .ok_or_else(|| step.misplaced("it was opened under parameters not in force"))?;
         Ok(Some(parameters.clone()))
+    }
+
+    /// The published SDK refers to a REQUEST by its idempotency key.
+    fn note_request(&mut self, facts: &Facts, id: InteractionId, live: &mut Live) {
+        let parameters = &live.state.opening().parameters;
+        if let Facts::Request(request) = facts
+            && parameters.is_lenient(Leniency::ReferenceSdk)
+        {
+            live.request_tag = Some(request.idempotency_tag);
+            self.requests.insert(request.idempotency_tag, id);
+        }
     }
 
     /// A settlement that begins while its network is blind begins with its clock stopped.
@@ -173,6 +186,9 @@ impl World {
     fn close(&mut self, id: InteractionId, before: Option<&State>, mut live: Live) {
         for envelope in live.envelopes.drain(..) {
             self.routes.remove(&envelope);
+        }
+        if let Some(tag) = live.request_tag.take() {
+            self.requests.remove(&tag);
         }
         self.interactions.remove(&id);
         if live.state.aftermath().is_none() {

@@ -39,7 +39,9 @@ use x811_protocol::code::Code;
 use x811_protocol::contract::{self, Contract};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
+use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{LedgerOpened, RulesChanged};
+use x811_protocol::facts::RequestFacts;
 use x811_protocol::id::{AgreementId, ContractId, EnvelopeId, InteractionId, RoundId, SessionId};
 use x811_protocol::interaction::State;
 use x811_protocol::observation::NetworkHead;
@@ -77,6 +79,10 @@ pub struct Live<S = State> {
     pub next_seq: u64,
     /// Envelopes of it by which others refer to it: of interactions.
     pub envelopes: Vec<EnvelopeId>,
+    /// Tag of its REQUEST's idempotency key, by which others may refer to it: of interactions under the
+    /// leniency for the published SDK (decision 0190).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_tag: Option<Digest>,
     /// Notices that have not been issued yet.
     pub notices_owed: u64,
     /// When the message that opened it was recorded.
@@ -94,6 +100,7 @@ impl<S> Live<S> {
             state,
             next_seq: 0,
             envelopes: Vec::new(),
+            request_tag: None,
             notices_owed: 0,
             opened_at: step.at,
             updated_at: step.at,
@@ -170,6 +177,8 @@ pub struct World {
     /// Open interactions by initiator and provider; never zero.
     open_pairs: Scattered<(Did, Did), u64>,
     routes: OrdMap<EnvelopeId, InteractionId>,
+    /// Live interactions by [`Live::request_tag`].
+    requests: OrdMap<Digest, InteractionId>,
     contracts: Machines<Contract>,
     descriptors: Machines<Descriptor>,
     sessions: Machines<Session>,
@@ -211,6 +220,7 @@ impl World {
             ended: None,
             open_pairs: Scattered::default(),
             routes: OrdMap::new(),
+            requests: OrdMap::new(),
             contracts: Machines::default(),
             descriptors: Machines::default(),
             sessions: Machines::default(),
@@ -327,6 +337,26 @@ impl World {
     /// The live interaction that an envelope belongs to.
     pub fn route(&self, envelope: EnvelopeId) -> Option<InteractionId> {
         self.routes.get(&envelope).copied()
+    }
+
+    /// The live interaction between the two of `header` that was requested under this idempotency key,
+    /// where its parameters are lenient to the published SDK (decision 0190).
+    pub fn requested_under(
+        &self,
+        header: &AcceptedHeader,
+        key: EnvelopeId,
+    ) -> Option<InteractionId> {
+        if self.requests.is_empty() {
+            return None;
+        }
+        let of = |initiator: Did, provider: Did| {
+            let id = self
+                .requests
+                .get(&RequestFacts::tag(initiator, &key.to_string()))?;
+            let opening = self.interaction(*id)?.state.opening();
+            ((opening.initiator, opening.provider) == (initiator, provider)).then_some(*id)
+        };
+        of(header.from, header.to).or_else(|| of(header.to, header.from))
     }
 
     /// A negotiation that is live.

@@ -9,6 +9,7 @@ mod honest;
 mod issued;
 mod keys;
 mod mutations;
+mod named_by_key;
 mod nesting;
 mod paper;
 mod standing;

@@ -107,6 +107,176 @@ async fn sdk_a_deal_in_the_forms_of_the_published_sdk_is_recorded_and_audited() 
     assert!(report.is_clean(), "{report:?}");
 }
 
+/// What the SDK's MCP server sends: it knows the REQUEST by its idempotency key alone (sdk-compat.md, O3),
+/// and writes a fee that its arithmetic leaves a micro-USDC below ours (M3).
+#[tokio::test]
+async fn sdk_messages_that_name_the_idempotency_key_are_of_its_interaction() {
+    let mut ledgerbox = lenient_ledger().await;
+    let (initiator, provider) = registered(&ledgerbox).await;
+    let key = "5b3f0a52-8c1d-4e6f-9a7b-0c1d2e3f4a5b";
+    let request = request_under(&ledgerbox, &initiator, &provider, key);
+    send(&ledgerbox, &request).await.unwrap();
+    let id: InteractionId = request["id"].as_str().unwrap().parse().unwrap();
+    // A restart knows it from the snapshot or the log.
+    ledgerbox.restart().await;
+    let offer = json!({
+        "request_id": key, "price": "0.000140", "protocol_fee": "0.000003",
+        "total_cost": "0.000143", "currency": "USDC", "estimated_time": 10,
+        "deliverables": ["the text"], "expiry": 300,
+    });
+    let offer_hash = Digest::of(&to_canonical(&offer));
+    let result_hash = Digest::of(b"Guten Tag");
+    let payer = Account::new(0x46).address;
+    for (from, to, kind, payload) in [
+        (&provider, &initiator, "offer", offer),
+        (
+            &initiator,
+            &provider,
+            "accept",
+            json!({"offer_id": key, "offer_hash": offer_hash}),
+        ),
+        (
+            &provider,
+            &initiator,
+            "result",
+            json!({
+                "request_id": key, "offer_id": key, "content": "Guten Tag", "content_type": "text/plain",
+                "result_hash": result_hash, "execution_time_ms": 7,
+            }),
+        ),
+        (
+            &initiator,
+            &provider,
+            "verify",
+            json!({
+                "request_id": key, "offer_id": key, "result_hash": result_hash, "verified": true,
+            }),
+        ),
+        (
+            &initiator,
+            &provider,
+            "payment",
+            json!({
+                "request_id": key, "offer_id": key, "tx_hash": tx(1).to_string(), "amount": "0.000143",
+                "currency": "USDC", "network": "base",
+                "payer_address": payer.to_checksum().to_lowercase(), "payee_address": PAYEE,
+            }),
+        ),
+    ] {
+        let kind = format!("x811/{kind}");
+        let message = envelope(&ledgerbox, from, &kind, to, payload);
+        send(&ledgerbox, &message).await.unwrap();
+    }
+    assert_eq!(ledgerbox.state(id), "verified");
+    let report = audited(&ledgerbox).await;
+    assert!(report.is_clean(), "{report:?}");
+}
+
+/// An agent that registered so leaves by a REQUEST to itself with an empty payload (D1): nobody else can,
+/// and a payload that says anything is no deactivation.
+#[tokio::test]
+async fn sdk_an_agent_deactivates_itself_by_an_empty_request() {
+    let mut ledgerbox = lenient_ledger().await;
+    let (initiator, provider) = registered(&ledgerbox).await;
+    let bert = ledgerbox.provider().await;
+    for (from, payload) in [(&initiator, json!({"name": "Other"})), (&bert, json!({}))] {
+        let message = envelope(&ledgerbox, from, "x811/request", from, payload);
+        let refused = send(&ledgerbox, &message).await.unwrap_err();
+        assert_eq!(refused.code, Code::InvalidStateTransition, "{refused:?}");
+    }
+    let leaves = envelope(
+        &ledgerbox,
+        &initiator,
+        "x811/request",
+        &initiator,
+        json!({}),
+    );
+    let mut forged = leaves.clone();
+    forged["from"] = json!(provider.did);
+    forged["to"] = json!(provider.did);
+    let refused = send(&ledgerbox, &forged).await.unwrap_err();
+    assert_eq!(refused.code, Code::SignatureInvalid, "{refused:?}");
+    send(&ledgerbox, &leaves).await.unwrap();
+    let request = request_under(&ledgerbox, &initiator, &provider, "key-1");
+    let refused = send(&ledgerbox, &request).await.unwrap_err();
+    assert_eq!(
+        refused.code,
+        Code::SignatureInvalid,
+        "its messages are not taken: {refused:?}"
+    );
+    let report = audited(&ledgerbox).await;
+    assert!(report.is_clean(), "{report:?}");
+    ledgerbox.restart().await;
+    let report = audited(&ledgerbox).await;
+    assert!(report.is_clean(), "{report:?}");
+}
+
+fn request_under(ledgerbox: &Ledgerbox, from: &Party, to: &Party, key: &str) -> Value {
+    let request = json!({
+        "task_type": TASK, "parameters": {"text": "Good day"}, "max_budget": 0.05, "currency": "USDC",
+        "deadline": 60, "acceptance_policy": "auto", "idempotency_key": key,
+    });
+    envelope(ledgerbox, from, "x811/request", to, request)
+}
+
+/// A key is one initiator's: under the key of somebody else's REQUEST nothing is found, and neither is
+/// what is over, or what no leniency is recorded for.
+#[tokio::test]
+async fn sdk_an_idempotency_key_names_the_interaction_of_its_two_agents_alone() {
+    let key = "5b3f0a52-8c1d-4e6f-9a7b-0c1d2e3f4a5b";
+    let offer = |fee: &str, total: &str| {
+        json!({
+            "request_id": key, "price": "0.000140", "protocol_fee": fee, "total_cost": total,
+            "currency": "USDC", "estimated_time": 10, "deliverables": ["the text"], "expiry": 300,
+        })
+    };
+    let ledgerbox = lenient_ledger().await;
+    let (initiator, provider) = registered(&ledgerbox).await;
+    let (other, stranger) = registered(&ledgerbox).await;
+    let request = request_under(&ledgerbox, &initiator, &provider, key);
+    send(&ledgerbox, &request).await.unwrap();
+    for (from, to) in [
+        (&stranger, &initiator),
+        (&stranger, &other),
+        (&provider, &other),
+    ] {
+        let payload = offer("0.000004", "0.000144");
+        let message = envelope(&ledgerbox, from, "x811/offer", to, payload);
+        let refused = send(&ledgerbox, &message).await.unwrap_err();
+        assert_eq!(refused.code, Code::InvalidStateTransition, "{refused:?}");
+    }
+    for (fee, total) in [
+        ("0.000002", "0.000142"),
+        ("0.000006", "0.000146"),
+        ("0.000003", "0.000144"),
+    ] {
+        let message = envelope(
+            &ledgerbox,
+            &provider,
+            "x811/offer",
+            &initiator,
+            offer(fee, total),
+        );
+        let refused = send(&ledgerbox, &message).await.unwrap_err();
+        assert_eq!(refused.code, Code::InvalidStateTransition, "{refused:?}");
+    }
+    let rejected = request_under(&ledgerbox, &other, &stranger, key);
+    send(&ledgerbox, &rejected).await.unwrap();
+    let payload = offer("0.000005", "0.000145");
+    let hash = Digest::of(&to_canonical(&payload));
+    let message = envelope(&ledgerbox, &stranger, "x811/offer", &other, payload);
+    send(&ledgerbox, &message).await.unwrap();
+    let reject = json!({"offer_id": key, "code": "PRICE_TOO_HIGH", "reason": "dear"});
+    let message = envelope(&ledgerbox, &other, "x811/reject", &stranger, reject);
+    send(&ledgerbox, &message).await.unwrap();
+    let accept = json!({"offer_id": key, "offer_hash": hash});
+    let message = envelope(&ledgerbox, &other, "x811/accept", &stranger, accept);
+    let refused = send(&ledgerbox, &message).await.unwrap_err();
+    assert_eq!(refused.code, Code::InvalidStateTransition, "it is over");
+    let report = audited(&ledgerbox).await;
+    assert!(report.is_clean(), "{report:?}");
+}
+
 /// The leniency is recorded: without it each form is refused, and the messages around it are not.
 #[tokio::test]
 async fn sdk_a_ledger_without_the_leniency_refuses_every_form() {

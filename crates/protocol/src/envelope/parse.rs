@@ -83,7 +83,7 @@ impl ParsedEnvelope {
         let leeway = Leeway {
             any_uuid: rules.lenient_ids,
             plain_nonce: rules.reference_sdk,
-            to_oneself: offered.is_some(),
+            to_oneself: rules.reference_sdk,
         };
         let header = Header::read(&members, leeway)?;
         let related = |refusal: Refusal| refusal.related_to(header.id);

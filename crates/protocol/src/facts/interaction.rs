@@ -10,6 +10,7 @@ use super::member::{
     checked_text, given, given_integer, is_network_name, positive_integer, task_type,
 };
 use crate::code::Code;
+use crate::did::Did;
 use crate::digest::Digest;
 use crate::evm::{EvmAddress, TxHash};
 use crate::id::{AgreementId, ContractId, EnvelopeId};
@@ -59,6 +60,14 @@ pub struct RequestFacts {
 }
 
 impl RequestFacts {
+    /// SHA-256 of `from`, a zero byte and `key`: one text for each initiator and idempotency key, without
+    /// the key itself (AX-12).
+    pub fn tag(from: Did, key: &str) -> Digest {
+        Digest::of_parts(&[from.to_string().as_bytes(), &[0], key.as_bytes()])
+    }
+}
+
+impl RequestFacts {
     /// The amount up to which policy `threshold` accepts by itself: zero when none is given, so
     /// that everything goes to a person (AX-13).
     pub fn threshold(&self) -> MicroUsdc {
@@ -103,28 +112,51 @@ pub struct OfferFacts {
 }
 
 impl OfferFacts {
+    /// What a record may hold: the fee is at most one micro-USDC beside the exact one, which only the
+    /// leniency for the published SDK takes (decision 0190); see [`OfferFacts::check_exact_fee`].
     pub(super) fn consistent(&self) -> Result<(), Refusal> {
-        let fee = self.price.protocol_fee();
-        let total = self.price.checked_add(fee);
-        let refuse = |message: String| Refusal::guard(Code::InvalidStateTransition, message);
-        let Some(total) = total else {
-            return Err(refuse(
-                "price and fee together are above what a record can hold".into(),
-            ));
-        };
-        if (self.protocol_fee, self.total_cost) != (fee, total) {
-            return Err(refuse(format!(
-                "fee and total do not follow from the price {}; protocol_fee must be {} (2.5 %, \
-                 rounded half-up to six digits) and total_cost {}",
-                self.price.to_usdc_decimal(),
-                fee.to_usdc_decimal(),
-                total.to_usdc_decimal(),
-            )));
+        let beside = self
+            .protocol_fee
+            .as_micro_usdc()
+            .abs_diff(self.price.protocol_fee().as_micro_usdc());
+        if beside > 1 {
+            return self.check_exact_fee();
+        }
+        if Some(self.total_cost) != self.price.checked_add(self.protocol_fee) {
+            return Err(self.wrong_amounts());
         }
         if self.payment_address == Some(EvmAddress::ZERO) {
             return Err(zero_address("payment_address"));
         }
         Ok(())
+    }
+
+    /// Holds fee and total to the price: 2.5 %, rounded half-up to a micro-USDC (AX-4).
+    ///
+    /// # Errors
+    /// X811-4001 with the amounts that would be right.
+    pub fn check_exact_fee(&self) -> Result<(), Refusal> {
+        let fee = self.price.protocol_fee();
+        let total = self.price.checked_add(fee);
+        if (Some(self.total_cost), self.protocol_fee) == (total, fee) {
+            return Ok(());
+        }
+        Err(self.wrong_amounts())
+    }
+
+    fn wrong_amounts(&self) -> Refusal {
+        let fee = self.price.protocol_fee();
+        let message = match self.price.checked_add(fee) {
+            None => "price and fee together are above what a record can hold".to_owned(),
+            Some(total) => format!(
+                "fee and total do not follow from the price {}; protocol_fee must be {} (2.5 %, \
+                 rounded half-up to six digits) and total_cost {}",
+                self.price.to_usdc_decimal(),
+                fee.to_usdc_decimal(),
+                total.to_usdc_decimal(),
+            ),
+        };
+        Refusal::guard(Code::InvalidStateTransition, message)
     }
 }
 

@@ -8,6 +8,7 @@ use crate::envelope::AcceptedHeader;
 use crate::event::Claim;
 use crate::evm::{EvmAddress, TxHash};
 use crate::facts::Facts;
+use crate::id::EnvelopeId;
 use crate::observation::{NetworkHead, Sweep};
 use crate::parameters::Parameters;
 use crate::rules::Rules;
@@ -64,6 +65,9 @@ pub struct Context<'a> {
     pub ledger: Did,
     /// Accounts bound to the initiator.
     pub initiator_wallets: &'a [EvmAddress],
+    /// The idempotency key of its REQUEST, where the message names that in place of the REQUEST's id
+    /// and the parameters are lenient to the published SDK (decision 0190).
+    pub request_key: Option<EnvelopeId>,
     /// Whether the initiator registered in the form of the published SDK, which proves no account.
     pub initiator_is_of_reference_sdk: bool,
     /// Transfers that already pay an interaction, among those the sweep shows.

@@ -143,11 +143,13 @@ fn advance(
             guard_accept(opening, offer, accept, context, now)
         }
         (State::Offered { opening, offer, .. }, Facts::Reject(reject)) => {
-            guard_reject(opening, offer, reject)
+            guard_reject(opening, offer, reject, context)
         }
-        (State::Accepted { deal, .. }, Facts::Result(result)) => guard_result(deal, result, now),
+        (State::Accepted { deal, .. }, Facts::Result(result)) => {
+            guard_result(deal, result, context, now)
+        }
         (State::Delivered { deal, delivery, .. }, Facts::Verify(verify)) => {
-            guard_verify(deal, &delivery.result_hash, verify, now)
+            guard_verify(deal, &delivery.result_hash, verify, context, now)
         }
         (
             State::Verified {
@@ -220,7 +222,10 @@ fn guard_offer(
     context: &Context<'_>,
     now: TimestampMs,
 ) -> Result<Derived, Refusal> {
-    same_reference(offer.request_id, opening.record.envelope, "request_id")?;
+    same_request(offer.request_id, opening, context)?;
+    if !opening.parameters.is_lenient(Leniency::ReferenceSdk) {
+        offer.check_exact_fee()?;
+    }
     if offer.total_cost > opening.max_budget {
         return Err(Refusal::guard(
             Code::InvalidStateTransition,
@@ -292,7 +297,7 @@ fn guard_accept(
     context: &Context<'_>,
     now: TimestampMs,
 ) -> Result<Derived, Refusal> {
-    same_offer(accept.offer_id, opening, offer)?;
+    same_offer(accept.offer_id, opening, offer, context)?;
     if accept.offer_hash != offer.offer_hash {
         return Err(Refusal::guard(
             Code::OfferHashMismatch,
@@ -311,14 +316,20 @@ fn guard_reject(
     opening: &Opening,
     offer: &Offer,
     reject: &RejectFacts,
+    context: &Context<'_>,
 ) -> Result<Derived, Refusal> {
-    same_offer(reject.offer_id, opening, offer)?;
+    same_offer(reject.offer_id, opening, offer, context)?;
     Ok(Derived::default())
 }
 
 /// AE-14, AX-6.
-fn guard_result(deal: &Deal, result: &ResultFacts, now: TimestampMs) -> Result<Derived, Refusal> {
-    same_deal(deal, result.request_id, result.offer_id)?;
+fn guard_result(
+    deal: &Deal,
+    result: &ResultFacts,
+    context: &Context<'_>,
+    now: TimestampMs,
+) -> Result<Derived, Refusal> {
+    same_deal(deal, result.request_id, result.offer_id, context)?;
     Ok(Derived {
         deadline_at_ms: Some(now.saturating_add_ms(deal.opening.parameters.windows.verify_ms)),
         ..Derived::default()
@@ -330,9 +341,10 @@ fn guard_verify(
     deal: &Deal,
     result_hash: &crate::digest::Digest,
     verify: &VerifyFacts,
+    context: &Context<'_>,
     now: TimestampMs,
 ) -> Result<Derived, Refusal> {
-    same_deal(deal, verify.request_id, verify.offer_id)?;
+    same_deal(deal, verify.request_id, verify.offer_id, context)?;
     if verify.result_hash != *result_hash {
         return Err(Refusal::guard(
             Code::ResultHashMismatch,
@@ -354,7 +366,7 @@ fn guard_payment(
     context: &Context<'_>,
     now: TimestampMs,
 ) -> Result<Derived, Refusal> {
-    same_deal(deal, payment.request_id, payment.offer_id)?;
+    same_deal(deal, payment.request_id, payment.offer_id, context)?;
     let parameters = &deal.opening.parameters;
     if parameters.network(&payment.network).is_none() {
         return Err(Refusal::shape(
@@ -484,15 +496,38 @@ fn bind_payer(
     }
 }
 
-fn same_deal(deal: &Deal, request: EnvelopeId, offer: EnvelopeId) -> Result<(), Refusal> {
-    same_reference(request, deal.opening.record.envelope, "request_id")?;
-    same_offer(offer, &deal.opening, &deal.offer)
+fn same_deal(
+    deal: &Deal,
+    request: EnvelopeId,
+    offer: EnvelopeId,
+    context: &Context<'_>,
+) -> Result<(), Refusal> {
+    same_request(request, &deal.opening, context)?;
+    same_offer(offer, &deal.opening, &deal.offer, context)
 }
 
-/// The published SDK names the REQUEST, which has one OFFER (decision 0190).
-fn same_offer(given: EnvelopeId, opening: &Opening, offer: &Offer) -> Result<(), Refusal> {
+/// The published SDK may name the REQUEST's idempotency key (decision 0190).
+fn same_request(
+    given: EnvelopeId,
+    opening: &Opening,
+    context: &Context<'_>,
+) -> Result<(), Refusal> {
+    if context.request_key == Some(given) {
+        return Ok(());
+    }
+    same_reference(given, opening.record.envelope, "request_id")
+}
+
+/// The published SDK names the REQUEST, which has one OFFER, or its idempotency key (decision 0190).
+fn same_offer(
+    given: EnvelopeId,
+    opening: &Opening,
+    offer: &Offer,
+    context: &Context<'_>,
+) -> Result<(), Refusal> {
     let is_request = given == opening.record.envelope;
-    if is_request && opening.parameters.is_lenient(Leniency::ReferenceSdk) {
+    let is_lenient = is_request && opening.parameters.is_lenient(Leniency::ReferenceSdk);
+    if is_lenient || context.request_key == Some(given) {
         return Ok(());
     }
     same_reference(given, offer.record.envelope, "offer_id")

@@ -32,7 +32,7 @@ pub(super) fn facts(
     let expiry_s = members.positive_integer("expiry")?;
     let payment_address = members.optional_address("payment_address", rules)?;
     let hashed = rules.rules >= Rules::Two;
-    Ok(OfferFacts {
+    let facts = OfferFacts {
         deliverables_hash: hashed.then(|| Digest::of(&to_canonical(deliverables))),
         request_id,
         price,
@@ -42,5 +42,9 @@ pub(super) fn facts(
         expiry_s,
         payment_address,
         payload_hash: members.payload_hash(),
-    })
+    };
+    if !rules.reference_sdk {
+        facts.check_exact_fee()?;
+    }
+    Ok(facts)
 }

@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 use super::PayloadRules;
 use super::member::Members;
 use crate::did::Did;
-use crate::digest::Digest;
 use crate::facts::{RequestFacts, is_task_type};
 use crate::refusal::Refusal;
 use crate::rules::Rules;
@@ -56,13 +55,8 @@ pub(super) fn facts(
         deadline_s,
         acceptance_policy,
         threshold_amount,
-        idempotency_tag: idempotency_tag(from, idempotency_key),
+        idempotency_tag: RequestFacts::tag(from, idempotency_key),
         negotiation_id,
         payload_hash: members.payload_hash(),
     })
-}
-
-/// SHA-256(from, 0x00, key): one text per (initiator, key) without the key itself (AX-12).
-fn idempotency_tag(from: Did, key: &str) -> Digest {
-    Digest::of_parts(&[from.to_string().as_bytes(), &[0], key.as_bytes()])
 }

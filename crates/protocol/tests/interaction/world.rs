@@ -274,6 +274,7 @@ impl World {
             provider: &registry.provider,
             ledger: LEDGER.parse().unwrap(),
             initiator_wallets: &registry.initiator_wallets,
+            request_key: None,
             initiator_is_of_reference_sdk: false,
             claimed: &registry.claimed,
             awaited: &awaited,

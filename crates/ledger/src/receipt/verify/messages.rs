@@ -184,9 +184,10 @@ impl Messages {
             &self.offer.accepted.envelope,
             &self.accept.accepted.envelope,
         );
-        // The REQUEST has one OFFER, and its id stands for that where a leniency for the published SDK
-        // is recorded (decision 0190).
-        let is_named = [header.id, EnvelopeId::from(interaction)].contains(&consent.offer_id);
+        // The REQUEST has one OFFER, and its id or its idempotency key stands for that where a leniency
+        // for the published SDK is recorded (decision 0190).
+        let is_named =
+            consent.offer_id == header.id || self.is_request(interaction, consent.offer_id);
         if !is_named || consent.offer_hash != terms.payload_hash {
             return Err(broken(about, "the ACCEPT is of another OFFER"));
         }
@@ -237,6 +238,9 @@ impl Messages {
         }
         let held_to = request.accepted.derived.contract;
         let named = request.facts.negotiation_id;
+        if (named, held_to) == (None, None) && self.names_key(interaction) {
+            return Ok(None);
+        }
         let Some(contract) = named.filter(|named| held_to.map(|it| it.id) == Some(*named)) else {
             let sentence = "the file has the REQUEST, and no contract that opened the interaction";
             return Err(broken(about, sentence));
@@ -251,19 +255,45 @@ impl Messages {
         Ok(Some(contract))
     }
 
+    /// Whether `reference` is what this interaction's REQUEST is called: its id, or the idempotency key
+    /// of the one that the file has.
+    fn is_request(&self, interaction: InteractionId, reference: EnvelopeId) -> bool {
+        let is_key = self.request.as_ref().is_some_and(|request| {
+            let from = request.accepted.envelope.from;
+            RequestFacts::tag(from, &reference.to_string()) == request.facts.idempotency_tag
+        });
+        is_key || reference == EnvelopeId::from(interaction)
+    }
+
+    /// Whether a message refers to the REQUEST by its idempotency key.
+    fn names_key(&self, interaction: InteractionId) -> bool {
+        let payments = self.payments.iter().map(|payment| payment.facts.request_id);
+        let mut named = payments.chain([
+            self.offer.facts.request_id,
+            self.accept.facts.offer_id,
+            self.verify.facts.request_id,
+        ]);
+        let ids = [
+            EnvelopeId::from(interaction),
+            self.offer.accepted.envelope.id,
+        ];
+        named.any(|id| !ids.contains(&id) && self.is_request(interaction, id))
+    }
+
     /// Every message is of this interaction and between the same two agents: signatures that are
     /// good prove nothing about another deal.
     fn one_deal(&self, interaction: InteractionId) -> Result<(), Broken> {
-        let interaction = EnvelopeId::from(interaction);
         let (offer, judged) = (&self.offer.accepted.envelope, &self.verify.facts);
         let payments = self.payments.iter();
         let named = payments.clone().map(|payment| &payment.facts);
         let named = named.map(|facts| (facts.request_id, facts.offer_id));
         let mut named = named.chain([(judged.request_id, judged.offer_id)]);
         let is_of_it = |(request, of): (EnvelopeId, EnvelopeId)| {
-            request == interaction && [offer.id, interaction].contains(&of)
+            self.is_request(interaction, request)
+                && (of == offer.id || self.is_request(interaction, of))
         };
-        if self.offer.facts.request_id != interaction || !named.all(is_of_it) {
+        let offered = self.offer.facts.request_id;
+        if !self.is_request(interaction, offered) || !named.all(is_of_it) {
             return Err(broken("terms", "a message is of another interaction"));
         }
         let request = self.request.iter().map(|request| &request.accepted);

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::super::member::Members;
 use super::entry::capabilities;
-use super::{Entry, Registration, mismatch};
+use super::{Entry, Operation, Registration, mismatch};
 use crate::canonical::to_canonical;
 use crate::code::Code;
 use crate::did::Did;
@@ -68,5 +68,22 @@ impl Registration {
             entry,
             reference_sdk: Some(ReferenceSdk { payment_address }),
         })
+    }
+}
+
+impl Operation {
+    /// Reads the payload of a REQUEST to itself of an agent that registered so: `{}` deactivates it. The
+    /// HTTP method that the SDK sends it by is not signed, so nothing else can be meant by it.
+    ///
+    /// # Errors
+    /// X811-4001 for a payload that has members.
+    pub fn of_reference_sdk(payload: &Map<String, Value>) -> Result<Operation, Refusal> {
+        if payload.is_empty() {
+            return Ok(Operation::Deactivate);
+        }
+        Err(Refusal::shape(
+            "a REQUEST of an agent to itself deactivates it, and has an empty payload: change what is \
+             registered by x811.registry/update",
+        ))
     }
 }

@@ -1,0 +1,81 @@
+//! Receipts of interactions whose messages refer to the REQUEST by its idempotency key, as the published
+//! SDK's do (decision 0190): the REQUEST is in the file, and shows whose key it is.
+
+use serde_json::json;
+use x811_ledger::receipt::Verdict;
+use x811_protocol::id::EnvelopeId;
+use x811_protocol::parameters::Leniency;
+
+use crate::base::{Base, tx};
+use crate::deal::{Deal, TOTAL_MICRO_USDC};
+use crate::ledgerbox::{Ledgerbox, parameters};
+use crate::paper::{DEPTH, Paper, completed};
+
+const KEY: &str = "5b3f0a52-8c1d-4e6f-9a7b-0c1d2e3f4a5b";
+
+async fn lenient() -> Ledgerbox {
+    let mut parameters = parameters();
+    parameters.lenient = vec![Leniency::ReferenceSdk];
+    parameters.networks[0].confirmed_depth = DEPTH;
+    let ledgerbox = Ledgerbox::with(parameters).await;
+    ledgerbox.sweep().await;
+    ledgerbox
+}
+
+/// A deal of new parties under this key, paid by the transaction of that number. Every message behind the
+/// REQUEST names the key alone.
+async fn paid_under(ledgerbox: &mut Ledgerbox, key: &str, number: u16) -> Deal {
+    let mut deal = Deal::between_new_parties(ledgerbox).await;
+    let payload = Deal::request_payload(key);
+    let letter = ledgerbox.letter("x811/request", &deal.provider, payload);
+    ledgerbox.accept(&deal.initiator.seal(&letter)).await;
+    let named = EnvelopeId::lenient(key).unwrap();
+    deal.request_id = named;
+    ledgerbox.accept(&deal.offer(ledgerbox)).await;
+    deal.offer_id = named;
+    for step in [Deal::accept, Deal::result, Deal::verify] {
+        let envelope = step(&mut deal, ledgerbox);
+        ledgerbox.accept(&envelope).await;
+    }
+    let block = Base::head_number(ledgerbox.now()) + 1;
+    let account = deal.account.address;
+    ledgerbox
+        .base
+        .mine(tx(number), block, account, &[TOTAL_MICRO_USDC]);
+    ledgerbox.accept(&deal.payment(ledgerbox, number)).await;
+    deal.request_id = letter.id;
+    completed(ledgerbox, &deal).await;
+    deal
+}
+
+#[tokio::test]
+async fn sdk_a_receipt_holds_whose_messages_name_the_idempotency_key() {
+    let mut ledgerbox = lenient().await;
+    let deal = paid_under(&mut ledgerbox, KEY, 1).await;
+    let paper = Paper::of(&ledgerbox, &deal).await;
+    assert_eq!(paper.receipt.envelopes.len(), 5, "with the REQUEST");
+    let checked = paper.holds(&paper.receipt);
+    assert!(checked.trusted);
+    assert_eq!(checked.paid.unwrap().terms.unwrap().contract, None);
+    assert!(!checked.steps.iter().any(|step| step.about == "contract"));
+}
+
+/// Whoever holds the ledger's keys leaves the REQUEST out, or puts one there under whose key nothing was
+/// said: that of somebody else under the same key, or of the same two under another.
+#[tokio::test]
+async fn sdk_a_receipt_without_the_request_of_that_key_is_broken() {
+    let mut ledgerbox = lenient().await;
+    let strange = paid_under(&mut ledgerbox, KEY, 1).await;
+    let strange = Paper::of(&ledgerbox, &strange).await.receipt.envelopes[0].clone();
+    let deal = paid_under(&mut ledgerbox, KEY, 2).await;
+    let paper = Paper::of(&ledgerbox, &deal).await;
+    let (about, _) = paper.breaks(|receipt| drop(receipt.envelopes.remove(0)));
+    assert_eq!(about, "terms");
+    paper.breaks(|receipt| receipt.envelopes[0] = strange);
+    paper.breaks(|receipt| receipt.envelopes.swap(0, 1));
+    let mut bad = paper.receipt.clone();
+    bad.envelopes[0].body["payload"]["idempotency_key"] = json!("another");
+    let checked = paper.verify(&bad.sign(&paper.receipt_key));
+    let last = checked.steps.last().unwrap();
+    assert_eq!((last.about, last.verdict), ("messages", Verdict::Broken));
+}
