@@ -103,7 +103,7 @@ impl ApiError {
 
     /// 403 X811-2004: a heartbeat for somebody else.
     pub(crate) fn not_itself() -> ApiError {
-        let message = "only the agent itself says that it is there: sign with a key of that agent";
+        let message = "only the agent itself may say this: sign it with a key of that agent";
         ApiError {
             status: StatusCode::FORBIDDEN,
             is_damage: false,

@@ -42,6 +42,26 @@ pub(crate) struct SdkRegistration {
     public_key: String,
 }
 
+/// A deactivation in the form of the published SDK (decision 0190).
+#[derive(ToSchema)]
+pub(crate) struct SdkDeactivation {
+    /// A REQUEST of the agent to itself; its payload is empty.
+    #[schema(value_type = Object)]
+    envelope: Value,
+}
+
+/// Who was deactivated.
+#[derive(ToSchema)]
+pub(crate) struct DeactivatedAgent {
+    /// UUID of its DID.
+    #[schema(value_type = Uuid)]
+    id: String,
+    /// `deactivated`.
+    status: String,
+    /// The same as a sentence.
+    message: String,
+}
+
 /// Who was registered.
 #[derive(ToSchema)]
 pub(crate) struct RegisteredAgent {

@@ -79,6 +79,7 @@ mod capabilities;
 mod capabilities_bundle;
 mod capability_list;
 mod capability_subject;
+mod deactivate_agent;
 mod did_document;
 mod entry_tile;
 mod erasure;
@@ -130,7 +131,7 @@ use crate::openapi::Routes;
 use crate::request_log;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
 
@@ -141,6 +142,7 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<agents::__path_handle>(get(agents::handle::<C>))
         .add::<register_agent::__path_handle>(post(register_agent::handle::<C>))
         .add::<agent::__path_handle>(get(agent::handle::<C>))
+        .add::<deactivate_agent::__path_handle>(delete(deactivate_agent::handle::<C>))
         .add::<agent_card::__path_handle>(get(agent_card::handle::<C>))
         .add::<agent_card::__path_ledger>(get(agent_card::ledger::<C>))
         .add::<sdk_card::__path_handle>(get(sdk_card::handle::<C>))

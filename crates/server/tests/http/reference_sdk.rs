@@ -108,6 +108,40 @@ async fn sdk_it_registers_discovers_and_deals_up_to_the_payment() {
     deals(&world, &buyer, &seller).await;
 }
 
+/// `DELETE /api/v1/agents/{uuid}`, as the SDK's driver sends it: what is signed has to say it, since the
+/// method is not (sdk-compat.md, D1).
+#[tokio::test]
+async fn sdk_an_agent_is_deleted_by_its_own_empty_request() {
+    let world = lenient().await;
+    let (seller, other) = (Agent::new(), Agent::new());
+    register(&world, &seller, &translator()).await.expect(201);
+    register(&world, &other, &json!({"name": "Other"}))
+        .await
+        .expect(201);
+    let url = format!("{}/api/v1/agents/{}", world.base, seller.uuid());
+    let delete = |form: Value| reply(world.http.delete(&url).body(form.to_string()));
+    let named = sent(&world, &seller, "x811/request", &seller, &translator());
+    delete(named).await.refused(400, "X811-4001");
+    let to_other = sent(&world, &seller, "x811/request", &other, &json!({}));
+    delete(to_other).await.refused(400, "X811-4001");
+    let by_other = sent(&world, &other, "x811/request", &other, &json!({}));
+    delete(by_other).await.refused(403, "X811-2004");
+    let heartbeat = sent(&world, &seller, "x811/heartbeat", &seller, &json!({}));
+    delete(heartbeat).await.refused(400, "X811-4001");
+    let leaves = sent(&world, &seller, "x811/request", &seller, &json!({}));
+    let left = delete(leaves.clone()).await.expect(200);
+    assert_eq!(left["id"], seller.uuid());
+    assert_eq!(left["status"], "deactivated");
+    delete(leaves).await.refused(409, "X811-2001");
+    let card = format!("/api/v1/agents/{}/status", seller.uuid());
+    assert_eq!(world.get(&card).await.expect(200)["status"], "deactivated");
+    let strict = World::start().await;
+    let url = format!("{}/api/v1/agents/{}", strict.base, seller.uuid());
+    let form = sent(&strict, &seller, "x811/request", &seller, &json!({}));
+    let refused = reply(strict.http.delete(url).body(form.to_string())).await;
+    refused.refused(404, "X811-4001");
+}
+
 /// `client.resolve(…)` and `client.discover(…)`.
 async fn discovers(world: &World, seller: &Agent) {
     let path = format!("/api/v1/agents/{}/did", seller.uuid());
