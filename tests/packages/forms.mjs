@@ -67,7 +67,18 @@ const [dayMs, journal] = [86_400_000, [{ interaction: "a", total_micro_usdc: "70
 for (const [interaction, total, atMs, broken] of [
   ["b", 30_000n, 2, null], ["b", 30_001n, 2, "the cap for 24 hours"], ["b", 40_001n, 2, "the cap for one interaction"],
   ["a", 40_000n, 2, null], ["b", 40_000n, dayMs, "the cap for 24 hours"], ["b", 40_000n, dayMs + 1, null],
-]) assert.equal(caps.brokenBy(interaction, total, journal, atMs), broken);
+]) assert.equal(caps.brokenBy({ interaction, total_micro_usdc: String(total), at_ms: atMs }, journal), broken);
+const narrow = new Caps({ perInteraction: "1", perDay: "1", perProvider: "0.06", perNetwork: "0.08" });
+const made = [
+  { interaction: "a", total_micro_usdc: "30000", at_ms: 1, provider: "p", network: "base" },
+  { interaction: "old", total_micro_usdc: "10000", at_ms: 1 },
+];
+for (const [provider, network, total, broken] of [
+  ["p", "base", "20000", null], ["p", "base", "20001", "the cap for this provider in 24 hours"],
+  ["q", "base", "40000", null], ["q", "base", "40001", "the cap for this network in 24 hours"],
+  ["q", "other", "50000", null], ["q", "other", "50001", "the cap for this provider in 24 hours"],
+]) assert.equal(narrow.brokenBy({ interaction: "b", total_micro_usdc: total, at_ms: 2, provider, network }, made), broken);
+assert.throws(() => new Caps({ perInteraction: "1", perDay: "1", perNetwork: "much" }), TypeError);
 
 const refused = (status, code, details) => new Refused(status, { code, details });
 for (const [fault, fate] of [

@@ -59,13 +59,24 @@ def amounts():
     for text in ("", "01", "1.", ".5", "-1", "1e3", "0.0000001", "1,5", 1, None):
         raises(ValueError, lambda: x811.micro_usdc(text))
     assert [fee_of(price) for price in (0, 19, 20, 10_000)] == [0, 0, 1, 250]
-    caps, journal = x811.Caps("0.04", "0.1"), [{"interaction": "a", "total_micro_usdc": 70_000, "at_ms": 1}]
+    commitment = lambda interaction, total, at_ms, **members: \
+        {"interaction": interaction, "total_micro_usdc": total, "at_ms": at_ms} | members
+    caps, journal = x811.Caps("0.04", "0.1"), [commitment("a", 70_000, 1)]
     day_ms = 86_400_000
     for interaction, total, at_ms, broken in [
         ("b", 30_000, 2, None), ("b", 30_001, 2, "the cap for 24 hours"), ("b", 40_001, 2, "the cap for one interaction"),
         ("a", 40_000, 2, None), ("b", 40_000, day_ms, "the cap for 24 hours"), ("b", 40_000, day_ms + 1, None),
     ]:
-        assert caps.broken_by(interaction, total, journal, at_ms) == broken, (interaction, total, at_ms)
+        assert caps.broken_by(commitment(interaction, total, at_ms), journal) == broken, (interaction, total, at_ms)
+    caps = x811.Caps("1", "1", per_provider="0.06", per_network="0.08")
+    journal = [commitment("a", 30_000, 1, provider="p", network="base"), commitment("old", 10_000, 1)]
+    for provider, network, total, broken in [
+        ("p", "base", 20_000, None), ("p", "base", 20_001, "the cap for this provider in 24 hours"),
+        ("q", "base", 40_000, None), ("q", "base", 40_001, "the cap for this network in 24 hours"),
+        ("q", "other", 50_000, None), ("q", "other", 50_001, "the cap for this provider in 24 hours"),
+    ]:
+        assert caps.broken_by(commitment("b", total, 2, provider=provider, network=network), journal) == broken
+    raises(ValueError, lambda: x811.Caps("1", "1", per_network="much"))
 
 
 def outbox():

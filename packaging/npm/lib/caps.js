@@ -22,17 +22,27 @@ export const budgetOf = (number) => BigInt(Math.round(number * 1_000_000));
 /** The protocol fee of a price, 2.5 %, rounded half up to micro-USDC. */
 export const feeOf = (priceMicroUsdc) => (priceMicroUsdc * 25n + 500n) / 1_000n;
 
-/** The most that an initiator commits itself to, fees included, in USDC. */
+/** The most that an initiator commits itself to, fees included, in USDC: in one interaction, and in any 24
+ * hours in all, with one provider, on one network. */
 export class Caps {
-  constructor({ perInteraction, perDay }) {
+  constructor({ perInteraction, perDay, perProvider, perNetwork }) {
     [this.perInteraction, this.perDay] = [microUsdc(perInteraction), microUsdc(perDay)];
+    [this.perProvider, this.perNetwork] = [perProvider, perNetwork].map((cap) => cap === undefined ? null : microUsdc(cap));
   }
 
-  /** The cap that an ACCEPT of this total would break, in words; null where it breaks none. */
-  brokenBy(interaction, totalMicroUsdc, journal, atMs) {
-    if (totalMicroUsdc > this.perInteraction) return "the cap for one interaction";
-    const others = journal.filter((made) => made.interaction !== interaction && atMs - made.at_ms < dayMs);
-    const sum = others.reduce((total, made) => total + BigInt(made.total_micro_usdc), totalMicroUsdc);
-    return sum > this.perDay ? "the cap for 24 hours" : null;
+  /** The cap that this commitment would break, in words; null where it breaks none. A commitment is what
+   * `State.commit` keeps; one that names no provider or network counts for each. */
+  brokenBy(due, journal) {
+    const total = BigInt(due.total_micro_usdc);
+    if (total > this.perInteraction) return "the cap for one interaction";
+    const recent = journal.filter((made) => made.interaction !== due.interaction && due.at_ms - made.at_ms < dayMs);
+    const exceeds = (cap, counts) => cap !== null
+      && recent.filter(counts).reduce((sum, made) => sum + BigInt(made.total_micro_usdc), total) > cap;
+    if (exceeds(this.perDay, () => true)) return "the cap for 24 hours";
+    if (exceeds(this.perProvider, (made) => [undefined, due.provider].includes(made.provider)))
+      return "the cap for this provider in 24 hours";
+    if (exceeds(this.perNetwork, (made) => [undefined, due.network].includes(made.network)))
+      return "the cap for this network in 24 hours";
+    return null;
   }
 }

@@ -14,6 +14,8 @@ const overStates = ["completed", "expired", "rejected", "disputed", "failed"];
 export const paymentLookMs = 3_000;
 /** When it is looked at after a window should have lapsed, in milliseconds. */
 const afterLapseMs = 10_000;
+/** How long a heartbeat is good, in seconds, and the time between two, in milliseconds: two may be lost. */
+const [heartbeatTtlS, heartbeatEveryMs] = [300, 100_000];
 /** Messages of an interaction that are kept until it is over. */
 const kept = ["request", "offer", "accept", "result"];
 
@@ -27,6 +29,7 @@ export class Loop {
   #over = new AbortController();
   #isConnected = false;
   #ack = { through: null, failures: 0, notBeforeMs: 0 };
+  #heart;
   #watch;
 
   /** @param {"provider" | "initiator"} role the side of an interaction that it takes */
@@ -45,11 +48,19 @@ export class Loop {
       // A failure of the feed itself ends the loop instead of leaving it deaf.
       const feed = follow(this.ledger, randomUUID(), this.state.data.cursor, (news) => this.news(...news), this.#over.signal);
       feed.catch((fault) => this.news("broken", fault));
+      this.#beat();
+      this.#heart = setInterval(() => this.#beat(), heartbeatEveryMs);
       while (!this.#over.signal.aborted && !until()) await this.#turn();
     } finally {
+      clearInterval(this.#heart);
       this.#over.abort();
       this.state.close();
     }
+  }
+
+  /** Says that the loop is there. Nothing rests on it: one that is lost is followed by the next. */
+  #beat() {
+    this.ledger.heartbeat(heartbeatTtlS).catch(() => {});
   }
 
   /** Ends `run` after what it is doing. What is under way is in the state file. */

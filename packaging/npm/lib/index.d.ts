@@ -49,11 +49,14 @@ export function microUsdc(text: string): bigint;
 /** The decimal string of an amount. */
 export function usdc(amountMicroUsdc: bigint): string;
 
-/** The most that an initiator commits itself to, fees included, in USDC. */
+/** The most that an initiator commits itself to, fees included, in USDC: in one interaction, and in any 24
+ * hours in all, with one provider, on one network. */
 export class Caps {
-  constructor(most: { perInteraction: string; perDay: string });
+  constructor(most: { perInteraction: string; perDay: string; perProvider?: string; perNetwork?: string });
   readonly perInteraction: bigint;
   readonly perDay: bigint;
+  readonly perProvider: bigint | null;
+  readonly perNetwork: bigint | null;
 }
 
 export interface LoopOptions {
@@ -163,6 +166,8 @@ export class Initiator extends Loop {
     orders?: Order[];
     /** Not needed where the ledger has one. */
     network?: string;
+    /** Hundredths; an OFFER of a provider with a lower score of trust is rejected without asking `decide`. */
+    leastTrust?: number;
   });
 }
 

@@ -21,13 +21,14 @@ const goodIfInline = (request, result) => ("content" in result ? true : null);
  * `pay(due)` pays and gives `{txHash, payer, authorizationNonce?}`, or nothing where it declared the PAYMENT
  * itself, as `binaryPayer` does; it throws PayLater to be called again.
  *
- * It does not start without caps: nothing else bounds what an offer may cost. */
+ * An OFFER of a provider whose score of trust is below `leastTrust` hundredths is rejected, without asking
+ * `decide`. It does not start without caps: nothing else bounds what an offer may cost. */
 export class Initiator extends Loop {
-  constructor({ caps, pay, decide, judge = goodIfInline, orders = [], network, ...options }) {
+  constructor({ caps, pay, decide, judge = goodIfInline, orders = [], network, leastTrust = 0, ...options }) {
     if (!(caps instanceof Caps))
       throw new TypeError("an initiator does not start without caps: new Caps({ perInteraction, perDay })");
     super("initiator", options);
-    Object.assign(this, { caps, pay, decide, judge, orders, network });
+    Object.assign(this, { caps, pay, decide, judge, orders, network, leastTrust });
   }
 
   async started() {
@@ -77,7 +78,12 @@ export class Initiator extends Loop {
   recall(interaction, view) {
     const { offer } = this.state.task(interaction).envelopes;
     if (offer && view.initiator === this.me && ["accepted", "delivered", "verified", "completed"].includes(view.state))
-      this.state.commit(interaction, microUsdc(offer.payload.total_cost), view.opened_at_ms);
+      this.state.commit(this.#commitment(interaction, offer, view.opened_at_ms));
+  }
+
+  #commitment(interaction, offer, atMs) {
+    const total = String(microUsdc(offer.payload.total_cost));
+    return { interaction, provider: offer.from, network: this.network, total_micro_usdc: total, at_ms: atMs };
   }
 
   over(interaction, task, paid) {
@@ -113,11 +119,12 @@ export class Initiator extends Loop {
       task.look_at_ms = Date.now() + askAgainMs;
       return;
     }
-    const cap = this.caps.brokenBy(interaction, total, this.state.data.commitments, Date.now());
+    const due = this.#commitment(interaction, offer, Date.now());
+    const cap = this.caps.brokenBy(due, this.state.data.commitments);
     if (verdict === true && cap !== null) verdict = { code: "POLICY_REJECTED", reason: `it would exceed ${cap}` };
     if (verdict === true) {
       // Journal and sealed ACCEPT are written at once, before it leaves.
-      this.state.commit(interaction, total, Date.now());
+      this.state.commit(due);
       this.say(interaction, "accept", offer.from, { offer_id: offer.id, offer_hash: hashOf(offered) });
       return;
     }
@@ -133,6 +140,8 @@ export class Initiator extends Loop {
       return { code: "DEADLINE_TOO_SHORT", reason: "it takes longer than was asked for" };
     if ((await this.ledger.agent(provider)).status !== "active")
       return { code: "POLICY_REJECTED", reason: "the provider is not active" };
+    if (this.leastTrust > 0 && (await this.ledger.trust(provider)).score_hundredths < this.leastTrust)
+      return { code: "POLICY_REJECTED", reason: "the provider is trusted less than this agent asks for" };
     return null;
   }
 

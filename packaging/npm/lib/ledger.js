@@ -145,6 +145,11 @@ export class Ledger {
     return this.read(this.#mine(), { query, waitMs, over });
   }
 
+  /** Says that the agent is there for the next `ttlS` seconds. */
+  async heartbeat(ttlS) {
+    await this.#call("POST", `/api/v1/agents/${uuidOf(this.keys.did)}/heartbeat`, { query: { ttl_s: ttlS } });
+  }
+
   async acknowledge(through) {
     await this.#call("POST", `${this.#mine()}/ack`, { query: { through } });
   }

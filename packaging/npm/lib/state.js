@@ -123,10 +123,11 @@ export class State {
     this.touch(entry.interaction);
   }
 
-  /** Journals what an ACCEPT commits to, once for each interaction; forgets what is a day old. */
-  commit(interaction, totalMicroUsdc, atMs) {
-    const kept = this.data.commitments.filter((made) => made.interaction !== interaction && Date.now() - made.at_ms < dayMs);
-    this.data.commitments = [...kept, { interaction, total_micro_usdc: String(totalMicroUsdc), at_ms: atMs }];
+  /** Journals what an ACCEPT commits to, `{interaction, provider, network, total_micro_usdc, at_ms}`, once for
+   * each interaction; forgets what is a day old. */
+  commit(due) {
+    const isKept = (made) => made.interaction !== due.interaction && Date.now() - made.at_ms < dayMs;
+    this.data.commitments = [...this.data.commitments.filter(isKept), due];
   }
 
   /** Nothing is spent in this interaction. */

@@ -30,20 +30,30 @@ def fee_of(price_micro_usdc: int) -> int:
 
 @dataclass(frozen=True)
 class Caps:
-    """The most that an initiator commits itself to, fees included, in USDC."""
+    """The most that an initiator commits itself to, fees included, in USDC: in one interaction, and in any
+    24 hours in all, with one provider, on one network."""
 
     per_interaction: str
     per_day: str
+    per_provider: str | None = None
+    per_network: str | None = None
 
     def __post_init__(self):
-        micro_usdc(self.per_interaction), micro_usdc(self.per_day)
+        for cap in (self.per_interaction, self.per_day, self.per_provider, self.per_network):
+            if cap is not None:
+                micro_usdc(cap)
 
-    def broken_by(self, interaction: str, total_micro_usdc: int, journal: list[dict], at_ms: int):
-        """The cap that an ACCEPT of this total would break, in words; None where it breaks none."""
-        if total_micro_usdc > micro_usdc(self.per_interaction):
+    def broken_by(self, due: dict, journal: list[dict]):
+        """The cap that this commitment would break, in words; None where it breaks none. A commitment is
+        what `State.commit` keeps; one that names no provider or network counts for each."""
+        if due["total_micro_usdc"] > micro_usdc(self.per_interaction):
             return "the cap for one interaction"
-        others = (made for made in journal if made["interaction"] != interaction)
-        recent = sum(made["total_micro_usdc"] for made in others if at_ms - made["at_ms"] < DAY_MS)
-        if recent + total_micro_usdc > micro_usdc(self.per_day):
-            return "the cap for 24 hours"
+        recent = [made for made in journal
+                  if made["interaction"] != due["interaction"] and due["at_ms"] - made["at_ms"] < DAY_MS]
+        for cap, member, words in ((self.per_day, None, "the cap for 24 hours"),
+                                   (self.per_provider, "provider", "the cap for this provider in 24 hours"),
+                                   (self.per_network, "network", "the cap for this network in 24 hours")):
+            counted = [made["total_micro_usdc"] for made in recent if made.get(member) in (None, due.get(member))]
+            if cap is not None and sum(counted) + due["total_micro_usdc"] > micro_usdc(cap):
+                return words
         return None

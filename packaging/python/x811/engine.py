@@ -18,6 +18,8 @@ from .state import State
 OVER = ("completed", "expired", "rejected", "disputed", "failed")
 #: How often an interaction is looked at while a transfer is awaited, and after a lapse, in milliseconds.
 PAYMENT_LOOK_MS, AFTER_LAPSE_MS = 3_000, 10_000
+#: How long a heartbeat is good, in seconds, and the time between two: two may be lost in a row.
+HEARTBEAT_TTL_S, HEARTBEAT_EVERY_S = 300, 100
 #: Messages of an interaction that are kept until it is over, by the last part of their type.
 KEPT = ("request", "offer", "accept", "result")
 
@@ -53,11 +55,21 @@ class Loop:
             instance = uuid.uuid4().hex
             words = (self.ledger, instance, self.state.data["cursor"], self._news.put, self._is_over.is_set)
             threading.Thread(target=follow, args=words, daemon=True).start()
+            threading.Thread(target=self._beat, daemon=True).start()
             while not self._is_over.is_set() and not (until and until()):
                 self._turn()
         finally:
             self._is_over.set()
             self.state.close()
+
+    def _beat(self):
+        """Says that the loop is there. Nothing rests on it: one that is lost is followed by the next."""
+        while not self._is_over.is_set():
+            try:
+                self.ledger.heartbeat(HEARTBEAT_TTL_S)
+            except (Unreachable, Refused):
+                pass
+            self._is_over.wait(HEARTBEAT_EVERY_S)
 
     def stop(self):
         """Ends `run` after what it is doing. What is under way is in the state file."""

@@ -43,16 +43,18 @@ class Initiator(Loop):
     None to be asked again. `pay(Due)` pays and gives Paid, or None where it declared the PAYMENT itself,
     as `binary_payer` does; it raises PayLater to be called again.
 
-    It does not start without caps: nothing else bounds what an offer may cost."""
+    An OFFER of a provider whose score of trust is below `least_trust` hundredths is rejected, without
+    asking `decide`. It does not start without caps: nothing else bounds what an offer may cost."""
 
     role = "initiator"
 
     def __init__(self, ledger, folder, caps: Caps, pay, decide, judge=good_if_inline, orders=(),
-                 network: str | None = None, watch=None):
+                 network: str | None = None, least_trust: int = 0, watch=None):
         if not isinstance(caps, Caps):
             raise ValueError("an initiator does not start without caps: Caps(per_interaction, per_day)")
         super().__init__(ledger, folder, watch)
         self.caps, self.pay, self.decide, self.judge, self.orders = caps, pay, decide, judge, list(orders)
+        self.least_trust = least_trust
         networks = [one["name"] for one in ledger.info()["networks"]]
         if network is None and len(networks) != 1 or network is not None and network not in networks:
             raise ValueError(f"name one of the ledger's networks: {', '.join(networks)}")
@@ -104,7 +106,11 @@ class Initiator(Loop):
         offer = self.state.task(interaction)["envelopes"].get("offer")
         if offer and view["initiator"] == self.me and view["state"] in ("accepted", "delivered", "verified", "completed"):
             total = micro_usdc(offer["payload"]["total_cost"])
-            self.state.commit(interaction, total, view["opened_at_ms"])
+            self.state.commit(self._commitment(interaction, offer, total, view["opened_at_ms"]))
+
+    def _commitment(self, interaction, offer, total, at_ms) -> dict:
+        return {"interaction": interaction, "provider": offer["from"], "network": self.network,
+                "total_micro_usdc": total, "at_ms": at_ms}
 
     def over(self, interaction, task, paid):
         if paid == "no" and not task.get("pay_begun"):
@@ -139,12 +145,13 @@ class Initiator(Loop):
         if verdict is None:
             task["look_at_ms"] = now_ms() + ASK_AGAIN_MS
             return
-        cap = self.caps.broken_by(interaction, total, self.state.data["commitments"], now_ms())
+        due = self._commitment(interaction, offer, total, now_ms())
+        cap = self.caps.broken_by(due, self.state.data["commitments"])
         if verdict is True and cap is not None:
             verdict = ("POLICY_REJECTED", f"it would exceed {cap}")
         if verdict is True:
             # Journal and sealed ACCEPT are written at once, before it leaves.
-            self.state.commit(interaction, total, now_ms())
+            self.state.commit(due)
             offer_hash = hashlib.sha256(canonical(offered)).hexdigest()
             payload = {"offer_id": offer["id"], "offer_hash": offer_hash}
             self.say(interaction, "accept", offer["from"], payload)
@@ -161,6 +168,8 @@ class Initiator(Loop):
             return "DEADLINE_TOO_SHORT", "it takes longer than was asked for"
         if self.ledger.agent(provider)["status"] != "active":
             return "POLICY_REJECTED", "the provider is not active"
+        if self.least_trust and self.ledger.trust(provider)["score_hundredths"] < self.least_trust:
+            return "POLICY_REJECTED", "the provider is trusted less than this agent asks for"
         return None
 
     def _verify(self, interaction, task, result):

@@ -121,6 +121,11 @@ class Ledger:
         query = {name: value for name, value in query.items() if value is not None}
         return self.read(self._mine(), query, timeout_s=ANSWER_S + wait_ms / 1000)
 
+    def heartbeat(self, ttl_s: int) -> None:
+        """Says that the agent is there for the next `ttl_s` seconds."""
+        uuid = self.keys.did.rsplit(":", 1)[1]
+        self.call("POST", f"/api/v1/agents/{uuid}/heartbeat", {"ttl_s": ttl_s})
+
     def acknowledge(self, through: str) -> None:
         self.call("POST", f"{self._mine()}/ack", {"through": through})
 

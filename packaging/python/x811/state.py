@@ -93,12 +93,12 @@ class State:
         task["steps"][entry["act"]]["outcome"] = outcome
         task["look_at_ms"] = 0
 
-    def commit(self, interaction: str, total_micro_usdc: int, at_ms: int):
-        """Journals what an ACCEPT commits to, once for each interaction; forgets what is a day old."""
+    def commit(self, due: dict):
+        """Journals what an ACCEPT commits to, `{interaction, provider, network, total_micro_usdc, at_ms}`,
+        once for each interaction; forgets what is a day old."""
         keep = [made for made in self.data["commitments"]
-                if made["interaction"] != interaction and at_ms - made["at_ms"] < DAY_MS]
-        keep.append({"interaction": interaction, "total_micro_usdc": total_micro_usdc, "at_ms": at_ms})
-        self.data["commitments"] = keep
+                if made["interaction"] != due["interaction"] and due["at_ms"] - made["at_ms"] < DAY_MS]
+        self.data["commitments"] = [*keep, due]
 
     def release(self, interaction: str):
         """Nothing is spent in this interaction."""
