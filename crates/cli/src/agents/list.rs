@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use x811_client::http::{AgentQuery, AgentsPage, Availability};
 use x811_client::policy::Trust;
+use x811_protocol::capability::version::Version;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -16,6 +17,12 @@ pub(crate) struct Args {
     /// Who offers this task type
     #[arg(long, value_name = "TASK")]
     pub(crate) capability: Option<String>,
+    /// Whose descriptor has a capability of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) advertised: Option<String>,
+    /// Whose descriptor supports this version; with --type, of that type
+    #[arg(long, value_name = "MAJOR.MINOR.PATCH")]
+    pub(crate) version: Option<Version>,
     /// Whose score is at least this, from 0 to 1; 0.5 is a new agent's
     #[arg(long, value_name = "SCORE")]
     pub(crate) trust_min: Option<Trust>,
@@ -54,6 +61,8 @@ impl From<Asked> for Availability {
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let query = AgentQuery {
         capability: args.capability,
+        advertised: args.advertised,
+        version: args.version,
         trust_min: args.trust_min,
         availability: args.availability.map(Availability::from),
         after: args.after,

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use x811_client::policy::Trust;
+use x811_protocol::capability::version::Version;
 
 use super::Desk;
 use super::parsed::Parsed;
@@ -16,6 +17,11 @@ use crate::output::Out;
 pub(super) struct Discover {
     /// Who offers this task type
     capability: Option<String>,
+    /// Whose descriptor has a capability of this type
+    #[serde(rename = "type")]
+    advertised: Option<String>,
+    /// Whose descriptor supports this version, as "1.2.0"; with `type`, of that type
+    version: Option<Parsed<Version>>,
     /// Whose score is at least this, from 0 to 1; 0.5 is a new agent's
     trust_min: Option<Parsed<Trust>>,
     /// Who is so now, as far as the ledger knows
@@ -35,6 +41,8 @@ impl Tool for Discover {
     async fn call(self, desk: &Desk, out: &mut Out) -> Result<(), Failure> {
         let args = list::Args {
             capability: self.capability,
+            advertised: self.advertised,
+            version: self.version.map(|version| version.0),
             trust_min: self.trust_min.map(|trust| trust.0),
             availability: self.availability,
             after: self.after,

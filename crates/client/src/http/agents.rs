@@ -1,6 +1,7 @@
 //! Who there is, what they have earned, and that oneself is there (agents.md sections 3 and 4).
 
 use serde::{Deserialize, Serialize};
+use x811_protocol::capability::version::Version;
 use x811_protocol::did::Did;
 
 use super::LedgerClient;
@@ -13,6 +14,10 @@ use crate::policy::Trust;
 pub struct AgentQuery {
     /// Who offers this task type.
     pub capability: Option<String>,
+    /// Whose descriptor has a capability of this type.
+    pub advertised: Option<String>,
+    /// Whose descriptor supports this version; with `advertised`, of that type.
+    pub version: Option<Version>,
     /// Whose score is at least this.
     pub trust_min: Option<Trust>,
     /// Who is so now.
@@ -111,6 +116,9 @@ impl LedgerClient {
         let trust_min = asked.trust_min.map(|least| least.to_string());
         let mut query: Vec<(&str, &str)> = Vec::new();
         query.extend(asked.capability.iter().map(|name| ("capability", &**name)));
+        query.extend(asked.advertised.iter().map(|name| ("type", &**name)));
+        let version = asked.version.map(|version| version.to_string());
+        query.extend(version.iter().map(|version| ("version", &**version)));
         query.extend(trust_min.iter().map(|least| ("trust_min", &**least)));
         let availability = asked.availability.map(Availability::as_str);
         query.extend(availability.map(|word| ("availability", word)));
