@@ -203,6 +203,15 @@ struct StoreArgs {
         default_missing_value = "true"
     )]
     store_wait: Option<bool>,
+    /// Another process of this ledger, as http://HOST:PORT, that takes what this one is sent while it
+    /// stands by; may be given again
+    #[arg(
+        long = "store-peer",
+        env = "X811_STORE_PEERS",
+        value_name = "URL",
+        value_delimiter = ','
+    )]
+    store_peers: Option<Vec<String>>,
     /// How many of the standbys must have what is acknowledged
     #[arg(long, env = "X811_STORE_QUORUM", value_name = "NUMBER")]
     store_quorum: Option<u64>,
@@ -224,6 +233,7 @@ impl From<StoreArgs> for Store {
             log_url: args.store_log_url,
             log_url_file: args.store_log_url_file,
             wait: args.store_wait,
+            peers: args.store_peers,
             quorum: args.store_quorum,
             standbys: args.store_standbys,
         }
