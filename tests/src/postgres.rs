@@ -174,7 +174,9 @@ impl Node {
         }
     }
 
-    fn address(&self) -> String {
+    /// Where it is, without a schema.
+    #[must_use]
+    pub fn address(&self) -> String {
         let socket = self.directory.path().display();
         format!("postgres://postgres@localhost/postgres?host={socket}")
     }

@@ -194,7 +194,8 @@ struct StoreArgs {
     /// File whose one line is that address
     #[arg(long, env = "X811_STORE_LOG_URL_FILE", value_name = "FILE")]
     store_log_url_file: Option<PathBuf>,
-    /// While another process writes to this log, wait, and take over once it has stopped or died
+    /// While another process writes to this log, stand by: follow it, answer reads, and take over once
+    /// it has stopped or died
     #[arg(
         long,
         env = "X811_STORE_WAIT",
