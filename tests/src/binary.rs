@@ -110,6 +110,30 @@ impl Finished {
     }
 }
 
+/// Names a PostgreSQL server for the logs of all ledgers that tests start; each data directory gets a
+/// schema there. The program `on_postgres` starts one, and what is to run over it.
+pub const STORE: &str = "X811_TEST_STORE_URL";
+
+/// Where the log of `data_dir` is, unless there.
+fn store(data_dir: &Path) -> Vec<String> {
+    let Some((_, url)) = std::env::vars_os().find(|(name, _)| name == STORE) else {
+        return Vec::new();
+    };
+    let url = url.to_str().expect("an address is text");
+    // The same directory is the same ledger.
+    let bytes = data_dir.as_os_str().as_encoded_bytes();
+    let schema = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let make = format!("CREATE SCHEMA IF NOT EXISTS ledger_{schema:016x}");
+    let made = Command::new("psql").args(["-q", url, "-c", &make]).status();
+    let made = made.expect("psql is installed with the server");
+    assert!(made.success(), "no schema could be made");
+    let join = if url.contains('?') { '&' } else { '?' };
+    let url = format!("{url}{join}options=-csearch_path%3Dledger_{schema:016x}");
+    vec!["--store-url".to_owned(), url]
+}
+
 /// A running `x811 serve`, killed when dropped.
 #[derive(Debug)]
 pub struct Server {
@@ -148,7 +172,8 @@ impl Server {
             .args(["serve", "--listen", "127.0.0.1:0"])
             .arg("--data-dir")
             .arg(data_dir)
-            .args(more);
+            .args(more)
+            .args(store(data_dir));
         Server::of(&mut command, stderr)
     }
 

@@ -35,6 +35,11 @@ impl Node {
 
     /// A standby of this one, which calls itself `name`.
     pub async fn standby(&self, name: &str) -> Node {
+        self.standby_with(name, &[]).await
+    }
+
+    /// The same, with settings of its own.
+    pub async fn standby_with(&self, name: &str, settings: &[&str]) -> Node {
         let directory = must(TempDir::new());
         give_away(directory.path());
         let data = directory.path().join("data");
@@ -44,7 +49,7 @@ impl Node {
             .args(["-R", "-X", "stream", "-c", "fast", "--no-sync", "-D"])
             .arg(&data)
             .args(["-d", &primary]));
-        Node::over(directory, &[]).await
+        Node::over(directory, settings).await
     }
 
     /// A copy of what it has now, as its administrator makes one; see [`Node::restored`].
@@ -90,6 +95,33 @@ impl Node {
             .args(["-s", name, &postmaster])
             .args(children.split_whitespace())
             .output();
+    }
+
+    /// The directory of its socket.
+    #[must_use]
+    pub fn socket(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Takes it off its primary, and says how many bytes of that one's log it has.
+    pub async fn detach(&self) -> i64 {
+        self.follow("").await;
+        let received = "SELECT coalesce(pg_last_wal_receive_lsn() - '0/0', 0)::bigint";
+        let received = sqlx::query_scalar(received);
+        must(received.fetch_one(&mut self.stranger().await).await)
+    }
+
+    /// Makes it a standby of `primary` under `name`.
+    pub async fn attach(&self, primary: &Node, name: &str) {
+        let socket = primary.socket().display();
+        let follow = format!("host={socket} user=postgres application_name={name}");
+        self.follow(&follow).await;
+    }
+
+    async fn follow(&self, primary: &str) {
+        self.run_sql(&format!("ALTER SYSTEM SET primary_conninfo = '{primary}'"))
+            .await;
+        self.run_sql("SELECT pg_reload_conf()").await;
     }
 
     /// The address of the schema `name`, on whichever node.
@@ -142,7 +174,9 @@ impl Node {
         }
     }
 
-    fn address(&self) -> String {
+    /// Where it is, without a schema.
+    #[must_use]
+    pub fn address(&self) -> String {
         let socket = self.directory.path().display();
         format!("postgres://postgres@localhost/postgres?host={socket}")
     }

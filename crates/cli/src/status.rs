@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use x811_client::http::{EndpointSight, LedgerInfo, NetworkSight, Readiness};
+use x811_client::http::{EndpointSight, LedgerInfo, NetworkSight, Readiness, StoreSight};
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -54,6 +54,15 @@ struct Status {
     why: Vec<String>,
     /// What the operator has to look after, though messages are taken.
     attention: Vec<String>,
+    /// `alone`, `writer` or `standby`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<String>,
+    /// Of a standby: how old the last published head is that it knows of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    published_age_ms: Option<u64>,
+    /// Where the log lies in a database: who writes, who follows, how far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<StoreSight>,
     size: Option<u64>,
     rows_lag: Option<u64>,
     /// Only when it was asked for.
@@ -90,6 +99,9 @@ impl Status {
             ready: ready.ready,
             why: ready.why,
             attention: ready.attention,
+            role: ready.role,
+            published_age_ms: ready.published_age_ms,
+            store: ready.store,
             size: ready.size,
             rows_lag: ready.rows_lag,
             records_per_s: None,
@@ -132,6 +144,60 @@ impl Status {
     }
 }
 
+impl Status {
+    /// Who writes, who follows, and how far.
+    fn print_store(&self, store: &StoreSight, out: &mut Out) {
+        let holder = store.holder.clone().unwrap_or_else(nothing);
+        let lease_age_ms = store.lease_age_ms;
+        out.fields(&[
+            ("role", self.role.clone().unwrap_or_else(nothing)),
+            (
+                "writer",
+                format!(
+                    "{holder}, epoch {}, lease renewed {lease_age_ms} ms ago",
+                    store.epoch
+                ),
+            ),
+            ("published", format!("{} records", store.published)),
+            ("clock", ahead(store.clock_ahead_ms)),
+        ]);
+        let followers = store.followers.iter().map(|follower| {
+            vec![
+                follower.name.clone(),
+                follower.size.to_string(),
+                follower.behind.to_string(),
+                format!("{} ms ago", follower.seen_ms),
+            ]
+        });
+        let followers: Vec<Vec<String>> = followers.collect();
+        if !followers.is_empty() {
+            out.table(&["follower", "records", "behind", "seen"], &followers);
+        }
+        let standbys = store.standbys.iter().map(|standby| {
+            vec![
+                standby.name.clone(),
+                standby.state.clone().unwrap_or_else(nothing),
+                standby
+                    .behind_bytes
+                    .map_or_else(nothing, |bytes| format!("{bytes} bytes")),
+            ]
+        });
+        let standbys: Vec<Vec<String>> = standbys.collect();
+        if !standbys.is_empty() {
+            out.table(&["database standby", "state", "behind"], &standbys);
+        }
+    }
+}
+
+/// How the clocks differ: a take-over waits for as long as the new writer's is behind.
+fn ahead(clock_ahead_ms: i64) -> String {
+    match clock_ahead_ms {
+        0 => "as the database's".to_owned(),
+        ms if ms > 0 => format!("{ms} ms behind the database's"),
+        ms => format!("{} ms ahead of the database's", ms.unsigned_abs()),
+    }
+}
+
 impl Report for Status {
     fn print(&self, out: &mut Out) {
         if self.ready {
@@ -158,6 +224,9 @@ impl Report for Status {
             ("free", self.free_bytes.map_or_else(nothing, room)),
             ("version", self.version.clone().unwrap_or_else(nothing)),
         ]);
+        if let Some(store) = &self.store {
+            self.print_store(store, out);
+        }
         let rows: Vec<Vec<String>> = self.networks.iter().map(row).collect();
         out.table(&["network", "sight", "head", "age"], &rows);
         let endpoints = || self.networks.iter().flat_map(|network| &network.endpoints);

@@ -26,7 +26,8 @@ mod submit;
 pub use agents::{AgentQuery, AgentsPage, Availability, FoundAgent, TrustShown};
 pub use answer::{
     Accepted, Agent, AgentStatus, AnsweredSubject, BoundWallet, EndpointSight, Erased,
-    HistoryRecord, InteractionView, LedgerInfo, NetworkInfo, NetworkSight, Readiness,
+    FollowerSight, HistoryRecord, InteractionView, LedgerInfo, NetworkInfo, NetworkSight,
+    Readiness, StandbySight, StoreSight,
 };
 pub use descriptor::Descriptor;
 pub use error::{ClientError, Refused};

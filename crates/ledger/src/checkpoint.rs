@@ -132,6 +132,30 @@ impl CheckpointSigner {
         Checkpoint::open(note, &self.origin, *public.as_bytes(), verifier(public))
     }
 
+    /// A checkpoint that another process of this ledger signed with the same key and stored, seen on
+    /// the monotonic clock at `monotonic_ms`. `world` must reflect at least the records that it covers,
+    /// and the caller has compared its root. Nothing is signed that was not before.
+    ///
+    /// # Errors
+    /// As [`CheckpointSigner::open`].
+    pub fn stored(
+        &self,
+        note: &str,
+        world: &World,
+        monotonic_ms: u64,
+    ) -> Result<Signed, CheckpointError> {
+        let checkpoint = self.open(note)?;
+        let public = *self.key.public().as_bytes();
+        let cose = CoseReceipt::signed_bytes(&self.origin, public, checkpoint.root);
+        Ok(Signed {
+            cose_signature: *self.key.sign(&cose).as_bytes(),
+            keys: self.keys(world, &checkpoint),
+            note: note.to_owned(),
+            checkpoint,
+            monotonic_ms,
+        })
+    }
+
     /// What `world` shows, and that as it is signed.
     fn sign(&self, world: &World) -> Result<Made, CheckpointError> {
         let checkpoint = Checkpoint {

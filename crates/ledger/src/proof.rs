@@ -128,6 +128,16 @@ pub async fn consistency<R: ReadModel>(
     Ok(proof)
 }
 
+/// The root of the tree over the first `size` records. The rows must reflect them.
+///
+/// # Errors
+/// [`ProofError`].
+pub async fn root<R: ReadModel>(rows: &R, size: u64) -> Result<Hash, ProofError> {
+    let whole = Subtree::whole(size);
+    let nodes = Nodes::read(rows, whole.nodes(), size).await?;
+    whole.hash(&mut |node| nodes.hash(node))
+}
+
 /// Checks that `tile` is part of the tree under `checkpoint`, which the caller has from the ledger
 /// itself. The rows must reflect what the checkpoint covers.
 ///

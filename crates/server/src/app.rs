@@ -8,7 +8,10 @@ use crate::error::ApiError;
 use crate::feed::Feeds;
 use crate::limits::Limiter;
 use crate::metrics::HttpFigures;
+use crate::others::Others;
+use crate::passing::Passing;
 use crate::presence::Presence;
+use crate::role::{POSITION_PATIENCE_MS, Role};
 use crate::signed_read::SignedReads;
 use crate::start::blindness::BlindnessBound;
 use crate::start::log_check::LogCheck;
@@ -58,6 +61,12 @@ pub(crate) struct App<C> {
     pub(crate) limiter: Limiter,
     /// Asked whether contract wallets take their proofs.
     pub(crate) contracts: Arc<AskedContracts>,
+    /// What this process is to the ledger.
+    pub(crate) role: Role,
+    /// Between processes of this ledger.
+    pub(crate) passing: Passing,
+    /// Who else follows, and how far; looked up now and then.
+    pub(crate) others: watch::Receiver<Others>,
     pub(crate) signed_reads: SignedReads,
     /// Composes and signs agent cards.
     pub(crate) cards: Cards,
@@ -88,6 +97,19 @@ impl<C: Clock> App<C> {
             reflected = self.ledger.rows_reflect(position) => Ok(reflected?),
             () = self.clock.sleep_ms(ROWS_PATIENCE_MS) => Err(ApiError::unavailable(
                 "the rows for reading do not reflect that record yet: ask again",
+            )),
+        }
+    }
+
+    /// Waits, for a bounded time, until the record at `position` is published, which another process
+    /// may have acknowledged just now.
+    pub(crate) async fn await_position(&self, position: u64) -> Result<(), ApiError> {
+        let mut worlds = self.ledger.follow();
+        tokio::select! {
+            biased;
+            _ = worlds.wait_for(|world| world.head().size > position) => Ok(()),
+            () = self.clock.sleep_ms(POSITION_PATIENCE_MS) => Err(ApiError::not_yet(
+                "this process of the ledger has not come to that record yet: ask again, or ask another one",
             )),
         }
     }

@@ -6,6 +6,7 @@
 mod machines;
 
 use crate::limits::RateLimits;
+use crate::passing::Peer;
 use axum::http::uri::Authority;
 use machines::{MAX_AGREEMENT_S, MAX_CONTRACT_MS, MAX_COUNTERS, MAX_TURNS};
 use std::collections::BTreeSet;
@@ -69,6 +70,9 @@ pub struct ServerConfig {
     pub data_dir: PathBuf,
     /// The PostgreSQL database that has the log; in the data directory when absent.
     pub database: Option<Database>,
+    /// Other processes of this ledger, over the same database: what is sent to this one while it stands
+    /// by goes on to the one of them that writes.
+    pub peers: Vec<Peer>,
     /// Where the last signed checkpoint lies; beside the data directory when absent. Never inside
     /// it, and never restored with it: it is what tells that a restored copy is older.
     pub checkpoint_dir: Option<PathBuf>,
@@ -280,6 +284,7 @@ impl ServerConfig {
         ServerConfig {
             data_dir: data_dir.into(),
             database: None,
+            peers: Vec::new(),
             checkpoint_dir: None,
             listen: DEFAULT_LISTEN,
             metrics_listen: None,

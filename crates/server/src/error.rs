@@ -180,6 +180,27 @@ impl ApiError {
         }
     }
 
+    /// 503 X811-9002: not here, or not now, and it is not known what became of what was sent. The same
+    /// may be sent again.
+    pub(crate) fn not_yet(message: impl AsRef<str>) -> ApiError {
+        ApiError {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            is_damage: false,
+            refusal: Refusal::new(Code::InternalError, Kind::Internal, message),
+        }
+    }
+
+    /// 403 X811-2004: passed on by nobody who may.
+    pub(crate) fn not_a_process() -> ApiError {
+        let message = "only a process of this ledger, with its keys and a clock that is right, passes \
+                       on what others sent";
+        ApiError {
+            status: StatusCode::FORBIDDEN,
+            is_damage: false,
+            refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
+        }
+    }
+
     /// 503: no keys statement to give.
     pub(crate) fn no_keys_statement() -> ApiError {
         ApiError::unavailable("no keys statement was signed since the start: ask again")

@@ -16,6 +16,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::feed::Scope;
 use crate::loopback;
+use crate::passing::PassedOn;
 pub(crate) use bearer::FeedReader;
 pub(crate) use log_reader::LogReader;
 pub(crate) use operator::Operator;
@@ -77,6 +78,11 @@ impl SignedReads {
             begun_at,
             nonces: Mutex::default(),
         }
+    }
+
+    /// The name that a request is asked under, where it is one of ours.
+    pub(crate) fn authority(&self, headers: &HeaderMap) -> Option<&str> {
+        self.authorities.of(headers).ok()
     }
 
     fn spend(&self, proof: &ReadProof, now: TimestampMs) -> Result<(), Refusal> {
@@ -226,7 +232,14 @@ fn verified<C: Clock>(parts: &Parts, app: &App<C>) -> Result<KeyId, Refusal> {
     check_standing(&proof.key_id, &app.ledger.world(), now)?;
     let target = Target {
         method: parts.method.as_str(),
-        authority: reads.authorities.of(&parts.headers)?,
+        authority: match parts.extensions.get::<PassedOn>() {
+            // Another process of this ledger was asked, under a name of its own.
+            Some(PassedOn {
+                authority: Some(authority),
+                ..
+            }) => authority,
+            _ => reads.authorities.of(&parts.headers)?,
+        },
         path: parts.uri.path(),
         query: parts.uri.query(),
     };

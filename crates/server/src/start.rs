@@ -7,36 +7,33 @@ mod advice;
 pub(crate) mod blindness;
 mod checkpoint;
 mod files;
+mod follow;
+mod house;
 mod kept_blocks;
+mod lead;
 pub(crate) mod log_check;
 mod lookout;
+mod raise;
 mod reload;
 mod rows;
 mod stop;
 
-use crate::app::{App, RunningLedger};
+use crate::app::RunningLedger;
 use crate::cards::Cards;
-use crate::config::{ConfigError, ConnectionLimits, NetworkConfig, ServerConfig};
-use crate::connections::Connections;
+use crate::config::{ConfigError, NetworkConfig, ServerConfig};
 use crate::contract_wallets::AskedContracts;
 use crate::entropy::{NoEntropy, SystemEntropy};
-use crate::feed::Feeds;
 use crate::keys::{Identity, KeyError, Replaced, finish_rotations};
-use crate::limits::Limiter;
-use crate::metrics::{self, HttpFigures};
-use crate::presence::Presence;
-use crate::routes::Front;
 use crate::signed_read::{Privileges, SignedReads};
 use checkpoint::{Signers, Stored};
 use lookout::{Eyes, Lookout};
 use reload::Exchange;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use stop::{Parts, supervise};
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use x811_eventlog::{EventLog as _, ReadError};
+use x811_eventlog::{Checkpoint, EventLog as _, ReadError};
 use x811_ledger::checkpoint::Checkpoints;
 use x811_ledger::clock::{Clock, SystemClock};
 use x811_ledger::entropy::Entropy;
@@ -72,7 +69,8 @@ pub struct Running {
     pub is_new: bool,
     /// Why the RPC endpoint could not be asked at the start; the ledger is blind until it can be.
     pub starts_blind: Option<String>,
-    exchange: Exchange,
+    /// Absent while this process stands by.
+    exchange: watch::Receiver<Option<Exchange>>,
     stop: watch::Sender<bool>,
     ended: JoinHandle<Result<(), RunError>>,
 }
@@ -122,79 +120,7 @@ pub async fn start_with<C: Clock, E: Entropy>(
     config.validate()?;
     advice::give(&config);
     files::allow(config.connections.max_connections)?;
-    let ground = Ground::prepare(&config, &*clock, &*entropy).await?;
-    let signers = Signers::of(&ground.identity);
-    let opened = rows::open_ledger(&ground, &config, &signers, &clock, &entropy);
-    let ((sequencer, ledger), read_model) = opened.await?;
-    let (identity, store) = (ground.identity, ground.store);
-    let mut checkpoints = ground.stored.follow(clock.clone(), signers);
-    let world = ledger.world();
-    tell_of_start(&identity, &world, ground.public.1, ground.is_new);
-    end_rotations(&config, &identity.replaced, &mut checkpoints, &world).await?;
-    let (worlds, (stop, stopping)) = (ledger.follow(), watch::channel(false));
-    let (listener, local_addr) = ground.public;
-    let (metrics_listener, metrics_addr) = ground.metrics;
-    let signed_reads = signed_reads(&config, local_addr, ledger.now());
-    let (eyes, exchanged) = mpsc::channel(1);
-    let exchange = Exchange {
-        network: config.network.clone(),
-        contracts: ground.contracts.clone(),
-        eyes,
-    };
-    let (watching, watcher) = ground.lookout.watch(&ledger, stopping.clone(), exchanged);
-    let blindness = blindness::watch_over(&config.network, &ledger, &clock, &stopping);
-    let log_check = log_check::begin(&store, world.head().size, &stopping);
-    let connections = Connections::new(config.connections);
-    let log = (identity.opened.log_id, world.head().size);
-    let (feeds, acks) = Feeds::open(&config.data_dir, log, &clock, &*entropy).await;
-    let cards = cards(&config, local_addr, &identity);
-    let app = Arc::new(App {
-        connections: connections.figures(),
-        log_check,
-        parameters: config.parameters(),
-        ledger,
-        clock,
-        data_dir: config.data_dir,
-        http: HttpFigures::default(),
-        identity: identity.opened.clone(),
-        receipt_key: identity.receipt_key,
-        checkpoint_key: identity.checkpoint_key,
-        open_reads: config.open_reads,
-        log_readers: config.log_readers,
-        blindness,
-        body_read_ms: config.connections.body_read_ms,
-        limiter: Limiter::new(config.rate_limits, config.public_authority.is_some()),
-        contracts: ground.contracts,
-        signed_reads,
-        cards,
-        presence: Presence::default(),
-        feeds,
-        signed: checkpoints.signed(),
-        watching,
-        stopping: stopping.clone(),
-    });
-    let limits = config.connections;
-    let public = (listener, connections);
-    let http = serve_all(public, metrics_listener, app, limits, stopping);
-    let parts = Parts {
-        checkpoints: tokio::spawn(checkpoints.run(worlds)),
-        sequencer: tokio::spawn(sequencer.run()),
-        http: tokio::spawn(http),
-        watcher,
-        acks,
-        store,
-        read_model,
-    };
-    Ok(Running {
-        local_addr,
-        metrics_addr,
-        identity: identity.opened,
-        is_new: ground.is_new,
-        starts_blind: ground.starts_blind,
-        exchange,
-        ended: tokio::spawn(supervise(parts, stop.clone())),
-        stop,
-    })
+    lead::begin(config, clock, entropy).await
 }
 
 /// A ledger that has been opened: what runs it, and the handle to talk to it.
@@ -210,20 +136,20 @@ struct Ground {
     contracts: Arc<AskedContracts>,
     lookout: Lookout,
     starts_blind: Option<String>,
-    public: (TcpListener, SocketAddr),
-    metrics: (Option<TcpListener>, Option<SocketAddr>),
 }
 
 impl Ground {
+    /// On `store`, which this process owns. Endpoints that were `asked` already are not asked again: a
+    /// take-over has no time for it.
     async fn prepare<C: Clock, E: Entropy>(
         config: &ServerConfig,
         clock: &C,
         entropy: &E,
+        store: Arc<Backend>,
+        asked: bool,
     ) -> Result<Ground, StartError> {
         let sources = sources_of(&config.network)?;
         let contracts = Arc::new(AskedContracts::new(&[&config.network])?);
-        let opened = Backend::open(&config.data_dir, config.database.as_ref());
-        let store = Arc::new(opened.await?);
         let stored = Stored::load(config, &store).await?;
         let identity = identity(config, &store, &stored, clock, entropy).await?;
         let is_new = store.log().head().await?.size == 0;
@@ -231,9 +157,10 @@ impl Ground {
             let (data_dir, did) = (config.data_dir.display(), identity.opened.did);
             tracing::warn!(%data_dir, %did, "no ledger was here: a NEW one is opened");
         }
-        let starts_blind = check_endpoints(&sources, &config.network).await?;
-        let public = bind(config.listen).await?;
-        let metrics = bind_metrics(config.metrics_listen).await?;
+        let starts_blind = match asked {
+            true => None,
+            false => check_endpoints(&sources, &config.network).await?,
+        };
         let eyes = Eyes::of(&config.network, sources, entropy)?;
         let lookout = Lookout::new(eyes, config).await;
         Ok(Ground {
@@ -244,8 +171,6 @@ impl Ground {
             contracts,
             lookout,
             starts_blind,
-            public,
-            metrics,
         })
     }
 
@@ -256,15 +181,21 @@ impl Ground {
         signers: &Signers,
     ) -> Result<Opening, StartError> {
         let size = self.store.log().head().await?.size;
-        Ok(Opening {
-            identity: self.identity.opened.clone(),
-            rotations: rotations(&self.identity.replaced),
-            parameters: config.parameters(),
-            envelope_key: self.identity.envelope_key.clone(),
-            snapshots: Some(snapshots(config)),
-            checkpoint: self.stored.checked(signers, size)?,
-            with_endpoints: with_endpoints(config),
-        })
+        let checkpoint = self.stored.checked(signers, size)?;
+        Ok(opening(config, &self.identity, checkpoint))
+    }
+}
+
+/// What a log is opened by, or followed.
+fn opening(config: &ServerConfig, identity: &Identity, checkpoint: Option<Checkpoint>) -> Opening {
+    Opening {
+        identity: identity.opened.clone(),
+        rotations: rotations(&identity.replaced),
+        parameters: config.parameters(),
+        envelope_key: identity.envelope_key.clone(),
+        snapshots: Some(snapshots(config)),
+        checkpoint,
+        with_endpoints: with_endpoints(config),
     }
 }
 
@@ -280,7 +211,6 @@ fn tell_of_start(identity: &Identity, world: &World, address: SocketAddr, is_new
     }
 }
 
-/// Who may read what, by its signature.
 /// Cards name this server as clients reach it: past a proxy with TLS under its public name, else as it
 /// listens.
 fn cards(config: &ServerConfig, local_addr: SocketAddr, identity: &Identity) -> Cards {
@@ -292,6 +222,7 @@ fn cards(config: &ServerConfig, local_addr: SocketAddr, identity: &Identity) -> 
     Cards::new(identity.opened.did, key, &base_url)
 }
 
+/// Who may read what, by its signature.
 fn signed_reads(config: &ServerConfig, local_addr: SocketAddr, now: TimestampMs) -> SignedReads {
     let privileges = Privileges {
         auditors: config.auditors.clone(),
@@ -438,27 +369,6 @@ async fn bind_metrics(
     }
 }
 
-/// Serves the ledger, and its metrics where they have an address.
-async fn serve_all<C: Clock>(
-    (listener, connections): (TcpListener, Connections),
-    metrics_listener: Option<TcpListener>,
-    app: Arc<App<C>>,
-    limits: ConnectionLimits,
-    stopping: watch::Receiver<bool>,
-) -> std::io::Result<()> {
-    let figures = metrics::router(&app);
-    // The ledger ends once nobody holds it: the app goes to its connections.
-    let public = Arc::new(Front::new(app));
-    let public = connections.serve(listener, public, stopping.clone());
-    let Some(metrics_listener) = metrics_listener else {
-        drop(figures);
-        return public.await;
-    };
-    let own = Connections::new(limits);
-    let figures = own.serve(metrics_listener, Arc::new(figures), stopping);
-    tokio::try_join!(public, figures).map(|_| ())
-}
-
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -492,6 +402,9 @@ pub enum StartError {
     /// Fewer files may be open than connections.
     #[error(transparent)]
     Files(#[from] TooFewFiles),
+    /// A defect of ours.
+    #[error("a part of the start ended in a panic ({0}): start again, and report this")]
+    Panicked(String),
     /// The address cannot be listened on.
     #[error("{listen} cannot be listened on ({source}): choose another address or free that one")]
     Listen {

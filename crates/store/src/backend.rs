@@ -17,7 +17,10 @@ use crate::checkpoints::CheckpointPlaces;
 #[cfg(feature = "eventstore")]
 use crate::kurrent::KurrentStore;
 use crate::log_url::LogUrl;
-use crate::postgres::{PostgresError, PostgresStore, Quorum, StoreUrl, Wait};
+use crate::postgres::{
+    DatabaseStandby, Follower, Lease, PostgresError, PostgresStore, Published, Quorum, StoreUrl,
+    Wait,
+};
 use crate::purpose::{COPIED, MOVED, Purpose};
 use crate::sqlite::{DataDir, OpenError, SqliteStore, StoreError};
 
@@ -199,6 +202,91 @@ impl Backend {
             }
             #[cfg(not(feature = "eventstore"))]
             Some(_) => Err(OpenError::NoEventStore),
+        }
+    }
+
+    /// Reads the ledger in `database` beside whoever writes it, and shows nothing beyond the last
+    /// published head. A log in a cluster is read from the database beside it, which has the leaves, too.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub async fn open_following(database: &Database) -> Result<Backend, OpenError> {
+        let store = PostgresStore::open_following(&database.url).await?;
+        Ok(Backend::Postgres(store, None))
+    }
+
+    /// The database that has the log, or what lies beside it.
+    fn database(&self) -> Option<&PostgresStore> {
+        match self {
+            Backend::Sqlite(_) => None,
+            Backend::Postgres(store, _) => Some(store),
+            #[cfg(feature = "eventstore")]
+            Backend::Kurrent(store, _) => Some(store.beside()),
+        }
+    }
+
+    /// How far the log is published, asked now; `None` in a data directory, where one process only is.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub async fn look(&self) -> Result<Option<Published>, PostgresError> {
+        match self.database() {
+            Some(store) => store.look().await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Where the log ends in its database, published or not.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub async fn stored_size(&self) -> Result<u64, ReadError> {
+        match self.database() {
+            Some(store) => store.stored_size().await,
+            None => Ok(self.head().await?.size),
+        }
+    }
+
+    /// Bytes of the ledger's tables in its database, and the place where that server's write-ahead log
+    /// ends; `None` in a data directory.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub async fn bytes(&self) -> Result<Option<(u64, u64)>, PostgresError> {
+        match self.database() {
+            Some(store) => store.bytes().await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The lease that this process writes by; `None` in a data directory, and of one that reads.
+    #[must_use]
+    pub fn lease(&self) -> Option<Lease> {
+        self.database().and_then(PostgresStore::lease)
+    }
+
+    /// Notes for the operator how far the process `name` follows the log.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub async fn note_follower(&self, name: &str, size: u64) -> Result<(), PostgresError> {
+        match self.database() {
+            Some(store) => store.note_follower(name, size).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The processes that follow the log, but for `except`, and the standbys of its database.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub async fn behind(
+        &self,
+        except: &str,
+    ) -> Result<(Vec<Follower>, Vec<DatabaseStandby>), PostgresError> {
+        match self.database() {
+            Some(store) => store.behind(except).await,
+            None => Ok((Vec::new(), Vec::new())),
         }
     }
 

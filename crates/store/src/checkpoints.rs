@@ -60,6 +60,23 @@ impl CheckpointPlaces {
         self.file.file()
     }
 
+    /// Puts a checkpoint that another process has stored in the row into the file of this host, too:
+    /// after the database was restored from an older copy, this host remembers it as well.
+    ///
+    /// # Errors
+    /// As [`CheckpointStore::compare_and_swap`].
+    pub async fn note(&self, note: String) -> Result<(), CheckpointStoreError> {
+        let file = self.held().file.clone();
+        let is_newer = file
+            .as_ref()
+            .is_none_or(|file| size_of(&note) > size_of(file));
+        if is_newer {
+            self.file.compare_and_swap(file, note.clone()).await?;
+            self.held().file = Some(note);
+        }
+        Ok(())
+    }
+
     fn held(&self) -> std::sync::MutexGuard<'_, Held> {
         let held = self.held.lock();
         held.unwrap_or_else(std::sync::PoisonError::into_inner)

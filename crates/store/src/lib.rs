@@ -65,7 +65,10 @@ pub use checkpoints::CheckpointPlaces;
 #[cfg(feature = "eventstore")]
 pub use kurrent::{KurrentError, KurrentStore};
 pub use log_url::{LogUrl, NotALogUrl};
-pub use postgres::{PostgresError, PostgresStore, Quorum, StoreUrl, Wait};
+pub use postgres::{
+    DatabaseStandby, Follower, Lease, PostgresError, PostgresStore, Published, Quorum, StoreUrl,
+    Wait,
+};
 pub use purpose::Sealed;
 pub use snapshots::FileSnapshots;
 pub use sqlite::{

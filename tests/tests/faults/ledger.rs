@@ -23,6 +23,8 @@ pub(crate) struct Place {
     pub(crate) under: Vec<String>,
     /// Further options of `serve`.
     pub(crate) options: Vec<String>,
+    /// Where it listens.
+    pub(crate) listen: String,
 }
 
 /// A running ledger. Killed when dropped.
@@ -51,6 +53,7 @@ impl Place {
             checkpoint_dir,
             under: Vec::new(),
             options: Vec::new(),
+            listen: "127.0.0.1:0".to_owned(),
         }
     }
 
@@ -61,7 +64,7 @@ impl Place {
         without_our_variables(&mut command);
         command
             .args(&words[1..])
-            .args(["serve", "--listen", "127.0.0.1:0", "--open-reads"])
+            .args(["serve", "--listen", &self.listen, "--open-reads"])
             // Nobody listens there: the ledger starts blind, and these tests need no chain.
             .args(["--rpc-url", "http://127.0.0.1:1"])
             .arg("--data-dir")

@@ -15,6 +15,7 @@
 
 mod bits;
 mod client;
+mod cluster;
 mod crowd;
 mod dealing;
 mod dice;
@@ -22,12 +23,15 @@ mod disk;
 mod exported;
 mod flood;
 mod forks;
+mod hosts;
 mod incidents;
 mod instances;
 mod kills;
 mod ledger;
+mod queue;
 mod restored;
 mod scripted;
+mod standing;
 mod streams;
 mod syscalls;
 mod takeovers;

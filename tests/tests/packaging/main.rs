@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod alerts;
+mod compose;
 mod container;
 mod installed;
 mod unit;

@@ -11,10 +11,11 @@ use tokio::task::JoinSet;
 use x811_eventlog::{AppendError, Draft, Frontier, Head, Record};
 use x811_ledger::port::{Commit, LedgerStore as _, ReadModel as _};
 use x811_ledger::row::{RowChange, StreamRow};
-use x811_store::{Backend, SqliteReadModel};
+use x811_store::{Backend, Database, SqliteReadModel};
 
-use super::cpu::{Elapsed, Stopwatch};
-use super::figures::thousands;
+use super::backends::{self, Backends, BenchPlace, SideBySide};
+use super::cpu::{Elapsed, Stopwatch, now};
+use super::figures::{Latency, Rate, thousands};
 use super::{Common, broken};
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
@@ -46,12 +47,19 @@ pub(crate) struct Args {
     /// Records of one commit
     #[arg(long, value_name = "COUNT", default_value_t = 256)]
     at_once: u64,
+    #[command(flatten)]
+    backends: Backends,
 }
 
 /// Measures and reports.
 pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
     let directory = args.common.directory()?;
     let at_once = args.at_once.max(1);
+    let places = args.backends.places()?;
+    if !places.is_empty() {
+        out.report(&side_by_side(&args, directory.path(), places).await?);
+        return Ok(());
+    }
     let commits = (TURN_RECORDS / at_once).max(1);
     let all = (args.records / (commits * at_once)).max(1);
     let mut pairs = Vec::new();
@@ -63,6 +71,44 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
     }
     out.report(&Measured::of(&pairs, commits * at_once, at_once));
     Ok(())
+}
+
+/// The same records to one place after the other, in turns; how long each commit takes.
+async fn side_by_side(
+    args: &Args,
+    directory: &Path,
+    places: Vec<BenchPlace>,
+) -> Result<SideBySide, Failure> {
+    let at_once = args.at_once.max(1);
+    let commits = (TURN_RECORDS / at_once).max(1);
+    let turns = (args.records / (commits * at_once)).max(1);
+    let mut measured = Vec::new();
+    for place in places {
+        let own = directory.join(place.name());
+        let mut log = Place::open_in(&own, place.database()).await?;
+        log.append(commits, at_once, true).await?;
+        measured.push((place, log, Elapsed::default(), Vec::new()));
+    }
+    for _ in 0..turns {
+        for (_, log, elapsed, latencies_us) in &mut measured {
+            log.commits_us.clear();
+            let stopwatch = Stopwatch::start(std::process::id());
+            log.append(commits, at_once, true).await?;
+            *elapsed += stopwatch.elapsed();
+            latencies_us.append(&mut log.commits_us);
+        }
+    }
+    let mut rows = Vec::new();
+    for (place, log, elapsed, latencies_us) in measured {
+        let rate = Rate::of(turns * commits * at_once, elapsed);
+        rows.push(backends::Row::of(
+            place.name(),
+            rate,
+            Latency::of(latencies_us),
+        ));
+        log.close().await?;
+    }
+    Ok(SideBySide::of("append", at_once, rows))
 }
 
 /// That many pairs of turns, on files of their own in `directory`.
@@ -113,17 +159,24 @@ struct Place {
     writing: JoinSet<Result<(), AppendError>>,
     head: Head,
     frontier: Frontier,
+    /// What each commit took.
+    commits_us: Vec<u32>,
 }
 
 impl Place {
     async fn open(directory: &Path) -> Result<Place, Failure> {
+        Place::open_in(directory, None).await
+    }
+
+    async fn open_in(directory: &Path, database: Option<&Database>) -> Result<Place, Failure> {
         let rows = SqliteReadModel::open(directory).await.map_err(broken)?;
         Ok(Place {
-            store: Backend::open(directory, None).await.map_err(broken)?,
+            store: Backend::open(directory, database).await.map_err(broken)?,
             rows: Arc::new(rows),
             writing: JoinSet::new(),
             head: Head::EMPTY,
             frontier: Frontier::new(),
+            commits_us: Vec::new(),
         })
     }
 
@@ -149,7 +202,10 @@ impl Place {
                 frontier,
                 ..Commit::default()
             };
+            let begun = now();
             self.store.commit(commit).await.map_err(broken)?;
+            let took = u32::try_from(begun.elapsed().as_micros());
+            self.commits_us.push(took.unwrap_or(u32::MAX));
             if self.head.size - applied >= ROWS_AT_ONCE || number == commits {
                 self.write(applied, std::mem::take(&mut changes)).await?;
                 applied = self.head.size;

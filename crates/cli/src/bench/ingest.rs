@@ -1,9 +1,12 @@
 //! `x811 bench ingest`: envelopes into a ledger in this process, durable on SQLite
 //! (`synchronous=FULL`), by many agents at once.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use super::Common;
+use super::backends::{self, Backends, BenchPlace, SideBySide};
 use super::clients::Retries;
 use super::cpu::Stopwatch;
 use super::figures::{Latency, Rate, thousands};
@@ -23,11 +26,18 @@ pub(crate) struct Args {
     /// Conversations at once; each waits for its answers
     #[arg(long, value_name = "COUNT", default_value_t = 2_048)]
     at_once: usize,
+    #[command(flatten)]
+    backends: Backends,
 }
 
 /// Measures and reports.
 pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
     let directory = args.common.directory()?;
+    let places = args.backends.places()?;
+    if !places.is_empty() {
+        out.report(&side_by_side(&args, directory.path(), places).await?);
+        return Ok(());
+    }
     let ledger = BenchLedger::open(directory.path()).await?;
     let agents = Agents::generate(args.common.agents(), NETWORK)?;
     ledger
@@ -45,6 +55,43 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
     ledger.close().await?;
     out.report(&Measured::new(turns.sum(), records, args.at_once));
     Ok(())
+}
+
+/// The same envelopes, as far as their ledgers allow, into one ledger after the other, in turns.
+async fn side_by_side(
+    args: &Args,
+    directory: &Path,
+    places: Vec<BenchPlace>,
+) -> Result<SideBySide, Failure> {
+    let each = args.messages / MESSAGES_EACH / TURNS;
+    let agents = Agents::generate(args.common.agents(), NETWORK)?;
+    let mut measured = Vec::new();
+    for place in places {
+        let own = directory.join(place.name());
+        let ledger = BenchLedger::open_in(&own, place.database()).await?;
+        let registrations = agents.registrations(ledger.did())?;
+        ledger.accept_all(registrations).await?;
+        let warm_up = agents.conversations(0, each / 2)?;
+        ledger.converse(warm_up, args.at_once).await?;
+        let before = ledger.bytes().await?;
+        measured.push((place, ledger, Turns::default(), before));
+    }
+    for number in 0..TURNS {
+        for (_, ledger, turns, _) in &mut measured {
+            let conversations = agents.conversations(each * (number + 1), each)?;
+            turn(turns, ledger, conversations, args.at_once).await?;
+        }
+    }
+    let mut rows = Vec::new();
+    for (place, ledger, turns, before) in measured {
+        let after = ledger.bytes().await?;
+        let sum = turns.sum();
+        let interactions = sum.rate.count / MESSAGES_EACH as u64;
+        let row = backends::Row::of(place.name(), sum.rate, sum.latency);
+        rows.push(row.with_bytes(before, after, interactions));
+        ledger.close().await?;
+    }
+    Ok(SideBySide::of("ingest", args.at_once as u64, rows))
 }
 
 /// Measures the limit, then the ledger, with the same envelopes.

@@ -19,7 +19,7 @@ use x811_protocol::parameters::PayerBindingRule;
 use x811_server::entropy::SystemEntropy;
 use x811_server::keys::Identity;
 use x811_server::{NetworkConfig, RpcUrl, ServerConfig};
-use x811_store::{Backend, FileSnapshots, SqliteReadModel};
+use x811_store::{Backend, Database, FileSnapshots, SqliteReadModel};
 
 use super::broken;
 use super::clients::{self, Answered, Outcome, Sender};
@@ -80,6 +80,15 @@ impl BenchLedger {
         let clock = Arc::new(SystemClock::new());
         BenchLedger::open_at(directory, clock, StartFrom::Snapshots).await
     }
+
+    /// The same, with its log in `database` where there is one, in which nothing is yet.
+    pub(super) async fn open_in(
+        directory: &Path,
+        database: Option<&Database>,
+    ) -> Result<BenchLedger, Failure> {
+        let clock = Arc::new(SystemClock::new());
+        BenchLedger::open_with(directory, database, clock, StartFrom::Snapshots).await
+    }
 }
 
 impl<C: Clock> BenchLedger<C> {
@@ -89,9 +98,18 @@ impl<C: Clock> BenchLedger<C> {
         clock: Arc<C>,
         from: StartFrom,
     ) -> Result<BenchLedger<C>, Failure> {
+        BenchLedger::open_with(directory, None, clock, from).await
+    }
+
+    async fn open_with(
+        directory: &Path,
+        database: Option<&Database>,
+        clock: Arc<C>,
+        from: StartFrom,
+    ) -> Result<BenchLedger<C>, Failure> {
         let entropy = SystemEntropy::open().map_err(broken)?;
         let begin = now();
-        let store = Arc::new(Backend::open(directory, None).await.map_err(broken)?);
+        let store = Arc::new(Backend::open(directory, database).await.map_err(broken)?);
         let store_opened = begin.elapsed();
         let rows = Arc::new(SqliteReadModel::open(directory).await.map_err(broken)?);
         let rows_opened = begin.elapsed();
@@ -140,6 +158,11 @@ impl<C: Clock> BenchLedger<C> {
     /// The ledger itself.
     pub(super) fn running(&self) -> &Ledger<Backend, SqliteReadModel, C> {
         &self.ledger
+    }
+
+    /// Bytes of its tables in a database, and of what the server wrote of them.
+    pub(super) async fn bytes(&self) -> Result<Option<(u64, u64)>, Failure> {
+        self.store.bytes().await.map_err(broken)
     }
 
     /// Records stored.

@@ -194,7 +194,8 @@ struct StoreArgs {
     /// File whose one line is that address
     #[arg(long, env = "X811_STORE_LOG_URL_FILE", value_name = "FILE")]
     store_log_url_file: Option<PathBuf>,
-    /// While another process writes to this log, wait, and take over once it has stopped or died
+    /// While another process writes to this log, stand by: follow it, answer reads, and take over once
+    /// it has stopped or died
     #[arg(
         long,
         env = "X811_STORE_WAIT",
@@ -203,6 +204,15 @@ struct StoreArgs {
         default_missing_value = "true"
     )]
     store_wait: Option<bool>,
+    /// Another process of this ledger, as http://HOST:PORT, that takes what this one is sent while it
+    /// stands by; may be given again
+    #[arg(
+        long = "store-peer",
+        env = "X811_STORE_PEERS",
+        value_name = "URL",
+        value_delimiter = ','
+    )]
+    store_peers: Option<Vec<String>>,
     /// How many of the standbys must have what is acknowledged
     #[arg(long, env = "X811_STORE_QUORUM", value_name = "NUMBER")]
     store_quorum: Option<u64>,
@@ -224,6 +234,7 @@ impl From<StoreArgs> for Store {
             log_url: args.store_log_url,
             log_url_file: args.store_log_url_file,
             wait: args.store_wait,
+            peers: args.store_peers,
             quorum: args.store_quorum,
             standbys: args.store_standbys,
         }

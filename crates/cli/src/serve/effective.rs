@@ -37,6 +37,7 @@ impl TryFrom<Settings> for Effective {
         let data_dir = given.data.dir.unwrap_or_else(|| PathBuf::from(DATA_DIR));
         let mut server = ServerConfig::new(data_dir, network);
         server.checkpoint_dir = given.data.checkpoint_dir;
+        server.peers = store::peers(given.store.peers.as_deref())?;
         server.database = store::database(given.store)?;
         put(&mut server.listen, given.server.listen);
         let every = given.data.snapshot_every_records;
@@ -90,7 +91,7 @@ impl Effective {
                 snapshot_every_records: Some(server.snapshot_every_records),
                 checkpoint_dir: server.checkpoint_directory(),
             },
-            store: store::shown(server.database.as_ref()),
+            store: store::shown(server.database.as_ref(), &server.peers),
             network: shown_network(&server.network),
             windows: shown_windows(server),
             rules: settings::Rules {

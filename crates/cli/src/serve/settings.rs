@@ -65,6 +65,7 @@ pub(super) struct Store {
     pub(super) log_url: Option<Secret>,
     pub(super) log_url_file: Option<PathBuf>,
     pub(super) wait: Option<bool>,
+    pub(super) peers: Option<Vec<String>>,
     pub(super) quorum: Option<u64>,
     pub(super) standbys: Option<Vec<String>>,
 }

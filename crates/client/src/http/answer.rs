@@ -122,6 +122,15 @@ pub struct Readiness {
     /// What the operator has to look after, though it takes messages.
     #[serde(default)]
     pub attention: Vec<String>,
+    /// `alone`, `writer` or `standby`.
+    #[serde(default)]
+    pub role: Option<String>,
+    /// How old the last published head is that a standby knows of.
+    #[serde(default)]
+    pub published_age_ms: Option<u64>,
+    /// Who writes and who follows, where the log lies in a database.
+    #[serde(default)]
+    pub store: Option<StoreSight>,
     /// Records in the log.
     #[serde(default)]
     pub size: Option<u64>,
@@ -146,6 +155,49 @@ pub struct Readiness {
     /// What it sees of each network.
     #[serde(default)]
     pub networks: Vec<NetworkSight>,
+}
+
+/// Who writes to a log in a database, who follows it, and how far.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoreSight {
+    /// Number of the present writer's lease.
+    pub epoch: u64,
+    /// What that writer calls itself in the database.
+    pub holder: Option<String>,
+    /// How long ago it renewed its lease.
+    pub lease_age_ms: u64,
+    /// Records that lie wherever they must.
+    pub published: u64,
+    /// The database's clock against that of the process that was asked.
+    pub clock_ahead_ms: i64,
+    /// Processes that follow.
+    pub followers: Vec<FollowerSight>,
+    /// Standbys of the database.
+    pub standbys: Vec<StandbySight>,
+}
+
+/// A process that follows the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FollowerSight {
+    /// Where it listens.
+    pub name: String,
+    /// Records that it shows.
+    pub size: u64,
+    /// Published records that it does not show yet.
+    pub behind: u64,
+    /// How long ago it said so.
+    pub seen_ms: u64,
+}
+
+/// A standby of the database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StandbySight {
+    /// Its `application_name`.
+    pub name: String,
+    /// `streaming` when all is well; absent where the ledger may not see it.
+    pub state: Option<String>,
+    /// Bytes of the database's log that it has not on disk yet.
+    pub behind_bytes: Option<u64>,
 }
 
 /// What a ledger sees of one network.

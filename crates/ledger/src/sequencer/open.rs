@@ -32,7 +32,7 @@ use x811_protocol::stream::Stream;
 use x811_protocol::time::TimestampMs;
 
 /// Items that may wait for the sequencer.
-const QUEUE_ITEMS: usize = 4_096;
+pub(super) const QUEUE_ITEMS: usize = 4_096;
 
 /// Commits that the rows may lag behind.
 const PROJECTION_LAG: usize = 256;
@@ -180,10 +180,31 @@ where
     C: Clock,
     E: Entropy,
 {
+    open_warm(store, read_model, clock, entropy, opening, None).await
+}
+
+/// The same, from the world on that a [`super::Follower`] of this log has kept warm.
+///
+/// # Errors
+/// As [`open`].
+pub async fn open_warm<S, R, C, E>(
+    store: Arc<S>,
+    read_model: Arc<R>,
+    clock: Arc<C>,
+    entropy: Arc<E>,
+    opening: Opening,
+    warm: Option<World>,
+) -> Result<(Sequencer<S, C, E>, Ledger<S, R, C>), OpenError>
+where
+    S: LedgerStore,
+    R: ReadModel,
+    C: Clock,
+    E: Entropy,
+{
     let Rebuilt {
         mut world,
         snapshot_size,
-    } = rebuild(&*store, &*read_model, &opening).await?;
+    } = rebuild(&*store, &*read_model, &opening, warm).await?;
     let last_up = last_up(&*store, &world).await?;
     let ledger_clock = Arc::new(LedgerClock::start(clock.clone(), last_up));
     let now = ledger_clock.now();
@@ -392,7 +413,10 @@ async fn restore_nonces<S: LedgerStore>(
 
 /// When the ledger was last known to be up. Time goes on from there, also when the wall clock was
 /// set back while it was down: refusals of that time may have been answered without a record.
-async fn last_up<S: LedgerStore>(store: &S, world: &World) -> Result<TimestampMs, ReadError> {
+pub(super) async fn last_up<S: LedgerStore>(
+    store: &S,
+    world: &World,
+) -> Result<TimestampMs, ReadError> {
     let recorded_at = TimestampMs::new(world.head().recorded_at_ms);
     let tick = store.last_tick().await?;
     Ok(tick.map_or(recorded_at, |at| at.max(recorded_at)))

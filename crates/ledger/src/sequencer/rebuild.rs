@@ -39,11 +39,12 @@ struct Stored<'a, S> {
     guard: Guard<'a>,
 }
 
-/// The world that the log adds up to.
+/// The world that the log adds up to; from `warm` on where that is on the way to it.
 pub(super) async fn rebuild<S: LedgerStore, R: ReadModel>(
     store: &S,
     read_model: &R,
     opening: &Opening,
+    warm: Option<World>,
 ) -> Result<Rebuilt, OpenError> {
     let head = store.log().head().await?;
     let stored = Stored {
@@ -59,9 +60,15 @@ pub(super) async fn rebuild<S: LedgerStore, R: ReadModel>(
             log: stored.head.size,
         });
     }
-    if let Some(snapshots) = &opening.snapshots
-        && let Some((rebuilt, rows)) = stored.by_snapshots(snapshots, opening).await
-    {
+    let warm = match warm {
+        Some(world) => stored.by_warm(world).await,
+        None => None,
+    };
+    let nearer = match (warm, &opening.snapshots) {
+        (None, Some(snapshots)) => stored.by_snapshots(snapshots, opening).await,
+        (warm, _) => warm,
+    };
+    if let Some((rebuilt, rows)) = nearer {
         for rows in rows {
             write(read_model, &rows).await?;
         }
@@ -86,6 +93,27 @@ async fn write<R: ReadModel>(read_model: &R, rows: &Rows) -> Result<(), OpenErro
 }
 
 impl<S: LedgerStore> Stored<'_, S> {
+    /// The world of a process that followed the log, gone on to its end.
+    async fn by_warm(&self, world: World) -> Option<(Rebuilt, Vec<Rows>)> {
+        let size = world.head().size;
+        match self.by_world(world).await {
+            Ok((world, rows)) => {
+                let tail = self.head.size - size;
+                tracing::info!(size, tail, "goes on from the world that was kept warm");
+                let rebuilt = Rebuilt {
+                    world,
+                    // None was taken of it: the next one is due as after a start without any.
+                    snapshot_size: 0,
+                };
+                Some((rebuilt, rows))
+            }
+            Err(rejection) => {
+                tracing::warn!(size, %rejection, "what was followed does not hold and is ignored");
+                None
+            }
+        }
+    }
+
     /// The world by the newest snapshot that holds, and the rows that are missing.
     async fn by_snapshots(
         &self,
@@ -128,9 +156,21 @@ impl<S: LedgerStore> Stored<'_, S> {
             .min();
         self.check_size(size, max_size)?;
         let world = load(snapshots.store.clone(), size, opening).await?;
-        let head = world.head();
+        let snapshot_size = world.head().size;
         // The name said which size to expect; the signed one counts.
-        self.check_size(head.size, max_size)?;
+        self.check_size(snapshot_size, max_size)?;
+        let (world, missing) = self.by_world(world).await?;
+        let rebuilt = Rebuilt {
+            world,
+            snapshot_size,
+        };
+        Ok((rebuilt, missing))
+    }
+
+    /// `world` gone on to the end of the log, and the rows that are missing.
+    async fn by_world(&self, world: World) -> Result<(World, Vec<Rows>), Rejection> {
+        let head = world.head();
+        self.check_size(head.size, None)?;
         self.check_head(head).await?;
         self.guard
             .reached(&world)
@@ -148,11 +188,7 @@ impl<S: LedgerStore> Stored<'_, S> {
         }
         self.check_tree(&replay.world)
             .map_err(|error| Rejection::Tail(error.to_string()))?;
-        let rebuilt = Rebuilt {
-            world: replay.world,
-            snapshot_size: head.size,
-        };
-        Ok((rebuilt, missing))
+        Ok((replay.world, missing))
     }
 
     /// Rows that a snapshot has gone past could not be written any more.

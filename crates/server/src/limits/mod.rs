@@ -225,6 +225,11 @@ impl Limiter {
         Client(is_limited.then(|| Counted::of(address)))
     }
 
+    /// The address that a request comes from, past proxies that are believed.
+    pub(crate) fn address(&self, peer: IpAddr, request: &Request) -> IpAddr {
+        address::client(peer, request.headers(), &self.limits.trusted_proxies)
+    }
+
     /// Requests of others that a proxy on this machine passed on without saying whose they are.
     pub(crate) fn unattributed(&self) -> u64 {
         self.unattributed.load(Ordering::Relaxed)

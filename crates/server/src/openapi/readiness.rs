@@ -16,6 +16,14 @@ pub(crate) struct ReadyAnswer {
     /// What the operator has to look after, though messages are taken.
     #[schema(nullable = false)]
     attention: Option<Vec<String>>,
+    /// `alone`, `writer`, or `standby`: one that follows the log, and passes on what it is sent.
+    role: String,
+    /// How old the last published head is that a standby knows of.
+    #[schema(nullable = false)]
+    published_age_ms: Option<u64>,
+    /// Where the log lies in a database: who writes, who follows, and how far.
+    #[schema(nullable = false)]
+    store: Option<StoreAnswer>,
     /// Records in the log.
     size: u64,
     /// Hash of the last record.
@@ -40,6 +48,49 @@ pub(crate) struct ReadyAnswer {
     version: String,
     /// How well each network is seen.
     networks: Vec<NetworkSight>,
+}
+
+/// Who writes to a log in a database, who follows it, and how far.
+#[derive(ToSchema)]
+pub(crate) struct StoreAnswer {
+    /// Number of the present writer's lease.
+    epoch: u64,
+    /// What that writer calls itself in the database; `null` before there was one.
+    holder: Option<String>,
+    /// How long ago it renewed its lease.
+    lease_age_ms: u64,
+    /// Records that lie wherever they must.
+    published: u64,
+    /// The database's clock against this process's.
+    clock_ahead_ms: i64,
+    /// Processes that follow.
+    followers: Vec<FollowerAnswer>,
+    /// Standbys of the database.
+    standbys: Vec<StandbyAnswer>,
+}
+
+/// A process that follows the log.
+#[derive(ToSchema)]
+pub(crate) struct FollowerAnswer {
+    /// Where it listens.
+    name: String,
+    /// Records that it shows.
+    size: u64,
+    /// Published records that it does not show yet.
+    behind: u64,
+    /// How long ago it said so.
+    seen_ms: u64,
+}
+
+/// A standby of the database.
+#[derive(ToSchema)]
+pub(crate) struct StandbyAnswer {
+    /// Its `application_name`.
+    name: String,
+    /// `streaming` when all is well; `null` where the ledger may not see it.
+    state: Option<String>,
+    /// Bytes of the database's log that it has not on disk yet.
+    behind_bytes: Option<u64>,
 }
 
 /// How far the log, and what lies beside it, has been read again since the start.

@@ -115,6 +115,7 @@ pub(super) async fn handle<C: Clock>(
     let limit = question.limit.map_or(MAX_MESSAGES, |limit| limit.0);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let wait = Duration::from_millis(question.wait_ms.map_or(0, |wait_ms| wait_ms.0));
+    let wait = app.role.wait(wait);
     let _place = if wait.is_zero() {
         None
     } else {

@@ -10,6 +10,7 @@ use crate::app::App;
 use crate::disk::free_bytes;
 use crate::metrics::head_age_ms;
 use crate::openapi::readiness::ReadyAnswer;
+use crate::role::Role;
 use crate::start::blindness::BlindnessBound;
 use crate::start::log_check::LogCheck;
 use axum::Json;
@@ -64,6 +65,14 @@ pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> (StatusC
     } else {
         "unsettled"
     };
+    answer.insert("role".to_owned(), json!(app.role.word()));
+    if let Some(standing) = app.role.standing() {
+        let age_ms = standing.age_ms(app.clock.monotonic_ms());
+        answer.insert("published_age_ms".to_owned(), json!(age_ms));
+    }
+    if let Some(store) = app.others.borrow().shown() {
+        answer.insert("store".to_owned(), store);
+    }
     answer.insert("size".to_owned(), json!(head.size));
     answer.insert("head_hash".to_owned(), json!(head.hash));
     answer.insert("clock".to_owned(), json!(clock));
@@ -104,6 +113,14 @@ pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> (StatusC
 /// Why no messages are taken; empty when they are.
 pub(crate) fn unready<C: Clock>(app: &App<C>) -> Vec<&'static str> {
     let mut why = faults(&app.ledger.readiness());
+    let is_unsure = match &app.role {
+        Role::Alone => false,
+        Role::Writer(lease) => !lease.is_sure(),
+        Role::Standby(standing) => !standing.is_fresh(app.clock.monotonic_ms()),
+    };
+    if is_unsure {
+        why.push("it could not be made sure in the last 3 s who writes, and how far: see to the database");
+    }
     let (queued, room) = app.ledger.queue();
     if queued >= room {
         why.push("the queue is full: the ledger has more to do than it can");

@@ -17,14 +17,7 @@ pub(super) fn watch_over<C: Clock>(
     clock: &Arc<C>,
     stopping: &watch::Receiver<bool>,
 ) -> BlindnessBound {
-    let bound = BlindnessBound {
-        networks: vec![network.name.clone()],
-        page_after_ms: match network.blind_page_after_ms {
-            // Off: nobody is called.
-            0 => u64::MAX,
-            page_after_ms => page_after_ms,
-        },
-    };
+    let bound = BlindnessBound::of(network);
     let (ledger, clock) = (ledger.clone(), clock.clone());
     let (watched, stop) = (bound.clone(), stopped(stopping.clone()));
     tokio::spawn(async move {
@@ -75,6 +68,18 @@ pub(crate) struct BlindnessBound {
 }
 
 impl BlindnessBound {
+    /// The one that is configured.
+    pub(super) fn of(network: &NetworkConfig) -> BlindnessBound {
+        BlindnessBound {
+            networks: vec![network.name.clone()],
+            page_after_ms: match network.blind_page_after_ms {
+                // Off: nobody is called.
+                0 => u64::MAX,
+                page_after_ms => page_after_ms,
+            },
+        }
+    }
+
     /// For how long a network has been blind, downtime left out; 0 when it is not.
     pub(crate) fn blind_ms(&self, world: &World, network: &str, now: TimestampMs) -> u64 {
         let since = world.sight(network).and_then(|sight| sight.blind_since);

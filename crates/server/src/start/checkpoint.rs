@@ -33,6 +33,13 @@ impl Signers {
     }
 }
 
+impl Signers {
+    /// Who signs now.
+    pub(super) fn into_present(self) -> CheckpointSigner {
+        self.present
+    }
+}
+
 /// Signs what `world` shows, and stores that.
 pub(super) async fn sign<C: Clock>(
     checkpoints: &mut Checkpoints<CheckpointPlaces, C>,
@@ -63,6 +70,11 @@ impl Stored {
         let store = Arc::new(log.checkpoints(FileCheckpointStore::open(&directory)?));
         let note = store.load().await?;
         Ok(Stored { store, note })
+    }
+
+    /// The places.
+    pub(super) fn into_places(self) -> Arc<CheckpointPlaces> {
+        self.store
     }
 
     /// Refuses to begin a new ledger where one was signed for.

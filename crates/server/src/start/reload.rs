@@ -15,7 +15,7 @@ use crate::contract_wallets::AskedContracts;
 use crate::entropy::{NoEntropy, SystemEntropy};
 
 /// What exchanges the endpoints of a running server.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Exchange {
     pub(super) network: NetworkConfig,
     pub(super) contracts: Arc<AskedContracts>,
@@ -31,6 +31,9 @@ pub enum ReloadError {
          ledger runs: restart it for the rest"
     )]
     NotEndpointsAlone,
+    /// It watches nothing.
+    #[error("this process stands by and watches no network: restart it with the new settings")]
+    StandsBy,
     /// Nothing could be concluded with so few.
     #[error(
         "{quorum} RPC endpoints must agree, as the log says: keep as many, or set endpoint_quorum = 1 \
@@ -61,7 +64,9 @@ impl Running {
     /// # Errors
     /// See [`ReloadError`].
     pub async fn reload(&self, config: &ServerConfig) -> Result<(), ReloadError> {
-        let (network, exchange) = (&config.network, &self.exchange);
+        let exchange = self.exchange.borrow().clone();
+        let exchange = &exchange.ok_or(ReloadError::StandsBy)?;
+        let network = &config.network;
         let same = NetworkConfig {
             endpoints: exchange.network.endpoints.clone(),
             ..network.clone()

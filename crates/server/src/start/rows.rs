@@ -9,6 +9,7 @@ use x811_eventlog::{AppendError, ReadError};
 use x811_ledger::clock::Clock;
 use x811_ledger::entropy::Entropy;
 use x811_ledger::sequencer::{self, OpenError};
+use x811_ledger::world::World;
 use x811_store::{SqliteReadModel, StoreError};
 
 /// Opens the log with its rows; with new ones where those that are there are damaged.
@@ -18,9 +19,14 @@ pub(super) async fn open_ledger<C: Clock, E: Entropy>(
     signers: &Signers,
     clock: &Arc<C>,
     entropy: &Arc<E>,
+    warm: Warm,
 ) -> Result<(Opened<C, E>, Arc<SqliteReadModel>), StartError> {
-    let rows = Arc::new(open_rows(&config.data_dir).await?);
-    let damage = match open_with(ground, config, signers, clock, entropy, &rows).await {
+    let rows = match warm.rows {
+        Some(rows) => rows,
+        None => Arc::new(open_rows(&config.data_dir).await?),
+    };
+    let opened = open_with((ground, config, signers), clock, entropy, &rows, warm.world);
+    let damage = match opened.await {
         Ok(opened) => return Ok((opened, rows)),
         Err(StartError::Ledger(OpenError::Rows(error))) if is_damage(&error) => error,
         Err(error) => return Err(error),
@@ -31,25 +37,31 @@ pub(super) async fn open_ledger<C: Clock, E: Entropy>(
     }
     SqliteReadModel::remove(&config.data_dir)?;
     let rows = Arc::new(SqliteReadModel::open(&config.data_dir).await?);
-    let opened = open_with(ground, config, signers, clock, entropy, &rows).await?;
+    let opened = open_with((ground, config, signers), clock, entropy, &rows, None).await?;
     Ok((opened, rows))
 }
 
+/// What a process that followed the log has of it.
+#[derive(Default)]
+pub(super) struct Warm {
+    pub(super) world: Option<World>,
+    pub(super) rows: Option<Arc<SqliteReadModel>>,
+}
+
 async fn open_with<C: Clock, E: Entropy>(
-    ground: &Ground,
-    config: &ServerConfig,
-    signers: &Signers,
+    (ground, config, signers): (&Ground, &ServerConfig, &Signers),
     clock: &Arc<C>,
     entropy: &Arc<E>,
     rows: &Arc<SqliteReadModel>,
+    warm: Option<World>,
 ) -> Result<Opened<C, E>, StartError> {
     let opening = ground.opening(config, signers).await?;
     let (log, rows) = (ground.store.clone(), rows.clone());
-    let opened = sequencer::open(log, rows, clock.clone(), entropy.clone(), opening);
+    let opened = sequencer::open_warm(log, rows, clock.clone(), entropy.clone(), opening, warm);
     Ok(opened.await?)
 }
 
-async fn open_rows(data_dir: &Path) -> Result<SqliteReadModel, StartError> {
+pub(super) async fn open_rows(data_dir: &Path) -> Result<SqliteReadModel, StartError> {
     match SqliteReadModel::open(data_dir).await {
         Err(error) if error.is_damage() => {
             tell_of_damage(data_dir, &error);

@@ -1,13 +1,17 @@
 //! The way down: asked for, or because the ledger cannot go on.
 
+use super::StartError;
+use super::follow::Unlike;
+use super::house::Open;
 use crate::app::stopped;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 use x811_ledger::checkpoint::CheckpointStopped;
-use x811_ledger::sequencer::Stopped;
-use x811_store::{Backend, SqliteReadModel};
+use x811_ledger::clock::Clock;
+use x811_ledger::sequencer::{OpenError, Stopped};
+use x811_store::{Backend, Lease, SqliteReadModel};
 
 /// How long requests that were taken may still take.
 const REQUESTS_GRACE: Duration = Duration::from_secs(5);
@@ -21,15 +25,20 @@ const SNAPSHOT_GRACE: Duration = Duration::from_secs(5);
 /// How often is looked whether the projection has let go of the rows.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Everything that runs.
+/// How long the lease may take to say that it is lost, once something else says so.
+const LEASE_GRACE: Duration = Duration::from_secs(1);
+
+/// Everything that runs of a ledger that writes.
 pub(super) struct Parts {
     pub(super) sequencer: JoinHandle<Result<(), Stopped>>,
     pub(super) checkpoints: JoinHandle<Result<(), CheckpointStopped>>,
-    pub(super) http: JoinHandle<std::io::Result<()>>,
     pub(super) watcher: JoinHandle<()>,
     pub(super) acks: JoinHandle<()>,
     pub(super) store: Arc<Backend>,
     pub(super) read_model: Arc<SqliteReadModel>,
+    pub(super) lease: Option<Lease>,
+    /// Becomes true when this is to end.
+    pub(super) phase: watch::Sender<bool>,
 }
 
 /// Why a server ended without being asked to.
@@ -41,6 +50,21 @@ pub enum RunError {
     /// What is signed may not be this log any more.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointStopped),
+    /// The lease went by.
+    #[error(
+        "another process writes to this ledger by now: this one slept past its lease, or was cut off. \
+         Start it again; with `--store-wait` it stands by"
+    )]
+    Replaced,
+    /// The log cannot be followed.
+    #[error(transparent)]
+    Following(#[from] OpenError),
+    /// What is followed is another log than was signed.
+    #[error(transparent)]
+    Unlike(#[from] Unlike),
+    /// This process could not stand by, or not take over.
+    #[error(transparent)]
+    Start(#[from] Box<StartError>),
     /// A defect of ours.
     #[error("a part of the server ended in a panic ({0}): start it again, and report this")]
     Panicked(String),
@@ -55,60 +79,128 @@ impl From<JoinError> for RunError {
     }
 }
 
+/// How the time ended in which a process wrote.
+pub(super) enum Ended {
+    /// With the process.
+    Over(Result<(), RunError>),
+    /// Another one writes: this one may stand by.
+    Replaced,
+}
+
+/// What ended first.
+#[derive(Default)]
+struct First {
+    ledger: Option<Result<(), RunError>>,
+    signed: Option<Result<(), RunError>>,
+    served: Option<Result<(), RunError>>,
+    watched: Option<Result<(), RunError>>,
+    is_replaced: bool,
+}
+
 /// Waits until the server is to stop or its ledger has ended, then takes everything down: first
-/// those who ask, then the watcher, then the ledger, then the files.
-pub(super) async fn supervise(parts: Parts, stop: watch::Sender<bool>) -> Result<(), RunError> {
-    let Parts {
-        mut sequencer,
-        mut checkpoints,
-        mut http,
-        mut watcher,
-        acks,
-        store,
-        read_model,
-    } = parts;
-    let (mut ledger, mut signed, mut served, mut watched) = (None, None, None, None);
-    // In this order: when the ledger ends the others follow, and its reason is the one to tell.
-    tokio::select! {
-        biased;
-        ended = &mut sequencer => ledger = Some(flat(ended)),
-        ended = &mut checkpoints => signed = Some(flat_signed(ended)),
-        ended = &mut http => served = Some(flat_io(ended)),
-        ended = &mut watcher => watched = Some(ended.map_err(RunError::from)),
-        () = stopped(stop.subscribe()) => {}
+/// those who ask, then the watcher, then the ledger, then the files. What listens stays where another
+/// process writes now and this one `may_stand_by`.
+pub(super) async fn supervise<C: Clock>(
+    mut parts: Parts,
+    open: &mut Open<C>,
+    stop: &watch::Sender<bool>,
+    may_stand_by: bool,
+) -> Ended {
+    let mut first = first(&mut parts, open, stop).await;
+    let stands_by = may_stand_by && first.is_replaced;
+    if stands_by {
+        tracing::warn!("another process writes to this ledger: what was under way is dropped");
+        parts.phase.send_replace(true);
+    } else {
+        tracing::info!("the ledger stops: what was taken is answered first");
+        parts.phase.send_replace(true);
+        stop.send_replace(true);
+        if first.served.is_none() {
+            first.served = Some(last_requests(&mut open.served).await);
+        }
     }
-    tracing::info!("the ledger stops: what was taken is answered first");
-    stop.send_replace(true);
-    let served = match served {
-        Some(served) => served,
-        None => last_requests(http).await,
-    };
-    let watched = match watched {
-        Some(watched) => watched,
-        None => last_look(watcher).await,
-    };
-    let ledger = match ledger {
-        Some(ledger) => ledger,
-        None => last_commits(sequencer).await,
-    };
-    // Once the ledger has ended its last state is signed.
-    let signed = match signed {
-        Some(signed) => signed,
-        None => last_checkpoint(checkpoints).await,
-    };
-    close(store, read_model).await;
-    last_acks(acks).await;
-    let ended = ledger.and(signed).and(served).and(watched);
+    open.stage.clear();
+    let ended = wind_up(parts, first).await;
+    if stands_by {
+        return Ended::Replaced;
+    }
     match &ended {
         Ok(()) => tracing::info!("the ledger has stopped"),
         Err(error) => tracing::error!(%error, "the ledger has stopped"),
     }
-    ended
+    Ended::Over(ended)
+}
+
+/// In this order: when the ledger ends the others follow, and its reason is the one to tell.
+async fn first<C: Clock>(
+    parts: &mut Parts,
+    open: &mut Open<C>,
+    stop: &watch::Sender<bool>,
+) -> First {
+    let mut first = First::default();
+    tokio::select! {
+        biased;
+        ended = &mut parts.sequencer => first.ledger = Some(flat(ended)),
+        ended = &mut parts.checkpoints => first.signed = Some(flat_signed(ended)),
+        ended = &mut open.served => first.served = Some(flat_io(ended)),
+        ended = &mut parts.watcher => first.watched = Some(ended.map_err(RunError::from)),
+        () = lost(parts.lease.clone()) => first.is_replaced = true,
+        () = stopped(stop.subscribe()) => {}
+    }
+    let may_be_replaced = matches!(
+        (&first.ledger, &first.signed),
+        (
+            Some(Err(RunError::Ledger(
+                Stopped::Fenced(_) | Stopped::Unreadable(_)
+            ))),
+            _
+        ) | (_, Some(Err(RunError::Checkpoint(_))))
+    );
+    if may_be_replaced && parts.lease.is_some() {
+        let is_lost = tokio::time::timeout(LEASE_GRACE, lost(parts.lease.clone())).await;
+        let is_fenced = !matches!(&first.signed, Some(Err(_)));
+        first.is_replaced = is_lost.is_ok() || is_fenced;
+    }
+    first
+}
+
+async fn lost(lease: Option<Lease>) {
+    match lease {
+        Some(lease) => lease.lost().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Ends what is left, in order.
+async fn wind_up(parts: Parts, first: First) -> Result<(), RunError> {
+    let watched = match first.watched {
+        Some(watched) => watched,
+        None => last_look(parts.watcher).await,
+    };
+    let is_replaced = first.is_replaced && first.ledger.is_none();
+    let ledger = match first.ledger {
+        Some(ledger) => ledger,
+        None => last_commits(parts.sequencer).await,
+    };
+    // Once the ledger has ended its last state is signed.
+    let signed = match first.signed {
+        Some(signed) => signed,
+        None => last_checkpoint(parts.checkpoints).await,
+    };
+    close(parts.store, parts.read_model).await;
+    last_acks(parts.acks).await;
+    if is_replaced {
+        return Err(RunError::Replaced);
+    }
+    let served = first.served.unwrap_or(Ok(()));
+    ledger.and(signed).and(served).and(watched)
 }
 
 /// HTTP ends once everything that was taken is answered.
-async fn last_requests(mut http: JoinHandle<std::io::Result<()>>) -> Result<(), RunError> {
-    match tokio::time::timeout(REQUESTS_GRACE, &mut http).await {
+pub(super) async fn last_requests(
+    http: &mut JoinHandle<std::io::Result<()>>,
+) -> Result<(), RunError> {
+    match tokio::time::timeout(REQUESTS_GRACE, &mut *http).await {
         Ok(ended) => flat_io(ended),
         Err(_) => {
             tracing::warn!("some requests did not end in time and are cut off");

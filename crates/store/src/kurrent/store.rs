@@ -98,6 +98,11 @@ impl KurrentStore {
         }
     }
 
+    /// The database that everything but the log lies in.
+    pub(crate) fn beside(&self) -> &PostgresStore {
+        &self.inner.beside
+    }
+
     /// The row that holds the last signed checkpoint.
     pub(crate) fn checkpoint(&self) -> CheckpointRow {
         self.inner.beside.checkpoint()

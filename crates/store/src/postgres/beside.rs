@@ -12,7 +12,7 @@ use x811_protocol::digest::Digest;
 
 use super::append::each;
 use super::error::PostgresError;
-use super::open::{LEDGER, Wait};
+use super::open::{LEDGER, STANDBYS, Wait};
 use super::quorum::Quorum;
 use super::store::PostgresStore;
 use super::url::StoreUrl;
@@ -21,7 +21,7 @@ use crate::sqlite::migrator;
 
 static BESIDE: LazyLock<Migrator> = LazyLock::new(|| {
     const STREAM: &str = include_str!("../../../../migrations/eventstore/0002_beside_a_stream.sql");
-    migrator(&[LEDGER, (2, "beside a stream", STREAM)])
+    migrator(&[LEDGER, (2, "beside a stream", STREAM), STANDBYS])
 });
 
 /// Whether this writer may, and no key is taken; then the bodies are staged. What was staged for

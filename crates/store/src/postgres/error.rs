@@ -92,6 +92,15 @@ pub enum PostgresError {
         /// As it is set.
         found: String,
     },
+    /// What was published is not there any more.
+    #[error(
+        "the database lacks records before {size}, which were published: it was restored, or another \
+         server was promoted than one that had them. See docs/scale.md, and docs/operate.md"
+    )]
+    Vanished {
+        /// Records that were published.
+        size: u64,
+    },
     /// Opened for reading only.
     #[error("this store was opened read-only; open it as its owner to write")]
     ReadOnly,

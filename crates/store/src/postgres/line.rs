@@ -6,7 +6,7 @@ use sqlx::ConnectOptions as _;
 use sqlx::Postgres;
 use sqlx::postgres::{PgArguments, PgConnection, PgRow};
 use sqlx::query::Query;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::timeout;
 use x811_eventlog::{AppendError, BackendError, Head, ReadError, check_batch};
 use x811_ledger::port::Commit;
@@ -148,14 +148,14 @@ impl Owner {
         written
     }
 
-    /// That what can be read now stays: after a session broke, what was under way on it has ended,
-    /// and standbys have everything.
-    pub(super) async fn settle(&self) -> Result<(), PostgresError> {
+    /// That what can be read now stays, as long as the line is held: no commit is under way; after a
+    /// session broke, what was on it has ended, and standbys have everything.
+    pub(super) async fn settle(&self) -> Result<MutexGuard<'_, Line>, PostgresError> {
         let mut line = self.line.lock().await;
         if line.session.is_none() {
             line.session = Some(self.reconnect().await?);
         }
-        Ok(())
+        Ok(line)
     }
 
     /// Takes the session out of its place, with the head of the log.

@@ -8,6 +8,7 @@
 //! | `append` | one commit in one statement |
 //! | `beside` | what it keeps beside a log that is in a stream |
 //! | `quorum` | that what was committed lies on standbys |
+//! | `published` | how far that is known, for processes that stand by; who follows |
 //! | `reading` | everything that is read |
 //! | `checkpoint` | the last signed checkpoint |
 
@@ -18,6 +19,7 @@ mod checkpoint;
 mod error;
 mod line;
 mod open;
+mod published;
 mod quorum;
 mod reading;
 mod store;
@@ -28,6 +30,7 @@ mod url;
 pub(crate) use checkpoint::CheckpointRow;
 pub use error::PostgresError;
 pub use open::Wait;
+pub use published::{DatabaseStandby, Follower, Lease, Published};
 pub use quorum::Quorum;
 pub use store::PostgresStore;
 pub use url::StoreUrl;

@@ -36,8 +36,15 @@ pub(super) const LEDGER: Step = (
     include_str!("../../../../migrations/postgres/0001_ledger.sql"),
 );
 
+/// What processes that stand by read.
+pub(super) const STANDBYS: Step = (
+    3,
+    "standbys",
+    include_str!("../../../../migrations/postgres/0003_standbys.sql"),
+);
+
 /// Of a log of its own.
-pub(super) static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| migrator(&[LEDGER]));
+pub(super) static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| migrator(&[LEDGER, STANDBYS]));
 
 /// A session that has what it needs to write: a new enough primary with the tables; and a name that
 /// no other opening has, which the session bears.
@@ -66,7 +73,8 @@ pub(super) async fn prepared(
     .await?;
     // Who only uses the tables may not look at the migrations either: their owner sees to them.
     if owns {
-        let migrated = tables.run(&mut connection).await;
+        // Not `run`: a task could not wait for it.
+        let migrated = tables.run_direct(None, &mut connection, false).await;
         migrated.map_err(PostgresError::Migration)?;
     }
     if owns && !has_tables {

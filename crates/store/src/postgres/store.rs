@@ -9,7 +9,7 @@ use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use x811_eventlog::{AppendError, EventLog, Head, ReadError, Record};
 use x811_ledger::port::{Body, Commit, IndexCounts, LedgerStore, SpentNonce};
 use x811_protocol::digest::Digest;
@@ -22,10 +22,14 @@ use super::checkpoint::CheckpointRow;
 use super::error::PostgresError;
 use super::line::{Line, Owner};
 use super::open::{self, MIGRATIONS, RENEW_EVERY, Wait, session_name};
+use super::published::{self, DatabaseStandby, Follower, Lease, Published, Renewed};
 use super::quorum::Quorum;
 use super::reading;
 use super::url::StoreUrl;
 use crate::purpose::Purpose;
+
+/// The shortest time between two publications of how far the log is sure.
+const PUBLISH_PAUSE: Duration = Duration::from_millis(20);
 
 /// Most sessions that read.
 const MAX_READERS: u32 = 8;
@@ -45,6 +49,8 @@ pub struct PostgresStore {
     inner: Arc<Inner>,
     /// Renews the lease; ends with this.
     renewal: JoinSet<()>,
+    /// That lease, of who writes.
+    lease: Option<Lease>,
 }
 
 #[derive(Debug)]
@@ -52,8 +58,10 @@ struct Inner {
     readers: PgPool,
     /// Absent when the database was opened read-only.
     owner: Option<Owner>,
-    /// Records known to be stored.
+    /// Records known to be stored; where the log is followed, those that are published.
     size: watch::Sender<u64>,
+    /// Nothing is shown beyond what is published.
+    follows: bool,
 }
 
 impl PostgresStore {
@@ -131,11 +139,17 @@ impl PostgresStore {
         };
         owner.barrier(&mut session).await?;
         owner.line = Mutex::new(Line::over(session));
+        let inner = Arc::new(Inner::of(url, Some(owner)).await?);
+        let (renewed, seen) = watch::channel(Renewed {
+            at: Instant::now(),
+            is_lost: false,
+        });
         let mut renewal = JoinSet::new();
-        renewal.spawn(renew(url.clone(), holder));
+        renewal.spawn(renew(url.clone(), holder, inner.size.subscribe(), renewed));
         Ok(PostgresStore {
-            inner: Arc::new(Inner::of(url, Some(owner)).await?),
+            inner,
             renewal,
+            lease: Some(Lease { renewed: seen }),
         })
     }
 
@@ -144,7 +158,21 @@ impl PostgresStore {
     /// # Errors
     /// [`PostgresError::NoLedger`] or [`PostgresError::Unreachable`].
     pub async fn open_read_only(url: &StoreUrl) -> Result<PostgresStore, PostgresError> {
-        let inner = Arc::new(Inner::of(url, None).await?);
+        PostgresStore::reading(url, false).await
+    }
+
+    /// The same, for a process that stands by: it shows nothing beyond the last published head, which
+    /// [`PostgresStore::look`] asks for.
+    ///
+    /// # Errors
+    /// [`PostgresError::NoLedger`] or [`PostgresError::Unreachable`].
+    pub async fn open_following(url: &StoreUrl) -> Result<PostgresStore, PostgresError> {
+        PostgresStore::reading(url, true).await
+    }
+
+    async fn reading(url: &StoreUrl, follows: bool) -> Result<PostgresStore, PostgresError> {
+        let inner = Inner::of(url, None).await?;
+        let inner = Arc::new(Inner { follows, ..inner });
         let has_tables: bool = sqlx::query_scalar("SELECT to_regclass('records') IS NOT NULL")
             .fetch_one(&inner.readers)
             .await?;
@@ -154,7 +182,62 @@ impl PostgresStore {
         Ok(PostgresStore {
             inner,
             renewal: JoinSet::new(),
+            lease: None,
         })
+    }
+
+    /// Asks how far the log is published, and shows as much from now on where it is followed.
+    ///
+    /// # Errors
+    /// [`PostgresError::Unreachable`].
+    pub async fn look(&self) -> Result<Published, PostgresError> {
+        let found = published::look(&self.inner.readers).await?;
+        if self.inner.follows {
+            self.inner.note_size(found.size);
+        }
+        Ok(found)
+    }
+
+    /// Where the log ends in the database, published or not.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub async fn stored_size(&self) -> Result<u64, ReadError> {
+        Ok(reading::head(&self.inner.readers).await?.size)
+    }
+
+    /// Bytes of the ledger's tables and indexes, and the place where the server's write-ahead log ends.
+    ///
+    /// # Errors
+    /// [`PostgresError`].
+    pub async fn bytes(&self) -> Result<(u64, u64), PostgresError> {
+        published::bytes(&self.inner.readers).await
+    }
+
+    /// The lease of this process; `None` of one that does not write.
+    #[must_use]
+    pub fn lease(&self) -> Option<Lease> {
+        self.lease.clone()
+    }
+
+    /// Notes for the operator how far the process `name` follows.
+    ///
+    /// # Errors
+    /// [`PostgresError`].
+    pub async fn note_follower(&self, name: &str, size: u64) -> Result<(), PostgresError> {
+        published::note_follower(&self.inner.readers, name, size).await
+    }
+
+    /// The processes that follow, but for `except`, and the standbys of the database.
+    ///
+    /// # Errors
+    /// [`PostgresError`].
+    pub async fn behind(
+        &self,
+        except: &str,
+    ) -> Result<(Vec<Follower>, Vec<DatabaseStandby>), PostgresError> {
+        let followers = published::followers(&self.inner.readers, except).await?;
+        Ok((followers, published::standbys(&self.inner.readers).await?))
     }
 
     /// The row that holds the last signed checkpoint.
@@ -223,7 +306,29 @@ impl Inner {
             readers,
             owner,
             size: watch::Sender::new(0),
+            follows: false,
         })
+    }
+
+    /// The end of what is shown.
+    fn bound(&self) -> u64 {
+        match self.follows {
+            true => *self.size.borrow(),
+            false => u64::MAX,
+        }
+    }
+
+    /// Where the part of the log ends that is shown.
+    async fn shown_head(&self) -> Result<Head, ReadError> {
+        if !self.follows {
+            return reading::head(&self.readers).await;
+        }
+        let Some(last) = self.bound().checked_sub(1) else {
+            return Ok(Head::EMPTY);
+        };
+        let page = reading::page(&self.readers, last, 1).await?;
+        let last = page.first().map(Head::after);
+        last.ok_or_else(|| PostgresError::Vanished { size: self.bound() }.into())
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Head, AppendError> {
@@ -253,36 +358,65 @@ impl Inner {
     }
 }
 
-/// Renews the lease of `holder` until another one has it.
-async fn renew(url: StoreUrl, holder: String) {
+/// Renews the lease of `holder` until another one has it, and publishes how far the log is sure.
+async fn renew(
+    url: StoreUrl,
+    holder: String,
+    mut size: watch::Receiver<u64>,
+    renewed: watch::Sender<Renewed>,
+) {
+    // Nobody is acknowledged by it: a renewal that a crash undoes lets others take over sooner.
     let session = url
         .as_session(&session_name(&holder))
-        .options([("synchronous_commit", "local")]);
+        .options([("synchronous_commit", "off")]);
     loop {
         match session.connect().await {
-            Ok(mut connection) => match renew_on(&mut connection, &holder).await {
-                Ok(()) => {
-                    tracing::error!("another process has the lease of this ledger");
-                    let _ = connection.close().await;
-                    return;
+            Ok(mut connection) => {
+                match renew_on(&mut connection, &holder, &mut size, &renewed).await {
+                    Ok(()) => {
+                        tracing::error!("another process has the lease of this ledger");
+                        renewed.send_modify(|renewed| renewed.is_lost = true);
+                        let _ = connection.close().await;
+                        return;
+                    }
+                    Err(error) => tracing::warn!(%error, "the lease could not be renewed"),
                 }
-                Err(error) => tracing::warn!(%error, "the lease could not be renewed"),
-            },
+            }
             Err(error) => tracing::warn!(%error, "the lease could not be renewed"),
         }
         sleep(RENEW_EVERY).await;
     }
 }
 
-async fn renew_on(connection: &mut PgConnection, holder: &str) -> Result<(), sqlx::Error> {
+async fn renew_on(
+    connection: &mut PgConnection,
+    holder: &str,
+    size: &mut watch::Receiver<u64>,
+    renewed: &watch::Sender<Renewed>,
+) -> Result<(), sqlx::Error> {
     loop {
-        let renewal =
-            sqlx::query("UPDATE lease SET renewed_at = clock_timestamp() WHERE holder = $1");
-        let renewed = renewal.bind(holder).execute(&mut *connection).await?;
-        if renewed.rows_affected() == 0 {
+        // Before it is asked for: a renewal counts from then.
+        let at = Instant::now();
+        let published = *size.borrow_and_update();
+        let renewal = sqlx::query(
+            "UPDATE lease SET renewed_at = clock_timestamp(), published = greatest(published, $2)
+             WHERE holder = $1",
+        );
+        let renewal = renewal.bind(holder).bind(published.cast_signed());
+        if renewal.execute(&mut *connection).await?.rows_affected() == 0 {
             return Ok(());
         }
-        sleep(RENEW_EVERY).await;
+        renewed.send_modify(|renewed| renewed.at = at);
+        sleep(PUBLISH_PAUSE).await;
+        let more = async {
+            if size.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            () = more => {}
+            () = sleep(RENEW_EVERY) => {}
+        }
     }
 }
 
@@ -297,16 +431,22 @@ impl EventLog for PostgresStore {
     }
 
     async fn read(&self, from: u64, limit: usize) -> Result<Vec<Record>, ReadError> {
+        let room = self.inner.bound().saturating_sub(from);
+        let limit = limit.min(usize::try_from(room).unwrap_or(usize::MAX));
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
         reading::page(&self.inner.readers, from, limit).await
     }
 
     /// After a commit of unknown outcome this waits until it has ended, and until standbys have what
     /// is read: nobody is answered by what may still vanish.
     async fn head(&self) -> Result<Head, ReadError> {
-        if let Some(owner) = &self.inner.owner {
-            owner.settle().await?;
-        }
-        let head = reading::head(&self.inner.readers).await?;
+        let _held = match &self.inner.owner {
+            Some(owner) => Some(owner.settle().await?),
+            None => None,
+        };
+        let head = self.inner.shown_head().await?;
         self.inner.note_size(head.size);
         Ok(head)
     }
@@ -332,7 +472,9 @@ impl LedgerStore for PostgresStore {
     }
 
     async fn records(&self, positions: &[u64]) -> Result<Vec<Record>, ReadError> {
-        reading::records(&self.inner.readers, positions).await
+        let bound = self.inner.bound();
+        let shown: Vec<u64> = positions.iter().copied().filter(|at| *at < bound).collect();
+        reading::records(&self.inner.readers, &shown).await
     }
 
     /// Goes on to its end when the caller gives it up: the session must know how it ended.
@@ -349,6 +491,10 @@ impl LedgerStore for PostgresStore {
     }
 
     async fn frontier(&self) -> Result<Option<(u64, Vec<u8>)>, ReadError> {
+        // The one that is stored is of everything that is.
+        if self.inner.follows {
+            return Ok(None);
+        }
         Ok(reading::frontier(&self.inner.readers).await?)
     }
 
@@ -370,14 +516,20 @@ impl LedgerStore for PostgresStore {
     }
 
     async fn idempotency(&self, tags: &[Digest]) -> Result<HashMap<Digest, u64>, ReadError> {
-        Ok(reading::idempotency(&self.inner.readers, tags).await?)
+        let mut found = reading::idempotency(&self.inner.readers, tags).await?;
+        let bound = self.inner.bound();
+        found.retain(|_, position| *position < bound);
+        Ok(found)
     }
 
     async fn envelope_positions(
         &self,
         ids: &[EnvelopeId],
     ) -> Result<HashMap<EnvelopeId, u64>, ReadError> {
-        Ok(reading::envelope_positions(&self.inner.readers, ids).await?)
+        let mut found = reading::envelope_positions(&self.inner.readers, ids).await?;
+        let bound = self.inner.bound();
+        found.retain(|_, position| *position < bound);
+        Ok(found)
     }
 
     async fn claims(

@@ -252,6 +252,26 @@ impl fmt::Display for UniqueKey {
 }
 
 impl OpenError {
+    /// Whether the database holds no ledger, and else is what it should be.
+    #[must_use]
+    pub fn is_no_ledger(&self) -> bool {
+        matches!(self, OpenError::Postgres(PostgresError::NoLedger))
+    }
+
+    /// Whether it may go by itself: a database that is down, or is changing its primary.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            OpenError::Postgres(
+                PostgresError::Unreachable(_)
+                    | PostgresError::Other(_)
+                    | PostgresError::Standby
+                    | PostgresError::TooFewStandbys { .. }
+            )
+        )
+    }
+
     /// Why nobody may write to the log, where that is so.
     #[must_use]
     pub const fn sealed(&self) -> Option<Sealed> {

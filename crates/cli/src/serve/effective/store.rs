@@ -1,5 +1,6 @@
 //! `[store]`: a database for the log, and which of its standbys count.
 
+use x811_server::{NoPeer, Peer};
 use x811_store::{Database, LogUrl, NotALogUrl, PostgresError, Quorum, Wait};
 
 use super::{address, hidden};
@@ -48,8 +49,17 @@ pub(super) fn database(given: Store) -> Result<Option<Database>, Failure> {
     }))
 }
 
+/// The other processes of the ledger that are given.
+pub(super) fn peers(given: Option<&[String]>) -> Result<Vec<Peer>, Failure> {
+    let peers = given.unwrap_or_default().iter().map(|peer| {
+        let parsed = peer.parse();
+        parsed.map_err(|error: NoPeer| Failure::local("config", format!("{peer:?}: {error}")))
+    });
+    peers.collect()
+}
+
 /// As a file would have to say it, but for the address.
-pub(super) fn shown(database: Option<&Database>) -> Store {
+pub(super) fn shown(database: Option<&Database>, peers: &[Peer]) -> Store {
     let quorum = database.and_then(|database| database.quorum.as_ref());
     Store {
         url: database.map(|_| hidden()),
@@ -59,6 +69,7 @@ pub(super) fn shown(database: Option<&Database>) -> Store {
             .map(|_| hidden()),
         log_url_file: None,
         wait: database.map(|database| database.wait == Wait::ForTheWriter),
+        peers: (!peers.is_empty()).then(|| peers.iter().map(ToString::to_string).collect()),
         quorum: quorum.map(Quorum::needed),
         standbys: quorum.map(|quorum| quorum.standbys().to_vec()),
     }

@@ -2,10 +2,13 @@
 //! and gives every place a schema of its own.
 
 use x811_eventlog::conformance as log;
-use x811_ledger::conformance::{self as promised, Places, StorePlace};
+use x811_eventlog::{Draft, EventLog as _, Head, Record};
+use x811_ledger::conformance::{self as promised, CheckpointPlace, Places, StorePlace};
+use x811_ledger::port::LedgerStore as _;
 
 use super::cluster::Node;
 use super::url;
+use crate::postgres::CheckpointRow;
 use crate::{PostgresStore, StoreUrl};
 
 struct Opened {
@@ -92,4 +95,86 @@ async fn the_store_keeps_its_promises() {
     promised::the_last_tick_is_the_one_that_counts(&stores).await;
     promised::counts_are_of_what_lies_below(&stores).await;
     promised::erased_bodies_are_gone_and_nothing_else(&stores).await;
+}
+
+struct Signed {
+    row: CheckpointRow,
+    opened: Opened,
+}
+
+impl CheckpointPlace for Signed {
+    type Checkpoint = CheckpointRow;
+
+    fn checkpoint(&self) -> &CheckpointRow {
+        &self.row
+    }
+}
+
+struct Checkpoints(Stores);
+
+impl Places for Checkpoints {
+    type Place = Signed;
+
+    async fn open(&self) -> Signed {
+        let opened = self.0.open().await;
+        let row = opened.store.checkpoint();
+        Signed { row, opened }
+    }
+
+    async fn reopen(&self, Signed { row, opened }: Signed) -> Option<Signed> {
+        drop(row);
+        let opened = self.0.reopen(opened).await?;
+        let row = opened.store.checkpoint();
+        Some(Signed { row, opened })
+    }
+}
+
+#[tokio::test]
+async fn the_row_of_the_checkpoint_keeps_its_promises() {
+    let places = Checkpoints(Stores(Node::start(&[]).await));
+    promised::a_swap_needs_what_is_stored(&places).await;
+    promised::of_two_swaps_one_is_done(&places).await;
+    promised::a_checkpoint_survives_reopening(&places).await;
+}
+
+/// Who follows sees what is published, and not what is only committed; who was replaced hears of it.
+#[tokio::test]
+async fn stores_3_who_follows_sees_nothing_beyond_the_published_head() {
+    let node = Node::start(&[]).await;
+    let url = url(&node).await;
+    let writer = PostgresStore::open(&url, None).await.unwrap();
+    let follower = PostgresStore::open_following(&url).await.unwrap();
+    let mut head = Head::EMPTY;
+    let records = [0, 1, 2].map(|position| {
+        let draft = Draft {
+            recorded_at_ms: position,
+            stream: "test".to_owned(),
+            stream_seq: position,
+            event: serde_json::json!({ "type": "test" }),
+        };
+        let record = Record::seal(position, head.hash, draft).unwrap();
+        head = Head::after(&record);
+        record
+    });
+    writer.append(0, &records).await.unwrap();
+    assert!(writer.lease().unwrap().is_sure());
+    // Published a moment later, and shown once that was looked at.
+    assert_eq!(follower.head().await.unwrap().size, 0);
+    assert!(follower.read(0, 10).await.unwrap().is_empty());
+    while follower.look().await.unwrap().size < 3 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert_eq!(follower.head().await.unwrap().size, 3);
+    assert_eq!(follower.read(1, 10).await.unwrap().len(), 2);
+    // Committed behind the writer's back, as by one that does not know yet whether standbys have it.
+    node.run_sql("INSERT INTO ledger0.records VALUES (3, '{}')")
+        .await;
+    follower.look().await.unwrap();
+    assert_eq!(follower.head().await.unwrap().size, 3);
+    assert!(follower.read(3, 10).await.unwrap().is_empty());
+    assert!(follower.records(&[3]).await.unwrap().is_empty());
+    let next = PostgresStore::open_over(&url).await.unwrap();
+    writer.lease().unwrap().lost().await;
+    assert!(!writer.lease().unwrap().is_sure());
+    assert!(next.lease().unwrap().is_sure());
 }

@@ -1,0 +1,204 @@
+//! Places for a log, measured side by side in one run.
+
+use clap::ValueEnum;
+use serde::Serialize;
+use x811_store::{Database, PostgresError, Quorum, StoreUrl};
+
+use super::figures::{Latency, Rate, thousands};
+use crate::failure::Failure;
+use crate::output::{Out, Report, Tone};
+
+/// A kind of place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// A file of the bench's own
+    Sqlite,
+    /// A PostgreSQL database, named by --store-url
+    Postgres,
+    /// One with standbys that must have what is acknowledged, named by --quorum-url
+    PostgresQuorum,
+}
+
+/// Which places are measured.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct Backends {
+    /// Places for the log, to be measured side by side; the first one is what the others are compared
+    /// with
+    #[arg(long, value_enum, value_name = "NAME", value_delimiter = ',')]
+    backend: Vec<Kind>,
+    /// PostgreSQL database with no log in it
+    #[arg(long, value_name = "URL")]
+    store_url: Option<String>,
+    /// The same, of a primary that waits for one of its standbys
+    #[arg(long, value_name = "URL")]
+    quorum_url: Option<String>,
+    /// Name of a standby of that one; may be given again
+    #[arg(long = "store-standby", value_name = "NAME", value_delimiter = ',')]
+    standbys: Vec<String>,
+}
+
+/// A place.
+#[derive(Debug)]
+pub(super) struct BenchPlace {
+    kind: Kind,
+    database: Option<Database>,
+}
+
+impl BenchPlace {
+    /// How it is called; also the name of its directory.
+    pub(super) fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::Sqlite => "sqlite",
+            Kind::Postgres => "postgres",
+            Kind::PostgresQuorum => "postgres-quorum",
+        }
+    }
+
+    /// The database, where it is one.
+    pub(super) fn database(&self) -> Option<&Database> {
+        self.database.as_ref()
+    }
+}
+
+impl Backends {
+    /// The places, in order; none where none is asked for.
+    pub(super) fn places(&self) -> Result<Vec<BenchPlace>, Failure> {
+        let places = self.backend.iter().map(|kind| {
+            let database = match kind {
+                Kind::Sqlite => None,
+                Kind::Postgres => {
+                    Some(Database::at(named(self.store_url.as_ref(), "--store-url")?))
+                }
+                Kind::PostgresQuorum => {
+                    let url = named(self.quorum_url.as_ref(), "--quorum-url")?;
+                    let quorum = Quorum::of(1, self.standbys.clone());
+                    let none = || Failure::usage("name its standbys by --store-standby");
+                    Some(Database {
+                        quorum: Some(quorum.ok_or_else(none)?),
+                        ..Database::at(url)
+                    })
+                }
+            };
+            Ok(BenchPlace {
+                kind: *kind,
+                database,
+            })
+        });
+        places.collect()
+    }
+}
+
+fn named(url: Option<&String>, option: &str) -> Result<StoreUrl, Failure> {
+    let missing = || Failure::usage(&format!("this place is named by {option} URL"));
+    let url = url.ok_or_else(missing)?;
+    let unread = |error: PostgresError| Failure::local("config", error.to_string());
+    url.parse().map_err(unread)
+}
+
+/// What one place did.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    backend: &'static str,
+    rate: Rate,
+    latency: Latency,
+    /// Of the first place's rate.
+    ratio: f64,
+    /// Bytes that the tables grew by for each interaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    table_bytes_each: Option<u64>,
+    /// Bytes that the server wrote to its own log, and sent to each standby, for each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log_bytes_each: Option<u64>,
+}
+
+impl Row {
+    pub(super) fn of(backend: &'static str, rate: Rate, latency: Latency) -> Row {
+        Row {
+            backend,
+            rate,
+            latency,
+            ratio: 1.0,
+            table_bytes_each: None,
+            log_bytes_each: None,
+        }
+    }
+
+    /// The same, with what it wrote between two looks.
+    pub(super) fn with_bytes(
+        self,
+        before: Option<(u64, u64)>,
+        after: Option<(u64, u64)>,
+        interactions: u64,
+    ) -> Row {
+        let grown = before.zip(after).filter(|_| interactions > 0);
+        let each = |from: u64, to: u64| to.saturating_sub(from) / interactions;
+        Row {
+            table_bytes_each: grown.map(|(from, to)| each(from.0, to.0)),
+            log_bytes_each: grown.map(|(from, to)| each(from.1, to.1)),
+            ..self
+        }
+    }
+}
+
+/// All places.
+#[derive(Debug, Serialize)]
+pub(super) struct SideBySide {
+    benchmark: &'static str,
+    /// Conversations, or records of a commit.
+    at_once: u64,
+    backends: Vec<Row>,
+}
+
+impl SideBySide {
+    pub(super) fn of(benchmark: &'static str, at_once: u64, mut rows: Vec<Row>) -> SideBySide {
+        let first = rows.first().map_or(1.0, |row| row.rate.per_second);
+        for row in &mut rows {
+            row.ratio = row.rate.per_second / first;
+        }
+        SideBySide {
+            benchmark,
+            at_once,
+            backends: rows,
+        }
+    }
+}
+
+impl Report for SideBySide {
+    fn print(&self, out: &mut Out) {
+        let first = self.backends.first().map_or("", |row| row.backend);
+        out.heading(
+            Tone::Plain,
+            format_args!(
+                "{}: {} at once, as ratios to {first}",
+                self.benchmark, self.at_once
+            ),
+        );
+        let bytes = |bytes: Option<u64>| {
+            bytes.map_or_else(|| "-".to_owned(), |bytes| thousands(bytes as f64))
+        };
+        let rows = self.backends.iter().map(|row| {
+            vec![
+                row.backend.to_owned(),
+                thousands(row.rate.per_second),
+                format!("{:.2}", row.ratio),
+                row.latency.text(),
+                row.rate
+                    .cpu_us_each
+                    .map_or_else(|| "-".to_owned(), |us| format!("{us:.0} µs")),
+                bytes(row.table_bytes_each),
+                bytes(row.log_bytes_each),
+            ]
+        });
+        let rows: Vec<Vec<String>> = rows.collect();
+        let head = [
+            "backend",
+            "a second",
+            "ratio",
+            "answers",
+            "CPU each",
+            "table bytes",
+            "log bytes",
+        ];
+        out.table(&head, &rows);
+    }
+}

@@ -1,0 +1,220 @@
+//! The MAC by which processes of one ledger know each other.
+
+use axum::http::HeaderName;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use x811_ledger::entropy::Entropy;
+use x811_protocol::key::SecretKey;
+use x811_protocol::time::TimestampMs;
+
+/// Goes with a request that is passed on.
+pub(crate) const PASSED_ON: HeaderName = HeaderName::from_static("x811-passed-on");
+
+/// Goes with the answer to one.
+pub(crate) const ANSWERED: HeaderName = HeaderName::from_static("x811-answered");
+
+/// What the key is made for, and nothing else.
+const PURPOSE: &[u8] = b"x811 processes of one ledger, form 1";
+
+/// How far apart the clocks of two processes may be, and how long a request may be under way.
+const TOLERANCE_MS: u64 = 10_000;
+
+/// Stands for an authority that is none of the process's own.
+const NONE: &str = "-";
+
+/// What is passed on.
+pub(super) struct Asked<'a> {
+    pub(super) method: &'a str,
+    /// Path and query.
+    pub(super) target: &'a str,
+    pub(super) client: SocketAddr,
+    pub(super) authority: Option<&'a str>,
+    pub(super) body: &'a [u8],
+}
+
+/// What another process says of what it passes on.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) client: SocketAddr,
+    pub(super) authority: Option<String>,
+    pub(super) nonce: String,
+    body_digest: String,
+}
+
+impl Opened {
+    /// Whether `body` is the one that was passed on.
+    pub(super) fn is_of(&self, body: &[u8]) -> bool {
+        self.body_digest == digest(body)
+    }
+}
+
+/// The shared key, and what was taken by it lately.
+pub(super) struct Seal {
+    mac: Hmac<Sha256>,
+    /// Random, of this process.
+    name: String,
+    count: AtomicU64,
+    /// Nonces of the last while, with when they came.
+    taken: Mutex<HashMap<String, u64>>,
+}
+
+impl Seal {
+    #[expect(clippy::expect_used, reason = "a key of any length is taken")]
+    pub(super) fn new(key: &SecretKey, entropy: &impl Entropy) -> Seal {
+        let mut derived =
+            Hmac::<Sha256>::new_from_slice(key.seed()).expect("a key of any length is taken");
+        derived.update(PURPOSE);
+        let derived = derived.finalize().into_bytes();
+        let mut name = [0; 16];
+        entropy.fill(&mut name);
+        Seal {
+            mac: Hmac::new_from_slice(&derived).expect("a key of any length is taken"),
+            name: hex::encode(name),
+            count: AtomicU64::new(0),
+            taken: Mutex::default(),
+        }
+    }
+
+    /// The seal of `asked`, and the nonce in it.
+    pub(super) fn ask(&self, asked: &Asked<'_>, now: TimestampMs) -> (String, String) {
+        let count = self.count.fetch_add(1, Ordering::Relaxed);
+        let nonce = format!("{}{count:016x}", self.name);
+        let authority = asked.authority.unwrap_or(NONE);
+        let (client, body) = (asked.client, digest(asked.body));
+        let said = format!("{} {nonce} {client} {authority} {body}", now.as_ms());
+        let mac = self.of_request(asked.method, asked.target, &said);
+        (
+            format!("{said} {}", hex::encode(mac.finalize().into_bytes())),
+            nonce,
+        )
+    }
+
+    /// What a seal says; `None` unless it was made for this very request just now, and taken never.
+    pub(super) fn open(
+        &self,
+        seal: &str,
+        method: &str,
+        target: &str,
+        now: TimestampMs,
+    ) -> Option<Opened> {
+        let (said, mac) = seal.rsplit_once(' ')?;
+        let expected = self.of_request(method, target, said);
+        expected.verify_slice(&hex::decode(mac).ok()?).ok()?;
+        let mut fields = said.split(' ');
+        let at_ms: u64 = fields.next()?.parse().ok()?;
+        let nonce = fields.next()?.to_owned();
+        let client = fields.next()?.parse().ok()?;
+        let authority = fields.next()?;
+        let opened = Opened {
+            client,
+            authority: (authority != NONE).then(|| authority.to_owned()),
+            body_digest: fields.next()?.to_owned(),
+            nonce,
+        };
+        let is_now = now.as_ms().abs_diff(at_ms) <= TOLERANCE_MS;
+        (is_now && self.is_new(&opened.nonce, now.as_ms())).then_some(opened)
+    }
+
+    fn is_new(&self, nonce: &str, now_ms: u64) -> bool {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.retain(|_, at_ms| now_ms.abs_diff(*at_ms) <= 2 * TOLERANCE_MS);
+        taken.insert(nonce.to_owned(), now_ms).is_none()
+    }
+
+    /// The seal of an answer to the request with that nonce.
+    pub(super) fn answer(&self, nonce: &str, status: u16, body: &[u8]) -> String {
+        hex::encode(self.of_answer(nonce, status, body).finalize().into_bytes())
+    }
+
+    /// Whether `seal` is the one of that answer.
+    pub(super) fn is_answer(&self, seal: &str, nonce: &str, status: u16, body: &[u8]) -> bool {
+        let mac = self.of_answer(nonce, status, body);
+        hex::decode(seal).is_ok_and(|seal| mac.verify_slice(&seal).is_ok())
+    }
+
+    fn of_request(&self, method: &str, target: &str, said: &str) -> Hmac<Sha256> {
+        self.over(&["passed on", method, target, said])
+    }
+
+    fn of_answer(&self, nonce: &str, status: u16, body: &[u8]) -> Hmac<Sha256> {
+        self.over(&["answered", nonce, &status.to_string(), &digest(body)])
+    }
+
+    /// Over lines: no line end is in any of them, as none is in what HTTP puts there.
+    fn over(&self, lines: &[&str]) -> Hmac<Sha256> {
+        let mut mac = self.mac.clone();
+        for line in lines {
+            mac.update(line.as_bytes());
+            mac.update(b"\n");
+        }
+        mac
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Fixed(u8);
+
+    impl Entropy for Fixed {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill(self.0);
+        }
+    }
+
+    fn asked(body: &'static [u8]) -> Asked<'static> {
+        Asked {
+            method: "POST",
+            target: "/api/v1/messages",
+            client: "192.0.2.7:4711".parse().unwrap(),
+            authority: Some("ledger.example.org"),
+            body,
+        }
+    }
+
+    #[test]
+    fn stores_5_processes_of_one_ledger_authenticate_each_other() {
+        let key = SecretKey::from_seed([7; 32]);
+        let (from, to) = (Seal::new(&key, &Fixed(1)), Seal::new(&key, &Fixed(2)));
+        let stranger = Seal::new(&SecretKey::from_seed([8; 32]), &Fixed(1));
+        let now = TimestampMs::new(1_000_000);
+        let (seal, nonce) = from.ask(&asked(b"body"), now);
+        let open = |seal: &str, method, target, at_ms| {
+            to.open(seal, method, target, TimestampMs::new(at_ms))
+        };
+        assert!(open(&seal, "GET", "/api/v1/messages", 1_000_000).is_none());
+        assert!(open(&seal, "POST", "/api/v1/tokens", 1_000_000).is_none());
+        assert!(open(&seal, "POST", "/api/v1/messages", 1_010_001).is_none());
+        assert!(open("", "POST", "/api/v1/messages", 1_000_000).is_none());
+        let forged = seal.replace("192.0.2.7", "192.0.2.8");
+        assert!(open(&forged, "POST", "/api/v1/messages", 1_000_000).is_none());
+        let (strange, _) = stranger.ask(&asked(b"body"), now);
+        assert!(open(&strange, "POST", "/api/v1/messages", 1_000_000).is_none());
+        let opened = open(&seal, "POST", "/api/v1/messages", 1_003_000).unwrap();
+        assert_eq!(opened.client, "192.0.2.7:4711".parse().unwrap());
+        assert_eq!(opened.authority.as_deref(), Some("ledger.example.org"));
+        assert!(opened.is_of(b"body") && !opened.is_of(b"other"));
+        // Caught on the wire and sent once more.
+        assert!(open(&seal, "POST", "/api/v1/messages", 1_003_000).is_none());
+        let answer = to.answer(&nonce, 202, b"accepted");
+        assert!(from.is_answer(&answer, &nonce, 202, b"accepted"));
+        assert!(!from.is_answer(&answer, &nonce, 200, b"accepted"));
+        assert!(!from.is_answer(&answer, &nonce, 202, b"rejected"));
+        assert!(!from.is_answer(&answer, "other", 202, b"accepted"));
+        assert!(!from.is_answer(
+            &stranger.answer(&nonce, 202, b"accepted"),
+            &nonce,
+            202,
+            b"accepted"
+        ));
+    }
+}

@@ -1,0 +1,71 @@
+//! Where this process listens. It stays when its role changes.
+
+use super::{StartError, bind, bind_metrics};
+use crate::config::ServerConfig;
+use crate::connections::{ConnectionFigures, Connections};
+use crate::stage::{Figures, Stage};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use x811_ledger::clock::Clock;
+
+/// Both addresses, before anything is served there.
+pub(super) struct House {
+    public: TcpListener,
+    metrics: Option<TcpListener>,
+    connections: Connections,
+    pub(super) local_addr: SocketAddr,
+    pub(super) metrics_addr: Option<SocketAddr>,
+}
+
+/// HTTP as it is served.
+pub(super) struct Open<C> {
+    pub(super) stage: Arc<Stage<C>>,
+    pub(super) served: JoinHandle<io::Result<()>>,
+}
+
+impl House {
+    pub(super) async fn bind(config: &ServerConfig) -> Result<House, StartError> {
+        let (public, local_addr) = bind(config.listen).await?;
+        let (metrics, metrics_addr) = bind_metrics(config.metrics_listen).await?;
+        Ok(House {
+            public,
+            metrics,
+            connections: Connections::new(config.connections),
+            local_addr,
+            metrics_addr,
+        })
+    }
+
+    /// What operators are told of connections.
+    pub(super) fn figures(&self) -> Arc<ConnectionFigures> {
+        self.connections.figures()
+    }
+
+    /// Serves what is on `stage` until `stopping`.
+    pub(super) fn open<C: Clock>(
+        self,
+        config: &ServerConfig,
+        stage: Arc<Stage<C>>,
+        stopping: watch::Receiver<bool>,
+    ) -> Open<C> {
+        let own = Connections::new(config.connections);
+        let figures = Arc::new(Figures(stage.clone()));
+        let public = self
+            .connections
+            .serve(self.public, stage.clone(), stopping.clone());
+        let metrics = self.metrics;
+        let served = tokio::spawn(async move {
+            let Some(metrics) = metrics else {
+                drop(figures);
+                return public.await;
+            };
+            let figures = own.serve(metrics, figures, stopping);
+            tokio::try_join!(public, figures).map(|_| ())
+        });
+        Open { stage, served }
+    }
+}

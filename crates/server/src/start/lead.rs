@@ -1,0 +1,334 @@
+//! The life of a process: it writes, or it stands by until it can. What listens stays throughout.
+
+use super::follow::{Begun, Following};
+use super::house::{House, Open};
+use super::raise::{At, Raised, raise};
+use super::reload::Exchange;
+use super::rows::Warm;
+use super::stop::{Ended, Parts, RunError, last_requests, supervise};
+use super::{Ground, Running, StartError, check_endpoints, sources_of};
+use crate::app::stopped;
+use crate::config::ServerConfig;
+use crate::stage::Stage;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinHandle};
+use x811_ledger::clock::Clock;
+use x811_ledger::entropy::Entropy;
+use x811_store::{Backend, Database, OpenError, Wait};
+
+/// A lease that is free is had within this; what is followed meanwhile would be for nothing.
+const FREE_LEASE: Duration = Duration::from_millis(500);
+
+/// How long a database that is down is left alone.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// Who asks for the lease, for as long as it takes.
+type Candidate = JoinHandle<Result<Backend, StartError>>;
+
+/// What this process does.
+enum Phase {
+    Writes(Parts),
+    StandsBy(Following, Candidate),
+}
+
+/// Everything that stays when the role changes.
+struct Life<C, E> {
+    config: ServerConfig,
+    clock: Arc<C>,
+    entropy: Arc<E>,
+    at: At,
+    open: Open<C>,
+    stop: watch::Sender<bool>,
+    exchange: watch::Sender<Option<Exchange>>,
+}
+
+/// The database for whose lease this process waits, if it does.
+fn awaited(config: &ServerConfig) -> Option<&Database> {
+    let database = config.database.as_ref()?;
+    (database.wait == Wait::ForTheWriter).then_some(database)
+}
+
+/// Starts: as the writer where nobody else is, and else standing by where that was asked for.
+pub(super) async fn begin<C: Clock, E: Entropy>(
+    config: ServerConfig,
+    clock: Arc<C>,
+    entropy: Arc<E>,
+) -> Result<Running, StartError> {
+    let Some(database) = awaited(&config) else {
+        let store = Backend::open(&config.data_dir, config.database.as_ref()).await?;
+        return write(config, clock, entropy, store).await;
+    };
+    let mut candidate = ask(&config);
+    if let Ok(opened) = tokio::time::timeout(FREE_LEASE, &mut candidate).await {
+        return write(config, clock, entropy, flat(opened)?).await;
+    }
+    let begun = tokio::select! {
+        biased;
+        opened = &mut candidate => return write(config, clock, entropy, flat(opened)?).await,
+        begun = Begun::of(&config, database, &clock) => begun,
+    };
+    match begun {
+        Ok(Some(begun)) => stand_by(config, clock, entropy, begun, candidate).await,
+        // There is nothing to follow yet.
+        Ok(None) => {
+            let opened = candidate.await;
+            write(config, clock, entropy, flat(opened)?).await
+        }
+        Err(error) => {
+            candidate.abort();
+            Err(error)
+        }
+    }
+}
+
+/// Asks for the lease until it is had.
+fn ask(config: &ServerConfig) -> Candidate {
+    let (data_dir, database) = (config.data_dir.clone(), config.database.clone());
+    tokio::spawn(async move {
+        loop {
+            match opened(&data_dir, database.as_ref()).await {
+                Err(error) if error.may_pass() => {
+                    tracing::warn!(%error, "the lease cannot be asked for");
+                    tokio::time::sleep(RETRY).await;
+                }
+                opened => return Ok(opened?),
+            }
+        }
+    })
+}
+
+/// Boxed: a task can hold it.
+fn opened<'a>(
+    data_dir: &'a Path,
+    database: Option<&'a Database>,
+) -> Pin<Box<dyn Future<Output = Result<Backend, OpenError>> + Send + 'a>> {
+    Box::pin(Backend::open(data_dir, database))
+}
+
+fn flat(opened: Result<Result<Backend, StartError>, JoinError>) -> Result<Backend, StartError> {
+    opened.unwrap_or_else(|panicked| Err(StartError::Panicked(panicked.to_string())))
+}
+
+async fn write<C: Clock, E: Entropy>(
+    config: ServerConfig,
+    clock: Arc<C>,
+    entropy: Arc<E>,
+    store: Backend,
+) -> Result<Running, StartError> {
+    let ground = Ground::prepare(&config, &*clock, &*entropy, Arc::new(store), false).await?;
+    let house = House::bind(&config).await?;
+    let at = At::of(&house);
+    let (is_new, starts_blind) = (ground.is_new, ground.starts_blind.clone());
+    let own = (&clock, &entropy);
+    let raised = raise(ground, &config, own, &at, Warm::default()).await?;
+    let Raised {
+        app,
+        parts,
+        exchange,
+    } = raised;
+    let (metrics_addr, identity) = (house.metrics_addr, app.identity.clone());
+    let stage = Stage::empty();
+    stage.set(&app);
+    drop(app);
+    let life = Life::over(config, clock, entropy, (house, at), stage);
+    life.exchange.send_replace(Some(exchange));
+    let mut running = life.running(metrics_addr, identity);
+    (running.is_new, running.starts_blind) = (is_new, starts_blind);
+    running.ended = tokio::spawn(life.lead(Phase::Writes(parts)));
+    Ok(running)
+}
+
+async fn stand_by<C: Clock, E: Entropy>(
+    config: ServerConfig,
+    clock: Arc<C>,
+    entropy: Arc<E>,
+    begun: Begun<C>,
+    candidate: Candidate,
+) -> Result<Running, StartError> {
+    let starts_blind = check_endpoints(&sources_of(&config.network)?, &config.network).await?;
+    let house = House::bind(&config).await?;
+    let at = At::of(&house);
+    let identity = begun.identity.opened.clone();
+    let (following, app) = begun.run(&config, (&clock, &entropy), &at).await?;
+    let metrics_addr = house.metrics_addr;
+    let stage = Stage::empty();
+    stage.set(&app);
+    drop(app);
+    let life = Life::over(config, clock, entropy, (house, at), stage);
+    let mut running = life.running(metrics_addr, identity);
+    running.starts_blind = starts_blind;
+    running.ended = tokio::spawn(life.lead(Phase::StandsBy(following, candidate)));
+    Ok(running)
+}
+
+impl<C: Clock, E: Entropy> Life<C, E> {
+    fn over(
+        config: ServerConfig,
+        clock: Arc<C>,
+        entropy: Arc<E>,
+        (house, at): (House, At),
+        stage: Arc<Stage<C>>,
+    ) -> Life<C, E> {
+        let stop = watch::Sender::new(false);
+        Life {
+            open: house.open(&config, stage, stop.subscribe()),
+            config,
+            clock,
+            entropy,
+            at,
+            stop,
+            exchange: watch::Sender::new(None),
+        }
+    }
+
+    /// Leads it to its end.
+    async fn lead(mut self, first: Phase) -> Result<(), RunError> {
+        let mut phase = first;
+        loop {
+            phase = match phase {
+                Phase::Writes(parts) => {
+                    let may_stand_by = awaited(&self.config).is_some();
+                    let stop = &self.stop;
+                    match supervise(parts, &mut self.open, stop, may_stand_by).await {
+                        Ended::Over(ended) => return ended,
+                        Ended::Replaced => match self.again().await {
+                            Ok(phase) => phase,
+                            Err(error) => return self.over_with(error.into()).await,
+                        },
+                    }
+                }
+                Phase::StandsBy(following, candidate) => {
+                    match self.follow(following, candidate).await {
+                        Ok(Some(phase)) => phase,
+                        Ok(None) => return Ok(()),
+                        Err(error) => return self.over_with(error).await,
+                    }
+                }
+            };
+        }
+    }
+
+    /// Ends for a reason of its own.
+    async fn over_with(&mut self, error: RunError) -> Result<(), RunError> {
+        tracing::error!(%error, "the ledger has stopped");
+        self.open.stage.clear();
+        self.stop.send_replace(true);
+        let _ = last_requests(&mut self.open.served).await;
+        Err(error)
+    }
+
+    /// Another process writes: everything is read again from the log.
+    async fn again(&mut self) -> Result<Phase, Box<StartError>> {
+        self.exchange.send_replace(None);
+        let candidate = ask(&self.config);
+        loop {
+            let Some(database) = awaited(&self.config) else {
+                return Err(Box::new(StartError::Panicked(
+                    "nothing to follow".to_owned(),
+                )));
+            };
+            match Begun::of(&self.config, database, &self.clock).await {
+                Ok(Some(begun)) => {
+                    let own = (&self.clock, &self.entropy);
+                    let (following, app) = begun.run(&self.config, own, &self.at).await?;
+                    self.open.stage.set(&app);
+                    return Ok(Phase::StandsBy(following, candidate));
+                }
+                Ok(None) => {}
+                Err(StartError::Store(error)) if error.may_pass() => {
+                    tracing::warn!(%error, "the log cannot be followed yet");
+                }
+                Err(error) => {
+                    candidate.abort();
+                    return Err(Box::new(error));
+                }
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+
+    /// Follows until this process can write; `None` when it was asked to stop before.
+    async fn follow(
+        &mut self,
+        mut following: Following,
+        mut candidate: Candidate,
+    ) -> Result<Option<Phase>, RunError> {
+        tokio::select! {
+            biased;
+            () = stopped(self.stop.subscribe()) => {
+                tracing::info!("the process stops: it stood by");
+                candidate.abort();
+                following.phase.send_replace(true);
+                let served = last_requests(&mut self.open.served).await;
+                self.open.stage.clear();
+                drop(following.end().await);
+                served.map(|()| None)
+            }
+            ended = &mut following.follower => {
+                candidate.abort();
+                let ended = ended.map_err(RunError::from)?;
+                Err(match ended {
+                    Ok(_) => RunError::Panicked("the follower ended by itself".to_owned()),
+                    Err(error) => error.into(),
+                })
+            }
+            ended = &mut following.looks => {
+                candidate.abort();
+                ended??;
+                Err(RunError::Panicked("nobody looks any more".to_owned()))
+            }
+            ended = &mut self.open.served => {
+                candidate.abort();
+                ended??;
+                Err(RunError::Panicked("nothing is served any more".to_owned()))
+            }
+            opened = &mut candidate => {
+                let store = flat(opened).map_err(Box::new)?;
+                Ok(Some(self.take_over(following, store).await?))
+            }
+        }
+    }
+
+    /// This process has the lease. Reads go on by what was followed until the ledger runs.
+    async fn take_over(
+        &mut self,
+        following: Following,
+        store: Backend,
+    ) -> Result<Phase, Box<StartError>> {
+        tracing::warn!("this process has the lease: it takes over");
+        let phase = following.phase.clone();
+        let warm = following.end().await;
+        let (clock, entropy) = (&self.clock, &self.entropy);
+        let store = Arc::new(store);
+        let prepared = Ground::prepare(&self.config, &**clock, &**entropy, store, true);
+        let own = (clock, entropy);
+        let raised = raise(prepared.await?, &self.config, own, &self.at, warm).await?;
+        self.open.stage.set(&raised.app);
+        self.exchange.send_replace(Some(raised.exchange));
+        // Those who wait at the world that was followed ask again.
+        phase.send_replace(true);
+        Ok(Phase::Writes(raised.parts))
+    }
+
+    /// What whoever started this is told.
+    fn running(
+        &self,
+        metrics_addr: Option<std::net::SocketAddr>,
+        identity: x811_protocol::event::LedgerOpened,
+    ) -> Running {
+        Running {
+            local_addr: self.at.local_addr,
+            metrics_addr,
+            identity,
+            is_new: false,
+            starts_blind: None,
+            exchange: self.exchange.subscribe(),
+            stop: self.stop.clone(),
+            ended: tokio::spawn(std::future::ready(Ok(()))),
+        }
+    }
+}

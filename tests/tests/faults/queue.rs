@@ -1,0 +1,107 @@
+//! The sequencer's queue under more load than it can take: a simulation, for the plan of one process a
+//! log (docs/scale.md). Its rules are the sequencer's own: one commit is on its way while the next one
+//! is decided, who waits for longer than a quarter of a second is told to come again, and the queue has
+//! a bound.
+
+/// What is measured: the time of a commit on three servers, and of each message in it.
+const COMMIT_US: u64 = 6_000;
+const MESSAGE_US: u64 = 125;
+
+/// Messages of one commit, places in the queue, and patience, as in the sequencer.
+const BATCH: usize = 1_024;
+const ROOM: usize = 4_096;
+const PATIENCE_US: u64 = 250_000;
+
+/// How long it is looked at.
+const SECONDS: u64 = 60;
+
+/// What became of the messages.
+#[derive(Debug, Default)]
+struct Outcome {
+    accepted: u64,
+    refused: u64,
+    longest_queue: usize,
+    latencies_us: Vec<u64>,
+}
+
+impl Outcome {
+    fn p99_ms(&mut self) -> u64 {
+        self.latencies_us.sort_unstable();
+        let place = self.latencies_us.len() * 99 / 100;
+        self.latencies_us.get(place).copied().unwrap_or_default() / 1_000
+    }
+}
+
+/// The time to the next of messages that come by themselves, `a_second` of them.
+fn gap_us(dice: &mut u64, a_second: f64) -> f64 {
+    // Knuth's generator: the same run each time.
+    *dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+    let share = ((*dice >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+    -share.ln() * 1e6 / a_second
+}
+
+fn simulate(a_second: f64) -> Outcome {
+    let (mut dice, mut outcome) = (811, Outcome::default());
+    let mut queue = std::collections::VecDeque::new();
+    let (mut now_us, mut next_us) = (0_u64, 0.0);
+    while now_us < SECONDS * 1_000_000 {
+        // Whoever came until now, as far as there is room.
+        while next_us <= now_us as f64 {
+            if queue.len() < ROOM {
+                queue.push_back(next_us as u64);
+            } else {
+                outcome.refused += 1;
+            }
+            next_us += gap_us(&mut dice, a_second);
+        }
+        outcome.longest_queue = outcome.longest_queue.max(queue.len());
+        // Whoever waited for too long is told so, which costs next to nothing.
+        while queue
+            .front()
+            .is_some_and(|came| now_us - came > PATIENCE_US)
+        {
+            queue.pop_front();
+            outcome.refused += 1;
+        }
+        let batch = queue.len().min(BATCH);
+        if batch == 0 {
+            now_us = now_us.max(next_us as u64 + 1);
+            continue;
+        }
+        now_us += (MESSAGE_US * batch as u64).max(COMMIT_US);
+        for came in queue.drain(..batch) {
+            outcome.latencies_us.push(now_us + COMMIT_US - came);
+        }
+        outcome.accepted += batch as u64;
+    }
+    outcome
+}
+
+#[test]
+fn stores_7_ten_times_the_load_is_refused_and_slows_nobody_down() {
+    let most = 1e6 / MESSAGE_US as f64;
+    println!("load  accepted/s  refused  p99 ms  longest queue");
+    for times in [0.5, 0.9, 1.0, 2.0, 10.0] {
+        let mut outcome = simulate(most * times);
+        let accepted = outcome.accepted as f64 / SECONDS as f64;
+        let all = outcome.accepted + outcome.refused;
+        let refused = outcome.refused as f64 / all as f64;
+        let p99_ms = outcome.p99_ms();
+        println!(
+            "{times:>4}  {accepted:>10.0}  {:>6.1}%  {p99_ms:>6}  {:>13}",
+            refused * 100.0,
+            outcome.longest_queue
+        );
+        assert!(outcome.longest_queue <= ROOM);
+        if times < 1.0 {
+            assert_eq!(
+                outcome.refused, 0,
+                "there is room for {times} of what it can"
+            );
+        } else {
+            // It goes on at its own pace, and whoever is taken is answered in time.
+            assert!(accepted > 0.9 * most, "{times}: {accepted}");
+        }
+        assert!(p99_ms <= (PATIENCE_US + 2 * MESSAGE_US * BATCH as u64) / 1_000);
+    }
+}
