@@ -131,3 +131,47 @@ pub(crate) struct JwsSignatureShown {
     /// base64url of the 64 bytes.
     signature: String,
 }
+
+/// Breaches of agreements that an agent answers for.
+#[derive(ToSchema)]
+pub(crate) struct ConductAnswer {
+    /// Whose.
+    agent_id: String,
+    /// How many were recorded.
+    breaches: u64,
+    /// Positions of those that count towards an exclusion.
+    #[schema(max_items = 64)]
+    counted: Vec<u64>,
+    /// Whether it is excluded from new sessions now.
+    is_excluded: bool,
+    /// The last exclusion; absent when there was none.
+    #[schema(nullable = false)]
+    exclusion: Option<ExclusionShown>,
+    /// Position of the last record; absent when there is none.
+    #[schema(nullable = false)]
+    last_position: Option<u64>,
+}
+
+/// An exclusion.
+#[derive(ToSchema)]
+pub(crate) struct ExclusionShown {
+    /// Whether an operator lifted it.
+    is_lifted: bool,
+    /// Position of its record.
+    position: u64,
+    /// It holds before this moment.
+    until_ms: u64,
+}
+
+/// That an exclusion holds no longer.
+#[derive(ToSchema)]
+pub(crate) struct LiftedAnswer {
+    /// Whose it was.
+    agent_id: String,
+    /// Position of the exclusion.
+    excluded: u64,
+    /// Position of the record that lifts it.
+    position: u64,
+    /// Its hash.
+    record_hash: String,
+}
