@@ -9,12 +9,13 @@ use x811_protocol::canonical::members_to_canonical;
 use x811_protocol::capability::version::VersionRange;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
+use x811_protocol::event::CloseReason;
 use x811_protocol::facts::{AdvertiseFacts, Availability};
 
 use super::dealt::{Dealt, Proposed, Stage};
 use super::outbox::Act;
 use super::run::Order;
-use crate::compose::SessionStep;
+use crate::compose::{AnsweredTerms, SessionStep};
 use crate::usage::{
     LastUsage, Room, SaidUsage, Side, Usage, UsageReply, UsageStrategy, rest_of, usage_reply,
 };
@@ -167,8 +168,11 @@ impl Dealer {
     ) -> DealMove {
         if let Stage::Closed(reason) = dealt.stage {
             return match reason {
-                x811_protocol::event::CloseReason::Agreed => DealMove::Agreed,
-                _ => DealMove::Over,
+                CloseReason::Agreed => DealMove::Agreed,
+                CloseReason::Rejected
+                | CloseReason::Abandoned
+                | CloseReason::Timeout
+                | CloseReason::Declined => DealMove::Over,
             };
         }
         if ![dealt.initiator, dealt.target].contains(&me) {
@@ -261,7 +265,7 @@ impl Dealer {
     }
 }
 
-fn accept(last: &Proposed, answers: crate::compose::AnsweredTerms) -> SessionStep {
+fn accept(last: &Proposed, answers: AnsweredTerms) -> SessionStep {
     SessionStep::Accept {
         answers,
         terms_hash: Digest::of(&members_to_canonical(&last.terms)),

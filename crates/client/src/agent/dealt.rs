@@ -116,7 +116,14 @@ impl Dealt {
         let terms = match facts {
             CapabilityFacts::Offer(offer) => Some(offer.terms),
             CapabilityFacts::Counter(counter) => Some(counter.terms),
-            _ => None,
+            CapabilityFacts::Advertise(_)
+            | CapabilityFacts::Request(_)
+            | CapabilityFacts::Response(_)
+            | CapabilityFacts::Accept(_)
+            | CapabilityFacts::Reject(_)
+            | CapabilityFacts::Close(_)
+            | CapabilityFacts::Agree(_)
+            | CapabilityFacts::Revoke(_) => None,
         };
         if let Some(facts) = terms {
             let envelope = client.message(header.id).await?.envelope;

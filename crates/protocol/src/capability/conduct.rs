@@ -232,6 +232,7 @@ impl Machine for Conduct {
         ))
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "refuses every other event")]
     fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
         let step = Evolving {
             agent: state.as_ref().map(|state| state.agent),
@@ -291,12 +292,12 @@ impl SubjectMachine for Conduct {
     }
 
     fn told(_before: &State, event: &Event, _after: &State) -> Option<Told> {
-        match event {
-            Event::Effect(Effect::Excluded(_)) => {
-                Some(Told::news(News::Excluded, Some(Code::Excluded), None))
-            }
-            Event::ExclusionLifted(_) => Some(Told::news(News::ExclusionLifted, None, None)),
-            _ => None,
+        if let Event::Effect(Effect::Excluded(_)) = event {
+            Some(Told::news(News::Excluded, Some(Code::Excluded), None))
+        } else if let Event::ExclusionLifted(_) = event {
+            Some(Told::news(News::ExclusionLifted, None, None))
+        } else {
+            None
         }
     }
 

@@ -34,6 +34,9 @@ pub(crate) struct CapabilitiesInForce {
     agreement_max_s: u64,
     /// Most counters in a session, of both sides together.
     counters: u64,
+    /// When breaches of agreements exclude from new sessions; absent where they are recorded only.
+    #[schema(nullable = false)]
+    exclusion: Option<ExclusionInForce>,
     /// Most sessions one initiator may have open.
     open_sessions_per_initiator: u64,
     /// Most sessions one initiator may have open with one target.
@@ -46,6 +49,17 @@ pub(crate) struct CapabilitiesInForce {
     session_min_ms: u64,
     /// Its life where the response names none.
     session_ms: u64,
+}
+
+/// When breaches exclude.
+#[derive(ToSchema)]
+pub(crate) struct ExclusionInForce {
+    /// So many breaches, of two consumers at least.
+    breaches: u64,
+    /// For how long, in milliseconds.
+    for_ms: u64,
+    /// How long a breach counts, in milliseconds.
+    within_ms: u64,
 }
 
 /// A session about a capability, or an agreement, as it stands.

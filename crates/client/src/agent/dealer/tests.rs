@@ -2,7 +2,6 @@ use super::*;
 use crate::testing::{CountingEntropy, identity};
 use crate::usage::Straight;
 use serde_json::json;
-use x811_protocol::event::CloseReason;
 use x811_protocol::facts::{Category, OfferedCapability, SessionTerms};
 use x811_protocol::id::{EnvelopeId, SessionId};
 
