@@ -117,7 +117,8 @@ class Log:
             said, due = event["facts"], facts_of(message, self.rules)
         elif kind == "notice_issued":
             due = {"cause": message["payload"]["cause_position"], "to": message["to"]}
-            due["code"] = message["payload"]["code"]
+            if message["type"] == "x811/error":
+                due["code"] = message["payload"]["code"]
         else:
             hold(message["type"].startswith(REGISTRY), f"the message at {record['position']}")
             due = of_registry(message)

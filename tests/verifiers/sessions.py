@@ -9,6 +9,7 @@ from signed import hold, public_key, unpadded, verify
 
 TYP = "x811-agreement+jws"
 MINUTE_MS = 60_000
+DAY_MS = 86_400_000
 LIMITS = ("max_request_bytes", "max_requests", "requests_per_minute")
 AGREEMENT = {
     "agreement_id", "consumer", "ledger", "parameters", "provider",
@@ -184,8 +185,10 @@ def agreement_after(state, record, name):
                 "id": name,
                 "minute": 0,
                 "minute_requests": 0,
+                "over": None,
                 "position": record["position"],
                 "requests": 0,
+                "revisions": [*(state["revisions"] if state else []), record["position"]],
                 "standing": "active",
                 "starts_at": event["starts_at_ms"],
             }
@@ -195,10 +198,49 @@ def agreement_after(state, record, name):
             counted = {"minute": minute, "minute_requests": before + 1}
             return state | counted | {"requests": state["requests"] + 1}
         case "lapsed":
-            return state | {"standing": "ended"}
+            return state | {"over": record["position"], "standing": "ended"}
         case "envelope_accepted":
-            return state | {"standing": "revoked"}
+            return state | {"over": record["position"], "standing": "revoked"}
     return state
+
+
+def conduct_after(state, record, name, rule):
+    """What an agent answers for after a record of its stream; `rule` is the exclusion in force."""
+    event, now = record["event"], record["recorded_at_ms"]
+    match event["type"]:
+        case "breach_recorded":
+            before = state or {"breaches": [], "exclusion": None, "recorded": 0}
+            breaches = [known for known in before["breaches"] if remembered(known, now, rule)]
+            known = {(known["agreement"], known["at"] // DAY_MS) for known in breaches}
+            if rule and (event["agreement"], now // DAY_MS) not in known:
+                open_ones = [known for known in breaches if not known["is_spent"]]
+                if len(open_ones) >= rule["breaches"]:
+                    breaches.remove(open_ones[0])
+                breaches.append({
+                    "agreement": event["agreement"],
+                    "at": now,
+                    "consumer": event["consumer"],
+                    "is_spent": False,
+                    "position": record["position"],
+                })
+            counted = {"breaches": breaches, "recorded": before["recorded"] + 1}
+            return before | counted | {"agent": name}
+        case "excluded":
+            for breach in state["breaches"]:
+                if breach["position"] in event["causes"]:
+                    breach["is_spent"] = True
+            position, until = record["position"], event["until_ms"]
+            exclusion = {"is_lifted": False, "position": position, "until": until}
+            return state | {"exclusion": exclusion}
+        case "exclusion_lifted":
+            return state | {"exclusion": state["exclusion"] | {"is_lifted": True}}
+    return state
+
+
+def remembered(breach, now, rule):
+    """Whether a breach may still count, or keep another of its day from counting."""
+    counts = rule and not breach["is_spent"] and now - breach["at"] < rule["within_ms"]
+    return breach["at"] // DAY_MS == now // DAY_MS or bool(counts)
 
 
 def links(record):

@@ -24,6 +24,7 @@ class States:
         self.agents, self.interactions, self.opened_under = {}, {}, {}
         self.contracts, self.trust, self.descriptors = {}, {}, {}
         self.sessions, self.agreements, self.rounds = {}, {}, {}
+        self.conducts = {}
 
     def after(self, record, record_hash):
         stream, event = record["stream"], record["event"]
@@ -54,6 +55,10 @@ class States:
         elif kind == "agreement":
             state = sessions.agreement_after(self.agreements.get(name), record, name)
             self.agreements[name] = state
+        elif kind == "conduct":
+            rule = (self.parameters_in_force().get("capabilities") or {}).get("exclusion")
+            state = sessions.conduct_after(self.conducts.get(name), record, name, rule)
+            self.conducts[name] = state
         elif kind == "round":
             state = self.of_round(record, name, record_hash)
         else:
@@ -72,6 +77,9 @@ class States:
             if agent["accepted_day"] != now // DAY_MS:
                 agent["accepted_day"], agent["accepted_bytes"] = now // DAY_MS, 0
             agent["accepted_bytes"] += envelope["size"]
+
+    def parameters_in_force(self):
+        return self.parameters[self.ledger["parameters"]]
 
     # The ledger, networks and agents
 
@@ -334,6 +342,8 @@ class Step:
                 "provider": envelope["to"],
                 "record": record,
             }
+            if agreement := derived.get("agreement"):
+                opening["agreement"] = agreement
             if contract := derived.get("contract"):
                 opening["contract"] = contract
             return {"Pending": {"deadline": deadline, "opening": opening}}

@@ -5,6 +5,7 @@ mod advertise;
 mod agree;
 mod agreements;
 mod close;
+mod conduct;
 mod counter;
 mod dealing;
 mod jws;
@@ -53,6 +54,10 @@ pub(crate) enum Verb {
     Sessions(sessions::Args),
     /// List your agreements, oldest first, or show one with its records
     Agreements(agreements::Args),
+    /// Show breaches of agreements that an agent answers for, and whether it is excluded from sessions
+    Conduct(conduct::Args),
+    /// As operator: lift an agent's exclusion from new sessions
+    Lift(conduct::LiftArgs),
     /// Write what both signed as a JSON Web Signature, for tools that know nothing of x811
     Jws(jws::Args),
     /// Verify such a file offline
@@ -76,6 +81,8 @@ impl Verb {
             Verb::Revoke(args) => out.report(&revoke::run(args, context).await?),
             Verb::Sessions(args) => sessions::run(args, context, out).await?,
             Verb::Agreements(args) => agreements::run(args, context, out).await?,
+            Verb::Conduct(args) => out.report(&conduct::run(args, context).await?),
+            Verb::Lift(args) => out.report(&conduct::lift(args, context).await?),
             Verb::Jws(args) => out.report(&jws::run(args, context).await?),
             Verb::Verify(args) => out.report(&verify::run(&args)?),
         }

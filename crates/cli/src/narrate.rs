@@ -193,6 +193,10 @@ pub(crate) fn event(event: &Event) -> String {
         Event::AgentDeactivated(changed) => format!("{} is deactivated", changed.envelope.from),
         Event::AgentReactivated(changed) => format!("{} is active again", changed.envelope.from),
         Event::AgentRevoked(changed) => format!("{} is revoked", changed.envelope.from),
+        Event::ExclusionLifted(lifted) => format!(
+            "the exclusion of record {} is lifted, by order of {}",
+            lifted.excluded, lifted.operator
+        ),
         Event::StateRoot(_) => "root of all states".to_owned(),
         Event::Effect(effect) => self::effect(effect),
     }
@@ -229,6 +233,8 @@ fn effect(effect: &Effect) -> String {
         Effect::Used(used) => {
             format!("used: interaction {} is under it", used.interaction)
         }
+        Effect::BreachRecorded(breach) => capability::breached(breach),
+        Effect::Excluded(excluded) => capability::excluded(excluded),
         Effect::RoundOpened(opened) => round::opened(opened),
         Effect::RoundDecided(decided) => round::decided(decided),
         Effect::Resubmitted(resubmitted) => {

@@ -62,6 +62,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         check: Arc::new(good_if_inline),
         orders: vec![order],
         negotiator: None,
+        dealer: None,
     };
     let stop = async {
         // Without signals it runs until it is killed, which harms nothing.

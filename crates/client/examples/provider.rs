@@ -58,6 +58,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         rules,
         worker: Arc::new(upper),
         negotiator: None,
+        dealer: None,
     };
     let stop = async {
         // Without signals it runs until it is killed, which harms nothing.

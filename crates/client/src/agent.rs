@@ -11,6 +11,7 @@
 //! | `outbox` | when an envelope leaves, and when another may be sealed, pure |
 //! | `money`, `caps` | when a transfer may leave, what may be committed, pure |
 //! | `engine`, `sending`, `selling`, `buying`, `orders` | the loop over a `World` |
+//! | `dealing`, `dealer`, `dealt` | sessions about capabilities: the loop's part, what it wants and grants, what was said |
 //! | `haggling`, `negotiator`, `bargain` | terms before work: the loop's part, what it wants, what was said |
 //! | `live`, `purse`, `feed` | that world: ledger, chain, folder |
 //! | `approval` | questions to a person, in files |
@@ -23,6 +24,9 @@ mod bargain;
 mod buying;
 mod caps;
 mod case;
+mod dealer;
+mod dealing;
+mod dealt;
 mod decide;
 mod engine;
 mod feed;
@@ -47,6 +51,8 @@ mod world;
 
 pub use approval::{Answer, Approvals, Decision, DecisionFault, Question, Seen};
 pub use caps::{Cap, Caps, Commitment};
+pub use dealer::{Dealer, Grant, Want};
+pub use dealing::Deal;
 pub use decide::{InitiatorRules, PriceRule, ProviderRules};
 pub use guard::{Guard, Ruling};
 pub use haggling::Talk;

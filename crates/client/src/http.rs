@@ -35,7 +35,7 @@ pub use inbox::{Cursor, InboxPage, InboxRequest, Incoming, Unverified};
 pub use negotiations::{Engagement, ListedNegotiation, NegotiationsPage};
 pub use retry::RetryPolicy;
 pub use rounds::{RoundView, RoundsPage, Trace};
-pub use sessions::{AgreementView, SessionView, SubjectsPage};
+pub use sessions::{AgreementView, Conduct, Exclusion, InForce, Lifted, SessionView, SubjectsPage};
 pub use stream::{MessageStream, StreamRequest};
 
 use std::sync::{Arc, Mutex};
@@ -446,7 +446,7 @@ fn id_in_paths(subject: Subject) -> String {
         | Subject::Session(_)
         | Subject::Agreement(_)
         | Subject::Round(_) => subject.public_id(),
-        Subject::Descriptor(did) => did.uuid().to_string(),
+        Subject::Descriptor(did) | Subject::Conduct(did) => did.uuid().to_string(),
     }
 }
 
@@ -459,6 +459,7 @@ fn path_of(subject: Subject, id: &str) -> Vec<&str> {
         Subject::Session(_) => vec!["api", "v1", "sessions", id],
         Subject::Agreement(_) => vec!["api", "v1", "agreements", id],
         Subject::Round(_) => vec!["api", "v1", "rounds", id],
+        Subject::Conduct(_) => vec!["api", "v1", "agents", id, "conduct"],
     }
 }
 

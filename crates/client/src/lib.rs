@@ -15,6 +15,7 @@
 //! | [`policy`] | accept, ask a person, or reject |
 //! | [`negotiation`] | chains of XAP, another protocol, verified offline |
 //! | [`negotiator`] | what to bid and when to agree, within limits |
+//! | [`usage`] | how much use of a capability to ask for or grant, within limits |
 //! | [`round`] | deciding together: who proposes, votes, leads |
 //! | [`agent`] | loops that run unattended: provider, initiator |
 //! | [`pay`] | the USDC transfer (feature `pay`) |
@@ -37,6 +38,7 @@ pub mod round;
 pub mod session;
 pub mod settlement;
 pub mod transcript;
+pub mod usage;
 pub mod wallet;
 
 #[cfg(test)]

@@ -96,6 +96,11 @@ impl Session {
         }
     }
 
+    /// The type of the capability, as the initiator signed it.
+    pub fn capability(&self) -> &str {
+        &self.request.capability
+    }
+
     /// Who asked, and who was asked.
     pub const fn parties(&self) -> (Did, Did) {
         self.parties
@@ -201,7 +206,7 @@ impl Session {
 }
 
 /// A member of a message, if it is the one whose hash was recorded.
-fn object(
+pub(crate) fn object(
     envelope: &VerifiedEnvelope,
     name: &str,
     hash: Digest,

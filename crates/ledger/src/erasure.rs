@@ -108,7 +108,8 @@ impl Erasure {
             Subject::Descriptor(_)
             | Subject::Session(_)
             | Subject::Agreement(_)
-            | Subject::Round(_) => None,
+            | Subject::Round(_)
+            | Subject::Conduct(_) => None,
         };
         if let Some((id, records)) = interaction {
             check_state(&state_of(id, records, world)?.ok_or_else(damaged)?)?;
@@ -225,6 +226,9 @@ pub(crate) fn check_over(world: &World, subject: Subject, now: TimestampMs) -> R
         )),
         Subject::Session(_) | Subject::Agreement(_) => Err(Refusal::state(
             "bodies of sessions and agreements are not erased: both parties signed what they hold",
+        )),
+        Subject::Conduct(_) => Err(Refusal::state(
+            "there are no bodies of conduct: it is what the ledger recorded itself",
         )),
         Subject::Round(_) => Err(Refusal::state(
             "bodies of rounds are not erased: votes and reveals are what the outcome rests on",
@@ -349,6 +353,7 @@ fn unknown(subject: Subject) -> Refusal {
         Subject::Session(id) => format!("there is no session {id}"),
         Subject::Agreement(id) => format!("there is no agreement {id}"),
         Subject::Round(id) => format!("there is no round {id}"),
+        Subject::Conduct(did) => format!("nothing is recorded against {did}"),
     };
     Refusal::new(Code::DidNotFound, Kind::NotFound, message)
 }

@@ -8,6 +8,7 @@ use crate::world::OwedNotice;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use x811_protocol::capability::agreement::Agreement;
+use x811_protocol::capability::conduct::Conduct;
 use x811_protocol::capability::descriptor::Descriptor;
 use x811_protocol::capability::session::Session;
 use x811_protocol::code::Code;
@@ -20,6 +21,9 @@ use x811_protocol::key::{Profile, SecretKey};
 use x811_protocol::round::Round;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
+
+/// The type of notices of sessions, agreements and conduct.
+pub(crate) const CAPABILITY_NOTICE: &str = "x811.capability/notice";
 
 /// The version of the protocol that notices speak (AE-69).
 pub(crate) const VERSION: &str = "0.1.0";
@@ -42,8 +46,8 @@ pub struct SignedNotice {
     pub subject: Subject,
     /// Position of the record it tells of.
     pub cause: u64,
-    /// The code told.
-    pub code: Code,
+    /// The code told by an `x811/error`.
+    pub code: Option<Code>,
     /// The envelope.
     pub envelope: AcceptedHeader,
     /// Its canonical signable bytes.
@@ -71,7 +75,7 @@ impl Notary {
         let header = Header {
             id: EnvelopeId::from_parts(now.as_ms(), &id_bytes),
             version: VERSION.to_owned(),
-            message_type: MessageType::Core(CoreType::Error),
+            message_type: message_type(&owed.notice),
             from: self.did,
             to: owed.to,
             created_ms: now,
@@ -82,7 +86,7 @@ impl Notary {
         SignedNotice {
             subject: owed.notice.subject,
             cause: owed.cause,
-            code: owed.notice.code,
+            code: recorded_code(&owed.notice),
             envelope: sealed.accepted_header(),
             body: sealed.body,
         }
@@ -97,26 +101,58 @@ impl std::fmt::Debug for Notary {
     }
 }
 
+/// The type of a notice: an `x811/error`, whose codes are AEEP's own, or the `notice` of the namespace that
+/// the subject's machine has.
+#[expect(clippy::expect_used, reason = "the name is a type of messages")]
+pub(crate) fn message_type(notice: &OwedNotice) -> MessageType {
+    match notice.news {
+        None => MessageType::Core(CoreType::Error),
+        Some(_) => MessageType::Custom(CAPABILITY_NOTICE.parse().expect("a type of messages")),
+    }
+}
+
+/// Whether a notice of that type is news of a machine's own, rather than an `x811/error`.
+pub(crate) fn is_news(message_type: &MessageType) -> bool {
+    matches!(message_type, MessageType::Custom(custom) if custom.as_str() == CAPABILITY_NOTICE)
+}
+
+/// The code that the record of a notice has: that of its `x811/error` (machines.md section 8).
+pub(crate) fn recorded_code(notice: &OwedNotice) -> Option<Code> {
+    notice.code.filter(|_| notice.news.is_none())
+}
+
 /// What a notice says: all of it follows from what is owed.
 pub(crate) fn payload(owed: &Owed) -> Map<String, Value> {
     let mut payload = Map::new();
-    payload.insert("code".to_owned(), json!(owed.notice.code));
-    payload.insert("message".to_owned(), json!(what_to_do(owed.notice)));
-    payload.insert("related_message_id".to_owned(), json!(owed.notice.related));
     let subject = owed.notice.subject;
-    payload.insert(subject.member().to_owned(), json!(subject.public_id()));
+    if let Some(code) = owed.notice.code {
+        payload.insert("code".to_owned(), json!(code));
+    }
+    if let Some(related) = owed.notice.related {
+        payload.insert("related_message_id".to_owned(), json!(related));
+    }
+    if let Some(news) = owed.notice.news {
+        let named = json!({ "kind": subject.kind(), "id": subject.public_id() });
+        payload.insert("event".to_owned(), json!(news));
+        payload.insert("subject".to_owned(), named);
+    } else {
+        payload.insert("message".to_owned(), json!(what_to_do(owed.notice)));
+        payload.insert(subject.member().to_owned(), json!(subject.public_id()));
+    }
     payload.insert("cause_position".to_owned(), json!(owed.cause));
     payload
 }
 
 /// What its reader is told to do.
-fn what_to_do(notice: OwedNotice) -> &'static str {
-    match notice.subject {
-        Subject::Interaction(_) => notice.code.what_to_do(),
-        Subject::Contract(_) => Contract::what_to_do(notice.code),
-        Subject::Descriptor(_) => Descriptor::what_to_do(notice.code),
-        Subject::Session(_) => Session::what_to_do(notice.code),
-        Subject::Agreement(_) => Agreement::what_to_do(notice.code),
-        Subject::Round(_) => Round::what_to_do(notice.code),
-    }
+fn what_to_do(notice: OwedNotice) -> Option<&'static str> {
+    let code = notice.code?;
+    Some(match notice.subject {
+        Subject::Interaction(_) => code.what_to_do(),
+        Subject::Contract(_) => Contract::what_to_do(code),
+        Subject::Descriptor(_) => Descriptor::what_to_do(code),
+        Subject::Session(_) => Session::what_to_do(code),
+        Subject::Agreement(_) => Agreement::what_to_do(code),
+        Subject::Round(_) => Round::what_to_do(code),
+        Subject::Conduct(_) => Conduct::what_to_do(code),
+    })
 }

@@ -3,6 +3,7 @@
 
 mod agents;
 mod board;
+pub(crate) mod conduct;
 pub(crate) mod contract;
 pub(crate) mod descriptor;
 mod detail;
@@ -38,6 +39,7 @@ pub(crate) struct Changes {
     sessions: HashMap<SessionId, Arc<Live<x811_protocol::capability::session::State>>>,
     agreements: HashMap<AgreementId, Arc<Live<x811_protocol::capability::agreement::State>>>,
     rounds: HashMap<RoundId, Arc<Live<x811_protocol::round::State>>>,
+    conducts: HashMap<Did, Arc<Live<x811_protocol::capability::conduct::State>>>,
 }
 
 impl Changes {
@@ -85,6 +87,10 @@ impl Changes {
                 let live = world.latest_round(*id).map(|live| (*id, live.clone()));
                 self.rounds.extend(live);
             }
+            Touched::Subject(Subject::Conduct(did)) => {
+                let live = world.conduct(*did).map(|live| (*did, live.clone()));
+                self.conducts.extend(live);
+            }
             Touched::EveryClock => {
                 let every = world.interactions().map(|(id, live)| (*id, live.clone()));
                 self.interactions.extend(every);
@@ -109,6 +115,7 @@ impl Changes {
         self.sessions.extend(next.sessions);
         self.agreements.extend(next.agreements);
         self.rounds.extend(next.rounds);
+        self.conducts.extend(next.conducts);
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -116,7 +123,8 @@ impl Changes {
             + self.descriptors.len()
             + self.sessions.len()
             + self.agreements.len()
-            + self.rounds.len();
+            + self.rounds.len()
+            + self.conducts.len();
         self.places.len() + self.interactions.len() + subjects
     }
 
@@ -141,6 +149,8 @@ impl Changes {
         rows.extend(agreements.map(|live| session::agreement_row(live).into()));
         let rounds = self.rounds.values();
         rows.extend(rounds.map(|live| round::row(live).into()));
+        let conducts = self.conducts.values();
+        rows.extend(conducts.map(|live| conduct::row(live).into()));
         rows
     }
 }
@@ -175,6 +185,10 @@ pub fn changes(world: &World, record: &Record, event: &Event, touched: &Touched)
         Touched::Subject(Subject::Round(id)) => {
             let live = world.latest_round(*id);
             changes.extend(live.map(|live| round::row(live).into()));
+        }
+        Touched::Subject(Subject::Conduct(did)) => {
+            let live = world.conduct(*did);
+            changes.extend(live.map(|live| conduct::row(live).into()));
         }
         Touched::EveryClock => {
             changes.extend(world.interactions().map(|(id, live)| row(*id, live)));
@@ -268,6 +282,7 @@ fn delivered(event: &Event) -> Option<&AcceptedHeader> {
         | Event::Reversed(_)
         | Event::Returned(_)
         | Event::Late(_)
+        | Event::ExclusionLifted(_)
         | Event::StateRoot(_)
         | Event::Effect(_) => None,
     }

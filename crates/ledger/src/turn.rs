@@ -216,12 +216,15 @@ fn decide(
         }
         Route::Subject(Subject::Agreement(id)) => session::revoke(draft, message, facts, id, now),
         Route::Subject(Subject::Round(id)) => round::take_part(draft, message, facts, id, now),
+        // No message is about it.
+        Route::Subject(Subject::Conduct(_)) | Route::Nowhere => {
+            Ok(Verdict::Refused(Refusal::state(
+                "no open interaction is known by this reference: check request_id and offer_id",
+            )))
+        }
         Route::Mail => mail(draft, message, facts, now),
         Route::Finished => Ok(Verdict::Refused(Refusal::state(
             "the interaction it refers to is finished: its history says how it ended",
-        ))),
-        Route::Nowhere => Ok(Verdict::Refused(Refusal::state(
-            "no open interaction is known by this reference: check request_id and offer_id",
         ))),
     }
 }

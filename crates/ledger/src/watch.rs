@@ -294,8 +294,8 @@ pub(crate) fn lapse_one(
                 lapse_due::<Interaction>(journal, &surroundings.context(), now).map(|_| ())
             },
         ),
-        // Time does nothing to what an agent says of itself.
-        Subject::Descriptor(_) => Ok(()),
+        // Time does nothing to what an agent says of itself, and an exclusion ends without a record.
+        Subject::Descriptor(_) | Subject::Conduct(_) => Ok(()),
         Subject::Session(id) => {
             let Some(surroundings) = SessionSurroundings::bare(draft.world()) else {
                 return Ok(());

@@ -125,10 +125,46 @@ pub struct RecordRef {
 /// What the parties of a subject are told of one of its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Told {
-    /// The code.
-    pub code: Code,
-    /// The message that opened the window (AX-32).
-    pub related: EnvelopeId,
+    /// The code, if there is one; an `x811/error` has one.
+    pub code: Option<Code>,
+    /// What happened, where it is told by a `notice` of the machine's own namespace.
+    pub news: Option<News>,
+    /// The message that opened the window (AX-32), if one did.
+    pub related: Option<EnvelopeId>,
+}
+
+impl Told {
+    /// By an `x811/error`.
+    pub const fn error(code: Code, related: EnvelopeId) -> Told {
+        Told {
+            code: Some(code),
+            news: None,
+            related: Some(related),
+        }
+    }
+
+    /// By a notice of the machine's namespace (machines.md section 8).
+    pub const fn news(news: News, code: Option<Code>, related: Option<EnvelopeId>) -> Told {
+        Told {
+            code,
+            news: Some(news),
+            related,
+        }
+    }
+}
+
+/// What happened to a subject, as notices name it: by the type of the event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum News {
+    /// A window passed.
+    Lapsed,
+    /// A session ended without anybody's message.
+    SessionClosed,
+    /// An agent may open no sessions.
+    Excluded,
+    /// It may again.
+    ExclusionLifted,
 }
 
 /// What the world, the audit and the rows ask of a machine whose subjects live in streams of their

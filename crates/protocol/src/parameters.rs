@@ -60,6 +60,9 @@ pub struct Capabilities {
     pub agreement_max_s: u64,
     /// The most counters in a session, of both sides together.
     pub counters: u64,
+    /// When breaches of agreements exclude from new sessions; absent: they are recorded only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exclusion: Option<Exclusion>,
     /// Most sessions one initiator may have open.
     #[serde(default = "no_limit")]
     pub open_sessions_per_initiator: u64,
@@ -84,12 +87,35 @@ impl Capabilities {
         agree_ms: 30_000,
         agreement_max_s: 31_536_000,
         counters: 5,
+        exclusion: None,
         open_sessions_per_initiator: 200,
         open_sessions_per_pair: 20,
         response_ms: 30_000,
         session_max_ms: 86_400_000,
         session_min_ms: 1_000,
         session_ms: 60_000,
+    };
+}
+
+/// When breaches of agreements exclude an agent from new sessions (capability.md, "Breach and
+/// exclusion").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exclusion {
+    /// So many breaches; of two consumers at least, so no fewer than two.
+    pub breaches: u64,
+    /// How long it lasts.
+    pub for_ms: u64,
+    /// Breaches count for so long.
+    pub within_ms: u64,
+}
+
+impl Exclusion {
+    /// The defaults of capability.md: three in 30 days exclude for 30 days.
+    pub const DEFAULT: Exclusion = Exclusion {
+        breaches: 3,
+        for_ms: 2_592_000_000,
+        within_ms: 2_592_000_000,
     };
 }
 

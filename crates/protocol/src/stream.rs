@@ -24,6 +24,8 @@ pub enum Subject {
     Agreement(AgreementId),
     /// A round, from its proposal on.
     Round(RoundId),
+    /// What a DID answers for: breaches of agreements, exclusion from sessions.
+    Conduct(Did),
 }
 
 impl Subject {
@@ -37,6 +39,7 @@ impl Subject {
             Subject::Session(_) => "session",
             Subject::Agreement(_) => "agreement",
             Subject::Round(_) => "round",
+            Subject::Conduct(_) => "conduct",
         }
     }
 
@@ -49,6 +52,7 @@ impl Subject {
             Subject::Session(id) => id.to_string(),
             Subject::Agreement(id) => id.to_string(),
             Subject::Round(id) => id.to_string(),
+            Subject::Conduct(did) => did.to_string(),
         }
     }
 
@@ -61,6 +65,7 @@ impl Subject {
             Subject::Session(id) => id.to_string(),
             Subject::Agreement(id) => id.to_string(),
             Subject::Round(id) => id.to_string(),
+            Subject::Conduct(did) => did.to_string(),
         }
     }
 
@@ -73,6 +78,7 @@ impl Subject {
             Subject::Session(_) => "session_id",
             Subject::Agreement(_) => "agreement_id",
             Subject::Round(_) => "proposal_id",
+            Subject::Conduct(_) => "agent_id",
         }
     }
 
@@ -84,7 +90,8 @@ impl Subject {
             | Subject::Descriptor(_)
             | Subject::Session(_)
             | Subject::Agreement(_)
-            | Subject::Round(_) => None,
+            | Subject::Round(_)
+            | Subject::Conduct(_) => None,
         }
     }
 
@@ -96,7 +103,8 @@ impl Subject {
             | Subject::Descriptor(_)
             | Subject::Session(_)
             | Subject::Agreement(_)
-            | Subject::Round(_) => None,
+            | Subject::Round(_)
+            | Subject::Conduct(_) => None,
         }
     }
 
@@ -108,7 +116,8 @@ impl Subject {
             | Subject::Contract(_)
             | Subject::Session(_)
             | Subject::Agreement(_)
-            | Subject::Round(_) => None,
+            | Subject::Round(_)
+            | Subject::Conduct(_) => None,
         }
     }
 
@@ -120,7 +129,8 @@ impl Subject {
             | Subject::Contract(_)
             | Subject::Descriptor(_)
             | Subject::Agreement(_)
-            | Subject::Round(_) => None,
+            | Subject::Round(_)
+            | Subject::Conduct(_) => None,
         }
     }
 
@@ -132,7 +142,8 @@ impl Subject {
             | Subject::Contract(_)
             | Subject::Descriptor(_)
             | Subject::Session(_)
-            | Subject::Round(_) => None,
+            | Subject::Round(_)
+            | Subject::Conduct(_) => None,
         }
     }
 
@@ -144,7 +155,8 @@ impl Subject {
             | Subject::Contract(_)
             | Subject::Descriptor(_)
             | Subject::Session(_)
-            | Subject::Agreement(_) => None,
+            | Subject::Agreement(_)
+            | Subject::Conduct(_) => None,
         }
     }
 }
@@ -169,6 +181,7 @@ impl FromStr for Subject {
             Some(("session", id)) => read::<SessionId>(id),
             Some(("agreement", id)) => read::<AgreementId>(id),
             Some(("round", id)) => read::<RoundId>(id),
+            Some(("conduct", did)) => did.parse().ok().map(Subject::Conduct),
             None | Some(_) => None,
         };
         subject.ok_or_else(|| UnknownStream(text.to_owned()))
@@ -218,7 +231,7 @@ pub enum Stream {
     Mail(Did),
     /// One subject of a machine: `interaction:<request id>`, `contract:<offer id>`,
     /// `descriptor:<did>`, `session:<request id>`, `agreement:<first session>`,
-    /// `round:<proposal id>`.
+    /// `round:<proposal id>`, `conduct:<did>`.
     Of(Subject),
     /// Running roots over post-states: `roots`.
     Roots,

@@ -260,6 +260,7 @@ fn outcome(state: &State, verb: Verb, from: Did) -> String {
         parameters: &parameters,
         parameters_position: 0,
         recipient_is_active: true,
+        excluded: None,
         descriptor: None,
         agreement: None,
         parameters_unfit: None,

@@ -175,7 +175,7 @@ impl Reader {
     }
 
     /// The reader's DID, if it signed and is one of the operators.
-    fn operator<C: Clock>(&self, app: &App<C>) -> Option<Did> {
+    pub(crate) fn operator<C: Clock>(&self, app: &App<C>) -> Option<Did> {
         let Reader::Agent { key_id, .. } = self else {
             return None;
         };

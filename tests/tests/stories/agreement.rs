@@ -23,6 +23,14 @@ fn said(stage: &Stage, agent: &str, arguments: &[&str]) -> Value {
     stage.x811(agent, &arguments).ok().json()
 }
 
+/// Bert publishes what he can do.
+pub(crate) fn advertised(stage: &Stage) {
+    let file = stage.folder.path().join("capabilities.json");
+    std::fs::write(&file, DESCRIPTOR).unwrap();
+    let file = format!("@{}", file.display());
+    let _ = said(stage, "bert", &["advertise", &file]);
+}
+
 /// Opens a session; `more` is what else the request says.
 fn requested(stage: &Stage, bert: &str, more: &[&str]) -> String {
     let request = [
@@ -89,13 +97,7 @@ fn used(stage: &Stage, bert: &str, agreement: &str) -> x811_tests::binary::Finis
 async fn cc_076_to_088_agreed_used_paid_agreed_again_and_revoked() {
     let stage = Stage::set(&[]).await;
     let bert = stage.cast().await;
-    let file = stage.folder.path().join("capabilities.json");
-    std::fs::write(&file, DESCRIPTOR).unwrap();
-    let _ = said(
-        &stage,
-        "bert",
-        &["advertise", &format!("@{}", file.display())],
-    );
+    advertised(&stage);
 
     let agreement = agreed(&stage, &bert, "3", &[]);
     for _ in 0..3 {
@@ -170,13 +172,7 @@ fn proven(stage: &Stage, agreement: &str) {
 async fn cc_082_a_session_that_comes_to_nothing_is_closed() {
     let stage = Stage::set(&[]).await;
     let bert = stage.cast().await;
-    let file = stage.folder.path().join("capabilities.json");
-    std::fs::write(&file, DESCRIPTOR).unwrap();
-    let _ = said(
-        &stage,
-        "bert",
-        &["advertise", &format!("@{}", file.display())],
-    );
+    advertised(&stage);
     let left = requested(&stage, &bert, &[]);
     let _ = said(&stage, "ada", &["close", &left]);
     let declined = requested(&stage, &bert, &[]);

@@ -14,6 +14,7 @@ mod callback;
 mod capability;
 mod cards;
 mod contract_wallet;
+mod dealing;
 mod demo;
 mod embedded;
 mod erasure;

@@ -9,6 +9,7 @@ pub(super) mod guard;
 mod lines;
 mod negotiation;
 mod proofs;
+mod sessions;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -67,6 +68,7 @@ async fn provider(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     }
     let provider = Provider {
         negotiator: config.negotiator(),
+        dealer: config.dealer()?,
         rules: config.rules(account),
         settings,
         worker: Arc::new(worker.guarded_by(Guard::start()?)),
@@ -95,6 +97,7 @@ async fn initiator(args: &Args, context: &Context, out: &mut Out) -> Result<Exit
         rules: config.rules()?,
         orders: config.orders()?,
         negotiator: config.negotiator()?,
+        dealer: config.dealer()?,
         rpc_url: config.rpc_url,
         check: Arc::new(good_if_inline),
     };

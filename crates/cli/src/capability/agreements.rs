@@ -20,6 +20,9 @@ pub(crate) struct Args {
     /// Only those in force
     #[arg(long, conflicts_with = "agreement")]
     active: bool,
+    /// Only those that were in force as of this record of the log
+    #[arg(long, value_name = "POSITION", conflicts_with_all = ["agreement", "active"])]
+    as_of: Option<u64>,
 }
 
 /// The agent's agreements, oldest first.
@@ -53,7 +56,7 @@ pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
     let mut agreements: Vec<AgreementView> = Vec::new();
     let mut after: Option<AgreementId> = None;
     loop {
-        let page = client.agreements(after).await?;
+        let page = client.agreements_as_of(after, args.as_of).await?;
         let found = page.found.into_iter();
         agreements.extend(found.filter(|one| !args.active || one.status == "active"));
         // A list that does not move on would be read for ever.

@@ -40,6 +40,8 @@ pub(super) async fn fetch(
             Subject::Session(id) => extract.session == Some(id),
             Subject::Agreement(id) => extract.agreement == Some(id),
             Subject::Round(id) => extract.round == Some(id),
+            // No option names it.
+            Subject::Conduct(_) => false,
         })
         .ok_or_else(|| Failure::untrusted("the ledger sent a bundle of something else"))?;
     let mut sink = Sink::open(target).map_err(|error| unwritten(&error))?;
@@ -157,6 +159,10 @@ fn unbundled(error: &x811_ledger::export::BundleError) -> Failure {
             subject: Subject::Round(_),
             ..
         } => "no_round",
+        BundleError::NoSubject {
+            subject: Subject::Conduct(_),
+            ..
+        } => "no_conduct",
         BundleError::Checkpoint(_) => "checkpoint",
         BundleError::OtherKey { .. } | BundleError::OtherStatement { .. } => "keys",
         BundleError::Json(_) => "file",

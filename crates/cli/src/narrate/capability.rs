@@ -1,6 +1,8 @@
 //! What a record or message about a capability says: descriptors, sessions, agreements.
 
-use x811_protocol::event::{Agreed, CloseReason, SessionClosed};
+use x811_protocol::event::{
+    Agreed, BreachKind, BreachRecorded, CloseReason, Excluded, SessionClosed,
+};
 use x811_protocol::facts::{AdvertiseFacts, CapabilityFacts, SessionRequest, SessionTerms};
 
 use super::short_hash;
@@ -104,5 +106,26 @@ pub(super) fn agreed(agreed: &Agreed) -> String {
         agreed.starts_at_ms.to_rfc3339(),
         agreed.ends_at_ms.to_rfc3339(),
         short_hash(agreed.terms_hash)
+    )
+}
+
+/// What was broken.
+pub(super) fn breached(breach: &BreachRecorded) -> String {
+    let what = match breach.kind {
+        BreachKind::ResultLapsed => "no result came in time",
+        BreachKind::DisputeUpheld => "a dispute was resolved against the provider",
+    };
+    format!(
+        "{} broke the agreement {} with {}: {what}",
+        breach.provider, breach.agreement, breach.consumer
+    )
+}
+
+/// What follows from that.
+pub(super) fn excluded(excluded: &Excluded) -> String {
+    format!(
+        "{} breaches: no new sessions until {}",
+        excluded.causes.len(),
+        excluded.until_ms.to_rfc3339()
     )
 }

@@ -6,7 +6,7 @@ mod store;
 use std::path::PathBuf;
 
 use x811_protocol::evm::ChainId;
-use x811_protocol::parameters::{Capabilities, Contracts, PayerBindingRule, Rounds};
+use x811_protocol::parameters::{Capabilities, Contracts, Exclusion, PayerBindingRule, Rounds};
 use x811_server::{EndpointConfig, LogReaders, NetworkConfig, RpcUrl, ServerConfig};
 
 use super::settings::{self, Settings};
@@ -297,11 +297,17 @@ fn capabilities(server: &mut ServerConfig, given: &settings::Capabilities) {
     put(&mut block.session_max_ms, given.session_max_ms);
     put(&mut block.session_min_ms, given.session_min_ms);
     put(&mut block.session_ms, given.session_ms);
+    let mut exclusion = block.exclusion.unwrap_or(Exclusion::DEFAULT);
+    put(&mut exclusion.breaches, given.exclusion_breaches);
+    put(&mut exclusion.within_ms, given.exclusion_within_ms);
+    put(&mut exclusion.for_ms, given.exclusion_for_ms);
+    block.exclusion = given.exclusion.unwrap_or(true).then_some(exclusion);
     server.capabilities = given.enabled.unwrap_or(true).then_some(block);
 }
 
 fn shown_capabilities(server: &ServerConfig) -> settings::Capabilities {
     let block = server.capabilities;
+    let exclusion = block.and_then(|block| block.exclusion);
     settings::Capabilities {
         enabled: Some(block.is_some()),
         active_agreements_per_pair: block.map(|block| block.active_agreements_per_pair),
@@ -309,6 +315,10 @@ fn shown_capabilities(server: &ServerConfig) -> settings::Capabilities {
         agree_ms: block.map(|block| block.agree_ms),
         agreement_max_s: block.map(|block| block.agreement_max_s),
         counters: block.map(|block| block.counters),
+        exclusion: block.map(|block| block.exclusion.is_some()),
+        exclusion_breaches: exclusion.map(|rule| rule.breaches),
+        exclusion_within_ms: exclusion.map(|rule| rule.within_ms),
+        exclusion_for_ms: exclusion.map(|rule| rule.for_ms),
         open_sessions_per_initiator: block.map(|block| block.open_sessions_per_initiator),
         open_sessions_per_pair: block.map(|block| block.open_sessions_per_pair),
         response_ms: block.map(|block| block.response_ms),

@@ -13,6 +13,7 @@ use x811_protocol::settlement_view::Paid;
 use x811_protocol::time::TimestampMs;
 
 use super::case::Case;
+use super::dealer::Dealer;
 use super::decide::{self, InitiatorRules, Move, ProviderRules};
 use super::money::Transfer;
 use super::negotiator::Negotiator;
@@ -51,6 +52,7 @@ pub(crate) struct Engine<W> {
     pub(crate) provider: Option<ProviderPart>,
     pub(crate) initiator: Option<InitiatorPart>,
     pub(crate) negotiator: Option<Arc<Negotiator>>,
+    pub(crate) dealer: Option<Arc<Dealer>>,
     pub(crate) jobs: JoinSet<(InteractionId, Result<Product, WorkFault>)>,
     /// Interactions that are worked on, and by which task.
     pub(crate) working: BTreeMap<InteractionId, task::Id>,
@@ -107,6 +109,7 @@ impl<W: World> Engine<W> {
             self.state.touch(*interaction);
         }
         self.take_talks(page);
+        self.take_deals(page);
         if page.next.is_some() {
             self.state.cursor.clone_from(&page.next);
         }
@@ -174,6 +177,9 @@ impl<W: World> Engine<W> {
     async fn make_move(&mut self, id: InteractionId) -> Result<Option<TimestampMs>, Fault> {
         if let Some(talk) = self.talk_of(id) {
             return self.haggle(talk).await;
+        }
+        if let Some(deal) = self.deal_of(id) {
+            return self.deal(deal).await;
         }
         let case = self.world.case(id).await?;
         let next = match decide::is_initiator(&case, self.world.me()) {

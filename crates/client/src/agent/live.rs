@@ -3,25 +3,28 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
 use x811_protocol::did::Did;
 use x811_protocol::envelope::{SealedEnvelope, VerifiedEnvelope};
 use x811_protocol::evm::EvmAddress;
-use x811_protocol::id::{ContractId, EnvelopeId, InteractionId};
+use x811_protocol::facts::AdvertiseFacts;
+use x811_protocol::id::{ContractId, EnvelopeId, InteractionId, SessionId};
 use x811_protocol::time::TimestampMs;
 
 use super::approval::{Approvals, Question};
 use super::bargain::Bargain;
 use super::case::Case;
+use super::dealt::Dealt;
 use super::money::Transfer;
 use super::outbox::{Act, Entry, Lookup, Reply};
 use super::proof::{ProofCheck, ProofDue};
 use super::state::{State, StateError, StateFile};
 use super::world::{Arrival, Due, PayFault, World};
 use crate::clock::Clock;
-use crate::compose::{ComposeError, Composer, Payload};
+use crate::compose::{ComposeError, Composer, Payload, SessionStep};
 use crate::entropy::Entropy;
 use crate::home::{HomeError, replace};
-use crate::http::{AgentStatus, ClientError, LedgerClient};
+use crate::http::{AgentStatus, AgreementView, ClientError, LedgerClient};
 use crate::identity::Identity;
 use crate::policy::{Provider, ProviderStatus};
 use crate::transcript::Transcript;
@@ -82,6 +85,10 @@ impl World for Live {
         replace(&path, text.as_bytes()).map_err(|error| error.to_string())
     }
 
+    fn signed(&self, agreement: Map<String, Value>) -> SessionStep {
+        SessionStep::agree(agreement, &self.identity)
+    }
+
     fn seal(&self, to: Did, payload: &dyn Payload) -> Result<SealedEnvelope, ComposeError> {
         Composer::new(&self.identity, &*self.entropy, &*self.clock)
             .for_ledger(Some(self.ledger))
@@ -103,6 +110,29 @@ impl World for Live {
 
     async fn bargain(&self, id: ContractId) -> Result<Bargain, ClientError> {
         Bargain::fetch(&self.client, id).await
+    }
+
+    async fn dealt(&self, id: SessionId) -> Result<Dealt, ClientError> {
+        Dealt::fetch(&self.client, id, self.ledger).await
+    }
+
+    async fn descriptor(&self) -> Result<Option<AdvertiseFacts>, ClientError> {
+        let found = self.client.descriptor(self.identity.did).await?;
+        Ok(found.map(|descriptor| descriptor.facts))
+    }
+
+    async fn active_agreements(&self) -> Result<Vec<AgreementView>, ClientError> {
+        let (mut active, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.client.agreements(after).await?;
+            let found = page.found.into_iter();
+            active.extend(found.filter(|agreement| agreement.status == "active"));
+            // A list that does not move on would be read for ever.
+            if page.next.is_none() || page.next <= after {
+                return Ok(active);
+            }
+            after = page.next;
+        }
     }
 
     async fn body(

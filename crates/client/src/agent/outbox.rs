@@ -50,6 +50,12 @@ pub enum Act {
     Agree,
     /// That there will be no agreement.
     Decline,
+    /// The request that opens a session.
+    Ask,
+    /// That this agent negotiates in a session.
+    Answer,
+    /// The signature under an agreement.
+    Sign,
 }
 
 impl Act {
@@ -64,7 +70,9 @@ impl Act {
             Act::Error => CoreType::Error,
             Act::Verify => CoreType::Verify,
             Act::Payment => CoreType::Payment,
-            Act::Terms | Act::Agree | Act::Decline => return None,
+            Act::Terms | Act::Agree | Act::Decline | Act::Ask | Act::Answer | Act::Sign => {
+                return None;
+            }
         })
     }
 
@@ -82,6 +90,9 @@ impl Act {
             Act::Terms => "terms",
             Act::Agree => "agree",
             Act::Decline => "decline",
+            Act::Ask => "ask",
+            Act::Answer => "answer",
+            Act::Sign => "sign",
         }
     }
 

@@ -13,6 +13,7 @@ use x811_protocol::facts::AcceptancePolicy;
 
 use super::acknowledging::acknowledge;
 use super::approval::Approvals;
+use super::dealer::Dealer;
 use super::decide::{InitiatorRules, ProviderRules};
 use super::engine::{Engine, InitiatorPart, ProviderPart};
 use super::feed::{FromFeed, Source, follow, interactions, reconnect_ms};
@@ -80,6 +81,8 @@ pub struct Provider {
     pub worker: Arc<dyn Worker>,
     /// How it negotiates; offers of terms are left alone without it.
     pub negotiator: Option<Negotiator>,
+    /// Which use of its capabilities it grants in sessions; they are left alone without it.
+    pub dealer: Option<Dealer>,
 }
 
 /// A loop that answers offers by policy, judges results and pays.
@@ -96,6 +99,8 @@ pub struct Initiator {
     pub orders: Vec<Order>,
     /// What it orders once terms were negotiated, and how.
     pub negotiator: Option<Negotiator>,
+    /// Agreements that it asks for, with the orders under them.
+    pub dealer: Option<Dealer>,
 }
 
 /// A REQUEST that is sent once.
@@ -125,6 +130,7 @@ impl Provider {
         let mut engine = engine.engine(&info)?;
         engine.provider = Some(part);
         engine.negotiator = self.negotiator.map(Arc::new);
+        engine.dealer = self.dealer.map(Arc::new);
         run(engine, Vec::new(), stop).await
     }
 }
@@ -141,7 +147,12 @@ impl Initiator {
             AcceptancePolicy::HumanApproval => false,
         };
         let negotiated = self.negotiator.iter().flat_map(|rules| &rules.purchases);
-        let mut orders = self.orders.iter().chain(negotiated.map(|one| &one.order));
+        let wanted = self.dealer.iter().flat_map(|dealer| &dealer.wants);
+        let mut orders = self
+            .orders
+            .iter()
+            .chain(negotiated.map(|one| &one.order))
+            .chain(wanted.flat_map(|want| &want.orders));
         if self.rules.caps.is_none() && orders.any(accepts_alone) {
             return Err(LoopError::NoCaps);
         }
@@ -175,6 +186,7 @@ impl Initiator {
             check: self.check,
         });
         engine.negotiator = self.negotiator.map(Arc::new);
+        engine.dealer = self.dealer.map(Arc::new);
         run(engine, self.orders, stop).await
     }
 }
@@ -269,6 +281,7 @@ impl Start {
             provider: None,
             initiator: None,
             negotiator: None,
+            dealer: None,
             jobs: JoinSet::new(),
             working: BTreeMap::new(),
             observer: settings.observer,
@@ -288,6 +301,10 @@ async fn run(
     }
     engine.order(&orders)?;
     engine.open_talks()?;
+    tokio::select! {
+        () = &mut stop => return Ok(()),
+        opened = engine.open_all_deals() => opened?,
+    }
     let (to_loop, mut from_feed) = mpsc::channel(1);
     let (handled, seen) = watch::channel(engine.state.cursor.clone());
     let client = engine.world.client.clone();
@@ -360,6 +377,20 @@ impl Engine<Live> {
             self.rebuild().await?;
             self.state.is_rebuilt = true;
             self.save()?;
+        }
+        Ok(())
+    }
+
+    /// Agreements that are wanted are asked for once the ledger answers.
+    async fn open_all_deals(&mut self) -> Result<(), LoopError> {
+        let mut failures = 0;
+        while let Err(error) = self.open_deals().await {
+            let LoopError::Client(error) = error else {
+                return Err(error);
+            };
+            failures += 1;
+            self.tell(None, What::FeedLost, error.to_string());
+            self.world.clock.pause(reconnect_ms(failures)).await;
         }
         Ok(())
     }

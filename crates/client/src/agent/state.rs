@@ -13,11 +13,12 @@ use serde::{Deserialize, Serialize};
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
-use x811_protocol::id::{ContractId, InteractionId};
+use x811_protocol::id::{AgreementId, ContractId, InteractionId, SessionId};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
 
 use super::caps::{self, Commitment};
+use super::dealing::Deal;
 use super::haggling::Talk;
 use super::money::Transfer;
 use super::outbox::{Act, Entry, MAX_SEALED};
@@ -54,6 +55,12 @@ pub struct State {
     /// Negotiations that go on; their tasks have their ids.
     #[serde(default)]
     pub talks: BTreeMap<ContractId, Talk>,
+    /// Sessions that go on; their tasks have their ids.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub deals: BTreeMap<SessionId, Deal>,
+    /// Agreements of the configuration that are in force, by their key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agreements: BTreeMap<String, AgreementId>,
     /// Sealed envelopes without an outcome.
     pub outbox: Vec<Entry>,
     /// What was committed in the last 24 hours.
@@ -146,6 +153,8 @@ impl State {
             requests: BTreeMap::new(),
             tasks: BTreeMap::new(),
             talks: BTreeMap::new(),
+            deals: BTreeMap::new(),
+            agreements: BTreeMap::new(),
             outbox: Vec::new(),
             commitments: Vec::new(),
             proofs: Vec::new(),

@@ -1,23 +1,26 @@
 //! Everything outside a loop: ledger, chain, files, clock. A test enumerates the calls.
 
+use serde_json::{Map, Value};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{SealedEnvelope, VerifiedEnvelope};
 use x811_protocol::evm::EvmAddress;
-use x811_protocol::id::{ContractId, EnvelopeId, InteractionId};
+use x811_protocol::facts::AdvertiseFacts;
+use x811_protocol::id::{ContractId, EnvelopeId, InteractionId, SessionId};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
 
 use super::approval::Question;
 use super::bargain::Bargain;
 use super::case::Case;
+use super::dealt::Dealt;
 use super::money::Transfer;
 use super::outbox::{Act, Entry, Lookup, Reply};
 use super::proof::ProofDue;
 use super::state::{State, StateError};
-use crate::compose::{ComposeError, Payload};
+use crate::compose::{ComposeError, Payload, SessionStep};
 use crate::home::HomeError;
-use crate::http::ClientError;
+use crate::http::{AgreementView, ClientError};
 use crate::policy;
 
 /// What a transfer is to do.
@@ -66,12 +69,19 @@ pub(crate) trait World {
     fn forget_question(&self, interaction: InteractionId) -> Result<(), HomeError>;
     fn keep_proof(&self, due: &ProofDue, text: &str) -> Result<(), String>;
 
+    /// The signature under an agreement, by the key that seals.
+    fn signed(&self, agreement: Map<String, Value>) -> SessionStep;
     fn seal(&self, to: Did, payload: &dyn Payload) -> Result<SealedEnvelope, ComposeError>;
 
     async fn send(&self, entry: &Entry) -> Reply;
     async fn lookup(&self, id: EnvelopeId) -> Lookup;
     async fn case(&self, id: InteractionId) -> Result<Case, ClientError>;
     async fn bargain(&self, id: ContractId) -> Result<Bargain, ClientError>;
+    async fn dealt(&self, id: SessionId) -> Result<Dealt, ClientError>;
+    /// What this agent published of itself.
+    async fn descriptor(&self) -> Result<Option<AdvertiseFacts>, ClientError>;
+    /// Agreements of this agent that are in force.
+    async fn active_agreements(&self) -> Result<Vec<AgreementView>, ClientError>;
     /// A message of the interaction as its sender signed it.
     async fn body(
         &self,

@@ -88,6 +88,61 @@ pub struct AgreementView {
     pub starts_at_ms: TimestampMs,
     /// From this moment on it is in force no longer.
     pub ends_at_ms: TimestampMs,
+    /// What was in force as of the record that was asked for, where one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_force: Option<InForce>,
+}
+
+/// The revision of an agreement that was in force as of some record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InForce {
+    /// Which.
+    pub revision: u64,
+    /// Position of the record that put it in force.
+    pub from_position: u64,
+    /// Position of the record that ended it, or put the next one in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_position: Option<u64>,
+}
+
+/// What an agent answers for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Conduct {
+    /// Whose.
+    pub agent_id: Did,
+    /// Breaches of agreements that were recorded.
+    pub breaches: u64,
+    /// Positions of those that count towards an exclusion.
+    pub counted: Vec<u64>,
+    /// Whether it is excluded from new sessions now.
+    pub is_excluded: bool,
+    /// The last exclusion, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exclusion: Option<Exclusion>,
+}
+
+/// An exclusion from new sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exclusion {
+    /// Whether an operator lifted it.
+    pub is_lifted: bool,
+    /// Position of its record.
+    pub position: u64,
+    /// It holds before this moment.
+    pub until_ms: TimestampMs,
+}
+
+/// That an exclusion holds no longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lifted {
+    /// Whose it was.
+    pub agent_id: Did,
+    /// Position of the exclusion.
+    pub excluded: u64,
+    /// Position of the record that lifts it.
+    pub position: u64,
+    /// Its hash.
+    pub record_hash: Digest,
 }
 
 /// Some of one's own sessions or agreements.
@@ -146,10 +201,50 @@ impl LedgerClient {
         &self,
         after: Option<AgreementId>,
     ) -> Result<SubjectsPage<AgreementView, AgreementId>, ClientError> {
-        let after = after.map(|id| id.to_string());
-        let query: Vec<(&str, &str)> = after.iter().map(|id| ("after", id.as_str())).collect();
+        self.agreements_as_of(after, None).await
+    }
+
+    /// The same, only those that were in force as of that record.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn agreements_as_of(
+        &self,
+        after: Option<AgreementId>,
+        as_of: Option<u64>,
+    ) -> Result<SubjectsPage<AgreementView, AgreementId>, ClientError> {
+        let (after, as_of) = (
+            after.map(|id| id.to_string()),
+            as_of.map(|at| at.to_string()),
+        );
+        let after = after.iter().map(|id| ("after", id.as_str()));
+        let as_of = as_of.iter().map(|at| ("as_of", at.as_str()));
+        let query: Vec<(&str, &str)> = after.chain(as_of).collect();
         let path = ["api", "v1", "agreements"];
         let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
+        reply.await?.read()
+    }
+
+    /// Breaches that an agent answers for, and its exclusion: one's own, of others as auditor or operator.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn conduct(&self, agent: Did) -> Result<Conduct, ClientError> {
+        let id = agent.uuid().to_string();
+        let path = ["api", "v1", "agents", &id, "conduct"];
+        let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
+        reply.await?.read()
+    }
+
+    /// Has an exclusion lifted, as one of the ledger's operators; `excluded` is the position of its record.
+    ///
+    /// # Errors
+    /// [`ClientError`]; X811-4001 when that exclusion does not hold.
+    pub async fn lift_exclusion(&self, agent: Did, excluded: u64) -> Result<Lifted, ClientError> {
+        let (id, excluded) = (agent.uuid().to_string(), excluded.to_string());
+        let path = ["api", "v1", "agents", &id, "conduct", "lift"];
+        let query = [("excluded", excluded.as_str())];
+        let reply = self.post_signed(&path, &query, exchange::SUBMIT_LIMIT_MS);
         reply.await?.read()
     }
 

@@ -376,8 +376,9 @@ impl Auditor {
             Replayed::Applied(touched) => {
                 let position = record.position();
                 if let Some(stream) = &whole.stream {
-                    self.effects
-                        .note(self.replay.world(), position, stream, event);
+                    let (world, recorded) = (self.replay.world(), (stream, event));
+                    let left = self.effects.note(world, position, recorded, is_extract);
+                    self.findings.leave(Unchecked::EffectsElsewhere, left);
                 }
                 if let (Some(Stream::Of(Subject::Descriptor(_))), Some(body)) =
                     (&whole.stream, &whole.body)
@@ -508,7 +509,8 @@ impl Auditor {
             Subject::Descriptor(_)
             | Subject::Session(_)
             | Subject::Agreement(_)
-            | Subject::Round(_) => return false,
+            | Subject::Round(_)
+            | Subject::Conduct(_) => return false,
         };
         interaction.is_none_or(|id| {
             let is_over = match &self.extract {

@@ -16,6 +16,7 @@ use x811_protocol::wallet::{Wallet, WalletKind};
 use super::finding::{Cause, Findings, Spot};
 use super::report::{FactCounts, Verdict};
 use crate::agent::Agent;
+use crate::notice::is_news;
 use crate::registry;
 
 /// What facts are read with: the rules in force, the ledger's DID and what the sender's records add
@@ -290,6 +291,13 @@ fn notice_facts(
         return Verdict::Asserted;
     };
     let (message_type, from) = (&parsed.header.message_type, parsed.header.from);
+    if is_news(message_type) {
+        let recorded = serde_json::json!({ "code": notice.code, "cause": notice.cause });
+        let cause = parsed.payload.get("cause_position");
+        let from_body = serde_json::json!({ "code": null, "cause": cause });
+        let cause = Cause::FactsDiffer;
+        return verdict(agree(spot, "", cause, &recorded, &from_body, findings));
+    }
     let told = payload::facts(message_type, from, &parsed.payload, &rules);
     let code = match told {
         Ok(Facts::Error(error)) => Some(error.code),

@@ -82,6 +82,7 @@ impl Decided<'_> {
                 self.registry(envelope, findings);
             }
             Event::NoticeIssued(notice) => self.notice(notice, findings),
+            Event::ExclusionLifted(lifted) => self.lifted(lifted, findings),
             Event::LedgerResumed(resumed) => self.resumed(*resumed, findings),
             Event::NetworkSighted(sighted) => self.sighted(sighted, findings),
             Event::Seen(_) => {
@@ -250,7 +251,8 @@ impl Decided<'_> {
                 self.derived_again(accepted, again, findings);
             }
             Some(Subject::Round(id)) => self.round_message(id, accepted, findings),
-            None => {}
+            // No message belongs there: `apply` has refused it.
+            Some(Subject::Conduct(_)) | None => {}
         }
     }
 
@@ -336,6 +338,10 @@ impl Decided<'_> {
             .and_then(|(schema, body)| schemas::unfit(schema, body));
         let surroundings = surroundings.with_unfit(unfit);
         let state = self.before.session(id).map(|live| &live.state);
+        if state.is_none() {
+            // What either had broken elsewhere is not here.
+            self.leaves(Unchecked::Exclusions, findings);
+        }
         let again = session::derived(state, envelope, facts, &surroundings.context(), self.at);
         self.derived_again(accepted, again, findings);
     }

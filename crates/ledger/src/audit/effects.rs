@@ -2,7 +2,7 @@
 //! and no others (machines.md section 4).
 
 use x811_protocol::event::{Effect, Event};
-use x811_protocol::stream::Stream;
+use x811_protocol::stream::{Stream, Subject};
 
 use super::finding::{Cause, Findings, Spot};
 use super::unchecked::Unchecked;
@@ -60,10 +60,25 @@ impl Effects {
         );
     }
 
-    /// Takes what follows from a record that was applied; `after` is the world with it.
-    pub(super) fn note(&mut self, after: &World, position: u64, stream: &Stream, event: &Event) {
-        let effects = policies::follow(after, position, stream, event);
+    /// Takes what follows from a record that was applied; `after` is the world with it. What else an agent
+    /// broke is no business of who reads an extract, so no extract brings streams of conduct along: how
+    /// many effects in them are left unchecked.
+    pub(super) fn note(
+        &mut self,
+        after: &World,
+        position: u64,
+        (stream, event): (&Stream, &Event),
+        is_extract: bool,
+    ) -> u64 {
+        let mut effects = policies::follow(after, position, stream, event);
+        let all = effects.len();
+        let is_elsewhere = |due_in: &Stream| {
+            is_extract && due_in != stream && matches!(due_in, Stream::Of(Subject::Conduct(_)))
+        };
+        effects.retain(|(due_in, _)| !is_elsewhere(due_in));
+        let left = all - effects.len();
         self.due.extend(effects.into_iter().rev());
+        left as u64
     }
 
     /// How many are due and would have to follow the last record.
@@ -101,7 +116,6 @@ mod tests {
     use super::*;
     use x811_protocol::event::{Engaged, LedgerResumed};
     use x811_protocol::id::{ContractId, EnvelopeId, InteractionId};
-    use x811_protocol::stream::Subject;
 
     fn engaged() -> (Stream, Event) {
         let envelope = EnvelopeId::from_parts(1, &[1; 10]);

@@ -163,7 +163,8 @@ impl Named {
                 Subject::Descriptor(_)
                 | Subject::Session(_)
                 | Subject::Agreement(_)
-                | Subject::Round(_) => format!(
+                | Subject::Round(_)
+                | Subject::Conduct(_) => format!(
                     "position {position} is of the {} {}: its bodies are not erased",
                     subject.kind(),
                     subject.public_id()

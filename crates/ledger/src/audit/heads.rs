@@ -108,7 +108,8 @@ pub(super) fn mentioned(before: &World, stream: &Stream, event: &Event) -> Vec<M
             | Subject::Descriptor(_)
             | Subject::Session(_)
             | Subject::Agreement(_)
-            | Subject::Round(_),
+            | Subject::Round(_)
+            | Subject::Conduct(_),
         )
         | Stream::Ledger
         | Stream::Agent(_)
@@ -204,7 +205,8 @@ pub(super) fn check(decided: &Decided<'_>, findings: &mut Findings) {
             | Subject::Descriptor(_)
             | Subject::Session(_)
             | Subject::Agreement(_)
-            | Subject::Round(_),
+            | Subject::Round(_)
+            | Subject::Conduct(_),
         )
         | Stream::Ledger
         | Stream::Agent(_)

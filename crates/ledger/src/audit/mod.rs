@@ -27,6 +27,7 @@
 //! | evidence, and what of the network there is none of, kept for whoever asks it | `on_chain` |
 //! | bodies that are not there: erased by a record, and rightly, or missing | `erased` |
 //! | whether an operator ordered that | `ordered` |
+//! | the same of an exclusion that was lifted | `conduct` |
 //! | parameters, and what changed when | `parameters` |
 //! | what the rules allowed and people should know | `remarks` |
 //! | rows for readers | `rows`, `compare` |
@@ -65,6 +66,7 @@ mod body;
 mod checkpoints;
 mod compare;
 mod conclude;
+mod conduct;
 mod decision;
 mod downtime;
 mod effects;

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use x811_protocol::envelope::{AcceptedHeader, CoreType, MessageType, ParsedEnvelope};
+use x811_protocol::code::Code;
+use x811_protocol::envelope::{AcceptedHeader, ParsedEnvelope};
 use x811_protocol::event::{Event, NoticeIssued};
 use x811_protocol::time::TimestampMs;
 
@@ -13,7 +14,7 @@ use super::body::agree;
 use super::decision::Decided;
 use super::finding::{Cause, Findings};
 use crate::notice::{self, Owed};
-use crate::world::World;
+use crate::world::{OwedNotice, World};
 
 /// When records were made whose notices are still owed, by their positions, and how many are.
 #[derive(Debug, Clone, Default)]
@@ -69,22 +70,29 @@ impl Decided<'_> {
             to: notice.to,
             notice: *owed,
         };
-        if notice.code != Some(owed.notice.code) {
+        let due = notice::recorded_code(&owed.notice);
+        if notice.code != due {
             let sentence = format!(
                 "the record at position {} is told as {}",
                 notice.cause,
-                owed.notice.code.as_str()
+                due.map_or("news without a code", Code::as_str)
             );
             self.differs("code", sentence, findings);
         }
-        self.notice_envelope(&notice.envelope, findings);
+        self.notice_envelope(&notice.envelope, &owed.notice, findings);
         self.notice_time(notice, findings);
         self.notice_text(&notice.envelope, &owed, findings);
     }
 
-    fn notice_envelope(&self, envelope: &AcceptedHeader, findings: &mut Findings) {
-        if envelope.message_type != MessageType::Core(CoreType::Error) {
-            let sentence = "a notice is an x811/error, and nothing else";
+    fn notice_envelope(
+        &self,
+        envelope: &AcceptedHeader,
+        owed: &OwedNotice,
+        findings: &mut Findings,
+    ) {
+        let due = notice::message_type(owed);
+        if envelope.message_type != due {
+            let sentence = format!("this notice is an {due}, and nothing else");
             self.differs("envelope.type", sentence, findings);
         }
         if envelope.version != notice::VERSION {

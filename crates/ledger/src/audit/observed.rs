@@ -100,6 +100,7 @@ fn kind(event: &Event) -> Option<&'static str> {
         | Event::AgentRevoked(_)
         | Event::Lapsed(_)
         | Event::NoticeIssued(_)
+        | Event::ExclusionLifted(_)
         | Event::StateRoot(_)
         | Event::Effect(_) => false,
     };

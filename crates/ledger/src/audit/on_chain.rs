@@ -235,6 +235,7 @@ impl Kept {
             | Event::Reversed(_)
             | Event::Returned(_)
             | Event::NoticeIssued(_)
+            | Event::ExclusionLifted(_)
             | Event::StateRoot(_)
             | Event::Effect(_) => {}
         }

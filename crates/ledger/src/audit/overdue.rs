@@ -144,7 +144,7 @@ impl Auditor {
             ),
             Subject::Round(id) => round_window(&world.round(id)?.state)?,
             // It has no window.
-            Subject::Descriptor(_) => return None,
+            Subject::Descriptor(_) | Subject::Conduct(_) => return None,
         };
         let sentence = format!(
             "{window} of {} {} ended at {}; records until {} are here, and {due} is not: it was \
@@ -165,7 +165,8 @@ impl Auditor {
             | Subject::Descriptor(_)
             | Subject::Session(_)
             | Subject::Agreement(_)
-            | Subject::Round(_) => self.replay.knows(&Stream::Of(subject)),
+            | Subject::Round(_)
+            | Subject::Conduct(_) => self.replay.knows(&Stream::Of(subject)),
         }
     }
 

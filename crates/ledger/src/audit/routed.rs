@@ -52,7 +52,8 @@ impl Decided<'_> {
                         | Subject::Descriptor(_)
                         | Subject::Session(_)
                         | Subject::Agreement(_)
-                        | Subject::Round(_),
+                        | Subject::Round(_)
+                        | Subject::Conduct(_),
                         _,
                     ) => {
                         let sentence = "the message is not about this subject";

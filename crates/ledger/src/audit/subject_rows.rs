@@ -16,7 +16,14 @@ use crate::world::World;
 const PAGE: usize = 1_000;
 
 /// The machines whose subjects have such rows.
-const KINDS: [&str; 5] = ["contract", "descriptor", "session", "agreement", "round"];
+const KINDS: [&str; 6] = [
+    "contract",
+    "descriptor",
+    "session",
+    "agreement",
+    "round",
+    "conduct",
+];
 
 /// What the row of one subject should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +82,9 @@ impl SubjectRows {
             Subject::Agreement(id) => world
                 .latest_agreement(id)
                 .map(|live| projection::session::agreement_row(live)),
+            Subject::Conduct(did) => world
+                .conduct(did)
+                .map(|live| projection::conduct::row(live)),
             Subject::Round(id) => world
                 .latest_round(id)
                 .map(|live| projection::round::row(live)),

@@ -32,6 +32,8 @@ pub enum Unchecked {
     StateRoots,
     /// What proposers of rounds had earned.
     TrustInputs,
+    /// Requests for sessions, and whether somebody was excluded from them.
+    Exclusions,
     /// Effects whose cause, or causes whose effects, are in streams that are not here.
     EffectsElsewhere,
     /// A head that was noted and is none of the records here.
@@ -58,6 +60,7 @@ impl Unchecked {
             Unchecked::Downtimes => "downtimes: whether no record fell into them",
             Unchecked::StateRoots => "roots of all states",
             Unchecked::TrustInputs => "proposals: what their proposers and participants had earned",
+            Unchecked::Exclusions => "sessions: whether their parties were excluded from them",
             Unchecked::EffectsElsewhere => "effects of records on streams that are not here",
             Unchecked::ExpectedHead => "head that was noted: it is none of the records here",
             Unchecked::NotedCheckpoint => {

@@ -189,7 +189,8 @@ impl SubjectBundle {
             | Subject::Descriptor(_)
             | Subject::Session(_)
             | Subject::Agreement(_)
-            | Subject::Round(_) => rows.subject(subject).await?.map(|row| row.last_position),
+            | Subject::Round(_)
+            | Subject::Conduct(_) => rows.subject(subject).await?.map(|row| row.last_position),
         };
         let last = last.ok_or(damaged(first, "record of a subject that has a row"))?;
         let records = record_at(store, last).await?.stream_seq() + 1;

@@ -49,6 +49,8 @@ pub enum Scope {
     Agreement(AgreementId),
     /// One round, and every stream that it rests on; from version 3 on.
     Round(RoundId),
+    /// What one agent answers for; from version 3 on.
+    Conduct(Did),
 }
 
 impl Scope {
@@ -63,6 +65,7 @@ impl Scope {
             Scope::Session(id) => Some(Subject::Session(id)),
             Scope::Agreement(id) => Some(Subject::Agreement(id)),
             Scope::Round(id) => Some(Subject::Round(id)),
+            Scope::Conduct(did) => Some(Subject::Conduct(did)),
         }
     }
 }
@@ -76,6 +79,7 @@ impl From<Subject> for Scope {
             Subject::Session(id) => Scope::Session(id),
             Subject::Agreement(id) => Scope::Agreement(id),
             Subject::Round(id) => Scope::Round(id),
+            Subject::Conduct(did) => Scope::Conduct(did),
         }
     }
 }
@@ -91,7 +95,8 @@ impl Header {
             | Scope::Descriptor(_)
             | Scope::Session(_)
             | Scope::Agreement(_)
-            | Scope::Round(_) => BUNDLE_VERSION,
+            | Scope::Round(_)
+            | Scope::Conduct(_) => BUNDLE_VERSION,
         };
         Header {
             version,

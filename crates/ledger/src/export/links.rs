@@ -17,7 +17,7 @@ pub(crate) fn has_links(stream: &Stream) -> bool {
             | Subject::Agreement(_)
             | Subject::Round(_),
         ) => true,
-        Stream::Of(Subject::Contract(_) | Subject::Descriptor(_))
+        Stream::Of(Subject::Contract(_) | Subject::Descriptor(_) | Subject::Conduct(_))
         | Stream::Ledger
         | Stream::Network(_)
         | Stream::Agent(_)
@@ -78,6 +78,8 @@ pub(crate) fn links(stream: &Stream, event: &Event) -> Vec<Stream> {
             Effect::Engaged(_)
             | Effect::SessionClosed(_)
             | Effect::Used(_)
+            | Effect::BreachRecorded(_)
+            | Effect::Excluded(_)
             | Effect::RoundOpened(_)
             | Effect::RoundDecided(_)
             | Effect::Resubmitted(_)
@@ -109,6 +111,7 @@ pub(crate) fn links(stream: &Stream, event: &Event) -> Vec<Stream> {
         | Event::Returned(_)
         | Event::Late(_)
         | Event::NoticeIssued(_)
+        | Event::ExclusionLifted(_)
         | Event::StateRoot(_) => Vec::new(),
     }
 }

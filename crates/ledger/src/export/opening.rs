@@ -31,6 +31,14 @@ impl Opening {
                 contract: None,
             });
         }
+        if let Event::Effect(Effect::BreachRecorded(breach)) = event {
+            return Some(Opening {
+                parties: vec![breach.provider],
+                parameters: None,
+                has_money: false,
+                contract: None,
+            });
+        }
         let Event::EnvelopeAccepted(accepted) = event else {
             return None;
         };

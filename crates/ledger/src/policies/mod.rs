@@ -2,6 +2,7 @@
 //! from the record and the world after it, recorded directly behind it in the same commit, and computed
 //! again by audits.
 
+mod conduct;
 mod engage;
 mod round;
 mod session;
@@ -27,6 +28,7 @@ pub(crate) fn follow(
     let of_request = engaged.into_iter().chain(used);
     of_request
         .chain(session::follow(after, position, stream, event))
+        .chain(conduct::follow(after, position, stream, event))
         .chain(round::follow(after, position, stream, event))
         .collect()
 }

@@ -53,10 +53,15 @@ struct AgreementDetail<'a> {
     consumer: Did,
     ends_at_ms: TimestampMs,
     limits: UsageLimits,
+    /// Position of the record that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over: Option<u64>,
     provider: Did,
     /// Uses under this revision.
     requests: u64,
     revision: u64,
+    /// Positions of all `agreed`.
+    revisions: &'a [u64],
     session_id: SessionId,
     starts_at_ms: TimestampMs,
     terms_hash: Digest,
@@ -111,9 +116,11 @@ pub(crate) fn agreement_row(live: &Live<agreement::State>) -> SubjectRow {
         consumer: state.consumer,
         ends_at_ms: state.ends_at,
         limits: state.limits,
+        over: state.over,
         provider: state.provider,
         requests: state.requests,
         revision: state.revision,
+        revisions: &state.revisions,
         session_id: state.session,
         starts_at_ms: state.starts_at,
         terms_hash: state.terms_hash,

@@ -1,6 +1,7 @@
 //! What a round looks up before it decides, and the decision of one item.
 
 use super::erasure::{self, ErasureAnswer};
+use super::lift::{self, LiftAnswer};
 use super::{Item, PATIENCE_MS, Sequencer, notices, unseen};
 use crate::SPANS;
 use crate::answer::{Answer, Verdict};
@@ -42,6 +43,11 @@ pub(super) enum Reply {
     Erasure {
         done: ErasureAnswer,
         to: oneshot::Sender<Result<ErasureAnswer, Refusal>>,
+    },
+    /// To an operator about an exclusion.
+    Lift {
+        done: LiftAnswer,
+        to: oneshot::Sender<Result<LiftAnswer, Refusal>>,
     },
 }
 
@@ -144,7 +150,7 @@ impl Wanted {
                 }
             }
             Item::Erasure { erasure, .. } => self.erased.extend(&erasure.positions),
-            Item::Notices(_) => {}
+            Item::Lift { .. } | Item::Notices(_) => {}
         }
     }
 
@@ -320,6 +326,20 @@ where
                     }
                 }
             }
+            Item::Lift { request, reply } => match lift::record(draft, &request, now) {
+                Ok(Ok(done)) => {
+                    replies.push(Reply::Lift { done, to: reply });
+                    None
+                }
+                Ok(Err(refusal)) => {
+                    let _ = reply.send(Err(refusal));
+                    None
+                }
+                Err(fault) => {
+                    let _ = reply.send(Err(failed()));
+                    Some(fault)
+                }
+            },
             Item::Notices(notices) => {
                 notices::record(draft, notices, now);
                 None

@@ -229,6 +229,9 @@ where
                 Reply::Erasure { done, to } => {
                     let _ = to.send(Ok(done));
                 }
+                Reply::Lift { done, to } => {
+                    let _ = to.send(Ok(done));
+                }
             }
         }
     }
@@ -318,6 +321,7 @@ fn refuse(replies: Vec<Reply>) {
         match reply {
             Reply::Message { to, .. } => drop(to.send(Err(failed()))),
             Reply::Erasure { to, .. } => drop(to.send(Err(failed()))),
+            Reply::Lift { to, .. } => drop(to.send(Err(failed()))),
         }
     }
 }

@@ -14,6 +14,7 @@ mod fair;
 mod follower;
 mod handle;
 mod in_flight;
+mod lift;
 mod notices;
 mod open;
 mod pool;
@@ -31,6 +32,7 @@ pub use erasure::ErasureAnswer;
 pub use fair::Origin;
 pub use follower::{Follower, follow};
 pub use handle::{Ledger, Readiness};
+pub use lift::{LiftAnswer, LiftRequest};
 pub(crate) use open::read_event;
 pub use open::{OpenError, Opening, OtherKey, RowsError, open, open_warm};
 pub use submit::May;
@@ -108,6 +110,11 @@ pub(crate) enum Item {
     Erasure {
         erasure: Box<Erasure>,
         reply: oneshot::Sender<Result<ErasureAnswer, Refusal>>,
+    },
+    /// An exclusion that an operator wants lifted, and where the answer goes.
+    Lift {
+        request: Box<LiftRequest>,
+        reply: oneshot::Sender<Result<LiftAnswer, Refusal>>,
     },
     /// Signed notices, to be recorded.
     Notices(Vec<SignedNotice>),
@@ -355,6 +362,9 @@ where
                     let _ = reply.send(Err(batch::busy(why)));
                 }
                 Item::Erasure { reply, .. } => {
+                    let _ = reply.send(Err(batch::busy(why)));
+                }
+                Item::Lift { reply, .. } => {
                     let _ = reply.send(Err(batch::busy(why)));
                 }
                 Item::Notices(_) => self.notices_lost = true,

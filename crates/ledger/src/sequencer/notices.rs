@@ -25,7 +25,7 @@ fn record_one(draft: &mut Draft, notice: &SignedNotice, now: TimestampMs) -> Res
     let stream = Stream::Of(notice.subject);
     let event = Event::NoticeIssued(NoticeIssued {
         to,
-        code: Some(notice.code),
+        code: notice.code,
         cause: notice.cause,
         envelope: notice.envelope.clone(),
     });

@@ -113,6 +113,8 @@ fn single_members(expected: &Content, found: &Content) -> Vec<Difference> {
     compare("sessions", &live(expected), &live(found), out);
     let live = |content: &Content| table(&content.agreements, |(k, p, l)| (*k, (*p, l.clone())));
     compare("agreements", &live(expected), &live(found), out);
+    let live = |content: &Content| table(&content.conducts, |(k, p, l)| (*k, (*p, l.clone())));
+    compare("conducts", &live(expected), &live(found), out);
     let live = |content: &Content| table(&content.rounds, |(k, p, l)| (*k, (*p, l.clone())));
     compare("rounds", &live(expected), &live(found), out);
     let owed = |content: &Content| table(&content.owed, |(cause, to, n)| ((*cause, *to), *n));

@@ -6,8 +6,9 @@
 //!
 //! The header names log, ledger, head, tree and the SHA-256 of the sections; the ledger's envelope
 //! key signs it, after the line `x811 snapshot v1`. Sections follow one another: the rest as one
-//! JSON object, agents, their trust, interactions, contracts, descriptors, sessions, agreements
-//! and rounds as lines of JSON, nonces and envelope ids in rows of fixed width. Lines and tables are read on all cores.
+//! JSON object, agents, their trust, interactions, contracts, descriptors, sessions, agreements,
+//! conducts and rounds as lines of JSON, nonces and envelope ids in rows of fixed width. Lines and tables are
+//! read on all cores.
 
 use super::{Rejection, packed};
 use crate::agent::Agent;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 use x811_eventlog::{Frontier, Head};
 use x811_protocol::capability::agreement::Agreement;
+use x811_protocol::capability::conduct::Conduct;
 use x811_protocol::capability::descriptor::Descriptor;
 use x811_protocol::capability::session::Session;
 use x811_protocol::contract::Contract;
@@ -38,7 +40,7 @@ pub const FORMAT: u32 = 1;
 
 /// Meaning of the state in them: raised whenever the same log adds up to another state, or the
 /// state is written in another way.
-pub const SCHEMA: u32 = 13;
+pub const SCHEMA: u32 = 14;
 
 const MAGIC: &[u8] = b"x811 snapshot\n";
 const SIGNED_AS: &[u8] = b"x811 snapshot v1\n";
@@ -88,7 +90,7 @@ struct Header {
     sections_sha256: Digest,
 }
 
-const SECTIONS: usize = 11;
+const SECTIONS: usize = 12;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -239,6 +241,7 @@ fn sections(content: Content) -> Result<[Vec<u8>; SECTIONS], serde_json::Error> 
         lines(&content.descriptors)?,
         lines(&content.sessions)?,
         lines(&content.agreements)?,
+        lines(&content.conducts)?,
         lines(&content.rounds)?,
         packed::nonces(&content.nonces),
         packed::envelope_ids(&content.envelope_ids),
@@ -255,6 +258,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
         descriptors,
         sessions,
         agreements,
+        conducts,
         rounds,
         nonces,
         envelope_ids,
@@ -281,6 +285,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
     let descriptors: Vec<StoredOf<Descriptor>> = read_lines(descriptors)?;
     let sessions: Vec<StoredOf<Session>> = read_lines(sessions)?;
     let agreements: Vec<StoredOf<Agreement>> = read_lines(agreements)?;
+    let conducts: Vec<StoredOf<Conduct>> = read_lines(conducts)?;
     let rounds: Vec<StoredOf<Round>> = read_lines(rounds)?;
     Ok(Content {
         head: header.head,
@@ -302,6 +307,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
         descriptors,
         sessions,
         agreements,
+        conducts,
         rounds,
         owed: rest.owed,
         nonces: nonces?,

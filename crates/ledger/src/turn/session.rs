@@ -33,6 +33,7 @@ pub(crate) struct Surroundings {
     parameters: Arc<Parameters>,
     parameters_position: u64,
     recipient_is_active: bool,
+    excluded: Option<Did>,
     descriptor: Option<Arc<Live<descriptor::State>>>,
     agreement: Option<Arc<Live<agreement::State>>>,
     parameters_unfit: Option<Refusal>,
@@ -59,6 +60,9 @@ impl Surroundings {
             .flatten();
         Some(Surroundings {
             recipient_is_active: recipient.is_some_and(|a| a.standing(now) == Standing::Active),
+            excluded: [from, to]
+                .into_iter()
+                .find(|did| world.is_excluded(*did, now)),
             descriptor: world.descriptor(provider).cloned(),
             agreement,
             no_room,
@@ -73,6 +77,7 @@ impl Surroundings {
             parameters: parameters.clone(),
             parameters_position,
             recipient_is_active: false,
+            excluded: None,
             descriptor: None,
             agreement: None,
             parameters_unfit: None,
@@ -105,6 +110,7 @@ impl Surroundings {
             parameters: &self.parameters,
             parameters_position: self.parameters_position,
             recipient_is_active: self.recipient_is_active,
+            excluded: self.excluded,
             descriptor: self.descriptor.as_ref().map(|live| &live.state),
             agreement: self.agreement.as_ref().map(|live| &live.state),
             parameters_unfit: self.parameters_unfit.as_ref(),

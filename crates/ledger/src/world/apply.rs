@@ -8,6 +8,7 @@ use crate::registry;
 use std::sync::Arc;
 use x811_eventlog::{Head, Record};
 use x811_protocol::capability::agreement::Agreement;
+use x811_protocol::capability::conduct::Conduct;
 use x811_protocol::capability::descriptor::Descriptor;
 use x811_protocol::capability::session::Session;
 use x811_protocol::contract::Contract;
@@ -220,6 +221,7 @@ impl World {
             Stream::Of(Subject::Descriptor(did)) => Some(self.descriptors.next_seq(*did)),
             Stream::Of(Subject::Session(id)) => Some(self.sessions.next_seq(*id)),
             Stream::Of(Subject::Agreement(id)) => Some(self.agreements.next_seq(*id)),
+            Stream::Of(Subject::Conduct(did)) => Some(self.conducts.next_seq(*did)),
             Stream::Of(Subject::Round(id)) => Some(self.rounds.next_seq(*id)),
             Stream::Roots => Some(self.roots.next_seq),
         }
@@ -269,6 +271,7 @@ impl World {
                     Subject::Descriptor(did) => self.apply_subject::<Descriptor>(step, *did)?,
                     Subject::Session(id) => self.apply_subject::<Session>(step, *id)?,
                     Subject::Agreement(id) => self.apply_subject::<Agreement>(step, *id)?,
+                    Subject::Conduct(did) => self.apply_subject::<Conduct>(step, *did)?,
                     Subject::Round(id) => self.apply_subject::<Round>(step, *id)?,
                 }
                 Ok(Touched::Subject(*subject))

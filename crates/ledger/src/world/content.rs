@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use x811_eventlog::{Frontier, Head};
 use x811_protocol::capability::agreement::Agreement;
+use x811_protocol::capability::conduct::Conduct;
 use x811_protocol::capability::descriptor::Descriptor;
 use x811_protocol::capability::session::Session;
 use x811_protocol::contract::Contract;
@@ -47,6 +48,7 @@ pub(crate) struct Content {
     pub(crate) descriptors: Vec<StoredOf<Descriptor>>,
     pub(crate) sessions: Vec<StoredOf<Session>>,
     pub(crate) agreements: Vec<StoredOf<Agreement>>,
+    pub(crate) conducts: Vec<StoredOf<Conduct>>,
     pub(crate) rounds: Vec<StoredOf<Round>>,
     pub(crate) owed: Vec<(u64, Did, OwedNotice)>,
     /// With the numbers of their buckets of time.
@@ -115,6 +117,7 @@ impl World {
             descriptors,
             sessions,
             agreements,
+            conducts,
             rounds,
             watches: _,
             owed,
@@ -160,6 +163,7 @@ impl World {
             descriptors: stored(descriptors, opened_under),
             sessions: stored(sessions, opened_under),
             agreements: stored(agreements, opened_under),
+            conducts: stored(conducts, opened_under),
             rounds: stored(rounds, opened_under),
             owed: owed
                 .iter()
@@ -214,6 +218,7 @@ impl World {
         world.put_all_back::<Descriptor>(content.descriptors)?;
         world.put_all_back::<Session>(content.sessions)?;
         world.put_all_back::<Agreement>(content.agreements)?;
+        world.put_all_back::<Conduct>(content.conducts)?;
         world.put_all_back::<Round>(content.rounds)?;
         Ok(world)
     }

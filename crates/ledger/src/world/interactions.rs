@@ -45,10 +45,8 @@ impl World {
         self.pause_if_blind(step, &mut live);
         // Nothing of the world has changed up to here. A notice that nobody is owed is refused before
         // anything does, and nothing is refused behind that.
-        let told = told(step.event, &live.state).map(|code| Told {
-            code,
-            related: before.as_deref().unwrap_or(&live).state.opener(),
-        });
+        let told = told(step.event, &live.state)
+            .map(|code| Told::error(code, before.as_deref().unwrap_or(&live).state.opener()));
         let opening = live.state.opening();
         let parties = [opening.initiator, opening.provider];
         let owed = &mut live.notices_owed;
@@ -74,6 +72,10 @@ impl World {
             let session = self.sessions.get(agreed.session);
             let kept = session.map(|live| live.state.parameters.clone());
             return Ok(kept.or_else(|| self.parameters().map(|(_, set)| set.clone())));
+        }
+        if let Event::Effect(Effect::BreachRecorded(_)) = step.event {
+            // Of those in force: what excludes is no business of the session alone.
+            return Ok(self.parameters().map(|(_, set)| set.clone()));
         }
         let Event::EnvelopeAccepted(accepted) = step.event else {
             return Ok(None);
@@ -130,13 +132,19 @@ impl World {
             self.owed.remove(&key);
             return Ok(());
         }
-        let Some(Told { code, related }) = told else {
+        let Some(Told {
+            code,
+            news,
+            related,
+        }) = told
+        else {
             return Ok(());
         };
         for to in parties {
             let notice = OwedNotice {
                 subject,
                 code,
+                news,
                 related,
             };
             let known = self.owed.insert((step.position, *to), notice);
@@ -330,6 +338,7 @@ fn told(event: &Event, after: &State) -> Option<Code> {
         | Event::Returned(_)
         | Event::Late(_)
         | Event::NoticeIssued(_)
+        | Event::ExclusionLifted(_)
         | Event::StateRoot(_)
         | Event::Effect(_) => None,
     }

@@ -7,6 +7,7 @@ use crate::recent::Scattered;
 use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;
 use x811_protocol::capability::agreement::Agreement;
+use x811_protocol::capability::conduct::Conduct;
 use x811_protocol::capability::descriptor::Descriptor;
 use x811_protocol::capability::session::Session;
 use x811_protocol::contract::Contract;
@@ -97,6 +98,16 @@ impl Held for Agreement {
 
     fn of_mut(world: &mut World) -> &mut Machines<Agreement> {
         &mut world.agreements
+    }
+}
+
+impl Held for Conduct {
+    fn of(world: &World) -> &Machines<Conduct> {
+        &world.conducts
+    }
+
+    fn of_mut(world: &mut World) -> &mut Machines<Conduct> {
+        &mut world.conducts
     }
 }
 
@@ -301,7 +312,7 @@ impl World {
         match subject {
             Subject::Interaction(id) => self.interaction(id)?.state.deadline(),
             Subject::Contract(id) => self.contracts.get(id)?.state.deadline(),
-            Subject::Descriptor(_) => None,
+            Subject::Descriptor(_) | Subject::Conduct(_) => None,
             Subject::Session(id) => self.sessions.get(id)?.state.deadline,
             Subject::Agreement(id) => Agreement::deadline(&self.agreements.get(id)?.state),
             Subject::Round(id) => Round::deadline(&self.rounds.get(id)?.state),

@@ -33,6 +33,7 @@ use std::sync::Arc;
 use watches::Watches;
 use x811_eventlog::{Frontier, Head};
 use x811_protocol::capability::agreement::{self, Agreement};
+use x811_protocol::capability::conduct::{self, Conduct};
 use x811_protocol::capability::descriptor::{self, Descriptor};
 use x811_protocol::capability::session::{self, Session};
 use x811_protocol::code::Code;
@@ -44,6 +45,7 @@ use x811_protocol::event::{LedgerOpened, RulesChanged};
 use x811_protocol::facts::RequestFacts;
 use x811_protocol::id::{AgreementId, ContractId, EnvelopeId, InteractionId, RoundId, SessionId};
 use x811_protocol::interaction::State;
+use x811_protocol::kernel::News;
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::round::{self, Round};
@@ -128,9 +130,14 @@ pub struct OwedNotice {
     /// What it is about.
     pub subject: Subject,
     /// What to tell.
-    pub code: Code,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+    /// What happened, where it is told by a notice of the machine's own namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub news: Option<News>,
     /// The message that opened the window (AX-32).
-    pub related: EnvelopeId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub related: Option<EnvelopeId>,
 }
 
 /// How well a network is seen.
@@ -183,6 +190,7 @@ pub struct World {
     descriptors: Machines<Descriptor>,
     sessions: Machines<Session>,
     agreements: Machines<Agreement>,
+    conducts: Machines<Conduct>,
     rounds: Machines<Round>,
     deadlines: OrdSet<(TimestampMs, Subject)>,
     /// Where the records stand that an effect may follow from.
@@ -225,6 +233,7 @@ impl World {
             descriptors: Machines::default(),
             sessions: Machines::default(),
             agreements: Machines::default(),
+            conducts: Machines::default(),
             rounds: Machines::default(),
             deadlines: OrdSet::new(),
             causes: Causes::None,
@@ -419,6 +428,17 @@ impl World {
     /// Open sessions.
     pub(crate) fn sessions(&self) -> &Machines<Session> {
         &self.sessions
+    }
+
+    /// What an agent answers for, if it broke an agreement once.
+    pub fn conduct(&self, did: Did) -> Option<&Arc<Live<conduct::State>>> {
+        self.conducts.get(did)
+    }
+
+    /// Whether that agent is excluded from new sessions at `now`.
+    pub fn is_excluded(&self, did: Did, now: TimestampMs) -> bool {
+        self.conduct(did)
+            .is_some_and(|live| live.state.is_excluded(now))
     }
 
     /// Active agreements.

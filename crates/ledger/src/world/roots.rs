@@ -14,7 +14,7 @@ use super::{Fault, World};
 use crate::agent::Agent;
 use serde::Serialize;
 use x811_eventlog::write_canonical;
-use x811_protocol::capability::{agreement, descriptor, session};
+use x811_protocol::capability::{agreement, conduct, descriptor, session};
 use x811_protocol::contract;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Event, StateRoot};
@@ -75,6 +75,8 @@ enum StateOf<'a> {
     Session(&'a session::State),
     /// `agreement:<id>`.
     Agreement(&'a agreement::State),
+    /// `conduct:<did>`.
+    Conduct(&'a conduct::State),
     /// `round:<id>`.
     Round(&'a round::State),
 }
@@ -177,6 +179,7 @@ impl World {
             Stream::Of(Subject::Agreement(id)) => {
                 StateOf::Agreement(&self.agreements.latest(*id)?.state)
             }
+            Stream::Of(Subject::Conduct(did)) => StateOf::Conduct(&self.conduct(*did)?.state),
             Stream::Of(Subject::Round(id)) => StateOf::Round(&self.rounds.latest(*id)?.state),
             Stream::Roots => return None,
         })

@@ -69,6 +69,8 @@ pub(crate) fn follow(event: &Value, message: &mut Value) {
     message["payload"]["cause_position"] = event["cause"].clone();
     match event.get("code") {
         Some(code) => message["payload"]["code"] = code.clone(),
+        // Its code stands in the message alone.
+        None if message["type"] == "x811.capability/notice" => {}
         None => {
             message["payload"].as_object_mut().unwrap().remove("code");
         }

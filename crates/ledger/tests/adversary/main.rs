@@ -34,6 +34,9 @@ mod begun;
 #[path = "../sequencer/bundles.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod bundles;
+#[path = "../sequencer/conduct.rs"]
+#[expect(dead_code, reason = "the sequencer's tests use the rest")]
+mod conduct;
 #[path = "../sequencer/council.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod council;

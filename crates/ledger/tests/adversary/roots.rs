@@ -53,6 +53,9 @@ fn root(world: &World, record: &Record, before: Digest) -> Digest {
         Stream::Of(Subject::Contract(id)) => {
             serde_json::to_value(&world.latest_contract(*id).unwrap().state).unwrap()
         }
+        Stream::Of(Subject::Conduct(did)) => {
+            serde_json::to_value(&world.conduct(*did).unwrap().state).unwrap()
+        }
         Stream::Of(Subject::Descriptor(did)) => {
             serde_json::to_value(&world.descriptor(*did).unwrap().state).unwrap()
         }

@@ -10,11 +10,12 @@ use x811_protocol::event::LedgerRole;
 use x811_protocol::facts::{CapabilityVerb, NegotiationVerb};
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::parameters::{Capabilities, Contracts};
+use x811_protocol::parameters::{Capabilities, Contracts, Exclusion};
 use x811_protocol::payload::registry::rotation_message;
 
 use crate::bargain::Bargain;
 use crate::base::{Base, tx};
+use crate::conduct::{broken, exclusion_of, lift};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::descriptors::{ADVERTISE, descriptor};
 use crate::every_round;
@@ -63,7 +64,13 @@ async fn opened() -> Ledgerbox {
         engagement_ms: 10_000,
         ..Contracts::DEFAULT
     });
-    parameters.capabilities = Some(Capabilities::DEFAULT);
+    parameters.capabilities = Some(Capabilities {
+        exclusion: Some(Exclusion {
+            breaches: 2,
+            ..Exclusion::DEFAULT
+        }),
+        ..Capabilities::DEFAULT
+    });
     parameters.rounds = Some(Arc::new(every_round::block()));
     parameters.networks[0].safe_above = MicroUsdc::from_micro_usdc(5_000_000).ok();
     Ledgerbox::with(parameters).await
@@ -332,6 +339,21 @@ async fn bargained(ledgerbox: &Ledgerbox, paid: &Deal) {
     ledgerbox.watch_ms(60_000).await;
 }
 
+/// A provider that breaks agreements with two, and whom an operator admits again.
+async fn broken_off(ledgerbox: &Ledgerbox, paid: &Deal) {
+    let (provider, stranger) = (paid.provider.clone(), ledgerbox.identity.clone());
+    let other = ledgerbox.initiator(&Account::new(0x49)).await;
+    for consumer in [paid.initiator.clone(), other] {
+        let mut agreed = Bargain::between(consumer, provider.clone(), stranger.clone());
+        agreed.agree(ledgerbox, &Bargain::terms(600, 3)).await;
+        broken(ledgerbox, &agreed).await;
+    }
+    let excluded = exclusion_of(ledgerbox, &provider).unwrap();
+    let request = lift(ledgerbox, &ledgerbox.identity, &provider, excluded);
+    ledgerbox.ledger().lift_exclusion(request).await.unwrap();
+    ledgerbox.settle().await;
+}
+
 /// The ledger that wrote it, right behind the last record.
 pub(crate) async fn every_event() -> Ledgerbox {
     let mut ledgerbox = opened().await;
@@ -348,6 +370,7 @@ pub(crate) async fn every_event() -> Ledgerbox {
     bargained(&ledgerbox, &paid).await;
     registry(&ledgerbox).await;
     every_round::decided(&ledgerbox).await;
+    broken_off(&ledgerbox, &paid).await;
     let request = ErasureRequest {
         subject: paid.id().into(),
         operator: ledgerbox.identity.did,

@@ -16,11 +16,11 @@ use crate::base::{Base, TREASURY, tx};
 use crate::bundles::{bundle, signed};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::every_event::{again, rotation};
-use crate::golden_contract;
 use crate::ledgerbox::Ledgerbox;
 use crate::papers::receipts_in_both_forms;
 use crate::party::Party;
 use crate::scene::{exported_under, impatient, pay};
+use crate::{golden_contract, golden_session};
 
 /// Set to `write`, the files are written anew.
 const VARIABLE: &str = "X811_VECTORS";
@@ -256,6 +256,7 @@ async fn golden_bundles_and_receipts_are_what_is_written() {
     let receipts = receipts().await.into_iter().chain(unusual);
     let others = replaced_keys().await.into_iter();
     let others = others.chain(golden_contract::files().await);
+    let others = others.chain(golden_session::files().await);
     let mut changed = Vec::new();
     for (name, bytes) in bundles.chain(receipts).chain(others) {
         let path = folder().join(under_rules_2(&name));

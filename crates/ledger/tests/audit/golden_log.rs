@@ -23,7 +23,7 @@ async fn every_event_exported() -> (Vec<u8>, BTreeSet<&'static str>) {
 #[tokio::test]
 async fn golden_log_of_every_event_is_what_is_written() {
     let (log, types) = every_event_exported().await;
-    assert_eq!(types.len() + NEVER_HERE.len(), 36, "{types:?}");
+    assert_eq!(types.len() + NEVER_HERE.len(), 39, "{types:?}");
     assert_eq!(found(&audit(&log)), []);
     let path = folder().join(under_rules_2("bundle/log-every-event.x811"));
     if is_to_be_written() {

@@ -12,6 +12,7 @@ mod against;
 mod against_words;
 mod authorizations_forged;
 mod clean;
+mod conduct_forged;
 mod damaged_rows;
 mod descriptors_forged;
 mod dust;
@@ -27,6 +28,7 @@ mod forks;
 mod golden;
 mod golden_contract;
 mod golden_log;
+mod golden_session;
 mod hashes;
 mod heads_forged;
 mod hidden;
@@ -68,6 +70,9 @@ mod bargain;
 mod base;
 #[path = "../sequencer/bundles.rs"]
 mod bundles;
+#[path = "../sequencer/conduct.rs"]
+#[expect(dead_code, reason = "the sequencer's tests use the rest")]
+mod conduct;
 #[path = "../sequencer/council.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod council;

@@ -40,6 +40,14 @@ pub(crate) async fn taking(block: Capabilities) -> Ledgerbox {
     Ledgerbox::with(parameters).await
 }
 
+/// The same, where two parties may have any number of interactions open.
+pub(crate) async fn taking_crowds(block: Capabilities) -> Ledgerbox {
+    let mut parameters = parameters();
+    parameters.capabilities = Some(block);
+    parameters.limits.open_per_pair = 1_000;
+    Ledgerbox::with(parameters).await
+}
+
 impl Bargain {
     /// Between new parties, of whom the provider has published what it can do.
     pub(crate) async fn new(ledgerbox: &Ledgerbox) -> Bargain {
@@ -192,8 +200,14 @@ impl Bargain {
     ) -> Accepted {
         let envelope = self.message(ledgerbox, from, verb, extra);
         let accepted = ledgerbox.accept(&envelope).await;
+        self.note(verb, extra, accepted.envelope_id);
+        accepted
+    }
+
+    /// Notes what an accepted message leads to.
+    pub(crate) fn note(&mut self, verb: CapabilityVerb, extra: &Value, envelope: EnvelopeId) {
         if verb == CapabilityVerb::Request {
-            let session = SessionId::from(accepted.envelope_id);
+            let session = SessionId::from(envelope);
             self.session = Some(session);
             self.step = None;
             self.agreement = Some(match self.agreement {
@@ -201,9 +215,8 @@ impl Bargain {
                 Some((agreement, revision)) => (agreement, revision + 1),
             });
         } else if [CapabilityVerb::Offer, CapabilityVerb::Counter].contains(&verb) {
-            self.step = Some((accepted.envelope_id, extra.clone()));
+            self.step = Some((envelope, extra.clone()));
         }
-        accepted
     }
 
     /// From the request to accepted terms; whoever speaks first is named.

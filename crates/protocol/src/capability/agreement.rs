@@ -16,7 +16,7 @@ use crate::event::{
 };
 use crate::facts::{CapabilityFacts, Facts, RequestFacts, UsageLimits};
 use crate::id::{AgreementId, SessionId};
-use crate::kernel::{Illegal, Machine, Recorded, SubjectMachine, Told, not_restored};
+use crate::kernel::{Illegal, Machine, News, Recorded, SubjectMachine, Told, not_restored};
 use crate::parameters::Parameters;
 use crate::refusal::{Kind, Refusal};
 use crate::rules::Rules;
@@ -75,6 +75,8 @@ pub struct State {
     pub minute: u64,
     /// Uses in that minute.
     pub minute_requests: u64,
+    /// Position of the record that ended it, if it is over.
+    pub over: Option<u64>,
     /// The parameters of the session that made the revision. Not in the stored form.
     #[serde(skip, default = "not_restored")]
     pub parameters: Arc<Parameters>,
@@ -86,6 +88,8 @@ pub struct State {
     pub requests: u64,
     /// 1, and one more with each re-negotiation.
     pub revision: u64,
+    /// Positions of the `agreed` of all revisions, in order: which was in force as of some record.
+    pub revisions: Vec<u64>,
     /// The session that made the revision.
     pub session: SessionId,
     /// How it stands.
@@ -284,6 +288,8 @@ impl Evolving<'_> {
             .recorded
             .parameters
             .ok_or_else(|| self.illegal("the parameters of its session are not known"))?;
+        let mut revisions = before.map_or_else(Vec::new, |before| before.revisions);
+        revisions.push(self.recorded.position);
         Ok(State {
             agreement_hash: agreed.agreement_hash,
             capability: agreed.capability.clone(),
@@ -293,11 +299,13 @@ impl Evolving<'_> {
             limits: agreed.limits,
             minute: 0,
             minute_requests: 0,
+            over: None,
             parameters: parameters.clone(),
             position: self.recorded.position,
             provider: agreed.provider,
             requests: 0,
             revision: agreed.revision,
+            revisions,
             session: agreed.session,
             standing: Standing::Active,
             starts_at: agreed.starts_at_ms,
@@ -336,6 +344,7 @@ impl Evolving<'_> {
             return Err(self.illegal("it revokes another agreement, or comes from a stranger"));
         }
         Ok(State {
+            over: Some(self.recorded.position),
             standing: Standing::Revoked,
             ..state
         })
@@ -353,6 +362,7 @@ impl Evolving<'_> {
             return Err(self.illegal("its time was not over"));
         }
         Ok(State {
+            over: Some(self.recorded.position),
             standing: Standing::Ended,
             ..state
         })
@@ -434,8 +444,11 @@ impl SubjectMachine for Agreement {
         (state.standing == Standing::Active).then_some((state.consumer, state.provider))
     }
 
-    fn told(_before: &State, _event: &Event, _after: &State) -> Option<Told> {
-        None
+    fn told(_before: &State, event: &Event, _after: &State) -> Option<Told> {
+        let Event::Lapsed(lapsed) = event else {
+            return None;
+        };
+        Some(Told::news(News::Lapsed, Some(lapsed.code), None))
     }
 
     fn what_to_do(code: Code) -> &'static str {

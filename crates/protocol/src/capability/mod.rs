@@ -8,10 +8,12 @@
 //! | [`descriptor`] | the machine of one agent's descriptor: revision by revision |
 //! | [`session`] | the machine of a negotiation about a capability |
 //! | [`agreement`] | the machine of what both signed |
+//! | [`conduct`] | the machine of breaches, and of exclusion from new sessions |
 //!
 //! Sources: capability.md, machines.md, CC-63 to CC-92.
 
 pub mod agreement;
+pub mod conduct;
 pub mod descriptor;
 pub mod kinds;
 pub mod schema;

@@ -119,10 +119,7 @@ impl SubjectMachine for Contract {
         let Event::Lapsed(lapsed) = event else {
             return None;
         };
-        Some(Told {
-            code: lapsed.code,
-            related: before.opener(),
-        })
+        Some(Told::error(lapsed.code, before.opener()))
     }
 
     fn what_to_do(code: Code) -> &'static str {

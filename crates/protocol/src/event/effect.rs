@@ -5,7 +5,7 @@ use crate::capability::version::Version;
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::facts::{RenewalReason, UsageLimits};
-use crate::id::{InteractionId, SessionId};
+use crate::id::{AgreementId, InteractionId, SessionId};
 use crate::round::{
     AnomalyNoted, Resubmitted, RoundDecided, RoundEscalated, RoundEvent, RoundOpened,
 };
@@ -25,6 +25,10 @@ pub enum Effect {
     Agreed(Box<Agreed>),
     /// A REQUEST was made under an agreement.
     Used(Used),
+    /// An agreement was broken.
+    BreachRecorded(BreachRecorded),
+    /// Breaches exclude an agent from new sessions.
+    Excluded(Excluded),
     /// A round takes votes.
     RoundOpened(RoundOpened),
     /// The outcome of a round.
@@ -39,11 +43,13 @@ pub enum Effect {
 
 impl Effect {
     /// The `type` of every effect.
-    pub const TYPES: [&str; 9] = [
+    pub const TYPES: [&str; 11] = [
         "engaged",
         "session_closed",
         "agreed",
         "used",
+        "breach_recorded",
+        "excluded",
         "round_opened",
         "round_decided",
         "resubmitted",
@@ -64,6 +70,8 @@ impl Effect {
             Effect::SessionClosed(_) => "session_closed",
             Effect::Agreed(_) => "agreed",
             Effect::Used(_) => "used",
+            Effect::BreachRecorded(_) => "breach_recorded",
+            Effect::Excluded(_) => "excluded",
             Effect::RoundOpened(_) => "round_opened",
             Effect::RoundDecided(_) => "round_decided",
             Effect::Resubmitted(_) => "resubmitted",
@@ -79,6 +87,8 @@ impl Effect {
             Effect::SessionClosed(closed) => closed.cause,
             Effect::Agreed(agreed) => agreed.cause,
             Effect::Used(used) => used.cause,
+            Effect::BreachRecorded(breach) => breach.cause,
+            Effect::Excluded(excluded) => excluded.cause,
             Effect::RoundOpened(opened) => opened.cause,
             Effect::RoundDecided(decided) => decided.cause,
             Effect::Resubmitted(resubmitted) => resubmitted.cause,
@@ -198,4 +208,52 @@ pub struct Used {
     pub cause: u64,
     /// The interaction it opened.
     pub interaction: InteractionId,
+}
+
+/// What a breach was (capability.md, "Breach and exclusion").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BreachKind {
+    /// No RESULT came in time.
+    ResultLapsed,
+    /// A dispute was resolved against the provider.
+    DisputeUpheld,
+}
+
+impl BreachKind {
+    /// The word in records.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            BreachKind::ResultLapsed => "result_lapsed",
+            BreachKind::DisputeUpheld => "dispute_upheld",
+        }
+    }
+}
+
+/// `breach_recorded`, in the stream of the provider's conduct.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BreachRecorded {
+    /// Of which agreement.
+    pub agreement: AgreementId,
+    /// Position of what was seen.
+    pub cause: u64,
+    /// Who did not get what was agreed on.
+    pub consumer: Did,
+    /// What it was.
+    pub kind: BreachKind,
+    /// Who answers for it.
+    pub provider: Did,
+}
+
+/// `excluded`, in the stream of an agent's conduct: no new sessions from here on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Excluded {
+    /// Position of the breach that was the last.
+    pub cause: u64,
+    /// Positions of the breaches that it is for, each for one exclusion only.
+    pub causes: Vec<u64>,
+    /// It holds while the ledger's clock is before this moment, which never moves.
+    pub until_ms: TimestampMs,
 }

@@ -127,6 +127,7 @@ impl ErasureOrder {
             Subject::Session(id) => format!("sessions/{id}"),
             Subject::Agreement(id) => format!("agreements/{id}"),
             Subject::Round(id) => format!("rounds/{id}"),
+            Subject::Conduct(did) => format!("agents/{}/conduct", did.uuid()),
         };
         (
             format!("/api/v1/{of}/erasure"),

@@ -1,6 +1,6 @@
 //! Events of the `ledger`, `network:<name>` and `roots` streams.
 
-use super::ErasureOrder;
+use super::{ErasureOrder, LiftOrder};
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::key::{PublicKey, SecretKey};
@@ -240,6 +240,18 @@ pub struct BodiesErased {
     /// What the operator signed; absent in records of versions that did not keep it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<ErasureOrder>,
+}
+
+/// `exclusion_lifted`, in the stream of an agent's conduct.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExclusionLifted {
+    /// Position of the `excluded` that holds no longer.
+    pub excluded: u64,
+    /// Who ordered it.
+    pub operator: Did,
+    /// What the operator signed.
+    pub order: LiftOrder,
 }
 
 /// `network_blind`.

@@ -8,18 +8,23 @@ mod agent;
 mod effect;
 mod erasure_order;
 mod ledger;
+mod lift_order;
 mod named;
 mod settlement;
 mod window;
 
 pub use accepted::{Derived, EngagedContract, EnvelopeAccepted, PayerBinding, UsedAgreement};
 pub use agent::{AgentRegistered, AgentStatusChanged, AgentUpdated, KeyRotated, ReferenceSdk};
-pub use effect::{Agreed, CloseReason, Effect, Engaged, SessionClosed, Used};
+pub use effect::{
+    Agreed, BreachKind, BreachRecorded, CloseReason, Effect, Engaged, Excluded, SessionClosed, Used,
+};
 pub use erasure_order::{ErasureOrder, NotOrdered};
 pub use ledger::{
-    BodiesErased, Continues, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole,
-    NetworkBlind, NetworkSighted, NotALedgerRole, RulesChanged, StateRoot,
+    BodiesErased, Continues, ExclusionLifted, LedgerKeyRotated, LedgerKeys, LedgerOpened,
+    LedgerResumed, LedgerRole, NetworkBlind, NetworkSighted, NotALedgerRole, RulesChanged,
+    StateRoot,
 };
+pub use lift_order::LiftOrder;
 pub use settlement::{
     Claim, Confirmed, Evidence, Final, Finding, FindingStatus, Late, Level, Looked, NoticeIssued,
     Refuted, RefutedCause, Reversed, RevertReason, Seen, SettlementRecords, TransactionNamed,
@@ -87,6 +92,8 @@ pub enum Event {
     Late(Late),
     /// The ledger told a party.
     NoticeIssued(NoticeIssued),
+    /// An operator lifted an exclusion.
+    ExclusionLifted(ExclusionLifted),
     /// Running root over post-states.
     StateRoot(StateRoot),
     /// What a record of one stream does to the subject of another.
@@ -133,6 +140,7 @@ impl Event {
             Event::Returned(_) => "returned",
             Event::Late(_) => "late",
             Event::NoticeIssued(_) => "notice_issued",
+            Event::ExclusionLifted(_) => "exclusion_lifted",
             Event::StateRoot(_) => "state_root",
             Event::Effect(effect) => effect.type_name(),
         }
@@ -217,6 +225,7 @@ impl Event {
             | Event::Reversed(_)
             | Event::Returned(_)
             | Event::Late(_)
+            | Event::ExclusionLifted(_)
             | Event::StateRoot(_)
             | Event::Effect(_) => None,
         }

@@ -171,6 +171,7 @@ impl Step<'_> {
         Ok(State::Pending {
             deadline: self.deadline(accepted)?,
             opening: Opening {
+                agreement: accepted.derived.agreement,
                 contract,
                 id: InteractionId::from(accepted.envelope.id),
                 initiator: accepted.envelope.from,

@@ -35,6 +35,7 @@ impl Outline {
             | Event::Returned(_)
             | Event::Late(_)
             | Event::NoticeIssued(_)
+            | Event::ExclusionLifted(_)
             | Event::LedgerOpened(_)
             | Event::ParametersSet(_)
             | Event::RulesChanged(_)

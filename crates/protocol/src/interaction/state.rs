@@ -8,7 +8,7 @@ use super::written::WrittenOnce;
 use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
-use crate::event::{Claim, EngagedContract, PayerBinding, Window};
+use crate::event::{Claim, EngagedContract, PayerBinding, UsedAgreement, Window};
 use crate::evm::{EvmAddress, TxHash};
 use crate::id::{EnvelopeId, InteractionId};
 use crate::kernel::{RecordRef, not_restored};
@@ -103,6 +103,9 @@ impl std::fmt::Display for StateName {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Opening {
+    /// The agreement it is under, if the REQUEST named one: rules 2 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<UsedAgreement>,
     /// The contract it was opened by, if the REQUEST named one: rules 2 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<EngagedContract>,

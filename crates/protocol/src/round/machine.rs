@@ -219,9 +219,12 @@ fn round_event(event: &Event) -> Option<RoundEvent> {
         Effect::Resubmitted(resubmitted) => RoundEvent::Resubmitted(*resubmitted),
         Effect::RoundEscalated(escalated) => RoundEvent::RoundEscalated(*escalated),
         Effect::AnomalyNoted(noted) => RoundEvent::AnomalyNoted(noted.clone()),
-        Effect::Engaged(_) | Effect::SessionClosed(_) | Effect::Agreed(_) | Effect::Used(_) => {
-            return None;
-        }
+        Effect::Engaged(_)
+        | Effect::SessionClosed(_)
+        | Effect::Agreed(_)
+        | Effect::Used(_)
+        | Effect::BreachRecorded(_)
+        | Effect::Excluded(_) => return None,
     })
 }
 

@@ -101,6 +101,7 @@ impl Account {
             | Event::AgentReactivated(_)
             | Event::AgentRevoked(_)
             | Event::NoticeIssued(_)
+            | Event::ExclusionLifted(_)
             | Event::StateRoot(_)
             | Event::Effect(_) => {}
         }

@@ -1,7 +1,7 @@
 //! What the blocks of machines beside interactions may say.
 
 use super::{ConfigError, ServerConfig};
-use x811_protocol::parameters::{Capabilities, Contracts, Rounds};
+use x811_protocol::parameters::{Capabilities, Contracts, Exclusion, Rounds};
 
 /// Most turns of a negotiation.
 pub(super) const MAX_TURNS: u64 = 200;
@@ -23,6 +23,9 @@ const MAX_HUMANS: usize = 16;
 
 /// Most retries of a proposal.
 const MAX_RETRIES: u64 = 100;
+
+/// Most breaches that an exclusion may take.
+const MAX_BREACHES: u64 = 64;
 
 /// Most counters of a session.
 pub(super) const MAX_COUNTERS: u64 = 100;
@@ -51,6 +54,7 @@ fn can_be_kept(block: &Capabilities) -> bool {
         agree_ms,
         agreement_max_s,
         counters,
+        exclusion,
         open_sessions_per_initiator,
         open_sessions_per_pair,
         response_ms,
@@ -73,6 +77,14 @@ fn can_be_kept(block: &Capabilities) -> bool {
         && (session_min_ms..=session_max_ms).contains(&session_ms)
         && (1..=MAX_AGREEMENT_S).contains(&agreement_max_s)
         && counters <= MAX_COUNTERS
+        && exclusion.is_none_or(is_fair)
+}
+
+/// Whether it takes breaches of two consumers at least, and a record has room for all that count.
+fn is_fair(exclusion: Exclusion) -> bool {
+    (2..=MAX_BREACHES).contains(&exclusion.breaches)
+        && (1..=MAX_CONTRACT_MS).contains(&exclusion.within_ms)
+        && (1..=MAX_CONTRACT_MS).contains(&exclusion.for_ms)
 }
 
 /// Whether rounds can be opened and come to an end; what is wrong otherwise.
@@ -139,6 +151,17 @@ mod tests {
             config(0).validate_machines(),
             Err(ConfigError::Capabilities)
         );
+        // One breach is one consumer's word against a provider: it takes two at least.
+        for (breaches, is_taken) in [(1, false), (2, true), (64, true), (65, false)] {
+            let mut told = config(1);
+            if let Some(block) = &mut told.capabilities {
+                block.exclusion = Some(Exclusion {
+                    breaches,
+                    ..Exclusion::DEFAULT
+                });
+            }
+            assert_eq!(told.validate_machines().is_ok(), is_taken, "{breaches}");
+        }
         let none = ServerConfig {
             capabilities: None,
             ..config(0)

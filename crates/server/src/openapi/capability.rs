@@ -34,6 +34,9 @@ pub(crate) struct CapabilitiesInForce {
     agreement_max_s: u64,
     /// Most counters in a session, of both sides together.
     counters: u64,
+    /// When breaches of agreements exclude from new sessions; absent where they are recorded only.
+    #[schema(nullable = false)]
+    exclusion: Option<ExclusionInForce>,
     /// Most sessions one initiator may have open.
     open_sessions_per_initiator: u64,
     /// Most sessions one initiator may have open with one target.
@@ -46,6 +49,17 @@ pub(crate) struct CapabilitiesInForce {
     session_min_ms: u64,
     /// Its life where the response names none.
     session_ms: u64,
+}
+
+/// When breaches exclude.
+#[derive(ToSchema)]
+pub(crate) struct ExclusionInForce {
+    /// So many breaches, of two consumers at least.
+    breaches: u64,
+    /// For how long, in milliseconds.
+    for_ms: u64,
+    /// How long a breach counts, in milliseconds.
+    within_ms: u64,
 }
 
 /// A session about a capability, or an agreement, as it stands.
@@ -130,4 +144,48 @@ pub(crate) struct JwsSignatureShown {
     protected: String,
     /// base64url of the 64 bytes.
     signature: String,
+}
+
+/// Breaches of agreements that an agent answers for.
+#[derive(ToSchema)]
+pub(crate) struct ConductAnswer {
+    /// Whose.
+    agent_id: String,
+    /// How many were recorded.
+    breaches: u64,
+    /// Positions of those that count towards an exclusion.
+    #[schema(max_items = 64)]
+    counted: Vec<u64>,
+    /// Whether it is excluded from new sessions now.
+    is_excluded: bool,
+    /// The last exclusion; absent when there was none.
+    #[schema(nullable = false)]
+    exclusion: Option<ExclusionShown>,
+    /// Position of the last record; absent when there is none.
+    #[schema(nullable = false)]
+    last_position: Option<u64>,
+}
+
+/// An exclusion.
+#[derive(ToSchema)]
+pub(crate) struct ExclusionShown {
+    /// Whether an operator lifted it.
+    is_lifted: bool,
+    /// Position of its record.
+    position: u64,
+    /// It holds before this moment.
+    until_ms: u64,
+}
+
+/// That an exclusion holds no longer.
+#[derive(ToSchema)]
+pub(crate) struct LiftedAnswer {
+    /// Whose it was.
+    agent_id: String,
+    /// Position of the exclusion.
+    excluded: u64,
+    /// Position of the record that lifts it.
+    position: u64,
+    /// Its hash.
+    record_hash: String,
 }

@@ -1,4 +1,4 @@
-//! `GET /api/v1/sessions` and `GET /api/v1/agreements`: those of an agent, in order of id.
+//! `GET /api/v1/sessions`: those of an agent, in order of id.
 
 use super::capability_subject::shown;
 use super::interaction::await_rows;
@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, Bounded, MAX_INTEGER};
 use crate::openapi::Refused;
-use crate::openapi::capability::{AgreementsAnswer, SessionsAnswer};
+use crate::openapi::capability::SessionsAnswer;
 use crate::signed_read::{ReadRefusal, Reader};
 use axum::Json;
 use axum::extract::State;
@@ -56,56 +56,29 @@ pub(super) async fn sessions<C: Clock>(
     State(app): State<Arc<App<C>>>,
     Asked(question): Asked<Question>,
 ) -> Result<Json<Value>, ReadRefusal> {
-    page(&app, &reader, &question, ("session", "sessions")).await
-}
-
-/// 200, also when there is none; 403 for anybody else's.
-#[utoipa::path(
-    get,
-    path = "/api/v1/agreements",
-    operation_id = "listAgreements",
-    tag = "capabilities",
-    params(Question),
-    responses((status = 200, description = "In order of id", body = AgreementsAnswer), Refused),
-    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
-)]
-pub(super) async fn agreements<C: Clock>(
-    reader: Reader,
-    State(app): State<Arc<App<C>>>,
-    Asked(question): Asked<Question>,
-) -> Result<Json<Value>, ReadRefusal> {
-    page(&app, &reader, &question, ("agreement", "agreements")).await
-}
-
-async fn page<C: Clock>(
-    app: &App<C>,
-    reader: &Reader,
-    question: &Question,
-    (kind, name): (&str, &str),
-) -> Result<Json<Value>, ReadRefusal> {
     let member = match question.party.as_deref().map(party).transpose()? {
         Some(party) if reader.may_read(&[party]) => Some(party),
         Some(_) => return Err(ApiError::other_list().into()),
         None => reader.alone(),
     };
     let after = question.after.as_deref().map(behind).transpose()?;
-    await_rows(app, question.min_position).await?;
+    await_rows(&app, question.min_position).await?;
     let limit = usize::try_from(question.limit.map_or(MAX_ROWS, |limit| limit.0));
     let limit = limit.unwrap_or(usize::MAX);
     let rows = app.ledger.read_model();
-    let rows = rows.subjects(kind, member, after.as_deref(), limit + 1);
+    let rows = rows.subjects("session", member, after.as_deref(), limit + 1);
     let mut rows = rows.await?;
     let has_more = rows.len() > limit;
     rows.truncate(limit);
     let next = rows.last().filter(|_| has_more);
-    let mut answer = json!({ name: rows.iter().map(shown).collect::<Vec<Value>>() });
+    let mut answer = json!({ "sessions": rows.iter().map(shown).collect::<Vec<Value>>() });
     if let Some(next) = next {
         answer["next"] = next.subject.public_id().into();
     }
     Ok(Json(answer))
 }
 
-fn behind(id: &str) -> Result<String, ApiError> {
+pub(super) fn behind(id: &str) -> Result<String, ApiError> {
     let id = EnvelopeId::lenient(id);
     let id = id.map_err(|_| ApiError::malformed("`after` is no id: repeat the `next` you got"))?;
     Ok(id.to_string())

@@ -35,7 +35,9 @@
 //! | `GET /api/v1/sessions/{id}` | *a session about a capability: `min_position` |
 //! | `GET /api/v1/sessions/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
 //! | `GET /api/v1/sessions/{id}/bundle` | *it and what it rests on, to be audited offline |
-//! | `GET /api/v1/agreements` | *an agent's: `party`, `after`, `limit`, `min_position` |
+//! | `GET /api/v1/agents/{uuid}/conduct` | *breaches that it answers for: `min_position` |
+//! | `POST /api/v1/agents/{uuid}/conduct/lift` | ‡lift its exclusion from sessions: `excluded` |
+//! | `GET /api/v1/agreements` | *an agent's: `party`, `consumer`, `provider`, `type`, `as_of`, `after`, `limit`, `min_position` |
 //! | `GET /api/v1/agreements/{id}` | *an agreement: `min_position` |
 //! | `GET /api/v1/agreements/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
 //! | `GET /api/v1/agreements/{id}/bundle` | *it and what it rests on, to be audited offline |
@@ -74,11 +76,14 @@ mod agreement;
 mod agreement_bundle;
 mod agreement_history;
 mod agreement_jws;
+mod agreement_list;
 mod bundle;
 mod capabilities;
 mod capabilities_bundle;
 mod capability_list;
 mod capability_subject;
+mod conduct;
+mod conduct_lift;
 mod deactivate_agent;
 mod did_document;
 mod entry_tile;
@@ -173,7 +178,7 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<negotiation_bundle::__path_handle>(get(negotiation_bundle::handle::<C>))
         .add::<negotiation_erasure::__path_handle>(post(negotiation_erasure::handle::<C>))
         .add::<capability_list::__path_sessions>(get(capability_list::sessions::<C>))
-        .add::<capability_list::__path_agreements>(get(capability_list::agreements::<C>))
+        .add::<agreement_list::__path_handle>(get(agreement_list::handle::<C>))
         .add::<session::__path_handle>(get(session::handle::<C>))
         .add::<session_history::__path_handle>(get(session_history::handle::<C>))
         .add::<session_bundle::__path_handle>(get(session_bundle::handle::<C>))
@@ -189,6 +194,8 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<escalation::__path_handle>(get(escalation::handle::<C>))
         .add::<trace::__path_handle>(get(trace::handle::<C>))
         .add::<receipt::__path_handle>(get(receipt::handle::<C>))
+        .add::<conduct::__path_handle>(get(conduct::handle::<C>))
+        .add::<conduct_lift::__path_handle>(post(conduct_lift::handle::<C>))
         .add::<erasure::__path_handle>(post(erasure::handle::<C>))
         .add::<record_proof::__path_handle>(get(record_proof::handle::<C>))
         .add::<log_checkpoint::__path_handle>(get(log_checkpoint::handle::<C>))

@@ -105,7 +105,10 @@ async fn may_read<C: Clock>(
             row.is_some_and(|row| reader.may_read(&[row.initiator, row.provider]))
         }
         Some(Stream::Of(
-            subject @ (Subject::Contract(_) | Subject::Session(_) | Subject::Agreement(_)),
+            subject @ (Subject::Contract(_)
+            | Subject::Session(_)
+            | Subject::Agreement(_)
+            | Subject::Conduct(_)),
         )) => {
             let row = app.ledger.read_model().subject(subject).await?;
             row.is_some_and(|row| reader.may_read(&row.members))

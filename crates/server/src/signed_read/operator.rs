@@ -1,4 +1,4 @@
-//! Who has bodies erased: an operator, and what it signed for that.
+//! Who has bodies erased and exclusions lifted: an operator, and what it signed for that.
 
 use super::{ReadRefusal, Reader, malformed, only};
 use crate::app::App;
@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_protocol::did::Did;
-use x811_protocol::event::ErasureOrder;
+use x811_protocol::event::{ErasureOrder, LiftOrder};
 use x811_protocol::refusal::Refusal;
 use x811_protocol::signed_read::{ReadProof, SIGNATURE, SIGNATURE_INPUT};
 use x811_protocol::stream::Subject;
@@ -39,6 +39,27 @@ impl Operator {
         };
         let (path, query) = ErasureOrder::target(subject, reason_code);
         match order.signer(reason_code) {
+            Ok(_) => Ok(order),
+            Err(_) => Err(ApiError::malformed(format!(
+                "an order is recorded as it is signed, so it has one spelling: sign {path}?{query}"
+            ))),
+        }
+    }
+}
+
+impl Operator {
+    /// What it signed to lift an exclusion, for the record.
+    ///
+    /// # Errors
+    /// 400 where path or query are spelled in another way than the record can say.
+    pub(crate) fn lift(self, agent: Did, excluded: u64) -> Result<LiftOrder, ApiError> {
+        let order = LiftOrder {
+            authority: self.authority,
+            parameters: self.proof.parameters().to_owned(),
+            signature: self.proof.signature(),
+        };
+        let (path, query) = LiftOrder::target(agent, excluded);
+        match order.signer(agent, excluded) {
             Ok(_) => Ok(order),
             Err(_) => Err(ApiError::malformed(format!(
                 "an order is recorded as it is signed, so it has one spelling: sign {path}?{query}"

@@ -19,10 +19,10 @@ const EXCUSED: [(Code, &str); 15] = [
         Code::PolicyRejected,
         "an initiator writes it into its own REJECT (AX-36): x811-client's policy tests provoke it",
     ),
-    (Code::Excluded, "no breach is recorded yet that excludes"),
-    (Code::ResponseTimeout, TIMER_FIRST),
-    (Code::SessionTimeout, TIMER_FIRST),
-    (Code::AgreementEnded, TIMER_FIRST),
+    (
+        Code::Excluded,
+        "it takes a month of breaches: the tests of exclusions of x811-ledger provoke it",
+    ),
     (Code::Late, OF_ROUNDS),
     (Code::WrongLeader, OF_ROUNDS),
     (Code::Suspended, OF_ROUNDS),
@@ -34,10 +34,6 @@ const EXCUSED: [(Code, &str); 15] = [
     (Code::ExecutionOverdue, IN_LAPSES),
     (Code::NotResubmitted, IN_LAPSES),
 ];
-
-/// Of a session or an agreement that is over nothing else is answered.
-const TIMER_FIRST: &str =
-    "stands in the lapse; who comes after the ledger's own timer is answered CCN-4003";
 
 /// No message is refused so.
 const IN_LAPSES: &str = "it stands in the lapse of a window of a round";
@@ -114,6 +110,7 @@ async fn ae_106_every_code_is_provoked_or_excused() {
     negotiation(&mut met).await;
     descriptor(&mut met).await;
     sessions::provoked(&mut met).await;
+    sessions::late(&mut met).await;
     windows(&mut met).await;
     settlement(&mut met).await;
     the_ledger_itself(&mut met).await;

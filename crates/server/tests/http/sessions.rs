@@ -168,3 +168,67 @@ async fn cc_084_an_agreement_is_read_by_its_parties_and_proven_by_its_files() {
     let others = world.get_as(&all.stranger, AGREEMENTS).await.expect(200);
     assert_eq!(others["agreements"], json!([]));
 }
+
+/// "Active between A and B for T as of N": by parties, type and record, for its parties and auditors.
+#[tokio::test]
+async fn cx_41_agreements_are_listed_as_of_a_record() {
+    let all = Readers::registered().await;
+    let (world, ada, bert) = (&all.world, &all.initiator, &all.provider);
+    advertise(world, bert).await;
+    let id = agree(world, ada, bert).await;
+    let shown = world.get_as(ada, &format!("{AGREEMENTS}/{id}")).await;
+    let from = shown.expect(200)["revisions"][0].as_u64().unwrap();
+    let (consumer, provider) = (ada.uuid(), bert.uuid());
+    let of = |who: &str| format!("{AGREEMENTS}?consumer={consumer}&provider={provider}&type={who}");
+    let list = async |reader: &Agent, path: &str| {
+        let page = world.get_as(reader, path).await.expect(200);
+        page["agreements"].as_array().unwrap().clone()
+    };
+    let path = format!("{}&as_of={from}", of("tool.api"));
+    for reader in [ada, bert, &all.auditor] {
+        let found = list(reader, &path).await;
+        assert_eq!(found.len(), 1, "{found:?}");
+        let in_force = json!({"revision": 1, "from_position": from});
+        assert_eq!(found[0]["in_force"], in_force);
+    }
+    assert_eq!(list(&all.stranger, &path).await, Vec::<Value>::new());
+    for none in [
+        format!("{}&as_of={}", of("tool.api"), from - 1),
+        of("compute.inference"),
+        format!("{AGREEMENTS}?consumer={provider}"),
+    ] {
+        assert_eq!(list(ada, &none).await, Vec::<Value>::new(), "{none}");
+    }
+    let revoke = json!({"agreement_id": id, "revision": 1, "reason": "moved away"});
+    say(world, ada, bert, "revoke", revoke).await;
+    let page = world
+        .get_as(ada, &format!("{path}&min_position={}", from + 2))
+        .await;
+    let found = page.expect(200)["agreements"].clone();
+    let to = found[0]["in_force"]["to_position"].as_u64().unwrap();
+    assert!(to > from, "it was in force then: {found}");
+    let later = format!("{}&as_of={to}", of("tool.api"));
+    assert_eq!(
+        list(ada, &later).await,
+        Vec::<Value>::new(),
+        "and is no longer"
+    );
+}
+
+/// What an agent answers for is no business of its competitors, and no operator lifts what is not there.
+#[tokio::test]
+async fn cc_113_conduct_is_for_the_agent_and_auditors() {
+    let all = Readers::registered().await;
+    let (world, bert) = (&all.world, &all.provider);
+    let path = format!("/api/v1/agents/{}/conduct", bert.uuid());
+    for reader in [bert, &all.auditor] {
+        let shown = world.get_as(reader, &path).await.expect(200);
+        assert_eq!(shown["breaches"], 0, "{shown}");
+        assert_eq!(shown["is_excluded"], false);
+    }
+    world
+        .get_as(&all.stranger, &path)
+        .await
+        .refused(403, "X811-2004");
+    world.get(&path).await.refused(401, "X811-2004");
+}

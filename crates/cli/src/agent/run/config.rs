@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use x811_client::agent::{
-    Caps, InitiatorRules, Negotiator, Order, PriceRule, ProviderRules, Purchase, Sale,
+    Caps, Dealer, InitiatorRules, Negotiator, Order, PriceRule, ProviderRules, Purchase, Sale,
 };
 use x811_client::compose::Request;
 use x811_client::policy::Trust;
@@ -17,6 +17,7 @@ use x811_protocol::facts::AcceptancePolicy;
 use x811_protocol::money::MicroUsdc;
 
 use super::negotiation::NegotiationFile;
+use super::sessions::{AgreementFile, GrantFile, SessionsFile, asking, granting};
 use crate::failure::Failure;
 use crate::usdc::Usdc;
 
@@ -33,6 +34,9 @@ pub(super) struct ProviderFile {
     #[serde(default = "four")]
     most_at_once: usize,
     negotiation: Option<NegotiationFile>,
+    sessions: Option<SessionsFile>,
+    #[serde(default, rename = "grant")]
+    grants: Vec<GrantFile>,
     #[serde(rename = "capability")]
     capabilities: Vec<Capability>,
     pub(super) run: RunFile,
@@ -115,6 +119,11 @@ impl ProviderFile {
         Some(block.negotiator(Vec::new(), sales))
     }
 
+    /// Which use of its capabilities it grants.
+    pub(super) fn dealer(&self) -> Result<Option<Dealer>, Failure> {
+        granting(self.sessions.as_ref(), &self.grants)
+    }
+
     pub(super) fn rules(&self, payment_address: Option<EvmAddress>) -> ProviderRules {
         let prices = self.capabilities.iter().map(|capability| PriceRule {
             task_type: capability.task.clone(),
@@ -151,6 +160,9 @@ pub(crate) struct InitiatorFile {
     minimum_trust: Option<String>,
     caps: Option<CapsFile>,
     negotiation: Option<NegotiationFile>,
+    sessions: Option<SessionsFile>,
+    #[serde(default, rename = "agreement")]
+    agreements: Vec<AgreementFile>,
     #[serde(default, rename = "order")]
     orders: Vec<OrderFile>,
 }
@@ -182,6 +194,8 @@ struct OrderFile {
     /// What has to be delivered by those terms.
     #[serde(default)]
     deliverables: Vec<String>,
+    /// The key of the agreement that it is sent under.
+    agreement: Option<String>,
 }
 
 impl InitiatorFile {
@@ -203,8 +217,28 @@ impl InitiatorFile {
     }
 
     pub(super) fn orders(&self) -> Result<Vec<Order>, Failure> {
-        let orders = self.orders.iter().filter(|order| order.opening.is_none());
+        let orders = self.orders.iter();
+        let orders = orders.filter(|order| order.opening.is_none() && order.agreement.is_none());
         orders.map(OrderFile::order).collect()
+    }
+
+    /// Agreements that it asks for, with the orders under them.
+    pub(super) fn dealer(&self) -> Result<Option<Dealer>, Failure> {
+        for order in &self.orders {
+            let Some(key) = &order.agreement else {
+                continue;
+            };
+            if order.opening.is_some() || !self.agreements.iter().any(|known| known.key == *key) {
+                let what =
+                    "names an agreement that the file does not have, or an opening price too";
+                return Err(Failure::usage(&format!("order {:?} {what}", order.key)));
+            }
+        }
+        asking(self.sessions.as_ref(), &self.agreements, |key| {
+            let orders = self.orders.iter();
+            let orders = orders.filter(|order| order.agreement.as_deref() == Some(key));
+            orders.map(OrderFile::order).collect()
+        })
     }
 
     /// How it negotiates about the orders that have an opening price.

@@ -75,6 +75,7 @@ fn engine(universe: &Arc<Mutex<Universe>>, is_initiator: bool) -> Engine<Fake> {
             worker: Arc::new(|_: Job| async { Ok(Product::text("hello")) }),
         }),
         negotiator: None,
+        dealer: None,
         jobs: JoinSet::new(),
         working: BTreeMap::new(),
         observer: silent(),

@@ -308,7 +308,8 @@ impl<R: BufRead> Opened<R> {
                 | Scope::Descriptor(_)
                 | Scope::Session(_)
                 | Scope::Agreement(_)
-                | Scope::Round(_) => read_bundle(reader, Paper::new(PaperKind::Bundle), tell),
+                | Scope::Round(_)
+                | Scope::Conduct(_) => read_bundle(reader, Paper::new(PaperKind::Bundle), tell),
             },
             Content::Receipt(receipt) => {
                 read_receipt(&receipt, Paper::new(PaperKind::Receipt), tell)

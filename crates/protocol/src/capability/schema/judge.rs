@@ -1,7 +1,8 @@
 //! Whether a value fits a schema, in a time that grows with the lengths of both alone: values of `enum`
 //! are looked up, never compared one by one, and a name is looked for once where it stands.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
@@ -39,16 +40,18 @@ fn shown(place: &str) -> &str {
 #[derive(Debug, Clone, Default)]
 struct Node {
     types: Option<Vec<Type>>,
-    /// RFC 8785 forms, of `enum` and of `const`.
-    allowed: [Option<BTreeSet<Vec<u8>>>; 2],
+    /// RFC 8785 forms, of `enum` and of `const`, in order.
+    allowed: [Option<Vec<Vec<u8>>>; 2],
     minimum: Option<f64>,
     maximum: Option<f64>,
     min_length: Option<u64>,
     max_length: Option<u64>,
     min_items: Option<u64>,
     max_items: Option<u64>,
-    required: BTreeSet<String>,
-    properties: BTreeMap<String, Node>,
+    /// In order, each once.
+    required: Vec<String>,
+    /// In order of their names.
+    properties: Vec<(String, Node)>,
     additional: Additional,
     items: Option<Box<Node>>,
 }
@@ -120,14 +123,44 @@ impl Schema {
     /// # Errors
     /// The first place where it does not, members in order of their names.
     pub fn judge(&self, value: &Value) -> Result<(), Unfit> {
+        self.judge_counting(value).0
+    }
+
+    /// The same, and how many steps it took: bytes that were written or compared, values and characters
+    /// that were looked at. Steps are the same on every machine.
+    pub fn judge_counting(&self, value: &Value) -> (Result<(), Unfit>, u64) {
         let bytes = to_canonical(value).len();
+        let mut steps = Steps(bytes as u64);
         if bytes > MAX_INSTANCE_BYTES {
-            return Err(Unfit::TooLong { bytes });
+            return (Err(Unfit::TooLong { bytes }), steps.0);
         }
-        self.0.judge(value).map_err(|fault| Unfit::At {
+        let judged = self.0.judge(value, &mut steps);
+        let judged = judged.map_err(|fault| Unfit::At {
             place: fault.path.into_iter().rev().collect(),
             keyword: fault.keyword,
-        })
+        });
+        (judged, steps.0)
+    }
+}
+
+/// How many steps were taken.
+struct Steps(u64);
+
+impl Steps {
+    fn take(&mut self, steps: usize) {
+        self.0 += steps as u64;
+    }
+
+    /// Where `wanted` stands among `sorted`.
+    fn find<T>(&mut self, sorted: &[T], key: impl Fn(&T) -> &[u8], wanted: &[u8]) -> Option<usize> {
+        let found = sorted.binary_search_by(|each| self.compare(key(each), wanted));
+        found.ok()
+    }
+
+    fn compare(&mut self, one: &[u8], other: &[u8]) -> Ordering {
+        let alike = one.iter().zip(other).take_while(|(a, b)| a == b);
+        self.take(alike.count() + 1);
+        one.cmp(other)
     }
 }
 
@@ -170,8 +203,8 @@ impl Node {
                 names.iter().filter_map(|name| Type::named(name)).collect()
             }),
             allowed: [
-                several.map(|values| values.iter().map(to_canonical).collect()),
-                get("const").map(|value| BTreeSet::from([to_canonical(value)])),
+                several.map(|values| in_order(values.iter().map(to_canonical))),
+                get("const").map(|value| vec![to_canonical(value)]),
             ],
             minimum: get("minimum").and_then(number),
             maximum: get("maximum").and_then(number),
@@ -179,12 +212,14 @@ impl Node {
             max_length: count("maxLength"),
             min_items: count("minItems"),
             max_items: count("maxItems"),
-            required: names(get("required")).into_iter().collect(),
-            properties: object("properties")
-                .into_iter()
-                .flatten()
-                .map(|(name, inner)| (name.clone(), Node::read(inner)))
-                .collect(),
+            required: in_order(names(get("required"))),
+            properties: {
+                let properties = object("properties").into_iter().flatten();
+                let properties = properties.map(|(name, inner)| (name.clone(), Node::read(inner)));
+                let mut properties: Vec<(String, Node)> = properties.collect();
+                properties.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+                properties
+            },
             additional: match get("additionalProperties") {
                 None | Some(Value::Bool(true)) => Additional::Anything,
                 Some(Value::Bool(false)) => Additional::Nothing,
@@ -194,7 +229,8 @@ impl Node {
         }
     }
 
-    fn judge(&self, value: &Value) -> Result<(), Broken> {
+    fn judge(&self, value: &Value, steps: &mut Steps) -> Result<(), Broken> {
+        steps.take(1);
         if self
             .types
             .as_ref()
@@ -204,17 +240,18 @@ impl Node {
         }
         if self.allowed.iter().any(Option::is_some) {
             let written = to_canonical(value);
+            steps.take(written.len());
             for (allowed, keyword) in self.allowed.iter().zip(["enum", "const"]) {
-                if allowed.as_ref().is_some_and(|set| !set.contains(&written)) {
-                    return Err(Broken::of(keyword));
-                }
+                let Some(allowed) = allowed else { continue };
+                let found = steps.find(allowed, Vec::as_slice, &written);
+                found.ok_or_else(|| Broken::of(keyword))?;
             }
         }
         match value {
             Value::Number(_) => self.number(value),
-            Value::String(text) => self.text(text),
-            Value::Array(items) => self.array(items),
-            Value::Object(members) => self.object(members),
+            Value::String(text) => self.text(text, steps),
+            Value::Array(items) => self.array(items, steps),
+            Value::Object(members) => self.object(members, steps),
             Value::Null | Value::Bool(_) => Ok(()),
         }
     }
@@ -232,10 +269,11 @@ impl Node {
         Ok(())
     }
 
-    fn text(&self, text: &str) -> Result<(), Broken> {
+    fn text(&self, text: &str, steps: &mut Steps) -> Result<(), Broken> {
         if self.min_length.is_none() && self.max_length.is_none() {
             return Ok(());
         }
+        steps.take(text.len());
         between(
             text.chars().count() as u64,
             (self.min_length, "minLength"),
@@ -243,7 +281,7 @@ impl Node {
         )
     }
 
-    fn array(&self, items: &[Value]) -> Result<(), Broken> {
+    fn array(&self, items: &[Value], steps: &mut Steps) -> Result<(), Broken> {
         between(
             items.len() as u64,
             (self.min_items, "minItems"),
@@ -253,22 +291,31 @@ impl Node {
             return Ok(());
         };
         for (index, item) in items.iter().enumerate() {
-            node.judge(item)
+            node.judge(item, steps)
                 .map_err(|fault| fault.below(&index.to_string()))?;
         }
         Ok(())
     }
 
-    fn object(&self, members: &Map<String, Value>) -> Result<(), Broken> {
+    fn object(&self, members: &Map<String, Value>, steps: &mut Steps) -> Result<(), Broken> {
         // Counted over the members that are there, however many are required.
-        let present = members.keys().filter(|name| self.required.contains(*name));
-        if present.count() < self.required.len() {
+        let mut present = 0;
+        for name in members.keys() {
+            let found = steps.find(&self.required, String::as_bytes, name.as_bytes());
+            present += usize::from(found.is_some());
+        }
+        if present < self.required.len() {
             return Err(Broken::of("required"));
         }
         for (name, member) in members {
-            let judged = match (self.properties.get(name), &self.additional) {
-                (Some(node), _) => node.judge(member),
-                (None, Additional::Like(node)) => node.judge(member),
+            let property = steps.find(
+                &self.properties,
+                |(name, _)| name.as_bytes(),
+                name.as_bytes(),
+            );
+            let judged = match (property.map(|at| &self.properties[at].1), &self.additional) {
+                (Some(node), _) => node.judge(member, steps),
+                (None, Additional::Like(node)) => node.judge(member, steps),
                 (None, Additional::Nothing) => Err(Broken::of("additionalProperties")),
                 (None, Additional::Anything) => Ok(()),
             };
@@ -276,6 +323,12 @@ impl Node {
         }
         Ok(())
     }
+}
+
+/// Each once.
+fn in_order<T: Ord>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let values: BTreeSet<T> = values.into_iter().collect();
+    values.into_iter().collect()
 }
 
 fn between(
@@ -294,6 +347,7 @@ fn between(
 
 #[cfg(test)]
 mod tests {
+    use super::super::MAX_DEPTH;
     use super::*;
     use serde_json::json;
 
@@ -380,5 +434,95 @@ mod tests {
             Schema::read(&json!({})).unwrap().judge(&long),
             Err(Unfit::TooLong { .. })
         ));
+    }
+
+    /// Schemas of about that many bytes with an instance of about that many, each dear in a way of its
+    /// own. All fit, so that nothing is left unlooked at.
+    fn dearest(schema_bytes: usize, bytes: usize) -> Vec<(&'static str, Value, Value)> {
+        let names = |width: usize| -> Vec<String> {
+            let most = schema_bytes / (width + 3);
+            (0..most)
+                .map(|number| format!("{number:0width$}"))
+                .collect()
+        };
+        let last = |names: &[String]| names.last().unwrap().clone();
+        let many = |item: Value| {
+            let count = bytes / (item.to_string().len() + 1);
+            json!(vec![item; count])
+        };
+        // Values that are alike but for their end, and are looked for among many.
+        let (short, long) = (names(5), names(900));
+        let known: Map<String, Value> = short
+            .iter()
+            .map(|name| (name.clone(), json!({})))
+            .take(short.len() / 2)
+            .collect();
+        let object: Map<String, Value> =
+            short.iter().map(|name| (name.clone(), json!(0))).collect();
+        // At each of seven levels the whole value is written and compared once more.
+        let text = json!("a".repeat(schema_bytes / 7 - 60));
+        let mut level = (json!({ "const": text }), text);
+        for _ in 2..MAX_DEPTH {
+            let value = json!({ "a": level.1 });
+            level = (json!({"const": value, "properties": {"a": level.0}}), value);
+        }
+        vec![
+            (
+                "short values of enum",
+                json!({"items": {"enum": short}}),
+                many(json!(last(&short))),
+            ),
+            (
+                "long values of enum",
+                json!({"items": {"enum": long}}),
+                many(json!(last(&long))),
+            ),
+            ("required names", json!({"required": short}), json!(object)),
+            (
+                "properties",
+                json!({"items": {"properties": known}}),
+                many(json!({"09999": 1, "b": 2})),
+            ),
+            (
+                "lengths",
+                json!({"items": {"minLength": 1}}),
+                many(json!("\u{f6}".repeat(40))),
+            ),
+            ("levels", json!({"items": level.0}), many(level.1)),
+        ]
+    }
+
+    /// The bound that the specification rests on, in steps that are the same everywhere.
+    #[test]
+    fn cx_43_steps_grow_with_the_bytes_of_schema_and_instance() {
+        const STEPS_A_BYTE: u64 = 32;
+        let steps = |schema: &Value, value: &Value| {
+            let (judged, steps) = Schema::read(schema).unwrap().judge_counting(value);
+            assert_eq!(judged, Ok(()));
+            steps
+        };
+        for schema_bytes in [2_000, 8_000, 16_000] {
+            let sizes = [8_000, 16_000, 32_000, 64_000];
+            let all: Vec<_> = sizes.map(|bytes| dearest(schema_bytes, bytes)).into();
+            for (kind, (what, ..)) in all[0].iter().enumerate() {
+                let rows = all.iter().map(|row| &row[kind]);
+                let counted = rows.map(|(_, schema, value)| {
+                    let bytes = [schema, value].map(|json| to_canonical(json).len() as u64);
+                    (steps(schema, value), bytes)
+                });
+                let counted: Vec<(u64, [u64; 2])> = counted.collect();
+                for (steps, bytes) in &counted {
+                    let most = STEPS_A_BYTE * (bytes[0] + bytes[1]);
+                    assert!(*steps <= most, "{what}: {steps} steps for {bytes:?} bytes");
+                }
+                for two in counted.windows(2) {
+                    let [(steps, [_, before]), (more, [_, after])] = two else {
+                        panic!("two of them");
+                    };
+                    let most = (steps * after).div_ceil(*before) * 11 / 10 + 64;
+                    assert!(*more <= most, "{what}: {more} steps after {steps}: {two:?}");
+                }
+            }
+        }
     }
 }

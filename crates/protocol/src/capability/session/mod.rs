@@ -25,10 +25,10 @@ use super::{agreement, descriptor};
 use crate::code::Code;
 use crate::did::Did;
 use crate::envelope::AcceptedHeader;
-use crate::event::{Derived, EnvelopeAccepted, Event, Lapsed};
+use crate::event::{CloseReason, Derived, Effect, EnvelopeAccepted, Event, Lapsed};
 use crate::facts::{CapabilityFacts, Facts};
 use crate::id::SessionId;
-use crate::kernel::{Illegal, Machine, Recorded, SubjectMachine, Told};
+use crate::kernel::{Illegal, Machine, News, Recorded, SubjectMachine, Told};
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
 use crate::stream::Subject;
@@ -57,6 +57,8 @@ pub struct Context<'a> {
     pub parameters_position: u64,
     /// Whether the recipient's DID is active.
     pub recipient_is_active: bool,
+    /// Which of the two is excluded from new sessions, if one is.
+    pub excluded: Option<Did>,
     /// The descriptor in force of the capability's provider.
     pub descriptor: Option<&'a descriptor::State>,
     /// The agreement that the message names, if it is active.
@@ -126,8 +128,21 @@ impl SubjectMachine for Session {
         (!state.is_closed).then_some((state.initiator, state.target))
     }
 
-    fn told(_before: &State, _event: &Event, _after: &State) -> Option<Told> {
-        None
+    fn told(_before: &State, event: &Event, after: &State) -> Option<Told> {
+        let Event::Effect(Effect::SessionClosed(closed)) = event else {
+            return None;
+        };
+        let code = match closed.reason {
+            CloseReason::Timeout => Some(after.lapsed_code()),
+            // Nobody's message: the ledger declined.
+            CloseReason::Declined if closed.closed_by.is_none() => None,
+            CloseReason::Agreed
+            | CloseReason::Rejected
+            | CloseReason::Abandoned
+            | CloseReason::Declined => return None,
+        };
+        let related = Some(after.last.envelope);
+        Some(Told::news(News::SessionClosed, code, related))
     }
 
     fn what_to_do(code: Code) -> &'static str {

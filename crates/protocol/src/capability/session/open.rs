@@ -34,6 +34,15 @@ pub(super) fn derived(
         None => None,
     };
     let (position, offered) = offered(request, context)?;
+    if let Some(excluded) = context.excluded {
+        return Err(Refusal::guard(
+            Code::Excluded,
+            format!(
+                "{excluded} broke agreements and may take part in no new session for now: running \
+                 agreements go on"
+            ),
+        ));
+    }
     if let Some(unfit) = context.parameters_unfit {
         return Err(unfit.clone());
     }

@@ -1,11 +1,12 @@
 //! What is known of a session. Members stand in the order of their names, in which a state is hashed
 //! after every record; absent ones are null.
 
-use super::table::StateName;
+use super::table::{StateName, lapse_of};
 use crate::capability::version::Version;
+use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
-use crate::event::CloseReason;
+use crate::event::{CloseReason, SessionWindow};
 use crate::facts::{RenewalReason, SessionTerms};
 use crate::id::{AgreementId, SessionId};
 use crate::kernel::{RecordRef, not_restored};
@@ -129,6 +130,16 @@ impl State {
     /// The revision that it makes.
     pub fn revision(&self) -> u64 {
         self.renews.map_or(1, |renews| renews.revision + 1)
+    }
+
+    /// The code of the window that passed, of a session that time ended.
+    pub fn lapsed_code(&self) -> Code {
+        let is_unanswered = self.author == self.initiator && self.terms.is_none();
+        let window = match is_unanswered {
+            true => SessionWindow::Response,
+            false => SessionWindow::Session,
+        };
+        lapse_of(window).0
     }
 
     /// How it ends, while its last record is due.

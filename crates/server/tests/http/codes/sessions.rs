@@ -138,3 +138,75 @@ async fn signatures(met: &mut Met, dealing: &Dealing<'_>, session: &str, object:
     met.refused(world, close().json, (Code::Closed, 422, Spent))
         .await;
 }
+
+/// CCN-5001 to 5003: whoever finds the window of a session or an agreement over is told which it was, and
+/// the next one that nothing is open.
+pub(super) async fn late(met: &mut Met) {
+    let world = World::start_without_timers().await;
+    let (consumer, provider) = (world.agent().await, world.agent().await);
+    let advert = crate::capabilities::descriptor(&provider, 1);
+    let advert = provider.say(&world, world.ledger(), "x811.capability/advertise", advert);
+    world.accept(&advert).await;
+    let dealing = Dealing {
+        world: &world,
+        consumer: &consumer,
+        provider: &provider,
+    };
+    let willing = |session: &str| {
+        let payload = json!({"session_id": session, "willing": true});
+        dealing.say(&provider, "response", payload)
+    };
+    let terms = json!({"duration_s": 1});
+    let offer = |session: &str| {
+        let payload = json!({"session_id": session, "terms": terms});
+        dealing.say(&consumer, "offer", payload)
+    };
+    let unanswered = dealing
+        .accepted(&dealing.request("tool.api", "1.2.0"))
+        .await;
+    world.clock.advance_ms(30_001);
+    let late = (Code::ResponseTimeout, 422, Spent);
+    met.refused(&world, willing(&unanswered).json, late).await;
+    let late = (Code::Closed, 422, Spent);
+    met.refused(&world, willing(&unanswered).json, late).await;
+
+    let open = dealing
+        .accepted(&dealing.request("tool.api", "1.2.0"))
+        .await;
+    dealing.accepted(&willing(&open)).await;
+    world.clock.advance_ms(60_001);
+    let late = (Code::SessionTimeout, 422, Spent);
+    met.refused(&world, offer(&open).json, late).await;
+
+    let agreed = dealing
+        .accepted(&dealing.request("tool.api", "1.2.0"))
+        .await;
+    dealing.accepted(&willing(&agreed)).await;
+    let step = dealing.accepted(&offer(&agreed)).await;
+    let terms_hash = Digest::of(&to_canonical(&terms));
+    let accept = json!({"session_id": agreed, "step_id": step, "terms_hash": terms_hash});
+    dealing
+        .accepted(&dealing.say(&provider, "accept", accept))
+        .await;
+    let object = json!({
+        "ledger": world.ledger(), "agreement_id": agreed, "session_id": agreed, "revision": 1,
+        "consumer": consumer.did, "provider": provider.did, "type": "tool.api",
+        "version": "1.2.0", "parameters": {}, "terms": terms,
+    });
+    for by in [&consumer, &provider] {
+        let kid = KeyId {
+            did: by.did,
+            key: by.key.public(),
+        };
+        let signed = jws::sign(kid, JWS_TYPE, &to_canonical(&object), &by.key);
+        let payload = json!({
+            "agreement": object, "protected": signed.protected, "signature": signed.signature,
+        });
+        dealing.accepted(&dealing.say(by, "agree", payload)).await;
+    }
+    world.clock.advance_ms(1_000);
+    let revoke = json!({"agreement_id": agreed, "revision": 1, "reason": "moved away"});
+    let revoke = dealing.say(&consumer, "revoke", revoke).json;
+    met.refused(&world, revoke, (Code::AgreementEnded, 422, Spent))
+        .await;
+}

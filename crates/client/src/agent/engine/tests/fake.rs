@@ -8,14 +8,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{
     EnvelopeRules, MessageType, ParsedEnvelope, SealedEnvelope, VerifiedEnvelope, verify,
 };
 use x811_protocol::evm::{EvmAddress, TxHash};
-use x811_protocol::facts::Facts;
-use x811_protocol::id::{ContractId, EnvelopeId};
+use x811_protocol::facts::{AdvertiseFacts, Facts};
+use x811_protocol::id::{ContractId, EnvelopeId, SessionId};
 use x811_protocol::interaction::StateName;
 use x811_protocol::payload::{PayloadRules, facts};
 use x811_protocol::settlement_view::Paid;
@@ -24,12 +24,15 @@ use super::super::*;
 use crate::agent::approval::Question;
 use crate::agent::bargain::Bargain;
 use crate::agent::case::Said;
+use crate::agent::dealt::Dealt;
 use crate::agent::outbox::{Lookup, Reply};
 use crate::agent::work::good_if_inline;
 use crate::agent::world::{Arrival, Due, PayFault};
 use crate::clock::Clock;
-use crate::compose::{Accept, ComposeError, Composer, Delivery, Judgement, Offer, Payment, Verify};
-use crate::http::Accepted;
+use crate::compose::{
+    Accept, ComposeError, Composer, Delivery, Judgement, Offer, Payment, SessionStep, Verify,
+};
+use crate::http::{Accepted, AgreementView};
 use crate::identity::Identity;
 use crate::policy::{Provider, ProviderStatus, Trust};
 use crate::testing::{CountingEntropy, NOW_MS, identity, ledger_did};
@@ -462,6 +465,14 @@ impl World for Fake {
         Ok(())
     }
 
+    fn signed(&self, agreement: Map<String, Value>) -> SessionStep {
+        let universe = self.universe.lock().unwrap();
+        match self.is_initiator {
+            true => SessionStep::agree(agreement, &universe.ada),
+            false => SessionStep::agree(agreement, &universe.bob),
+        }
+    }
+
     fn seal(&self, _: Did, payload: &dyn Payload) -> Result<SealedEnvelope, ComposeError> {
         Ok(self
             .universe
@@ -493,6 +504,18 @@ impl World for Fake {
     }
 
     async fn bargain(&self, _: ContractId) -> Result<Bargain, ClientError> {
+        Err(dead())
+    }
+
+    async fn dealt(&self, _: SessionId) -> Result<Dealt, ClientError> {
+        Err(dead())
+    }
+
+    async fn descriptor(&self) -> Result<Option<AdvertiseFacts>, ClientError> {
+        Err(dead())
+    }
+
+    async fn active_agreements(&self) -> Result<Vec<AgreementView>, ClientError> {
         Err(dead())
     }
 

@@ -1,0 +1,322 @@
+//! The `conduct` machine: breaches of agreements that an agent answers for, and its exclusion from new
+//! sessions (capability.md, "Breach and exclusion"; CC-112, CC-113, CX-49).
+//!
+//! Nobody reports a breach: it is an effect of what the ledger saw itself. An exclusion follows from
+//! breaches alone, and ends by its time or by an operator's signed order.
+
+use crate::code::Code;
+use crate::did::Did;
+use crate::event::{BreachRecorded, Effect, Event, Excluded, ExclusionLifted};
+use crate::id::AgreementId;
+use crate::kernel::{Illegal, Machine, News, Recorded, SubjectMachine, Told, not_restored};
+use crate::parameters::{Exclusion, Parameters};
+use crate::refusal::Refusal;
+use crate::rules::Rules;
+use crate::stream::Subject;
+use crate::time::TimestampMs;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// A day of UTC, on which one breach of an agreement counts at most.
+const DAY_MS: u64 = 86_400_000;
+
+/// Which day that is, counted from the Unix epoch.
+const fn day(at: TimestampMs) -> u64 {
+    at.as_ms() / DAY_MS
+}
+
+/// A breach that counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Breach {
+    /// Of which agreement.
+    pub agreement: AgreementId,
+    /// When it was recorded.
+    pub at: TimestampMs,
+    /// Who did not get what was agreed on.
+    pub consumer: Did,
+    /// Whether an exclusion was for it: each is for one alone.
+    pub is_spent: bool,
+    /// Position of its `breach_recorded`.
+    pub position: u64,
+}
+
+/// The last exclusion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LastExclusion {
+    /// Whether an operator lifted it.
+    pub is_lifted: bool,
+    /// Position of its `excluded`.
+    pub position: u64,
+    /// It holds while the ledger's clock is before this moment, which never moves.
+    pub until: TimestampMs,
+}
+
+/// What an agent answers for. Members stand in the order of their names, in which a state is hashed
+/// after every record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    /// Whose conduct it is.
+    pub agent: Did,
+    /// Breaches that count still, or counted today, oldest first.
+    pub breaches: Vec<Breach>,
+    /// The last exclusion, if there was one.
+    pub exclusion: Option<LastExclusion>,
+    /// The parameters in force at the last breach. Not in the stored form.
+    #[serde(skip, default = "not_restored")]
+    pub parameters: Arc<Parameters>,
+    /// Breaches that were recorded, whether they counted or not.
+    pub recorded: u64,
+}
+
+impl State {
+    /// Whether it is excluded from new sessions at `now`.
+    pub fn is_excluded(&self, now: TimestampMs) -> bool {
+        let exclusion = self.exclusion.filter(|exclusion| !exclusion.is_lifted);
+        exclusion.is_some_and(|exclusion| now < exclusion.until)
+    }
+
+    /// The exclusion that follows from the breach that was just recorded at `now`, if one does.
+    pub fn due(&self, cause: u64, now: TimestampMs) -> Option<Excluded> {
+        let rule = rule(&self.parameters)?;
+        let last = self.breaches.last().filter(|last| last.position == cause)?;
+        let counted = self.breaches.iter();
+        let counted = counted.filter(|breach| !breach.is_spent && rule.counts(breach, last.at));
+        let counted: Vec<&Breach> = counted.collect();
+        let consumers: BTreeSet<Did> = counted.iter().map(|breach| breach.consumer).collect();
+        let is_enough = counted.len() as u64 >= rule.breaches && consumers.len() >= 2;
+        is_enough.then(|| Excluded {
+            cause,
+            causes: counted.iter().map(|breach| breach.position).collect(),
+            until_ms: now.saturating_add_ms(rule.for_ms),
+        })
+    }
+}
+
+const fn rule(parameters: &Parameters) -> Option<Exclusion> {
+    match &parameters.capabilities {
+        Some(block) => block.exclusion,
+        None => None,
+    }
+}
+
+impl Exclusion {
+    const fn counts(self, breach: &Breach, now: TimestampMs) -> bool {
+        now.since(breach.at) < self.within_ms
+    }
+}
+
+struct Evolving<'a> {
+    state: Option<State>,
+    recorded: &'a Recorded<'a>,
+    agent: Option<Did>,
+}
+
+impl Evolving<'_> {
+    fn illegal(&self, why: &'static str) -> Illegal {
+        Illegal {
+            position: self.recorded.position,
+            state: self.state.as_ref().map_or("none", |_| STATE),
+            event: self.recorded.event.type_name(),
+            why,
+        }
+    }
+
+    fn breached(self, breach: &BreachRecorded) -> Result<State, Illegal> {
+        let Some(parameters) = self.recorded.parameters else {
+            return Err(self.illegal("the parameters in force are not known"));
+        };
+        let (now, position) = (self.recorded.recorded_at_ms, self.recorded.position);
+        let before = self.state;
+        let mut breaches = before
+            .as_ref()
+            .map_or_else(Vec::new, |it| it.breaches.clone());
+        let rule = rule(parameters);
+        // What can neither count nor keep another from counting is forgotten.
+        breaches.retain(|known| {
+            day(known.at) == day(now)
+                || !known.is_spent && rule.is_some_and(|rule| rule.counts(known, now))
+        });
+        let is_new =
+            |known: &Breach| (known.agreement, day(known.at)) != (breach.agreement, day(now));
+        if let Some(rule) = rule
+            && breaches.iter().all(is_new)
+        {
+            // All of one consumer: the newest are enough, whoever comes next.
+            let open = breaches.iter().filter(|known| !known.is_spent).count() as u64;
+            if open >= rule.breaches
+                && let Some(oldest) = breaches.iter().position(|known| !known.is_spent)
+            {
+                breaches.remove(oldest);
+            }
+            breaches.push(Breach {
+                agreement: breach.agreement,
+                at: now,
+                consumer: breach.consumer,
+                is_spent: false,
+                position,
+            });
+        }
+        Ok(State {
+            agent: breach.provider,
+            breaches,
+            exclusion: before.as_ref().and_then(|before| before.exclusion),
+            parameters: parameters.clone(),
+            recorded: before.map_or(0, |before| before.recorded) + 1,
+        })
+    }
+
+    fn excluded(self, excluded: &Excluded) -> Result<State, Illegal> {
+        let now = self.recorded.recorded_at_ms;
+        let due = self.state.as_ref();
+        let due = due.and_then(|state| state.due(excluded.cause, now));
+        if due.as_ref() != Some(excluded) {
+            return Err(self.illegal("its causes are not enough, or it is for another time"));
+        }
+        let position = self.recorded.position;
+        let Some(mut state) = self.state else {
+            return Err(self.illegal("there is nothing to exclude anybody for"));
+        };
+        for breach in &mut state.breaches {
+            breach.is_spent |= excluded.causes.contains(&breach.position);
+        }
+        state.exclusion = Some(LastExclusion {
+            is_lifted: false,
+            position,
+            until: excluded.until_ms,
+        });
+        Ok(state)
+    }
+
+    fn lifted(mut self, lifted: &ExclusionLifted) -> Result<State, Illegal> {
+        let now = self.recorded.recorded_at_ms;
+        let Some(state) = self.state.take().filter(|state| state.is_excluded(now)) else {
+            return Err(self.illegal("nobody was excluded"));
+        };
+        match state.exclusion {
+            Some(exclusion) if exclusion.position == lifted.excluded => Ok(State {
+                exclusion: Some(LastExclusion {
+                    is_lifted: true,
+                    ..exclusion
+                }),
+                ..state
+            }),
+            _ => Err(self.illegal("another exclusion is in force")),
+        }
+    }
+}
+
+/// The one state there is.
+pub const STATE: &str = "recorded";
+
+/// The machine; it has no values, its state is [`State`].
+#[derive(Debug, Clone, Copy)]
+pub enum Conduct {}
+
+impl Machine for Conduct {
+    type State = State;
+    type Input<'a> = ();
+    type Context<'a> = ();
+
+    fn decide(
+        _state: Option<&State>,
+        _input: &(),
+        _context: &(),
+        _now: TimestampMs,
+    ) -> Result<Vec<Event>, Refusal> {
+        Err(Refusal::state(
+            "no message is about the conduct of an agent",
+        ))
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "refuses every other event")]
+    fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
+        let step = Evolving {
+            agent: state.as_ref().map(|state| state.agent),
+            state,
+            recorded,
+        };
+        if recorded.rules < Rules::Two {
+            return Err(step.illegal("breaches take rules 2"));
+        }
+        match recorded.event {
+            Event::Effect(Effect::BreachRecorded(breach)) => {
+                if step.agent.is_some_and(|agent| agent != breach.provider) {
+                    return Err(step.illegal("it is another agent's breach"));
+                }
+                step.breached(breach)
+            }
+            Event::Effect(Effect::Excluded(excluded)) => step.excluded(excluded),
+            Event::ExclusionLifted(lifted) => step.lifted(lifted),
+            Event::NoticeIssued(_) if step.state.is_some() => match step.state {
+                Some(state) => Ok(state),
+                None => Err(step.illegal("there is nothing to tell")),
+            },
+            _ => Err(step.illegal("the event does not belong to a stream of conduct")),
+        }
+    }
+
+    fn deadline(_state: &State) -> Option<TimestampMs> {
+        None
+    }
+
+    fn expire(_state: &State, _context: &(), _now: TimestampMs) -> Option<Event> {
+        None
+    }
+
+    fn is_terminal(_state: &State) -> bool {
+        false
+    }
+}
+
+impl SubjectMachine for Conduct {
+    type Id = Did;
+
+    fn subject(id: Did) -> Subject {
+        Subject::Conduct(id)
+    }
+
+    fn id(state: &State) -> Did {
+        state.agent
+    }
+
+    fn members(state: &State) -> Vec<Did> {
+        vec![state.agent]
+    }
+
+    fn open_between(_state: &State) -> Option<(Did, Did)> {
+        None
+    }
+
+    fn told(_before: &State, event: &Event, _after: &State) -> Option<Told> {
+        if let Event::Effect(Effect::Excluded(_)) = event {
+            Some(Told::news(News::Excluded, Some(Code::Excluded), None))
+        } else if let Event::ExclusionLifted(_) = event {
+            Some(Told::news(News::ExclusionLifted, None, None))
+        } else {
+            None
+        }
+    }
+
+    fn what_to_do(code: Code) -> &'static str {
+        code.what_to_do()
+    }
+
+    fn after_downtime(_state: &State, _gap_ms: u64, _back_at: TimestampMs) -> Option<State> {
+        None
+    }
+
+    fn parameters(state: &State) -> &Arc<Parameters> {
+        &state.parameters
+    }
+
+    fn with_parameters(state: State, parameters: Arc<Parameters>) -> State {
+        State {
+            parameters,
+            ..state
+        }
+    }
+}
