@@ -32,6 +32,8 @@ pub enum Verifier {
     Joserfc,
     /// npm `jose`, for the same.
     Jose,
+    /// PyPI `jsonschema`, for schemas alone.
+    Jsonschema,
 }
 
 /// What is to be verified: a kind of file, the files and the keys.
@@ -97,6 +99,18 @@ impl Job {
         Job(["jws", in_words(file)].join("\t"))
     }
 
+    /// Schemas and instances, one pair a line.
+    #[must_use]
+    pub fn schemas(file: &Path) -> Job {
+        Job(["schemas", in_words(file)].join("\t"))
+    }
+
+    /// All words of JSON Schema 2020-12, to be named by [`Verifier::Jsonschema`].
+    #[must_use]
+    pub fn keywords() -> Job {
+        Job("keywords".to_owned())
+    }
+
     /// Bare proofs, one a line: the kind, two numbers, two hashes, the path.
     #[must_use]
     pub fn proofs(file: &Path) -> Job {
@@ -159,6 +173,7 @@ impl Verifier {
             Self::ScittCose => python("cose.py"),
             Self::Joserfc => python("jws.py"),
             Self::Jose => node("jws.mjs"),
+            Self::Jsonschema => python("schemas.py"),
             Self::Reader => python("export.py"),
         }
     }

@@ -53,6 +53,7 @@ fn provider(settings: Settings) -> Result<Provider, Failed> {
         },
         worker: Arc::new(work),
         negotiator: None,
+        dealer: None,
     })
 }
 
@@ -90,6 +91,7 @@ fn initiator(settings: Settings, rpc_url: &str, orders: &Value) -> Result<Initia
         check: Arc::new(good_if_inline),
         orders: orders.into_iter().map(order).collect::<Result<_, _>>()?,
         negotiator: None,
+        dealer: None,
     })
 }
 

@@ -144,6 +144,10 @@ fn state_alone(world: &World, record: &Record) -> Option<Document> {
             let state = serde_json::to_value(&world.latest_contract(id)?.state).unwrap();
             Some((name, state, "contract"))
         }
+        Stream::Of(Subject::Conduct(did)) => {
+            let state = serde_json::to_value(&world.conduct(did)?.state).unwrap();
+            Some((name, state, "conduct"))
+        }
         Stream::Of(Subject::Descriptor(did)) => {
             let state = serde_json::to_value(&world.descriptor(did)?.state).unwrap();
             Some((name, state, "descriptor"))
