@@ -109,6 +109,7 @@ pub(crate) fn links(stream: &Stream, event: &Event) -> Vec<Stream> {
         | Event::Returned(_)
         | Event::Late(_)
         | Event::NoticeIssued(_)
+        | Event::CycleDrawn(_)
         | Event::StateRoot(_) => Vec::new(),
     }
 }

@@ -49,6 +49,8 @@ pub(crate) struct Content {
     pub(crate) agreements: Vec<StoredOf<Agreement>>,
     pub(crate) rounds: Vec<StoredOf<Round>>,
     pub(crate) owed: Vec<(u64, Did, OwedNotice)>,
+    /// Day and deliveries.
+    pub(crate) charged: Vec<(Did, (u64, u64))>,
     /// With the numbers of their buckets of time.
     pub(crate) nonces: Vec<(Digest, FirstAnswer, u64)>,
     /// With the numbers of their buckets of time.
@@ -110,6 +112,11 @@ impl World {
             routes: _,
             deadlines: _,
             causes: _,
+            rounds_about: _,
+            rounds_moved: _,
+            draws: _,
+            charged,
+            alone: _,
             contracts,
             descriptors,
             sessions,
@@ -160,6 +167,7 @@ impl World {
             sessions: stored(sessions, opened_under),
             agreements: stored(agreements, opened_under),
             rounds: stored(rounds, opened_under),
+            charged: charged.iter().map(|(did, day)| (*did, *day)).collect(),
             owed: owed
                 .iter()
                 .map(|((cause, to), notice)| (*cause, *to, *notice))
@@ -197,6 +205,7 @@ impl World {
             networks: content.networks.into_iter().map(sight).collect(),
             agents: content.agents.into_iter().collect(),
             trust: content.trust.into_iter().collect(),
+            charged: content.charged.into_iter().collect(),
             owed: content
                 .owed
                 .into_iter()
@@ -214,6 +223,7 @@ impl World {
         world.put_all_back::<Session>(content.sessions)?;
         world.put_all_back::<Agreement>(content.agreements)?;
         world.put_all_back::<Round>(content.rounds)?;
+        world.list_rounds();
         Ok(world)
     }
 

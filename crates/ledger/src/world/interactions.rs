@@ -314,6 +314,7 @@ fn told(event: &Event, after: &State) -> Option<Code> {
         | Event::Returned(_)
         | Event::Late(_)
         | Event::NoticeIssued(_)
+        | Event::CycleDrawn(_)
         | Event::StateRoot(_)
         | Event::Effect(_) => None,
     }

@@ -20,6 +20,7 @@ mod bundles;
 mod capabilities;
 mod checkpoint;
 mod clock;
+mod contests;
 mod contract_erasure;
 mod contract_guards;
 mod contract_wallets;

@@ -27,6 +27,7 @@ pub use settlement::{
 pub use window::{AgreementWindow, ContractWindow, Lapsed, LapsedWindow, SessionWindow, Window};
 
 use crate::parameters::Parameters;
+use crate::round::CycleDrawn;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// An event as it stands in a record.
@@ -85,6 +86,8 @@ pub enum Event {
     Returned(TransactionNamed),
     /// A transfer came after the interaction had closed.
     Late(Late),
+    /// A block drew in a cycle of rounds.
+    CycleDrawn(CycleDrawn),
     /// The ledger told a party.
     NoticeIssued(NoticeIssued),
     /// Running root over post-states.
@@ -132,6 +135,7 @@ impl Event {
             Event::Reversed(_) => "reversed",
             Event::Returned(_) => "returned",
             Event::Late(_) => "late",
+            Event::CycleDrawn(_) => "cycle_drawn",
             Event::NoticeIssued(_) => "notice_issued",
             Event::StateRoot(_) => "state_root",
             Event::Effect(effect) => effect.type_name(),
@@ -217,6 +221,7 @@ impl Event {
             | Event::Reversed(_)
             | Event::Returned(_)
             | Event::Late(_)
+            | Event::CycleDrawn(_)
             | Event::StateRoot(_)
             | Event::Effect(_) => None,
         }

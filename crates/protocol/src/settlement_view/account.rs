@@ -101,6 +101,7 @@ impl Account {
             | Event::AgentReactivated(_)
             | Event::AgentRevoked(_)
             | Event::NoticeIssued(_)
+            | Event::CycleDrawn(_)
             | Event::StateRoot(_)
             | Event::Effect(_) => {}
         }
