@@ -30,7 +30,9 @@ pub(super) async fn ask(
             findings.heard.open.insert(draw.place.position);
             continue;
         };
-        let deepest = draw.height.saturating_add(draw.confirmed_depth.saturating_sub(1));
+        let deepest = draw
+            .height
+            .saturating_add(draw.confirmed_depth.saturating_sub(1));
         let heights = BTreeSet::from([draw.counted_from, draw.height, deepest]);
         let blocks = witness.blocks(heights).await.map_err(witness::silent)?;
         take(draw, &blocks, findings);
@@ -55,10 +57,7 @@ fn take(draw: &RecordedDraw, blocks: &BTreeMap<u64, Block>, findings: &mut Findi
 }
 
 /// What the chain says otherwise, by member.
-fn differences(
-    draw: &RecordedDraw,
-    blocks: &BTreeMap<u64, Block>,
-) -> Vec<(&'static str, String)> {
+fn differences(draw: &RecordedDraw, blocks: &BTreeMap<u64, Block>) -> Vec<(&'static str, String)> {
     let mut differences = Vec::new();
     if let Some(head) = blocks.get(&draw.counted_from) {
         let at_ms = mined_at(head).as_ms();
@@ -81,11 +80,17 @@ fn differences(
             differences.push(("hash", sentence));
         }
         (Drawing::By(block), Some(there)) if block.timestamp_s != there.timestamp_s => {
-            let sentence = format!("block {} is of {}", there.number, mined_at(there).to_rfc3339());
+            let sentence = format!(
+                "block {} is of {}",
+                there.number,
+                mined_at(there).to_rfc3339()
+            );
             differences.push(("timestamp_s", sentence));
         }
         (Drawing::Passed(at), Some(_)) => {
-            let deepest = draw.height.saturating_add(draw.confirmed_depth.saturating_sub(1));
+            let deepest = draw
+                .height
+                .saturating_add(draw.confirmed_depth.saturating_sub(1));
             let in_time = |block: &&Block| mined_at(block).as_ms() + GRACE_MS <= at.as_ms();
             if let Some(block) = blocks.get(&deepest).filter(in_time) {
                 let sentence = format!(
@@ -153,7 +158,10 @@ mod tests {
     fn cc_061_an_endpoint_shows_the_block_that_drew() {
         let honest = draw(Drawing::By(block(530, 1_059)));
         assert!(named(&honest, &chain()).is_empty());
-        assert!(named(&honest, &BTreeMap::new()).is_empty(), "it cannot tell");
+        assert!(
+            named(&honest, &BTreeMap::new()).is_empty(),
+            "it cannot tell"
+        );
         let mut other = block(530, 1_059);
         other.hash = BlockHash::from_bytes([4; 32]);
         assert_eq!(named(&draw(Drawing::By(other)), &chain()), ["hash"]);
@@ -176,9 +184,12 @@ mod tests {
     /// Attack: the oldest suits the operator, so that it reports no block.
     #[test]
     fn cc_061_a_draw_is_not_let_pass_while_its_block_is_there() {
-        let passed = |at_s| draw(Drawing::Passed(TimestampMs::new(at_s * 1_000)));
+        let passed = |at_s: u64| draw(Drawing::Passed(TimestampMs::new(at_s * 1_000)));
         assert_eq!(named(&passed(4_600), &chain()), ["draw"]);
-        assert!(named(&passed(1_090), &chain()).is_empty(), "it had just come");
+        assert!(
+            named(&passed(1_090), &chain()).is_empty(),
+            "it had just come"
+        );
         let mut stopped = chain();
         stopped.remove(&541);
         assert!(named(&passed(4_600), &stopped).is_empty());
