@@ -105,7 +105,9 @@ async fn memory_each(
     ledger.converse(open, count.min(256)).await?;
     ledger.rows_caught_up().await?;
     let after = memory::rss_bytes();
-    let more = after.zip(before).map(|(after, before)| after.saturating_sub(before));
+    let more = after
+        .zip(before)
+        .map(|(after, before)| after.saturating_sub(before));
     Ok(more.map(|bytes| bytes / count as u64))
 }
 
