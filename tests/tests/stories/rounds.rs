@@ -258,8 +258,7 @@ async fn sealed(council: &Council) {
 async fn cc_018_agents_vote_by_a_command() {
     let council = Council::set().await;
     let run = |agent: &str, script: &str| {
-        let config =
-            format!("poll_ms = 300\n[run]\ncommand = ['/bin/sh', '-c', '''{script}''']\n");
+        let config = format!("poll_ms = 300\n[run]\ncommand = ['/bin/sh', '-c', '''{script}''']\n");
         Loop::start(&council.stage, agent, "voter", &config)
     };
     let careful = r#"grep -q '"risk":"low"' && echo '{"decision": "approve"}'"#;
@@ -272,11 +271,21 @@ async fn cc_018_agents_vote_by_a_command() {
     let shown = council.until(&round, "committed").await;
     let outcome = &shown["outcome"];
     assert_eq!(
-        (&outcome["approve"], &outcome["reject"], &outcome["received"]),
+        (
+            &outcome["approve"],
+            &outcome["reject"],
+            &outcome["received"]
+        ),
         (&json!(2), &json!(1), &json!(3)),
         "{shown}"
     );
-    assert_eq!((bert.count("voted", "approve"), cleo.count("voted", "reject")), (1, 1));
+    assert_eq!(
+        (
+            bert.count("voted", "approve"),
+            cleo.count("voted", "reject")
+        ),
+        (1, 1)
+    );
     assert_eq!(dan.count("failed", "no ballot"), 3, "then it is left alone");
     let _ = council.taken_along("bert", &round);
 
@@ -287,5 +296,11 @@ async fn cc_018_agents_vote_by_a_command() {
     let shown = council.until(&round, "committed").await;
     assert_eq!(shown["outcome"]["invalid"], 0, "{shown}");
     assert_eq!(shown["outcome"]["reject"], 1, "{shown}");
-    assert_eq!((bert.count("revealed", "approve"), cleo.count("revealed", "reject")), (1, 1));
+    assert_eq!(
+        (
+            bert.count("revealed", "approve"),
+            cleo.count("revealed", "reject")
+        ),
+        (1, 1)
+    );
 }

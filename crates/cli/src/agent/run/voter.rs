@@ -82,7 +82,8 @@ impl VoterLoop<'_> {
     async fn look(&mut self, out: &mut Out) -> Result<(), Failure> {
         let client = &self.member.client;
         let from = self.done;
-        let rounds = crate::rounds::pages(async |after| client.rounds(after.or(from)).await).await?;
+        let rounds =
+            crate::rounds::pages(async |after| client.rounds(after.or(from)).await).await?;
         let me = self.member.identity.did;
         for view in &rounds {
             if let Err(failure) = self.attend(view, me, out).await {
@@ -99,7 +100,10 @@ impl VoterLoop<'_> {
     }
 
     async fn attend(&mut self, view: &RoundView, me: Did, out: &mut Out) -> Result<(), Failure> {
-        let gave_up = self.failures.get(&view.id).is_some_and(|times| *times >= MOST_FAILURES);
+        let gave_up = self
+            .failures
+            .get(&view.id)
+            .is_some_and(|times| *times >= MOST_FAILURES);
         if gave_up || !view.participants.contains(&me) || view.outcome.is_some() {
             return Ok(());
         }
@@ -144,9 +148,16 @@ impl VoterLoop<'_> {
             "blocked_by": facts.blocked_by,
             "timeout": facts.timeout_ms.to_rfc3339(),
         });
-        let left_ms = facts.timeout_ms.since(self.context.now()).saturating_sub(SPARE_MS);
-        let answer = self.worker.answer(("X811_ROUND_ID", view.id.to_string()), &asked, left_ms);
-        let answer = answer.await.map_err(|fault| Failure::local("vote", fault.reason))?;
+        let left_ms = facts
+            .timeout_ms
+            .since(self.context.now())
+            .saturating_sub(SPARE_MS);
+        let answer = self
+            .worker
+            .answer(("X811_ROUND_ID", view.id.to_string()), &asked, left_ms);
+        let answer = answer
+            .await
+            .map_err(|fault| Failure::local("vote", fault.reason))?;
         let Answered { ballot, blocked_by } = Answered::read(&answer)?;
         let decision = ballot.decision;
         if facts.voting == Voting::Open {
@@ -203,7 +214,8 @@ impl Answered {
                 "print one JSON object, such as {\"decision\": \"reject\", \"rationale\": \"too slow\"}",
             )
         };
-        let mut answer: Value = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let mut answer: Value =
+            serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
         let blocked_by = answer
             .as_object_mut()
             .and_then(|members| members.remove("blocked_by"));
@@ -223,7 +235,10 @@ mod tests {
     fn cc_018_a_command_prints_one_ballot() {
         let read = |text: &str| Answered::read(text).map(|answer| answer.ballot);
         let ballot = read("{\"decision\": \"approve\"}\n").unwrap();
-        assert_eq!((ballot.decision, ballot.rationale), (Decision::Approve, None));
+        assert_eq!(
+            (ballot.decision, ballot.rationale),
+            (Decision::Approve, None)
+        );
         for wrong in [
             "approve",
             "",
