@@ -136,7 +136,10 @@ fn trace_of(seed: u8, change: impl FnOnce(&mut Vec<Node>)) -> Vec<String> {
     let id = |number: u128| uuid::Uuid::from_u128(number);
     let node = |act, number: u128, pred: Vec<u128>| Node {
         act,
-        consensus: json!({"position": number as u64, "text": "grüße"}).as_object().unwrap().clone(),
+        consensus: json!({"position": number as u64, "text": "grüße"})
+            .as_object()
+            .unwrap()
+            .clone(),
         jti: id(number),
         pred: pred.into_iter().map(id).collect(),
         recorded_at_ms: TimestampMs::new(1_767_225_600_000 + number as u64),
@@ -152,7 +155,10 @@ fn trace_of(seed: u8, change: impl FnOnce(&mut Vec<Node>)) -> Vec<String> {
     change(&mut nodes);
     let (kid, key) = signer(seed);
     let now = TimestampMs::new(1_767_225_700_000);
-    nodes.iter().map(|node| token(node, ID, now, kid, &key)).collect()
+    nodes
+        .iter()
+        .map(|node| token(node, ID, now, kid, &key))
+        .collect()
 }
 
 /// CC-101: a stranger's program takes every trace that we emit and none that was changed, and so do we.
@@ -176,10 +182,16 @@ fn cc_101_strangers_take_our_traces_and_none_that_was_changed() {
     let mut mixed = honest.clone();
     mixed[1] = trace_of(8, |_| {})[1].clone();
     changed(mixed);
-    changed(trace_of(9, |nodes| nodes[0].recorded_at_ms = TimestampMs::new(1_999_999_999_999)));
-    changed(trace_of(9, |nodes| nodes[1].pred = vec![uuid::Uuid::from_u128(77)]));
     changed(trace_of(9, |nodes| {
-        nodes[0].consensus.insert("long".to_owned(), "x".repeat(5_000).into());
+        nodes[0].recorded_at_ms = TimestampMs::new(1_999_999_999_999)
+    }));
+    changed(trace_of(9, |nodes| {
+        nodes[1].pred = vec![uuid::Uuid::from_u128(77)]
+    }));
+    changed(trace_of(9, |nodes| {
+        nodes[0]
+            .consensus
+            .insert("long".to_owned(), "x".repeat(5_000).into());
     }));
     for part in 0..3 {
         let mut tokens = honest.clone();
@@ -201,6 +213,10 @@ fn cc_101_strangers_take_our_traces_and_none_that_was_changed() {
     for ((number, (tokens, is_honest)), theirs) in traces.iter().enumerate().zip(theirs) {
         let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
         let ours = check(&tokens).is_ok_and(|(_, by)| by == Some(kid));
-        assert_eq!((ours, theirs.is_ok()), (*is_honest, *is_honest), "{number}: {theirs:?}");
+        assert_eq!(
+            (ours, theirs.is_ok()),
+            (*is_honest, *is_honest),
+            "{number}: {theirs:?}"
+        );
     }
 }
