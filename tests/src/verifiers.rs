@@ -28,7 +28,7 @@ pub enum Verifier {
     Reader,
     /// PyPI `scitt-cose`, for COSE statements alone.
     ScittCose,
-    /// PyPI `joserfc`, for agreements as JWS alone.
+    /// PyPI `joserfc`, for agreements as JWS and for traces.
     Joserfc,
     /// npm `jose`, for the same.
     Jose,
@@ -109,6 +109,12 @@ impl Job {
     #[must_use]
     pub fn keywords() -> Job {
         Job("keywords".to_owned())
+    }
+
+    /// A trace that has to be by the key `kid`, to be judged by [`Verifier::Joserfc`].
+    #[must_use]
+    pub fn trace(file: &Path, kid: &str) -> Job {
+        Job(["trace", in_words(file), kid].join("\t"))
     }
 
     /// Bare proofs, one a line: the kind, two numbers, two hashes, the path.

@@ -15,6 +15,8 @@ use x811_protocol::capability::agreement::JWS_TYPE;
 use x811_protocol::jws::{general, sign};
 use x811_protocol::key::{KeyId, SecretKey};
 use x811_protocol::payload::capability::signed_agreement;
+use x811_protocol::time::TimestampMs;
+use x811_protocol::trace::{Act, Node, check, token};
 use x811_tests::verifiers::{Job, Verifier};
 
 const STRANGERS: [Verifier; 2] = [Verifier::Joserfc, Verifier::Jose];
@@ -126,5 +128,95 @@ fn cc_084_strangers_refuse_what_we_refuse() {
     ];
     for (number, took) in verdicts(&files).into_iter().enumerate() {
         assert_eq!(took, [false; 3], "file {number}: {}", files[number]);
+    }
+}
+
+/// A trace of a proposal, votes and their outcome.
+fn trace_of(seed: u8, change: impl FnOnce(&mut Vec<Node>)) -> Vec<String> {
+    let id = |number: u128| uuid::Uuid::from_u128(number);
+    let node = |act, number: u128, pred: Vec<u128>| Node {
+        act,
+        consensus: json!({"position": number as u64, "text": "grüße"})
+            .as_object()
+            .unwrap()
+            .clone(),
+        jti: id(number),
+        pred: pred.into_iter().map(id).collect(),
+        recorded_at_ms: TimestampMs::new(1_767_225_600_000 + number as u64),
+    };
+    let mut nodes = vec![
+        node(Act::Propose, 1, vec![]),
+        node(Act::Vote, 2, vec![1]),
+        node(Act::Vote, 3, vec![1]),
+        node(Act::Commit, 4, vec![1, 2, 3]),
+        node(Act::Escalate, 5, vec![4]),
+        node(Act::HumanDecision, 6, vec![5]),
+    ];
+    change(&mut nodes);
+    let (kid, key) = signer(seed);
+    let now = TimestampMs::new(1_767_225_700_000);
+    nodes
+        .iter()
+        .map(|node| token(node, ID, now, kid, &key))
+        .collect()
+}
+
+/// CC-101: a stranger's program takes every trace that we emit and none that was changed, and so do we.
+#[test]
+fn cc_101_strangers_take_our_traces_and_none_that_was_changed() {
+    let folder = TempDir::new().unwrap();
+    let kid = signer(9).0;
+    let honest = trace_of(9, |_| {});
+    let mut traces = vec![(honest.clone(), true), (honest[..1].to_vec(), true)];
+    let mut changed = |tokens: Vec<String>| traces.push((tokens, false));
+    for left_out in 0..5 {
+        let mut tokens = honest.clone();
+        tokens.remove(left_out);
+        changed(tokens);
+    }
+    let mut swapped = honest.clone();
+    swapped.swap(2, 3);
+    changed(swapped);
+    changed([&honest[..], &honest[1..2]].concat());
+    changed(trace_of(8, |_| {}));
+    let mut mixed = honest.clone();
+    mixed[1] = trace_of(8, |_| {})[1].clone();
+    changed(mixed);
+    changed(trace_of(9, |nodes| {
+        nodes[0].recorded_at_ms = TimestampMs::new(1_999_999_999_999)
+    }));
+    changed(trace_of(9, |nodes| {
+        nodes[1].pred = vec![uuid::Uuid::from_u128(77)]
+    }));
+    changed(trace_of(9, |nodes| {
+        nodes[0]
+            .consensus
+            .insert("long".to_owned(), "x".repeat(5_000).into());
+    }));
+    for part in 0..3 {
+        let mut tokens = honest.clone();
+        let mut parts: Vec<String> = tokens[3].split('.').map(str::to_owned).collect();
+        parts[part] = honest[2].split('.').nth(part).unwrap().to_owned();
+        tokens[3] = parts.join(".");
+        // Every token has one header.
+        if part > 0 {
+            changed(tokens);
+        }
+    }
+    let mut jobs = Vec::new();
+    for (number, (tokens, _)) in traces.iter().enumerate() {
+        let file = folder.path().join(format!("{number}.json"));
+        fs::write(&file, json!({"wid": ID, "tokens": tokens}).to_string()).unwrap();
+        jobs.push(Job::trace(&file, &kid.to_string()));
+    }
+    let theirs = Verifier::Joserfc.judge_all(&jobs);
+    for ((number, (tokens, is_honest)), theirs) in traces.iter().enumerate().zip(theirs) {
+        let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+        let ours = check(&tokens).is_ok_and(|(_, by)| by == Some(kid));
+        assert_eq!(
+            (ours, theirs.is_ok()),
+            (*is_honest, *is_honest),
+            "{number}: {theirs:?}"
+        );
     }
 }

@@ -1,6 +1,7 @@
-"""Checks agreements with joserfc: code that shares nothing with ours.
+"""Checks agreements and traces with joserfc: code that shares nothing with ours.
 
-A job is a JWS in its general form, and is answered as in tlog/main.go. Which key is whose comes from
+A job is a JWS in its general form, or a trace and the key that it has to be by, and is answered as in
+tlog/main.go. Which key is whose comes from
 `kid`, as in any tool that knows nothing of a ledger: a DID, `#`, and the key in multibase form.
 """
 
@@ -50,10 +51,37 @@ def agreement(file):
     return f"revision {signed['revision']}"
 
 
+CLAIMS = {"ect_ext", "exec_act", "exp", "iat", "iss", "jti", "pred", "recorded_at_ms", "wid"}
+
+
+def trace(file, kid):
+    """Tokens of one ledger, each behind those that it rests on; the DAG is checked here."""
+    whole = json.loads(Path(file).read_bytes())
+    known = {}
+    for token in whole["tokens"]:
+        read = jws.deserialize_compact(token, key_of, algorithms=["EdDSA", "Ed25519"])
+        header = read.headers()
+        hold(header["kid"] == kid and header["typ"] == "exec+jwt", "another key, or no such token")
+        claims = json.loads(read.payload)
+        hold(set(claims) == CLAIMS, "other claims")
+        hold(claims["iss"] == kid.partition("#")[0], "another issuer")
+        hold(claims["exp"] == claims["iat"] + 600, "another life")
+        hold(claims["wid"] == whole["wid"], "of another trace")
+        hold(claims["jti"] not in known, "twice")
+        before = [known.get(node) for node in claims["pred"]]
+        hold(None not in before, "it rests on what is not before it")
+        hold(all(at <= claims["recorded_at_ms"] for at in before), "it rests on what came later")
+        hold(len(json.dumps(claims["ect_ext"], separators=(",", ":"))) <= 4096, "too long")
+        known[claims["jti"]] = claims["recorded_at_ms"]
+    hold(known, "no tokens")
+    return f"{len(known)} nodes"
+
+
 def judged(kind, *words):
-    hold(kind == "jws", "no such job")
+    jobs = {"jws": agreement, "trace": trace}
+    hold(kind in jobs, "no such job")
     try:
-        return f"ok\t{agreement(*words)}"
+        return f"ok\t{jobs[kind](*words)}"
     except (ValueError, KeyError, TypeError, JoseError) as refusal:
         return "refused\t" + " ".join(f"{type(refusal).__name__}: {refusal}".split())
 

@@ -155,6 +155,8 @@ def after(state, record, record_hash, parameters):
     event, now, position = record["event"], record["recorded_at_ms"], record["position"]
     kind, due = event["type"], state["effects_due"] if state else 0
     own = kind in ("round_opened", "round_decided", "round_escalated", "anomaly_noted")
+    alone = kind != "cycle_drawn" and event.get("window") not in ("hold", "draw")
+    hold(alone and "winner" not in event, "this reader does not know what rounds do to each other")
     hold(own == (due > 0) or kind == "resubmitted" and due == 0, f"what is due at {position}")
     if state is None:
         state = opened(record, record_hash)
@@ -374,8 +376,22 @@ def is_to_be_decided(state, now, rounds):
             return any(choice["decision"] == "reject" for choice in choices(state))
     if proposal["voting"] != "open":
         return False
-    hold(not rounds["early_close"], "this reader does not know rounds that close early")
-    return len(votes(state)) == len(state["seats"])
+    everybody = len(votes(state)) == len(state["seats"])
+    return everybody or rounds["early_close"] and is_settled(state, now, rounds)
+
+
+def is_settled(state, now, rounds):
+    """Whether no vote that is still out can change how it ends."""
+    verdict = verdict_of(state, now, rounds)
+    for decision in ("approve", "reject", "abstain"):
+        said = {"choice": {"decision": decision, "vote_hash": ""}}
+        seats = [
+            seat if seat["vote"] else seat | {"vote": said, "heard_at": now} for seat in state["seats"]
+        ]
+        then = verdict_of(state | {"seats": seats}, now, rounds)
+        if (then["outcome"], then["reason"]) != (verdict["outcome"], verdict["reason"]):
+            return False
+    return True
 
 
 def behind_decision(state, rounds):

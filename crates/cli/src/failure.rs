@@ -28,6 +28,11 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// Whether the same may succeed in a moment: nobody answered, or there was no room.
+    pub(crate) fn is_transient(&self) -> bool {
+        self.exit == Exit::Unreachable || self.code == "X811-9001" || self.code == "X811-9002"
+    }
+
     pub(crate) fn new(exit: Exit, code: &str, message: impl Into<String>) -> Failure {
         Failure {
             exit,

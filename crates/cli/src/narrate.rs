@@ -159,6 +159,12 @@ pub(crate) fn event(event: &Event) -> String {
                 evidence_list(&late.evidence)
             )
         }
+        Event::CycleDrawn(drawn) => format!(
+            "block {} drew {} among {} rounds that block each other",
+            drawn.block.number,
+            drawn.winner,
+            drawn.rounds.len()
+        ),
         Event::NoticeIssued(issued) => notice(issued),
         Event::LedgerOpened(opened) => format!("the ledger {} was opened", opened.did),
         Event::ParametersSet(_) => "the ledger's parameters were set".to_owned(),

@@ -1,5 +1,6 @@
 //! `x811 rounds`: deciding together. One file for each verb.
 
+pub(crate) mod ballots;
 mod findings;
 mod list;
 mod propose;
@@ -119,7 +120,7 @@ impl<'a> Member<'a> {
     }
 
     /// The proposal, from its proposer's own envelope.
-    async fn proposed(&self, round: RoundId) -> Result<Proposed, Failure> {
+    pub(crate) async fn proposed(&self, round: RoundId) -> Result<Proposed, Failure> {
         Ok(proposed(&self.client, round).await?)
     }
 

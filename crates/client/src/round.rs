@@ -24,7 +24,7 @@ use crate::identity::Identity;
 
 /// An agent at the ledger where its rounds are. The others are made of it.
 #[derive(Clone, Copy)]
-pub struct Seat<'a> {
+pub struct Member<'a> {
     client: &'a LedgerClient,
     identity: &'a Identity,
     entropy: &'a dyn Entropy,
@@ -149,7 +149,7 @@ pub async fn proposed(client: &LedgerClient, round: RoundId) -> Result<Proposed,
     })
 }
 
-impl<'a> Seat<'a> {
+impl<'a> Member<'a> {
     /// Of `identity` at `ledger`; `client` reads as it.
     pub fn new(
         client: &'a LedgerClient,
@@ -157,8 +157,8 @@ impl<'a> Seat<'a> {
         entropy: &'a dyn Entropy,
         clock: &'a dyn Clock,
         ledger: Did,
-    ) -> Seat<'a> {
-        Seat {
+    ) -> Member<'a> {
+        Member {
             client,
             identity,
             entropy,
@@ -203,7 +203,7 @@ impl<'a> Seat<'a> {
     /// What a human who is named in the parameters decides on an escalation.
     ///
     /// # Errors
-    /// As [`Seat::say`].
+    /// As [`Member::say`].
     pub async fn decide(
         &self,
         round: RoundId,
@@ -224,13 +224,13 @@ impl<'a> Seat<'a> {
 
 /// An agent that proposes rounds.
 #[derive(Clone, Copy)]
-pub struct Proposer<'a>(Seat<'a>);
+pub struct Proposer<'a>(Member<'a>);
 
 impl Proposer<'_> {
     /// Puts it to its participants; the round is named by the accepted envelope.
     ///
     /// # Errors
-    /// As [`Seat::say`].
+    /// As [`Member::say`].
     pub async fn propose(&self, proposal: NewProposal) -> Result<(RoundId, Accepted), RoundError> {
         let step = RoundStep::Propose(Box::new(proposal));
         let accepted = self.0.say(&step).await?;
@@ -240,7 +240,7 @@ impl Proposer<'_> {
     /// Takes it back, before the first vote.
     ///
     /// # Errors
-    /// As [`Seat::say`].
+    /// As [`Member::say`].
     pub async fn withdraw(&self, round: RoundId) -> Result<Accepted, RoundError> {
         self.0.say(&RoundStep::Withdraw(round)).await
     }
@@ -248,7 +248,7 @@ impl Proposer<'_> {
     /// Asks humans about a failed round, where there is no time for a retry.
     ///
     /// # Errors
-    /// As [`Seat::say`].
+    /// As [`Member::say`].
     pub async fn escalate(&self, round: RoundId) -> Result<Accepted, RoundError> {
         self.0.say(&RoundStep::Escalate(round)).await
     }
@@ -256,13 +256,13 @@ impl Proposer<'_> {
 
 /// An agent that votes in rounds as a participant.
 #[derive(Clone, Copy)]
-pub struct Voter<'a>(Seat<'a>);
+pub struct Voter<'a>(Member<'a>);
 
 impl Voter<'_> {
     /// Takes part, under the leader and the weights of the proposal.
     ///
     /// # Errors
-    /// As [`Seat::say`].
+    /// As [`Member::say`].
     pub async fn ready(&self, proposed: &Proposed) -> Result<Accepted, RoundError> {
         self.0.say(&proposed.ready()).await
     }
@@ -270,7 +270,7 @@ impl Voter<'_> {
     /// An open vote; a rejection needs a rationale.
     ///
     /// # Errors
-    /// As [`Seat::say`].
+    /// As [`Member::say`].
     pub async fn vote(
         &self,
         proposed: &Proposed,
@@ -294,7 +294,7 @@ impl Voter<'_> {
     /// A sealed vote: the commitment to `secret`.
     ///
     /// # Errors
-    /// As [`Seat::say`].
+    /// As [`Member::say`].
     pub async fn commit(
         &self,
         proposed: &Proposed,
@@ -307,7 +307,7 @@ impl Voter<'_> {
     /// Reveals what was committed to; the ledger takes it from the timeout on.
     ///
     /// # Errors
-    /// As [`Seat::say`].
+    /// As [`Member::say`].
     pub async fn reveal(&self, secret: &Secret) -> Result<Accepted, RoundError> {
         self.0.say(&secret.reveal()).await
     }
@@ -315,7 +315,7 @@ impl Voter<'_> {
     /// Says whether what was decided is done.
     ///
     /// # Errors
-    /// As [`Seat::say`].
+    /// As [`Member::say`].
     pub async fn report(
         &self,
         round: RoundId,
@@ -334,13 +334,13 @@ impl Voter<'_> {
 
 /// An agent that leads rounds in the place of the ledger.
 #[derive(Clone, Copy)]
-pub struct Leader<'a>(Seat<'a>);
+pub struct Leader<'a>(Member<'a>);
 
 impl Leader<'_> {
     /// Opens the round.
     ///
     /// # Errors
-    /// As [`Seat::say`].
+    /// As [`Member::say`].
     pub async fn open(&self, proposed: &Proposed) -> Result<Accepted, RoundError> {
         self.0.say(&proposed.opening()).await
     }
@@ -348,7 +348,7 @@ impl Leader<'_> {
     /// Signs what was decided, or decides: [`signal`].
     ///
     /// # Errors
-    /// [`RoundError::Undecided`], else as [`Seat::say`].
+    /// [`RoundError::Undecided`], else as [`Member::say`].
     pub async fn signal(
         &self,
         view: &RoundView,
@@ -361,7 +361,7 @@ impl Leader<'_> {
     /// Suspends the round: votes are taken, and nothing is decided.
     ///
     /// # Errors
-    /// As [`Seat::say`].
+    /// As [`Member::say`].
     pub async fn suspend(&self, round: RoundId) -> Result<Accepted, RoundError> {
         self.0.say(&RoundStep::Suspend(round)).await
     }
@@ -369,7 +369,7 @@ impl Leader<'_> {
     /// Ends the suspension: the round goes on.
     ///
     /// # Errors
-    /// As [`Seat::say`].
+    /// As [`Member::say`].
     pub async fn resume(&self, round: RoundId) -> Result<Accepted, RoundError> {
         self.0.say(&RoundStep::Resume(round)).await
     }

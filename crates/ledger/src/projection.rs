@@ -84,7 +84,8 @@ impl Changes {
                 self.agreements.extend(live);
             }
             Touched::Subject(Subject::Round(id)) => {
-                let live = world.latest_round(*id).map(|live| (*id, live.clone()));
+                let these = world.rounds_moved().iter().chain([id]);
+                let live = these.filter_map(|id| Some((*id, world.latest_round(*id)?.clone())));
                 self.rounds.extend(live);
             }
             Touched::Subject(Subject::Conduct(did)) => {
@@ -183,7 +184,8 @@ pub fn changes(world: &World, record: &Record, event: &Event, touched: &Touched)
             changes.extend(live.map(|live| session::agreement_row(live).into()));
         }
         Touched::Subject(Subject::Round(id)) => {
-            let live = world.latest_round(*id);
+            let these = world.rounds_moved().iter().chain([id]);
+            let live = these.filter_map(|id| world.latest_round(*id));
             changes.extend(live.map(|live| round::row(live).into()));
         }
         Touched::Subject(Subject::Conduct(did)) => {
@@ -283,6 +285,7 @@ fn delivered(event: &Event) -> Option<&AcceptedHeader> {
         | Event::Returned(_)
         | Event::Late(_)
         | Event::ExclusionLifted(_)
+        | Event::CycleDrawn(_)
         | Event::StateRoot(_)
         | Event::Effect(_) => None,
     }

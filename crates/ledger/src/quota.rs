@@ -12,13 +12,16 @@ use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::facts::consensus::Proposal;
 use x811_protocol::facts::{CapabilityFacts, ConsensusFacts, Facts, NegotiationFacts};
-use x811_protocol::parameters::Limits;
+use x811_protocol::parameters::{Edition, Limits};
 use x811_protocol::payload::registry::Verb;
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::time::TimestampMs;
 
 /// A day of UTC.
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// What a proposal is charged for each participant.
+const DELIVERIES_EACH: u64 = 5;
 
 /// When to try again after a limit on open interactions: one may end at any moment.
 const OPEN_RETRY_MS: u64 = 5_000;
@@ -50,7 +53,7 @@ pub(crate) fn message(
             advertising(world, message.from, now)?;
         }
         Facts::Consensus(ConsensusFacts::Propose(proposal)) => {
-            proposing(world, message.from, proposal)?;
+            proposing(world, message.from, proposal, now)?;
         }
         Facts::Negotiation(_)
         | Facts::Capability(_)
@@ -158,8 +161,13 @@ pub(crate) fn sessions(world: &World, from: Did, to: Did, is_renewal: bool) -> R
     Ok(())
 }
 
-/// Undecided rounds of one proposer, and all participants of theirs (round.md, "Parameters").
-fn proposing(world: &World, from: Did, proposal: &Proposal) -> Result<(), Refusal> {
+/// Undecided rounds of one proposer, all participants of theirs, and what is delivered in a day (round.md, "Parameters").
+fn proposing(
+    world: &World,
+    from: Did,
+    proposal: &Proposal,
+    now: TimestampMs,
+) -> Result<(), Refusal> {
     let block = world.parameters().and_then(|(_, set)| set.rounds.as_ref());
     let Some(block) = block else {
         return Ok(());
@@ -182,7 +190,25 @@ fn proposing(world: &World, from: Did, proposal: &Proposal) -> Result<(), Refusa
         );
         return Err(exceeded(&why, "one of them is decided", OPEN_RETRY_MS));
     }
+    if block.version < Edition::Second {
+        return Ok(());
+    }
+    let taken = world.delivered_on(from, now);
+    let due = deliveries_of(proposal);
+    if taken.saturating_add(due) > block.deliveries_per_day {
+        let why = format!(
+            "your proposals of today count as {taken} deliveries, this one as {due}, and {} are the limit",
+            block.deliveries_per_day
+        );
+        let left_ms = DAY_MS - now.as_ms() % DAY_MS;
+        return Err(exceeded(&why, "the next day of UTC has begun", left_ms));
+    }
     Ok(())
+}
+
+/// What a proposal is charged: itself and what follows it, to each participant.
+pub(crate) fn deliveries_of(proposal: &Proposal) -> u64 {
+    DELIVERIES_EACH * proposal.participants.len() as u64
 }
 
 /// Bytes of bodies, per DID and day.

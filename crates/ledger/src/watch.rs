@@ -9,13 +9,14 @@ use std::collections::BTreeSet;
 use x811_protocol::capability::agreement::Agreement;
 use x811_protocol::capability::session::Session;
 use x811_protocol::contract::Contract;
+use x811_protocol::digest::Digest;
 use x811_protocol::event::{Claim, Event, NetworkBlind, NetworkSighted};
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Input, Interaction};
 use x811_protocol::kernel::{execute, lapse_due};
 use x811_protocol::observation::{BlindCause, Block, NetworkHead, Observation, Sweep};
-use x811_protocol::round::Round;
+use x811_protocol::round::{self, CycleDrawn, Round};
 use x811_protocol::rules::Rules;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
@@ -44,6 +45,10 @@ pub(crate) fn observe(
             draft.world_mut().heard_of(&sweep.network, &sweep.silent);
             see(draft, &sweep.network, sweep.head, now)?;
             sweep_interactions(draft, sweep, lookups, now)
+        }
+        Observation::Header { network, block } => {
+            draw(draft, network, *block, now);
+            Ok(Progress::Done)
         }
         Observation::Unreachable {
             network,
@@ -186,6 +191,39 @@ fn sweep_interactions(
         }
     }
     Ok(Progress::Done)
+}
+
+/// A block draws in every cycle that waits for it (round.md, "When it is decided", rule 9).
+fn draw(draft: &mut Draft, network: &str, block: Block, now: TimestampMs) {
+    for id in draft.world().drawn_at(network, block.number) {
+        let subject = Subject::Round(id);
+        isolated(draft, subject, |draft| {
+            lapse_one(draft, subject, now)?;
+            let live = draft.world().round(id);
+            let Some(drawn) = live.and_then(|live| drawn(&live.state, block)) else {
+                return Ok(());
+            };
+            let event = Event::CycleDrawn(drawn);
+            draft
+                .append(&Stream::Of(subject), event, None, now)
+                .map(|_| ())
+        });
+    }
+}
+
+/// What that block draws; nothing where it was there before the cycle was closed.
+fn drawn(state: &round::State, block: Block) -> Option<CycleDrawn> {
+    let waits = state.contest.waits.as_ref()?;
+    let draw = state.draw()?;
+    let mined_at_ms = block.timestamp_s.saturating_mul(1_000);
+    let seed = Digest::from_bytes(*block.hash.as_bytes());
+    let winner = round::drawn(seed, draw.rounds.iter().copied())?;
+    (mined_at_ms > draw.closed_at.as_ms()).then(|| CycleDrawn {
+        block,
+        closing: waits.closing,
+        rounds: draw.rounds.iter().copied().collect(),
+        winner,
+    })
 }
 
 /// Runs `act` for one subject; `false` when it broke the rules. What it did is then undone, and

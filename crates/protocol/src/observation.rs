@@ -193,6 +193,13 @@ pub enum BlindCause {
 pub enum Observation {
     /// A look at the network.
     Sweep(Sweep),
+    /// A block that was waited for, once it is as deep as a payment has to be to be confirmed.
+    Header {
+        /// The network's name.
+        network: String,
+        /// The block.
+        block: Block,
+    },
     /// There is no agreed head: no endpoint could be asked, or too few answer.
     Unreachable {
         /// The network's name.

@@ -5,7 +5,7 @@
 
 mod rounds;
 
-pub use rounds::{Anomalies, CycleRule, LeaderPolicy, Leaders, Rounds};
+pub use rounds::{Anomalies, CycleRule, Edition, LeaderPolicy, Leaders, Rounds};
 
 use crate::evm::{ChainId, EvmAddress};
 use crate::money::MicroUsdc;

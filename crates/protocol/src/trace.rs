@@ -220,8 +220,9 @@ impl Attempt {
                 }
             }
             let more = json!({
-                "outcome": decided.outcome, "reason": decided.reason, "tally": decided.tally,
-                "votes_digest": decided.votes_digest,
+                "outcome": decided.outcome, "reason": decided.reason, "seed": decided.seed,
+                "tally": decided.tally, "votes_digest": decided.votes_digest,
+                "winner": decided.winner,
             });
             let node = recorded.node(Act::Commit, pred, more);
             self.decision = Some(node.jti);

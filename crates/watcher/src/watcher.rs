@@ -70,6 +70,8 @@ pub struct Expected {
     pub undecided: BTreeSet<TxHash>,
     /// Heads recorded before, by height and hash: whether they are on the branch has to be known.
     pub recorded: BTreeSet<(u64, BlockHash)>,
+    /// Heights of blocks that are waited for: of each its header, once it is confirmed-deep.
+    pub headers: BTreeSet<u64>,
 }
 
 /// What to watch, and how.

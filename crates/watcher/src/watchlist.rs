@@ -441,6 +441,7 @@ impl Watchlist {
                 looked_for,
                 undecided,
                 recorded: _,
+                headers: _,
             } = moment.expected;
             due.extend(self.shallow.iter().chain(looked_for).chain(undecided));
         }

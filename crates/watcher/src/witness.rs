@@ -177,6 +177,22 @@ impl<S: ChainSource> Witness<S> {
         Ok(testimonies)
     }
 
+    /// The blocks at these heights, as far as the chain is that high and the endpoint keeps them.
+    ///
+    /// # Errors
+    /// When the endpoint gives no usable answer, however often it is asked.
+    pub async fn blocks(
+        &mut self,
+        heights: BTreeSet<u64>,
+    ) -> Result<BTreeMap<u64, Block>, SourceError> {
+        self.head = latest(&self.source).await?;
+        let headers = self.headers(heights, &[]).await?;
+        let blocks = headers.into_iter();
+        Ok(blocks
+            .map(|(height, header)| (height, header.block()))
+            .collect())
+    }
+
     /// A receipt for each that was answered, token by token.
     async fn receipts(
         &self,

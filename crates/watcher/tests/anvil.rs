@@ -239,6 +239,7 @@ impl Rig {
                 looked_for: all.borrow().iter().copied().collect(),
                 undecided: BTreeSet::new(),
                 recorded: BTreeSet::new(),
+                headers: BTreeSet::new(),
             }),
             accounts_of: Arc::new(|_| BTreeSet::new()),
             observations: sender,
@@ -283,7 +284,7 @@ impl Rig {
     async fn until_sweep<T>(&mut self, wanted: impl Fn(&Sweep) -> Option<T>) -> T {
         self.until(|observation| match observation {
             Observation::Sweep(sweep) => wanted(sweep),
-            Observation::Unreachable { .. } => None,
+            Observation::Unreachable { .. } | Observation::Header { .. } => None,
         })
         .await
     }
@@ -486,7 +487,7 @@ async fn rule_25_a_dead_endpoint_is_unreachable() {
     drop(anvil);
     let cause = rig.until(|observation| match observation {
         Observation::Unreachable { cause, .. } => Some(*cause),
-        Observation::Sweep(_) => None,
+        Observation::Sweep(_) | Observation::Header { .. } => None,
     });
     assert_eq!(cause.await, BlindCause::Unreachable);
 }

@@ -90,6 +90,7 @@ pub(crate) fn of_events() -> Vec<(&'static str, Names)> {
         ("used", asked::<Used>()),
         ("round_opened", asked::<round::RoundOpened>()),
         ("round_decided", asked::<round::RoundDecided>()),
+        ("cycle_drawn", asked::<round::CycleDrawn>()),
         ("resubmitted", asked::<round::Resubmitted>()),
         ("round_escalated", asked::<round::RoundEscalated>()),
         ("anomaly_noted", asked::<round::AnomalyNoted>()),
@@ -149,6 +150,7 @@ fn of_parts() -> Vec<(&'static str, Names)> {
         ("wallet", asked::<Wallet>()),
         ("envelope", asked::<AcceptedHeader>()),
         ("derived", asked::<Derived>()),
+        ("seed", asked::<round::Seed>()),
         ("request_facts", asked::<RequestFacts>()),
         ("offer_facts", asked::<OfferFacts>()),
         ("accept_facts", asked::<AcceptFacts>()),
@@ -198,6 +200,9 @@ fn of_states() -> Vec<(&'static str, Names)> {
         ("signed", asked::<session::Signed>()),
         ("agreement", asked::<agreement::State>()),
         ("round", asked::<round::State>()),
+        ("contest", asked::<round::Contest>()),
+        ("waiting", asked::<round::Waiting>()),
+        ("draw", asked::<round::Draw>()),
         ("round_opening", asked::<round::Opening>()),
         ("seat", asked::<round::Seat>()),
         ("vote", asked::<round::VoteRecord>()),
@@ -216,6 +221,7 @@ pub(crate) fn tags() -> Vec<(&'static str, Names)> {
         ("contract", asked::<contract::State>()),
         ("engagement", asked::<contract::Engagement>()),
         ("phase", asked::<round::Phase>()),
+        ("ending", asked::<round::Ending>()),
         ("countersignature", asked::<round::Countersignature>()),
     ]
 }

@@ -1,6 +1,7 @@
 //! Deciding together, by the real binary: five agents, one votes twice, one is silent; a round that only a
 //! human decides; sealed votes. Each is taken along in a bundle, audited, and counted again in Python.
 
+use crate::loops::Loop;
 use crate::stage::{Stage, text};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -172,12 +173,15 @@ fn traced(council: &Council, round: &str) {
     let key = text(&shown, "signed_by");
     let verified = council.said("", &["trace", "verify", kept, "--key", &key]);
     assert_eq!(verified["proven"], true, "{verified}");
+    let stranger = |file: &str| Verifier::Joserfc.judge(Job::trace(file.as_ref(), &key));
+    assert_eq!(stranger(kept).as_deref(), Ok("6 nodes"));
     let honest = std::fs::read_to_string(kept).unwrap();
     let mut trace: Value = serde_json::from_str(&honest).unwrap();
     trace["tokens"].as_array_mut().unwrap().remove(1);
     std::fs::write(kept, trace.to_string()).unwrap();
     let changed = council.stage.x811("", &["trace", "verify", kept]);
     assert_eq!(changed.code, Some(5), "a vote is left out: {changed:?}");
+    assert!(stranger(kept).is_err());
 }
 
 /// One votes and the others are silent: no quorum. A human decides.
@@ -246,4 +250,57 @@ async fn sealed(council: &Council) {
     let shown = council.until(&round, "committed").await;
     assert_eq!(shown["outcome"]["approve"], 2, "{shown}");
     let _ = council.taken_along("cleo", &round);
+}
+
+/// CC-18: agents that run by themselves vote by what a command says of the proposal, and reveal what they
+/// sealed; one whose command fails is silent.
+#[tokio::test]
+async fn cc_018_agents_vote_by_a_command() {
+    let council = Council::set().await;
+    let run = |agent: &str, script: &str| {
+        let config = format!("poll_ms = 300\n[run]\ncommand = ['/bin/sh', '-c', '''{script}''']\n");
+        Loop::start(&council.stage, agent, "voter", &config)
+    };
+    let careful = r#"grep -q '"risk":"low"' && echo '{"decision": "approve"}'"#;
+    let bert = run("bert", careful);
+    let against = r#"echo '{"decision": "reject", "rationale": "the second link is slow"}'"#;
+    let cleo = run("cleo", against);
+    let dan = run("dan", "echo approve");
+    let round = council.propose(4, &[]);
+    let _ = council.said("ada", &["rounds", "vote", &round, "approve"]);
+    let shown = council.until(&round, "committed").await;
+    let outcome = &shown["outcome"];
+    assert_eq!(
+        (
+            &outcome["approve"],
+            &outcome["reject"],
+            &outcome["received"]
+        ),
+        (&json!(2), &json!(1), &json!(3)),
+        "{shown}"
+    );
+    assert_eq!(
+        (
+            bert.count("voted", "approve"),
+            cleo.count("voted", "reject")
+        ),
+        (1, 1)
+    );
+    assert_eq!(dan.count("failed", "no ballot"), 3, "then it is left alone");
+    let _ = council.taken_along("bert", &round);
+
+    let round = council.propose(3, &["--sealed", "--reveal", "10"]);
+    let _ = council.said("ada", &["rounds", "vote", &round, "approve"]);
+    let _ = council.until(&round, "revealing").await;
+    let _ = council.said("ada", &["rounds", "reveal", &round]);
+    let shown = council.until(&round, "committed").await;
+    assert_eq!(shown["outcome"]["invalid"], 0, "{shown}");
+    assert_eq!(shown["outcome"]["reject"], 1, "{shown}");
+    assert_eq!(
+        (
+            bert.count("revealed", "approve"),
+            cleo.count("revealed", "reject")
+        ),
+        (1, 1)
+    );
 }

@@ -10,7 +10,9 @@ mod lines;
 mod negotiation;
 mod proofs;
 mod sessions;
+mod voter;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -27,9 +29,11 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
+use crate::rounds::Member;
 use command::CommandWorker;
 use guard::Guard;
 use lines::Line;
+use voter::VoterLoop;
 
 /// Which part to play.
 #[derive(Debug, Subcommand)]
@@ -38,6 +42,9 @@ pub(crate) enum Verb {
     /// what it prints is the result. It runs at least once for each task, again after a crash; its
     /// RESULT is sent once
     Provider(Args),
+    /// Vote in rounds: a command gets each proposal on standard input, as one line of JSON, and prints its
+    /// ballot, `{"decision": "approve"}`. Sealed votes are kept and revealed
+    Voter(Args),
     /// Send orders, answer offers by policy within caps, judge results and pay
     Initiator(Args),
 }
@@ -53,6 +60,7 @@ impl Verb {
     pub(crate) async fn run(self, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
         match self {
             Verb::Provider(args) => provider(&args, context, out).await,
+            Verb::Voter(args) => voter(&args, context, out).await,
             Verb::Initiator(args) => initiator(&args, context, out).await,
         }
     }
@@ -75,6 +83,29 @@ async fn provider(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     };
     let mut stop = StopSignals::set()?;
     follow(provider.run(stop.asked()), notices, None, out).await?;
+    Ok(stop.exit())
+}
+
+async fn voter(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let config = config::voter(&args.config)?;
+    let worker = CommandWorker::new(config.run.clone(), context.clock.clone())?;
+    for warning in worker.warnings() {
+        out.warning(warning);
+    }
+    let voting = VoterLoop {
+        config,
+        context,
+        member: Member::open(context).await?,
+        worker: worker.guarded_by(Guard::start()?),
+        done: None,
+        failures: BTreeMap::new(),
+        revealed: BTreeSet::new(),
+    };
+    let mut stop = StopSignals::set()?;
+    tokio::select! {
+        ended = voting.run(out) => ended?,
+        () = stop.asked() => {}
+    }
     Ok(stop.exit())
 }
 

@@ -14,6 +14,8 @@ use x811_protocol::observation::{Block, Transfer};
 use x811_watcher::witness::ASKED_TOGETHER;
 use x811_watcher::{Difference, RpcSource, Shown, Sought, Testimony, Witness};
 
+mod draw;
+
 use super::bar::Bar;
 use crate::failure::Failure;
 use crate::witness;
@@ -72,6 +74,7 @@ impl Witnesses {
     async fn hear(mut self, report: &mut Report, bar: &Bar) -> (Hearing, Option<Failure>) {
         let recorded = std::mem::take(&mut report.evidence);
         let sightings = std::mem::take(&mut report.sightings);
+        let draws = std::mem::take(&mut report.draws);
         bar.over_transactions((recorded.len() + sightings.len()) as u64);
         let mut findings = Findings {
             // What was counted and not kept belongs to no network of the parameters.
@@ -81,7 +84,10 @@ impl Witnesses {
             hearing: Hearing::default(),
         };
         let outcome = self.ask(by_chain(&recorded, &sightings), &mut findings, bar);
-        let silent = outcome.await.err();
+        let mut silent = outcome.await.err();
+        if silent.is_none() {
+            silent = draw::ask(&mut self.0, &draws, &mut findings).await.err();
+        }
         report.hold_against_network(findings.counts, findings.heard, findings.list);
         (findings.hearing, silent)
     }

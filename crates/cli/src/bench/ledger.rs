@@ -15,7 +15,7 @@ use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::evm::{EvmAddress, TxHash};
 use x811_protocol::observation::Observation;
-use x811_protocol::parameters::PayerBindingRule;
+use x811_protocol::parameters::{PayerBindingRule, Rounds};
 use x811_server::entropy::SystemEntropy;
 use x811_server::keys::Identity;
 use x811_server::{NetworkConfig, RpcUrl, ServerConfig};
@@ -87,7 +87,19 @@ impl BenchLedger {
         database: Option<&Database>,
     ) -> Result<BenchLedger, Failure> {
         let clock = Arc::new(SystemClock::new());
-        BenchLedger::open_with(directory, database, clock, StartFrom::Snapshots).await
+        BenchLedger::open_under(directory, database, clock, StartFrom::Snapshots, None).await
+    }
+
+    /// The same, which takes rounds without a limit on how many.
+    pub(super) async fn open_with_rounds(directory: &Path) -> Result<BenchLedger, Failure> {
+        let clock = Arc::new(SystemClock::new());
+        let rounds = Rounds {
+            deliveries_per_day: u64::MAX,
+            open_per_proposer: u64::MAX,
+            seats_per_proposer: u64::MAX,
+            ..Rounds::DEFAULT
+        };
+        BenchLedger::open_under(directory, None, clock, StartFrom::Snapshots, Some(rounds)).await
     }
 }
 
@@ -98,14 +110,15 @@ impl<C: Clock> BenchLedger<C> {
         clock: Arc<C>,
         from: StartFrom,
     ) -> Result<BenchLedger<C>, Failure> {
-        BenchLedger::open_with(directory, None, clock, from).await
+        BenchLedger::open_under(directory, None, clock, from, None).await
     }
 
-    async fn open_with(
+    async fn open_under(
         directory: &Path,
         database: Option<&Database>,
         clock: Arc<C>,
         from: StartFrom,
+        rounds: Option<Rounds>,
     ) -> Result<BenchLedger<C>, Failure> {
         let entropy = SystemEntropy::open().map_err(broken)?;
         let begin = now();
@@ -122,7 +135,11 @@ impl<C: Clock> BenchLedger<C> {
         let opening = Opening {
             identity: identity.opened,
             rotations: Vec::new(),
-            parameters: config(directory).parameters(),
+            parameters: ServerConfig {
+                rounds,
+                ..config(directory)
+            }
+            .parameters(),
             envelope_key: identity.envelope_key,
             snapshots: (from == StartFrom::Snapshots).then(snapshots),
             checkpoint: None,

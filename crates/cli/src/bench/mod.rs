@@ -7,7 +7,7 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `ingest`, `contract`, `http`, `feed`, `append`, `audit`, `growth`, `restart`, `receipt`, `settlement`, `discovery` | one benchmark each |
+//! | `ingest`, `contract`, `round`, `http`, `feed`, `append`, `audit`, `growth`, `restart`, `receipt`, `settlement`, `discovery` | one benchmark each |
 //! | `traffic`, `history`, `chain` | what is sent, what a ledger holds before, and what paid for it |
 //! | `backends` | places for the log, side by side |
 //! | `ledger`, `clients` | a ledger in this process, and who talks to one |
@@ -33,6 +33,7 @@ mod limit;
 mod memory;
 mod receipt;
 mod restart;
+mod round;
 mod settlement;
 mod traffic;
 mod turns;
@@ -63,6 +64,8 @@ pub(crate) enum Verb {
     Http(http::Args),
     /// Turns of negotiations into a ledger in this process, beside messages of interactions
     Contract(contract::Args),
+    /// Rounds and votes into a ledger in this process, beside messages of interactions
+    Round(round::Args),
     /// Records into the store, with the tree over them and without
     Append(append::Args),
     /// Messages to the streams of their recipients, against their own answers
@@ -96,6 +99,7 @@ impl Verb {
             Verb::Ingest(args) => ingest::run(args, out).await,
             Verb::Http(args) => http::run(args, out).await,
             Verb::Contract(args) => contract::run(args, out).await,
+            Verb::Round(args) => round::run(args, out).await,
             Verb::Append(args) => append::run(args, out).await,
             Verb::Feed(args) => feed::run(args, out).await,
             Verb::Audit(args) => audit::run(args, out).await,

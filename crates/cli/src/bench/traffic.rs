@@ -31,6 +31,9 @@ use crate::failure::Failure;
 /// What every provider here offers.
 pub(super) const TASK: &str = "translation";
 
+/// The capability of who takes part in rounds.
+const CONSENSUS: &str = "x811.consensus";
+
 /// What every REQUEST brings along: half a kilobyte, as in the specification's examples.
 const TEXT: &str = "The quick brown fox jumps over the lazy dog, and the dog, who has seen foxes \
     before, thinks nothing of it and goes back to sleep under the old pear tree in the yard.";
@@ -97,6 +100,7 @@ pub(super) struct Agents {
     network: String,
     price: MicroUsdc,
     total: MicroUsdc,
+    capabilities: Vec<String>,
 }
 
 impl Agents {
@@ -113,6 +117,7 @@ impl Agents {
             network: network.to_owned(),
             price: MicroUsdc::default(),
             total: MicroUsdc::default(),
+            capabilities: vec![TASK.to_owned()],
         })
     }
 
@@ -124,6 +129,28 @@ impl Agents {
             total: amount(TOTAL_MICRO_USDC),
             ..self
         }
+    }
+
+    /// The same agents, who take part in rounds too.
+    pub(super) fn taking_part(mut self) -> Agents {
+        self.capabilities.push(CONSENSUS.to_owned());
+        self
+    }
+
+    /// The agent of that number; they are numbered round and round.
+    pub(super) fn did(&self, number: usize) -> Did {
+        self.identities[number % self.identities.len()].did
+    }
+
+    /// What the agent of that number says to somebody.
+    pub(super) fn tell(
+        &self,
+        number: usize,
+        to: Did,
+        payload: &dyn Payload,
+    ) -> Result<SealedEnvelope, ComposeError> {
+        let from = &self.identities[number % self.identities.len()];
+        seal(from, to, payload, &SystemClock)
     }
 
     /// What is paid for each interaction.
@@ -143,7 +170,7 @@ impl Agents {
         clock: &dyn Clock,
     ) -> Result<Vec<Message>, Failure> {
         let register = |identity: &Identity| {
-            let payload = Registration::new(identity, ledger, vec![TASK.to_owned()], None)?;
+            let payload = Registration::new(identity, ledger, self.capabilities.clone(), None)?;
             seal(identity, ledger, &payload, clock).map(Message::from)
         };
         self.identities

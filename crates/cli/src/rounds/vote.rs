@@ -1,12 +1,10 @@
 //! `x811 rounds vote`.
 
 use x811_client::compose::Ballot;
-use x811_client::home::HomeError;
-use x811_client::round::Secret;
 use x811_protocol::facts::consensus::{Decision, Voting};
 use x811_protocol::id::RoundId;
 
-use super::Member;
+use super::{Member, ballots};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::send::sent::Sent;
@@ -43,65 +41,11 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> 
             "a sealed vote names no rounds: they would show what it says",
         ));
     }
-    let secret = kept(context, &member, args.round, ballot)?;
+    let secret = ballots::keep(context, &member, args.round, ballot)?;
     let step = proposed.commitment(&secret, member.identity.did);
     let sent = member.say(&step).await?;
     let path = context.home.ballot_path(&member.identity.name, args.round);
     Ok(sent
         .note("sealed in", path.display())
         .note("then", format!("x811 rounds reveal {}", args.round)))
-}
-
-/// The sealed vote, on the disk before its commitment is sent. One that was kept before is sent again.
-fn kept(
-    context: &Context,
-    member: &Member<'_>,
-    round: RoundId,
-    ballot: Ballot,
-) -> Result<Secret, Failure> {
-    let name = &member.identity.name;
-    let drawn = Secret::draw(round, ballot, context.now(), &*context.entropy)?;
-    let file =
-        serde_json::to_vec_pretty(&drawn).map_err(|error| Failure::internal(&error.to_string()))?;
-    match context.home.add_ballot(name, round, &file) {
-        Ok(()) => Ok(drawn),
-        Err(HomeError::Exists { .. }) => {
-            let before = read(context, member, round)?;
-            if before.ballot == drawn.ballot {
-                return Ok(before);
-            }
-            let path = context.home.ballot_path(name, round);
-            Err(Failure::local(
-                "voted",
-                format!(
-                    "{} has another vote of yours in this round, and a second one would be kept as \
-                     evidence against you",
-                    path.display()
-                ),
-            )
-            .hint("reveal that one when the time for votes is over"))
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// The sealed vote that is kept for a round.
-pub(super) fn read(
-    context: &Context,
-    member: &Member<'_>,
-    round: RoundId,
-) -> Result<Secret, Failure> {
-    let name = &member.identity.name;
-    let path = context.home.ballot_path(name, round);
-    let bytes = context.home.ballot(name, round)?.ok_or_else(|| {
-        Failure::local(
-            "no_ballot",
-            format!("{} does not exist: you have sealed no vote", path.display()),
-        )
-        .hint("vote with `x811 rounds vote`, from the home that you reveal from")
-    })?;
-    serde_json::from_slice(&bytes).map_err(|error| {
-        Failure::local("ballot", format!("{} is damaged: {error}", path.display()))
-            .hint("restore it from a copy: without it the vote cannot be revealed")
-    })
 }

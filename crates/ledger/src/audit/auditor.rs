@@ -1,5 +1,7 @@
 //! Takes records one by one and checks everything that can be checked of each.
 
+mod erasing;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use x811_eventlog::{ChainVerifier, Frontier, Hash, Record};
@@ -14,6 +16,7 @@ use super::body::{self, Basis};
 use super::checkpoints::Covered;
 use super::decision::Decided;
 use super::downtime::Downtimes;
+use super::draws::{self, RecordedDraw};
 use super::effects::Effects;
 use super::erased::Erased;
 use super::examine::{Content, Entry, Examined, Whole};
@@ -28,7 +31,6 @@ use super::notices::Owing;
 use super::observed::Observations;
 use super::on_chain::{self, Kept};
 use super::options::Options;
-use super::ordered;
 use super::overdue::Turns;
 use super::parameters::ParametersSeen;
 use super::payments::{self, Payments};
@@ -44,7 +46,6 @@ use super::trust::Trusting;
 use super::unchecked::Unchecked;
 use super::uniqueness::Used;
 use crate::agent::Agent;
-use crate::erasure;
 use crate::export::PathLine;
 use crate::schemas::Schemas;
 use crate::submission::payload_rules;
@@ -113,6 +114,8 @@ pub struct Auditor {
     pub(super) transfers: TransferCounts,
     /// Evidence, where it is asked for.
     pub(super) evidence: Option<Kept>,
+    /// Draws among rounds, where evidence is kept.
+    pub(super) draws: Vec<RecordedDraw>,
     /// Streams of interactions seen, and whether each could be replayed.
     pub(super) unknown: BTreeSet<String>,
     /// Interactions by the state they were left in, and how many were not replayed; at the end.
@@ -175,6 +178,7 @@ impl Auditor {
             remarks: Remarks::default(),
             transfers: TransferCounts::default(),
             evidence: None,
+            draws: Vec::new(),
             unknown: BTreeSet::new(),
             states: Default::default(),
             accounts: None,
@@ -461,67 +465,6 @@ impl Auditor {
         self.erased.note(whole);
     }
 
-    /// Holds a record that erased bodies against them, and against the world before it.
-    fn check_erasure(&mut self, whole: &Whole, at: TimestampMs) {
-        let Event::BodiesErased(erased) = &whole.event else {
-            return;
-        };
-        let bodies = self.erased.take(&whole.record, erased, &self.rows);
-        let mut findings = Findings::default();
-        let operator = erased.operator;
-        if self.extract.is_some() {
-            findings.leave(Unchecked::Operators, 1);
-        } else if self.replay.knows(&Stream::Agent(operator))
-            && erasure::check_operator(self.world(), operator, at).is_err()
-        {
-            let sentence = "whoever had bodies erased was no active agent of the ledger then";
-            findings.add(&whole.spot, "operator", Cause::ReDecisionDiffers, sentence);
-        }
-        let is_known = self.replay.knows(&Stream::Agent(operator));
-        let operator = self.world().agent(operator).filter(|_| is_known);
-        let operator = operator.map(|agent| &**agent);
-        let verdict = ordered::judge(&whole.spot, erased, operator, at, &mut findings);
-        self.erasures.count(verdict);
-        let ordered = erased.order.as_ref().map(|order| order.subject);
-        for (position, body) in bodies {
-            if self.extract.is_some() && !self.rows.holds(position) {
-                findings.leave(Unchecked::ErasuresElsewhere, 1);
-                continue;
-            }
-            body.is_of(ordered, position, &whole.spot, &mut findings);
-            let may = |subject| self.may_erase(subject, at);
-            body.check(position, &whole.spot, may, &mut findings);
-        }
-        self.findings.extend(findings);
-    }
-
-    /// Whether bodies of a subject might be erased at `at`, as far as the records before show.
-    fn may_erase(&self, subject: Subject, at: TimestampMs) -> bool {
-        let world = self.world();
-        let interaction = match subject {
-            Subject::Interaction(id) => Some(id),
-            Subject::Contract(id) => {
-                if self.replay.knows(&Stream::Of(subject)) && world.contracts().get(id).is_some() {
-                    return false;
-                }
-                self.rows.engaged(id)
-            }
-            Subject::Descriptor(_)
-            | Subject::Session(_)
-            | Subject::Agreement(_)
-            | Subject::Round(_)
-            | Subject::Conduct(_) => return false,
-        };
-        interaction.is_none_or(|id| {
-            let is_over = match &self.extract {
-                // When it was watched no longer, a record of another stream may have shown.
-                Some(_) => world.interaction(id).is_none(),
-                None => world.is_over(id, at),
-            };
-            !self.knows(id) || (is_over && !self.rows.is_disputed(id))
-        })
-    }
-
     /// Who the ledger says it is, with the keys in force; `said` where position 0 was not replayed.
     pub(super) fn opened(&self, said: Option<&LedgerOpened>) -> Option<LedgerOpened> {
         let world = self.world();
@@ -571,6 +514,10 @@ impl Auditor {
             heads::mentioned(self.world(), stream, event)
         });
         let again = self.decide_again(whole, &mentioned, last_at, at);
+        let draw = self
+            .evidence
+            .is_some()
+            .then(|| draws::recorded(self.world(), whole));
         let payment = payments::change(self.world(), stream, event);
         let told = story::told(self.world(), stream, event, (mentioned, &self.heads));
         let applied = self.replay.apply(stream, record, event);
@@ -600,6 +547,7 @@ impl Auditor {
                     .take(position, event, world, &mut self.remarks);
                 self.transfers.not_checked += on_chain::shown(event).len() as u64;
                 self.keep_evidence(whole);
+                self.draws.extend(draw.flatten());
                 Replayed::Applied(touched)
             }
             Err(fault) => Replayed::Refused(fault),

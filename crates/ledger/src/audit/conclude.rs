@@ -118,6 +118,7 @@ impl Auditor {
             remarks_left_out: judged.remarks.left_out,
             transfers: judged.transfers,
             evidence,
+            draws: judged.draws,
             sightings,
             head,
             root,

@@ -109,6 +109,7 @@ impl Decided<'_> {
             | Event::BodiesErased(_)
             | Event::NetworkBlind(_)
             | Event::Lapsed(_)
+            | Event::CycleDrawn(_)
             | Event::StateRoot(_)
             | Event::Effect(_) => {}
         }
@@ -362,6 +363,7 @@ impl Decided<'_> {
             }
             Some(_) | None => surroundings,
         };
+        let surroundings = surroundings.with_head_of(id, accepted.derived.seed.as_ref());
         let state = self.before.round(id).map(|live| &live.state);
         let input = round::Input { envelope, facts };
         let again = round::derived(state, &input, &surroundings.context(), self.at);

@@ -2,6 +2,7 @@
 //! and no others (machines.md section 4).
 
 use x811_protocol::event::{Effect, Event};
+use x811_protocol::round::{Outcome, Reason, RoundDecided};
 use x811_protocol::stream::{Stream, Subject};
 
 use super::finding::{Cause, Findings, Spot};
@@ -41,6 +42,13 @@ impl Effects {
         if is_due {
             return;
         }
+        if is_extract && self.is_superseded(stream, event) {
+            findings.leave(Unchecked::RivalProposals, 1);
+            return;
+        }
+        if is_extract {
+            self.pass_held(findings);
+        }
         self.missing(spot, findings);
         let Event::Effect(effect) = event else {
             return;
@@ -58,6 +66,33 @@ impl Effects {
                 effect.cause()
             ),
         );
+    }
+
+    /// Whether it is the decision that is due, but for a rival that is not here; then it is taken.
+    fn is_superseded(&mut self, stream: &Stream, event: &Event) -> bool {
+        let Event::Effect(Effect::RoundDecided(decided)) = event else {
+            return false;
+        };
+        let due = [Reason::Accepted, Reason::LeaderDecision].map(|reason| {
+            Event::Effect(Effect::RoundDecided(RoundDecided {
+                outcome: Outcome::Commit,
+                reason,
+                winner: None,
+                ..*decided
+            }))
+        });
+        let is_due = |next: &mut (Stream, Event)| next.0 == *stream && due.contains(&next.1);
+        decided.reason == Reason::Superseded
+            && decided.winner.is_some()
+            && self.due.pop_if(is_due).is_some()
+    }
+
+    /// A round may be held for rivals that are not here: then its decision does not follow.
+    fn pass_held(&mut self, findings: &mut Findings) {
+        let is_decision = |(_, event): &(Stream, Event)| matches!(event, Event::Effect(Effect::RoundDecided(decided)) if decided.outcome == Outcome::Commit);
+        let due = self.due.len();
+        self.due.retain(|due| !is_decision(due));
+        findings.leave(Unchecked::RivalProposals, (due - self.due.len()) as u64);
     }
 
     /// Takes what follows from a record that was applied; `after` is the world with it. What else an agent

@@ -103,12 +103,22 @@ pub(super) fn mentioned(before: &World, stream: &Stream, event: &Event) -> Vec<M
             let blocks = blocks_of(event).into_iter();
             blocks.map(|(field, block)| (field, chain, block)).collect()
         }
+        Stream::Of(Subject::Round(id)) => {
+            let live = before.round(*id);
+            let draw = live.and_then(|live| live.state.draw());
+            let chain = draw.and_then(|draw| Chain::of(before, &draw.network));
+            match (event, chain) {
+                (Event::CycleDrawn(drawn), Some(chain)) => {
+                    vec![("block".to_owned(), chain, drawn.block)]
+                }
+                (_, _) => Vec::new(),
+            }
+        }
         Stream::Of(
             Subject::Contract(_)
             | Subject::Descriptor(_)
             | Subject::Session(_)
             | Subject::Agreement(_)
-            | Subject::Round(_)
             | Subject::Conduct(_),
         )
         | Stream::Ledger

@@ -69,6 +69,7 @@ mod conclude;
 mod conduct;
 mod decision;
 mod downtime;
+mod draws;
 mod effects;
 mod erased;
 mod evidence;
@@ -118,6 +119,7 @@ pub use against::{
 pub use auditor::Auditor;
 pub use checkpoints::Covered;
 pub use downtime::Downtimes;
+pub use draws::{Drawing, RecordedDraw};
 pub use examine::{Entry, Leaf};
 pub use extract::{ExtractReport, StreamReport};
 pub use finding::{Cause, Finding};

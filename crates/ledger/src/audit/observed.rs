@@ -81,7 +81,8 @@ fn kind(event: &Event) -> Option<&'static str> {
         | Event::Final(_)
         | Event::Reversed(_)
         | Event::Returned(_)
-        | Event::Late(_) => true,
+        | Event::Late(_)
+        | Event::CycleDrawn(_) => true,
         // Nothing was looked at where nothing was due.
         Event::Confirmed(confirmed) => !confirmed.evidence.is_empty(),
         // An ACCEPT has the heads that were seen when it was taken.

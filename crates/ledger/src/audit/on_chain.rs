@@ -32,7 +32,7 @@ pub struct Place {
 }
 
 impl Place {
-    fn of(spot: &Spot, field: String) -> Place {
+    pub(super) fn of(spot: &Spot, field: String) -> Place {
         Place {
             position: spot.position,
             line: spot.line,
@@ -234,6 +234,7 @@ impl Kept {
             | Event::Final(_)
             | Event::Reversed(_)
             | Event::Returned(_)
+            | Event::CycleDrawn(_)
             | Event::NoticeIssued(_)
             | Event::ExclusionLifted(_)
             | Event::StateRoot(_)

@@ -7,6 +7,7 @@ use x811_eventlog::Hash;
 
 use super::checkpoints::Covered;
 use super::downtime::Downtimes;
+use super::draws::RecordedDraw;
 use super::extract::ExtractReport;
 use super::finding::{Cause, Finding, MAX_FINDINGS};
 use super::listing::Listing;
@@ -201,6 +202,9 @@ pub struct Report {
     /// Their evidence, where it was asked for; not printed.
     #[serde(skip)]
     pub evidence: Vec<RecordedEvidence>,
+    /// Draws among rounds, where evidence was asked for; not printed.
+    #[serde(skip)]
+    pub draws: Vec<RecordedDraw>,
     /// What was said of declared transactions without evidence, where that was asked for; not
     /// printed.
     #[serde(skip)]

@@ -30,6 +30,8 @@ pub enum Unchecked {
     Downtimes,
     /// Roots of all states.
     StateRoots,
+    /// Rounds that may have been held for, or superseded by, rivals.
+    RivalProposals,
     /// What proposers of rounds had earned.
     TrustInputs,
     /// Requests for sessions, and whether somebody was excluded from them.
@@ -59,6 +61,7 @@ impl Unchecked {
             Unchecked::Operators => "erasures: whether an agent of the ledger had them done",
             Unchecked::Downtimes => "downtimes: whether no record fell into them",
             Unchecked::StateRoots => "roots of all states",
+            Unchecked::RivalProposals => "decisions of rounds: what their rivals did to them",
             Unchecked::TrustInputs => "proposals: what their proposers and participants had earned",
             Unchecked::Exclusions => "sessions: whether their parties were excluded from them",
             Unchecked::EffectsElsewhere => "effects of records on streams that are not here",

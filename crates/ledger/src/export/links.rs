@@ -112,6 +112,7 @@ pub(crate) fn links(stream: &Stream, event: &Event) -> Vec<Stream> {
         | Event::Late(_)
         | Event::NoticeIssued(_)
         | Event::ExclusionLifted(_)
+        | Event::CycleDrawn(_)
         | Event::StateRoot(_) => Vec::new(),
     }
 }

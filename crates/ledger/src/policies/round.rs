@@ -1,8 +1,9 @@
 //! What follows from a record of a round (round.md, the table of effects): in the round itself, and in
-//! the failed round that a proposal retries.
+//! the failed round that a proposal retries, and in those that a cycle ends.
 
 use x811_protocol::event::{Effect, Event};
 use x811_protocol::facts::{ConsensusFacts, Facts};
+use x811_protocol::id::RoundId;
 use x811_protocol::round::{self, Resubmitted};
 use x811_protocol::stream::{Stream, Subject};
 
@@ -30,6 +31,7 @@ pub(super) fn follow(
         let stream = Stream::Of(Subject::Round(failed));
         effects.push((stream, Event::Effect(resubmitted)));
     }
+    effects.extend(losers(after, *id, position));
     // One that is over waits for nothing: what was to follow has followed.
     if let Some(live) = after.round(*id) {
         let own = round::effects(&live.state, event, position, live.updated_at);
@@ -37,4 +39,19 @@ pub(super) fn follow(
         effects.extend(own.map(|effect| (stream.clone(), effect)));
     }
     effects
+}
+
+/// `round_decided` in every round that the record of this one ended.
+fn losers(after: &World, id: RoundId, position: u64) -> Vec<(Stream, Event)> {
+    let Some(own) = after.latest_round(id) else {
+        return Vec::new();
+    };
+    let moved = after.rounds_moved().iter();
+    let ended = moved.filter_map(|loser| {
+        let state = &after.round(*loser)?.state;
+        let decided = round::ended(state, position, own.updated_at)?;
+        let stream = Stream::Of(Subject::Round(*loser));
+        Some((stream, Event::Effect(decided)))
+    });
+    ended.collect()
 }

@@ -37,6 +37,8 @@ struct Detail<'a> {
     resubmission_of: Option<RoundId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retried_by: Option<RoundId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    superseded_by: Option<RoundId>,
     timeout_ms: TimestampMs,
     /// Who has cast a vote, whatever it says.
     voted: Vec<Did>,
@@ -76,6 +78,7 @@ impl<'a> Detail<'a> {
             ready: who(|seat| seat.is_ready),
             resubmission_of: proposal.resubmission_of,
             retried_by: state.retried_by,
+            superseded_by: state.contest.winner.filter(|_| state.decided.is_some()),
             timeout_ms: proposal.timeout_ms,
             voted: who(|seat| seat.vote.is_some()),
             voting: proposal.voting,

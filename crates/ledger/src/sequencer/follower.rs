@@ -195,6 +195,7 @@ fn refuse(item: Item) {
     match item {
         Item::Message { reply, .. } => drop(reply.send(Err(failed()))),
         Item::Erasure { reply, .. } => drop(reply.send(Err(failed()))),
+        Item::Lift { reply, .. } => drop(reply.send(Err(failed()))),
         Item::Observation(_) | Item::Notices(_) => {}
     }
 }

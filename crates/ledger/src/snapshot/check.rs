@@ -119,6 +119,8 @@ fn single_members(expected: &Content, found: &Content) -> Vec<Difference> {
     compare("rounds", &live(expected), &live(found), out);
     let owed = |content: &Content| table(&content.owed, |(cause, to, n)| ((*cause, *to), *n));
     compare("owed", &owed(expected), &owed(found), out);
+    let charged = |content: &Content| table(&content.charged, Clone::clone);
+    compare("charged", &charged(expected), &charged(found), out);
     differences
 }
 

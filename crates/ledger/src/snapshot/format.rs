@@ -104,6 +104,9 @@ struct Rest {
     ledger_seq: u64,
     networks: Vec<Sighted>,
     owed: Vec<(u64, Did, OwedNotice)>,
+    /// Left out of what was stored before there was any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    charged: Vec<(Did, (u64, u64))>,
 }
 
 /// The bytes of a snapshot of `world`, signed with the ledger's envelope key.
@@ -231,6 +234,7 @@ fn sections(content: Content) -> Result<[Vec<u8>; SECTIONS], serde_json::Error> 
         ledger_seq: content.ledger_seq,
         networks: content.networks,
         owed: content.owed,
+        charged: content.charged,
     })?;
     Ok([
         rest,
@@ -310,6 +314,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
         conducts,
         rounds,
         owed: rest.owed,
+        charged: rest.charged,
         nonces: nonces?,
         envelope_ids: envelope_ids?,
     })

@@ -8,6 +8,7 @@ use crate::quota;
 use crate::submission::{Submission, not_open};
 use crate::watch;
 use crate::world::{Fault, Live, World};
+use imbl::OrdMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use x811_protocol::did::Did;
@@ -16,7 +17,7 @@ use x811_protocol::id::RoundId;
 use x811_protocol::kernel::execute;
 use x811_protocol::parameters::Parameters;
 use x811_protocol::refusal::Refusal;
-use x811_protocol::round::{self, Context, Input, Round, Standing, State};
+use x811_protocol::round::{self, Context, Input, Round, Seed, Standing, State};
 use x811_protocol::time::TimestampMs;
 
 /// The capability whose registration says that an agent takes part in rounds.
@@ -28,13 +29,16 @@ pub(crate) struct Surroundings {
     parameters_position: u64,
     ledger: Did,
     around: Around,
+    head: Option<u64>,
+    /// The network that draws cannot be seen.
+    is_blind: bool,
 }
 
-/// Agents and rounds that a message names.
+/// Agents that a message names, and all rounds.
 #[derive(Default)]
 struct Around {
     standings: BTreeMap<Did, Standing>,
-    rounds: BTreeMap<RoundId, Arc<Live<State>>>,
+    rounds: OrdMap<RoundId, Arc<Live<State>>>,
 }
 
 impl round::Surroundings for Around {
@@ -45,6 +49,20 @@ impl round::Surroundings for Around {
     fn round(&self, id: RoundId) -> Option<&State> {
         self.rounds.get(&id).map(|live| &live.state)
     }
+}
+
+/// Height of the last known head of the network that draws in the round of a vote, and whether that is
+/// blind; then its head is none.
+fn seen(world: &World, facts: &ConsensusFacts) -> Option<(Option<u64>, bool)> {
+    let ConsensusFacts::Vote(vote) = facts else {
+        return None;
+    };
+    let opening = &world.round(vote.proposal_id)?.state.opening;
+    let sight = world.sight(opening.rounds.cycle_network.as_deref()?)?;
+    let head = sight.head.as_ref().or(sight.recorded.as_ref());
+    let is_blind = sight.blind_since.is_some();
+    let seen = head.filter(|_| !is_blind).map(|head| head.number);
+    Some((seen, is_blind))
 }
 
 /// What an agent is to the ledger at `now`.
@@ -76,11 +94,12 @@ impl Surroundings {
             });
             around.standings = known.collect();
         }
-        let named = facts.names().into_iter();
-        let known = named.filter_map(|id| world.round(id).map(|live| (id, live.clone())));
-        around.rounds = known.collect();
+        around.rounds = world.rounds().shared();
+        let seen = seen(world, facts);
         Some(Surroundings {
             around,
+            head: seen.and_then(|seen| seen.0),
+            is_blind: seen.is_none_or(|seen| seen.1),
             ..Surroundings::bare(world)?
         })
     }
@@ -93,6 +112,8 @@ impl Surroundings {
             parameters_position,
             ledger: world.identity()?.did,
             around: Around::default(),
+            head: None,
+            is_blind: true,
         })
     }
 
@@ -107,9 +128,23 @@ impl Surroundings {
         self
     }
 
+    /// The head is what a watcher saw: the word of what was recorded, where that names one.
+    pub(crate) fn with_head_of(mut self, id: RoundId, seed: Option<&Seed>) -> Surroundings {
+        let live = self.around.rounds.get(&id);
+        let ahead = live.map(|live| live.state.opening.rounds.draw_blocks);
+        let said = seed
+            .zip(ahead)
+            .and_then(|(seed, ahead)| seed.height.checked_sub(ahead));
+        if !self.is_blind {
+            self.head = said.or(self.head);
+        }
+        self
+    }
+
     pub(crate) fn context(&self) -> Context<'_> {
         Context {
             around: &self.around,
+            head: self.head,
             ledger: self.ledger,
             parameters_position: self.parameters_position,
             rounds: self.parameters.rounds.as_deref(),

@@ -131,12 +131,14 @@ impl World {
         let causes = self.causes_after(&step)?;
         let ended = (self.ended.take(), self.take_ended());
         let moved = std::mem::take(&mut self.trust_moved);
+        let rounds_moved = std::mem::take(&mut self.rounds_moved);
         let touched = match self.dispatch(&step) {
             Ok(touched) => touched,
             Err(fault) => {
                 self.ended = ended.0;
                 self.put_ended(ended.1);
                 self.trust_moved = moved;
+                self.rounds_moved = rounds_moved;
                 return Err(fault);
             }
         };
@@ -272,7 +274,7 @@ impl World {
                     Subject::Session(id) => self.apply_subject::<Session>(step, *id)?,
                     Subject::Agreement(id) => self.apply_subject::<Agreement>(step, *id)?,
                     Subject::Conduct(did) => self.apply_subject::<Conduct>(step, *did)?,
-                    Subject::Round(id) => self.apply_subject::<Round>(step, *id)?,
+                    Subject::Round(id) => self.apply_round(step, *id)?,
                 }
                 Ok(Touched::Subject(*subject))
             }

@@ -51,6 +51,8 @@ pub(crate) struct Content {
     pub(crate) conducts: Vec<StoredOf<Conduct>>,
     pub(crate) rounds: Vec<StoredOf<Round>>,
     pub(crate) owed: Vec<(u64, Did, OwedNotice)>,
+    /// Day and deliveries.
+    pub(crate) charged: Vec<(Did, (u64, u64))>,
     /// With the numbers of their buckets of time.
     pub(crate) nonces: Vec<(Digest, FirstAnswer, u64)>,
     /// With the numbers of their buckets of time.
@@ -113,6 +115,11 @@ impl World {
             requests: _,
             deadlines: _,
             causes: _,
+            rounds_about: _,
+            rounds_moved: _,
+            draws: _,
+            charged,
+            alone: _,
             contracts,
             descriptors,
             sessions,
@@ -165,6 +172,7 @@ impl World {
             agreements: stored(agreements, opened_under),
             conducts: stored(conducts, opened_under),
             rounds: stored(rounds, opened_under),
+            charged: charged.iter().map(|(did, day)| (*did, *day)).collect(),
             owed: owed
                 .iter()
                 .map(|((cause, to), notice)| (*cause, *to, *notice))
@@ -202,6 +210,7 @@ impl World {
             networks: content.networks.into_iter().map(sight).collect(),
             agents: content.agents.into_iter().collect(),
             trust: content.trust.into_iter().collect(),
+            charged: content.charged.into_iter().collect(),
             owed: content
                 .owed
                 .into_iter()
@@ -220,6 +229,7 @@ impl World {
         world.put_all_back::<Agreement>(content.agreements)?;
         world.put_all_back::<Conduct>(content.conducts)?;
         world.put_all_back::<Round>(content.rounds)?;
+        world.list_rounds();
         Ok(world)
     }
 

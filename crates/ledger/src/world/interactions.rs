@@ -339,6 +339,7 @@ fn told(event: &Event, after: &State) -> Option<Code> {
         | Event::Late(_)
         | Event::NoticeIssued(_)
         | Event::ExclusionLifted(_)
+        | Event::CycleDrawn(_)
         | Event::StateRoot(_)
         | Event::Effect(_) => None,
     }

@@ -171,6 +171,11 @@ impl<M: SubjectMachine> Machines<M> {
         moving.filter_map(|id| self.live.get_key_value(id))
     }
 
+    /// All live ones at a cost that does not depend on how many.
+    pub(crate) fn shared(&self) -> OrdMap<M::Id, Arc<Live<M::State>>> {
+        self.live.clone()
+    }
+
     /// How many are live.
     pub(crate) fn len(&self) -> usize {
         self.live.len()
@@ -253,7 +258,7 @@ impl World {
     }
 
     /// Puts `live` in place of `before`, or drops it once it is over and nobody is owed anything.
-    fn replace_subject<M: Held>(
+    pub(super) fn replace_subject<M: Held>(
         &mut self,
         id: M::Id,
         before: Option<&Live<M::State>>,

@@ -8,6 +8,7 @@
 
 mod apply;
 mod content;
+mod contests;
 mod fault;
 mod interactions;
 mod machines;
@@ -192,6 +193,16 @@ pub struct World {
     agreements: Machines<Agreement>,
     conducts: Machines<Conduct>,
     rounds: Machines<Round>,
+    /// Open rounds by the resources that they are about.
+    rounds_about: OrdMap<Digest, contests::Listed>,
+    /// Rounds that the last record changed beside its own.
+    rounds_moved: Vec<RoundId>,
+    /// By round, network and height of the block that draws in it.
+    draws: OrdMap<RoundId, (String, u64)>,
+    /// By proposer, the last day of UTC on which it proposed, and the deliveries it is charged then.
+    charged: Scattered<Did, (u64, u64)>,
+    /// Most of the log is not here.
+    alone: Option<contests::Alone>,
     deadlines: OrdSet<(TimestampMs, Subject)>,
     /// Where the records stand that an effect may follow from.
     causes: Causes,
@@ -235,6 +246,11 @@ impl World {
             agreements: Machines::default(),
             conducts: Machines::default(),
             rounds: Machines::default(),
+            rounds_about: OrdMap::new(),
+            rounds_moved: Vec::new(),
+            draws: OrdMap::new(),
+            charged: Scattered::default(),
+            alone: None,
             deadlines: OrdSet::new(),
             causes: Causes::None,
             watches: OrdMap::new(),
@@ -260,6 +276,7 @@ impl World {
     pub(crate) fn step_to(&mut self, position: u64) {
         self.head.size = position;
         self.causes = Causes::Unknown;
+        self.alone.get_or_insert_default();
     }
 
     /// Size and last record hash.

@@ -218,6 +218,23 @@ const OF_A_ROOT: [(&str, &str); 3] = [
     ("state_root", "schema"),
 ];
 
+/// Members that these logs are too old for: the stories in `named::contests` lie about them.
+const OF_CONTESTS: [(&str, &str); 13] = [
+    ("cycle_drawn", "block"),
+    ("cycle_drawn", "block.hash"),
+    ("cycle_drawn", "block.number"),
+    ("cycle_drawn", "block.timestamp_s"),
+    ("cycle_drawn", "closing"),
+    ("cycle_drawn", "rounds"),
+    ("cycle_drawn", "winner"),
+    ("envelope_accepted", "derived.seed"),
+    ("envelope_accepted", "derived.seed.height"),
+    ("envelope_accepted", "derived.seed.network"),
+    ("parameters_set", "rounds.version"),
+    ("round_decided", "seed"),
+    ("round_decided", "winner"),
+];
+
 /// A row of the table that no lie is about would be a claim that nobody tried to break.
 #[tokio::test]
 async fn lc_9_every_row_of_the_table_is_lied_about() {
@@ -232,7 +249,7 @@ async fn lc_9_every_row_of_the_table_is_lied_about() {
         member.starts_with('(') || told.contains(&((*event).to_owned(), (*member).to_owned()))
     };
     let not_told: Vec<_> = rows.filter(|row| !is_told(row)).collect();
-    assert_eq!(not_told, OF_A_ROOT);
+    assert_eq!(not_told, [&OF_CONTESTS[..], &OF_A_ROOT[..]].concat());
 }
 
 #[tokio::test]

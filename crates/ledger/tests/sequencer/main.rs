@@ -21,6 +21,7 @@ mod capabilities;
 mod checkpoint;
 mod clock;
 mod conduct;
+mod contests;
 mod contract_erasure;
 mod contract_guards;
 mod contract_wallets;

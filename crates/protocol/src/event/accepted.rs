@@ -8,7 +8,7 @@ use crate::facts::{AmountOf, Facts, FactsOf};
 use crate::id::{AgreementId, ContractId};
 use crate::money::MicroUsdc;
 use crate::observation::NetworkHead;
-use crate::round;
+use crate::round::{self, Seed};
 use crate::time::TimestampMs;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -61,6 +61,9 @@ pub struct Derived {
     /// PAYMENT: how the payer is bound to the initiator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payer_binding: Option<PayerBinding>,
+    /// Vote of a round: the block that draws in the cycle that it closes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<Seed>,
     /// Signature of an agreement: how many there are with this one, 1 or 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signatures: Option<u64>,

@@ -32,6 +32,7 @@ pub use settlement::{
 pub use window::{AgreementWindow, ContractWindow, Lapsed, LapsedWindow, SessionWindow, Window};
 
 use crate::parameters::Parameters;
+use crate::round::CycleDrawn;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// An event as it stands in a record.
@@ -90,6 +91,8 @@ pub enum Event {
     Returned(TransactionNamed),
     /// A transfer came after the interaction had closed.
     Late(Late),
+    /// A block drew in a cycle of rounds.
+    CycleDrawn(CycleDrawn),
     /// The ledger told a party.
     NoticeIssued(NoticeIssued),
     /// An operator lifted an exclusion.
@@ -139,6 +142,7 @@ impl Event {
             Event::Reversed(_) => "reversed",
             Event::Returned(_) => "returned",
             Event::Late(_) => "late",
+            Event::CycleDrawn(_) => "cycle_drawn",
             Event::NoticeIssued(_) => "notice_issued",
             Event::ExclusionLifted(_) => "exclusion_lifted",
             Event::StateRoot(_) => "state_root",
@@ -226,6 +230,7 @@ impl Event {
             | Event::Returned(_)
             | Event::Late(_)
             | Event::ExclusionLifted(_)
+            | Event::CycleDrawn(_)
             | Event::StateRoot(_)
             | Event::Effect(_) => None,
         }

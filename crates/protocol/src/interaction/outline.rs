@@ -50,6 +50,7 @@ impl Outline {
             | Event::AgentDeactivated(_)
             | Event::AgentReactivated(_)
             | Event::AgentRevoked(_)
+            | Event::CycleDrawn(_)
             | Event::StateRoot(_)
             | Event::Effect(_) => {}
         }

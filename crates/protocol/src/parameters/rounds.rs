@@ -77,6 +77,55 @@ pub struct Rounds {
     pub seats_per_proposer: u64,
     /// How long the leader's signal is waited for.
     pub signal_ms: u64,
+    /// Which of the rules of rounds hold. Of 1 are the blocks that were recorded without it.
+    #[serde(default, skip_serializing_if = "Edition::is_first")]
+    pub version: Edition,
+}
+
+/// How much of round.md holds for the rounds that are opened under a block: what was recorded before a rule
+/// was built keeps the meaning that it had.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
+pub enum Edition {
+    /// Rounds know nothing of each other.
+    #[default]
+    First,
+    /// They are held for rivals, cycles are broken, and `deliveries_per_day` is a limit.
+    Second,
+}
+
+impl Edition {
+    /// Serde hands a reference.
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde calls it with a reference"
+    )]
+    fn is_first(&self) -> bool {
+        *self == Edition::First
+    }
+}
+
+impl TryFrom<u64> for Edition {
+    type Error = String;
+
+    fn try_from(number: u64) -> Result<Edition, String> {
+        match number {
+            1 => Ok(Edition::First),
+            2 => Ok(Edition::Second),
+            _ => Err(format!(
+                "version {number} of rounds is not known here: read it with a later program"
+            )),
+        }
+    }
+}
+
+impl From<Edition> for u64 {
+    fn from(edition: Edition) -> u64 {
+        match edition {
+            Edition::First => 1,
+            Edition::Second => 2,
+        }
+    }
 }
 
 /// Written and read as the block itself: rounds share it.
@@ -182,6 +231,7 @@ impl Rounds {
         reveal_ms: 10_000,
         seats_per_proposer: 1_024,
         signal_ms: 30_000,
+        version: Edition::Second,
     };
 
     /// Whether that agent may lead, beside the ledger.

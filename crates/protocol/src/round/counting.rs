@@ -45,6 +45,17 @@ impl State {
 
     /// The verdict as of `at`.
     pub fn verdict(&self, at: TimestampMs) -> Verdict {
+        self.contested(self.counted(at))
+    }
+
+    /// What its votes alone come to. Of a round that is held, as of when its moment came: whoever holds it
+    /// cannot make its voters be heard of too long ago.
+    fn counted(&self, at: TimestampMs) -> Verdict {
+        let at = if let Phase::Held { since, .. } = self.phase {
+            since
+        } else {
+            at
+        };
         let casts = self.casts(at);
         let (tally, outcome, reason) = self.poll(&casts).decide();
         let choices = self

@@ -2,11 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::state::State;
 use super::tally::{Outcome, Reason, Tally, Verdict};
 use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
+use crate::evm::BlockHash;
 use crate::id::RoundId;
+use crate::observation::Block;
 
 /// A window of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -82,21 +85,39 @@ pub struct RoundDecided {
     pub outcome: Outcome,
     /// Why so.
     pub reason: Reason,
+    /// Superseded: the hash of the block that drew the one that stays, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<BlockHash>,
     /// The counts.
     pub tally: Tally,
     /// Which votes were counted.
     pub votes_digest: Digest,
+    /// Superseded: by which round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub winner: Option<RoundId>,
 }
 
 impl RoundDecided {
-    /// What follows from the record at `cause`.
+    /// What follows from the record at `cause`, where no other round has to do with it.
     pub const fn new(cause: u64, verdict: &Verdict) -> RoundDecided {
         RoundDecided {
             cause,
             outcome: verdict.outcome,
             reason: verdict.reason,
+            seed: None,
             tally: verdict.tally,
             votes_digest: verdict.votes_digest,
+            winner: None,
+        }
+    }
+
+    /// What follows from the record at `cause`, which led to that state.
+    pub(super) fn of(cause: u64, state: &State, verdict: &Verdict) -> RoundDecided {
+        let (winner, seed) = state.superseded_by(verdict.reason);
+        RoundDecided {
+            seed,
+            winner,
+            ..RoundDecided::new(cause, verdict)
         }
     }
 
@@ -109,6 +130,21 @@ impl RoundDecided {
             votes_digest: self.votes_digest,
         }
     }
+}
+
+/// `cycle_drawn`, in the round whose vote closed the cycle: an observation (round.md, "When it is decided",
+/// rule 9).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CycleDrawn {
+    /// The block whose hash draws.
+    pub block: Block,
+    /// Position of the vote that closed the cycle.
+    pub closing: u64,
+    /// Those of the cycle that are still open, in order; at most 64.
+    pub rounds: Vec<RoundId>,
+    /// The one that stays.
+    pub winner: RoundId,
 }
 
 /// `resubmitted`, in the failed round.

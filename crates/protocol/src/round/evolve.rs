@@ -3,16 +3,20 @@
 
 use std::collections::BTreeSet;
 
+use super::contest::Contest;
 use super::event::{
-    EscalationReason, RoundDecided, RoundEscalated, RoundEvent, RoundOpened, RoundWindow,
+    CycleDrawn, EscalationReason, RoundDecided, RoundEscalated, RoundEvent, RoundOpened,
+    RoundWindow,
 };
 use super::follow::follow;
 use super::message::{self, seat_of};
 use super::opening::fits;
+use super::rivals;
 use super::state::{Countersignature, Opening, Phase, Reported, Seat, State, VoteRecord};
 use super::tally::{Hindrance, Outcome};
 use super::{Derived, Effect, Entry, Message, Recorded, Taken};
-use crate::facts::consensus::{ConsensusFacts, HumanRuling, Mechanism, Said};
+use crate::digest::Digest;
+use crate::facts::consensus::{ConsensusFacts, HumanRuling, Mechanism};
 use crate::kernel::{self, Illegal, RecordRef};
 use crate::time::TimestampMs;
 
@@ -45,6 +49,7 @@ impl Evolving<'_> {
                 .ok_or_else(|| self.illegal("it follows from no record")),
             Entry::Message(_)
             | Entry::Lapsed(_)
+            | Entry::Drawn(_)
             | Entry::Event(RoundEvent::Resubmitted(_))
             | Entry::Notice
                 if due > 0 =>
@@ -53,6 +58,7 @@ impl Evolving<'_> {
             }
             Entry::Message(_)
             | Entry::Lapsed(_)
+            | Entry::Drawn(_)
             | Entry::Event(RoundEvent::Resubmitted(_))
             | Entry::Notice => Ok(0),
         }
@@ -62,11 +68,12 @@ impl Evolving<'_> {
         let step = self;
         match (state, step.recorded.entry) {
             (None, Entry::Message(message)) => step.open(message),
-            (None, Entry::Lapsed(_) | Entry::Event(_) | Entry::Notice) => {
+            (None, Entry::Lapsed(_) | Entry::Drawn(_) | Entry::Event(_) | Entry::Notice) => {
                 Err(step.illegal("the first record must be a proposal"))
             }
             (Some(state), Entry::Message(message)) => step.message(state, message),
             (Some(state), Entry::Lapsed(window)) => step.lapsed(state, window),
+            (Some(state), Entry::Drawn(drawn)) => step.drawn(state, drawn),
             (Some(state), Entry::Event(event)) => step.event(state, event),
             (Some(state), Entry::Notice) => Ok(state),
         }
@@ -111,6 +118,7 @@ impl Evolving<'_> {
             deadline_at_ms,
             effect: None,
             parameters: Some(_),
+            seed: None,
         } = message.derived
         else {
             return Err(self.illegal("it must say the proposer's authority and the parameters"));
@@ -120,6 +128,7 @@ impl Evolving<'_> {
         }
         let envelope = &message.envelope;
         let mut state = State {
+            contest: Contest::default(),
             countersignature: Countersignature::NotDue {},
             decided: None,
             effects_due: 0,
@@ -180,7 +189,13 @@ impl Evolving<'_> {
         let Taken::Record(derived) = taken else {
             return Err(self.illegal("it says what was said already"));
         };
-        if derived != message.derived {
+        // Whether a vote closes a cycle takes other rounds: `settle` and the audit ask that.
+        let derived = Derived {
+            seed: message.derived.seed.clone(),
+            ..derived
+        };
+        let draws = matches!(message.facts, ConsensusFacts::Vote(_)) && derived.effect.is_none();
+        if derived != message.derived || (derived.seed.is_some() && !draws) {
             return Err(self.illegal("it was taken in another way"));
         }
         self.hear(&mut state, message);
@@ -202,18 +217,8 @@ impl Evolving<'_> {
                 let said = vote
                     .said()
                     .map_err(|_| self.illegal("the vote says nothing"))?;
-                let (choice, commitment) = match said {
-                    Said::Open(choice) => (Some(choice), None),
-                    Said::Sealed(commitment) => (None, Some(commitment)),
-                };
-                self.seat(state, seat)?.vote = Some(VoteRecord {
-                    blocked_by: vote.blocked_by.clone().unwrap_or_default(),
-                    choice,
-                    commitment,
-                    position: self.recorded.position,
-                    reveal: None,
-                    timestamp: vote.timestamp_ms,
-                });
+                let vote = VoteRecord::of(vote, said, self.recorded.position);
+                self.seat(state, seat)?.vote = Some(vote);
             }
             ConsensusFacts::Reveal(reveal) => {
                 let vote = self.seat(state, seat)?.vote.as_mut();
@@ -301,9 +306,8 @@ impl Evolving<'_> {
             (RoundWindow::Resubmission, _) => state.phase = Phase::Aborted {},
             (RoundWindow::Human, _) => state.phase = Phase::Undecided {},
             (RoundWindow::Execution, _) => state.phase = Phase::Done {},
-            (RoundWindow::Hold | RoundWindow::Draw, _) => {
-                return Err(self.illegal("no round is held for another"));
-            }
+            (RoundWindow::Hold, _) => state.is_due = true,
+            (RoundWindow::Draw, _) => state.contest.waits = None,
         }
         Ok(state)
     }
@@ -323,6 +327,29 @@ impl Evolving<'_> {
         if state.lost_too_much() {
             state.hindrance = Some(Hindrance::LedgerDown);
         }
+    }
+
+    /// The block draws: a later one than the vote that closed the cycle, at the height that was fixed then.
+    fn drawn(&self, mut state: State, drawn: &CycleDrawn) -> Result<State, Illegal> {
+        let waits = state.contest.waits.take();
+        let Some((closing, draw)) = waits.and_then(|it| Some((it.closing, it.draw?))) else {
+            return Err(self.illegal("no cycle was closed in this round"));
+        };
+        if closing != drawn.closing || !drawn.rounds.iter().eq(&draw.rounds) {
+            return Err(self.illegal("it draws for another cycle than the one closed here"));
+        }
+        if draw.height != drawn.block.number {
+            return Err(self.illegal("the block that draws is at another height"));
+        }
+        let mined_at_ms = drawn.block.timestamp_s.saturating_mul(1_000);
+        if mined_at_ms <= draw.closed_at.as_ms() {
+            return Err(self.illegal("the block was there before the cycle was closed"));
+        }
+        let seed = Digest::from_bytes(*drawn.block.hash.as_bytes());
+        if rivals::drawn(seed, draw.rounds) != Some(drawn.winner) {
+            return Err(self.illegal("the block draws another round"));
+        }
+        Ok(state)
     }
 
     fn event(&self, mut state: State, event: &RoundEvent) -> Result<State, Illegal> {
@@ -359,7 +386,7 @@ impl Evolving<'_> {
             return Err(self.illegal("its moment has not come, or it is decided already"));
         }
         let verdict = state.verdict(self.at());
-        if decided.verdict() != verdict {
+        if *decided != RoundDecided::of(decided.cause, state, &verdict) {
             return Err(self.illegal("the votes lead to another verdict"));
         }
         let rounds = &state.opening.rounds;
@@ -379,6 +406,10 @@ impl Evolving<'_> {
                 deadline: until(rounds.signal_ms),
             };
         }
+        state.contest = Contest {
+            winner: decided.winner,
+            ..Contest::default()
+        };
         state.decided = Some(verdict);
         state.is_due = false;
         Ok(())
@@ -396,7 +427,10 @@ impl Evolving<'_> {
             state.failure_told = true;
             return Ok(());
         }
-        if state.failure().is_none() {
+        let is_in_deadlock = escalated.reason == EscalationReason::Deadlock
+            && state.is_in_deadlock()
+            && state.phase == Phase::Aborted {};
+        if state.failure().is_none() && !is_in_deadlock {
             return Err(self.illegal("only a failed round is escalated"));
         }
         let rounds = &state.opening.rounds;

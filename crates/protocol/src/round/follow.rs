@@ -34,7 +34,7 @@ pub fn follow(after: &State, entry: Entry<'_>, cause: u64, at: TimestampMs) -> V
                 cause,
             )]
         }
-        Entry::Lapsed(_) => decision(after, cause, at).into_iter().collect(),
+        Entry::Lapsed(_) | Entry::Drawn(_) => decision(after, cause, at).into_iter().collect(),
         Entry::Event(RoundEvent::RoundDecided(_)) => behind_decision(after, cause),
         Entry::Event(
             RoundEvent::RoundOpened(_)
@@ -76,10 +76,11 @@ fn behind_message(
     }
 }
 
-fn decision(after: &State, cause: u64, at: TimestampMs) -> Option<RoundEvent> {
+/// `round_decided`, if its moment has come.
+pub(super) fn decision(after: &State, cause: u64, at: TimestampMs) -> Option<RoundEvent> {
     after.is_to_be_decided(at).then(|| {
         let verdict = after.verdict(at);
-        RoundEvent::RoundDecided(RoundDecided::new(cause, &verdict))
+        RoundEvent::RoundDecided(RoundDecided::of(cause, after, &verdict))
     })
 }
 
@@ -94,7 +95,9 @@ fn escalated(after: &State, reason: EscalationReason, cause: u64) -> Option<Roun
 
 fn behind_decision(after: &State, cause: u64) -> Vec<RoundEvent> {
     let mut events = Vec::new();
-    if after.has_no_retry_left() {
+    if after.is_in_deadlock() {
+        events.extend(escalated(after, EscalationReason::Deadlock, cause));
+    } else if after.has_no_retry_left() {
         events.extend(escalated(after, EscalationReason::Retries, cause));
     }
     let votes = votes(after);

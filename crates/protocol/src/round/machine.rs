@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use super::contest::{self, Board};
 use super::event::{RoundEvent, RoundWindow};
 use super::evolve;
-use super::follow::follow;
+use super::follow::{decision, follow};
 use super::state::{State, StateName};
-use super::{Context, Derived, Entry, Input, Message, Recorded, Taken, decide};
+use super::{Context, Derived, Entry, Input, Message, Recorded, Seed, Taken, decide};
 use crate::code::Code;
 use crate::did::Did;
+use crate::digest::Digest;
 use crate::event::{self, Effect, EnvelopeAccepted, Event, Lapsed, LapsedWindow};
 use crate::facts::Facts;
 use crate::facts::consensus::{ConsensusFacts, HumanRuling};
@@ -30,6 +32,7 @@ impl From<Derived> for event::Derived {
             deadline_at_ms: derived.deadline_at_ms,
             effect: derived.effect,
             parameters: derived.parameters,
+            seed: derived.seed,
             ..event::Derived::default()
         }
     }
@@ -149,6 +152,8 @@ impl Machine for Round {
         } else if let Event::Lapsed(lapsed) = recorded.event {
             let window = window(lapsed).ok_or_else(of_another)?;
             evolve(Entry::Lapsed(window))?
+        } else if let Event::CycleDrawn(drawn) = recorded.event {
+            evolve(Entry::Drawn(drawn))?
         } else if let Event::NoticeIssued(_) = recorded.event {
             evolve(Entry::Notice)?
         } else {
@@ -188,8 +193,9 @@ pub(super) fn message(accepted: &EnvelopeAccepted) -> Option<Message> {
         deadline_at_ms: accepted.derived.deadline_at_ms,
         effect: accepted.derived.effect,
         parameters: accepted.derived.parameters,
+        seed: accepted.derived.seed.clone(),
     };
-    let is_whole = event::Derived::from(derived) == accepted.derived;
+    let is_whole = event::Derived::from(derived.clone()) == accepted.derived;
     is_whole.then(|| Message {
         derived,
         envelope: accepted.envelope.clone(),
@@ -228,6 +234,77 @@ fn round_event(event: &Event) -> Option<RoundEvent> {
     })
 }
 
+/// Where a record stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Record hash.
+    pub hash: Digest,
+    /// Place in the log.
+    pub position: u64,
+    /// The ledger's clock when it was decided.
+    pub recorded_at_ms: TimestampMs,
+}
+
+/// What `act` makes of a record of a round; `None` for an event that no round has.
+fn with_entry<T>(event: &Event, place: Place, act: impl FnOnce(&Recorded<'_>) -> T) -> Option<T> {
+    let run = |entry| {
+        act(&Recorded {
+            entry,
+            hash: place.hash,
+            position: place.position,
+            recorded_at_ms: place.recorded_at_ms,
+            rounds: None,
+        })
+    };
+    if let Event::EnvelopeAccepted(accepted) = event {
+        let message = message(accepted)?;
+        Some(run(Entry::Message(&message)))
+    } else if let Event::Lapsed(lapsed) = event {
+        Some(run(Entry::Lapsed(window(lapsed)?)))
+    } else if let Event::CycleDrawn(drawn) = event {
+        Some(run(Entry::Drawn(drawn)))
+    } else if let Event::NoticeIssued(_) = event {
+        Some(run(Entry::Notice))
+    } else {
+        let event = round_event(event)?;
+        Some(run(Entry::Event(&event)))
+    }
+}
+
+/// [`settle`](contest::settle) for a record as the log has it.
+pub fn settled(
+    board: &dyn Board,
+    before: Option<&State>,
+    after: &State,
+    event: &Event,
+    place: Place,
+) -> Vec<State> {
+    let changed = with_entry(event, place, |recorded| {
+        contest::settle(board, before, after, recorded)
+    });
+    changed.unwrap_or_default()
+}
+
+/// [`assumed`](contest::assumed) for a record as the log has it.
+pub fn assumed_before(
+    state: &State,
+    event: &Event,
+    place: Place,
+    last_at: TimestampMs,
+    seed: Option<&Seed>,
+) -> Option<State> {
+    with_entry(event, place, |recorded| {
+        contest::assumed(state, recorded, last_at, seed)
+    })
+    .flatten()
+}
+
+/// The decision of a round that the record at `cause` of another one ended.
+pub fn ended(state: &State, cause: u64, at: TimestampMs) -> Option<Effect> {
+    state.contest.ending?;
+    decision(state, cause, at).map(Effect::from)
+}
+
 /// What follows from a record in the round itself; `after` is its state with that record.
 pub fn effects(after: &State, event: &Event, position: u64, at: TimestampMs) -> Vec<Effect> {
     let events = if let Event::EnvelopeAccepted(accepted) = event {
@@ -237,6 +314,8 @@ pub fn effects(after: &State, event: &Event, position: u64, at: TimestampMs) -> 
     } else if let Event::Lapsed(lapsed) = event {
         let lapsed = window(lapsed).map(Entry::Lapsed);
         lapsed.map(|entry| follow(after, entry, position, at))
+    } else if let Event::CycleDrawn(drawn) = event {
+        Some(follow(after, Entry::Drawn(drawn), position, at))
     } else {
         let event = round_event(event);
         let event = event.as_ref().map(Entry::Event);

@@ -16,12 +16,11 @@
 //! | `follow` | what follows from a record in the round itself |
 //! | `machine` | the kernel's traits: what a ledger asks of it |
 //! | `rivals` | which rounds compete, which block each other, and which is drawn |
-//!
-//! Not built: what a round does about its rivals and in a cycle (holding, waiting, a draw; round.md, "When
-//! it is decided", rules 8 and 9). The words and the questions are there, and no state leads to them.
+//! | `contest` | what that does to them: who is held, who waits, who is superseded |
 //!
 //! Sources: round.md, machines.md, CC-1…62, CX-1…32, CX-48, CX-50, CX-51.
 
+mod contest;
 mod counting;
 mod event;
 mod evolve;
@@ -35,13 +34,16 @@ mod state;
 pub mod table;
 pub mod tally;
 
+pub use contest::{Board, Contest, Draw, Ending, Waiting, assumed, settle};
 pub use event::{
-    Anomaly, AnomalyNoted, EscalationReason, Resubmitted, RoundDecided, RoundEscalated, RoundEvent,
-    RoundOpened, RoundWindow,
+    Anomaly, AnomalyNoted, CycleDrawn, EscalationReason, Resubmitted, RoundDecided, RoundEscalated,
+    RoundEvent, RoundOpened, RoundWindow,
 };
 pub use follow::follow;
 pub use hashes::{Opened, commitment, votes_digest, weights_hash};
-pub use machine::{Round, derived, effects, first_of, state_after};
+pub use machine::{
+    Place, Round, assumed_before, derived, effects, ended, first_of, settled, state_after,
+};
 pub use message::offices;
 pub use rivals::{Rank, Walk, drawn, walk};
 pub use state::{Countersignature, Opening, Phase, Reported, Seat, State, StateName, VoteRecord};
@@ -62,7 +64,7 @@ use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
 
 /// What a message is recorded with besides its facts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Derived {
     /// Proposal: the proposer's trust in hundredths.
@@ -77,6 +79,19 @@ pub struct Derived {
     /// Proposal: position of the parameters that the round is opened under.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<u64>,
+    /// Vote: the block that draws in the cycle that it closes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<Seed>,
+}
+
+/// A block that is still to come, whose hash draws.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seed {
+    /// Its height.
+    pub height: u64,
+    /// The network's name.
+    pub network: String,
 }
 
 /// What a message that moves nothing is recorded as.
@@ -105,6 +120,8 @@ pub enum Entry<'a> {
     Message(&'a Message),
     /// A window passed.
     Lapsed(RoundWindow),
+    /// A block drew in a cycle.
+    Drawn(&'a CycleDrawn),
     /// Something followed.
     Event(&'a RoundEvent),
     /// Members were told.
@@ -117,6 +134,7 @@ impl Entry<'_> {
         match self {
             Entry::Message(_) => "envelope_accepted",
             Entry::Lapsed(_) => "lapsed",
+            Entry::Drawn(_) => "cycle_drawn",
             Entry::Event(event) => event.type_name(),
             Entry::Notice => "notice_issued",
         }
@@ -176,6 +194,8 @@ pub trait Surroundings {
 pub struct Context<'a> {
     /// Registry and other rounds.
     pub around: &'a dyn Surroundings,
+    /// Height of the last known head of the network that draws, unless that is blind.
+    pub head: Option<u64>,
     /// The ledger, which every message is addressed to.
     pub ledger: Did,
     /// Position of the parameters in the log.
@@ -185,7 +205,7 @@ pub struct Context<'a> {
 }
 
 /// What becomes of a message that is not refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Taken {
     /// It is recorded with that.
     Record(Derived),
@@ -223,12 +243,16 @@ pub fn decide(
             let is_human = context
                 .rounds
                 .is_some_and(|rounds| rounds.humans.contains(&envelope.from));
-            let taken = message::advance(state, envelope, facts, now, is_human)?;
-            if let (Taken::Record(_), ConsensusFacts::Vote(vote)) = (taken, facts)
-                && let Ok(Said::Open(_)) = vote.said()
+            let mut taken = message::advance(state, envelope, facts, now, is_human)?;
+            if let (Taken::Record(derived), ConsensusFacts::Vote(vote)) = (&mut taken, facts)
+                && let Ok(Said::Open(choice)) = vote.said()
             {
                 let blocked_by = vote.blocked_by.as_deref().unwrap_or_default();
                 opening::may_be_read(blocked_by, envelope.from, context)?;
+                if derived.effect.is_none() && !blocked_by.is_empty() && state.has_rivals() {
+                    let then = state.with_vote(envelope.from, vote, choice);
+                    derived.seed = opening::closing(state, &then, context, now)?;
+                }
             }
             Ok(taken)
         }

@@ -1,10 +1,15 @@
 //! Guards of a proposal: what opens a round, and a retry of one that failed.
 
+use std::collections::BTreeSet;
+
+use super::contest::{self, Board};
 use super::message::refused;
+use super::rivals::Walk;
 use super::state::State;
-use super::{Context, Derived, Standing};
+use super::{Context, Derived, Seed, Standing, Surroundings};
 use crate::code::Code;
 use crate::did::Did;
+use crate::digest::Digest;
 use crate::envelope::AcceptedHeader;
 use crate::facts::consensus::{Mechanism, Proposal, Risk};
 use crate::id::RoundId;
@@ -40,6 +45,7 @@ pub(super) fn open(
         deadline_at_ms: Some(deadline),
         effect: None,
         parameters: Some(context.parameters_position),
+        seed: None,
     })
 }
 
@@ -158,6 +164,35 @@ fn take_part(
         ));
     }
     Ok(())
+}
+
+/// What a vote is recorded with that closes a cycle: the block that draws in it.
+///
+/// # Errors
+/// CCN-4009 where more rounds stand in each other's way than are looked at.
+pub(super) fn closing(
+    before: &State,
+    after: &State,
+    context: &Context<'_>,
+    now: TimestampMs,
+) -> Result<Option<Seed>, Refusal> {
+    struct Around<'a>(&'a dyn Surroundings);
+    impl Board for Around<'_> {
+        fn round(&self, id: RoundId) -> Option<&State> {
+            self.0.round(id)
+        }
+        fn about(&self, _: &[Digest]) -> BTreeSet<RoundId> {
+            BTreeSet::new()
+        }
+    }
+    let way = contest::closes(before, after, &Around(context.around), now);
+    if way == Walk::TooLong {
+        return Err(refused(
+            Code::LimitReached,
+            "more than 64 rounds stand in each other's way: leave blocked_by out",
+        ));
+    }
+    Ok(contest::seed(&way, after, context.head))
 }
 
 /// Rounds that are named as blocking are open, and the sender may read them.

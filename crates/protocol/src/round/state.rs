@@ -6,11 +6,12 @@ use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
+use super::contest::Contest;
 use super::event::RoundWindow;
 use super::tally::{Hindrance, Outcome, Reason, Verdict};
 use crate::did::Did;
 use crate::digest::Digest;
-use crate::facts::consensus::{Choice, Mechanism, Proposal, Said};
+use crate::facts::consensus::{Choice, Mechanism, Proposal, Said, Vote};
 use crate::id::RoundId;
 use crate::kernel::{self, RecordRef};
 use crate::parameters::{Parameters, Rounds};
@@ -169,6 +170,22 @@ pub struct VoteRecord {
 }
 
 impl VoteRecord {
+    /// The vote at that place.
+    pub(super) fn of(vote: &Vote, said: Said, position: u64) -> VoteRecord {
+        let (choice, commitment) = match said {
+            Said::Open(choice) => (Some(choice), None),
+            Said::Sealed(commitment) => (None, Some(commitment)),
+        };
+        VoteRecord {
+            blocked_by: vote.blocked_by.clone().unwrap_or_default(),
+            choice,
+            commitment,
+            position,
+            reveal: None,
+            timestamp: vote.timestamp_ms,
+        }
+    }
+
     /// Whether it says the same as a further vote (CX-14).
     pub fn says(&self, said: Said) -> bool {
         match said {
@@ -227,10 +244,12 @@ pub enum Phase {
         /// Until when.
         deadline: TimestampMs,
     },
-    /// It waits for rivals.
+    /// It waits for rivals, or for a block that draws.
     Held {
         /// Until when.
         deadline: TimestampMs,
+        /// When its moment came: as of then its votes are counted.
+        since: TimestampMs,
     },
     /// It is to be done.
     Committed {
@@ -287,6 +306,9 @@ pub enum Countersignature {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// What other rounds did to it.
+    #[serde(default, skip_serializing_if = "Contest::is_none")]
+    pub contest: Contest,
     /// What the leader signalled behind the decision.
     pub countersignature: Countersignature,
     /// The outcome, once there is one.
@@ -325,6 +347,19 @@ pub struct State {
 }
 
 impl State {
+    /// The same with that vote, before it is recorded.
+    pub(super) fn with_vote(&self, by: Did, vote: &Vote, choice: Choice) -> State {
+        let mut state = self.clone();
+        if let Some(seat) = self
+            .opening
+            .seat_of(by)
+            .and_then(|seat| state.seats.get_mut(seat))
+        {
+            seat.vote = Some(VoteRecord::of(vote, Said::Open(choice), 0));
+        }
+        state
+    }
+
     /// Its name.
     pub const fn name(&self) -> StateName {
         match self.phase {
@@ -373,7 +408,8 @@ impl State {
                 Some((RoundWindow::Votes, self.opening.proposal.timeout_ms))
             }
             Phase::Revealing { deadline } => Some((RoundWindow::Reveals, deadline)),
-            Phase::Held { deadline } => Some((RoundWindow::Hold, deadline)),
+            Phase::Held { .. } if self.contest.waits.is_some() => None,
+            Phase::Held { deadline, .. } => Some((RoundWindow::Hold, deadline)),
             Phase::Committed { deadline } | Phase::HumanApproved { deadline } => {
                 Some((RoundWindow::Execution, deadline))
             }
@@ -387,6 +423,7 @@ impl State {
         if let Countersignature::Awaited { deadline } = self.countersignature {
             windows.push((RoundWindow::Signal, deadline));
         }
+        windows.extend(self.draw().map(|draw| (RoundWindow::Draw, draw.deadline)));
         windows
     }
 
@@ -417,6 +454,12 @@ impl State {
         let is_failed = |verdict: &Verdict| verdict.reason.is_failure();
         self.decided.as_ref().is_some_and(is_failed)
             && self.opening.proposal.attempt > self.opening.rounds.retries
+    }
+
+    /// Whether it was ended by a cycle that humans are asked about.
+    pub fn is_in_deadlock(&self) -> bool {
+        let is_deadlock = |verdict: &Verdict| verdict.reason == Reason::Deadlock;
+        self.decided.as_ref().is_some_and(is_deadlock)
     }
 
     /// Whether the leader signs what was decided: an agent does, unless its word was the decision or its
@@ -495,7 +538,7 @@ impl State {
             }
             Phase::Open {} | Phase::Suspended {} => state.lose(gap_ms, back_at),
             Phase::Revealing { deadline }
-            | Phase::Held { deadline }
+            | Phase::Held { deadline, .. }
             | Phase::Committed { deadline }
             | Phase::HumanApproved { deadline }
             | Phase::Failed { deadline, .. }
@@ -508,6 +551,9 @@ impl State {
         }
         if let Countersignature::Awaited { deadline } = &mut state.countersignature {
             *deadline = later(*deadline);
+        }
+        if let Some(draw) = state.contest.waits.as_mut().and_then(|it| it.draw.as_mut()) {
+            draw.deadline = later(draw.deadline);
         }
         Some(state)
     }

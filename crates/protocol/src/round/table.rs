@@ -258,7 +258,7 @@ pub struct Follows {
 }
 
 /// All of them.
-pub const EVENTS: [Follows; 5] = {
+pub const EVENTS: [Follows; 7] = {
     use StateName as S;
     [
         Follows {
@@ -282,6 +282,16 @@ pub const EVENTS: [Follows; 5] = {
             to: &[S::Escalated, S::Undecided],
         },
         Follows {
+            event: "round_escalated (deadlock)",
+            from: &[S::Aborted],
+            to: &[S::Escalated, S::Undecided],
+        },
+        Follows {
+            event: "cycle_drawn",
+            from: &[S::Open, S::Suspended, S::Revealing, S::Held],
+            to: &[],
+        },
+        Follows {
             event: "round_escalated (execution)",
             from: &[S::Committed, S::HumanApproved, S::Done],
             to: &[],
@@ -301,7 +311,7 @@ pub struct Lapse {
 }
 
 /// All lapses that the machine makes.
-pub const LAPSES: [Lapse; 9] = {
+pub const LAPSES: [Lapse; 12] = {
     use RoundWindow as W;
     use StateName as S;
     const fn lapse(window: W, from: S, to: S) -> Lapse {
@@ -313,6 +323,9 @@ pub const LAPSES: [Lapse; 9] = {
         lapse(W::Votes, S::Open, S::Revealing),
         lapse(W::Votes, S::Suspended, S::Suspended),
         lapse(W::Reveals, S::Revealing, S::Revealing),
+        lapse(W::Hold, S::Held, S::Held),
+        lapse(W::Draw, S::Open, S::Open),
+        lapse(W::Draw, S::Held, S::Held),
         lapse(W::Resubmission, S::Failed, S::Aborted),
         lapse(W::Human, S::Escalated, S::Undecided),
         lapse(W::Execution, S::Committed, S::Done),

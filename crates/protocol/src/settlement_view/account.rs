@@ -102,6 +102,7 @@ impl Account {
             | Event::AgentRevoked(_)
             | Event::NoticeIssued(_)
             | Event::ExclusionLifted(_)
+            | Event::CycleDrawn(_)
             | Event::StateRoot(_)
             | Event::Effect(_) => {}
         }

@@ -276,6 +276,7 @@ fn cc_011_a_proposal_to_somebody_else_or_where_nobody_decides_is_refused() {
     let mut envelope = world.header(agent(1), &facts);
     let context = Context {
         around: &Nobody,
+        head: None,
         ledger: world.ledger,
         parameters_position: 1,
         rounds: Some(&world.rounds),

@@ -15,7 +15,7 @@ use x811_protocol::round::table::{
     EVENTS, LAPSES, Next, Office, TRANSITIONS, is_evidence, refusal, transition,
 };
 use x811_protocol::round::{
-    Countersignature, Outcome, Phase, Reason, StateName, Verdict, VoteRecord,
+    Countersignature, Outcome, Phase, Reason, RoundWindow, StateName, Verdict, VoteRecord,
 };
 
 use crate::world::{World, agent, digest, of_round, open_vote, reveal};
@@ -74,7 +74,10 @@ fn put(world: &mut World, proposal: &Proposal, name: StateName, verb: ConsensusV
         StateName::Open => Phase::Open {},
         StateName::Suspended => Phase::Suspended {},
         StateName::Revealing => Phase::Revealing { deadline },
-        StateName::Held => Phase::Held { deadline },
+        StateName::Held => Phase::Held {
+            deadline,
+            since: deadline,
+        },
         StateName::Committed => Phase::Committed { deadline },
         StateName::Done => Phase::Done {},
         StateName::Aborted => Phase::Aborted {},
@@ -342,7 +345,9 @@ fn rendered() -> String {
     text.push_str("\n| state | window | when it passes | code |\n|---|---|---|---|\n");
     for row in &LAPSES {
         let window = serde_json::to_value(row.window).unwrap();
-        let to = if row.to == row.from {
+        let to = if row.window == RoundWindow::Draw {
+            "the oldest of its cycle stays".to_owned()
+        } else if row.to == row.from {
             "decided".to_owned()
         } else {
             format!("`{}`", row.to)

@@ -10,6 +10,7 @@
 
 mod attacks;
 mod cells;
+mod contests;
 mod payloads;
 mod properties;
 mod rivals;

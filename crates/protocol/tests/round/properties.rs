@@ -216,7 +216,7 @@ pub(crate) fn hold(world: &World, proposal: &Proposal) {
                 }
                 _ => {}
             },
-            Stored::Message(_) | Stored::Lapsed(_) | Stored::Event(_) => {}
+            Stored::Message(_) | Stored::Lapsed(_) | Stored::Drawn(_) | Stored::Event(_) => {}
         }
     }
     assert_eq!(decisions, 1, "each round is decided once");

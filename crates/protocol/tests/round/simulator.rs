@@ -498,7 +498,7 @@ fn may_be_done(stored: &Stored) -> bool {
             &message.facts,
             ConsensusFacts::HumanDecision(ruling) if ruling.decision == HumanRuling::Approve
         ),
-        Stored::Event(_) | Stored::Lapsed(_) => false,
+        Stored::Event(_) | Stored::Lapsed(_) | Stored::Drawn(_) => false,
     }
 }
 

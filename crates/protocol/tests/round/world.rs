@@ -7,17 +7,19 @@ use std::sync::Arc;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::AcceptedHeader;
+use x811_protocol::evm::BlockHash;
 use x811_protocol::facts::consensus::{
     ConsensusFacts, Decision, LeaderSignal, Mechanism, OfRound, Proposal, Ready, Report, Reveal,
     Risk, Vote, Voting,
 };
 use x811_protocol::id::{EnvelopeId, RoundId};
 use x811_protocol::key::{KeyId, Profile, SecretKey};
+use x811_protocol::observation::Block;
 use x811_protocol::parameters::Rounds;
 use x811_protocol::refusal::Refusal;
 use x811_protocol::round::{
-    self, Context, Derived, Entry, Input, Message, Opened, Outcome, Recorded, RoundEvent,
-    RoundWindow, Standing, State, Surroundings, Taken, Verdict,
+    self, Board, Context, CycleDrawn, Derived, Entry, Input, Message, Opened, Outcome, Recorded,
+    RoundEvent, RoundWindow, Standing, State, Surroundings, Taken, Verdict,
 };
 use x811_protocol::signature::Signature;
 use x811_protocol::time::TimestampMs;
@@ -30,6 +32,7 @@ pub(crate) const BEGUN: TimestampMs = TimestampMs::new(1_767_225_600_000);
 pub(crate) enum Stored {
     Message(Box<Message>),
     Lapsed(RoundWindow),
+    Drawn(CycleDrawn),
     Event(RoundEvent),
 }
 
@@ -38,6 +41,7 @@ impl Stored {
         match self {
             Stored::Message(message) => Entry::Message(message),
             Stored::Lapsed(window) => Entry::Lapsed(*window),
+            Stored::Drawn(drawn) => Entry::Drawn(drawn),
             Stored::Event(event) => Entry::Event(event),
         }
     }
@@ -56,6 +60,7 @@ impl Stored {
                 let window = serde_json::to_value(window).unwrap();
                 format!("lapsed {{{}}}", window.as_str().unwrap())
             }
+            Stored::Drawn(_) => "cycle_drawn".to_owned(),
             Stored::Event(RoundEvent::AnomalyNoted(noted)) => {
                 let kind = serde_json::to_value(noted.kind).unwrap();
                 format!("anomaly_noted {{{}}}", kind.as_str().unwrap())
@@ -85,6 +90,10 @@ pub(crate) struct World {
     pub(crate) log: Vec<Kept>,
     pub(crate) strangers: BTreeSet<Did>,
     pub(crate) excluded: BTreeSet<Did>,
+    /// Height of the last known head, unless the network is blind.
+    pub(crate) head: Option<u64>,
+    /// What the proposer of each round has earned; 50 where nothing is said.
+    pub(crate) trust: BTreeMap<Did, u64>,
     made: u64,
     /// When the ledger was away: length of the log then, for how long, and until when.
     aways: Vec<(u64, u64, TimestampMs)>,
@@ -99,7 +108,7 @@ impl Surroundings for Around<'_> {
             is_active: true,
             is_excluded: self.0.excluded.contains(&agent),
             takes_part: !self.0.strangers.contains(&agent),
-            trust_hundredths: 50,
+            trust_hundredths: self.0.trust.get(&agent).copied().unwrap_or(50),
         }
     }
 
@@ -137,6 +146,8 @@ impl World {
             log: Vec::new(),
             strangers: BTreeSet::new(),
             excluded: BTreeSet::new(),
+            head: Some(1_000),
+            trust: BTreeMap::new(),
             made: 0,
             aways: Vec::new(),
         }
@@ -225,6 +236,7 @@ impl World {
         };
         let context = Context {
             around: &Around(self),
+            head: self.head,
             ledger: self.ledger,
             parameters_position: 1,
             rounds: Some(&self.rounds),
@@ -247,6 +259,7 @@ impl World {
         };
         let context = Context {
             around: &Around(self),
+            head: self.head,
             ledger: self.ledger,
             parameters_position: 1,
             rounds: Some(&self.rounds),
@@ -286,14 +299,70 @@ impl World {
             at: self.now,
         };
         let before = self.states.remove(&id);
-        let state = evolve(before, &kept, &self.rounds).unwrap();
-        let follows = round::follow(&state, stored.entry(), position, self.now);
-        self.states.insert(id, state);
+        let state = evolve(before.clone(), &kept, &self.rounds).unwrap();
+        self.states.insert(id, state.clone());
+        let changed = self.settled(&kept, before.as_ref(), &state);
+        let moved: Vec<RoundId> = changed.iter().map(|state| state.opening.id()).collect();
+        self.states
+            .extend(changed.into_iter().map(|state| (state.opening.id(), state)));
         self.log.push(kept);
+        let others = moved.into_iter().filter(|other| *other != id);
+        let ended: Vec<RoundId> = others
+            .filter(|other| self.states[other].contest.ending.is_some())
+            .collect();
+        for loser in ended {
+            let event = RoundEvent::RoundDecided(round::RoundDecided {
+                cause: position,
+                ..self.decision(loser)
+            });
+            self.record(loser, Stored::Event(event));
+        }
+        let follows = round::follow(&self.states[&id], stored.entry(), position, self.now);
         for event in follows {
             self.record(id, Stored::Event(event));
         }
         position
+    }
+
+    /// What a record makes of other rounds.
+    pub(crate) fn settled(&self, kept: &Kept, before: Option<&State>, after: &State) -> Vec<State> {
+        round::settle(self, before, after, &recorded(kept, &self.rounds))
+    }
+
+    fn decision(&self, id: RoundId) -> round::RoundDecided {
+        let state = &self.states[&id];
+        let entry = Entry::Lapsed(RoundWindow::Votes);
+        let follows = round::follow(state, entry, 0, self.now);
+        let Some(RoundEvent::RoundDecided(decided)) = follows.into_iter().next() else {
+            panic!("it is decided");
+        };
+        decided
+    }
+
+    /// A block of the network that draws, reported once it is deep.
+    pub(crate) fn block(&mut self, number: u64, hash: [u8; 32]) {
+        let waits = self.states.values().filter_map(|state| {
+            let waits = state.contest.waits.as_ref()?;
+            let draw = waits.draw.as_ref()?;
+            (draw.height == number)
+                .then(|| (state.opening.id(), waits.closing, draw.rounds.clone()))
+        });
+        for (id, closing, rounds) in waits.collect::<Vec<_>>() {
+            let winner = round::drawn(Digest::from_bytes(hash), rounds.iter().copied()).unwrap();
+            let block = Block {
+                hash: BlockHash::from_bytes(hash),
+                number,
+                timestamp_s: self.now.as_ms() / 1_000,
+            };
+            let rounds = rounds.into_iter().collect();
+            let drawn = CycleDrawn {
+                block,
+                closing,
+                rounds,
+                winner,
+            };
+            self.record(id, Stored::Drawn(drawn));
+        }
     }
 
     /// Every lapse that is due.
@@ -365,14 +434,32 @@ pub(crate) fn evolve(
     kept: &Kept,
     rounds: &Arc<Rounds>,
 ) -> Result<State, x811_protocol::kernel::Illegal> {
-    let recorded = Recorded {
+    round::evolve(before, &recorded(kept, rounds))
+}
+
+fn recorded<'a>(kept: &'a Kept, rounds: &'a Arc<Rounds>) -> Recorded<'a> {
+    Recorded {
         entry: kept.stored.entry(),
         hash: digest(&kept.position.to_string()),
         position: kept.position,
         recorded_at_ms: kept.at,
         rounds: Some(rounds),
-    };
-    round::evolve(before, &recorded)
+    }
+}
+
+impl Board for World {
+    fn round(&self, id: RoundId) -> Option<&State> {
+        self.states.get(&id).filter(|state| !state.is_over())
+    }
+
+    fn about(&self, tags: &[Digest]) -> BTreeSet<RoundId> {
+        let open = self.states.values().filter(|state| state.is_open());
+        let about = open.filter(|state| {
+            let mut own = state.opening.proposal.resource_tags.iter();
+            own.any(|tag| tags.contains(tag))
+        });
+        about.map(|state| state.opening.id()).collect()
+    }
 }
 
 /// What agents say.

@@ -1,7 +1,7 @@
 //! What the blocks of machines beside interactions may say.
 
 use super::{ConfigError, ServerConfig};
-use x811_protocol::parameters::{Capabilities, Contracts, Exclusion, Rounds};
+use x811_protocol::parameters::{Capabilities, Contracts, CycleRule, Exclusion, Rounds};
 
 /// Most turns of a negotiation.
 pub(super) const MAX_TURNS: u64 = 200;
@@ -39,6 +39,7 @@ impl ServerConfig {
         if self.capabilities.is_some_and(|block| !can_be_kept(&block)) {
             return Err(ConfigError::Capabilities);
         }
+        let can_be_decided = |block| can_be_decided(block, &self.network.name);
         match self.rounds.as_ref().map(can_be_decided) {
             Some(Err(why)) => Err(ConfigError::Rounds(why)),
             Some(Ok(())) | None => Ok(()),
@@ -88,7 +89,7 @@ fn is_fair(exclusion: Exclusion) -> bool {
 }
 
 /// Whether rounds can be opened and come to an end; what is wrong otherwise.
-fn can_be_decided(block: &Rounds) -> Result<(), &'static str> {
+fn can_be_decided(block: &Rounds, network: &str) -> Result<(), &'static str> {
     let times_ms = [
         block.min_timeout_ms,
         block.max_timeout_ms,
@@ -106,7 +107,10 @@ fn can_be_decided(block: &Rounds) -> Result<(), &'static str> {
         block.participants,
         block.open_per_proposer,
         block.seats_per_proposer,
+        block.deliveries_per_day,
     ];
+    let is_drawn = block.cycle == CycleRule::Random;
+    let is_watched = block.cycle_network.as_deref() == Some(network);
     if !times_ms.iter().all(is_time) {
         Err("needs times of 1 ms to 366 days")
     } else if block.open_ms.saturating_add(block.min_timeout_ms) > block.max_timeout_ms {
@@ -117,6 +121,10 @@ fn can_be_decided(block: &Rounds) -> Result<(), &'static str> {
         Err("takes 64 leaders.dids and 16 humans at most")
     } else if block.downtime_permille > 1_000 {
         Err("needs a downtime_permille of 1000 at most")
+    } else if is_drawn && (!is_watched || block.draw_blocks == 0) {
+        Err(
+            "with cycle = \"random\" needs the name of its network as cycle_network, and draw_blocks of at least 1",
+        )
     } else if block.retries > MAX_RETRIES {
         Err("takes 100 retries at most")
     } else {
@@ -178,7 +186,13 @@ mod tests {
         };
         let verdict = |rounds| with(rounds).validate_machines();
         assert_eq!(verdict(Rounds::DEFAULT), Ok(()));
-        let changes: [fn(&mut Rounds); 7] = [
+        let drawn = Rounds {
+            cycle: CycleRule::Random,
+            cycle_network: Some(network.name.clone()),
+            ..Rounds::DEFAULT
+        };
+        assert_eq!(verdict(drawn), Ok(()));
+        let changes: [fn(&mut Rounds); 10] = [
             |it| it.min_timeout_ms = 0,
             |it| it.human_ms = u64::MAX,
             |it| it.max_timeout_ms = it.open_ms,
@@ -186,6 +200,12 @@ mod tests {
             |it| it.open_per_proposer = 0,
             |it| it.downtime_permille = 1_001,
             |it| it.retries = 101,
+            |it| it.deliveries_per_day = 0,
+            |it| it.cycle = CycleRule::Random,
+            |it| {
+                it.cycle = CycleRule::Random;
+                it.cycle_network = Some("nowhere".to_owned());
+            },
         ];
         for (number, change) in changes.into_iter().enumerate() {
             let mut rounds = Rounds::DEFAULT;

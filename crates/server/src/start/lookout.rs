@@ -180,6 +180,7 @@ pub fn expected(world: &World, network: &str, reported: &Reported<'_>) -> Expect
     Expected {
         undecided: world.undecided(network),
         recorded: world.recorded_in_question(network),
+        headers: world.heights_awaited(network),
         looked_for,
     }
 }

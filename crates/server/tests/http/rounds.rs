@@ -14,6 +14,7 @@ use x811_protocol::jws;
 use x811_protocol::key::KeyId;
 use x811_protocol::parameters::Rounds;
 use x811_protocol::round::{Opened, commitment};
+use x811_server::LogReaders;
 
 /// 16 bytes that nothing else has.
 const SALT: &str = "QUJDREVGR0hJSktMTU5PUA";
@@ -34,11 +35,16 @@ impl Table {
     }
 
     pub(crate) async fn under(block: Rounds) -> Table {
+        Table::set_with(block, LogReaders::default()).await
+    }
+
+    async fn set_with(block: Rounds, log_readers: LogReaders) -> Table {
         let auditor = Agent::new();
         let world = World::start_with(|config| {
             config.open_reads = false;
             config.auditors = vec![auditor.did];
             config.rounds = Some(block);
+            config.log_readers = log_readers;
         })
         .await;
         world.accept(&auditor.registration(&world)).await;
@@ -133,11 +139,19 @@ impl Table {
             paths.push(format!("/api/v1/agents/{uuid}/trust"));
             paths.push(format!("/api/v1/agents/{uuid}"));
         }
+        let round = self.round.unwrap();
+        paths.push(format!("/api/v1/traces/{round}"));
+        paths.push(format!("/api/v1/escalations/{round}"));
+        paths.push(format!("/api/v1/messages/by-id/{round}"));
         let ledger = self.world.ledger().uuid();
         paths.push(format!("/api/v1/messages/{ledger}"));
         for public in [
             "/api/v1/agents",
             "/api/v1/interactions",
+            "/api/v1/rounds",
+            "/api/v1/escalations",
+            "/api/v1/sessions",
+            "/api/v1/agreements",
             "/api/v1/negotiations",
             "/log/tile/entries/000",
             "/log/tile/0/000",
@@ -240,6 +254,79 @@ async fn cx_51_a_sealed_vote_is_shown_by_no_endpoint_before_the_tally() {
         assert!(report.is_clean(), "{:?}", report.findings);
         assert_eq!(report.extract.unwrap().round, Some(round));
     }
+}
+
+/// Where the log is everybody's, a commitment says nothing to anybody while votes are taken. A reveal is in
+/// the log at once, and there alone: docs/rounds.md warns of that.
+#[tokio::test]
+async fn cx_51_a_public_log_shows_no_sealed_vote_before_it_is_revealed() {
+    let mut table = Table::set_with(Rounds::DEFAULT, LogReaders::Public).await;
+    table.propose(|it| it["voting"] = json!("sealed")).await;
+    let round = table.round.unwrap();
+    let (mut positions, mut voted_at) = (Vec::new(), Vec::new());
+    for from in 0..3 {
+        let opened = Opened {
+            decision: Decision::Approve,
+            proposal_id: round,
+            rationale: None,
+            round,
+            salt: SALT,
+            voter: table.members[from].did,
+        };
+        let vote = table.vote(from, &json!({ "commitment": commitment(&opened) }));
+        let body: Value = serde_json::from_slice(&vote.json).unwrap();
+        voted_at.push(body["payload"]["timestamp"].clone());
+        positions.push(position(&table.world.accept(&vote).await));
+    }
+    checkpoint(&table.world).await;
+    let says = |text: &str| [SALT, "approve"].iter().any(|word| text.contains(word));
+    let told = tellers(&table, &positions, says).await;
+    assert!(told.is_empty(), "{told:?}");
+    let leaves = table.world.get(&whole_log(&table).await).await;
+    assert_eq!(leaves.status, 200, "anybody reads it: {}", leaves.text);
+
+    table.world.clock.advance_ms(60_001);
+    table.until("revealing").await;
+    let reveal = json!({
+        "proposal_id": round, "consensus_round_id": round, "voter": table.members[0].did,
+        "salt": SALT, "decision": "approve", "timestamp": voted_at[0],
+    });
+    let reveal = table.seal(&table.members[0], Verb::Reveal, reveal);
+    positions.push(position(&table.world.accept(&reveal).await));
+    checkpoint(&table.world).await;
+    let told = tellers(&table, &positions, says).await;
+    let is_log = |path: &String| path.starts_with("/log/tile/") || path.contains("/proof");
+    assert!(told.iter().all(is_log), "{told:?}");
+}
+
+/// Where all leaves under the last checkpoint are read.
+async fn whole_log(table: &Table) -> String {
+    let checkpoint = table.world.get("/log/checkpoint").await;
+    let size = checkpoint.text.lines().nth(1).unwrap().to_owned();
+    format!("/log/tile/entries/000.p/{size}")
+}
+
+/// Paths at which anybody at all reads something that `says`.
+async fn tellers(table: &Table, positions: &[u64], says: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut told = Vec::new();
+    let log = whole_log(table).await;
+    let readers = table
+        .members
+        .iter()
+        .chain([&table.stranger, &table.auditor]);
+    for reader in readers {
+        let paths = table.every_read(positions).into_iter();
+        for path in paths.chain([log.clone()]) {
+            let answers = [
+                table.world.get_as(reader, &path).await,
+                table.world.get(&path).await,
+            ];
+            if answers.iter().any(|answer| says(&answer.text)) {
+                told.push(path);
+            }
+        }
+    }
+    told
 }
 
 #[tokio::test]

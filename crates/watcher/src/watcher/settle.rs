@@ -22,6 +22,9 @@ const LEVELS_EVERY_BLOCKS: u64 = 5;
 const MOST_RECORDED_ASKED: usize = 8;
 const MOST_RECORDED_KEPT: usize = 4_096;
 
+/// Blocks that are waited for and reported in one look.
+const MOST_HEADERS_ASKED: usize = 8;
+
 /// What the endpoints answered; no entry where one gave no answer.
 type Answers = Vec<BTreeMap<TxHash, ReceiptAnswer>>;
 
@@ -84,7 +87,46 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             transactions,
         };
         self.swept = Some(tip.hash);
-        self.send(Observation::Sweep(sweep)).await
+        self.send(Observation::Sweep(sweep)).await?;
+        self.report_headers(&tip, &expected.headers).await
+    }
+
+    /// Reports the blocks that are waited for and deep enough, those held and those below that as many
+    /// endpoints as must agree have.
+    async fn report_headers(&mut self, tip: &Header, asked: &BTreeSet<u64>) -> Result<(), Closed> {
+        let above = self.network.confirmed_depth.saturating_sub(1);
+        let Some(deepest) = tip.number.checked_sub(above) else {
+            return Ok(());
+        };
+        for number in asked.range(..=deepest).take(MOST_HEADERS_ASKED) {
+            let held = self.window.at(*number).map(|header| header.block());
+            let block = match held {
+                Some(block) => Some(block),
+                None => self.agreed_below(*number).await,
+            };
+            if let Some(block) = block {
+                let network = self.network.name.clone();
+                self.send(Observation::Header { network, block }).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The block at a height below all that are held, where enough endpoints say the same.
+    async fn agreed_below(&mut self, number: u64) -> Option<Block> {
+        let mut said: Vec<Block> = Vec::new();
+        for endpoint in 0..self.endpoints.len() {
+            if self.endpoints[endpoint].head.is_none() {
+                continue;
+            }
+            match self.endpoints[endpoint].header_at(number).await {
+                Ok(header) => said.extend(header.map(|header| header.block())),
+                Err(error) => self.not_heard(endpoint, error),
+            }
+        }
+        let agree = |block: &&Block| said.iter().filter(|other| other == block).count();
+        let quorum = self.quorum();
+        said.iter().find(|block| agree(block) >= quorum).copied()
     }
 
     /// Where recorded heads stand: all that were given up, and those that are asked for.

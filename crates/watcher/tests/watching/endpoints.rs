@@ -268,7 +268,7 @@ async fn sw_25_nothing_is_concluded_above_an_endpoint_that_lags() {
     let seen = two.rig.all_within(10_000).await;
     let sweeps = seen.iter().map(|seen| match seen {
         Observation::Sweep(sweep) => sweep,
-        Observation::Unreachable { .. } => panic!("both answer"),
+        Observation::Unreachable { .. } | Observation::Header { .. } => panic!("both answer"),
     });
     for sweep in sweeps {
         assert_eq!(sweep.head.number, 39, "the agreed head");
@@ -316,7 +316,7 @@ async fn sw_25_two_of_three_go_on_when_the_leader_fails() {
     let seen = rig.all_within(10_000).await;
     let sweep = seen.iter().find_map(|observation| match observation {
         Observation::Sweep(sweep) => Some(sweep),
-        Observation::Unreachable { .. } => None,
+        Observation::Unreachable { .. } | Observation::Header { .. } => None,
     });
     let sweep = sweep.unwrap();
     assert_eq!(depth(sweep, tx(1)), Some(1));

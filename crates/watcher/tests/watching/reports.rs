@@ -239,3 +239,31 @@ async fn sw_design_what_is_watched_anew_is_reported_although_it_is_deep() {
     assert_eq!(sweep.transactions.keys().collect::<Vec<_>>(), [&tx(2)]);
     assert_eq!(reported(&mut rig, 3).await, [0; 3]);
 }
+
+/// A block that draws is told once it is as deep as a payment has to be, not before, and again until nobody
+/// asks for it (round.md, "When it is decided", rule 9).
+#[tokio::test(start_paused = true)]
+async fn cc_061_a_block_that_is_waited_for_is_reported_once_it_is_deep() {
+    let chain = ScriptedChain::with_blocks(40);
+    let mut rig = Rig::through(&[("only", &chain)], &[tx(1)]);
+    let head = rig.sweep().await.head.number;
+    rig.expect_headers(&[head + 2]);
+    let mut due = None;
+    for blocks in 1..=1 + CONFIRMED_DEPTH {
+        let sweep = mined(&mut rig).await;
+        if blocks == 2 {
+            due = Some(sweep.head);
+        }
+    }
+    for _ in 0..2 {
+        match rig.next().await {
+            Observation::Header { network, block } => {
+                assert_eq!((network.is_empty(), Some(block)), (false, due));
+            }
+            other @ (Observation::Sweep(_) | Observation::Unreachable { .. }) => {
+                panic!("{other:?}")
+            }
+        }
+        mined(&mut rig).await;
+    }
+}

@@ -431,7 +431,7 @@ async fn rule_25_a_ledger_may_start_blind() {
     loop {
         match rig.next().await {
             Observation::Sweep(sweep) => break assert_eq!(depth(&sweep, tx(1)), None),
-            blind @ Observation::Unreachable { .. } => {
+            blind @ (Observation::Unreachable { .. } | Observation::Header { .. }) => {
                 assert_eq!(blind, unseen(BlindCause::Unreachable));
             }
         }
@@ -494,7 +494,7 @@ async fn a_long_gap_is_filled_through_an_endpoint_that_often_fails() {
     let seen = rig.all_within(600_000).await;
     let sweep = seen.iter().find_map(|observation| match observation {
         Observation::Sweep(sweep) => Some(sweep),
-        Observation::Unreachable { .. } => None,
+        Observation::Unreachable { .. } | Observation::Header { .. } => None,
     });
     assert_eq!(sweep.map(|sweep| sweep.head.number), Some(240));
     let asked = rig.world().calls.header_by_hash - asked_before;

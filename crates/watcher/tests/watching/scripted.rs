@@ -516,6 +516,7 @@ pub(crate) struct Rig {
     watched: watch::Sender<OrdSet<TxHash>>,
     looks: Arc<Mutex<Looks>>,
     undecided: Arc<Mutex<BTreeSet<TxHash>>>,
+    headers: Arc<Mutex<BTreeSet<u64>>>,
     missing: Arc<Mutex<BTreeSet<TxHash>>>,
     shutdown: oneshot::Sender<()>,
     task: JoinHandle<()>,
@@ -580,10 +581,11 @@ impl Rig {
         let (sender, observations) = mpsc::channel(1_000);
         let looks = Arc::new(Mutex::new(looks));
         let undecided = Arc::new(Mutex::new(BTreeSet::new()));
+        let headers = Arc::new(Mutex::new(BTreeSet::new()));
         let missing = Arc::new(Mutex::new(BTreeSet::new()));
         let channels = Channels {
             watched: receiver.clone(),
-            expecting: expecting(&looks, &undecided, &missing, receiver),
+            expecting: expecting(&looks, (&undecided, &headers), &missing, receiver),
             accounts_of: Arc::new(|_| BTreeSet::from(ACCOUNTS)),
             observations: sender,
         };
@@ -601,6 +603,7 @@ impl Rig {
             watched,
             looks,
             undecided,
+            headers,
             missing,
             shutdown,
             task,
@@ -613,6 +616,10 @@ impl Rig {
     }
 
     /// The ledger has not decided on these from the next head on.
+    pub(crate) fn expect_headers(&self, heights: &[u64]) {
+        *self.headers.lock().unwrap() = heights.iter().copied().collect();
+    }
+
     pub(crate) fn expect_undecided(&self, hashes: &[TxHash]) {
         *self.undecided.lock().unwrap() = hashes.iter().copied().collect();
     }
@@ -642,7 +649,9 @@ impl Rig {
     pub(crate) async fn sweep(&mut self) -> Sweep {
         match self.next().await {
             Observation::Sweep(sweep) => sweep,
-            other @ Observation::Unreachable { .. } => panic!("expected a sweep, got {other:?}"),
+            other @ (Observation::Unreachable { .. } | Observation::Header { .. }) => {
+                panic!("expected a sweep, got {other:?}")
+            }
         }
     }
 
@@ -681,11 +690,12 @@ impl Rig {
 
 fn expecting(
     looks: &Arc<Mutex<Looks>>,
-    undecided: &Arc<Mutex<BTreeSet<TxHash>>>,
+    (undecided, headers): (&Arc<Mutex<BTreeSet<TxHash>>>, &Arc<Mutex<BTreeSet<u64>>>),
     missing: &Arc<Mutex<BTreeSet<TxHash>>>,
     watched: watch::Receiver<OrdSet<TxHash>>,
 ) -> Expecting {
     let (looks, undecided, missing) = (looks.clone(), undecided.clone(), missing.clone());
+    let headers = headers.clone();
     Arc::new(move |reported| {
         missing.lock().unwrap().clone_from(reported.missing);
         Expected {
@@ -695,6 +705,7 @@ fn expecting(
             },
             undecided: undecided.lock().unwrap().clone(),
             recorded: BTreeSet::new(),
+            headers: headers.lock().unwrap().clone(),
         }
     })
 }

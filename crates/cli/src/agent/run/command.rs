@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
@@ -77,6 +77,18 @@ impl CommandWorker {
     }
 }
 
+impl CommandWorker {
+    /// What the command prints when it is given that; `variable` is the only one that it gets.
+    pub(super) async fn answer(
+        &self,
+        variable: (&str, String),
+        input: &Value,
+        left_ms: u64,
+    ) -> Result<String, WorkFault> {
+        ask(&self.run, self.guard.clone(), variable, input, left_ms).await
+    }
+}
+
 impl Worker for CommandWorker {
     fn work(&self, job: Job) -> Working {
         let now = self.clock.now();
@@ -90,11 +102,6 @@ async fn work(
     job: Job,
     now: TimestampMs,
 ) -> Result<Product, WorkFault> {
-    let folder = folder(&run).map_err(|error| fault(format!("no folder for the work: {error}")))?;
-    let mut child = start(&run, &job, folder.path())
-        .map_err(|error| fault(format!("the command did not start: {error}")))?;
-    let group = Group::of(&child, guard);
-    group.limit_memory(run.max_memory_mib);
     let task = json!({
         "interaction_id": job.interaction,
         "task_type": job.task_type,
@@ -103,18 +110,34 @@ async fn work(
         "parameters": job.parameters,
     });
     let left_ms = job.end_by_ms.map_or(u64::MAX / 2, |end| end.since(now));
-    let exchange = exchange(&mut child, format!("{task}\n"), run.max_output_bytes);
-    let ended = tokio::time::timeout(Duration::from_millis(left_ms), exchange).await;
-    // Whatever it left behind ends with it.
-    drop(group);
-    let output =
-        ended.map_err(|_| fault("the command was ended: the time was over".to_owned()))??;
+    let variable = (INTERACTION, job.interaction.to_string());
+    let output = ask(&run, guard, variable, &task, left_ms).await?;
     Ok(Product {
         content: Content::Inline(output),
         content_type: run.content_type,
         model_used: None,
         methodology: None,
     })
+}
+
+/// Runs the command once: what it is given on standard input, and what it prints.
+async fn ask(
+    run: &RunFile,
+    guard: Option<Guard>,
+    variable: (&str, String),
+    input: &Value,
+    left_ms: u64,
+) -> Result<String, WorkFault> {
+    let folder = folder(run).map_err(|error| fault(format!("no folder for the work: {error}")))?;
+    let mut child = start(run, variable, folder.path())
+        .map_err(|error| fault(format!("the command did not start: {error}")))?;
+    let group = Group::of(&child, guard);
+    group.limit_memory(run.max_memory_mib);
+    let exchange = exchange(&mut child, format!("{input}\n"), run.max_output_bytes);
+    let ended = tokio::time::timeout(Duration::from_millis(left_ms), exchange).await;
+    // Whatever it left behind ends with it.
+    drop(group);
+    ended.map_err(|_| fault("the command was ended: the time was over".to_owned()))?
 }
 
 /// An empty folder, the command's own.
@@ -126,7 +149,7 @@ fn folder(run: &RunFile) -> std::io::Result<TempDir> {
     Ok(folder)
 }
 
-fn start(run: &RunFile, job: &Job, folder: &Path) -> std::io::Result<Child> {
+fn start(run: &RunFile, (name, value): (&str, String), folder: &Path) -> std::io::Result<Child> {
     let (program, arguments) = run.command.split_first().ok_or_else(|| {
         std::io::Error::new(std::io::ErrorKind::InvalidInput, "no program is named")
     })?;
@@ -134,7 +157,7 @@ fn start(run: &RunFile, job: &Job, folder: &Path) -> std::io::Result<Child> {
     command
         .args(arguments)
         .env_clear()
-        .env(INTERACTION, job.interaction.to_string())
+        .env(name, value)
         .current_dir(folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

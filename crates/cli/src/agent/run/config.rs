@@ -24,6 +24,9 @@ use crate::usdc::Usdc;
 /// The largest result in a message, in bytes (AX-41).
 const MAX_RESULT_BYTES: usize = 512 << 10;
 
+/// The largest ballot, in bytes: a message of a round has no more.
+const MAX_BALLOT_BYTES: usize = 16 << 10;
+
 /// A provider.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,6 +47,23 @@ pub(super) struct ProviderFile {
 
 fn four() -> usize {
     4
+}
+
+/// An agent that votes in rounds.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct VoterFile {
+    /// Whether it takes whatever weights a proposal gives: a weighted round opens once everybody does.
+    #[serde(default)]
+    pub(super) acknowledge_weights: bool,
+    /// Time between two questions to the ledger, in milliseconds.
+    #[serde(default = "two_seconds")]
+    pub(super) poll_ms: u64,
+    pub(super) run: RunFile,
+}
+
+fn two_seconds() -> u64 {
+    2_000
 }
 
 /// What it does, and for how much.
@@ -299,6 +319,17 @@ pub(super) fn provider(file: &Path) -> Result<ProviderFile, Failure> {
         return Err(wrong(file, "there is no [[capability]]"));
     }
     read.run.max_output_bytes = read.run.max_output_bytes.min(MAX_RESULT_BYTES);
+    Ok(read)
+}
+
+/// Reads a voter's file; a program named by a relative path lies beside it.
+pub(super) fn voter(file: &Path) -> Result<VoterFile, Failure> {
+    let mut read: VoterFile = read(file)?;
+    match read.run.command.first_mut() {
+        Some(program) => *program = located(program, file)?,
+        None => return Err(wrong(file, "run.command names no program")),
+    }
+    read.run.max_output_bytes = read.run.max_output_bytes.min(MAX_BALLOT_BYTES);
     Ok(read)
 }
 

@@ -140,7 +140,8 @@ impl Watch {
             Some(Observation::Unreachable { cause, .. }) => {
                 Err(broken(format_args!("Anvil is not seen: {cause:?}")))
             }
-            None => Err(broken("the watcher says nothing")),
+            // No block is waited for here.
+            Some(Observation::Header { .. }) | None => Err(broken("the watcher says nothing")),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! `tests/AUDIT.md`.
 
 mod chain;
+mod contests;
 mod contracts;
 mod keys;
 mod late_watch;

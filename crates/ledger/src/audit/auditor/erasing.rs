@@ -1,0 +1,75 @@
+//! Records that erased bodies, and whether they might be.
+
+use x811_protocol::stream::{Stream, Subject};
+use x811_protocol::time::TimestampMs;
+
+use super::Auditor;
+use crate::audit::examine::Whole;
+use crate::audit::finding::{Cause, Findings};
+use crate::audit::ordered;
+use crate::audit::unchecked::Unchecked;
+use crate::erasure;
+use x811_protocol::event::Event;
+
+impl Auditor {
+    /// Holds a record that erased bodies against them, and against the world before it.
+    pub(super) fn check_erasure(&mut self, whole: &Whole, at: TimestampMs) {
+        let Event::BodiesErased(erased) = &whole.event else {
+            return;
+        };
+        let bodies = self.erased.take(&whole.record, erased, &self.rows);
+        let mut findings = Findings::default();
+        let operator = erased.operator;
+        if self.extract.is_some() {
+            findings.leave(Unchecked::Operators, 1);
+        } else if self.replay.knows(&Stream::Agent(operator))
+            && erasure::check_operator(self.world(), operator, at).is_err()
+        {
+            let sentence = "whoever had bodies erased was no active agent of the ledger then";
+            findings.add(&whole.spot, "operator", Cause::ReDecisionDiffers, sentence);
+        }
+        let is_known = self.replay.knows(&Stream::Agent(operator));
+        let operator = self.world().agent(operator).filter(|_| is_known);
+        let operator = operator.map(|agent| &**agent);
+        let verdict = ordered::judge(&whole.spot, erased, operator, at, &mut findings);
+        self.erasures.count(verdict);
+        let ordered = erased.order.as_ref().map(|order| order.subject);
+        for (position, body) in bodies {
+            if self.extract.is_some() && !self.rows.holds(position) {
+                findings.leave(Unchecked::ErasuresElsewhere, 1);
+                continue;
+            }
+            body.is_of(ordered, position, &whole.spot, &mut findings);
+            let may = |subject| self.may_erase(subject, at);
+            body.check(position, &whole.spot, may, &mut findings);
+        }
+        self.findings.extend(findings);
+    }
+
+    /// Whether bodies of a subject might be erased at `at`, as far as the records before show.
+    fn may_erase(&self, subject: Subject, at: TimestampMs) -> bool {
+        let world = self.world();
+        let interaction = match subject {
+            Subject::Interaction(id) => Some(id),
+            Subject::Contract(id) => {
+                if self.replay.knows(&Stream::Of(subject)) && world.contracts().get(id).is_some() {
+                    return false;
+                }
+                self.rows.engaged(id)
+            }
+            Subject::Descriptor(_)
+            | Subject::Session(_)
+            | Subject::Agreement(_)
+            | Subject::Conduct(_)
+            | Subject::Round(_) => return false,
+        };
+        interaction.is_none_or(|id| {
+            let is_over = match &self.extract {
+                // When it was watched no longer, a record of another stream may have shown.
+                Some(_) => world.interaction(id).is_none(),
+                None => world.is_over(id, at),
+            };
+            !self.knows(id) || (is_over && !self.rows.is_disputed(id))
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! What rounds do to each other (round.md, "When it is decided", rules 8 and 9): worked out behind each
+//! record of a round, from all that are not over. No record says it.
+
+use std::collections::BTreeSet;
+
+use imbl::OrdSet;
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
+use x811_protocol::event::Event;
+use x811_protocol::facts::{ConsensusFacts, Facts};
+use x811_protocol::id::RoundId;
+use x811_protocol::parameters::Edition;
+use x811_protocol::round::{self, Board, Place, Round, Seed, State};
+use x811_protocol::time::TimestampMs;
+
+use super::apply::Applying;
+use super::{Fault, World};
+use crate::quota;
+
+/// What an extract of a log has of rounds whose rivals are not in it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Alone {
+    /// What closing votes say of the blocks that draw.
+    seeds: imbl::OrdMap<RoundId, Seed>,
+}
+
+impl Board for World {
+    fn round(&self, id: RoundId) -> Option<&State> {
+        self.rounds.get(id).map(|live| &live.state)
+    }
+
+    fn about(&self, tags: &[Digest]) -> BTreeSet<RoundId> {
+        let lists = tags.iter().filter_map(|tag| self.rounds_about.get(tag));
+        lists.flatten().copied().collect()
+    }
+}
+
+impl World {
+    /// Takes a record of a round in.
+    pub(super) fn apply_round(&mut self, step: &Applying<'_>, id: RoundId) -> Result<(), Fault> {
+        self.assume_others(step, id);
+        let before = self.rounds.get(id).cloned();
+        self.apply_subject::<Round>(step, id)?;
+        self.charge(step);
+        let Some(after) = self.rounds.latest(id).cloned() else {
+            return Ok(());
+        };
+        let before = before.as_deref().map(|live| &live.state);
+        let changed = round::settled(self, before, &after.state, step.event, step.round_place());
+        for state in changed {
+            let changed = state.opening.id();
+            self.put_round(changed, state);
+            if changed != id {
+                self.rounds_moved.push(changed);
+                self.list_round(changed);
+            }
+        }
+        self.list_round(id);
+        Ok(())
+    }
+
+    /// Charges whoever proposes for what is delivered. Only the present day is held, and nothing of it is
+    /// hashed: it is counted again from the log.
+    fn charge(&mut self, step: &Applying<'_>) {
+        let Event::EnvelopeAccepted(accepted) = step.event else {
+            return;
+        };
+        let Facts::Consensus(ConsensusFacts::Propose(proposal)) = &accepted.facts else {
+            return;
+        };
+        let block = self.parameters().and_then(|(_, set)| set.rounds.as_ref());
+        if block.is_some_and(|block| block.version >= Edition::Second) {
+            let from = accepted.envelope.from;
+            let taken = self.delivered_on(from, step.at);
+            let charged = taken.saturating_add(quota::deliveries_of(proposal));
+            self.charged.insert(from, (quota::day(step.at), charged));
+        }
+    }
+
+    /// What that agent is charged on the day of `at`.
+    pub(crate) fn delivered_on(&self, proposer: Did, at: TimestampMs) -> u64 {
+        let charged = self.charged.get(&proposer);
+        let today = charged.filter(|(day, _)| *day == quota::day(at));
+        today.map_or(0, |(_, deliveries)| *deliveries)
+    }
+
+    /// Rounds that the last record changed beside its own.
+    pub(crate) fn rounds_moved(&self) -> &[RoundId] {
+        &self.rounds_moved
+    }
+
+    /// Rounds in which the block at that height is to draw.
+    pub(crate) fn drawn_at(&self, network: &str, height: u64) -> Vec<RoundId> {
+        let draws = self.draws.iter();
+        let these = draws.filter(|(_, draw)| draw.0 == network && draw.1 == height);
+        these.map(|(id, _)| *id).collect()
+    }
+
+    /// Heights of the blocks of a network that are to draw.
+    pub fn heights_awaited(&self, network: &str) -> BTreeSet<u64> {
+        let of_network = self.draws.values().filter(|draw| draw.0 == network);
+        of_network.map(|draw| draw.1).collect()
+    }
+
+    /// Lists all rounds once they are put back.
+    pub(super) fn list_rounds(&mut self) {
+        let ids: Vec<RoundId> = self.rounds.iter().map(|(id, _)| *id).collect();
+        for id in ids {
+            self.list_round(id);
+        }
+    }
+
+    fn put_round(&mut self, id: RoundId, state: State) {
+        if let Some(live) = self.rounds.get(id).cloned() {
+            let then = (*live).clone().with_state(state);
+            self.replace_subject::<Round>(id, Some(&live), then);
+        }
+    }
+
+    /// Keeps what rounds are found by: an open one by its resources, one that draws by the block.
+    fn list_round(&mut self, id: RoundId) {
+        let Some(live) = self.rounds.latest(id).cloned() else {
+            return;
+        };
+        let state = &live.state;
+        let is_due = state.is_open() && state.has_rivals();
+        for tag in &state.opening.proposal.resource_tags {
+            let mut listed = self.rounds_about.get(tag).cloned().unwrap_or_default();
+            if listed.contains(&id) == is_due {
+                continue;
+            }
+            if is_due {
+                listed.insert(id);
+            } else {
+                listed.remove(&id);
+            }
+            if listed.is_empty() {
+                self.rounds_about.remove(tag);
+            } else {
+                self.rounds_about.insert(*tag, listed);
+            }
+        }
+        match state.draw() {
+            Some(draw) => {
+                let block = (draw.network.clone(), draw.height);
+                self.draws.insert(id, block);
+            }
+            None => {
+                self.draws.remove(&id);
+            }
+        }
+    }
+
+    /// In an extract: what rounds that are not here must have done to it before this record.
+    fn assume_others(&mut self, step: &Applying<'_>, id: RoundId) {
+        let (Some(alone), Some(live)) = (&self.alone, self.rounds.get(id).cloned()) else {
+            return;
+        };
+        let seed = alone.seeds.get(&id);
+        let (place, last_at) = (step.round_place(), live.updated_at);
+        let then = round::assumed_before(&live.state, step.event, place, last_at, seed);
+        if let Some(then) = then {
+            self.put_round(id, then);
+        }
+        if let Event::EnvelopeAccepted(accepted) = step.event
+            && let (Some(alone), Some(seed)) = (&mut self.alone, &accepted.derived.seed)
+        {
+            alone.seeds.insert(id, seed.clone());
+        }
+    }
+}
+
+impl Applying<'_> {
+    const fn round_place(&self) -> Place {
+        Place {
+            hash: self.hash,
+            position: self.position,
+            recorded_at_ms: self.at,
+        }
+    }
+}
+
+/// Open rounds about a resource.
+pub(super) type Listed = OrdSet<RoundId>;

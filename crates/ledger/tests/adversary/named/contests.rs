@@ -1,0 +1,324 @@
+//! What rounds do to each other (round.md, "When it is decided", rules 8 and 9). The operator gains by the
+//! rival that it likes better: by not holding one, by holding one for ever, by picking who stays of a cycle,
+//! the block that draws or the height of it, and by letting a draw pass.
+
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+use x811_protocol::digest::Digest;
+use x811_protocol::facts::ConsensusVerb as Verb;
+use x811_protocol::id::RoundId;
+use x811_protocol::observation::Observation;
+use x811_protocol::parameters::{CycleRule, Rounds};
+
+use super::{Story, found};
+use crate::base::{BASE, Base};
+use crate::council::{Council, running};
+use crate::ledgerbox::Ledgerbox;
+use crate::rarer::quiet;
+use crate::single::written_by;
+
+/// How long votes are taken.
+const LIFE_MS: u64 = 120_000;
+
+type Named = (RoundId, Digest);
+
+async fn propose(
+    ledgerbox: &Ledgerbox,
+    council: &mut Council,
+    life_ms: u64,
+    specificity: u64,
+) -> Named {
+    let to = format!("link {}", ledgerbox.records().await.len());
+    let proposal = council.proposal(ledgerbox, life_ms, |it| {
+        it["action"]["to"] = json!(to);
+        it["specificity"] = json!(specificity);
+    });
+    ledgerbox.accept(&proposal).await;
+    (council.round.unwrap(), council.proposal_hash)
+}
+
+async fn vote(ledgerbox: &Ledgerbox, council: &mut Council, of: Named, from: usize, said: Value) {
+    ledgerbox.watch_ms(200).await;
+    (council.round, council.proposal_hash) = (Some(of.0), of.1);
+    council.say(ledgerbox, from, Verb::Vote, said).await;
+}
+
+async fn all_approve(ledgerbox: &Ledgerbox, council: &mut Council, of: Named) {
+    for from in 0..council.members.len() {
+        let said = json!({ "decision": "approve" });
+        vote(ledgerbox, council, of, from, said).await;
+    }
+}
+
+/// The first is accepted and waits for the second, which is accepted and supersedes it.
+async fn rivals() -> Ledgerbox {
+    let mut ledgerbox = running(Rounds {
+        execution_ms: 4_000,
+        ..Rounds::DEFAULT
+    })
+    .await;
+    let mut council = Council::new(&ledgerbox, 3).await;
+    let low = propose(&ledgerbox, &mut council, LIFE_MS, 0).await;
+    let high = propose(&ledgerbox, &mut council, LIFE_MS, 9).await;
+    all_approve(&ledgerbox, &mut council, low).await;
+    ledgerbox.watch_ms(2_000).await;
+    all_approve(&ledgerbox, &mut council, high).await;
+    ledgerbox.watch_ms(8_000).await;
+    quiet(&mut ledgerbox).await;
+    ledgerbox
+}
+
+/// Two that block each other, and a block that draws, or none in time.
+async fn cycle(draw_ms: u64) -> Ledgerbox {
+    let mut ledgerbox = running(Rounds {
+        cycle: CycleRule::Random,
+        cycle_network: Some(BASE.to_owned()),
+        draw_ms,
+        ..Rounds::DEFAULT
+    })
+    .await;
+    ledgerbox.watch_ms(1_000).await;
+    let mut council = Council::new(&ledgerbox, 4).await;
+    let early = propose(&ledgerbox, &mut council, LIFE_MS, 0).await;
+    ledgerbox.watch_ms(1_000).await;
+    let late = propose(&ledgerbox, &mut council, LIFE_MS, 0).await;
+    for (of, by) in [(early, late), (late, early)] {
+        for from in [0, 1] {
+            let blocked = json!({
+                "decision": "reject", "rationale": format!("seat {from}"), "blocked_by": [by.0],
+            });
+            vote(&ledgerbox, &mut council, of, from, blocked).await;
+        }
+    }
+    let height = *ledgerbox
+        .ledger()
+        .world()
+        .heights_awaited(BASE)
+        .first()
+        .unwrap();
+    ledgerbox.watch_ms(90_000).await;
+    let network = BASE.to_owned();
+    let block = Base::block(height);
+    ledgerbox
+        .observe(Observation::Header { network, block })
+        .await;
+    ledgerbox.watch_ms(LIFE_MS + 5_000).await;
+    quiet(&mut ledgerbox).await;
+    ledgerbox
+}
+
+async fn superseded() -> Story {
+    static WRITTEN: OnceCell<Story> = OnceCell::const_new();
+    let write = || async { Story::of(written_by(&rivals().await).await) };
+    WRITTEN.get_or_init(write).await.clone()
+}
+
+async fn drawn() -> Story {
+    static WRITTEN: OnceCell<Story> = OnceCell::const_new();
+    let write = || async { Story::of(written_by(&cycle(3_600_000).await).await) };
+    WRITTEN.get_or_init(write).await.clone()
+}
+
+async fn passed() -> Story {
+    static WRITTEN: OnceCell<Story> = OnceCell::const_new();
+    let write = || async { Story::of(written_by(&cycle(20_000).await).await) };
+    WRITTEN.get_or_init(write).await.clone()
+}
+
+fn lapse(story: &Story, window: &str) -> u64 {
+    let mut lapses = story.events("lapsed");
+    lapses.retain(|name| story.get(*name, "/window") == window);
+    lapses[0]
+}
+
+/// Of the round that is decided as the `number`th, the decision.
+fn decision(story: &Story, number: usize) -> u64 {
+    story.events("round_decided")[number]
+}
+
+/// The vote that closed the cycle.
+fn closing(story: &Story) -> u64 {
+    let votes = story.messages(Verb::Vote.as_str());
+    votes[3]
+}
+
+#[tokio::test]
+async fn cx_26_the_honest_logs_of_rivals_and_cycles_hold() {
+    for (story, reasons) in [
+        (superseded().await, ["accepted", "superseded"]),
+        (drawn().await, ["superseded", "no_quorum"]),
+        (passed().await, ["superseded", "no_quorum"]),
+    ] {
+        let report = story.report();
+        assert_eq!(report.findings, [], "{:?}", report.findings);
+        let said = [0, 1].map(|number| story.get(decision(&story, number), "/reason"));
+        assert_eq!(said[0], reasons[0], "{said:?}");
+    }
+}
+
+/// The rival that it likes better is not held, and accepted.
+#[tokio::test]
+async fn cx_26_a_held_round_is_accepted_at_once() {
+    let mut story = superseded().await;
+    let (hold, low) = (lapse(&story, "hold"), decision(&story, 1));
+    let next = story.messages(Verb::Vote.as_str())[3];
+    story
+        .set(low, "/outcome", json!("commit"))
+        .set(low, "/reason", json!("accepted"));
+    story.unset(low, "/winner").moved(low, next).without([hold]);
+    found!(story);
+}
+
+#[tokio::test]
+async fn cx_26_a_superseded_round_is_accepted() {
+    let mut story = superseded().await;
+    let low = decision(&story, 1);
+    story
+        .set(low, "/outcome", json!("commit"))
+        .set(low, "/reason", json!("accepted"));
+    story.unset(low, "/winner");
+    found!(story);
+}
+
+#[tokio::test]
+async fn cx_26_a_superseded_round_names_no_winner_or_another() {
+    let mut story = superseded().await;
+    let low = decision(&story, 1);
+    story.unset(low, "/winner");
+    found!(story);
+    let mut story = superseded().await;
+    let other = story.get(
+        story.messages(Verb::Propose.as_str())[0],
+        "/facts/proposal_id",
+    );
+    story.set(low, "/winner", other);
+    found!(story);
+}
+
+#[tokio::test]
+async fn cx_26_a_round_is_held_without_an_end() {
+    let mut story = superseded().await;
+    let (hold, low) = (lapse(&story, "hold"), decision(&story, 1));
+    story.without([hold, low]);
+    found!(story);
+}
+
+/// It is let go before its rival is decided, and accepted.
+#[tokio::test]
+async fn cx_26_a_round_is_held_too_short_a_time() {
+    let mut story = superseded().await;
+    let (hold, low) = (lapse(&story, "hold"), decision(&story, 1));
+    let next = story.messages(Verb::Vote.as_str())[3];
+    let at = story.time(next);
+    story
+        .set(low, "/outcome", json!("commit"))
+        .set(low, "/reason", json!("accepted"));
+    story.unset(low, "/winner");
+    story
+        .moved(hold, next)
+        .moved(low, next)
+        .at(hold, at)
+        .at(low, at);
+    found!(story);
+}
+
+/// The rival is no rival where it is accepted by others.
+#[tokio::test]
+async fn cx_26_the_winner_is_decided_as_superseded_too() {
+    let mut story = superseded().await;
+    let high = decision(&story, 0);
+    let other = story.get(
+        story.messages(Verb::Propose.as_str())[0],
+        "/facts/proposal_id",
+    );
+    story
+        .set(high, "/outcome", json!("abort"))
+        .set(high, "/reason", json!("superseded"));
+    story.set(high, "/winner", other);
+    found!(story);
+}
+
+#[tokio::test]
+async fn cc_061_the_block_is_said_to_draw_the_other_one() {
+    let mut story = drawn().await;
+    let draw = story.events("cycle_drawn")[0];
+    let winner = story.get(draw, "/winner");
+    let rounds = story.get(draw, "/rounds");
+    let other = rounds.as_array().unwrap().iter().find(|it| **it != winner);
+    story.set(draw, "/winner", other.unwrap().clone());
+    found!(story);
+}
+
+/// A block that draws better, at another height.
+#[tokio::test]
+async fn cc_061_another_block_draws() {
+    for by in [-1, 1] {
+        let mut story = drawn().await;
+        let draw = story.events("cycle_drawn")[0];
+        let height = story.get(draw, "/block/number").as_i64().unwrap();
+        story.set(draw, "/block/number", json!(height + by));
+        found!(story);
+    }
+}
+
+/// A block that was there when the cycle was closed, so that its hash was known.
+#[tokio::test]
+async fn cc_061_the_block_was_known_before() {
+    let mut story = drawn().await;
+    let (draw, closes) = (story.events("cycle_drawn")[0], closing(&story));
+    let at_s = story.time(closes) / 1_000;
+    story.set(draw, "/block/timestamp_s", json!(at_s - 10));
+    found!(story);
+}
+
+/// Only one of the two is said to be open, and stays.
+#[tokio::test]
+async fn cc_061_a_round_is_left_out_of_the_draw() {
+    let mut story = drawn().await;
+    let draw = story.events("cycle_drawn")[0];
+    let winner = story.get(draw, "/winner");
+    story.set(draw, "/rounds", json!([winner]));
+    found!(story);
+}
+
+/// The oldest suits the operator: no block is named where one has to be.
+#[tokio::test]
+async fn cc_061_the_vote_names_no_block() {
+    let mut story = passed().await;
+    let closes = closing(&story);
+    let _ = story.get(closes, "/derived/seed");
+    story.unset(closes, "/derived/seed");
+    found!(story);
+}
+
+#[tokio::test]
+async fn cc_061_the_loser_goes_on() {
+    let mut story = drawn().await;
+    let loser = decision(&story, 0);
+    story.without([loser]);
+    found!(story);
+}
+
+#[tokio::test]
+async fn cc_061_the_loser_is_decided_by_another_block() {
+    let mut story = drawn().await;
+    let loser = decision(&story, 0);
+    let mut other = story.get(loser, "/seed").as_str().unwrap().to_owned();
+    let last = if other.ends_with('0') { '1' } else { '0' };
+    other.pop();
+    other.push(last);
+    story.set(loser, "/seed", json!(other));
+    found!(story);
+}
+
+#[tokio::test]
+async fn cc_061_a_draw_is_let_pass_early_or_never() {
+    let mut story = passed().await;
+    let passes = lapse(&story, "draw");
+    story.without([passes]);
+    found!(story);
+    let mut story = passed().await;
+    let (loser, early) = (decision(&story, 0), story.time(closing(&story)) + 5_000);
+    story.at(passes, early).at(loser, early);
+    found!(story);
+}
