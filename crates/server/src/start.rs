@@ -120,7 +120,8 @@ pub async fn start_with<C: Clock, E: Entropy>(
     config.validate()?;
     advice::give(&config);
     files::allow(config.connections.max_connections)?;
-    lead::begin(config, clock, entropy).await
+    // Each step lies on the heap: together they are more than a thread's stack should bear.
+    Box::pin(lead::begin(config, clock, entropy)).await
 }
 
 /// A ledger that has been opened: what runs it, and the handle to talk to it.

@@ -60,23 +60,25 @@ pub(super) async fn begin<C: Clock, E: Entropy>(
 ) -> Result<Running, StartError> {
     let Some(database) = awaited(&config) else {
         let store = Backend::open(&config.data_dir, config.database.as_ref()).await?;
-        return write(config, clock, entropy, store).await;
+        return Box::pin(write(config, clock, entropy, store)).await;
     };
     let mut candidate = ask(&config);
     if let Ok(opened) = tokio::time::timeout(FREE_LEASE, &mut candidate).await {
-        return write(config, clock, entropy, flat(opened)?).await;
+        return Box::pin(write(config, clock, entropy, flat(opened)?)).await;
     }
     let begun = tokio::select! {
         biased;
-        opened = &mut candidate => return write(config, clock, entropy, flat(opened)?).await,
-        begun = Begun::of(&config, database, &clock) => begun,
+        opened = &mut candidate => {
+            return Box::pin(write(config, clock, entropy, flat(opened)?)).await;
+        }
+        begun = Box::pin(Begun::of(&config, database, &clock)) => begun,
     };
     match begun {
-        Ok(Some(begun)) => stand_by(config, clock, entropy, begun, candidate).await,
+        Ok(Some(begun)) => Box::pin(stand_by(config, clock, entropy, begun, candidate)).await,
         // There is nothing to follow yet.
         Ok(None) => {
             let opened = candidate.await;
-            write(config, clock, entropy, flat(opened)?).await
+            Box::pin(write(config, clock, entropy, flat(opened)?)).await
         }
         Err(error) => {
             candidate.abort();
@@ -119,12 +121,13 @@ async fn write<C: Clock, E: Entropy>(
     entropy: Arc<E>,
     store: Backend,
 ) -> Result<Running, StartError> {
-    let ground = Ground::prepare(&config, &*clock, &*entropy, Arc::new(store), false).await?;
+    let store = Arc::new(store);
+    let ground = Box::pin(Ground::prepare(&config, &*clock, &*entropy, store, false)).await?;
     let house = House::bind(&config).await?;
     let at = At::of(&house);
     let (is_new, starts_blind) = (ground.is_new, ground.starts_blind.clone());
     let own = (&clock, &entropy);
-    let raised = raise(ground, &config, own, &at, Warm::default()).await?;
+    let raised = Box::pin(raise(ground, &config, own, &at, Warm::default())).await?;
     let Raised {
         app,
         parts,
@@ -193,16 +196,16 @@ impl<C: Clock, E: Entropy> Life<C, E> {
                 Phase::Writes(parts) => {
                     let may_stand_by = awaited(&self.config).is_some();
                     let stop = &self.stop;
-                    match supervise(parts, &mut self.open, stop, may_stand_by).await {
+                    match Box::pin(supervise(parts, &mut self.open, stop, may_stand_by)).await {
                         Ended::Over(ended) => return ended,
-                        Ended::Replaced => match self.again().await {
+                        Ended::Replaced => match Box::pin(self.again()).await {
                             Ok(phase) => phase,
                             Err(error) => return self.over_with(error.into()).await,
                         },
                     }
                 }
                 Phase::StandsBy(following, candidate) => {
-                    match self.follow(following, candidate).await {
+                    match Box::pin(self.follow(following, candidate)).await {
                         Ok(Some(phase)) => phase,
                         Ok(None) => return Ok(()),
                         Err(error) => return self.over_with(error).await,
@@ -231,7 +234,7 @@ impl<C: Clock, E: Entropy> Life<C, E> {
                     "nothing to follow".to_owned(),
                 )));
             };
-            match Begun::of(&self.config, database, &self.clock).await {
+            match Box::pin(Begun::of(&self.config, database, &self.clock)).await {
                 Ok(Some(begun)) => {
                     let own = (&self.clock, &self.entropy);
                     let (following, app) = begun.run(&self.config, own, &self.at).await?;
@@ -288,7 +291,7 @@ impl<C: Clock, E: Entropy> Life<C, E> {
             }
             opened = &mut candidate => {
                 let store = flat(opened).map_err(Box::new)?;
-                Ok(Some(self.take_over(following, store).await?))
+                Ok(Some(Box::pin(self.take_over(following, store)).await?))
             }
         }
     }
@@ -306,7 +309,8 @@ impl<C: Clock, E: Entropy> Life<C, E> {
         let store = Arc::new(store);
         let prepared = Ground::prepare(&self.config, &**clock, &**entropy, store, true);
         let own = (clock, entropy);
-        let raised = raise(prepared.await?, &self.config, own, &self.at, warm).await?;
+        let ground = Box::pin(prepared).await?;
+        let raised = Box::pin(raise(ground, &self.config, own, &self.at, warm)).await?;
         self.open.stage.set(&raised.app);
         self.exchange.send_replace(Some(raised.exchange));
         // Those who wait at the world that was followed ask again.

@@ -63,7 +63,7 @@ pub(super) async fn raise<C: Clock, E: Entropy>(
 ) -> Result<Raised<C>, StartError> {
     let signers = Signers::of(&ground.identity);
     let opened = rows::open_ledger(&ground, config, &signers, clock, entropy, warm);
-    let ((sequencer, ledger), read_model) = opened.await?;
+    let ((sequencer, ledger), read_model) = Box::pin(opened).await?;
     let (identity, store) = (ground.identity, ground.store);
     let mut checkpoints = ground.stored.follow(clock.clone(), signers);
     let world = ledger.world();
