@@ -164,10 +164,7 @@ impl World {
             agreements: stored(agreements, opened_under),
             conducts: stored(conducts, opened_under),
             rounds: stored(rounds, opened_under),
-            owed: owed
-                .iter()
-                .map(|((cause, to), notice)| (*cause, *to, *notice))
-                .collect(),
+            owed: owing(owed),
             nonces: nonces.entries(),
             envelope_ids: envelope_ids
                 .entries()
@@ -265,6 +262,13 @@ impl World {
         held.insert(id, Arc::new(live));
         Ok(())
     }
+}
+
+/// Notices that are owed, each with the position of its cause and whom to.
+fn owing(owed: &imbl::OrdMap<(u64, Did), OwedNotice>) -> Vec<(u64, Did, OwedNotice)> {
+    let owed = owed.iter();
+    owed.map(|((cause, to), notice)| (*cause, *to, *notice))
+        .collect()
 }
 
 /// The live subjects of a machine; `opened_under` finds the position of parameters.
