@@ -186,7 +186,8 @@ fn lenient(verifier: Verifier) -> &'static [&'static str] {
         | Verifier::Reader
         | Verifier::ScittCose
         | Verifier::Joserfc
-        | Verifier::Jose => &[],
+        | Verifier::Jose
+        | Verifier::Jsonschema => &[],
         // It does without the last line end, and reads of the tiles at the edge what it needs.
         Verifier::Aics => &[
             "checkpoint, cut short",

@@ -69,7 +69,8 @@ pub struct Halfway;
 
 impl UsageStrategy for Halfway {
     fn next(&self, own: u64, theirs: u64) -> u64 {
-        if theirs == u64::MAX {
+        // Of no limit there is no half.
+        if [own, theirs].contains(&u64::MAX) {
             theirs
         } else if own < theirs {
             own + (theirs - own).div_ceil(2)

@@ -8,17 +8,18 @@ use serde::de::{self, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use x811_ledger::agent::{Agent, Status};
 use x811_protocol::capability::version::VersionRange;
-use x811_protocol::capability::{agreement, descriptor, session};
+use x811_protocol::capability::{agreement, conduct, descriptor, session};
 use x811_protocol::contract;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{
     AgentRegistered, AgentStatusChanged, AgentUpdated, Agreed, AgreementWindow, BodiesErased,
-    Claim, CloseReason, Confirmed, Continues, ContractWindow, Derived, Engaged, EngagedContract,
-    EnvelopeAccepted, ErasureOrder, Evidence, Final, Finding, FindingStatus, KeyRotated, Lapsed,
-    Late, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole, Level, Looked,
-    NetworkBlind, NetworkSighted, NoticeIssued, PayerBinding, ReferenceSdk, Refuted, RefutedCause,
-    Reversed, RevertReason, RulesChanged, Seen, SessionClosed, SessionWindow, SettlementRecords,
-    StateRoot, TransactionNamed, Used, UsedAgreement, Window,
+    BreachKind, BreachRecorded, Claim, CloseReason, Confirmed, Continues, ContractWindow, Derived,
+    Engaged, EngagedContract, EnvelopeAccepted, ErasureOrder, Evidence, Excluded, ExclusionLifted,
+    Final, Finding, FindingStatus, KeyRotated, Lapsed, Late, LedgerKeyRotated, LedgerKeys,
+    LedgerOpened, LedgerResumed, LedgerRole, Level, LiftOrder, Looked, NetworkBlind,
+    NetworkSighted, NoticeIssued, PayerBinding, ReferenceSdk, Refuted, RefutedCause, Reversed,
+    RevertReason, RulesChanged, Seen, SessionClosed, SessionWindow, SettlementRecords, StateRoot,
+    TransactionNamed, Used, UsedAgreement, Window,
 };
 use x811_protocol::facts::consensus;
 use x811_protocol::facts::{
@@ -37,8 +38,8 @@ use x811_protocol::interaction::{
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::observation::{BlindCause, Block, ForkPoint, NetworkHead, Transfer};
 use x811_protocol::parameters::{
-    Anomalies, Capabilities, Contracts, CycleRule, LeaderPolicy, Leaders, Leniency, Limits,
-    Network, Parameters, PayerBindingRule, Rounds, Windows,
+    Anomalies, Capabilities, Contracts, CycleRule, Exclusion, LeaderPolicy, Leaders, Leniency,
+    Limits, Network, Parameters, PayerBindingRule, Rounds, Windows,
 };
 use x811_protocol::round;
 use x811_protocol::trust::TrustCounters;
@@ -88,6 +89,9 @@ pub(crate) fn of_events() -> Vec<(&'static str, Names)> {
         ("session_closed", asked::<SessionClosed>()),
         ("agreed", asked::<Agreed>()),
         ("used", asked::<Used>()),
+        ("breach_recorded", asked::<BreachRecorded>()),
+        ("excluded", asked::<Excluded>()),
+        ("exclusion_lifted", asked::<ExclusionLifted>()),
         ("round_opened", asked::<round::RoundOpened>()),
         ("round_decided", asked::<round::RoundDecided>()),
         ("cycle_drawn", asked::<round::CycleDrawn>()),
@@ -107,6 +111,8 @@ fn of_parts() -> Vec<(&'static str, Names)> {
         ("limits", asked::<Limits>()),
         ("contracts", asked::<Contracts>()),
         ("capabilities", asked::<Capabilities>()),
+        ("exclusion", asked::<Exclusion>()),
+        ("lift_order", asked::<LiftOrder>()),
         ("rounds", asked::<Rounds>()),
         ("anomalies", asked::<Anomalies>()),
         ("leaders", asked::<Leaders>()),
@@ -199,6 +205,9 @@ fn of_states() -> Vec<(&'static str, Names)> {
         ("proposed_terms", asked::<session::ProposedTerms>()),
         ("signed", asked::<session::Signed>()),
         ("agreement", asked::<agreement::State>()),
+        ("conduct", asked::<conduct::State>()),
+        ("breach", asked::<conduct::Breach>()),
+        ("last_exclusion", asked::<conduct::LastExclusion>()),
         ("round", asked::<round::State>()),
         ("contest", asked::<round::Contest>()),
         ("waiting", asked::<round::Waiting>()),
@@ -252,6 +261,7 @@ pub(crate) fn words() -> Vec<(&'static str, Names)> {
         ("availability", asked::<Availability>()),
         ("renewal_reason", asked::<RenewalReason>()),
         ("close_reason", asked::<CloseReason>()),
+        ("breach_kind", asked::<BreachKind>()),
         ("session_state", asked::<session::StateName>()),
         ("agreement_standing", asked::<agreement::Standing>()),
         ("leader_policy", asked::<LeaderPolicy>()),

@@ -75,6 +75,14 @@ fn cx_39_both_come_half_the_way_within_five_counters() {
     assert!(counters <= COUNTERS);
 }
 
+/// Between no limit and some limit there is no number that a message could have.
+#[test]
+fn cx_39_from_no_limit_it_is_one_step_to_any() {
+    for (own, theirs) in [(u64::MAX, 65_536), (65_536, u64::MAX)] {
+        assert_eq!(Halfway.next(own, theirs), theirs);
+    }
+}
+
 #[test]
 fn cc_082_ranges_that_do_not_meet_end_in_a_rejection() {
     let rooms = rooms(

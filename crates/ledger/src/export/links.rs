@@ -74,18 +74,8 @@ pub(crate) fn links(stream: &Stream, event: &Event) -> Vec<Stream> {
             of(Subject::Session(agreed.session)),
             of(Subject::Descriptor(agreed.provider)),
         ],
-        Event::Effect(
-            Effect::Engaged(_)
-            | Effect::SessionClosed(_)
-            | Effect::Used(_)
-            | Effect::BreachRecorded(_)
-            | Effect::Excluded(_)
-            | Effect::RoundOpened(_)
-            | Effect::RoundDecided(_)
-            | Effect::Resubmitted(_)
-            | Effect::RoundEscalated(_)
-            | Effect::AnomalyNoted(_),
-        )
+        // Of the others none links a stream to another.
+        Event::Effect(_)
         | Event::LedgerOpened(_)
         | Event::ParametersSet(_)
         | Event::RulesChanged(_)

@@ -326,20 +326,9 @@ where
                     }
                 }
             }
-            Item::Lift { request, reply } => match lift::record(draft, &request, now) {
-                Ok(Ok(done)) => {
-                    replies.push(Reply::Lift { done, to: reply });
-                    None
-                }
-                Ok(Err(refusal)) => {
-                    let _ = reply.send(Err(refusal));
-                    None
-                }
-                Err(fault) => {
-                    let _ = reply.send(Err(failed()));
-                    Some(fault)
-                }
-            },
+            Item::Lift { request, reply } => {
+                lifted(lift::record(draft, &request, now), reply, replies)
+            }
             Item::Notices(notices) => {
                 notices::record(draft, notices, now);
                 None
@@ -351,4 +340,23 @@ where
         }
         None
     }
+}
+
+/// What becomes of an order to lift an exclusion.
+fn lifted(
+    outcome: Result<Result<LiftAnswer, Refusal>, crate::world::Fault>,
+    reply: oneshot::Sender<Result<LiftAnswer, Refusal>>,
+    replies: &mut Vec<Reply>,
+) -> Option<crate::world::Fault> {
+    let (answer, fault) = match outcome {
+        Ok(Ok(done)) => {
+            replies.push(Reply::Lift { done, to: reply });
+            return None;
+        }
+        Ok(Err(refusal)) => (refusal, None),
+        Err(fault) => (failed(), Some(fault)),
+    };
+    // An operator that is gone can ask again.
+    let _ = reply.send(Err(answer));
+    fault
 }

@@ -173,10 +173,7 @@ impl World {
             conducts: stored(conducts, opened_under),
             rounds: stored(rounds, opened_under),
             charged: charged.iter().map(|(did, day)| (*did, *day)).collect(),
-            owed: owed
-                .iter()
-                .map(|((cause, to), notice)| (*cause, *to, *notice))
-                .collect(),
+            owed: owing(owed),
             nonces: nonces.entries(),
             envelope_ids: envelope_ids
                 .entries()
@@ -279,6 +276,13 @@ impl World {
         held.insert(id, Arc::new(live));
         Ok(())
     }
+}
+
+/// Notices that are owed, each with the position of its cause and whom to.
+fn owing(owed: &imbl::OrdMap<(u64, Did), OwedNotice>) -> Vec<(u64, Did, OwedNotice)> {
+    let owed = owed.iter();
+    owed.map(|((cause, to), notice)| (*cause, *to, *notice))
+        .collect()
 }
 
 /// The live subjects of a machine; `opened_under` finds the position of parameters.
