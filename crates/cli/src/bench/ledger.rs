@@ -49,6 +49,9 @@ pub(super) struct StartTimes {
     pub(super) world: Duration,
 }
 
+/// More than any run comes to, and a number that a record can hold.
+const NO_LIMIT: u64 = 1_000_000_000;
+
 /// What a start may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StartFrom {
@@ -94,9 +97,9 @@ impl BenchLedger {
     pub(super) async fn open_with_rounds(directory: &Path) -> Result<BenchLedger, Failure> {
         let clock = Arc::new(SystemClock::new());
         let rounds = Rounds {
-            deliveries_per_day: u64::MAX,
-            open_per_proposer: u64::MAX,
-            seats_per_proposer: u64::MAX,
+            deliveries_per_day: NO_LIMIT,
+            open_per_proposer: NO_LIMIT,
+            seats_per_proposer: NO_LIMIT,
             ..Rounds::DEFAULT
         };
         BenchLedger::open_under(directory, None, clock, StartFrom::Snapshots, Some(rounds)).await

@@ -4,7 +4,7 @@
 
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
-use x811_protocol::event::{Effect, Event};
+use x811_protocol::event::{Effect, EnvelopeAccepted, Event};
 use x811_protocol::facts::{CapabilityFacts, ConsensusFacts, Facts};
 use x811_protocol::stream::{Stream, Subject};
 
@@ -26,6 +26,45 @@ pub(crate) fn has_links(stream: &Stream) -> bool {
     }
 }
 
+/// The streams that a message rests on.
+fn said(accepted: &EnvelopeAccepted) -> Vec<Stream> {
+    let of = |subject: Subject| Stream::Of(subject);
+    match &accepted.facts {
+        Facts::Request(_) => {
+            let agreement = accepted.derived.agreement;
+            let agreement = agreement.map(|agreement| of(Subject::Agreement(agreement.id)));
+            agreement.into_iter().collect()
+        }
+        Facts::Capability(CapabilityFacts::Request(request)) => {
+            vec![match request.agreement_id {
+                Some(agreement) => of(Subject::Agreement(agreement)),
+                None => of(Subject::Descriptor(accepted.envelope.to)),
+            }]
+        }
+        Facts::Capability(CapabilityFacts::Agree(agree))
+            if accepted.derived.signatures == Some(2) =>
+        {
+            vec![of(Subject::Agreement(agree.agreement_id))]
+        }
+        Facts::Consensus(consensus) => {
+            let rounds = consensus.names().into_iter();
+            let rounds = rounds.map(|round| of(Subject::Round(round)));
+            let who = agents(&accepted.envelope, consensus).into_iter();
+            rounds.chain(who.map(Stream::Agent)).collect()
+        }
+        Facts::Offer(_)
+        | Facts::Accept(_)
+        | Facts::Reject(_)
+        | Facts::Result(_)
+        | Facts::Verify(_)
+        | Facts::Payment(_)
+        | Facts::Error(_)
+        | Facts::Negotiation(_)
+        | Facts::Capability(_)
+        | Facts::Custom(_) => Vec::new(),
+    }
+}
+
 /// The streams that a record of `stream` rests on: a REQUEST on its agreement, a session on the descriptor
 /// it was decided by and on the agreement that it makes or negotiates again, an agreement on its
 /// sessions, a round on those that it names and on all who say something in it or are to vote: a human, and
@@ -36,40 +75,7 @@ pub(crate) fn links(stream: &Stream, event: &Event) -> Vec<Stream> {
     }
     let of = |subject: Subject| Stream::Of(subject);
     match event {
-        Event::EnvelopeAccepted(accepted) => match &accepted.facts {
-            Facts::Request(_) => {
-                let agreement = accepted.derived.agreement;
-                let agreement = agreement.map(|agreement| of(Subject::Agreement(agreement.id)));
-                agreement.into_iter().collect()
-            }
-            Facts::Capability(CapabilityFacts::Request(request)) => {
-                vec![match request.agreement_id {
-                    Some(agreement) => of(Subject::Agreement(agreement)),
-                    None => of(Subject::Descriptor(accepted.envelope.to)),
-                }]
-            }
-            Facts::Capability(CapabilityFacts::Agree(agree))
-                if accepted.derived.signatures == Some(2) =>
-            {
-                vec![of(Subject::Agreement(agree.agreement_id))]
-            }
-            Facts::Consensus(consensus) => {
-                let rounds = consensus.names().into_iter();
-                let rounds = rounds.map(|round| of(Subject::Round(round)));
-                let who = agents(&accepted.envelope, consensus).into_iter();
-                rounds.chain(who.map(Stream::Agent)).collect()
-            }
-            Facts::Offer(_)
-            | Facts::Accept(_)
-            | Facts::Reject(_)
-            | Facts::Result(_)
-            | Facts::Verify(_)
-            | Facts::Payment(_)
-            | Facts::Error(_)
-            | Facts::Negotiation(_)
-            | Facts::Capability(_)
-            | Facts::Custom(_) => Vec::new(),
-        },
+        Event::EnvelopeAccepted(accepted) => said(accepted),
         Event::Effect(Effect::Agreed(agreed)) => vec![
             of(Subject::Session(agreed.session)),
             of(Subject::Descriptor(agreed.provider)),

@@ -9,6 +9,7 @@ use crate::agent::Agent;
 use crate::keyring::Keyring;
 use crate::recent::Recent;
 use crate::spent::Spent;
+use imbl::OrdMap;
 use std::collections::HashMap;
 use std::sync::Arc;
 use x811_eventlog::{Frontier, Head};
@@ -72,6 +73,18 @@ pub(crate) type StoredOf<M> = (
     u64,
     Arc<Live<<M as Machine>::State>>,
 );
+
+fn copied<'a, K: Copy + 'a, V: Copy + 'a>(
+    entries: impl Iterator<Item = (&'a K, &'a V)>,
+) -> Vec<(K, V)> {
+    entries.map(|(key, value)| (*key, *value)).collect()
+}
+
+fn listed(owed: &OrdMap<(u64, Did), OwedNotice>) -> Vec<(u64, Did, OwedNotice)> {
+    let owed = owed.iter();
+    owed.map(|((cause, to), notice)| (*cause, *to, *notice))
+        .collect()
+}
 
 /// Parts that do not make a world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -154,10 +167,7 @@ impl World {
             ledger_seq: *ledger_seq,
             networks: networks.iter().map(sighted).collect(),
             agents: agents.iter().map(|(did, a)| (*did, a.clone())).collect(),
-            trust: trust
-                .iter()
-                .map(|(did, counters)| (*did, *counters))
-                .collect(),
+            trust: copied(trust.iter()),
             interactions: interactions
                 .iter()
                 .chain(aftermath)
@@ -172,8 +182,8 @@ impl World {
             agreements: stored(agreements, opened_under),
             conducts: stored(conducts, opened_under),
             rounds: stored(rounds, opened_under),
-            charged: charged.iter().map(|(did, day)| (*did, *day)).collect(),
-            owed: owing(owed),
+            charged: copied(charged.iter()),
+            owed: listed(owed),
             nonces: nonces.entries(),
             envelope_ids: envelope_ids
                 .entries()
@@ -276,13 +286,6 @@ impl World {
         held.insert(id, Arc::new(live));
         Ok(())
     }
-}
-
-/// Notices that are owed, each with the position of its cause and whom to.
-fn owing(owed: &imbl::OrdMap<(u64, Did), OwedNotice>) -> Vec<(u64, Did, OwedNotice)> {
-    let owed = owed.iter();
-    owed.map(|((cause, to), notice)| (*cause, *to, *notice))
-        .collect()
 }
 
 /// The live subjects of a machine; `opened_under` finds the position of parameters.

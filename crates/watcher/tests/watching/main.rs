@@ -2,6 +2,7 @@
 
 mod contract_wallets;
 mod endpoints;
+mod expecting;
 mod random;
 mod reports;
 mod rules;

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use crate::expecting::expecting;
 use imbl::OrdSet;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -19,9 +20,9 @@ use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::{Observation, Sweep, Transfer};
 use x811_watcher::{
-    BlockStore, BlockStoreError, CallAnswer, ChainSource, Channels, Endpoint, Expected, Expecting,
-    HeadTag, Header, MemoryBlockStore, NetworkHealth, Receipt, ReceiptAnswer, SourceError,
-    TailBlock, TailChange, TokenTransaction, WatchedNetwork, Watcher,
+    BlockStore, BlockStoreError, CallAnswer, ChainSource, Channels, Endpoint, HeadTag, Header,
+    MemoryBlockStore, NetworkHealth, Receipt, ReceiptAnswer, SourceError, TailBlock, TailChange,
+    TokenTransaction, WatchedNetwork, Watcher,
 };
 
 pub(crate) const CHAIN_ID: ChainId = ChainId::new(8453);
@@ -523,7 +524,7 @@ pub(crate) struct Rig {
 }
 
 /// Which transactions a look waits for.
-enum Looks {
+pub(crate) enum Looks {
     /// All that are watched, at every head.
     All,
     These(BTreeSet<TxHash>),
@@ -686,26 +687,4 @@ impl Rig {
             .expect("it ends when nobody listens")
             .expect("the watcher ends well");
     }
-}
-
-fn expecting(
-    looks: &Arc<Mutex<Looks>>,
-    (undecided, headers): (&Arc<Mutex<BTreeSet<TxHash>>>, &Arc<Mutex<BTreeSet<u64>>>),
-    missing: &Arc<Mutex<BTreeSet<TxHash>>>,
-    watched: watch::Receiver<OrdSet<TxHash>>,
-) -> Expecting {
-    let (looks, undecided, missing) = (looks.clone(), undecided.clone(), missing.clone());
-    let headers = headers.clone();
-    Arc::new(move |reported| {
-        missing.lock().unwrap().clone_from(reported.missing);
-        Expected {
-            looked_for: match &*looks.lock().unwrap() {
-                Looks::All => watched.borrow().iter().copied().collect(),
-                Looks::These(hashes) => hashes.clone(),
-            },
-            undecided: undecided.lock().unwrap().clone(),
-            recorded: BTreeSet::new(),
-            headers: headers.lock().unwrap().clone(),
-        }
-    })
 }
