@@ -14,7 +14,7 @@ use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::id::EnvelopeId;
 
 /// Codes that no answer and no notice of the ledger carries, and why.
-const EXCUSED: [(Code, &str); 15] = [
+const EXCUSED: [(Code, &str); 12] = [
     (
         Code::PolicyRejected,
         "an initiator writes it into its own REJECT (AX-36): x811-client's policy tests provoke it",
