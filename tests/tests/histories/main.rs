@@ -21,6 +21,8 @@ mod chain;
 #[expect(dead_code, reason = "the ledger's own tests use the rest")]
 #[path = "../../../crates/ledger/tests/sequencer/deal.rs"]
 mod deal;
+#[path = "../../../crates/watcher/tests/watching/expecting.rs"]
+mod expecting;
 #[expect(dead_code, reason = "the ledger's own tests use the rest")]
 #[path = "../../../crates/ledger/tests/sequencer/ledgerbox.rs"]
 mod ledgerbox;

@@ -232,7 +232,7 @@ impl Rig {
     pub(crate) async fn until_sweep<T>(&mut self, wanted: impl Fn(&Sweep) -> Option<T>) -> T {
         self.until(|observation| match observation {
             Observation::Sweep(sweep) => wanted(sweep),
-            Observation::Unreachable { .. } => None,
+            Observation::Header { .. } | Observation::Unreachable { .. } => None,
         })
         .await
     }
@@ -277,7 +277,7 @@ impl Rig {
     pub(crate) async fn until_unreachable(&mut self) -> BlindCause {
         self.until(|observation| match observation {
             Observation::Unreachable { cause, .. } => Some(*cause),
-            Observation::Sweep(_) => None,
+            Observation::Header { .. } | Observation::Sweep(_) => None,
         })
         .await
     }
@@ -309,7 +309,7 @@ impl Rig {
             .iter()
             .filter_map(|observation| match observation {
                 Observation::Sweep(sweep) => Some(sweep),
-                Observation::Unreachable { .. } => None,
+                Observation::Header { .. } | Observation::Unreachable { .. } => None,
             });
         let said = sweeps.filter_map(|sweep| {
             let status = sweep.transactions.get(&hash)?.clone();
