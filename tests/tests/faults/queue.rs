@@ -3,7 +3,7 @@
 //! is decided, who waits for longer than a quarter of a second is told to come again, and the queue has
 //! a bound.
 
-/// What is measured: the time of a commit on three servers, and of each message in it.
+/// What is assumed: the time of a commit on three servers, and of each message in it.
 const COMMIT_US: u64 = 6_000;
 const MESSAGE_US: u64 = 125;
 

@@ -86,6 +86,18 @@ fn listed(owed: &OrdMap<(u64, Did), OwedNotice>) -> Vec<(u64, Did, OwedNotice)> 
         .collect()
 }
 
+/// Interactions; `opened_under` finds the position of parameters.
+fn held<'a>(
+    interactions: impl Iterator<Item = (&'a InteractionId, &'a Arc<Live>)>,
+    opened_under: impl Fn(&Arc<Parameters>) -> u64,
+) -> Vec<StoredLive> {
+    let stored = |(id, live): (&InteractionId, &Arc<Live>)| {
+        let parameters = opened_under(&live.state.opening().parameters);
+        (*id, parameters, live.clone())
+    };
+    interactions.map(stored).collect()
+}
+
 /// Parts that do not make a world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ContentError {
@@ -168,14 +180,7 @@ impl World {
             networks: networks.iter().map(sighted).collect(),
             agents: agents.iter().map(|(did, a)| (*did, a.clone())).collect(),
             trust: copied(trust.iter()),
-            interactions: interactions
-                .iter()
-                .chain(aftermath)
-                .map(|(id, live)| {
-                    let parameters = opened_under(&live.state.opening().parameters);
-                    (*id, parameters, live.clone())
-                })
-                .collect(),
+            interactions: held(interactions.iter().chain(aftermath), opened_under),
             contracts: stored(contracts, opened_under),
             descriptors: stored(descriptors, opened_under),
             sessions: stored(sessions, opened_under),

@@ -219,7 +219,7 @@ const OF_A_ROOT: [(&str, &str); 3] = [
 ];
 
 /// Members that these logs are too old for: the stories in `named::contests` lie about them.
-const OF_CONTESTS: [(&str, &str); 13] = [
+const OF_CONTESTS: [(&str, &str); 12] = [
     ("cycle_drawn", "block"),
     ("cycle_drawn", "block.hash"),
     ("cycle_drawn", "block.number"),
@@ -230,7 +230,6 @@ const OF_CONTESTS: [(&str, &str); 13] = [
     ("envelope_accepted", "derived.seed"),
     ("envelope_accepted", "derived.seed.height"),
     ("envelope_accepted", "derived.seed.network"),
-    ("parameters_set", "rounds.version"),
     ("round_decided", "seed"),
     ("round_decided", "winner"),
 ];

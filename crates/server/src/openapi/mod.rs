@@ -71,6 +71,7 @@ const PAGE: &str = "/docs";
         capability::DescriptorAnswer,
         capability::JwsAnswer,
         capability::JwsSignatureShown,
+        capability::LiftedAnswer,
         capability::SessionsAnswer,
         discovery::DeactivatedAgent,
         discovery::RegisteredAgent,

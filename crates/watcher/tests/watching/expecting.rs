@@ -10,10 +10,13 @@ use x811_watcher::{Expected, Expecting};
 
 use crate::scripted::Looks;
 
+/// What tests change while a watcher asks for it.
+type Shared<T> = Arc<Mutex<BTreeSet<T>>>;
+
 pub(crate) fn expecting(
     looks: &Arc<Mutex<Looks>>,
-    (undecided, headers): (&Arc<Mutex<BTreeSet<TxHash>>>, &Arc<Mutex<BTreeSet<u64>>>),
-    missing: &Arc<Mutex<BTreeSet<TxHash>>>,
+    (undecided, headers): (&Shared<TxHash>, &Shared<u64>),
+    missing: &Shared<TxHash>,
     watched: watch::Receiver<OrdSet<TxHash>>,
 ) -> Expecting {
     let (looks, undecided, missing) = (looks.clone(), undecided.clone(), missing.clone());
