@@ -103,12 +103,22 @@ impl Node {
         self.directory.path()
     }
 
-    /// Takes it off its primary, and says how many bytes of that one's log it has.
+    /// Takes it off its primary, and says how many bytes of that one's log it has: once its receiver has
+    /// ended, since more may come before, and as far as it has replayed where it received nothing itself.
     pub async fn detach(&self) -> i64 {
         self.follow("").await;
-        let received = "SELECT coalesce(pg_last_wal_receive_lsn() - '0/0', 0)::bigint";
-        let received = sqlx::query_scalar(received);
-        must(received.fetch_one(&mut self.stranger().await).await)
+        let mut session = self.stranger().await;
+        let receivers = "SELECT count(*) FROM pg_stat_wal_receiver";
+        loop {
+            let receivers = sqlx::query_scalar::<_, i64>(receivers);
+            if must(receivers.fetch_one(&mut session).await) == 0 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let has = "SELECT greatest(coalesce(pg_last_wal_receive_lsn() - '0/0', 0), \
+                   coalesce(pg_last_wal_replay_lsn() - '0/0', 0))::bigint";
+        must(sqlx::query_scalar(has).fetch_one(&mut session).await)
     }
 
     /// Makes it a standby of `primary` under `name`.
