@@ -68,6 +68,7 @@ const PAGE: &str = "/docs";
         round::RoundHistoryAnswer,
         round::RoundsAnswer,
         round::TraceAnswer,
+        capability::ConductAnswer,
         capability::DescriptorAnswer,
         capability::JwsAnswer,
         capability::JwsSignatureShown,
