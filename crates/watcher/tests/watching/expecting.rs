@@ -1,5 +1,7 @@
 //! What a scripted ledger waits for.
 
+#![expect(clippy::unwrap_used, reason = "a harness stops the test at once")]
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
