@@ -43,7 +43,6 @@ pub(super) struct Question {
     #[param(pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")]
     provider: Option<String>,
     /// The type of the capability
-    #[param(max_length = 128)]
     r#type: Option<String>,
     /// Only those in force as of this record, each with the revision that was
     #[param(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]

@@ -224,17 +224,28 @@ impl<C: Clock, E: Entropy> Life<C, E> {
         Err(error)
     }
 
-    /// Another process writes: everything is read again from the log.
+    /// Another process writes: everything is read again from the log. Where nobody else takes the lease
+    /// this process gets it back meanwhile, and there is nobody to follow: what its rows reflect is
+    /// published by itself alone.
     async fn again(&mut self) -> Result<Phase, Box<StartError>> {
         self.exchange.send_replace(None);
-        let candidate = ask(&self.config);
+        let mut candidate = ask(&self.config);
         loop {
             let Some(database) = awaited(&self.config) else {
                 return Err(Box::new(StartError::Panicked(
                     "nothing to follow".to_owned(),
                 )));
             };
-            match Box::pin(Begun::of(&self.config, database, &self.clock)).await {
+            let begun = tokio::select! {
+                biased;
+                opened = &mut candidate => {
+                    let store = flat(opened)?;
+                    tracing::warn!("this process has the lease again");
+                    return self.write_on(store, Warm::default()).await;
+                }
+                begun = Box::pin(Begun::of(&self.config, database, &self.clock)) => begun,
+            };
+            match begun {
                 Ok(Some(begun)) => {
                     let own = (&self.clock, &self.entropy);
                     let (following, app) = begun.run(&self.config, own, &self.at).await?;
@@ -305,6 +316,14 @@ impl<C: Clock, E: Entropy> Life<C, E> {
         tracing::warn!("this process has the lease: it takes over");
         let phase = following.phase.clone();
         let warm = following.end().await;
+        let writes = self.write_on(store, warm).await?;
+        // Those who wait at the world that was followed ask again.
+        phase.send_replace(true);
+        Ok(writes)
+    }
+
+    /// Raises the ledger on a store whose lease this process has.
+    async fn write_on(&mut self, store: Backend, warm: Warm) -> Result<Phase, Box<StartError>> {
         let (clock, entropy) = (&self.clock, &self.entropy);
         let store = Arc::new(store);
         let prepared = Ground::prepare(&self.config, &**clock, &**entropy, store, true);
@@ -313,8 +332,6 @@ impl<C: Clock, E: Entropy> Life<C, E> {
         let raised = Box::pin(raise(ground, &self.config, own, &self.at, warm)).await?;
         self.open.stage.set(&raised.app);
         self.exchange.send_replace(Some(raised.exchange));
-        // Those who wait at the world that was followed ask again.
-        phase.send_replace(true);
         Ok(Phase::Writes(raised.parts))
     }
 
