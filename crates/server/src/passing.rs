@@ -13,7 +13,7 @@ use crate::extract::WholeBody;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest as _, Request};
 use axum::http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 pub(crate) use seal::{ANSWERED, PASSED_ON};
 use seal::{Asked, Seal};
@@ -222,9 +222,15 @@ async fn given_back<C: Clock>(
             .is_answer(seal, nonce, status.as_u16(), &body)
     });
     if !is_its_own {
-        tracing::error!(
-            "an answer came from something that is no process of this ledger: see to [store] peers"
-        );
+        // A process that reads the log again answers so: nobody is believed, and nobody is to blame.
+        let is_not_ready = seal.is_none() && status == StatusCode::SERVICE_UNAVAILABLE;
+        if is_not_ready {
+            tracing::debug!("the process that was asked is not ready");
+        } else {
+            tracing::error!(
+                "an answer came from something that is no process of this ledger: see to [store] peers"
+            );
+        }
         return Err(lost());
     }
     let mut response = Response::new(Body::from(body));
