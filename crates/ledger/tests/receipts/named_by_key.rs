@@ -2,11 +2,13 @@
 //! SDK's do (decision 0190): the REQUEST is in the file, and shows whose key it is.
 
 use serde_json::json;
-use x811_ledger::receipt::Verdict;
+use x811_ledger::receipt::{Receipt, Verdict};
+use x811_protocol::canonical::to_canonical;
+use x811_protocol::digest::Digest;
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::parameters::Leniency;
 
-use crate::base::{Base, tx};
+use crate::base::{Base, PAYEE, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC};
 use crate::ledgerbox::{Ledgerbox, parameters};
 use crate::paper::{DEPTH, Paper, completed};
@@ -78,4 +80,49 @@ async fn sdk_a_receipt_without_the_request_of_that_key_is_broken() {
     let checked = paper.verify(&bad.sign(&paper.receipt_key));
     let last = checked.steps.last().unwrap();
     assert_eq!((last.about, last.verdict), ("messages", Verdict::Broken));
+}
+
+/// What the leniency takes, a receipt takes only under it: the operator who issues one with parameters
+/// that do not have it is found, and so is a fee that only the leniency allows.
+#[tokio::test]
+async fn sdk_a_receipt_takes_no_form_that_its_parameters_do_not() {
+    let mut ledgerbox = lenient().await;
+    let strict = |receipt: &mut Receipt| receipt.parameters.event["lenient"] = json!([]);
+    let deal = paid_under(&mut ledgerbox, KEY, 1).await;
+    let named = Paper::of(&ledgerbox, &deal).await;
+    let (about, sentence) = named.breaks(strict);
+    assert_eq!(about, "transfers");
+    assert!(sentence.contains("idempotency key"), "{sentence}");
+    let deal = paid_a_micro_usdc_less(&mut ledgerbox).await;
+    let cheaper = Paper::of(&ledgerbox, &deal).await;
+    let (about, sentence) = cheaper.breaks(strict);
+    assert_eq!(about, "transfers");
+    assert!(sentence.contains("the fee of the OFFER"), "{sentence}");
+}
+
+/// A deal whose fee is one micro-USDC below the exact one.
+async fn paid_a_micro_usdc_less(ledgerbox: &mut Ledgerbox) -> Deal {
+    let mut deal = Deal::between_new_parties(ledgerbox).await;
+    ledgerbox.accept(&deal.request(ledgerbox)).await;
+    let payload = json!({
+        "request_id": deal.request_id, "price": "1", "protocol_fee": "0.024999",
+        "total_cost": "1.024999", "currency": "USDC", "estimated_time": 10,
+        "deliverables": ["the text in German"], "expiry": 300,
+        "payment_address": PAYEE.to_checksum(),
+    });
+    deal.offer_hash = Digest::of(&to_canonical(&payload));
+    let letter = ledgerbox.letter("x811/offer", &deal.initiator, payload);
+    deal.offer_id = letter.id;
+    ledgerbox.accept(&deal.provider.seal(&letter)).await;
+    for step in [Deal::accept, Deal::result, Deal::verify] {
+        let envelope = step(&mut deal, ledgerbox);
+        ledgerbox.accept(&envelope).await;
+    }
+    let block = Base::head_number(ledgerbox.now()) + 1;
+    let (payer, total) = (deal.account.address, TOTAL_MICRO_USDC - 1);
+    ledgerbox.base.mine(tx(3), block, payer, &[total]);
+    let payment = deal.payment_of(ledgerbox, &tx(3), "1.024999");
+    ledgerbox.accept(&payment).await;
+    completed(ledgerbox, &deal).await;
+    deal
 }

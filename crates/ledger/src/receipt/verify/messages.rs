@@ -266,7 +266,7 @@ impl Messages {
     }
 
     /// Whether a message refers to the REQUEST by its idempotency key.
-    fn names_key(&self, interaction: InteractionId) -> bool {
+    pub(super) fn names_key(&self, interaction: InteractionId) -> bool {
         let payments = self.payments.iter().map(|payment| payment.facts.request_id);
         let mut named = payments.chain([
             self.offer.facts.request_id,

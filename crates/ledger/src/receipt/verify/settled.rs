@@ -24,6 +24,7 @@ pub(super) fn settles(
     declared: &[Declared<'_>],
     confirmed: &Confirmed,
 ) -> Result<(), Fault> {
+    in_a_form_that_is_taken(grounds)?;
     for it in declared {
         declared_well(grounds, it)?;
     }
@@ -47,6 +48,18 @@ pub(super) fn settles(
         return Err("the surplus is not what the claimed transfers exceed the total by");
     }
     Ok(())
+}
+
+/// What the published SDK writes otherwise stands only under the leniency for it (decision 0190).
+fn in_a_form_that_is_taken(grounds: Grounds<'_>) -> Result<(), Fault> {
+    if grounds.parameters.1.is_lenient(Leniency::ReferenceSdk) {
+        return Ok(());
+    }
+    if grounds.messages.names_key(grounds.interaction) {
+        return Err("a message names an idempotency key, which the parameters do not allow");
+    }
+    let fee = grounds.messages.offered().check_exact_fee();
+    fee.map_err(|_| "the fee of the OFFER is not 2.5 % of its price, half up")
 }
 
 /// What a ledger asks of a PAYMENT.
