@@ -1,16 +1,13 @@
 //! What an operator signed to have bodies erased: the request itself (RFC 9421), kept in the record, so
 //! that whoever reads the log need not believe the ledger that somebody ordered it.
 
+use super::signed_request::{NotOrdered, SignedRequest};
 use crate::id::{ContractId, InteractionId};
 use crate::key::KeyId;
 use crate::signature::Signature;
-use crate::signed_read::{NotFresh, ProofError, ReadProof, Target};
 use crate::stream::Subject;
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
-
-/// How the bodies of a subject are ordered to be erased.
-const METHOD: &str = "POST";
 
 /// An operator's signed request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,40 +69,14 @@ impl TryFrom<Written> for ErasureOrder {
     }
 }
 
-/// Why nobody ordered it so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NotOrdered {
-    /// No signature of a request.
-    #[error("the order is no signed request: {0}")]
-    Form(#[from] ProofError),
-    /// Signed is something else.
-    #[error(
-        "the key that the order names did not sign for this interaction or contract and this reason"
-    )]
-    Signature,
-    /// Signed for another time.
-    #[error("the order was not taken then: {0}")]
-    Time(#[from] NotFresh),
-}
-
 impl ErasureOrder {
     /// The key that signed the order for this reason.
     ///
     /// # Errors
     /// What is wrong with it.
     pub fn signer(&self, reason_code: &str) -> Result<KeyId, NotOrdered> {
-        let proof = ReadProof::from_parameters(&self.parameters, self.signature)?;
         let (path, query) = ErasureOrder::target(self.subject, reason_code);
-        let target = Target {
-            method: METHOD,
-            authority: &self.authority,
-            path: &path,
-            query: Some(&query),
-        };
-        match proof.verify(&target) {
-            true => Ok(proof.key_id),
-            false => Err(NotOrdered::Signature),
-        }
+        self.request().signer(&path, &query)
     }
 
     /// Whether the order is taken at `at`, by the ledger's clock, as any signed request is.
@@ -113,8 +84,15 @@ impl ErasureOrder {
     /// # Errors
     /// Why it is not.
     pub fn check_fresh(&self, at: TimestampMs) -> Result<(), NotOrdered> {
-        let proof = ReadProof::from_parameters(&self.parameters, self.signature)?;
-        Ok(proof.check_fresh(at)?)
+        self.request().check_fresh(at)
+    }
+
+    fn request(&self) -> SignedRequest<'_> {
+        SignedRequest {
+            authority: &self.authority,
+            parameters: &self.parameters,
+            signature: self.signature,
+        }
     }
 
     /// Path and query of the request, as they are signed.
@@ -142,6 +120,7 @@ mod tests {
     use crate::did::Did;
     use crate::key::SecretKey;
     use crate::signed_read::sign;
+    use crate::signed_read::{NotFresh, ReadProof, Target};
 
     const INTERACTION: &str = "019b76da-a800-7000-8000-000000000001";
     const OPERATOR: &str = "did:x811:019b76da-a800-7000-8000-0000000000d2";

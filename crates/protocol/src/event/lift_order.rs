@@ -1,16 +1,12 @@
 //! What an operator signed to lift an exclusion: the request itself (RFC 9421), kept in the record, so
 //! that whoever reads the log need not believe the ledger that somebody ordered it.
 
-use super::NotOrdered;
+use super::signed_request::{NotOrdered, SignedRequest};
 use crate::did::Did;
 use crate::key::KeyId;
 use crate::signature::Signature;
-use crate::signed_read::{ReadProof, Target};
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
-
-/// How an exclusion is ordered to be lifted.
-const METHOD: &str = "POST";
 
 /// An operator's signed request. Whose exclusion, and which, stands in the event beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,18 +26,8 @@ impl LiftOrder {
     /// # Errors
     /// What is wrong with it.
     pub fn signer(&self, agent: Did, excluded: u64) -> Result<KeyId, NotOrdered> {
-        let proof = ReadProof::from_parameters(&self.parameters, self.signature)?;
         let (path, query) = LiftOrder::target(agent, excluded);
-        let target = Target {
-            method: METHOD,
-            authority: &self.authority,
-            path: &path,
-            query: Some(&query),
-        };
-        match proof.verify(&target) {
-            true => Ok(proof.key_id),
-            false => Err(NotOrdered::Signature),
-        }
+        self.request().signer(&path, &query)
     }
 
     /// Whether the order is taken at `at`, by the ledger's clock, as any signed request is.
@@ -49,8 +35,15 @@ impl LiftOrder {
     /// # Errors
     /// Why it is not.
     pub fn check_fresh(&self, at: TimestampMs) -> Result<(), NotOrdered> {
-        let proof = ReadProof::from_parameters(&self.parameters, self.signature)?;
-        Ok(proof.check_fresh(at)?)
+        self.request().check_fresh(at)
+    }
+
+    fn request(&self) -> SignedRequest<'_> {
+        SignedRequest {
+            authority: &self.authority,
+            parameters: &self.parameters,
+            signature: self.signature,
+        }
     }
 
     /// Path and query of the request, as they are signed. An order is for one exclusion: sent again, it
@@ -70,6 +63,7 @@ mod tests {
     use super::*;
     use crate::key::SecretKey;
     use crate::signed_read::sign;
+    use crate::signed_read::{ReadProof, Target};
 
     const OPERATOR: &str = "did:x811:019b76da-a800-7000-8000-0000000000d2";
     const AGENT: &str = "did:x811:019b76da-a800-7000-8000-0000000000d3";

@@ -11,6 +11,7 @@ mod ledger;
 mod lift_order;
 mod named;
 mod settlement;
+mod signed_request;
 mod window;
 
 pub use accepted::{Derived, EngagedContract, EnvelopeAccepted, PayerBinding, UsedAgreement};
@@ -18,7 +19,7 @@ pub use agent::{AgentRegistered, AgentStatusChanged, AgentUpdated, KeyRotated, R
 pub use effect::{
     Agreed, BreachKind, BreachRecorded, CloseReason, Effect, Engaged, Excluded, SessionClosed, Used,
 };
-pub use erasure_order::{ErasureOrder, NotOrdered};
+pub use erasure_order::ErasureOrder;
 pub use ledger::{
     BodiesErased, Continues, ExclusionLifted, LedgerKeyRotated, LedgerKeys, LedgerOpened,
     LedgerResumed, LedgerRole, NetworkBlind, NetworkSighted, NotALedgerRole, RulesChanged,
@@ -29,6 +30,7 @@ pub use settlement::{
     Claim, Confirmed, Evidence, Final, Finding, FindingStatus, Late, Level, Looked, NoticeIssued,
     Refuted, RefutedCause, Reversed, RevertReason, Seen, SettlementRecords, TransactionNamed,
 };
+pub use signed_request::NotOrdered;
 pub use window::{AgreementWindow, ContractWindow, Lapsed, LapsedWindow, SessionWindow, Window};
 
 use crate::parameters::Parameters;
