@@ -4,7 +4,7 @@
 use super::capability_list::behind;
 use super::capability_subject::shown;
 use super::interaction::await_rows;
-use super::negotiation_list::party;
+use super::listing::{MAX_ROWS, most, party, whose};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, Bounded, MAX_INTEGER};
@@ -21,9 +21,6 @@ use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::row::SubjectRow;
 use x811_protocol::did::Did;
-
-/// Most agreements of a page.
-const MAX_ROWS: u64 = 100;
 
 /// Most rows that one request looks at; the next one goes on behind them.
 const MAX_SCANNED: usize = 1_000;
@@ -123,11 +120,7 @@ pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
     Asked(question): Asked<Question>,
 ) -> Result<Json<Value>, ReadRefusal> {
-    let member = match question.party.as_deref().map(party).transpose()? {
-        Some(party) if reader.may_read(&[party]) => Some(party),
-        Some(_) => return Err(ApiError::other_list().into()),
-        None => reader.alone(),
-    };
+    let member = whose(&reader, question.party.as_deref().map(party).transpose()?)?;
     let filter = Filter::of(&question)?;
     let mut after = question.after.as_deref().map(behind).transpose()?;
     let due = question
@@ -135,8 +128,7 @@ pub(super) async fn handle<C: Clock>(
         .map(|position| position.0)
         .max(filter.as_of);
     await_rows(&app, due.map(Bounded)).await?;
-    let limit = usize::try_from(question.limit.map_or(MAX_ROWS, |limit| limit.0));
-    let limit = limit.unwrap_or(usize::MAX);
+    let limit = most(question.limit);
     let mut found = Vec::new();
     let mut scanned = 0;
     let has_more = loop {

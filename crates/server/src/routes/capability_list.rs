@@ -2,7 +2,7 @@
 
 use super::capability_subject::shown;
 use super::interaction::await_rows;
-use super::negotiation_list::party;
+use super::listing::{MAX_ROWS, most, page, party, whose};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, Bounded, MAX_INTEGER};
@@ -12,15 +12,11 @@ use crate::signed_read::{ReadRefusal, Reader};
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
-use x811_ledger::port::ReadModel as _;
 use x811_protocol::id::EnvelopeId;
-
-/// Most rows of a page.
-const MAX_ROWS: u64 = 100;
 
 /// What may be asked.
 #[derive(Deserialize, IntoParams)]
@@ -56,26 +52,11 @@ pub(super) async fn sessions<C: Clock>(
     State(app): State<Arc<App<C>>>,
     Asked(question): Asked<Question>,
 ) -> Result<Json<Value>, ReadRefusal> {
-    let member = match question.party.as_deref().map(party).transpose()? {
-        Some(party) if reader.may_read(&[party]) => Some(party),
-        Some(_) => return Err(ApiError::other_list().into()),
-        None => reader.alone(),
-    };
+    let member = whose(&reader, question.party.as_deref().map(party).transpose()?)?;
     let after = question.after.as_deref().map(behind).transpose()?;
     await_rows(&app, question.min_position).await?;
-    let limit = usize::try_from(question.limit.map_or(MAX_ROWS, |limit| limit.0));
-    let limit = limit.unwrap_or(usize::MAX);
-    let rows = app.ledger.read_model();
-    let rows = rows.subjects("session", member, after.as_deref(), limit + 1);
-    let mut rows = rows.await?;
-    let has_more = rows.len() > limit;
-    rows.truncate(limit);
-    let next = rows.last().filter(|_| has_more);
-    let mut answer = json!({ "sessions": rows.iter().map(shown).collect::<Vec<Value>>() });
-    if let Some(next) = next {
-        answer["next"] = next.subject.public_id().into();
-    }
-    Ok(Json(answer))
+    let behind = (after.as_deref(), most(question.limit));
+    page(&app, ("session", "sessions"), member, behind, shown).await
 }
 
 pub(super) fn behind(id: &str) -> Result<String, ApiError> {

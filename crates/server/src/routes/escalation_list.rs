@@ -2,7 +2,8 @@
 
 use super::capability_subject::shown;
 use super::interaction::await_rows;
-use super::round_list::{MAX_ROWS, behind};
+use super::listing::{MAX_ROWS, most};
+use super::round_list::behind;
 use super::round_readers::may_read;
 use crate::app::App;
 use crate::extract::{Asked, Bounded, MAX_INTEGER};
@@ -53,8 +54,7 @@ pub(super) async fn handle<C: Clock>(
 ) -> Result<Json<Value>, ReadRefusal> {
     let after = question.after.as_deref().map(behind).transpose()?;
     await_rows(&app, question.min_position).await?;
-    let limit = usize::try_from(question.limit.map_or(MAX_ROWS, |limit| limit.0));
-    let limit = limit.unwrap_or(usize::MAX);
+    let limit = most(question.limit);
     // They are few, and live: those that no human answered are over.
     let mut waiting = app.ledger.world().escalated_rounds();
     waiting.retain(|(id, _)| after.is_none_or(|after| *id > after));

@@ -97,6 +97,7 @@ mod heartbeat;
 mod history;
 mod inbox;
 mod interaction;
+mod listing;
 mod log_checkpoint;
 mod message_by_id;
 mod negotiation;

@@ -2,6 +2,7 @@
 //! offers' times.
 
 use super::interaction::await_rows;
+use super::listing::{MAX_ROWS, most, page, party, whose};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, Bounded, MAX_INTEGER};
@@ -11,17 +12,12 @@ use crate::signed_read::{ReadRefusal, Reader};
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
-use x811_ledger::port::ReadModel as _;
 use x811_ledger::row::SubjectRow;
-use x811_protocol::did::Did;
 use x811_protocol::id::ContractId;
-
-/// Most negotiations of a page.
-const MAX_ROWS: u64 = 100;
 
 /// What may be asked.
 #[derive(Deserialize, IntoParams)]
@@ -60,37 +56,12 @@ pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
     Asked(question): Asked<Question>,
 ) -> Result<Json<Value>, ReadRefusal> {
-    let member = match question.party.as_deref().map(party).transpose()? {
-        Some(party) if reader.may_read(&[party]) => Some(party),
-        Some(_) => return Err(ApiError::other_list().into()),
-        None => reader.alone(),
-    };
+    let member = whose(&reader, question.party.as_deref().map(party).transpose()?)?;
     let after = question.after.as_deref().map(behind).transpose()?;
     await_rows(&app, question.min_position).await?;
-    let limit = usize::try_from(question.limit.map_or(MAX_ROWS, |limit| limit.0));
-    let limit = limit.unwrap_or(usize::MAX);
     let after = after.map(|id| id.to_string());
-    let rows = app.ledger.read_model();
-    let rows = rows.subjects("contract", member, after.as_deref(), limit + 1);
-    let mut rows = rows.await?;
-    let has_more = rows.len() > limit;
-    rows.truncate(limit);
-    let next = rows.last().filter(|_| has_more);
-    let mut answer = json!({
-        "negotiations": rows.iter().map(shown).collect::<Vec<Value>>(),
-    });
-    if let Some(next) = next {
-        answer["next"] = next.subject.public_id().into();
-    }
-    Ok(Json(answer))
-}
-
-/// The DID of that UUID.
-pub(super) fn party(uuid: &str) -> Result<Did, ApiError> {
-    let did = format!("did:x811:{uuid}").parse();
-    did.map_err(|_| {
-        ApiError::malformed("`party` names no agent: give the UUID of its DID, in lower case")
-    })
+    let behind = (after.as_deref(), most(question.limit));
+    page(&app, ("contract", "negotiations"), member, behind, shown).await
 }
 
 fn behind(id: &str) -> Result<ContractId, ApiError> {

@@ -3,6 +3,7 @@
 
 use super::capability_subject::shown;
 use super::interaction::await_rows;
+use super::listing::{MAX_ROWS, most, page, whose};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, Bounded, MAX_INTEGER};
@@ -12,18 +13,14 @@ use crate::signed_read::{ReadRefusal, Reader};
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
-use x811_ledger::port::ReadModel as _;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::id::RoundId;
 use x811_protocol::refusal::{Kind, Refusal};
-
-/// Most rounds of a page.
-pub(super) const MAX_ROWS: u64 = 100;
 
 /// What may be asked.
 #[derive(Deserialize, IntoParams)]
@@ -64,29 +61,13 @@ pub(super) async fn handle<C: Clock>(
     let member = match question.member.as_deref() {
         None => reader.alone(),
         Some("me") => Some(reader.agent().ok_or_else(nobody)?),
-        Some(uuid) => {
-            let member = member(uuid)?;
-            if !reader.may_read(&[member]) {
-                return Err(ApiError::other_list().into());
-            }
-            Some(member)
-        }
+        Some(uuid) => whose(&reader, Some(member(uuid)?))?,
     };
     let after = question.after.as_deref().map(behind).transpose()?;
     await_rows(&app, question.min_position).await?;
-    let limit = usize::try_from(question.limit.map_or(MAX_ROWS, |limit| limit.0));
-    let limit = limit.unwrap_or(usize::MAX);
     let after = after.map(|id| id.to_string());
-    let rows = app.ledger.read_model();
-    let rows = rows.subjects("round", member, after.as_deref(), limit + 1);
-    let mut rows = rows.await?;
-    let has_more = rows.len() > limit;
-    rows.truncate(limit);
-    let mut answer = json!({ "rounds": rows.iter().map(shown).collect::<Vec<Value>>() });
-    if let Some(next) = rows.last().filter(|_| has_more) {
-        answer["next"] = next.subject.public_id().into();
-    }
-    Ok(Json(answer))
+    let behind = (after.as_deref(), most(question.limit));
+    page(&app, ("round", "rounds"), member, behind, shown).await
 }
 
 fn nobody() -> Refusal {
