@@ -15,7 +15,7 @@
 //! | `streamed`, `stored` | answers that may be long, and what is in them as it is stored |
 //! | `openapi` | the interface, described for programs |
 //! | [`limits`] | how much one address and one DID may ask |
-//! | `role`, `passing`, `stage` | several processes of one ledger: who writes, who stands by, what is passed on |
+//! | `role`, `passing`, `present_routes` | several processes of one ledger: who writes, who stands by, what is passed on |
 //! | `metrics` | figures for operators, on an address of their own |
 //! | `signed_read`, `loopback` | who reads, with a signature or without one |
 
@@ -38,11 +38,11 @@ mod openapi;
 mod others;
 mod passing;
 mod presence;
+mod present_routes;
 mod request_log;
 mod role;
 pub mod routes;
 mod signed_read;
-mod stage;
 pub mod start;
 mod stored;
 mod streamed;

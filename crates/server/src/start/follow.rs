@@ -3,7 +3,7 @@
 //! passes on what is sent to it.
 
 use super::checkpoint::{Signers, Stored};
-use super::raise::At;
+use super::raise::Addresses;
 use super::rows::{Warm, open_rows};
 use super::stop::RunError;
 use super::{StartError, cards, opening, signed_reads};
@@ -121,7 +121,7 @@ impl<C: Clock> Begun<C> {
         self,
         config: &ServerConfig,
         (clock, entropy): (&Arc<C>, &Arc<E>),
-        at: &At,
+        at: &Addresses,
     ) -> Result<(Following, Arc<App<C>>), StartError> {
         let (phase, stopping) = watch::channel(false);
         let (told, seen) = watch::channel(None);

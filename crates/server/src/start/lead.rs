@@ -1,15 +1,15 @@
-//! The life of a process: it writes, or it stands by until it can. What listens stays throughout.
+//! The process of a process: it writes, or it stands by until it can. What listens stays throughout.
 
 use super::follow::{Begun, Following};
-use super::house::{House, Open};
-use super::raise::{At, Raised, raise};
+use super::listeners::{Listeners, Open};
+use super::raise::{Addresses, Raised, raise};
 use super::reload::Exchange;
 use super::rows::Warm;
 use super::stop::{Ended, Parts, RunError, last_requests, supervise};
 use super::{Ground, Running, StartError, check_endpoints, sources_of};
 use crate::app::stopped;
 use crate::config::ServerConfig;
-use crate::stage::Stage;
+use crate::present_routes::PresentRoutes;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -36,11 +36,11 @@ enum Phase {
 }
 
 /// Everything that stays when the role changes.
-struct Life<C, E> {
+struct Process<C, E> {
     config: ServerConfig,
     clock: Arc<C>,
     entropy: Arc<E>,
-    at: At,
+    at: Addresses,
     open: Open<C>,
     stop: watch::Sender<bool>,
     exchange: watch::Sender<Option<Exchange>>,
@@ -123,8 +123,8 @@ async fn write<C: Clock, E: Entropy>(
 ) -> Result<Running, StartError> {
     let store = Arc::new(store);
     let ground = Box::pin(Ground::prepare(&config, &*clock, &*entropy, store, false)).await?;
-    let house = House::bind(&config).await?;
-    let at = At::of(&house);
+    let listeners = Listeners::bind(&config).await?;
+    let at = Addresses::of(&listeners);
     let (is_new, starts_blind) = (ground.is_new, ground.starts_blind.clone());
     let own = (&clock, &entropy);
     let raised = Box::pin(raise(ground, &config, own, &at, Warm::default())).await?;
@@ -133,15 +133,15 @@ async fn write<C: Clock, E: Entropy>(
         parts,
         exchange,
     } = raised;
-    let (metrics_addr, identity) = (house.metrics_addr, app.identity.clone());
-    let stage = Stage::empty();
-    stage.set(&app);
+    let (metrics_addr, identity) = (listeners.metrics_addr, app.identity.clone());
+    let present_routes = PresentRoutes::empty();
+    present_routes.set(&app);
     drop(app);
-    let life = Life::over(config, clock, entropy, (house, at), stage);
-    life.exchange.send_replace(Some(exchange));
-    let mut running = life.running(metrics_addr, identity);
+    let process = Process::over(config, clock, entropy, (listeners, at), present_routes);
+    process.exchange.send_replace(Some(exchange));
+    let mut running = process.running(metrics_addr, identity);
     (running.is_new, running.starts_blind) = (is_new, starts_blind);
-    running.ended = tokio::spawn(life.lead(Phase::Writes(parts)));
+    running.ended = tokio::spawn(process.lead(Phase::Writes(parts)));
     Ok(running)
 }
 
@@ -153,32 +153,32 @@ async fn stand_by<C: Clock, E: Entropy>(
     candidate: Candidate,
 ) -> Result<Running, StartError> {
     let starts_blind = check_endpoints(&sources_of(&config.network)?, &config.network).await?;
-    let house = House::bind(&config).await?;
-    let at = At::of(&house);
+    let listeners = Listeners::bind(&config).await?;
+    let at = Addresses::of(&listeners);
     let identity = begun.identity.opened.clone();
     let (following, app) = begun.run(&config, (&clock, &entropy), &at).await?;
-    let metrics_addr = house.metrics_addr;
-    let stage = Stage::empty();
-    stage.set(&app);
+    let metrics_addr = listeners.metrics_addr;
+    let present_routes = PresentRoutes::empty();
+    present_routes.set(&app);
     drop(app);
-    let life = Life::over(config, clock, entropy, (house, at), stage);
-    let mut running = life.running(metrics_addr, identity);
+    let process = Process::over(config, clock, entropy, (listeners, at), present_routes);
+    let mut running = process.running(metrics_addr, identity);
     running.starts_blind = starts_blind;
-    running.ended = tokio::spawn(life.lead(Phase::StandsBy(following, candidate)));
+    running.ended = tokio::spawn(process.lead(Phase::StandsBy(following, candidate)));
     Ok(running)
 }
 
-impl<C: Clock, E: Entropy> Life<C, E> {
+impl<C: Clock, E: Entropy> Process<C, E> {
     fn over(
         config: ServerConfig,
         clock: Arc<C>,
         entropy: Arc<E>,
-        (house, at): (House, At),
-        stage: Arc<Stage<C>>,
-    ) -> Life<C, E> {
+        (listeners, at): (Listeners, Addresses),
+        present_routes: Arc<PresentRoutes<C>>,
+    ) -> Process<C, E> {
         let stop = watch::Sender::new(false);
-        Life {
-            open: house.open(&config, stage, stop.subscribe()),
+        Process {
+            open: listeners.open(&config, present_routes, stop.subscribe()),
             config,
             clock,
             entropy,
@@ -218,7 +218,7 @@ impl<C: Clock, E: Entropy> Life<C, E> {
     /// Ends for a reason of its own.
     async fn over_with(&mut self, error: RunError) -> Result<(), RunError> {
         tracing::error!(%error, "the ledger has stopped");
-        self.open.stage.clear();
+        self.open.present_routes.clear();
         self.stop.send_replace(true);
         let _ = last_requests(&mut self.open.served).await;
         Err(error)
@@ -249,7 +249,7 @@ impl<C: Clock, E: Entropy> Life<C, E> {
                 Ok(Some(begun)) => {
                     let own = (&self.clock, &self.entropy);
                     let (following, app) = begun.run(&self.config, own, &self.at).await?;
-                    self.open.stage.set(&app);
+                    self.open.present_routes.set(&app);
                     return Ok(Phase::StandsBy(following, candidate));
                 }
                 Ok(None) => {}
@@ -278,7 +278,7 @@ impl<C: Clock, E: Entropy> Life<C, E> {
                 candidate.abort();
                 following.phase.send_replace(true);
                 let served = last_requests(&mut self.open.served).await;
-                self.open.stage.clear();
+                self.open.present_routes.clear();
                 drop(following.end().await);
                 served.map(|()| None)
             }
@@ -330,7 +330,7 @@ impl<C: Clock, E: Entropy> Life<C, E> {
         let own = (clock, entropy);
         let ground = Box::pin(prepared).await?;
         let raised = Box::pin(raise(ground, &self.config, own, &self.at, warm)).await?;
-        self.open.stage.set(&raised.app);
+        self.open.present_routes.set(&raised.app);
         self.exchange.send_replace(Some(raised.exchange));
         Ok(Phase::Writes(raised.parts))
     }

@@ -1,7 +1,7 @@
 //! From what a ledger stands on to one that runs: the log says that it is back.
 
 use super::checkpoint::Signers;
-use super::house::House;
+use super::listeners::Listeners;
 use super::reload::Exchange;
 use super::rows::Warm;
 use super::stop::Parts;
@@ -24,16 +24,16 @@ use x811_ledger::entropy::Entropy;
 
 /// Where a process listens, for those who tell of it.
 #[derive(Clone)]
-pub(super) struct At {
+pub(super) struct Addresses {
     pub(super) local_addr: SocketAddr,
     pub(super) figures: Arc<ConnectionFigures>,
 }
 
-impl At {
-    pub(super) fn of(house: &House) -> At {
-        At {
-            local_addr: house.local_addr,
-            figures: house.figures(),
+impl Addresses {
+    pub(super) fn of(listeners: &Listeners) -> Addresses {
+        Addresses {
+            local_addr: listeners.local_addr,
+            figures: listeners.figures(),
         }
     }
 
@@ -58,7 +58,7 @@ pub(super) async fn raise<C: Clock, E: Entropy>(
     ground: Ground,
     config: &ServerConfig,
     (clock, entropy): (&Arc<C>, &Arc<E>),
-    at: &At,
+    at: &Addresses,
     warm: Warm,
 ) -> Result<Raised<C>, StartError> {
     let signers = Signers::of(&ground.identity);

@@ -2,7 +2,7 @@
 
 use super::StartError;
 use super::follow::Unlike;
-use super::house::Open;
+use super::listeners::Open;
 use crate::app::stopped;
 use std::sync::Arc;
 use std::time::Duration;
@@ -119,7 +119,7 @@ pub(super) async fn supervise<C: Clock>(
             first.served = Some(last_requests(&mut open.served).await);
         }
     }
-    open.stage.clear();
+    open.present_routes.clear();
     let ended = wind_up(parts, first).await;
     if stands_by {
         return Ended::Replaced;

@@ -3,7 +3,7 @@
 use super::{StartError, bind, bind_metrics};
 use crate::config::ServerConfig;
 use crate::connections::{ConnectionFigures, Connections};
-use crate::stage::{Figures, Stage};
+use crate::present_routes::{Figures, PresentRoutes};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use x811_ledger::clock::Clock;
 
 /// Both addresses, before anything is served there.
-pub(super) struct House {
+pub(super) struct Listeners {
     public: TcpListener,
     metrics: Option<TcpListener>,
     connections: Connections,
@@ -23,15 +23,15 @@ pub(super) struct House {
 
 /// HTTP as it is served.
 pub(super) struct Open<C> {
-    pub(super) stage: Arc<Stage<C>>,
+    pub(super) present_routes: Arc<PresentRoutes<C>>,
     pub(super) served: JoinHandle<io::Result<()>>,
 }
 
-impl House {
-    pub(super) async fn bind(config: &ServerConfig) -> Result<House, StartError> {
+impl Listeners {
+    pub(super) async fn bind(config: &ServerConfig) -> Result<Listeners, StartError> {
         let (public, local_addr) = bind(config.listen).await?;
         let (metrics, metrics_addr) = bind_metrics(config.metrics_listen).await?;
-        Ok(House {
+        Ok(Listeners {
             public,
             metrics,
             connections: Connections::new(config.connections),
@@ -45,18 +45,18 @@ impl House {
         self.connections.figures()
     }
 
-    /// Serves what is on `stage` until `stopping`.
+    /// Serves what is on `present_routes` until `stopping`.
     pub(super) fn open<C: Clock>(
         self,
         config: &ServerConfig,
-        stage: Arc<Stage<C>>,
+        present_routes: Arc<PresentRoutes<C>>,
         stopping: watch::Receiver<bool>,
     ) -> Open<C> {
         let own = Connections::new(config.connections);
-        let figures = Arc::new(Figures(stage.clone()));
+        let figures = Arc::new(Figures(present_routes.clone()));
         let public = self
             .connections
-            .serve(self.public, stage.clone(), stopping.clone());
+            .serve(self.public, present_routes.clone(), stopping.clone());
         let metrics = self.metrics;
         let served = tokio::spawn(async move {
             let Some(metrics) = metrics else {
@@ -66,6 +66,9 @@ impl House {
             let figures = own.serve(metrics, figures, stopping);
             tokio::try_join!(public, figures).map(|_| ())
         });
-        Open { stage, served }
+        Open {
+            present_routes,
+            served,
+        }
     }
 }

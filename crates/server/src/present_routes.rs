@@ -14,15 +14,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 use x811_ledger::clock::Clock;
 
 /// The routes, and those of the metrics, as they are now.
-pub(crate) struct Stage<C> {
+pub(crate) struct PresentRoutes<C> {
     front: RwLock<Option<Arc<Front<C>>>>,
     figures: RwLock<Option<Arc<Router>>>,
 }
 
-impl<C: Clock> Stage<C> {
+impl<C: Clock> PresentRoutes<C> {
     /// Nothing is there yet.
-    pub(crate) fn empty() -> Arc<Stage<C>> {
-        Arc::new(Stage {
+    pub(crate) fn empty() -> Arc<PresentRoutes<C>> {
+        Arc::new(PresentRoutes {
             front: RwLock::new(None),
             figures: RwLock::new(None),
         })
@@ -54,7 +54,7 @@ fn nobody() -> Response {
     ApiError::not_yet("this process is changing its role: send the same again").into_response()
 }
 
-impl<C: Clock> Answers for Stage<C> {
+impl<C: Clock> Answers for PresentRoutes<C> {
     async fn answer(self: Arc<Self>, peer: SocketAddr, request: Request<Arriving>) -> Response {
         let front = of(&self.front);
         drop(self);
@@ -66,7 +66,7 @@ impl<C: Clock> Answers for Stage<C> {
 }
 
 /// The same of the metrics.
-pub(crate) struct Figures<C>(pub(crate) Arc<Stage<C>>);
+pub(crate) struct Figures<C>(pub(crate) Arc<PresentRoutes<C>>);
 
 impl<C: Clock> Answers for Figures<C> {
     async fn answer(self: Arc<Self>, peer: SocketAddr, request: Request<Arriving>) -> Response {
