@@ -232,3 +232,39 @@ async fn stores_3_a_process_that_was_stopped_shows_nothing_that_is_not_the_newes
         host.runs();
     }
 }
+
+/// It loses the lease to somebody who never writes, before what it wrote last was published: there is
+/// nobody to follow, and it must not wait for what itself alone can publish.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stores_2_a_fenced_process_that_nobody_replaces_writes_again() {
+    let node = Node::start(&[]).await;
+    let url = node.url().await;
+    let [mut host, _] = hosts(&url, &[]);
+    host.start();
+    host.becomes("writer").await;
+    let ledger = ledger_did(&host.url()).await.unwrap();
+    accepted(&host.url(), &Agent::new("one").registration(ledger)).await;
+    let (_, schema) = url.rsplit_once("%3D").unwrap();
+    let lost = format!(
+        "UPDATE {schema}.lease SET holder = 'somebody', published = 1, \
+         renewed_at = clock_timestamp() - interval '1 minute'"
+    );
+    node.run_sql(&lost).await;
+    let begun = Instant::now();
+    while !host
+        .ledger
+        .as_ref()
+        .unwrap()
+        .said()
+        .contains("what was under way is dropped")
+    {
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "it noticed nothing"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    accepted(&host.url(), &Agent::new("two").registration(ledger)).await;
+    host.becomes("writer").await;
+    host.runs();
+}
