@@ -6,7 +6,7 @@ use x811_eventlog::{Draft, Hash, Record};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::{AcceptedHeader, Header, MessageType, seal};
-use x811_protocol::event::{AgentRegistered, Derived, EnvelopeAccepted, Event};
+use x811_protocol::event::{AgentEvent, AgentRegistered, Derived, EnvelopeAccepted, Event};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::{EnvelopeId, Nonce};
 use x811_protocol::json::{Limits, parse_strict};
@@ -84,7 +84,7 @@ fn check_registration(message_type: &MessageType, payload: Map<String, Value>) {
         return;
     };
     assert!((1..=8).contains(&registration.keys.len()));
-    recorded(&Event::AgentRegistered(AgentRegistered {
+    recorded(&Event::Agent(AgentEvent::Registered(AgentRegistered {
         keys: registration.keys,
         wallets: registration.entry.wallets,
         capabilities: registration.entry.capabilities,
@@ -92,7 +92,7 @@ fn check_registration(message_type: &MessageType, payload: Map<String, Value>) {
         expires_at_ms: registration.entry.expires_at_ms,
         reference_sdk: None,
         envelope: accepted(message_type, payload),
-    }));
+    })));
 }
 
 /// The leaf rules hold, integers included, and the event is read back as it was.

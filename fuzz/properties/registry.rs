@@ -7,7 +7,7 @@ use x811_eventlog::{Draft, Hash, Record};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::{AcceptedHeader, Header, MessageType, seal};
-use x811_protocol::event::{AgentUpdated, Event, KeyRotated};
+use x811_protocol::event::{AgentEvent, AgentUpdated, Event, KeyRotated};
 use x811_protocol::id::{EnvelopeId, Nonce};
 use x811_protocol::json::{Limits, parse_strict};
 use x811_protocol::key::{AgentKey, Profile, SecretKey};
@@ -72,13 +72,13 @@ fn check_update(update: Update, envelope: AcceptedHeader) {
         .collect();
     assert_eq!(update.keeps(&listed), Ok(()));
     assert!(update.keeps(&listed[1..]).is_err(), "a key was taken away");
-    recorded(&Event::AgentUpdated(AgentUpdated {
+    recorded(&Event::Agent(AgentEvent::Updated(AgentUpdated {
         wallets: entry.wallets,
         capabilities: entry.capabilities,
         document_digest: entry.document_digest,
         expires_at_ms: entry.expires_at_ms,
         envelope,
-    }));
+    })));
 }
 
 /// A rotation replaces the key that signed by one that has signed for it, and no other.
@@ -110,13 +110,13 @@ fn check_rotation(rotation: Rotation, envelope: AcceptedHeader) {
         rotation.replaces_one_of(&keys).is_err(),
         "the new key is known"
     );
-    recorded(&Event::KeyRotated(KeyRotated {
+    recorded(&Event::Agent(AgentEvent::KeyRotated(KeyRotated {
         old_key,
         new_key,
         proof: rotation.proof,
         document_digest: rotation.document_digest,
         envelope,
-    }));
+    })));
 }
 
 /// The leaf rules hold, integers included, and the event is read back as it was.

@@ -12,7 +12,7 @@ use x811_eventlog::{EventLog as _, Hash};
 use x811_ledger::doctor::examine;
 use x811_ledger::memory::MemoryReadModel;
 use x811_ledger::port::LedgerStore as _;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, LedgerEvent};
 use x811_store::Backend;
 
 use crate::audit::unopened;
@@ -105,7 +105,7 @@ pub(crate) async fn examined(
     let opened = first
         .first()
         .map(|record| Event::from_json(record.event_json()));
-    let Some(Ok(Event::LedgerOpened(opened))) = opened else {
+    let Some(Ok(Event::Ledger(LedgerEvent::Opened(opened)))) = opened else {
         return Err(unreadable(
             "the log does not begin as a ledger's does".to_owned(),
         ));

@@ -5,9 +5,9 @@ mod round;
 
 use x811_protocol::envelope::MessageType;
 use x811_protocol::event::{
-    AgreementWindow, BodiesErased, Confirmed, ContractWindow, Effect, EnvelopeAccepted, Event,
-    Evidence, FindingStatus, Lapsed, LapsedWindow, Looked, NoticeIssued, Refuted, SessionWindow,
-    Window,
+    AgentEvent, AgreementWindow, BodiesErased, Confirmed, ContractWindow, Effect, EnvelopeAccepted,
+    Event, Evidence, FindingStatus, Lapsed, LapsedWindow, LedgerEvent, Looked, NetworkEvent,
+    NoticeIssued, Refuted, SessionWindow, SettlementEvent, Window,
 };
 use x811_protocol::facts::{
     Facts, Location, NegotiationFacts, OfferFacts, PaymentFacts, RequestFacts, ResultFacts,
@@ -130,35 +130,12 @@ fn payment(facts: &PaymentFacts) -> String {
 /// What a record says.
 pub(crate) fn event(event: &Event) -> String {
     match event {
+        Event::Ledger(event) => of_the_ledger(event),
+        Event::Network(event) => of_a_network(event),
+        Event::Agent(event) => of_an_agent(event),
         Event::EnvelopeAccepted(accepted) => accepted_message(accepted),
         Event::Lapsed(lapsed) => lapse(lapsed),
-        Event::Looked(looked) => look(looked),
-        Event::Seen(seen) => format!("{} is in block {}", seen.tx_hash, seen.block.number),
-        Event::Unseen(named) => {
-            format!(
-                "{} is in no block any more: Base reorganised",
-                named.tx_hash
-            )
-        }
-        Event::Refuted(refuted) => refutation(refuted),
-        Event::Confirmed(confirmed) => confirmation(confirmed),
-        Event::Final(done) => format!(
-            "final: no reorganisation can take the payment away, block {} is finalized",
-            done.head.number
-        ),
-        Event::Reversed(reversed) => format!(
-            "REVERSED: {} was confirmed and then disappeared, the money is not there",
-            reversed.tx_hash
-        ),
-        Event::Returned(named) => {
-            format!("{} is back and confirmed, it counts again", named.tx_hash)
-        }
-        Event::Late(late) => {
-            format!(
-                "came late, the state stays: {}",
-                evidence_list(&late.evidence)
-            )
-        }
+        Event::Settlement(event) => of_a_payment(event),
         Event::CycleDrawn(drawn) => format!(
             "block {} drew {} among {} rounds that block each other",
             drawn.block.number,
@@ -166,17 +143,33 @@ pub(crate) fn event(event: &Event) -> String {
             drawn.rounds.len()
         ),
         Event::NoticeIssued(issued) => notice(issued),
-        Event::LedgerOpened(opened) => format!("the ledger {} was opened", opened.did),
-        Event::ParametersSet(_) => "the ledger's parameters were set".to_owned(),
-        Event::RulesChanged(_) => "the decision rules changed".to_owned(),
-        Event::LedgerKeyRotated(rotated) => {
+        Event::StateRoot(_) => "root of all states".to_owned(),
+        Event::Effect(effect) => self::effect(effect),
+    }
+}
+
+fn of_the_ledger(event: &LedgerEvent) -> String {
+    match event {
+        LedgerEvent::Opened(opened) => format!("the ledger {} was opened", opened.did),
+        LedgerEvent::ParametersSet(_) => "the ledger's parameters were set".to_owned(),
+        LedgerEvent::RulesChanged(_) => "the decision rules changed".to_owned(),
+        LedgerEvent::KeyRotated(rotated) => {
             format!("the ledger's {} key was replaced", rotated.role)
         }
-        Event::LedgerResumed(resumed) => {
+        LedgerEvent::Resumed(resumed) => {
             format!("the ledger is back after {} ms", resumed.gap_ms)
         }
-        Event::BodiesErased(erased) => erasure(erased),
-        Event::NetworkBlind(blind) => {
+        LedgerEvent::BodiesErased(erased) => erasure(erased),
+        LedgerEvent::ExclusionLifted(lifted) => format!(
+            "the exclusion of record {} is lifted, by order of {}",
+            lifted.excluded, lifted.operator
+        ),
+    }
+}
+
+fn of_a_network(event: &NetworkEvent) -> String {
+    match event {
+        NetworkEvent::Blind(blind) => {
             let silent = blind.silent.as_deref().unwrap_or_default();
             let told = if silent.is_empty() {
                 String::new()
@@ -188,23 +181,51 @@ pub(crate) fn event(event: &Event) -> String {
                 blind.cause.explanation()
             )
         }
-        Event::NetworkSighted(sighted) => {
+        NetworkEvent::Sighted(sighted) => {
             format!("the network is in sight, block {}", sighted.head.number)
         }
-        Event::AgentRegistered(registered) => {
-            format!("{} registered", registered.envelope.from)
+    }
+}
+
+fn of_an_agent(event: &AgentEvent) -> String {
+    let agent = &event.envelope().from;
+    match event {
+        AgentEvent::Registered(_) => format!("{agent} registered"),
+        AgentEvent::Updated(_) => format!("{agent} changed its entry"),
+        AgentEvent::KeyRotated(_) => format!("{agent} replaced a key"),
+        AgentEvent::Deactivated(_) => format!("{agent} is deactivated"),
+        AgentEvent::Reactivated(_) => format!("{agent} is active again"),
+        AgentEvent::Revoked(_) => format!("{agent} is revoked"),
+    }
+}
+
+fn of_a_payment(event: &SettlementEvent) -> String {
+    match event {
+        SettlementEvent::Looked(looked) => look(looked),
+        SettlementEvent::Seen(seen) => {
+            format!("{} is in block {}", seen.tx_hash, seen.block.number)
         }
-        Event::AgentUpdated(updated) => format!("{} changed its entry", updated.envelope.from),
-        Event::KeyRotated(rotated) => format!("{} replaced a key", rotated.envelope.from),
-        Event::AgentDeactivated(changed) => format!("{} is deactivated", changed.envelope.from),
-        Event::AgentReactivated(changed) => format!("{} is active again", changed.envelope.from),
-        Event::AgentRevoked(changed) => format!("{} is revoked", changed.envelope.from),
-        Event::ExclusionLifted(lifted) => format!(
-            "the exclusion of record {} is lifted, by order of {}",
-            lifted.excluded, lifted.operator
+        SettlementEvent::Unseen(named) => format!(
+            "{} is in no block any more: Base reorganised",
+            named.tx_hash
         ),
-        Event::StateRoot(_) => "root of all states".to_owned(),
-        Event::Effect(effect) => self::effect(effect),
+        SettlementEvent::Refuted(refuted) => refutation(refuted),
+        SettlementEvent::Confirmed(confirmed) => confirmation(confirmed),
+        SettlementEvent::Final(done) => format!(
+            "final: no reorganisation can take the payment away, block {} is finalized",
+            done.head.number
+        ),
+        SettlementEvent::Reversed(reversed) => format!(
+            "REVERSED: {} was confirmed and then disappeared, the money is not there",
+            reversed.tx_hash
+        ),
+        SettlementEvent::Returned(named) => {
+            format!("{} is back and confirmed, it counts again", named.tx_hash)
+        }
+        SettlementEvent::Late(late) => format!(
+            "came late, the state stays: {}",
+            evidence_list(&late.evidence)
+        ),
     }
 }
 

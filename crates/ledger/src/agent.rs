@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use x811_protocol::digest::Digest;
 use x811_protocol::document::DidDocument;
-use x811_protocol::event::{AgentRegistered, Event, KeyRotated, LedgerOpened, ReferenceSdk};
+use x811_protocol::event::{
+    AgentEvent, AgentRegistered, Event, KeyRotated, LedgerOpened, ReferenceSdk,
+};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::key::{AgentKey, Profile, PublicKey};
 use x811_protocol::time::TimestampMs;
@@ -170,21 +172,25 @@ impl Agent {
         let mut agent = self.clone();
         agent.identity_seq += 1;
         match (self.status, event) {
-            (Status::Active, Event::AgentUpdated(updated)) => {
+            (Status::Active, Event::Agent(AgentEvent::Updated(updated))) => {
                 agent.wallets = updated.wallets.clone().into();
                 agent.capabilities = updated.capabilities.clone().into();
                 agent.expires_at_ms = updated.expires_at_ms;
                 agent.document_digest = updated.document_digest;
                 agent.document_position = position;
             }
-            (Status::Active, Event::KeyRotated(rotated)) => {
+            (Status::Active, Event::Agent(AgentEvent::KeyRotated(rotated))) => {
                 agent.keys = self.with_key_replaced(rotated)?;
                 agent.document_digest = rotated.document_digest;
                 agent.document_position = position;
             }
-            (Status::Active, Event::AgentDeactivated(_)) => agent.status = Status::Deactivated,
-            (Status::Deactivated, Event::AgentReactivated(_)) => agent.status = Status::Active,
-            (Status::Active | Status::Deactivated, Event::AgentRevoked(_)) => {
+            (Status::Active, Event::Agent(AgentEvent::Deactivated(_))) => {
+                agent.status = Status::Deactivated
+            }
+            (Status::Deactivated, Event::Agent(AgentEvent::Reactivated(_))) => {
+                agent.status = Status::Active
+            }
+            (Status::Active | Status::Deactivated, Event::Agent(AgentEvent::Revoked(_))) => {
                 agent.status = Status::Revoked;
             }
             _ => return None,

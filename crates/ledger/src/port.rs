@@ -12,7 +12,7 @@ use x811_eventlog::{AppendError, EventLog, Hash, HashTile, Head, Node, ReadError
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{Claim, Event};
+use x811_protocol::event::{Claim, Event, LedgerEvent};
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::{EnvelopeId, InteractionId};
@@ -137,7 +137,7 @@ impl Commit {
         }
         let claims = event.claims().iter().map(|claim| (*claim, position));
         self.claims.extend(claims);
-        if let Event::BodiesErased(erased) = event {
+        if let Event::Ledger(LedgerEvent::BodiesErased(erased)) = event {
             let erased = erased.positions.iter().map(|erased| Erased {
                 position: *erased,
                 record: position,

@@ -13,7 +13,9 @@ use crate::agent::{Agent, Standing};
 use crate::submission::not_taken;
 use x811_protocol::code::Code;
 use x811_protocol::envelope::{AcceptedHeader, CoreType, MessageType};
-use x811_protocol::event::{AgentRegistered, AgentStatusChanged, AgentUpdated, Event, KeyRotated};
+use x811_protocol::event::{
+    AgentEvent, AgentRegistered, AgentStatusChanged, AgentUpdated, Event, KeyRotated,
+};
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::payload::registry::{Operation, Verb};
@@ -104,8 +106,8 @@ pub(crate) fn new_keys_fit(event: &Event, rules: Rules) -> Result<(), Refusal> {
 #[expect(clippy::wildcard_enum_match_arm, reason = "only these bring keys")]
 fn new_keys(event: &Event) -> &[AgentKey] {
     match event {
-        Event::AgentRegistered(registered) => &registered.keys,
-        Event::KeyRotated(rotated) => std::slice::from_ref(&rotated.new_key),
+        Event::Agent(AgentEvent::Registered(registered)) => &registered.keys,
+        Event::Agent(AgentEvent::KeyRotated(rotated)) => std::slice::from_ref(&rotated.new_key),
         _ => &[],
     }
 }
@@ -114,32 +116,38 @@ fn new_keys(event: &Event) -> &[AgentKey] {
 pub(crate) fn event(envelope: &AcceptedHeader, operation: &Operation) -> Event {
     let envelope = envelope.clone();
     match operation {
-        Operation::Register(registration) => Event::AgentRegistered(AgentRegistered {
-            keys: registration.keys.clone(),
-            wallets: registration.entry.wallets.clone(),
-            capabilities: registration.entry.capabilities.clone(),
-            document_digest: registration.entry.document_digest,
-            expires_at_ms: registration.entry.expires_at_ms,
-            reference_sdk: registration.reference_sdk,
-            envelope,
-        }),
-        Operation::Update(update) => Event::AgentUpdated(AgentUpdated {
+        Operation::Register(registration) => {
+            Event::Agent(AgentEvent::Registered(AgentRegistered {
+                keys: registration.keys.clone(),
+                wallets: registration.entry.wallets.clone(),
+                capabilities: registration.entry.capabilities.clone(),
+                document_digest: registration.entry.document_digest,
+                expires_at_ms: registration.entry.expires_at_ms,
+                reference_sdk: registration.reference_sdk,
+                envelope,
+            }))
+        }
+        Operation::Update(update) => Event::Agent(AgentEvent::Updated(AgentUpdated {
             wallets: update.entry.wallets.clone(),
             capabilities: update.entry.capabilities.clone(),
             document_digest: update.entry.document_digest,
             expires_at_ms: update.entry.expires_at_ms,
             envelope,
-        }),
-        Operation::Rotate(rotation) => Event::KeyRotated(KeyRotated {
+        })),
+        Operation::Rotate(rotation) => Event::Agent(AgentEvent::KeyRotated(KeyRotated {
             old_key: rotation.old_key,
             new_key: rotation.new_key,
             proof: rotation.proof,
             document_digest: rotation.document_digest,
             envelope,
-        }),
-        Operation::Deactivate => Event::AgentDeactivated(AgentStatusChanged { envelope }),
-        Operation::Reactivate => Event::AgentReactivated(AgentStatusChanged { envelope }),
-        Operation::Revoke => Event::AgentRevoked(AgentStatusChanged { envelope }),
+        })),
+        Operation::Deactivate => {
+            Event::Agent(AgentEvent::Deactivated(AgentStatusChanged { envelope }))
+        }
+        Operation::Reactivate => {
+            Event::Agent(AgentEvent::Reactivated(AgentStatusChanged { envelope }))
+        }
+        Operation::Revoke => Event::Agent(AgentEvent::Revoked(AgentStatusChanged { envelope })),
     }
 }
 
@@ -175,12 +183,12 @@ pub(crate) fn form_fits(
 )]
 pub(crate) fn verb(event: &Event) -> Option<Verb> {
     match event {
-        Event::AgentRegistered(_) => Some(Verb::Register),
-        Event::AgentUpdated(_) => Some(Verb::Update),
-        Event::KeyRotated(_) => Some(Verb::Rotate),
-        Event::AgentDeactivated(_) => Some(Verb::Deactivate),
-        Event::AgentReactivated(_) => Some(Verb::Reactivate),
-        Event::AgentRevoked(_) => Some(Verb::Revoke),
+        Event::Agent(AgentEvent::Registered(_)) => Some(Verb::Register),
+        Event::Agent(AgentEvent::Updated(_)) => Some(Verb::Update),
+        Event::Agent(AgentEvent::KeyRotated(_)) => Some(Verb::Rotate),
+        Event::Agent(AgentEvent::Deactivated(_)) => Some(Verb::Deactivate),
+        Event::Agent(AgentEvent::Reactivated(_)) => Some(Verb::Reactivate),
+        Event::Agent(AgentEvent::Revoked(_)) => Some(Verb::Revoke),
         _ => None,
     }
 }
@@ -189,8 +197,8 @@ pub(crate) fn verb(event: &Event) -> Option<Verb> {
 #[expect(clippy::wildcard_enum_match_arm, reason = "only these set one")]
 pub(crate) fn expiry(event: &Event) -> Option<TimestampMs> {
     match event {
-        Event::AgentRegistered(registered) => registered.expires_at_ms,
-        Event::AgentUpdated(updated) => updated.expires_at_ms,
+        Event::Agent(AgentEvent::Registered(registered)) => registered.expires_at_ms,
+        Event::Agent(AgentEvent::Updated(updated)) => updated.expires_at_ms,
         _ => None,
     }
 }

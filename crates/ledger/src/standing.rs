@@ -3,7 +3,7 @@
 //! same records.
 
 use serde::{Deserialize, Serialize};
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, SettlementEvent};
 use x811_protocol::evm::TxHash;
 
 /// What became of a payment.
@@ -54,14 +54,14 @@ pub struct Settling {
 impl Settling {
     /// Takes the next event of the stream.
     pub fn take(&mut self, event: &Event) {
-        if let Event::Confirmed(confirmed) = event {
+        if let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = event {
             self.is_confirmed = true;
             self.paid = confirmed.claims.iter().map(|it| it.tx_hash).collect();
-        } else if let Event::Reversed(reversed) = event
+        } else if let Event::Settlement(SettlementEvent::Reversed(reversed)) = event
             && self.paid.contains(&reversed.tx_hash)
         {
             self.gone.push(reversed.tx_hash);
-        } else if let Event::Returned(returned) = event
+        } else if let Event::Settlement(SettlementEvent::Returned(returned)) = event
             && self.paid.contains(&returned.tx_hash)
         {
             self.gone.retain(|tx_hash| *tx_hash != returned.tx_hash);

@@ -10,7 +10,7 @@ use x811_protocol::capability::agreement::Agreement;
 use x811_protocol::capability::session::Session;
 use x811_protocol::contract::Contract;
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{Claim, Event, NetworkBlind, NetworkSighted};
+use x811_protocol::event::{Claim, Event, NetworkBlind, NetworkEvent, NetworkSighted};
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Input, Interaction};
@@ -73,15 +73,15 @@ fn see(draft: &mut Draft, network: &str, head: Block, now: TimestampMs) -> Resul
         .sight(network)
         .and_then(|sight| sight.blind_since);
     let event = match blind_since {
-        Some(since) if age_ms < fresh_ms => Event::NetworkSighted(NetworkSighted {
+        Some(since) if age_ms < fresh_ms => Event::Network(NetworkEvent::Sighted(NetworkSighted {
             head,
             blind_ms: now.since(since),
-        }),
-        None if age_ms > blind_after_ms => Event::NetworkBlind(NetworkBlind {
+        })),
+        None if age_ms > blind_after_ms => Event::Network(NetworkEvent::Blind(NetworkBlind {
             cause: BlindCause::StaleHead,
             head: Some(head),
             silent: silent(draft.world(), network),
-        }),
+        })),
         Some(_) | None => return Ok(()),
     };
     draft
@@ -126,11 +126,11 @@ fn go_blind(
         hash: head.hash,
         timestamp_s: head.timestamp_s,
     });
-    let event = Event::NetworkBlind(NetworkBlind {
+    let event = Event::Network(NetworkEvent::Blind(NetworkBlind {
         cause,
         head,
         silent: silent(draft.world(), network),
-    });
+    }));
     draft
         .append(&Stream::Network(network.to_owned()), event, None, now)
         .map(|_| ())
@@ -448,7 +448,7 @@ fn with_interaction(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use x811_protocol::event::LedgerResumed;
+    use x811_protocol::event::{LedgerEvent, LedgerResumed};
     use x811_protocol::id::EnvelopeId;
 
     #[test]
@@ -460,24 +460,24 @@ mod tests {
         let network = Stream::Network("base".to_owned());
         let blind = || {
             let cause = BlindCause::StaleHead;
-            Event::NetworkBlind(NetworkBlind {
+            Event::Network(NetworkEvent::Blind(NetworkBlind {
                 cause,
                 head: None,
                 silent: None,
-            })
+            }))
         };
         let legal = |draft: &mut Draft| draft.append(&network, blind(), None, now).map(|_| ());
         assert!(isolated(&mut draft, id.into(), legal), "the first is kept");
         let size = draft.world().head().size;
         // What it did before its fault goes with it.
         let faulty = |draft: &mut Draft| {
-            let event = Event::NetworkBlind(NetworkBlind {
+            let event = Event::Network(NetworkEvent::Blind(NetworkBlind {
                 cause: BlindCause::WrongChain,
                 head: None,
                 silent: None,
-            });
+            }));
             draft.append(&Stream::Network("other".to_owned()), event, None, now)?;
-            let event = Event::LedgerResumed(LedgerResumed { gap_ms: 1 });
+            let event = Event::Ledger(LedgerEvent::Resumed(LedgerResumed { gap_ms: 1 }));
             draft.append(&Stream::Ledger, event, None, now).map(|_| ())
         };
         assert!(!isolated(&mut draft, id.into(), faulty));

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use x811_eventlog::{Draft, Record};
 use x811_ledger::world::World;
-use x811_protocol::event::{Event, LedgerResumed};
+use x811_protocol::event::{Event, LedgerEvent, LedgerResumed};
 use x811_protocol::stream::Stream;
 
 /// Exit code of an audit that found something.
@@ -216,7 +216,7 @@ async fn grow(place: &Place, count: u64) {
             Some(root) => (Stream::Roots, Event::StateRoot(root)),
             None => (
                 Stream::Ledger,
-                Event::LedgerResumed(LedgerResumed { gap_ms: 0 }),
+                Event::Ledger(LedgerEvent::Resumed(LedgerResumed { gap_ms: 0 })),
             ),
         };
         let head = world.head();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use x811_eventlog::Record;
-use x811_protocol::event::{Claim, Event, Evidence, FindingStatus};
+use x811_protocol::event::{Claim, Event, Evidence, FindingStatus, LedgerEvent, SettlementEvent};
 use x811_protocol::evm::{BlockHash, TxHash};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
@@ -52,31 +52,31 @@ impl Booked {
                     self.agreed.insert(id, (at, head));
                 }
             }
-            Event::Confirmed(confirmed) => {
+            Event::Settlement(SettlementEvent::Confirmed(confirmed)) => {
                 self.tally.confirmed += 1;
                 self.claim(id, &confirmed.claims, &confirmed.evidence);
                 let claims = confirmed.claims.iter();
                 self.paid.extend(claims.map(|claim| (*claim, true)));
             }
-            Event::Late(late) => {
+            Event::Settlement(SettlementEvent::Late(late)) => {
                 self.tally.late += 1;
                 self.claim(id, &late.claims, &late.evidence);
                 self.paid
                     .extend(late.claims.iter().map(|claim| (*claim, true)));
             }
-            Event::Refuted(refuted) => {
+            Event::Settlement(SettlementEvent::Refuted(refuted)) => {
                 self.tally.refuted += 1;
                 if !self.refuted.insert((id, refuted.tx_hash)) {
                     self.wrong("is refuted twice", refuted.tx_hash);
                 }
             }
-            Event::Reversed(reversed) => {
+            Event::Settlement(SettlementEvent::Reversed(reversed)) => {
                 self.tally.reversed += 1;
                 let times = self.reversals.entry((id, reversed.tx_hash)).or_default();
                 *times += 1;
                 self.turn(id, reversed.tx_hash, false);
             }
-            Event::Returned(returned) => {
+            Event::Settlement(SettlementEvent::Returned(returned)) => {
                 self.tally.returned += 1;
                 self.turn(id, returned.tx_hash, true);
             }
@@ -124,7 +124,7 @@ impl Booked {
     /// Whatever was decided on was true of its block, as all endpoints said. What a look did not find
     /// was not there.
     fn check_evidence(&mut self, event: &Event, chain: &Chain) {
-        if let Event::Looked(looked) = event {
+        if let Event::Settlement(SettlementEvent::Looked(looked)) = event {
             for found in &looked.finding {
                 let is_negative = found.status == FindingStatus::NotFound;
                 if is_negative && chain.was_in_branch(found.tx_hash, looked.head.hash) {
@@ -133,9 +133,11 @@ impl Booked {
             }
         }
         let evidence: &[Evidence] = match event {
-            Event::Confirmed(confirmed) => &confirmed.evidence,
-            Event::Late(late) => &late.evidence,
-            Event::Refuted(refuted) => std::slice::from_ref(&refuted.evidence),
+            Event::Settlement(SettlementEvent::Confirmed(confirmed)) => &confirmed.evidence,
+            Event::Settlement(SettlementEvent::Late(late)) => &late.evidence,
+            Event::Settlement(SettlementEvent::Refuted(refuted)) => {
+                std::slice::from_ref(&refuted.evidence)
+            }
             _ => return,
         };
         for said in evidence {
@@ -236,27 +238,38 @@ impl Story {
             .map_or(0, |(first, _)| first.recorded_at_ms());
         for (record, event) in events {
             let what = match event {
-                Event::Seen(seen) => {
+                Event::Settlement(SettlementEvent::Seen(seen)) => {
                     format!("seen {} in {}", short(seen.tx_hash), seen.block.number)
                 }
-                Event::Unseen(unseen) => format!("unseen {}", short(unseen.tx_hash)),
-                Event::Refuted(refuted) => {
+                Event::Settlement(SettlementEvent::Unseen(unseen)) => {
+                    format!("unseen {}", short(unseen.tx_hash))
+                }
+                Event::Settlement(SettlementEvent::Refuted(refuted)) => {
                     format!("refuted {} {:?}", short(refuted.tx_hash), refuted.cause)
                 }
-                Event::Confirmed(confirmed) => format!("confirmed {}", claimed(&confirmed.claims)),
-                Event::Late(late) => format!("late {}", claimed(&late.claims)),
-                Event::Reversed(reversed) => format!("reversed {}", short(reversed.tx_hash)),
-                Event::Returned(returned) => format!("returned {}", short(returned.tx_hash)),
-                Event::Looked(looked) => format!("looked {}", looked.look),
+                Event::Settlement(SettlementEvent::Confirmed(confirmed)) => {
+                    format!("confirmed {}", claimed(&confirmed.claims))
+                }
+                Event::Settlement(SettlementEvent::Late(late)) => {
+                    format!("late {}", claimed(&late.claims))
+                }
+                Event::Settlement(SettlementEvent::Reversed(reversed)) => {
+                    format!("reversed {}", short(reversed.tx_hash))
+                }
+                Event::Settlement(SettlementEvent::Returned(returned)) => {
+                    format!("returned {}", short(returned.tx_hash))
+                }
+                Event::Settlement(SettlementEvent::Looked(looked)) => {
+                    format!("looked {}", looked.look)
+                }
                 Event::EnvelopeAccepted(accepted) => match &accepted.facts {
                     Facts::Payment(payment) => format!("declared {}", short(payment.tx_hash)),
                     _ => continue,
                 },
                 Event::Lapsed(_)
-                | Event::Final(_)
-                | Event::NetworkBlind(_)
-                | Event::NetworkSighted(_)
-                | Event::LedgerResumed(_) => event.type_name().to_owned(),
+                | Event::Settlement(SettlementEvent::Final(_))
+                | Event::Network(_)
+                | Event::Ledger(LedgerEvent::Resumed(_)) => event.type_name().to_owned(),
                 _ => continue,
             };
             let mut deals = self.deals.iter();

@@ -12,7 +12,7 @@ use x811_ledger::checkpoint::{CheckpointStore as _, verifies};
 use x811_ledger::export::{TilesError, write_tiles};
 use x811_ledger::keyring;
 use x811_ledger::port::LedgerStore as _;
-use x811_protocol::event::{Event, LedgerOpened};
+use x811_protocol::event::{Event, LedgerEvent, LedgerOpened};
 use x811_store::{Backend, FileCheckpointStore};
 
 use crate::failure::Failure;
@@ -66,7 +66,7 @@ async fn opened(store: &Backend) -> Result<LedgerOpened, Failure> {
         .first()
         .map(|record| Event::from_json(record.event_json()));
     match event {
-        Some(Ok(Event::LedgerOpened(opened))) => Ok(opened),
+        Some(Ok(Event::Ledger(LedgerEvent::Opened(opened)))) => Ok(opened),
         Some(_) => Err(Failure::local("log", "position 0 is no `ledger_opened`")
             .hint("audit the directory: x811 audit DIR")),
         None => Err(Failure::local(

@@ -8,7 +8,7 @@
 
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
-use x811_protocol::event::{Event, KeyRotated, LedgerRole};
+use x811_protocol::event::{AgentEvent, Event, KeyRotated, LedgerEvent, LedgerRole};
 use x811_protocol::key::{AgentKey, Profile, PublicKey};
 use x811_protocol::payload::registry::rotation_message;
 
@@ -40,11 +40,15 @@ impl KeyHistory {
                 return Err(record.fault("it is out of order"));
             }
             let span = match (last, record.event()?) {
-                (None, Event::LedgerOpened(opened)) if did == ledger && opened.did == did => Span {
-                    from_position: record.position,
-                    keys: vec![of_the_ledger(opened.keys.envelope)],
-                },
-                (Some(last), Event::LedgerKeyRotated(rotated)) if did == ledger => {
+                (None, Event::Ledger(LedgerEvent::Opened(opened)))
+                    if did == ledger && opened.did == did =>
+                {
+                    Span {
+                        from_position: record.position,
+                        keys: vec![of_the_ledger(opened.keys.envelope)],
+                    }
+                }
+                (Some(last), Event::Ledger(LedgerEvent::KeyRotated(rotated))) if did == ledger => {
                     if rotated.role != LedgerRole::Envelope {
                         continue;
                     }
@@ -56,11 +60,11 @@ impl KeyHistory {
                         keys: vec![of_the_ledger(rotated.new_key)],
                     }
                 }
-                (None, Event::AgentRegistered(registered)) => Span {
+                (None, Event::Agent(AgentEvent::Registered(registered))) => Span {
                     from_position: record.position,
                     keys: registered.keys,
                 },
-                (Some(last), Event::KeyRotated(rotated)) => {
+                (Some(last), Event::Agent(AgentEvent::KeyRotated(rotated))) => {
                     let replaced = replaced(did, ledger, &last.keys, &rotated);
                     Span {
                         from_position: record.position + 1,

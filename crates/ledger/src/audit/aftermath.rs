@@ -2,7 +2,7 @@
 //! shows (ledger-contract.md section 5). That something disappeared is the watcher's word.
 
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{Event, Final, Late, Reversed, Seen};
+use x811_protocol::event::{Event, Final, Late, Reversed, Seen, SettlementEvent};
 use x811_protocol::evm::TxHash;
 use x811_protocol::interaction::{Aftermath, Standing, late_of};
 
@@ -34,18 +34,18 @@ pub(super) fn check(decided: &Decided<'_>, findings: &mut Findings) {
         declared: &aftermath.declared,
     };
     came_in_time(&grounds, aftermath, findings);
-    if let Event::Reversed(reversed) = decided.event {
+    if let Event::Settlement(SettlementEvent::Reversed(reversed)) = decided.event {
         numbered(&grounds, reversed, findings);
         was_looked_for(&grounds, findings);
-    } else if let Event::Seen(seen) = decided.event {
+    } else if let Event::Settlement(SettlementEvent::Seen(seen)) = decided.event {
         if let Some(declared) = aftermath.declared(seen.tx_hash) {
             grounds.transfers_fit("transfers", declared, &seen.transfers, findings);
         }
         still_pays(&grounds, aftermath, seen, findings);
-    } else if let Event::Final(reached) = decided.event {
+    } else if let Event::Settlement(SettlementEvent::Final(reached)) = decided.event {
         let made_final = live.state.made_final_by(&reached.head);
         is_above(&grounds, (aftermath, &made_final), reached, findings);
-    } else if let Event::Late(late) = decided.event {
+    } else if let Event::Settlement(SettlementEvent::Late(late)) = decided.event {
         shown(&grounds, aftermath, late, findings);
         chosen(&grounds, aftermath, late, findings);
     }
@@ -116,11 +116,12 @@ fn is_above(
 fn came_in_time(grounds: &Grounds<'_>, aftermath: &Aftermath, findings: &mut Findings) {
     let decided = grounds.decided;
     let is_of_late = names(decided.event).is_some_and(|tx_hash| aftermath.is_watched_late(tx_hash));
-    let until = if is_of_late || matches!(decided.event, Event::Final(_)) {
-        aftermath.ends_at()
-    } else {
-        aftermath.until
-    };
+    let until =
+        if is_of_late || matches!(decided.event, Event::Settlement(SettlementEvent::Final(_))) {
+            aftermath.ends_at()
+        } else {
+            aftermath.until
+        };
     if aftermath.paused_since.is_none() && decided.at > until {
         let sentence = "it came when nothing was recorded of this interaction any more";
         decided.differs("event", sentence, findings);
@@ -131,9 +132,11 @@ fn came_in_time(grounds: &Grounds<'_>, aftermath: &Aftermath, findings: &mut Fin
 #[expect(clippy::wildcard_enum_match_arm, reason = "only these name one")]
 fn names(event: &Event) -> Option<TxHash> {
     match event {
-        Event::Seen(seen) => Some(seen.tx_hash),
-        Event::Unseen(named) | Event::Returned(named) => Some(named.tx_hash),
-        Event::Reversed(reversed) => Some(reversed.tx_hash),
+        Event::Settlement(SettlementEvent::Seen(seen)) => Some(seen.tx_hash),
+        Event::Settlement(SettlementEvent::Unseen(named) | SettlementEvent::Returned(named)) => {
+            Some(named.tx_hash)
+        }
+        Event::Settlement(SettlementEvent::Reversed(reversed)) => Some(reversed.tx_hash),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use x811_eventlog::{ChainVerifier, Frontier, Hash, Record};
 use x811_protocol::did::Did;
-use x811_protocol::event::{Event, LedgerOpened};
+use x811_protocol::event::{Event, LedgerEvent, LedgerOpened};
 use x811_protocol::id::InteractionId;
 use x811_protocol::payload::PayloadRules;
 use x811_protocol::rules::Rules;
@@ -343,7 +343,7 @@ impl Auditor {
     fn check(&mut self, mut whole: Whole, has_gap: bool) {
         if names_unknown_rules(&whole.event) {
             self.rules_are_unknown = true;
-            if let Event::LedgerOpened(opened) = &whole.event {
+            if let Event::Ledger(LedgerEvent::Opened(opened)) = &whole.event {
                 self.opened_unknown = Some(Box::new(opened.clone()));
             }
         }
@@ -640,8 +640,8 @@ enum Replayed {
 #[expect(clippy::wildcard_enum_match_arm, reason = "only these name rules")]
 fn names_unknown_rules(event: &Event) -> bool {
     let version = match event {
-        Event::LedgerOpened(opened) => Some(opened.rules_version),
-        Event::RulesChanged(rules) => Some(rules.rules_version),
+        Event::Ledger(LedgerEvent::Opened(opened)) => Some(opened.rules_version),
+        Event::Ledger(LedgerEvent::RulesChanged(rules)) => Some(rules.rules_version),
         _ => None,
     };
     version.is_some_and(|version| Rules::of(version).is_none())

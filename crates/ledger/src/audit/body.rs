@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{AcceptedHeader, ParsedEnvelope, nonce_tag};
-use x811_protocol::event::{EnvelopeAccepted, Event, NoticeIssued};
+use x811_protocol::event::{AgentEvent, EnvelopeAccepted, Event, LedgerEvent, NoticeIssued};
 use x811_protocol::facts::Facts;
 use x811_protocol::payload::registry::{Operation, Registration, Verb, rotation_message};
 use x811_protocol::payload::{self, PayloadRules};
@@ -99,16 +99,16 @@ pub(super) fn proofs(
             counts.count(verdict);
         }
     };
-    if let Event::AgentRegistered(registered) = event {
+    if let Event::Agent(AgentEvent::Registered(registered)) = event {
         wallets(registered.envelope.from, &registered.wallets);
-    } else if let Event::AgentUpdated(updated) = event {
+    } else if let Event::Agent(AgentEvent::Updated(updated)) = event {
         wallets(updated.envelope.from, &updated.wallets);
-    } else if let Event::LedgerKeyRotated(rotated) = event {
+    } else if let Event::Ledger(LedgerEvent::KeyRotated(rotated)) = event {
         if !rotated.is_proven(ledger) {
             let sentence = "it is not by old_key over the rotation of these two keys";
             findings.add(spot, "proof", Cause::ProofInvalid, sentence);
         }
-    } else if let Event::KeyRotated(rotated) = event {
+    } else if let Event::Agent(AgentEvent::KeyRotated(rotated)) = event {
         let (agent, new_key) = (rotated.envelope.from, rotated.new_key.key);
         let text = rotation_message(agent, ledger, rotated.old_key, new_key);
         if !new_key.verify(text.as_bytes(), &rotated.proof) {
@@ -126,10 +126,10 @@ fn parsed(
     body: &[u8],
     findings: &mut Findings,
 ) -> Option<ParsedEnvelope> {
-    let is_own_request = if let Event::AgentRegistered(registered) = event {
+    let is_own_request = if let Event::Agent(AgentEvent::Registered(registered)) = event {
         registered.reference_sdk.is_some()
     } else {
-        matches!(event, Event::AgentDeactivated(_)) && envelope.from == envelope.to
+        matches!(event, Event::Agent(AgentEvent::Deactivated(_))) && envelope.from == envelope.to
     };
     let parsed = match is_own_request {
         true => ParsedEnvelope::from_registering_body(body, envelope.signature),
@@ -251,7 +251,7 @@ fn registry_facts(
     };
     let is_own_request = parsed.header.from == parsed.header.to;
     let of_reference_sdk = || {
-        if !matches!(event, Event::AgentRegistered(_)) {
+        if !matches!(event, Event::Agent(AgentEvent::Registered(_))) {
             return Operation::of_reference_sdk(&parsed.payload);
         }
         let (from, key) = (parsed.header.from, envelope.key.key);

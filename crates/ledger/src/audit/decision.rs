@@ -6,8 +6,8 @@ use x811_protocol::contract;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::{AcceptedHeader, CoreType, MessageType};
 use x811_protocol::event::{
-    AgentRegistered, AgentStatusChanged, AgentUpdated, Derived, EnvelopeAccepted, Event,
-    KeyRotated, LedgerResumed, NetworkSighted,
+    AgentEvent, AgentStatusChanged, Derived, EnvelopeAccepted, Event, LedgerEvent, LedgerResumed,
+    NetworkEvent, NetworkSighted, SettlementEvent,
 };
 use x811_protocol::facts::Facts;
 use x811_protocol::id::{ContractId, InteractionId, RoundId, SessionId};
@@ -71,43 +71,47 @@ impl Decided<'_> {
                 self.sender_is_active(&accepted.envelope, findings);
                 self.message(accepted, findings);
             }
-            Event::AgentRegistered(AgentRegistered { envelope, .. })
-            | Event::AgentUpdated(AgentUpdated { envelope, .. })
-            | Event::KeyRotated(KeyRotated { envelope, .. })
-            | Event::AgentDeactivated(AgentStatusChanged { envelope })
-            | Event::AgentReactivated(AgentStatusChanged { envelope })
-            | Event::AgentRevoked(AgentStatusChanged { envelope }) => {
+            Event::Agent(event) => {
+                let envelope = event.envelope();
                 self.times(envelope, findings);
                 self.envelope(envelope, findings);
                 self.registry(envelope, findings);
             }
             Event::NoticeIssued(notice) => self.notice(notice, findings),
-            Event::ExclusionLifted(lifted) => self.lifted(lifted, findings),
-            Event::LedgerResumed(resumed) => self.resumed(*resumed, findings),
-            Event::NetworkSighted(sighted) => self.sighted(sighted, findings),
-            Event::Seen(_) => {
+            Event::Ledger(LedgerEvent::ExclusionLifted(lifted)) => self.lifted(lifted, findings),
+            Event::Ledger(LedgerEvent::Resumed(resumed)) => self.resumed(*resumed, findings),
+            Event::Network(NetworkEvent::Sighted(sighted)) => self.sighted(sighted, findings),
+            Event::Settlement(SettlementEvent::Seen(_)) => {
                 settlement::check(self, findings);
                 aftermath::check(self, findings);
             }
-            Event::Looked(_) | Event::Refuted(_) | Event::Confirmed(_) => {
+            Event::Settlement(
+                SettlementEvent::Looked(_)
+                | SettlementEvent::Refuted(_)
+                | SettlementEvent::Confirmed(_),
+            ) => {
                 settlement::check(self, findings);
             }
-            Event::Unseen(_)
-            | Event::Final(_)
-            | Event::Reversed(_)
-            | Event::Returned(_)
-            | Event::Late(_) => aftermath::check(self, findings),
-            Event::LedgerOpened(opened) => {
+            Event::Settlement(
+                SettlementEvent::Unseen(_)
+                | SettlementEvent::Final(_)
+                | SettlementEvent::Reversed(_)
+                | SettlementEvent::Returned(_)
+                | SettlementEvent::Late(_),
+            ) => aftermath::check(self, findings),
+            Event::Ledger(LedgerEvent::Opened(opened)) => {
                 if opened.format != FORMAT_VERSION {
                     let sentence = format!("the leaves of this log are of format {FORMAT_VERSION}");
                     self.differs("format", sentence, findings);
                 }
             }
-            Event::ParametersSet(_)
-            | Event::RulesChanged(_)
-            | Event::LedgerKeyRotated(_)
-            | Event::BodiesErased(_)
-            | Event::NetworkBlind(_)
+            Event::Ledger(
+                LedgerEvent::ParametersSet(_)
+                | LedgerEvent::RulesChanged(_)
+                | LedgerEvent::KeyRotated(_)
+                | LedgerEvent::BodiesErased(_),
+            )
+            | Event::Network(NetworkEvent::Blind(_))
             | Event::Lapsed(_)
             | Event::CycleDrawn(_)
             | Event::StateRoot(_)
@@ -152,8 +156,7 @@ impl Decided<'_> {
             }
         }
         let is_time_itself = matches!(self.event, Event::Lapsed(_) | Event::NoticeIssued(_));
-        let nothing_due =
-            matches!(self.event, Event::Confirmed(confirmed) if confirmed.claims.is_empty());
+        let nothing_due = matches!(self.event, Event::Settlement(SettlementEvent::Confirmed(confirmed)) if confirmed.claims.is_empty());
         let acts_itself = is_time_itself || nothing_due;
         if !acts_itself {
             self.had_not_passed(subject, findings);
@@ -392,14 +395,14 @@ impl Decided<'_> {
     fn is_of_reference_sdk(&self) -> bool {
         let parameters = self.before.parameters();
         let parameters = parameters.map(|(_, parameters)| &**parameters);
-        if let Event::AgentDeactivated(AgentStatusChanged { envelope }) = self.event {
+        if let Event::Agent(AgentEvent::Deactivated(AgentStatusChanged { envelope })) = self.event {
             let agent = self.before.agent(envelope.from);
             return agent.is_some_and(|agent| agent.reference_sdk.is_some())
                 && envelope.from == envelope.to
                 && envelope.message_type == MessageType::Core(CoreType::Request)
                 && parameters.is_some_and(|set| set.is_lenient(Leniency::ReferenceSdk));
         }
-        let Event::AgentRegistered(registered) = self.event else {
+        let Event::Agent(AgentEvent::Registered(registered)) = self.event else {
             return false;
         };
         registered.reference_sdk.is_some()
@@ -442,7 +445,7 @@ impl Decided<'_> {
             let sentence = "it lies before the moment of the record, and such are refused";
             self.differs("expires_at_ms", sentence, findings);
         }
-        if let Event::KeyRotated(rotated) = self.event
+        if let Event::Agent(AgentEvent::KeyRotated(rotated)) = self.event
             && rotated.old_key != envelope.key.key
         {
             let sentence = "a rotation replaces the key that signs it and no other";

@@ -3,7 +3,7 @@
 //! downtime by the silence before it, and add all of them up.
 
 use serde::Serialize;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, LedgerEvent};
 
 /// What the records `ledger_resumed` that break no rule add up to. All of it is asserted, and counted
 /// beside [`Observations`](super::Observations), not among them.
@@ -18,7 +18,7 @@ pub struct Downtimes {
 impl Downtimes {
     /// Adds the gap of a record, if it is one.
     pub(super) fn note(&mut self, event: &Event) {
-        if let Event::LedgerResumed(resumed) = event {
+        if let Event::Ledger(LedgerEvent::Resumed(resumed)) = event {
             self.records += 1;
             self.total_ms = self.total_ms.saturating_add(resumed.gap_ms);
         }

@@ -149,7 +149,7 @@ fn effect_of(effect: &Effect) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use x811_protocol::event::{Engaged, LedgerResumed};
+    use x811_protocol::event::{Engaged, LedgerEvent, LedgerResumed};
     use x811_protocol::id::{ContractId, EnvelopeId, InteractionId};
 
     fn engaged() -> (Stream, Event) {
@@ -182,7 +182,7 @@ mod tests {
     /// the contract's whole stream, and no gap in it hides that.
     #[test]
     fn xn_9_an_effect_left_out_is_named_in_logs_and_bundles() {
-        let resumed = Event::LedgerResumed(LedgerResumed { gap_ms: 1 });
+        let resumed = Event::Ledger(LedgerEvent::Resumed(LedgerResumed { gap_ms: 1 }));
         for is_extract in [false, true] {
             assert_eq!(found(&Stream::Ledger, &resumed, is_extract), 1);
             let (stream, event) = engaged();

@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, LedgerEvent};
 use x811_protocol::payload::PayloadRules;
 use x811_protocol::stream::Subject;
 
@@ -303,8 +303,8 @@ impl ExportAudit {
                 stream: None,
             };
             let (said, recorded) = (
-                Event::LedgerOpened(header.opened.clone()),
-                Event::LedgerOpened(opened.clone()),
+                Event::Ledger(LedgerEvent::Opened(header.opened.clone())),
+                Event::Ledger(LedgerEvent::Opened(opened.clone())),
             );
             let (cause, findings) = (Cause::HeaderDiffers, &mut self.auditor.findings);
             agree(&spot, "header", cause, &said, &recorded, findings);

@@ -16,7 +16,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use x811_protocol::event::{EnvelopeAccepted, Event, FindingStatus, Looked, RefutedCause};
+use x811_protocol::event::{
+    EnvelopeAccepted, Event, FindingStatus, LedgerEvent, Looked, NetworkEvent, RefutedCause,
+    SettlementEvent,
+};
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress};
 use x811_protocol::interaction::{Standing, State};
 use x811_protocol::observation::{BlindCause, Block, NetworkHead};
@@ -129,9 +132,9 @@ pub(super) fn mentioned(before: &World, stream: &Stream, event: &Event) -> Vec<M
 }
 
 fn head_of_sight(event: &Event) -> Option<Block> {
-    if let Event::NetworkBlind(blind) = event {
+    if let Event::Network(NetworkEvent::Blind(blind)) = event {
         blind.head
-    } else if let Event::NetworkSighted(sighted) = event {
+    } else if let Event::Network(NetworkEvent::Sighted(sighted)) = event {
         Some(sighted.head)
     } else {
         None
@@ -157,13 +160,13 @@ fn block_of(head: &NetworkHead) -> Block {
 
 /// Every block that an event about payments names, by member.
 fn blocks_of(event: &Event) -> Vec<(String, Block)> {
-    if let Event::Seen(seen) = event {
+    if let Event::Settlement(SettlementEvent::Seen(seen)) = event {
         return vec![("block".to_owned(), seen.block)];
-    } else if let Event::Looked(looked) = event {
+    } else if let Event::Settlement(SettlementEvent::Looked(looked)) = event {
         return vec![("head".to_owned(), looked.head)];
-    } else if let Event::Final(reached) = event {
+    } else if let Event::Settlement(SettlementEvent::Final(reached)) = event {
         return vec![("head".to_owned(), reached.head)];
-    } else if let Event::Refuted(refuted) = event {
+    } else if let Event::Settlement(SettlementEvent::Refuted(refuted)) = event {
         return vec![("evidence.block".to_owned(), refuted.evidence.block)];
     }
     let each = shown(event).iter().enumerate();
@@ -231,13 +234,13 @@ fn of_sight(decided: &Decided<'_>, name: &str, findings: &mut Findings) {
     let Some(network) = parameters.and_then(|(_, set)| set.network(name)) else {
         return;
     };
-    if let Event::NetworkSighted(sighted) = decided.event
+    if let Event::Network(NetworkEvent::Sighted(sighted)) = decided.event
         && age_ms(decided.at, &sighted.head) >= network.fresh_ms
     {
         let sentence = "the head that ended blindness was not fresh";
         decided.differs("head", sentence, findings);
     }
-    if let Event::NetworkBlind(blind) = decided.event {
+    if let Event::Network(NetworkEvent::Blind(blind)) = decided.event {
         let is_old = |head: &Block| age_ms(decided.at, head) > network.blind_after_ms;
         let fits = match (blind.cause, &blind.head) {
             (BlindCause::StaleHead, None) => false,
@@ -302,7 +305,7 @@ impl Heads {
             self.not_from_later(decided, field, *chain, block, findings, remarks);
         }
         time_for_depths(decided, blocks, remarks);
-        if let Event::LedgerResumed(_) = decided.event {
+        if let Event::Ledger(LedgerEvent::Resumed(_)) = decided.event {
             // What a process begins with may lag behind what the one before had.
             self.highest.clear();
             self.started += 1;
@@ -320,7 +323,7 @@ impl Heads {
         for number in reached(decided.event) {
             self.reach(decided, chain, number, remarks);
         }
-        if let Event::Looked(looked) = decided.event {
+        if let Event::Settlement(SettlementEvent::Looked(looked)) = decided.event {
             self.looked(decided, chain, looked, findings);
         }
         remark_on(decided, network, remarks);
@@ -372,9 +375,8 @@ impl Heads {
         let names_heads = matches!(
             decided.event,
             Event::EnvelopeAccepted(_)
-                | Event::Looked(_)
-                | Event::NetworkBlind(_)
-                | Event::NetworkSighted(_)
+                | Event::Settlement(SettlementEvent::Looked(_))
+                | Event::Network(_)
         );
         for (_, chain, head) in blocks.iter().filter(|_| names_heads) {
             self.reach(decided, *chain, head.number, remarks);
@@ -452,10 +454,14 @@ fn network_of<'a>(decided: &Decided<'a>) -> Option<&'a str> {
 
 /// Whether it says that a transaction is not in its block any more.
 fn records_a_reorganisation(decided: &Decided<'_>) -> bool {
-    if let Event::Unseen(_) | Event::Reversed(_) | Event::Returned(_) = decided.event {
+    if let Event::Settlement(
+        SettlementEvent::Unseen(_) | SettlementEvent::Reversed(_) | SettlementEvent::Returned(_),
+    ) = decided.event
+    {
         return true;
     }
-    let (Event::Seen(seen), Stream::Of(Subject::Interaction(id))) = (decided.event, decided.stream)
+    let (Event::Settlement(SettlementEvent::Seen(seen)), Stream::Of(Subject::Interaction(id))) =
+        (decided.event, decided.stream)
     else {
         return false;
     };
@@ -471,7 +477,10 @@ fn records_a_reorganisation(decided: &Decided<'_>) -> bool {
 /// What a payment rests on and what the rules allow.
 fn remark_on(decided: &Decided<'_>, network: &str, remarks: &mut Remarks) {
     let position = decided.spot.position;
-    let pays = matches!(decided.event, Event::Confirmed(_) | Event::Late(_));
+    let pays = matches!(
+        decided.event,
+        Event::Settlement(SettlementEvent::Confirmed(_) | SettlementEvent::Late(_))
+    );
     if pays && !shown(decided.event).is_empty() && blind_fresh_ms(decided).is_some() {
         let sentence = format!(
             "{network} was blind when this payment was recorded: the head that its depth was \
@@ -479,7 +488,7 @@ fn remark_on(decided: &Decided<'_>, network: &str, remarks: &mut Remarks) {
         );
         remarks.add(position, sentence);
     }
-    if let Event::Refuted(refuted) = decided.event
+    if let Event::Settlement(SettlementEvent::Refuted(refuted)) = decided.event
         && refuted.cause == RefutedCause::OlderThanAccept
         && let Some(head) = accept_head(decided, network)
         && refuted.evidence.block.timestamp_s > head.timestamp_s

@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, LedgerEvent, SettlementEvent};
 use x811_protocol::time::TimestampMs;
 
 use super::auditor::Auditor;
@@ -55,7 +55,7 @@ impl Pace {
         late_ms: Option<u64>,
     ) {
         if matches!(stream, None | Some(Stream::Ledger | Stream::Roots)) {
-            if let Event::LedgerResumed(_) = event {
+            if let Event::Ledger(LedgerEvent::Resumed(_)) = event {
                 self.resumed_at = Some(at);
             }
             return;
@@ -141,5 +141,5 @@ impl Auditor {
 
 /// Whether the event is the confirmation that nothing is due, which time brings.
 fn is_free(event: &Event) -> bool {
-    matches!(event, Event::Confirmed(confirmed) if confirmed.claims.is_empty())
+    matches!(event, Event::Settlement(SettlementEvent::Confirmed(confirmed)) if confirmed.claims.is_empty())
 }

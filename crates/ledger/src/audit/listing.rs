@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
-use x811_protocol::event::{Claim, Event, Evidence, Level};
+use x811_protocol::event::{Claim, Event, Evidence, Level, SettlementEvent};
 use x811_protocol::evm::TxHash;
 use x811_protocol::facts::{DisputeCode, Facts};
 use x811_protocol::id::InteractionId;
@@ -284,12 +284,12 @@ impl Listed {
             } else if let Facts::Offer(offer) = &accepted.facts {
                 self.accounts[index].due = Some(offer.total_cost);
             }
-        } else if let Event::Confirmed(confirmed) = event {
+        } else if let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = event {
             let (evidence, claims) = (&confirmed.evidence, &confirmed.claims);
             self.claim(interaction, position, evidence, claims, false);
-        } else if let Event::Late(late) = event {
+        } else if let Event::Settlement(SettlementEvent::Late(late)) = event {
             self.claim(interaction, position, &late.evidence, &late.claims, true);
-        } else if let Event::Final(_) = event {
+        } else if let Event::Settlement(SettlementEvent::Final(_)) = event {
             let is_paid_final = after
                 .and_then(State::completion)
                 .is_some_and(|it| it.is_final);
@@ -305,9 +305,9 @@ impl Listed {
                     claimed.level = Level::Final;
                 }
             }
-        } else if let Event::Reversed(gone) = event {
+        } else if let Event::Settlement(SettlementEvent::Reversed(gone)) = event {
             self.turn(interaction, gone.tx_hash, true);
-        } else if let Event::Returned(back) = event {
+        } else if let Event::Settlement(SettlementEvent::Returned(back)) = event {
             self.turn(interaction, back.tx_hash, false);
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use x811_protocol::event::{Event, FindingStatus, Looked};
+use x811_protocol::event::{Event, FindingStatus, Looked, SettlementEvent};
 
 /// Records that rest on what the watcher saw, where all else about them holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -71,37 +71,29 @@ impl Heard {
 /// What an observation is counted as; `None` for what needs no watcher.
 fn kind(event: &Event) -> Option<&'static str> {
     let rests_on_watcher = match event {
-        Event::Looked(looked) if finds_nothing(looked) => return Some("looked_not_found"),
-        Event::NetworkBlind(_)
-        | Event::NetworkSighted(_)
-        | Event::Looked(_)
-        | Event::Seen(_)
-        | Event::Unseen(_)
-        | Event::Refuted(_)
-        | Event::Final(_)
-        | Event::Reversed(_)
-        | Event::Returned(_)
-        | Event::Late(_)
+        Event::Settlement(SettlementEvent::Looked(looked)) if finds_nothing(looked) => {
+            return Some("looked_not_found");
+        }
+        Event::Network(_)
+        | Event::Settlement(
+            SettlementEvent::Looked(_)
+            | SettlementEvent::Seen(_)
+            | SettlementEvent::Unseen(_)
+            | SettlementEvent::Refuted(_)
+            | SettlementEvent::Final(_)
+            | SettlementEvent::Reversed(_)
+            | SettlementEvent::Returned(_)
+            | SettlementEvent::Late(_),
+        )
         | Event::CycleDrawn(_) => true,
         // Nothing was looked at where nothing was due.
-        Event::Confirmed(confirmed) => !confirmed.evidence.is_empty(),
+        Event::Settlement(SettlementEvent::Confirmed(confirmed)) => !confirmed.evidence.is_empty(),
         // An ACCEPT has the heads that were seen when it was taken.
         Event::EnvelopeAccepted(accepted) => accepted.derived.heads.is_some(),
-        Event::LedgerOpened(_)
-        | Event::ParametersSet(_)
-        | Event::RulesChanged(_)
-        | Event::LedgerKeyRotated(_)
-        | Event::LedgerResumed(_)
-        | Event::BodiesErased(_)
-        | Event::AgentRegistered(_)
-        | Event::AgentUpdated(_)
-        | Event::KeyRotated(_)
-        | Event::AgentDeactivated(_)
-        | Event::AgentReactivated(_)
-        | Event::AgentRevoked(_)
+        Event::Ledger(_)
+        | Event::Agent(_)
         | Event::Lapsed(_)
         | Event::NoticeIssued(_)
-        | Event::ExclusionLifted(_)
         | Event::StateRoot(_)
         | Event::Effect(_) => false,
     };

@@ -5,7 +5,9 @@
 
 use foldhash::HashMap;
 use x811_protocol::did::Did;
-use x811_protocol::event::{Event, Evidence, Finding as Found, FindingStatus, RefutedCause};
+use x811_protocol::event::{
+    Event, Evidence, Finding as Found, FindingStatus, RefutedCause, SettlementEvent,
+};
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Deal, Declared, Fit, Since, State};
@@ -195,48 +197,42 @@ impl Kept {
     ) {
         match event {
             Event::EnvelopeAccepted(_) => self.declare(interaction, state, by),
-            Event::Looked(looked) => {
+            Event::Settlement(SettlementEvent::Looked(looked)) => {
                 for (index, found) in looked.finding.iter().enumerate() {
                     self.looked(spot, interaction, (index, found), looked.head);
                 }
             }
-            Event::Seen(seen) => {
+            Event::Settlement(SettlementEvent::Seen(seen)) => {
                 self.stand((interaction, seen.tx_hash), Some(seen.block));
                 if let Some(declared) = self.declared.get_mut(&(interaction, seen.tx_hash)) {
                     let place = Place::of(spot, "transfers".to_owned());
                     declared.seen = Some((place, seen.block, seen.transfers.clone()));
                 }
             }
-            Event::Unseen(gone) => {
+            Event::Settlement(SettlementEvent::Unseen(gone)) => {
                 self.stand((interaction, gone.tx_hash), None);
                 if let Some(declared) = self.declared.get_mut(&(interaction, gone.tx_hash)) {
                     declared.seen = None;
                 }
             }
-            Event::Confirmed(_) | Event::Late(_) | Event::Refuted(_) => {
+            Event::Settlement(
+                SettlementEvent::Confirmed(_)
+                | SettlementEvent::Late(_)
+                | SettlementEvent::Refuted(_),
+            ) => {
                 self.show(spot, interaction, event);
             }
-            Event::LedgerOpened(_)
-            | Event::ParametersSet(_)
-            | Event::RulesChanged(_)
-            | Event::LedgerKeyRotated(_)
-            | Event::LedgerResumed(_)
-            | Event::BodiesErased(_)
-            | Event::NetworkBlind(_)
-            | Event::NetworkSighted(_)
-            | Event::AgentRegistered(_)
-            | Event::AgentUpdated(_)
-            | Event::KeyRotated(_)
-            | Event::AgentDeactivated(_)
-            | Event::AgentReactivated(_)
-            | Event::AgentRevoked(_)
+            Event::Ledger(_)
+            | Event::Network(_)
+            | Event::Agent(_)
             | Event::Lapsed(_)
-            | Event::Final(_)
-            | Event::Reversed(_)
-            | Event::Returned(_)
+            | Event::Settlement(
+                SettlementEvent::Final(_)
+                | SettlementEvent::Reversed(_)
+                | SettlementEvent::Returned(_),
+            )
             | Event::CycleDrawn(_)
             | Event::NoticeIssued(_)
-            | Event::ExclusionLifted(_)
             | Event::StateRoot(_)
             | Event::Effect(_) => {}
         }
@@ -339,7 +335,7 @@ impl Kept {
 
     fn show(&mut self, spot: &Spot, interaction: InteractionId, event: &Event) {
         let mut refuted = None;
-        if let Event::Refuted(event) = event {
+        if let Event::Settlement(SettlementEvent::Refuted(event)) = event {
             refuted = Some(event.cause);
         }
         for (index, evidence) in shown(event).iter().enumerate() {
@@ -399,11 +395,11 @@ fn watched(state: &State) -> Option<(&Deal, &Network, &[Declared])> {
 
 /// The evidence of payments, and of what was none, in a record.
 pub(super) fn shown(event: &Event) -> &[Evidence] {
-    if let Event::Confirmed(confirmed) = event {
+    if let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = event {
         &confirmed.evidence
-    } else if let Event::Late(late) = event {
+    } else if let Event::Settlement(SettlementEvent::Late(late)) = event {
         &late.evidence
-    } else if let Event::Refuted(refuted) = event {
+    } else if let Event::Settlement(SettlementEvent::Refuted(refuted)) = event {
         std::slice::from_ref(&refuted.evidence)
     } else {
         &[]

@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use x811_protocol::capability::session;
 use x811_protocol::code::Code;
 use x811_protocol::contract;
-use x811_protocol::event::{ContractWindow, Event, SessionWindow, Window};
+use x811_protocol::event::{ContractWindow, Event, LedgerEvent, SessionWindow, Window};
 use x811_protocol::interaction::table::lapse_of;
 use x811_protocol::interaction::{Schedule, State};
 use x811_protocol::round::{self, RoundWindow};
@@ -59,7 +59,7 @@ pub(super) struct Turns {
 impl Turns {
     pub(super) fn note(&mut self, stream: Option<&Stream>, event: &Event, at: TimestampMs) {
         if matches!(stream, None | Some(Stream::Ledger | Stream::Roots)) {
-            if matches!(event, Event::LedgerResumed(_)) {
+            if matches!(event, Event::Ledger(LedgerEvent::Resumed(_))) {
                 self.resumed_at = Some(at);
             }
             return;

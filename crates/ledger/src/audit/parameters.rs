@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
-use x811_protocol::event::{Event, LedgerOpened};
+use x811_protocol::event::{Event, LedgerEvent, LedgerOpened};
 use x811_protocol::evm::{ChainId, EvmAddress};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::parameters::{Network, Parameters, PayerBindingRule};
@@ -106,10 +106,10 @@ impl ParametersSeen {
                 rules_version,
             });
         }
-        if let Event::LedgerOpened(LedgerOpened {
+        if let Event::Ledger(LedgerEvent::Opened(LedgerOpened {
             continues: Some(before),
             ..
-        }) = event
+        })) = event
         {
             let sentence = format!(
                 "the log goes on from {} with {} records and root {}: compare that with the last \
@@ -118,7 +118,7 @@ impl ParametersSeen {
             );
             remarks.add(position, sentence);
         }
-        let Event::ParametersSet(parameters) = event else {
+        let Event::Ledger(LedgerEvent::ParametersSet(parameters)) = event else {
             return;
         };
         let members = members(parameters);

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use x811_protocol::event::{Claim, Event, Evidence, Level};
+use x811_protocol::event::{Claim, Event, Evidence, Level, SettlementEvent};
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::State;
@@ -134,15 +134,15 @@ pub(super) fn change(before: &World, stream: Option<&Stream>, event: &Event) -> 
     };
     let state = &before.watching(*id)?.state;
     let network = state.watched().map(|(network, _)| network.to_owned());
-    let what = if let Event::Confirmed(confirmed) = event {
+    let what = if let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = event {
         claimed(state, &confirmed.evidence, &confirmed.claims, false)
-    } else if let Event::Late(late) = event {
+    } else if let Event::Settlement(SettlementEvent::Late(late)) = event {
         claimed(state, &late.evidence, &late.claims, true)
-    } else if let Event::Final(reached) = event {
+    } else if let Event::Settlement(SettlementEvent::Final(reached)) = event {
         What::Final(state.made_final_by(&reached.head))
-    } else if let Event::Reversed(gone) = event {
+    } else if let Event::Settlement(SettlementEvent::Reversed(gone)) = event {
         moved(state, gone.tx_hash, true)?
-    } else if let Event::Returned(back) = event {
+    } else if let Event::Settlement(SettlementEvent::Returned(back)) = event {
         moved(state, back.tx_hash, false)?
     } else {
         return None;

@@ -9,7 +9,7 @@ use std::hash::BuildHasher as _;
 
 use foldhash::fast::RandomState;
 use x811_eventlog::{Draft, Record};
-use x811_protocol::event::{Event, LedgerResumed};
+use x811_protocol::event::{Event, LedgerEvent, LedgerResumed};
 
 use crate::world::{Fault, Touched, World};
 use x811_protocol::stream::Stream;
@@ -194,7 +194,7 @@ impl Names {
 
 fn apply_nothing(world: &mut World, recorded_at_ms: u64) -> Result<(), Fault> {
     let head = world.head();
-    let event = Event::LedgerResumed(LedgerResumed { gap_ms: 0 });
+    let event = Event::Ledger(LedgerEvent::Resumed(LedgerResumed { gap_ms: 0 }));
     let draft = Draft {
         recorded_at_ms,
         stream: Stream::Ledger.to_string(),

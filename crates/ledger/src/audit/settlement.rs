@@ -3,7 +3,8 @@
 
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{
-    Confirmed, Event, Evidence, Looked, Refuted, RefutedCause, Seen, SettlementRecords,
+    Confirmed, Event, Evidence, Looked, Refuted, RefutedCause, Seen, SettlementEvent,
+    SettlementRecords,
 };
 use x811_protocol::evm::TxHash;
 use x811_protocol::interaction::claim::{Candidate, choose};
@@ -52,13 +53,13 @@ pub(super) fn check(decided: &Decided<'_>, findings: &mut Findings) {
         verification,
         settlement,
     };
-    if let Event::Seen(seen) = decided.event {
+    if let Event::Settlement(SettlementEvent::Seen(seen)) = decided.event {
         payment.seen(seen, findings);
-    } else if let Event::Looked(looked) = decided.event {
+    } else if let Event::Settlement(SettlementEvent::Looked(looked)) = decided.event {
         payment.looked(looked, findings);
-    } else if let Event::Refuted(refuted) = decided.event {
+    } else if let Event::Settlement(SettlementEvent::Refuted(refuted)) = decided.event {
         payment.refuted(refuted, findings);
-    } else if let Event::Confirmed(confirmed) = decided.event {
+    } else if let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = decided.event {
         payment.confirmed(confirmed, findings);
     }
 }

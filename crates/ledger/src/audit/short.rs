@@ -5,7 +5,7 @@
 //! when they were seen; it is kept while a payment is waited for, some 60 bytes a transfer.
 
 use foldhash::HashMap;
-use x811_protocol::event::{Event, Looked, Refuted, RefutedCause};
+use x811_protocol::event::{Event, Looked, Refuted, RefutedCause, SettlementEvent};
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::claim::{Candidate, choose};
@@ -56,7 +56,7 @@ impl SeenTransfers {
         let live = world.interaction(*id);
         if live.is_none_or(|live| live.state.settlement().is_none()) {
             self.0.remove(id);
-        } else if let Event::Seen(seen) = event {
+        } else if let Event::Settlement(SettlementEvent::Seen(seen)) = event {
             let shown = self.0.entry(*id).or_default();
             shown.retain(|known| known.tx_hash != seen.tx_hash);
             shown.push(Shown {
@@ -94,9 +94,9 @@ impl SeenTransfers {
             network,
             declared: &settlement.declared,
         };
-        if let Event::Looked(looked) = decided.event {
+        if let Event::Settlement(SettlementEvent::Looked(looked)) = decided.event {
             self.waits_deep(*id, &grounds, looked, findings, remarks);
-        } else if let Event::Refuted(refuted) = decided.event
+        } else if let Event::Settlement(SettlementEvent::Refuted(refuted)) = decided.event
             && refuted.cause == RefutedCause::Short
         {
             self.refuted_short(*id, &grounds, refuted, findings, remarks);

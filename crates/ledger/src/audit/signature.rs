@@ -8,7 +8,7 @@
 use rayon::prelude::*;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
-use x811_protocol::event::Event;
+use x811_protocol::event::{AgentEvent, Event};
 use x811_protocol::key::{AgentKey, Profile, PublicKey, Signed, verify_all};
 
 use super::examine::Whole;
@@ -114,7 +114,7 @@ pub(super) fn key_is_the_senders(
         return;
     };
     let key = agent_key(envelope);
-    if let Event::AgentRegistered(registered) = event {
+    if let Event::Agent(AgentEvent::Registered(registered)) = event {
         if !registered.keys.contains(&key) {
             not_the_senders(spot, &key.key, "the keys it registers", findings);
         }

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 use x811_eventlog::{Record, write_canonical};
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, LedgerEvent};
 
 /// Limits that the first logs do not have: they are read as no limit.
 const NEWER_LIMITS: [&str; 4] = [
@@ -24,7 +24,7 @@ pub(super) fn is_the_one(record: &Record, event: &Event) -> bool {
     if write_canonical(&mut written, event).is_ok() && written == stored {
         return true;
     }
-    matches!(event, Event::ParametersSet(_)) && is_of_first_logs(record, event)
+    matches!(event, Event::Ledger(LedgerEvent::ParametersSet(_))) && is_of_first_logs(record, event)
 }
 
 fn is_of_first_logs(record: &Record, event: &Event) -> bool {

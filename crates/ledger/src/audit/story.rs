@@ -33,7 +33,7 @@
 //! compared by eight bytes.
 
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{Event, Evidence, RefutedCause};
+use x811_protocol::event::{Event, Evidence, RefutedCause, SettlementEvent};
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::observation::{Block, Transfer};
@@ -192,7 +192,7 @@ pub(super) fn told(
         interaction: *id,
         declared: declared.len(),
     };
-    if let Event::Seen(seen) = event {
+    if let Event::Settlement(SettlementEvent::Seen(seen)) = event {
         let (tx, block) = (seen.tx_hash, seen.block);
         let seen = teller.transfers("transfers", tx, block, &seen.transfers, true);
         tellings.extend(seen.into_iter().map(|telling| Telling {
@@ -202,13 +202,13 @@ pub(super) fn told(
             },
             ..telling
         }));
-    } else if let Event::Refuted(refuted) = event {
+    } else if let Event::Settlement(SettlementEvent::Refuted(refuted)) = event {
         // Which transfers fit an authorization is all that this cause is about.
         let fitting = refuted.cause != RefutedCause::Unauthorized;
         tellings.extend(teller.evidence("evidence", &refuted.evidence, fitting));
-    } else if let Event::Confirmed(confirmed) = event {
+    } else if let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = event {
         tellings.extend(teller.each(&confirmed.evidence));
-    } else if let Event::Late(late) = event {
+    } else if let Event::Settlement(SettlementEvent::Late(late)) = event {
         tellings.extend(teller.each(&late.evidence));
     }
     tellings

@@ -6,7 +6,7 @@ use crate::port::{IndexCounts, LedgerStore};
 use std::collections::{BTreeMap, BTreeSet};
 use x811_eventlog::{ReadError, Record};
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{BodiesErased, Claim, Event};
+use x811_protocol::event::{BodiesErased, Claim, Event, LedgerEvent};
 use x811_protocol::evm::{ChainId, TxHash};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::EnvelopeId;
@@ -40,7 +40,7 @@ impl Expected {
             self.tags.push((request.idempotency_tag, position));
             self.counts.idempotency += 1;
         }
-        if let Event::BodiesErased(erased) = event {
+        if let Event::Ledger(LedgerEvent::BodiesErased(erased)) = event {
             self.erased.extend(&erased.positions);
         }
         let claims = event.claims();

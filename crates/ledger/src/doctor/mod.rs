@@ -19,7 +19,7 @@ use crate::world::World;
 use indexes::Expected;
 use std::collections::BTreeMap;
 use x811_eventlog::{AppendError, ChainVerifier, EventLog, ReadError, Record};
-use x811_protocol::event::{BodiesErased, Event};
+use x811_protocol::event::{BodiesErased, Event, LedgerEvent};
 
 /// Records read at a time.
 const PAGE: usize = 1_024;
@@ -177,7 +177,7 @@ async fn erased_since<S: LedgerStore>(
         next += page.len() as u64;
         for record in &page {
             if record.event_type() == b"bodies_erased"
-                && let Ok(Event::BodiesErased(later)) = read_event(record)
+                && let Ok(Event::Ledger(LedgerEvent::BodiesErased(later))) = read_event(record)
             {
                 erased.push(later);
             }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use x811_eventlog::{Checkpoint, CheckpointError, EventLog as _, Hash, ReadError, Record};
 use x811_protocol::canonical::to_canonical;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, LedgerEvent};
 use x811_protocol::key::SecretKey;
 
 use super::links;
@@ -171,7 +171,7 @@ impl SubjectBundle {
                 size,
             });
         }
-        let Event::LedgerOpened(opened) = event(&record_at(store, 0).await?)? else {
+        let Event::Ledger(LedgerEvent::Opened(opened)) = event(&record_at(store, 0).await?)? else {
             return Err(damaged(0, "ledger_opened"));
         };
         let stream = Stream::Of(subject).to_string();
@@ -427,7 +427,9 @@ async fn beside<S: LedgerStore>(store: &S, first: u64) -> Result<Vec<String>, Bu
     let Some(position) = opening.parameters else {
         return Ok(opening.streams(None));
     };
-    let Event::ParametersSet(parameters) = event(&record_at(store, position).await?)? else {
+    let Event::Ledger(LedgerEvent::ParametersSet(parameters)) =
+        event(&record_at(store, position).await?)?
+    else {
         return Err(damaged(position, "parameters_set"));
     };
     Ok(opening.streams(Some(&parameters)))

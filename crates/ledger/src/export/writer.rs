@@ -4,7 +4,7 @@ use std::io::Write;
 
 use x811_eventlog::{Checkpoint, CheckpointError, EventLog, Frontier, Hash, ReadError, Record};
 use x811_protocol::canonical::to_canonical;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, LedgerEvent};
 
 use super::{Header, Scope, Trailer};
 use crate::port::LedgerStore;
@@ -154,7 +154,7 @@ pub async fn write<S: LedgerStore>(
 fn header(page: &[Record]) -> Result<Header, WriteError> {
     let first = page.first().ok_or(WriteError::NotOpened)?;
     match Event::from_json(first.event_json()) {
-        Ok(Event::LedgerOpened(opened)) => Ok(Header::new(opened, Scope::Log)),
+        Ok(Event::Ledger(LedgerEvent::Opened(opened))) => Ok(Header::new(opened, Scope::Log)),
         Ok(_) | Err(_) => Err(WriteError::NotOpened),
     }
 }

@@ -3,7 +3,7 @@
 use super::Keyring;
 use crate::port::{LedgerStore, ReadModel};
 use x811_eventlog::{EventLog, ReadError, Record};
-use x811_protocol::event::{Event, LedgerOpened};
+use x811_protocol::event::{Event, LedgerEvent, LedgerOpened};
 use x811_protocol::stream::Stream;
 
 /// Records, or positions of them, that are read at a time.
@@ -68,11 +68,11 @@ impl Reading {
             return;
         }
         match (Event::from_json(record.event_json()), &mut self.0) {
-            (Ok(Event::LedgerOpened(opened)), None) => {
+            (Ok(Event::Ledger(LedgerEvent::Opened(opened))), None) => {
                 let keyring = Keyring::opened(opened.keys);
                 self.0 = Some((opened, keyring));
             }
-            (Ok(Event::LedgerKeyRotated(rotated)), Some((opened, keyring))) => {
+            (Ok(Event::Ledger(LedgerEvent::KeyRotated(rotated))), Some((opened, keyring))) => {
                 if let Ok(after) = keyring.rotated(opened.did, &rotated, record.position()) {
                     *keyring = after;
                 }

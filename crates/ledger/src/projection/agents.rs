@@ -4,7 +4,7 @@ use crate::row::{AgentRow, RowChange, TrustRow};
 use crate::world::World;
 use x811_eventlog::Record;
 use x811_protocol::did::Did;
-use x811_protocol::event::{Confirmed, Event};
+use x811_protocol::event::{AgentEvent, Confirmed, Event, SettlementEvent};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::stream::{Stream, Subject};
 
@@ -23,7 +23,7 @@ pub(super) fn changes(world: &World, record: &Record, event: &Event) -> Vec<RowC
             trust: world.trust(did),
         }));
     }
-    if let Event::Confirmed(confirmed) = event {
+    if let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = event {
         let paid = paid(world, record);
         let payer = |(did, account)| RowChange::Payer {
             did,
@@ -40,11 +40,13 @@ pub(super) fn changes(world: &World, record: &Record, event: &Event) -> Vec<RowC
 fn of_registry(record: &Record, event: &Event) -> Option<Did> {
     let is_of_registry = matches!(
         event,
-        Event::AgentRegistered(_)
-            | Event::AgentUpdated(_)
-            | Event::AgentDeactivated(_)
-            | Event::AgentReactivated(_)
-            | Event::AgentRevoked(_)
+        Event::Agent(
+            AgentEvent::Registered(_)
+                | AgentEvent::Updated(_)
+                | AgentEvent::Deactivated(_)
+                | AgentEvent::Reactivated(_)
+                | AgentEvent::Revoked(_)
+        )
     );
     if !is_of_registry {
         return None;
@@ -67,7 +69,10 @@ fn row(world: &World, did: Did) -> Option<RowChange> {
 }
 
 fn capabilities(world: &World, did: Did, event: &Event) -> Option<RowChange> {
-    let sets_them = matches!(event, Event::AgentRegistered(_) | Event::AgentUpdated(_));
+    let sets_them = matches!(
+        event,
+        Event::Agent(AgentEvent::Registered(_) | AgentEvent::Updated(_))
+    );
     let agent = world.agent(did).filter(|_| sets_them)?;
     Some(RowChange::Capabilities {
         registered_position: agent.position,

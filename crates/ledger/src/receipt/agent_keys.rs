@@ -5,7 +5,7 @@ use crate::port::{LedgerStore, ReadModel};
 use std::collections::BTreeMap;
 use x811_eventlog::Record;
 use x811_protocol::did::Did;
-use x811_protocol::event::Event;
+use x811_protocol::event::{AgentEvent, Event};
 use x811_protocol::key::AgentKey;
 use x811_protocol::stream::Stream;
 
@@ -71,9 +71,9 @@ fn keys_of(record: &Record) -> Vec<AgentKey> {
         return Vec::new();
     }
     let event = Event::from_named_json(record.event_type(), record.event_json());
-    if let Ok(Event::AgentRegistered(registered)) = event {
+    if let Ok(Event::Agent(AgentEvent::Registered(registered))) = event {
         registered.keys
-    } else if let Ok(Event::KeyRotated(rotated)) = event {
+    } else if let Ok(Event::Agent(AgentEvent::KeyRotated(rotated))) = event {
         vec![rotated.new_key]
     } else {
         Vec::new()

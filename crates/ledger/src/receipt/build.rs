@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use x811_eventlog::{CoseReceipt, Hash, Node, ReadError, Record};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{Confirmed, EnvelopeAccepted, Event};
+use x811_protocol::event::{Confirmed, EnvelopeAccepted, Event, SettlementEvent};
 use x811_protocol::evm::TxHash;
 use x811_protocol::facts::RefersTo;
 use x811_protocol::id::EnvelopeId;
@@ -455,13 +455,13 @@ fn missing(confirmed: &Confirmed, told: &[(u64, Event)]) -> Missing {
     let told = told.iter();
     let since = told.skip_while(|(_, event)| as_confirmed(event).is_none());
     for (position, event) in since {
-        if let Event::Reversed(reversed) = event {
+        if let Event::Settlement(SettlementEvent::Reversed(reversed)) = event {
             missing.reversed.insert(reversed.tx_hash, *position);
-        } else if let Event::Returned(returned) = event {
+        } else if let Event::Settlement(SettlementEvent::Returned(returned)) = event {
             missing.reversed.remove(&returned.tx_hash);
-        } else if let Event::Unseen(unseen) = event {
+        } else if let Event::Settlement(SettlementEvent::Unseen(unseen)) = event {
             missing.in_no_block.insert(unseen.tx_hash, *position);
-        } else if let Event::Seen(seen) = event {
+        } else if let Event::Settlement(SettlementEvent::Seen(seen)) = event {
             missing.in_no_block.remove(&seen.tx_hash);
         }
     }
@@ -471,7 +471,7 @@ fn missing(confirmed: &Confirmed, told: &[(u64, Event)]) -> Missing {
 }
 
 fn as_confirmed(event: &Event) -> Option<&Confirmed> {
-    if let Event::Confirmed(confirmed) = event {
+    if let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = event {
         Some(confirmed)
     } else {
         None

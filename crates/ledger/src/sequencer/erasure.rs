@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use x811_eventlog::{EventLog as _, Record};
 use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{BodiesErased, Event};
+use x811_protocol::event::{BodiesErased, Event, LedgerEvent};
 use x811_protocol::id::{ContractId, InteractionId};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::stream::{Stream, Subject};
@@ -131,12 +131,12 @@ pub(super) fn record(
     if positions.is_empty() {
         return Ok(Err(erased_before(by)));
     }
-    let event = Event::BodiesErased(BodiesErased {
+    let event = Event::Ledger(LedgerEvent::BodiesErased(BodiesErased {
         positions: positions.clone(),
         operator: request.operator,
         reason_code: request.reason_code.to_string(),
         order: request.order.clone(),
-    });
+    }));
     let appended = draft.append(&Stream::Ledger, event, None, now)?;
     Ok(Ok(ErasureAnswer {
         interaction_id: request.subject.interaction(),

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{Event, ExclusionLifted, LiftOrder};
+use x811_protocol::event::{Event, ExclusionLifted, LedgerEvent, LiftOrder};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
@@ -74,11 +74,11 @@ pub(super) fn record(
         return Ok(Err(refusal));
     }
     let stream = Stream::Of(Subject::Conduct(request.agent));
-    let event = Event::ExclusionLifted(ExclusionLifted {
+    let event = Event::Ledger(LedgerEvent::ExclusionLifted(ExclusionLifted {
         excluded: request.excluded,
         operator: request.operator,
         order: request.order.clone(),
-    });
+    }));
     let appended = draft.append(&stream, event, None, now)?;
     Ok(Ok(LiftAnswer {
         agent_id: request.agent,

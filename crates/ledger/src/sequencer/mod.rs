@@ -58,7 +58,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch as channel};
-use x811_protocol::event::{Event, LedgerResumed};
+use x811_protocol::event::{Event, LedgerEvent, LedgerResumed};
 use x811_protocol::evm::TxHash;
 use x811_protocol::observation::Observation;
 use x811_protocol::refusal::Refusal;
@@ -243,7 +243,7 @@ where
         if gap_ms == 0 {
             self.away_since = None;
         } else {
-            let event = Event::LedgerResumed(LedgerResumed { gap_ms });
+            let event = Event::Ledger(LedgerEvent::Resumed(LedgerResumed { gap_ms }));
             draft
                 .append(&Stream::Ledger, event, None, self.clock.now())
                 .map_err(Stopped::Defect)?;

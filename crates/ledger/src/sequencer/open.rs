@@ -22,7 +22,8 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use x811_eventlog::{AppendError, Break, Checkpoint, ReadError};
 use x811_protocol::event::{
-    Event, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole, RulesChanged,
+    Event, LedgerEvent, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole,
+    RulesChanged,
 };
 use x811_protocol::evm::TxHash;
 use x811_protocol::key::{PublicKey, SecretKey};
@@ -443,24 +444,25 @@ fn begin(world: &World, start: Start, now: TimestampMs) -> Result<Draft, OpenErr
                 });
             }
             let gap_ms = start.away_ms;
-            let event = Event::LedgerResumed(LedgerResumed { gap_ms });
+            let event = Event::Ledger(LedgerEvent::Resumed(LedgerResumed { gap_ms }));
             draft.append(&Stream::Ledger, event, None, now)?;
             let mut keys = *keyring.in_force();
             for rotated in start.rotations {
                 if keys.of(rotated.role) == rotated.old_key {
                     keys = keys.with(rotated.role, rotated.new_key);
-                    let event = Event::LedgerKeyRotated(rotated);
+                    let event = Event::Ledger(LedgerEvent::KeyRotated(rotated));
                     draft.append(&Stream::Ledger, event, None, now)?;
                 }
             }
             check_keys(&keys, &start.identity.keys)?;
             if world.rules() < Rules::LATEST {
-                let event = Event::RulesChanged(RulesChanged::to(Rules::LATEST));
+                let event =
+                    Event::Ledger(LedgerEvent::RulesChanged(RulesChanged::to(Rules::LATEST)));
                 draft.append(&Stream::Ledger, event, None, now)?;
             }
         }
         (_, _) => {
-            let event = Event::LedgerOpened(start.identity);
+            let event = Event::Ledger(LedgerEvent::Opened(start.identity));
             draft.append(&Stream::Ledger, event, None, now)?;
         }
     }
@@ -470,7 +472,12 @@ fn begin(world: &World, start: Start, now: TimestampMs) -> Result<Draft, OpenErr
         .is_none_or(|(_, known)| **known != parameters)
     {
         check_networks(world, &parameters)?;
-        draft.append(&Stream::Ledger, Event::ParametersSet(parameters), None, now)?;
+        draft.append(
+            &Stream::Ledger,
+            Event::Ledger(LedgerEvent::ParametersSet(parameters)),
+            None,
+            now,
+        )?;
     }
     Ok(draft)
 }

@@ -5,7 +5,8 @@ use crate::submission::receive;
 use serde_json::json;
 use x811_protocol::envelope::{CoreType, Header, SealedEnvelope, seal};
 use x811_protocol::event::{
-    AgentRegistered, AgentStatusChanged, KeyRotated, LedgerKeys, LedgerOpened,
+    AgentEvent, AgentRegistered, AgentStatusChanged, KeyRotated, LedgerEvent, LedgerKeys,
+    LedgerOpened,
 };
 use x811_protocol::id::Nonce;
 use x811_protocol::key::{AgentKey, Profile, SecretKey};
@@ -82,11 +83,15 @@ fn world() -> World {
         capabilities: None,
         rounds: None,
     };
-    append(&mut draft, &Stream::Ledger, Event::LedgerOpened(opened));
     append(
         &mut draft,
         &Stream::Ledger,
-        Event::ParametersSet(parameters),
+        Event::Ledger(LedgerEvent::Opened(opened)),
+    );
+    append(
+        &mut draft,
+        &Stream::Ledger,
+        Event::Ledger(LedgerEvent::ParametersSet(parameters)),
     );
     for agent in [1, 2] {
         let registered = AgentRegistered {
@@ -99,7 +104,11 @@ fn world() -> World {
             envelope: envelope(agent, 9, 100 + agent).accepted_header(),
         };
         let stream = Stream::Agent(did(agent));
-        append(&mut draft, &stream, Event::AgentRegistered(registered));
+        append(
+            &mut draft,
+            &stream,
+            Event::Agent(AgentEvent::Registered(registered)),
+        );
     }
     draft.finish().unwrap().world
 }
@@ -166,9 +175,9 @@ fn ae_092_a_key_that_ended_while_the_message_waited_signs_nothing() {
         envelope: envelope(1, 9, 60).accepted_header(),
     };
     let events = [
-        Event::KeyRotated(rotated),
-        Event::AgentDeactivated(by()),
-        Event::AgentRevoked(by()),
+        Event::Agent(AgentEvent::KeyRotated(rotated)),
+        Event::Agent(AgentEvent::Deactivated(by())),
+        Event::Agent(AgentEvent::Revoked(by())),
     ];
     for event in events {
         let name = event.type_name();

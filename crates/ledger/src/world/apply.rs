@@ -14,7 +14,8 @@ use x811_protocol::capability::session::Session;
 use x811_protocol::contract::Contract;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{
-    Event, LedgerKeyRotated, LedgerOpened, LedgerRole, NetworkBlind, NetworkSighted, RulesChanged,
+    AgentEvent, Event, LedgerEvent, LedgerKeyRotated, LedgerOpened, LedgerRole, NetworkBlind,
+    NetworkEvent, NetworkSighted, RulesChanged, SettlementEvent,
 };
 use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
@@ -180,13 +181,19 @@ impl World {
     /// too. They are no part of any state.
     fn note_heads(&mut self, step: &Applying<'_>) {
         match (step.stream, step.event) {
-            (Stream::Network(name), Event::NetworkSighted(sighted)) => {
+            (Stream::Network(name), Event::Network(NetworkEvent::Sighted(sighted))) => {
                 self.note_head(name, sighted.head);
             }
-            (Stream::Network(name), Event::NetworkBlind(NetworkBlind { head, .. })) => {
+            (
+                Stream::Network(name),
+                Event::Network(NetworkEvent::Blind(NetworkBlind { head, .. })),
+            ) => {
                 head.iter().for_each(|head| self.note_head(name, *head));
             }
-            (Stream::Of(Subject::Interaction(id)), Event::Looked(looked)) => {
+            (
+                Stream::Of(Subject::Interaction(id)),
+                Event::Settlement(SettlementEvent::Looked(looked)),
+            ) => {
                 let watched = self.latest(*id).and_then(|live| live.state.watched());
                 if let Some(name) = watched.map(|(network, _)| network.to_owned()) {
                     self.note_head(&name, looked.head);
@@ -235,7 +242,7 @@ impl World {
             Stream::Network(name) => self.apply_network(step, name),
             Stream::Agent(did) => {
                 let agent = match (step.event, self.agents.get(did)) {
-                    (Event::AgentRegistered(registered), None) => {
+                    (Event::Agent(AgentEvent::Registered(registered)), None) => {
                         let parameters = self.parameters().map(|(_, parameters)| &**parameters);
                         if !registry::form_fits(registered, self.rules(), parameters) {
                             let why = "no leniency is recorded for the form of this registration";
@@ -243,7 +250,7 @@ impl World {
                         }
                         Agent::registered(registered, step.position, step.at)
                     }
-                    (Event::AgentRegistered(_), Some(_)) | (_, None) => None,
+                    (Event::Agent(AgentEvent::Registered(_)), Some(_)) | (_, None) => None,
                     (event, Some(agent)) => agent.after(event, step.position),
                 };
                 let agent = agent.ok_or_else(|| step.misplaced("the DID's history forbids it"))?;
@@ -299,7 +306,7 @@ impl World {
     fn apply_ledger(&mut self, step: &Applying<'_>) -> Result<Touched, Fault> {
         let begun = self.identity.is_some();
         let touched = match step.event {
-            Event::LedgerOpened(opened) if !begun => {
+            Event::Ledger(LedgerEvent::Opened(opened)) if !begun => {
                 let rules = RulesChanged {
                     rules_version: opened.rules_version,
                     reader: opened.reader,
@@ -308,20 +315,22 @@ impl World {
                 self.check_continues(step, opened)?;
                 self.open(step, opened)
             }
-            Event::ParametersSet(parameters) if begun => self.set_parameters(step, parameters),
-            Event::LedgerResumed(resumed) if begun => {
+            Event::Ledger(LedgerEvent::ParametersSet(parameters)) if begun => {
+                self.set_parameters(step, parameters)
+            }
+            Event::Ledger(LedgerEvent::Resumed(resumed)) if begun => {
                 self.shift_every_clock(resumed.gap_ms, step.at);
                 Touched::EveryClock
             }
-            Event::BodiesErased(erased) if begun => {
+            Event::Ledger(LedgerEvent::BodiesErased(erased)) if begun => {
                 erasure::check_form(erased, step.position).map_err(|why| step.misplaced(why))?;
                 Touched::Nothing
             }
-            Event::LedgerKeyRotated(rotated) if begun => {
+            Event::Ledger(LedgerEvent::KeyRotated(rotated)) if begun => {
                 self.rotate_key(step, rotated)?;
                 Touched::Nothing
             }
-            Event::RulesChanged(rules) if begun => {
+            Event::Ledger(LedgerEvent::RulesChanged(rules)) if begun => {
                 let rules = known(step, *rules)?;
                 if rules.rules_version <= self.rules.rules_version {
                     return Err(step.misplaced("rules change to a later version only"));
@@ -396,7 +405,7 @@ impl World {
             .get(name)
             .is_some_and(|sight| sight.blind_since.is_some());
         match (step.event, blind) {
-            (Event::NetworkBlind(blind), false) => {
+            (Event::Network(NetworkEvent::Blind(blind)), false) => {
                 self.check_silent(step, blind)?;
                 self.change_every_live(|state| state.blinded(name, step.at));
                 self.networks
@@ -404,7 +413,7 @@ impl World {
                     .or_default()
                     .blind_since = Some(step.at);
             }
-            (Event::NetworkSighted(NetworkSighted { .. }), true) => {
+            (Event::Network(NetworkEvent::Sighted(NetworkSighted { .. })), true) => {
                 self.change_every_live(|state| state.sighted(name, step.at));
                 self.networks
                     .entry(name.to_owned())

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
-use x811_protocol::event::{Effect, Event};
+use x811_protocol::event::{Effect, Event, SettlementEvent};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Interaction, State, StateName};
@@ -154,7 +154,9 @@ impl World {
     }
 
     fn count_receipt(&mut self, step: &Applying<'_>, live: &Live) {
-        if let Event::Confirmed(_) | Event::Reversed(_) = step.event {
+        if let Event::Settlement(SettlementEvent::Confirmed(_) | SettlementEvent::Reversed(_)) =
+            step.event
+        {
             let hash = step.hash;
             self.change_agent(live.state.opening().provider, |agent| {
                 agent.receipts += 1;
@@ -312,33 +314,23 @@ fn watched_until(state: &State) -> Option<TimestampMs> {
 fn told(event: &Event, after: &State) -> Option<Code> {
     match event {
         Event::Lapsed(lapsed) => Some(lapsed.code),
-        Event::Refuted(refuted) => Some(refuted.code),
-        Event::Looked(_) => disputed_by(after),
+        Event::Settlement(SettlementEvent::Refuted(refuted)) => Some(refuted.code),
+        Event::Settlement(SettlementEvent::Looked(_)) => disputed_by(after),
         // No code says that a confirmed payment disappeared; this one is the nearest.
-        Event::Reversed(_) => Some(Code::PaymentFailed),
-        Event::LedgerOpened(_)
-        | Event::ParametersSet(_)
-        | Event::RulesChanged(_)
-        | Event::LedgerKeyRotated(_)
-        | Event::LedgerResumed(_)
-        | Event::BodiesErased(_)
-        | Event::NetworkBlind(_)
-        | Event::NetworkSighted(_)
-        | Event::AgentRegistered(_)
-        | Event::AgentUpdated(_)
-        | Event::KeyRotated(_)
-        | Event::AgentDeactivated(_)
-        | Event::AgentReactivated(_)
-        | Event::AgentRevoked(_)
+        Event::Settlement(SettlementEvent::Reversed(_)) => Some(Code::PaymentFailed),
+        Event::Ledger(_)
+        | Event::Network(_)
+        | Event::Agent(_)
         | Event::EnvelopeAccepted(_)
-        | Event::Seen(_)
-        | Event::Unseen(_)
-        | Event::Confirmed(_)
-        | Event::Final(_)
-        | Event::Returned(_)
-        | Event::Late(_)
+        | Event::Settlement(
+            SettlementEvent::Seen(_)
+            | SettlementEvent::Unseen(_)
+            | SettlementEvent::Confirmed(_)
+            | SettlementEvent::Final(_)
+            | SettlementEvent::Returned(_)
+            | SettlementEvent::Late(_),
+        )
         | Event::NoticeIssued(_)
-        | Event::ExclusionLifted(_)
         | Event::CycleDrawn(_)
         | Event::StateRoot(_)
         | Event::Effect(_) => None,

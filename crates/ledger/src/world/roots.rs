@@ -190,6 +190,7 @@ impl World {
 mod tests {
     use super::*;
     use x811_eventlog::Record;
+    use x811_protocol::event::LedgerEvent;
 
     const FORMAT: &str = include_str!("../../../eventlog/FORMAT.md");
     const STATES: &str = include_str!("../../../eventlog/STATES.md");
@@ -251,14 +252,14 @@ mod tests {
             panic!("a root stands there");
         };
         assert_eq!((root.position, root.schema), (998, Rules::One.schema()));
-        let Event::BodiesErased(erased) = read("Position 1000") else {
+        let Event::Ledger(LedgerEvent::BodiesErased(erased)) = read("Position 1000") else {
             panic!("bodies are erased there");
         };
         assert_eq!(erased.positions, [512, 998]);
-        let Event::LedgerKeyRotated(rotated) = read("Position 1001") else {
+        let Event::Ledger(LedgerEvent::KeyRotated(rotated)) = read("Position 1001") else {
             panic!("a key is replaced there");
         };
-        let Event::LedgerOpened(opened) = read("Position 0") else {
+        let Event::Ledger(LedgerEvent::Opened(opened)) = read("Position 0") else {
             panic!("the log begins there");
         };
         assert_eq!(rotated.old_key, opened.keys.of(rotated.role));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use x811_eventlog::{Checkpoint, Draft, Frontier, Hash, Record};
 use x811_ledger::export::{Header, Item, Reader, Trailer};
 use x811_ledger::world::World;
-use x811_protocol::event::{Event, LedgerOpened};
+use x811_protocol::event::{Event, LedgerEvent, LedgerOpened};
 use x811_protocol::key::SecretKey;
 
 use crate::ledgers_hand::{Hand, follow, rotated, signed_anew};
@@ -143,7 +143,7 @@ impl Log {
 
 /// Who the ledger is by that event.
 pub(crate) fn opened(event: &Value) -> Option<LedgerOpened> {
-    let Ok(Event::LedgerOpened(opened)) = Event::from_value(event) else {
+    let Ok(Event::Ledger(LedgerEvent::Opened(opened))) = Event::from_value(event) else {
         return None;
     };
     Some(opened)

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use x811_ledger::audit::Cause;
 use x811_protocol::authorization::{fee_nonce, payment_nonce};
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{Event, PayerBinding};
+use x811_protocol::event::{Event, PayerBinding, SettlementEvent};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::facts::Facts;
 use x811_protocol::observation::{Observation, TransactionStatus};
@@ -143,7 +143,7 @@ async fn rule_19_a_transfer_under_its_own_nonce_in_an_old_block_is_clean() {
 
 /// The ordinal that a confirmation claims.
 fn claimed(event: &Event) -> Option<u64> {
-    if let Event::Confirmed(confirmed) = event {
+    if let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = event {
         return Some(confirmed.claims[0].ordinal);
     }
     None

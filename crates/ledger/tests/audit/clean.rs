@@ -3,7 +3,7 @@
 use serde_json::json;
 use x811_ledger::audit::{Options, Report, audit_export, audit_store};
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{Event, RefutedCause};
+use x811_protocol::event::{Event, RefutedCause, SettlementEvent};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::facts::Facts;
 use x811_protocol::observation::{BlindCause, Observation};
@@ -97,7 +97,7 @@ async fn lc_5_a_refuted_transfer_for_something_else_is_clean() {
     let events = ledgerbox.events().await;
     let is_refuted = |event: &Event| {
         let cause = RefutedCause::Unauthorized;
-        matches!(event, Event::Refuted(refuted) if refuted.cause == cause)
+        matches!(event, Event::Settlement(SettlementEvent::Refuted(refuted)) if refuted.cause == cause)
     };
     assert!(events.iter().any(|(_, event)| is_refuted(event)));
     clean(&ledgerbox).await;

@@ -1,6 +1,6 @@
 //! Payments in more transfers than one record can name (settlement-watcher.md rule 15).
 
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, SettlementEvent};
 
 use crate::base::{Base, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
@@ -32,7 +32,7 @@ async fn rule_15_dust_before_a_transfer_that_pays_is_clean() {
 async fn rule_15_what_waits_in_too_many_transfers_is_clean() {
     let (mut ledgerbox, deal) = paid_by(&[TOTAL_MICRO_USDC / 65 + 1; 65]).await;
     assert_eq!(ledgerbox.state(deal.id()), "verified");
-    let refuted = |event: &Event| matches!(event, Event::Refuted(_));
+    let refuted = |event: &Event| matches!(event, Event::Settlement(SettlementEvent::Refuted(_)));
     assert!(!ledgerbox.events().await.iter().any(|(_, it)| refuted(it)));
     pay(&mut ledgerbox, &deal, 2, TOTAL_MICRO_USDC / 32).await;
     ledgerbox.watch_ms(8_000).await;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use x811_ledger::audit::{Cause, Report};
 use x811_ledger::export::{BundleError, SubjectBundle};
-use x811_protocol::event::{Event, LedgerKeyRotated, LedgerRole};
+use x811_protocol::event::{Event, LedgerEvent, LedgerKeyRotated, LedgerRole};
 use x811_protocol::key::SecretKey;
 use x811_protocol::stream::Subject;
 
@@ -78,7 +78,7 @@ async fn rec_2_a_key_that_hands_itself_over_is_found() {
     let mut forged = parts.clone();
     let own = SecretKey::from_seed([78; 32]).public();
     let rotation = LedgerKeyRotated::sign(ledger, LedgerRole::Envelope, &stranger(), own);
-    let event = serde_json::to_value(Event::LedgerKeyRotated(rotation)).unwrap();
+    let event = serde_json::to_value(Event::Ledger(LedgerEvent::KeyRotated(rotation))).unwrap();
     forged.records[at].draft.event = event;
     let report = audit(&forged.rehashed());
     assert_eq!(found_at(&report, at), [("event", Cause::StateDiffers)]);

@@ -2,7 +2,7 @@
 //! that the log has no evidence of (settlement-watcher.md rules 10 and 26).
 
 use x811_ledger::audit::{Options, RecordedSighting, Report, Sighting, audit_export};
-use x811_protocol::event::{Event, PayerBinding};
+use x811_protocol::event::{Event, PayerBinding, SettlementEvent};
 use x811_protocol::interaction::Since;
 use x811_protocol::money::MicroUsdc;
 
@@ -24,7 +24,7 @@ async fn kept(ledgerbox: &Ledgerbox) -> Report {
 async fn last_look(ledgerbox: &Ledgerbox) -> (u64, x811_protocol::observation::Block) {
     let events = ledgerbox.events().await;
     let mut looks = events.iter().filter_map(|(record, event)| {
-        if let Event::Looked(looked) = event {
+        if let Event::Settlement(SettlementEvent::Looked(looked)) = event {
             return Some((record.position(), looked.head));
         }
         None

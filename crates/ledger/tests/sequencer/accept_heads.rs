@@ -6,7 +6,7 @@ use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::{Ledgerbox, parameters};
 use crate::party::Account;
 use x811_protocol::code::Code;
-use x811_protocol::event::{Event, RefutedCause};
+use x811_protocol::event::{Event, RefutedCause, SettlementEvent};
 use x811_protocol::facts::Facts;
 
 /// Heights of the heads that each ACCEPT was recorded with, in order.
@@ -63,7 +63,7 @@ async fn lc_5_the_last_head_is_recorded_at_accept_also_after_a_restart() {
         ledgerbox.accept(&second.payment(&ledgerbox, 1)).await;
         ledgerbox.watch_ms(4_000).await;
         let refuted = ledgerbox.events().await.into_iter().any(|(_, event)| {
-            matches!(event, Event::Refuted(it) if it.cause == RefutedCause::OlderThanAccept)
+            matches!(event, Event::Settlement(SettlementEvent::Refuted(it)) if it.cause == RefutedCause::OlderThanAccept)
         });
         assert!(!refuted);
         assert_eq!(ledgerbox.state(second.id()), "completed");

@@ -7,7 +7,7 @@ use crate::ledgerbox::{Ledgerbox, parameters};
 use x811_ledger::memory::CommitFault;
 use x811_ledger::port::LedgerStore;
 use x811_protocol::code::Code;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, SettlementEvent};
 use x811_protocol::evm::ChainId;
 use x811_protocol::interaction::level::STAND_IN_BLOCKS;
 use x811_protocol::time::TimestampMs;
@@ -59,7 +59,9 @@ async fn rule_24_a_transfer_that_disappears_is_reversed_and_both_are_told() {
     for (_, event) in ledgerbox.events().await {
         match event {
             Event::NoticeIssued(notice) => told.push((notice.to, notice.code)),
-            Event::Reversed(reversed) => assert_eq!(reversed.provider_seq, 1),
+            Event::Settlement(SettlementEvent::Reversed(reversed)) => {
+                assert_eq!(reversed.provider_seq, 1)
+            }
             _ => {}
         }
     }
@@ -190,8 +192,10 @@ async fn rule_24_one_sweep_reverses_every_transaction_that_it_misses() {
     let mut receipts = Vec::new();
     for (record, event) in ledgerbox.events().await {
         match event {
-            Event::Confirmed(confirmed) => receipts.push((confirmed.provider_seq, None, record)),
-            Event::Reversed(reversed) => {
+            Event::Settlement(SettlementEvent::Confirmed(confirmed)) => {
+                receipts.push((confirmed.provider_seq, None, record))
+            }
+            Event::Settlement(SettlementEvent::Reversed(reversed)) => {
                 receipts.push((reversed.provider_seq, Some(reversed.provider_prev), record));
             }
             _ => {}

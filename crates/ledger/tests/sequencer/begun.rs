@@ -7,7 +7,7 @@ use x811_eventlog::{Draft, Head, Record};
 use x811_ledger::memory::{MemoryReadModel, MemoryStore};
 use x811_ledger::port::{Commit, LedgerStore};
 use x811_ledger::snapshot::MemorySnapshots;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, LedgerEvent};
 
 use crate::ledgerbox::Ledgerbox;
 
@@ -40,9 +40,9 @@ pub(crate) async fn stored(ledgerbox: &mut Ledgerbox, events: &[Value]) {
 
 /// The first two records of a ledger of rules 1.
 pub(crate) fn of_rules_1(ledgerbox: &Ledgerbox) -> [Value; 2] {
-    let mut opened = json!(Event::LedgerOpened(ledgerbox.opened()));
+    let mut opened = json!(Event::Ledger(LedgerEvent::Opened(ledgerbox.opened())));
     opened["rules_version"] = json!(1);
     opened.as_object_mut().unwrap().remove("reader");
-    let parameters = Event::ParametersSet(ledgerbox.parameters.clone());
+    let parameters = Event::Ledger(LedgerEvent::ParametersSet(ledgerbox.parameters.clone()));
     [opened, json!(parameters)]
 }

@@ -4,7 +4,7 @@
 use crate::base::{BASE, Base, DEPTH, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::Ledgerbox;
-use x811_protocol::event::{Event, NetworkBlind};
+use x811_protocol::event::{Event, NetworkBlind, NetworkEvent};
 use x811_protocol::observation::{BlindCause, Observation};
 
 fn unreachable() -> Observation {
@@ -22,8 +22,8 @@ async fn sight(ledgerbox: &Ledgerbox) -> Vec<Result<u64, BlindCause>> {
         .filter_map(|(record, event)| {
             let on_network = record.stream() == "network:base";
             let change = match event {
-                Event::NetworkBlind(NetworkBlind { cause, .. }) => Err(cause),
-                Event::NetworkSighted(sighted) => Ok(sighted.blind_ms),
+                Event::Network(NetworkEvent::Blind(NetworkBlind { cause, .. })) => Err(cause),
+                Event::Network(NetworkEvent::Sighted(sighted)) => Ok(sighted.blind_ms),
                 _ => return None,
             };
             assert!(on_network);

@@ -4,14 +4,14 @@ use crate::deal::{Deal, Until};
 use crate::ledgerbox::Ledgerbox;
 use serde_json::json;
 use x811_protocol::code::Code;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, LedgerEvent};
 use x811_protocol::time::TimestampMs;
 
 async fn resumed(ledgerbox: &Ledgerbox) -> Vec<u64> {
     let events = ledgerbox.events().await.into_iter();
     events
         .filter_map(|(_, event)| match event {
-            Event::LedgerResumed(resumed) => Some(resumed.gap_ms),
+            Event::Ledger(LedgerEvent::Resumed(resumed)) => Some(resumed.gap_ms),
             _ => None,
         })
         .collect()

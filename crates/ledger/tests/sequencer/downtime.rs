@@ -4,7 +4,7 @@ use crate::deal::{Deal, Until};
 use crate::ledgerbox::Ledgerbox;
 use x811_ledger::memory::CommitFault;
 use x811_protocol::code::Code;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, LedgerEvent};
 use x811_protocol::interaction::State;
 use x811_protocol::time::TimestampMs;
 
@@ -29,7 +29,7 @@ async fn lc_1_4_the_first_record_of_a_run_says_how_long_it_was_away() {
     let size = ledgerbox.records().await.len();
     be_down(&mut ledgerbox).await;
     let (record, event) = &ledgerbox.events().await[size];
-    let Event::LedgerResumed(resumed) = event else {
+    let Event::Ledger(LedgerEvent::Resumed(resumed)) = event else {
         panic!("{event:?}");
     };
     assert_eq!(resumed.gap_ms, GAP_MS);
@@ -46,7 +46,7 @@ async fn lc_1_4_the_gap_counts_from_the_last_tick() {
         ledgerbox.clock.advance_ms(5_999);
         ledgerbox.start().await.unwrap();
         let (_, event) = ledgerbox.events().await.pop().unwrap();
-        let Event::LedgerResumed(resumed) = event else {
+        let Event::Ledger(LedgerEvent::Resumed(resumed)) = event else {
             panic!("{event:?}");
         };
         assert_eq!(resumed.gap_ms, gap_ms, "alive for {alive_ms} ms");
@@ -139,7 +139,8 @@ async fn lc_2_other_parameters_are_recorded_once() {
     ledgerbox.start().await.unwrap();
     ledgerbox.restart().await;
     let events = ledgerbox.events().await.into_iter();
-    let set = events.filter(|(_, event)| matches!(event, Event::ParametersSet(_)));
+    let set =
+        events.filter(|(_, event)| matches!(event, Event::Ledger(LedgerEvent::ParametersSet(_))));
     assert_eq!(set.count(), 2, "at first and on change");
     let new = Deal::opened(&ledgerbox, Until::Pending).await;
     ledgerbox.advance_ms(10_001).await;

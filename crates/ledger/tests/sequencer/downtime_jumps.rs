@@ -9,7 +9,7 @@ use serde_json::json;
 use x811_eventlog::Record;
 use x811_ledger::port::LedgerStore as _;
 use x811_protocol::code::Code;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, LedgerEvent};
 use x811_protocol::time::TimestampMs;
 
 const HOUR_MS: u64 = 3_600_000;
@@ -36,7 +36,7 @@ async fn gaps_ms(ledgerbox: &Ledgerbox) -> Vec<u64> {
     let events = ledgerbox.events().await.into_iter();
     events
         .filter_map(|(_, event)| match event {
-            Event::LedgerResumed(resumed) => Some(resumed.gap_ms),
+            Event::Ledger(LedgerEvent::Resumed(resumed)) => Some(resumed.gap_ms),
             _ => None,
         })
         .collect()

@@ -12,7 +12,7 @@ use x811_ledger::memory::MemoryReadModel;
 use x811_ledger::port::LedgerStore as _;
 use x811_ledger::sequencer::ErasureAnswer;
 use x811_protocol::code::Code;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, LedgerEvent};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
 use x811_protocol::parameters::Parameters;
@@ -86,7 +86,7 @@ async fn rec_4_request_and_result_of_a_finished_interaction_are_erased_and_nothi
     ledgerbox.settle().await;
 
     let (_, event) = ledgerbox.events().await.pop().unwrap();
-    let Event::BodiesErased(erased) = event else {
+    let Event::Ledger(LedgerEvent::BodiesErased(erased)) = event else {
         panic!("{event:?}");
     };
     assert_eq!(erased.operator, ledgerbox.identity.did);

@@ -4,7 +4,7 @@ use crate::deal::{Deal, Until};
 use crate::ledgerbox::Ledgerbox;
 use serde_json::json;
 use x811_protocol::code::Code;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, LedgerEvent};
 
 /// Commits that the rows may lag behind.
 const ROWS_LAG_COMMITS: u64 = 256;
@@ -46,7 +46,7 @@ async fn lc_1_rows_that_are_stuck_are_seen_and_refuse_instead_of_blocking() {
     let resumed = ledgerbox.events().await.into_iter();
     let gap_ms: u64 = resumed
         .filter_map(|(_, event)| match event {
-            Event::LedgerResumed(resumed) => Some(resumed.gap_ms),
+            Event::Ledger(LedgerEvent::Resumed(resumed)) => Some(resumed.gap_ms),
             _ => None,
         })
         .sum();

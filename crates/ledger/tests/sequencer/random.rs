@@ -16,7 +16,7 @@ use x811_ledger::audit::audit_export;
 use x811_ledger::memory::{CommitFault, MemoryReadModel};
 use x811_ledger::port::LedgerStore;
 use x811_protocol::envelope::SealedEnvelope;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, SettlementEvent};
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::observation::{BlindCause, Observation};
 use x811_protocol::refusal::Refusal;
@@ -357,7 +357,7 @@ impl Story {
             if let Some(envelope) = event.envelope() {
                 assert!(ids.insert(envelope.id), "an id twice");
             }
-            if let Event::Confirmed(confirmed) = event {
+            if let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = event {
                 for claim in confirmed.claims {
                     assert!(claims.insert(claim), "a transfer paid twice");
                 }

@@ -5,7 +5,7 @@ use crate::ledgerbox::Ledgerbox;
 use serde_json::{Value, json};
 use x811_ledger::sequencer::OpenError;
 use x811_ledger::world::Fault;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, LedgerEvent};
 use x811_protocol::rules::Rules;
 
 fn changed(version: u64) -> Value {
@@ -42,7 +42,7 @@ async fn mach_1_a_log_of_rules_1_goes_on_under_the_latest_once() {
 async fn mach_1_a_new_log_begins_under_the_latest_rules() {
     let ledgerbox = Ledgerbox::open().await;
     let events = ledgerbox.events().await;
-    let Event::LedgerOpened(opened) = &events[0].1 else {
+    let Event::Ledger(LedgerEvent::Opened(opened)) = &events[0].1 else {
         panic!("the log begins with it");
     };
     assert_eq!((opened.rules_version, opened.reader), (2, Some(2)));

@@ -7,7 +7,7 @@ use crate::ledgerbox::{Ledgerbox, parameters};
 use crate::party::Account;
 use x811_ledger::port::LedgerStore;
 use x811_protocol::code::Code;
-use x811_protocol::event::{Event, RefutedCause};
+use x811_protocol::event::{Event, RefutedCause, SettlementEvent};
 use x811_protocol::evm::ChainId;
 
 /// Long enough for a transaction of the next block to be confirmed.
@@ -43,7 +43,7 @@ async fn of_type<T>(
 
 async fn refuted(ledgerbox: &Ledgerbox, deal: &Deal) -> Vec<RefutedCause> {
     let events = of_type(ledgerbox, deal, |event| match event {
-        Event::Refuted(refuted) => Some(refuted.cause),
+        Event::Settlement(SettlementEvent::Refuted(refuted)) => Some(refuted.cause),
         _ => None,
     });
     events.await.into_iter().map(|(_, cause)| cause).collect()
@@ -73,7 +73,9 @@ async fn ae_104_an_unpaid_payment_is_looked_for_four_times_and_disputed() {
     );
     ledgerbox.watch_ms(400_000).await;
     let looks = of_type(&ledgerbox, &deal, |event| match event {
-        Event::Looked(looked) => Some((looked.look, looked.due_at_ms.as_ms())),
+        Event::Settlement(SettlementEvent::Looked(looked)) => {
+            Some((looked.look, looked.due_at_ms.as_ms()))
+        }
         _ => None,
     })
     .await;

@@ -9,7 +9,7 @@ use serde_json::json;
 use x811_protocol::authorization::{fee_nonce, payment_nonce};
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::SealedEnvelope;
-use x811_protocol::event::{Event, RefutedCause};
+use x811_protocol::event::{Event, RefutedCause, SettlementEvent};
 use x811_protocol::evm::EvmAddress;
 
 const PRICE_MICRO_USDC: u64 = 1_000_000;
@@ -92,7 +92,7 @@ impl Both {
     async fn refuted(&self, ledger: usize) -> Vec<RefutedCause> {
         let events = self.ledgers[ledger].events().await;
         let causes = events.iter().filter_map(|(_, event)| match event {
-            Event::Refuted(refuted) => Some(refuted.cause),
+            Event::Settlement(SettlementEvent::Refuted(refuted)) => Some(refuted.cause),
             _ => None,
         });
         causes.collect()

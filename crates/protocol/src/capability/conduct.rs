@@ -6,7 +6,7 @@
 
 use crate::code::Code;
 use crate::did::Did;
-use crate::event::{BreachRecorded, Effect, Event, Excluded, ExclusionLifted};
+use crate::event::{BreachRecorded, Effect, Event, Excluded, ExclusionLifted, LedgerEvent};
 use crate::id::AgreementId;
 use crate::kernel::{Illegal, Machine, News, Recorded, SubjectMachine, Told, not_restored};
 use crate::parameters::{Exclusion, Parameters};
@@ -250,7 +250,7 @@ impl Machine for Conduct {
                 step.breached(breach)
             }
             Event::Effect(Effect::Excluded(excluded)) => step.excluded(excluded),
-            Event::ExclusionLifted(lifted) => step.lifted(lifted),
+            Event::Ledger(LedgerEvent::ExclusionLifted(lifted)) => step.lifted(lifted),
             Event::NoticeIssued(_) if step.state.is_some() => match step.state {
                 Some(state) => Ok(state),
                 None => Err(step.illegal("there is nothing to tell")),
@@ -294,7 +294,7 @@ impl SubjectMachine for Conduct {
     fn told(_before: &State, event: &Event, _after: &State) -> Option<Told> {
         if let Event::Effect(Effect::Excluded(_)) = event {
             Some(Told::news(News::Excluded, Some(Code::Excluded), None))
-        } else if let Event::ExclusionLifted(_) = event {
+        } else if let Event::Ledger(LedgerEvent::ExclusionLifted(_)) = event {
             Some(Told::news(News::ExclusionLifted, None, None))
         } else {
             None

@@ -1,5 +1,6 @@
 //! Events of the `agent:<did>` streams: identity only.
 
+use super::group::event_group;
 use crate::digest::Digest;
 use crate::envelope::AcceptedHeader;
 use crate::evm::EvmAddress;
@@ -8,6 +9,42 @@ use crate::signature::Signature;
 use crate::time::TimestampMs;
 use crate::wallet::Wallet;
 use serde::{Deserialize, Serialize};
+
+event_group! {
+    /// Who an agent is, and whether it takes part.
+    #[expect(
+        clippy::large_enum_variant,
+        reason = "its place is in `Event`, which holds the largest of all groups"
+    )]
+    AgentEvent {
+        /// A DID, its keys, wallets and capabilities.
+        "agent_registered" => Registered(AgentRegistered),
+        /// Other wallets or capabilities.
+        "agent_updated" => Updated(AgentUpdated),
+        /// One key replaced by another.
+        "key_rotated" => KeyRotated(KeyRotated),
+        /// The DID may come back.
+        "agent_deactivated" => Deactivated(AgentStatusChanged),
+        /// The DID is back.
+        "agent_reactivated" => Reactivated(AgentStatusChanged),
+        /// The DID never comes back.
+        "agent_revoked" => Revoked(AgentStatusChanged),
+    }
+}
+
+impl AgentEvent {
+    /// The envelope that said it.
+    pub const fn envelope(&self) -> &AcceptedHeader {
+        match self {
+            AgentEvent::Registered(registered) => &registered.envelope,
+            AgentEvent::Updated(updated) => &updated.envelope,
+            AgentEvent::KeyRotated(rotated) => &rotated.envelope,
+            AgentEvent::Deactivated(changed)
+            | AgentEvent::Reactivated(changed)
+            | AgentEvent::Revoked(changed) => &changed.envelope,
+        }
+    }
+}
 
 /// `agent_registered` (record.md section 4, ledger-contract.md section 4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! Events that follow from a record of another stream: what one subject does to another
 //! (machines.md section 4). They stand directly behind their cause, in the same commit.
 
+use super::group::event_group;
 use crate::capability::version::Version;
 use crate::did::Did;
 use crate::digest::Digest;
@@ -11,75 +12,36 @@ use crate::round::{
 };
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-/// An effect of one record on another subject.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum Effect {
-    /// A contract opened its interaction.
-    Engaged(Engaged),
-    /// A session ended.
-    SessionClosed(SessionClosed),
-    /// An agreement, or another revision of it, is in force.
-    Agreed(Box<Agreed>),
-    /// A REQUEST was made under an agreement.
-    Used(Used),
-    /// An agreement was broken.
-    BreachRecorded(BreachRecorded),
-    /// Breaches exclude an agent from new sessions.
-    Excluded(Excluded),
-    /// A round takes votes.
-    RoundOpened(RoundOpened),
-    /// The outcome of a round.
-    RoundDecided(RoundDecided),
-    /// A failed round was proposed again.
-    Resubmitted(Resubmitted),
-    /// Humans are asked about a round.
-    RoundEscalated(RoundEscalated),
-    /// Something was noticed in a round.
-    AnomalyNoted(AnomalyNoted),
+event_group! {
+    /// An effect of one record on another subject.
+    Effect {
+        /// A contract opened its interaction.
+        "engaged" => Engaged(Engaged),
+        /// A session ended.
+        "session_closed" => SessionClosed(SessionClosed),
+        /// An agreement, or another revision of it, is in force.
+        "agreed" => Agreed(Box<Agreed>),
+        /// A REQUEST was made under an agreement.
+        "used" => Used(Used),
+        /// An agreement was broken.
+        "breach_recorded" => BreachRecorded(BreachRecorded),
+        /// Breaches exclude an agent from new sessions.
+        "excluded" => Excluded(Excluded),
+        /// A round takes votes.
+        "round_opened" => RoundOpened(RoundOpened),
+        /// The outcome of a round.
+        "round_decided" => RoundDecided(RoundDecided),
+        /// A failed round was proposed again.
+        "resubmitted" => Resubmitted(Resubmitted),
+        /// Humans are asked about a round.
+        "round_escalated" => RoundEscalated(RoundEscalated),
+        /// Something was noticed in a round.
+        "anomaly_noted" => AnomalyNoted(AnomalyNoted),
+    }
 }
 
 impl Effect {
-    /// The `type` of every effect.
-    pub const TYPES: [&str; 11] = [
-        "engaged",
-        "session_closed",
-        "agreed",
-        "used",
-        "breach_recorded",
-        "excluded",
-        "round_opened",
-        "round_decided",
-        "resubmitted",
-        "round_escalated",
-        "anomaly_noted",
-    ];
-
-    /// Whether `value` has the `type` of an effect.
-    pub(super) fn is_named_by(value: &Value) -> bool {
-        let name = value.get("type").and_then(Value::as_str);
-        name.is_some_and(|name| Effect::TYPES.contains(&name))
-    }
-
-    /// The `type` member.
-    pub const fn type_name(&self) -> &'static str {
-        match self {
-            Effect::Engaged(_) => "engaged",
-            Effect::SessionClosed(_) => "session_closed",
-            Effect::Agreed(_) => "agreed",
-            Effect::Used(_) => "used",
-            Effect::BreachRecorded(_) => "breach_recorded",
-            Effect::Excluded(_) => "excluded",
-            Effect::RoundOpened(_) => "round_opened",
-            Effect::RoundDecided(_) => "round_decided",
-            Effect::Resubmitted(_) => "resubmitted",
-            Effect::RoundEscalated(_) => "round_escalated",
-            Effect::AnomalyNoted(_) => "anomaly_noted",
-        }
-    }
-
     /// Position of the record it follows from.
     pub const fn cause(&self) -> u64 {
         match self {

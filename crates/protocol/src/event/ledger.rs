@@ -1,10 +1,11 @@
-//! Events of the `ledger`, `network:<name>` and `roots` streams.
+//! Events of the `ledger` and `roots` streams.
 
+use super::group::event_group;
 use super::{ErasureOrder, LiftOrder};
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::key::{PublicKey, SecretKey};
-use crate::observation::{BlindCause, Block};
+use crate::parameters::Parameters;
 use crate::rules::Rules;
 use crate::signature::Signature;
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,30 @@ use std::str::FromStr;
 use uuid::Uuid;
 
 const ROTATION_TITLE: &str = "x811 ledger key v1";
+
+event_group! {
+    /// What the ledger and its operator record of the ledger itself.
+    #[expect(
+        clippy::large_enum_variant,
+        reason = "its place is in `Event`, which holds the largest of all groups"
+    )]
+    LedgerEvent {
+        /// Position 0 of every log.
+        "ledger_opened" => Opened(LedgerOpened),
+        /// Position 1, and again on change.
+        "parameters_set" => ParametersSet(Parameters),
+        /// New decision rules are in force from here.
+        "rules_changed" => RulesChanged(RulesChanged),
+        /// A server key was replaced.
+        "ledger_key_rotated" => KeyRotated(LedgerKeyRotated),
+        /// The ledger is back after a gap.
+        "ledger_resumed" => Resumed(LedgerResumed),
+        /// An operator erased bodies of a finished interaction.
+        "bodies_erased" => BodiesErased(BodiesErased),
+        /// An operator lifted an exclusion.
+        "exclusion_lifted" => ExclusionLifted(ExclusionLifted),
+    }
+}
 
 /// Position 0: who this ledger is (record.md section 2).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -252,31 +277,6 @@ pub struct ExclusionLifted {
     pub operator: Did,
     /// What the operator signed.
     pub order: LiftOrder,
-}
-
-/// `network_blind`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NetworkBlind {
-    /// Why nothing can be seen.
-    pub cause: BlindCause,
-    /// The last head that was seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub head: Option<Block>,
-    /// Configured labels of the endpoints that gave no usable answer last, in order; absent under
-    /// rules 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub silent: Option<Vec<String>>,
-}
-
-/// `network_sighted`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NetworkSighted {
-    /// The fresh head.
-    pub head: Block,
-    /// How long nothing was seen, net of downtime.
-    pub blind_ms: u64,
 }
 
 /// `state_root`, every 1,000 records.

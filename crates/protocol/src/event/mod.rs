@@ -7,98 +7,67 @@ mod accepted;
 mod agent;
 mod effect;
 mod erasure_order;
+mod group;
 mod ledger;
 mod lift_order;
 mod named;
+mod network;
 mod settlement;
 mod signed_request;
 mod window;
 
 pub use accepted::{Derived, EngagedContract, EnvelopeAccepted, PayerBinding, UsedAgreement};
-pub use agent::{AgentRegistered, AgentStatusChanged, AgentUpdated, KeyRotated, ReferenceSdk};
+pub use agent::{
+    AgentEvent, AgentRegistered, AgentStatusChanged, AgentUpdated, KeyRotated, ReferenceSdk,
+};
 pub use effect::{
     Agreed, BreachKind, BreachRecorded, CloseReason, Effect, Engaged, Excluded, SessionClosed, Used,
 };
 pub use erasure_order::ErasureOrder;
 pub use ledger::{
-    BodiesErased, Continues, ExclusionLifted, LedgerKeyRotated, LedgerKeys, LedgerOpened,
-    LedgerResumed, LedgerRole, NetworkBlind, NetworkSighted, NotALedgerRole, RulesChanged,
-    StateRoot,
+    BodiesErased, Continues, ExclusionLifted, LedgerEvent, LedgerKeyRotated, LedgerKeys,
+    LedgerOpened, LedgerResumed, LedgerRole, NotALedgerRole, RulesChanged, StateRoot,
 };
 pub use lift_order::LiftOrder;
+pub use network::{NetworkBlind, NetworkEvent, NetworkSighted};
 pub use settlement::{
     Claim, Confirmed, Evidence, Final, Finding, FindingStatus, Late, Level, Looked, NoticeIssued,
-    Refuted, RefutedCause, Reversed, RevertReason, Seen, SettlementRecords, TransactionNamed,
+    Refuted, RefutedCause, Reversed, RevertReason, Seen, SettlementEvent, SettlementRecords,
+    TransactionNamed,
 };
 pub use signed_request::NotOrdered;
 pub use window::{AgreementWindow, ContractWindow, Lapsed, LapsedWindow, SessionWindow, Window};
 
-use crate::parameters::Parameters;
 use crate::round::CycleDrawn;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// An event as it stands in a record.
 ///
-/// An effect has its own `type`, so the enum is written and read by hand: see the implementations.
+/// A group has its own `type` members, so this enum derives the reading of what stands alone, and is
+/// read and written by hand.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", tag = "type", rename_all = "snake_case")]
 pub enum Event {
-    /// Position 0 of every log.
-    LedgerOpened(LedgerOpened),
-    /// Position 1, and again on change.
-    ParametersSet(Parameters),
-    /// New decision rules are in force from here.
-    RulesChanged(RulesChanged),
-    /// A server key was replaced.
-    LedgerKeyRotated(LedgerKeyRotated),
-    /// The ledger is back after a gap.
-    LedgerResumed(LedgerResumed),
-    /// An operator erased bodies of a finished interaction.
-    BodiesErased(BodiesErased),
-    /// No fresh head of this network.
-    NetworkBlind(NetworkBlind),
-    /// A fresh head again.
-    NetworkSighted(NetworkSighted),
-    /// A DID, its keys, wallets and capabilities.
-    AgentRegistered(AgentRegistered),
-    /// Other wallets or capabilities.
-    AgentUpdated(AgentUpdated),
-    /// One key replaced by another.
-    KeyRotated(KeyRotated),
-    /// The DID may come back.
-    AgentDeactivated(AgentStatusChanged),
-    /// The DID is back.
-    AgentReactivated(AgentStatusChanged),
-    /// The DID never comes back.
-    AgentRevoked(AgentStatusChanged),
+    /// The ledger and its operator, of the ledger itself.
+    #[serde(skip)]
+    Ledger(LedgerEvent),
+    /// Whether the ledger sees a network.
+    #[serde(skip)]
+    Network(NetworkEvent),
+    /// Who an agent is.
+    #[serde(skip)]
+    Agent(AgentEvent),
     /// A signed envelope was accepted.
     EnvelopeAccepted(EnvelopeAccepted),
     /// A window passed.
     Lapsed(Lapsed),
-    /// A look for a payment was answered.
-    Looked(Looked),
-    /// A declared transaction is in a block.
-    Seen(Seen),
-    /// It is not in that block any more.
-    Unseen(TransactionNamed),
-    /// A declared transaction definitely does not pay.
-    Refuted(Refuted),
-    /// The payment is confirmed.
-    Confirmed(Confirmed),
-    /// The confirmed transfers are final.
-    Final(Final),
-    /// A confirmed transfer disappeared.
-    Reversed(Reversed),
-    /// A reversed transfer is back.
-    Returned(TransactionNamed),
-    /// A transfer came after the interaction had closed.
-    Late(Late),
+    /// What the watcher saw of a payment.
+    #[serde(skip)]
+    Settlement(SettlementEvent),
     /// A block drew in a cycle of rounds.
     CycleDrawn(CycleDrawn),
     /// The ledger told a party.
     NoticeIssued(NoticeIssued),
-    /// An operator lifted an exclusion.
-    ExclusionLifted(ExclusionLifted),
     /// Running root over post-states.
     StateRoot(StateRoot),
     /// What a record of one stream does to the subject of another.
@@ -108,45 +77,40 @@ pub enum Event {
 
 impl Serialize for Event {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if let Event::Effect(effect) = self {
-            return effect.serialize(serializer);
+        match self {
+            Event::Ledger(event) => event.serialize(serializer),
+            Event::Network(event) => event.serialize(serializer),
+            Event::Agent(event) => event.serialize(serializer),
+            Event::Settlement(event) => event.serialize(serializer),
+            Event::Effect(effect) => effect.serialize(serializer),
+            Event::EnvelopeAccepted(_)
+            | Event::Lapsed(_)
+            | Event::CycleDrawn(_)
+            | Event::NoticeIssued(_)
+            | Event::StateRoot(_) => Event::serialize(self, serializer),
         }
-        Event::serialize(self, serializer)
     }
+}
+
+/// The member that says which event an object is.
+#[derive(Deserialize)]
+struct Named {
+    #[serde(rename = "type")]
+    type_name: String,
 }
 
 impl Event {
     /// The `type` member.
-    pub fn type_name(&self) -> &'static str {
+    pub const fn type_name(&self) -> &'static str {
         match self {
-            Event::LedgerOpened(_) => "ledger_opened",
-            Event::ParametersSet(_) => "parameters_set",
-            Event::RulesChanged(_) => "rules_changed",
-            Event::LedgerKeyRotated(_) => "ledger_key_rotated",
-            Event::LedgerResumed(_) => "ledger_resumed",
-            Event::BodiesErased(_) => "bodies_erased",
-            Event::NetworkBlind(_) => "network_blind",
-            Event::NetworkSighted(_) => "network_sighted",
-            Event::AgentRegistered(_) => "agent_registered",
-            Event::AgentUpdated(_) => "agent_updated",
-            Event::KeyRotated(_) => "key_rotated",
-            Event::AgentDeactivated(_) => "agent_deactivated",
-            Event::AgentReactivated(_) => "agent_reactivated",
-            Event::AgentRevoked(_) => "agent_revoked",
+            Event::Ledger(event) => event.type_name(),
+            Event::Network(event) => event.type_name(),
+            Event::Agent(event) => event.type_name(),
             Event::EnvelopeAccepted(_) => "envelope_accepted",
             Event::Lapsed(_) => "lapsed",
-            Event::Looked(_) => "looked",
-            Event::Seen(_) => "seen",
-            Event::Unseen(_) => "unseen",
-            Event::Refuted(_) => "refuted",
-            Event::Confirmed(_) => "confirmed",
-            Event::Final(_) => "final",
-            Event::Reversed(_) => "reversed",
-            Event::Returned(_) => "returned",
-            Event::Late(_) => "late",
+            Event::Settlement(event) => event.type_name(),
             Event::CycleDrawn(_) => "cycle_drawn",
             Event::NoticeIssued(_) => "notice_issued",
-            Event::ExclusionLifted(_) => "exclusion_lifted",
             Event::StateRoot(_) => "state_root",
             Event::Effect(effect) => effect.type_name(),
         }
@@ -157,10 +121,8 @@ impl Event {
     /// # Errors
     /// Unknown type, unknown member or a value out of shape; the reader must stop there.
     pub fn from_value(value: &serde_json::Value) -> Result<Event, serde_json::Error> {
-        if Effect::is_named_by(value) {
-            return Effect::deserialize(value).map(Event::Effect);
-        }
-        Event::deserialize(value)
+        let Named { type_name } = Named::deserialize(value)?;
+        Event::read(&type_name, value)
     }
 
     /// The same from its JSON text.
@@ -168,17 +130,27 @@ impl Event {
     /// # Errors
     /// Those of [`Event::from_value`], and text that is no JSON.
     pub fn from_json(text: &[u8]) -> Result<Event, serde_json::Error> {
+        let Named { type_name } = serde_json::from_slice(text)?;
         let mut reader = serde_json::Deserializer::from_slice(text);
-        let fault = match Event::deserialize(&mut reader).and_then(|event| {
-            reader.end()?;
-            Ok(event)
-        }) {
-            Ok(event) => return Ok(event),
-            Err(fault) => fault,
-        };
-        match serde_json::from_slice::<serde_json::Value>(text) {
-            Ok(value) if Effect::is_named_by(&value) => Event::from_value(&value),
-            Ok(_) | Err(_) => Err(fault),
+        let event = Event::read(&type_name, &mut reader)?;
+        reader.end()?;
+        Ok(event)
+    }
+
+    fn read<'de, D: Deserializer<'de>>(type_name: &str, input: D) -> Result<Event, D::Error> {
+        let is_of = |types: &[&str]| types.contains(&type_name);
+        if is_of(LedgerEvent::TYPES) {
+            LedgerEvent::deserialize(input).map(Event::Ledger)
+        } else if is_of(NetworkEvent::TYPES) {
+            NetworkEvent::deserialize(input).map(Event::Network)
+        } else if is_of(AgentEvent::TYPES) {
+            AgentEvent::deserialize(input).map(Event::Agent)
+        } else if is_of(SettlementEvent::TYPES) {
+            SettlementEvent::deserialize(input).map(Event::Settlement)
+        } else if is_of(Effect::TYPES) {
+            Effect::deserialize(input).map(Event::Effect)
+        } else {
+            Event::deserialize(input)
         }
     }
 
@@ -193,9 +165,9 @@ impl Event {
 
     /// The transfers that the event binds to its interaction.
     pub fn claims(&self) -> &[Claim] {
-        if let Event::Confirmed(confirmed) = self {
+        if let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = self {
             &confirmed.claims
-        } else if let Event::Late(late) = self {
+        } else if let Event::Settlement(SettlementEvent::Late(late)) = self {
             &late.claims
         } else {
             &[]
@@ -206,32 +178,12 @@ impl Event {
     pub fn envelope(&self) -> Option<&crate::envelope::AcceptedHeader> {
         match self {
             Event::EnvelopeAccepted(accepted) => Some(&accepted.envelope),
-            Event::AgentRegistered(registered) => Some(&registered.envelope),
-            Event::AgentUpdated(updated) => Some(&updated.envelope),
-            Event::KeyRotated(rotated) => Some(&rotated.envelope),
-            Event::AgentDeactivated(changed)
-            | Event::AgentReactivated(changed)
-            | Event::AgentRevoked(changed) => Some(&changed.envelope),
             Event::NoticeIssued(notice) => Some(&notice.envelope),
-            Event::LedgerOpened(_)
-            | Event::ParametersSet(_)
-            | Event::RulesChanged(_)
-            | Event::LedgerKeyRotated(_)
-            | Event::LedgerResumed(_)
-            | Event::BodiesErased(_)
-            | Event::NetworkBlind(_)
-            | Event::NetworkSighted(_)
+            Event::Agent(event) => Some(event.envelope()),
+            Event::Ledger(_)
+            | Event::Network(_)
             | Event::Lapsed(_)
-            | Event::Looked(_)
-            | Event::Seen(_)
-            | Event::Unseen(_)
-            | Event::Refuted(_)
-            | Event::Confirmed(_)
-            | Event::Final(_)
-            | Event::Reversed(_)
-            | Event::Returned(_)
-            | Event::Late(_)
-            | Event::ExclusionLifted(_)
+            | Event::Settlement(_)
             | Event::CycleDrawn(_)
             | Event::StateRoot(_)
             | Event::Effect(_) => None,

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer as _, MapAccess, Visitor};
 use std::fmt;
 
-use super::Event;
 use super::accepted::InOrder;
+use super::{Event, SettlementEvent};
 
 /// The member that names the type.
 const TAG: &str = "type";
@@ -22,9 +22,15 @@ pub(super) fn read(type_name: &[u8], text: &[u8]) -> Option<Event> {
         "envelope_accepted" => {
             members(name, text).map(|InOrder(accepted)| Event::EnvelopeAccepted(accepted))
         }
-        "seen" => members(name, text).map(Event::Seen),
-        "confirmed" => members(name, text).map(Event::Confirmed),
-        "final" => members(name, text).map(Event::Final),
+        "seen" => members(name, text)
+            .map(SettlementEvent::Seen)
+            .map(Event::Settlement),
+        "confirmed" => members(name, text)
+            .map(SettlementEvent::Confirmed)
+            .map(Event::Settlement),
+        "final" => members(name, text)
+            .map(SettlementEvent::Final)
+            .map(Event::Settlement),
         "notice_issued" => members(name, text).map(Event::NoticeIssued),
         _ => None,
     }
@@ -162,7 +168,10 @@ mod tests {
     fn rec_3_a_known_type_is_read_as_the_derived_reader_does() {
         let text = final_event().to_string();
         let event = read(b"final", text.as_bytes());
-        assert!(matches!(event, Some(Event::Final(_))), "{event:?}");
+        assert!(
+            matches!(event, Some(Event::Settlement(SettlementEvent::Final(_)))),
+            "{event:?}"
+        );
         assert_eq!(event, Event::from_json(text.as_bytes()).ok());
         let tag_first =
             text.replace(r#","type":"final""#, "")

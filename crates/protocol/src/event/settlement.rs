@@ -2,6 +2,7 @@
 //! and the ledger's own notices (record.md section 4). Members of the frequent ones are declared in the
 //! order of RFC 8785, so that a record is written in one pass.
 
+use super::group::event_group;
 use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
@@ -12,6 +13,30 @@ use crate::observation::{Block, ForkPoint, Transfer};
 use crate::time::TimestampMs;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+
+event_group! {
+    /// What the watcher saw of an interaction's payment, and what follows from it.
+    SettlementEvent {
+        /// A look for a payment was answered.
+        "looked" => Looked(Looked),
+        /// A declared transaction is in a block.
+        "seen" => Seen(Seen),
+        /// It is not in that block any more.
+        "unseen" => Unseen(TransactionNamed),
+        /// A declared transaction definitely does not pay.
+        "refuted" => Refuted(Refuted),
+        /// The payment is confirmed.
+        "confirmed" => Confirmed(Confirmed),
+        /// The confirmed transfers are final.
+        "final" => Final(Final),
+        /// A confirmed transfer disappeared.
+        "reversed" => Reversed(Reversed),
+        /// A reversed transfer is back.
+        "returned" => Returned(TransactionNamed),
+        /// A transfer came after the interaction had closed.
+        "late" => Late(Late),
+    }
+}
 
 /// `looked`: an answered look.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,7 +12,9 @@ use super::claim::{self, Candidate, Due};
 use super::view::{TRANSFERS_QUOTED, View};
 use super::{Completion, Context, Deal, Declared, Standing, State};
 use crate::digest::Digest;
-use crate::event::{Claim, Event, Evidence, Final, Late, Reversed, Seen, TransactionNamed};
+use crate::event::{
+    Claim, Event, Evidence, Final, Late, Reversed, Seen, SettlementEvent, TransactionNamed,
+};
 use crate::evm::TxHash;
 use crate::observation::{Block, MinedTransaction, Sweep, TransactionStatus, Transfer};
 use crate::time::TimestampMs;
@@ -280,7 +282,12 @@ impl Over<'_> {
         }
         // What is bound or comes back becomes final together with others of its group, so the group has
         // to be recorded first: the next sweep decides on it.
-        let changes_groups = |it: &Event| matches!(it, Event::Late(_) | Event::Returned(_));
+        let changes_groups = |it: &Event| {
+            matches!(
+                it,
+                Event::Settlement(SettlementEvent::Late(_) | SettlementEvent::Returned(_))
+            )
+        };
         if !events.iter().any(changes_groups) {
             events.extend(self.finality());
         }
@@ -301,14 +308,16 @@ impl Over<'_> {
         };
         let tx_hash = declared.tx_hash;
         if !is_known {
-            events.push(Event::Seen(Seen {
+            events.push(Event::Settlement(SettlementEvent::Seen(Seen {
                 tx_hash,
                 block: mined.block,
                 transfers: self.view.quoted(declared, mined, &[]),
-            }));
+            })));
         }
         if self.is_reversed(tx_hash) && self.view.is_deep(mined) {
-            events.push(Event::Returned(TransactionNamed { tx_hash }));
+            events.push(Event::Settlement(SettlementEvent::Returned(
+                TransactionNamed { tx_hash },
+            )));
         }
     }
 
@@ -330,7 +339,9 @@ impl Over<'_> {
             return;
         }
         if is_new {
-            events.push(Event::Unseen(TransactionNamed { tx_hash }));
+            events.push(Event::Settlement(SettlementEvent::Unseen(
+                TransactionNamed { tx_hash },
+            )));
         }
         let is_deep = depth >= self.view.network.confirmed_depth;
         if is_deep
@@ -338,7 +349,11 @@ impl Over<'_> {
             && self.aftermath.is_bound(tx_hash)
             && !self.is_reversed(tx_hash)
         {
-            events.extend(self.reversal(tx_hash, events).map(Event::Reversed));
+            events.extend(
+                self.reversal(tx_hash, events)
+                    .map(SettlementEvent::Reversed)
+                    .map(Event::Settlement),
+            );
         }
     }
 
@@ -346,7 +361,9 @@ impl Over<'_> {
     /// it. Decided again, the same sweep causes the next.
     fn reversal(&self, tx_hash: TxHash, before: &[Event]) -> Option<Reversed> {
         let provider = self.view.context.provider;
-        let is_first = !before.iter().any(|it| matches!(it, Event::Reversed(_)));
+        let is_first = !before
+            .iter()
+            .any(|it| matches!(it, Event::Settlement(SettlementEvent::Reversed(_))));
         is_first.then_some(())?;
         Some(Reversed {
             tx_hash,
@@ -399,7 +416,7 @@ impl Over<'_> {
                 *other == group || self.aftermath.are_below(other.iter().copied(), &head)
             });
             let is_final = reached.all(|group| group.iter().all(is_shown));
-            is_final.then_some(Event::Final(Final { head }))
+            is_final.then_some(Event::Settlement(SettlementEvent::Final(Final { head })))
         })
     }
 
@@ -425,9 +442,9 @@ impl Over<'_> {
         if chosen.is_empty() {
             return None;
         }
-        Some(Event::Late(Late {
+        Some(Event::Settlement(SettlementEvent::Late(Late {
             evidence: self.view.evidence_of(&chosen, None),
             claims: self.view.claims(&chosen),
-        }))
+        })))
     }
 }

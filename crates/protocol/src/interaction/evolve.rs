@@ -13,6 +13,7 @@ use super::{
 use crate::code::Code;
 use crate::event::{
     Confirmed, EnvelopeAccepted, Event, Lapsed, LapsedWindow, Looked, Refuted, Seen,
+    SettlementEvent,
 };
 use crate::evm::TxHash;
 use crate::facts::{Facts, OfferFacts, PaymentFacts, RequestFacts};
@@ -49,11 +50,17 @@ fn step(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal>
         (Some(state), event) => {
             let watched = step.watched(state)?;
             match event {
-                Event::Seen(seen) => step.seen(watched, seen),
-                Event::Unseen(unseen) => step.unseen(watched, unseen.tx_hash),
-                Event::Refuted(refuted) => step.refuted(watched, refuted),
-                Event::Looked(looked) => step.looked(watched, looked),
-                Event::Confirmed(confirmed) => step.confirmed(watched, confirmed),
+                Event::Settlement(SettlementEvent::Seen(seen)) => step.seen(watched, seen),
+                Event::Settlement(SettlementEvent::Unseen(unseen)) => {
+                    step.unseen(watched, unseen.tx_hash)
+                }
+                Event::Settlement(SettlementEvent::Refuted(refuted)) => {
+                    step.refuted(watched, refuted)
+                }
+                Event::Settlement(SettlementEvent::Looked(looked)) => step.looked(watched, looked),
+                Event::Settlement(SettlementEvent::Confirmed(confirmed)) => {
+                    step.confirmed(watched, confirmed)
+                }
                 _ => Err(step.illegal("the event does not belong to an interaction's stream")),
             }
         }
@@ -499,9 +506,13 @@ impl Step<'_> {
     fn afterwards(&self, mut state: State, event: &Event) -> Result<State, Illegal> {
         let refused = |why| self.illegal(why);
         let bound = match event {
-            Event::Reversed(reversed) => Some(Bound::Reversed(reversed.tx_hash)),
-            Event::Returned(returned) => Some(Bound::Returned(returned.tx_hash)),
-            Event::Final(reached) => Some(Bound::Final(&reached.head)),
+            Event::Settlement(SettlementEvent::Reversed(reversed)) => {
+                Some(Bound::Reversed(reversed.tx_hash))
+            }
+            Event::Settlement(SettlementEvent::Returned(returned)) => {
+                Some(Bound::Returned(returned.tx_hash))
+            }
+            Event::Settlement(SettlementEvent::Final(reached)) => Some(Bound::Final(&reached.head)),
             _ => None,
         };
         if let Some(bound) = bound {
@@ -512,9 +523,9 @@ impl Step<'_> {
             .aftermath_mut()
             .ok_or_else(|| refused("nothing is watched any more"))?;
         match event {
-            Event::Seen(seen) => aftermath.seen(seen),
-            Event::Unseen(unseen) => aftermath.unseen(unseen.tx_hash),
-            Event::Late(late) => aftermath.late(late).map(|()| {
+            Event::Settlement(SettlementEvent::Seen(seen)) => aftermath.seen(seen),
+            Event::Settlement(SettlementEvent::Unseen(unseen)) => aftermath.unseen(unseen.tx_hash),
+            Event::Settlement(SettlementEvent::Late(late)) => aftermath.late(late).map(|()| {
                 if self.recorded.rules >= Rules::Two {
                     aftermath.watch_late(late, late_until);
                 }

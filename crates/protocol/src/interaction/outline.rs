@@ -3,7 +3,7 @@
 
 use super::settlement::FAILURES_TO_DISPUTE;
 use super::{StateName, state_after, table};
-use crate::event::{Event, LapsedWindow};
+use crate::event::{Event, LapsedWindow, SettlementEvent};
 
 /// Follows one interaction's events, in order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -24,32 +24,26 @@ impl Outline {
                     self.state = Some(table::lapse_of(window).to);
                 }
             }
-            Event::Refuted(_) => self.fail(),
-            Event::Looked(looked) if !looked.is_pending() => self.fail(),
-            Event::Confirmed(_) => self.state = Some(StateName::Completed),
-            Event::Looked(_)
-            | Event::Seen(_)
-            | Event::Unseen(_)
-            | Event::Final(_)
-            | Event::Reversed(_)
-            | Event::Returned(_)
-            | Event::Late(_)
+            Event::Settlement(SettlementEvent::Refuted(_)) => self.fail(),
+            Event::Settlement(SettlementEvent::Looked(looked)) if !looked.is_pending() => {
+                self.fail()
+            }
+            Event::Settlement(SettlementEvent::Confirmed(_)) => {
+                self.state = Some(StateName::Completed)
+            }
+            Event::Settlement(
+                SettlementEvent::Looked(_)
+                | SettlementEvent::Seen(_)
+                | SettlementEvent::Unseen(_)
+                | SettlementEvent::Final(_)
+                | SettlementEvent::Reversed(_)
+                | SettlementEvent::Returned(_)
+                | SettlementEvent::Late(_),
+            )
             | Event::NoticeIssued(_)
-            | Event::ExclusionLifted(_)
-            | Event::LedgerOpened(_)
-            | Event::ParametersSet(_)
-            | Event::RulesChanged(_)
-            | Event::LedgerKeyRotated(_)
-            | Event::LedgerResumed(_)
-            | Event::BodiesErased(_)
-            | Event::NetworkBlind(_)
-            | Event::NetworkSighted(_)
-            | Event::AgentRegistered(_)
-            | Event::AgentUpdated(_)
-            | Event::KeyRotated(_)
-            | Event::AgentDeactivated(_)
-            | Event::AgentReactivated(_)
-            | Event::AgentRevoked(_)
+            | Event::Ledger(_)
+            | Event::Network(_)
+            | Event::Agent(_)
             | Event::CycleDrawn(_)
             | Event::StateRoot(_)
             | Event::Effect(_) => {}

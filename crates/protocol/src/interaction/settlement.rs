@@ -13,7 +13,7 @@ use super::view::View;
 use super::{Context, Deal, Declared, Schedule, Settlement, Stage, Standing, State};
 use crate::digest::Digest;
 use crate::event::{
-    Confirmed, Event, Finding, FindingStatus, Looked, Refuted, RefutedCause, Seen,
+    Confirmed, Event, Finding, FindingStatus, Looked, Refuted, RefutedCause, Seen, SettlementEvent,
     SettlementRecords, TransactionNamed,
 };
 use crate::money::MicroUsdc;
@@ -69,14 +69,14 @@ pub(super) fn confirm_nothing_due(
     state: &State,
     context: &Context<'_>,
 ) -> Event {
-    Event::Confirmed(Confirmed {
+    Event::Settlement(SettlementEvent::Confirmed(Confirmed {
         evidence: Vec::new(),
         claims: Vec::new(),
         surplus: None,
         records: records(deal, settlement, state),
         provider_seq: context.provider.receipts,
         provider_prev: context.provider.last_receipt,
-    })
+    }))
 }
 
 /// A payment being watched, against one sweep.
@@ -106,9 +106,14 @@ impl Watching<'_> {
         };
         let failures = self.settlement.failures + refutations.len() as u64;
         let look = self.look(&refutations, is_covered);
-        events.extend(refutations.into_iter().map(Event::Refuted));
+        events.extend(
+            refutations
+                .into_iter()
+                .map(SettlementEvent::Refuted)
+                .map(Event::Settlement),
+        );
         if failures < FAILURES_TO_DISPUTE {
-            events.extend(look.map(Event::Looked));
+            events.extend(look.map(SettlementEvent::Looked).map(Event::Settlement));
         }
         events
     }
@@ -133,11 +138,11 @@ impl Watching<'_> {
             Standing::Refuted(_) => true,
         };
         (!known).then(|| {
-            Event::Seen(Seen {
+            Event::Settlement(SettlementEvent::Seen(Seen {
                 tx_hash: declared.tx_hash,
                 block: mined.block,
                 transfers: self.view.quoted(declared, mined, &[]),
-            })
+            }))
         })
     }
 
@@ -146,9 +151,11 @@ impl Watching<'_> {
         let Standing::Seen(block) = declared.standing else {
             return None;
         };
-        (self.view.sweep.head.number >= block.number).then_some(Event::Unseen(TransactionNamed {
-            tx_hash: declared.tx_hash,
-        }))
+        (self.view.sweep.head.number >= block.number).then_some(Event::Settlement(
+            SettlementEvent::Unseen(TransactionNamed {
+                tx_hash: declared.tx_hash,
+            }),
+        ))
     }
 
     fn confirmation(&self, choice: &Choice) -> Event {
@@ -162,14 +169,14 @@ impl Watching<'_> {
             .ok()
             .and_then(|surplus| MicroUsdc::from_micro_usdc(surplus).ok())
             .unwrap_or(MicroUsdc::MAX);
-        Event::Confirmed(Confirmed {
+        Event::Settlement(SettlementEvent::Confirmed(Confirmed {
             evidence: self.view.evidence_of(chosen, choice.quoted.as_ref()),
             claims: self.view.claims(chosen),
             surplus: (!surplus.is_zero()).then_some(surplus),
             records: records(self.view.deal, self.settlement, self.state),
             provider_seq: self.view.context.provider.receipts,
             provider_prev: self.view.context.provider.last_receipt,
-        })
+        }))
     }
 
     /// Definite failures of transactions not refuted before, as many as the counter still takes.

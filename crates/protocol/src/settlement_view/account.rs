@@ -8,7 +8,7 @@ use super::{
 use crate::code::Code;
 use crate::event::{
     Claim, Confirmed, Event, Evidence, FindingStatus, Late, Level, Looked, Refuted, RefutedCause,
-    RevertReason, Seen, Window,
+    RevertReason, Seen, SettlementEvent, Window,
 };
 use crate::evm::{EvmAddress, TxHash};
 use crate::facts::{DisputeCode, Facts, PaymentFacts};
@@ -73,38 +73,34 @@ impl Account {
                     self.closed = Some(lapsed.code);
                 }
             }
-            Event::Looked(looked) => self.looked(looked),
-            Event::Seen(seen) => self.seen(seen),
-            Event::Unseen(named) => self.unseen(named.tx_hash),
-            Event::Refuted(refuted) => self.refuted(refuted),
-            Event::Confirmed(confirmed) => self.confirmed(record, confirmed),
-            Event::Final(reached) => self.is_final |= self.are_below(reached.head.number),
-            Event::Reversed(reversed) => {
+            Event::Settlement(event) => self.observed(record, event),
+            Event::Ledger(_)
+            | Event::Network(_)
+            | Event::Agent(_)
+            | Event::NoticeIssued(_)
+            | Event::CycleDrawn(_)
+            | Event::StateRoot(_)
+            | Event::Effect(_) => {}
+        }
+    }
+
+    fn observed(&mut self, record: &Recorded<'_>, event: &SettlementEvent) {
+        match event {
+            SettlementEvent::Looked(looked) => self.looked(looked),
+            SettlementEvent::Seen(seen) => self.seen(seen),
+            SettlementEvent::Unseen(named) => self.unseen(named.tx_hash),
+            SettlementEvent::Refuted(refuted) => self.refuted(refuted),
+            SettlementEvent::Confirmed(confirmed) => self.confirmed(record, confirmed),
+            SettlementEvent::Final(reached) => {
+                self.is_final |= self.are_below(reached.head.number);
+            }
+            SettlementEvent::Reversed(reversed) => {
                 self.unseen(reversed.tx_hash);
                 self.stand(reversed.tx_hash, TransactionStanding::Reversed);
                 self.is_final &= !self.paid_by.contains(&reversed.tx_hash);
             }
-            Event::Returned(named) => self.returned(named.tx_hash),
-            Event::Late(late) => self.late(record, late),
-            Event::LedgerOpened(_)
-            | Event::ParametersSet(_)
-            | Event::RulesChanged(_)
-            | Event::LedgerKeyRotated(_)
-            | Event::LedgerResumed(_)
-            | Event::BodiesErased(_)
-            | Event::NetworkBlind(_)
-            | Event::NetworkSighted(_)
-            | Event::AgentRegistered(_)
-            | Event::AgentUpdated(_)
-            | Event::KeyRotated(_)
-            | Event::AgentDeactivated(_)
-            | Event::AgentReactivated(_)
-            | Event::AgentRevoked(_)
-            | Event::NoticeIssued(_)
-            | Event::ExclusionLifted(_)
-            | Event::CycleDrawn(_)
-            | Event::StateRoot(_)
-            | Event::Effect(_) => {}
+            SettlementEvent::Returned(named) => self.returned(named.tx_hash),
+            SettlementEvent::Late(late) => self.late(record, late),
         }
     }
 

@@ -9,7 +9,7 @@ use x811_protocol::authorization::{fee_nonce, payment_nonce};
 use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::CoreType;
-use x811_protocol::event::{Event, RefutedCause};
+use x811_protocol::event::{Event, RefutedCause, SettlementEvent};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::interaction::StateName;
 use x811_protocol::observation::{ForkPoint, RecordedBranch};
@@ -94,7 +94,7 @@ fn rule_18_only_transfers_under_the_nonce_count() {
         &[(PAYEE, PRICE), (PAYEE, PRICE), (TREASURY, FEE)],
         &[(0, fee), (1, own), (2, fee)],
     );
-    let Some(Event::Confirmed(confirmed)) = events.last() else {
+    let Some(Event::Settlement(SettlementEvent::Confirmed(confirmed))) = events.last() else {
         panic!("{events:?}")
     };
     let ordinals: Vec<u64> = confirmed.claims.iter().map(|claim| claim.ordinal).collect();
@@ -116,7 +116,7 @@ fn rule_18_a_strangers_plain_transfer_cannot_be_claimed() {
         declare(&mut world, Some(own));
         let nonces: Vec<_> = nonce.map(|nonce| (0, nonce)).into_iter().collect();
         let events = settle(&mut world, &[(PAYEE, TOTAL)], &nonces);
-        let Some(Event::Refuted(refuted)) = events.last() else {
+        let Some(Event::Settlement(SettlementEvent::Refuted(refuted))) = events.last() else {
             panic!("{events:?}")
         };
         let told = (refuted.cause, refuted.code);
@@ -127,7 +127,7 @@ fn rule_18_a_strangers_plain_transfer_cannot_be_claimed() {
 
 /// The ordinals that were claimed, and the nonce that the evidence names.
 fn confirmed(events: &[Event]) -> (Vec<u64>, Option<Digest>) {
-    let Some(Event::Confirmed(confirmed)) = events.last() else {
+    let Some(Event::Settlement(SettlementEvent::Confirmed(confirmed))) = events.last() else {
         panic!("{events:?}")
     };
     let claims = confirmed.claims.iter();
@@ -153,7 +153,7 @@ fn lc_5_a_bound_wallets_transfer_for_something_else_does_not_count() {
         let mut world = World::at(StateName::Verified);
         world.pay(0, 1);
         let events = settle_from(PAYER, &mut world, &[(PAYEE, TOTAL)], &[(0, nonce)]);
-        let Some(Event::Refuted(refuted)) = events.last() else {
+        let Some(Event::Settlement(SettlementEvent::Refuted(refuted))) = events.last() else {
             panic!("{events:?}")
         };
         let told = (refuted.cause, refuted.code);
@@ -164,7 +164,7 @@ fn lc_5_a_bound_wallets_transfer_for_something_else_does_not_count() {
             (&evidence.transfers[..], evidence.transfer_count),
             (&[][..], 1)
         );
-        let Some(Event::Seen(seen)) = events.first() else {
+        let Some(Event::Settlement(SettlementEvent::Seen(seen))) = events.first() else {
             panic!("{events:?}")
         };
         assert_eq!(seen.transfers, [], "nor is it quoted as if it did");
@@ -205,7 +205,10 @@ fn lc_5_a_payer_taken_as_stated_is_bound_by_its_authorization_too() {
         let [nonce, _] = nonces_at(ledger, &world);
         declare(&mut world, None);
         let events = settle(&mut world, &[(PAYEE, TOTAL)], &[(0, nonce)]);
-        let is_confirmed = matches!(events.last(), Some(Event::Confirmed(_)));
+        let is_confirmed = matches!(
+            events.last(),
+            Some(Event::Settlement(SettlementEvent::Confirmed(_)))
+        );
         assert_eq!(is_confirmed, is_paid, "{events:?}");
     }
 }
@@ -223,7 +226,9 @@ fn lc_5_what_was_authorised_for_something_else_is_not_late() {
         }
         assert_eq!(world.name(0), StateName::Disputed);
         let events = settle_from(PAYER, &mut world, &[(PAYEE, TOTAL)], &[(0, nonce)]);
-        let is_late = events.iter().any(|event| matches!(event, Event::Late(_)));
+        let is_late = events
+            .iter()
+            .any(|event| matches!(event, Event::Settlement(SettlementEvent::Late(_))));
         assert_eq!(is_late, is_own, "{events:?}");
     }
 }
@@ -285,7 +290,7 @@ fn rule_19_under_its_own_nonce_no_transfer_is_too_old() {
         ),
     ] {
         let events = paid(&rows, &nonces);
-        let Some(Event::Refuted(refuted)) = events.last() else {
+        let Some(Event::Settlement(SettlementEvent::Refuted(refuted))) = events.last() else {
             panic!("{events:?}")
         };
         assert_eq!(refuted.cause, cause);
@@ -305,7 +310,9 @@ fn rule_19_under_its_own_nonce_a_late_transfer_is_not_too_old() {
         assert_eq!(world.name(0), StateName::Disputed);
         let nonces: &[_] = if is_own { &[(0, own)] } else { &[] };
         let events = settle_in_an_old_block(&mut world, &[(PAYEE, TOTAL)], nonces);
-        let is_late = events.iter().any(|event| matches!(event, Event::Late(_)));
+        let is_late = events
+            .iter()
+            .any(|event| matches!(event, Event::Settlement(SettlementEvent::Late(_))));
         assert_eq!(is_late, is_own, "{events:?}");
     }
 }
@@ -334,7 +341,7 @@ fn fork(number: u64) -> ForkPoint {
 #[test]
 fn lc_5_below_the_recorded_head_the_fork_decides() {
     let (events, head) = paid_below(Some(RecordedBranch::Same));
-    let Some(Event::Refuted(refuted)) = events.last() else {
+    let Some(Event::Settlement(SettlementEvent::Refuted(refuted))) = events.last() else {
         panic!("{events:?}");
     };
     assert_eq!(refuted.cause, RefutedCause::OlderThanAccept);
@@ -344,8 +351,12 @@ fn lc_5_below_the_recorded_head_the_fork_decides() {
         let at = fork(head - below);
         let (events, _) = paid_below(Some(RecordedBranch::Forked(at)));
         let (paid, evidence) = match events.last() {
-            Some(Event::Confirmed(confirmed)) => (true, &confirmed.evidence[0]),
-            Some(Event::Refuted(refuted)) => (false, &refuted.evidence),
+            Some(Event::Settlement(SettlementEvent::Confirmed(confirmed))) => {
+                (true, &confirmed.evidence[0])
+            }
+            Some(Event::Settlement(SettlementEvent::Refuted(refuted))) => {
+                (false, &refuted.evidence)
+            }
             other => panic!("{other:?}"),
         };
         assert_eq!(
@@ -357,13 +368,18 @@ fn lc_5_below_the_recorded_head_the_fork_decides() {
     }
 
     let (events, _) = paid_below(Some(RecordedBranch::Lost));
-    let Some(Event::Confirmed(confirmed)) = events.last() else {
+    let Some(Event::Settlement(SettlementEvent::Confirmed(confirmed))) = events.last() else {
         panic!("{events:?}");
     };
     assert!(confirmed.evidence[0].fork_unknown);
 
     let (events, _) = paid_below(None);
-    let is_decided = |event: &Event| matches!(event, Event::Confirmed(_) | Event::Refuted(_));
+    let is_decided = |event: &Event| {
+        matches!(
+            event,
+            Event::Settlement(SettlementEvent::Confirmed(_) | SettlementEvent::Refuted(_))
+        )
+    };
     assert!(!events.iter().any(is_decided), "it waits: {events:?}");
 }
 
@@ -382,7 +398,7 @@ fn lc_5_fewer_endpoints_than_must_agree_decide_nothing() {
         let events = world.sweep(0).events;
         let paid = events
             .iter()
-            .any(|event| matches!(event, Event::Confirmed(_)));
+            .any(|event| matches!(event, Event::Settlement(SettlementEvent::Confirmed(_))));
         assert_eq!(paid, is_paid, "{quorum:?}");
     }
 }

@@ -3,7 +3,9 @@
 
 use x811_protocol::code::Code;
 use x811_protocol::envelope::CoreType;
-use x811_protocol::event::{Confirmed, Event, Refuted, RefutedCause, RevertReason};
+use x811_protocol::event::{
+    Confirmed, Event, Refuted, RefutedCause, RevertReason, SettlementEvent,
+};
 use x811_protocol::interaction::table::Sender;
 use x811_protocol::interaction::{StateName, repeated_payment};
 use x811_protocol::kernel::Recorded;
@@ -37,14 +39,14 @@ fn paid_by(
 
 fn confirmed(outcome: &Outcome) -> Option<&Confirmed> {
     outcome.events.iter().find_map(|event| match event {
-        Event::Confirmed(confirmed) => Some(confirmed),
+        Event::Settlement(SettlementEvent::Confirmed(confirmed)) => Some(confirmed),
         _ => None,
     })
 }
 
 fn refuted(outcome: &Outcome) -> Option<RefutedCause> {
     outcome.events.iter().find_map(|event| match event {
-        Event::Refuted(refuted) => Some(refuted.cause),
+        Event::Settlement(SettlementEvent::Refuted(refuted)) => Some(refuted.cause),
         _ => None,
     })
 }
@@ -318,7 +320,7 @@ fn failed_by(hindrance: Option<Hindrance>) -> (World, Refuted) {
     }
     let outcome = deep(&mut world, 0, block);
     let refuted = outcome.events.into_iter().find_map(|event| match event {
-        Event::Refuted(refuted) => Some(refuted),
+        Event::Settlement(SettlementEvent::Refuted(refuted)) => Some(refuted),
         _ => None,
     });
     (world, refuted.unwrap())
@@ -360,7 +362,7 @@ fn rule_29_the_reason_of_a_refused_payment_is_recorded_and_told() {
             tx(1)
         );
         assert!(shown.sentence.starts_with(&told), "{}", shown.sentence);
-        let event = Event::Refuted(refuted);
+        let event = Event::Settlement(SettlementEvent::Refuted(refuted));
         let bytes = serde_json::to_value(&event).unwrap();
         assert_eq!(bytes.get("reason").is_some(), reason.is_some());
         assert_eq!(Event::from_value(&bytes).unwrap(), event);
@@ -376,7 +378,9 @@ fn rule_29_a_transfer_that_succeeded_needs_no_reason() {
     world.chain.hinder(tx(1), Hindrance::Paused);
     let outcome = deep(&mut world, 0, block);
     let refuted = outcome.events.iter().find_map(|event| match event {
-        Event::Refuted(refuted) => Some((refuted.cause, refuted.reason)),
+        Event::Settlement(SettlementEvent::Refuted(refuted)) => {
+            Some((refuted.cause, refuted.reason))
+        }
         _ => None,
     });
     assert_eq!(refuted, Some((RefutedCause::Short, None)));

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::envelope::CoreType;
-use x811_protocol::event::{Claim, Confirmed, Event};
+use x811_protocol::event::{Claim, Confirmed, Event, SettlementEvent};
 use x811_protocol::evm::{ChainId, EvmAddress};
 use x811_protocol::interaction::claim::{Candidate, Due, choose};
 use x811_protocol::interaction::table::Sender;
@@ -323,7 +323,7 @@ fn check(world: &World) {
 
     let mut claimed = BTreeSet::new();
     for (record, position) in world.log.iter().zip(0_u64..) {
-        if let Event::Confirmed(confirmed) = &record.event {
+        if let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = &record.event {
             let StreamName::Interaction(number) = record.stream else {
                 panic!("a confirmation outside an interaction")
             };
@@ -406,7 +406,7 @@ fn assert_paid(world: &World, number: usize) {
     let confirmations: Vec<&Confirmed> = events
         .iter()
         .filter_map(|event| match event {
-            Event::Confirmed(confirmed) => Some(confirmed),
+            Event::Settlement(SettlementEvent::Confirmed(confirmed)) => Some(confirmed),
             _ => None,
         })
         .collect();
@@ -510,7 +510,7 @@ fn random_histories_reach_every_state_and_event() {
         }
         seen.extend(world.log.iter().map(|record| record.event.type_name()));
         seen.extend(world.log.iter().filter_map(|record| match &record.event {
-            Event::Refuted(refuted) => Some(cause(refuted.cause)),
+            Event::Settlement(SettlementEvent::Refuted(refuted)) => Some(cause(refuted.cause)),
             _ => None,
         }));
         Ok(())

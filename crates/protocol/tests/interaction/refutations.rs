@@ -2,7 +2,7 @@
 //! (ledger-contract.md section 5, AX-18).
 
 use x811_protocol::code::Code;
-use x811_protocol::event::{Event, Refuted, RefutedCause};
+use x811_protocol::event::{Event, Refuted, RefutedCause, SettlementEvent};
 use x811_protocol::interaction::{Standing, StateName};
 use x811_protocol::observation::TransactionStatus;
 
@@ -28,7 +28,7 @@ fn outcome_of(mine: impl FnOnce(&mut Chain, u64)) -> (World, Outcome) {
 
 fn refuted(outcome: &Outcome) -> Vec<&Refuted> {
     let refuted = outcome.events.iter().filter_map(|event| match event {
-        Event::Refuted(refuted) => Some(refuted),
+        Event::Settlement(SettlementEvent::Refuted(refuted)) => Some(refuted),
         _ => None,
     });
     refuted.collect()

@@ -5,7 +5,7 @@ use x811_protocol::code::Code;
 use x811_protocol::envelope::CoreType;
 use x811_protocol::event::{
     Confirmed, EnvelopeAccepted, Event, Final, Lapsed, Late, Looked, Refuted, RefutedCause,
-    Reversed, Seen, TransactionNamed, Window,
+    Reversed, Seen, SettlementEvent, TransactionNamed, Window,
 };
 use x811_protocol::facts::Facts;
 use x811_protocol::interaction::{Interaction, State, StateName};
@@ -130,20 +130,22 @@ fn settlement_events() -> Vec<Event> {
     world.complete(0, 2);
     events.extend(world.events(0).last().copied().cloned());
     events.extend([
-        Event::Unseen(TransactionNamed { tx_hash: tx(1) }),
-        Event::Final(Final {
+        Event::Settlement(SettlementEvent::Unseen(TransactionNamed { tx_hash: tx(1) })),
+        Event::Settlement(SettlementEvent::Final(Final {
             head: Chain::block(9),
-        }),
-        Event::Returned(TransactionNamed { tx_hash: tx(1) }),
-        Event::Reversed(Reversed {
+        })),
+        Event::Settlement(SettlementEvent::Returned(TransactionNamed {
+            tx_hash: tx(1),
+        })),
+        Event::Settlement(SettlementEvent::Reversed(Reversed {
             tx_hash: tx(1),
             provider_seq: 0,
             provider_prev: hash_at(1),
-        }),
-        Event::Late(Late {
+        })),
+        Event::Settlement(SettlementEvent::Late(Late {
             evidence: Vec::new(),
             claims: Vec::new(),
-        }),
+        })),
     ]);
     events
 }
@@ -265,7 +267,7 @@ fn looked() -> World {
 fn looks_out_of_turn_are_not_possible() {
     fn with(change: impl FnOnce(&mut Looked)) -> impl FnOnce(&mut Event) {
         |event| match event {
-            Event::Looked(looked) => change(looked),
+            Event::Settlement(SettlementEvent::Looked(looked)) => change(looked),
             other => panic!("{}", other.type_name()),
         }
     }
@@ -297,14 +299,14 @@ fn looks_out_of_turn_are_not_possible() {
     };
     let evolved = evolve(
         Some(blind.state(0)),
-        &Event::Looked(looked.clone()),
+        &Event::Settlement(SettlementEvent::Looked(looked.clone())),
         TimestampMs::MAX,
     );
     assert!(evolved.is_err(), "while the clock stands still");
     let sighted = World::looking();
     evolve(
         Some(sighted.state(0)),
-        &Event::Looked(looked),
+        &Event::Settlement(SettlementEvent::Looked(looked)),
         TimestampMs::MAX,
     )
     .unwrap();
@@ -318,7 +320,10 @@ fn findings_about_unknown_or_settled_transactions_are_not_possible() {
     world.until_block(block);
     world.sweep(0);
     let undeclared = |event: &mut Event| match event {
-        Event::Seen(Seen { tx_hash, .. }) | Event::Refuted(Refuted { tx_hash, .. }) => {
+        Event::Settlement(
+            SettlementEvent::Seen(Seen { tx_hash, .. })
+            | SettlementEvent::Refuted(Refuted { tx_hash, .. }),
+        ) => {
             *tx_hash = tx(9);
         }
         other => panic!("{}", other.type_name()),
@@ -334,7 +339,7 @@ fn findings_about_unknown_or_settled_transactions_are_not_possible() {
     world.sweep(0);
     assert_illegal("refuted, not declared", &world, undeclared);
     assert_illegal("the code of another cause", &world, |event| match event {
-        Event::Refuted(refuted) => refuted.cause = RefutedCause::Short,
+        Event::Settlement(SettlementEvent::Refuted(refuted)) => refuted.cause = RefutedCause::Short,
         other => panic!("{}", other.type_name()),
     });
     let refuted = world.events(0).last().copied().unwrap();
@@ -348,7 +353,7 @@ fn findings_about_unknown_or_settled_transactions_are_not_possible() {
 fn ae_017_a_confirmation_without_claims_or_evidence_is_not_possible() {
     fn with(change: impl FnOnce(&mut Confirmed)) -> impl FnOnce(&mut Event) {
         |event| match event {
-            Event::Confirmed(confirmed) => change(confirmed),
+            Event::Settlement(SettlementEvent::Confirmed(confirmed)) => change(confirmed),
             other => panic!("{}", other.type_name()),
         }
     }
@@ -372,7 +377,7 @@ fn ae_017_a_confirmation_without_claims_or_evidence_is_not_possible() {
         }),
     );
     let claim = match paid.events(0).last() {
-        Some(Event::Confirmed(confirmed)) => confirmed.claims[0],
+        Some(Event::Settlement(SettlementEvent::Confirmed(confirmed))) => confirmed.claims[0],
         _ => panic!(),
     };
     let mut free = World::at(StateName::Pending);

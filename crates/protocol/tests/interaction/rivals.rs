@@ -1,7 +1,7 @@
 //! Several interactions and the same transfers: one transfer pays one interaction, for ever (AX-18).
 
 use x811_protocol::code::Code;
-use x811_protocol::event::{Event, RefutedCause};
+use x811_protocol::event::{Event, RefutedCause, SettlementEvent};
 use x811_protocol::interaction::{State, StateName};
 
 use crate::chain::{DEPTH, PAYEE, PAYER, TREASURY, transfers, tx};
@@ -46,7 +46,8 @@ fn four_transfers_settle_four_interactions_in_any_order_and_no_fifth() {
             assert_eq!(ordinals(&world, number), [ordinal as u64]);
         }
         let outcome = world.sweep(4);
-        let Some(Event::Refuted(refuted)) = outcome.events.last() else {
+        let Some(Event::Settlement(SettlementEvent::Refuted(refuted))) = outcome.events.last()
+        else {
             panic!()
         };
         assert_eq!(
@@ -97,7 +98,7 @@ fn what_is_left_when_part_is_claimed_is_short_not_used_already() {
     world.until_block(block + DEPTH - 1);
     world.sweep(0);
     let outcome = world.sweep(1);
-    let Some(Event::Refuted(refuted)) = outcome.events.last() else {
+    let Some(Event::Settlement(SettlementEvent::Refuted(refuted))) = outcome.events.last() else {
         panic!()
     };
     assert_eq!(refuted.cause, RefutedCause::Short);
@@ -116,7 +117,9 @@ fn the_loser_can_still_pay_by_another_transaction() {
     world.complete(1, 2);
     assert_eq!(world.name(1), StateName::Completed);
     let receipts = [0, 1].map(|number| match world.events(number).last() {
-        Some(Event::Confirmed(confirmed)) => (confirmed.provider_seq, confirmed.provider_prev),
+        Some(Event::Settlement(SettlementEvent::Confirmed(confirmed))) => {
+            (confirmed.provider_seq, confirmed.provider_prev)
+        }
         _ => panic!(),
     });
     assert_eq!(receipts[0], (0, None));

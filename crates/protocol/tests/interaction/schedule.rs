@@ -2,7 +2,7 @@
 //! AE-104, AE-105, AX-7, AX-8, design.md section 7, ledger-contract.md section 5).
 
 use x811_protocol::code::Code;
-use x811_protocol::event::{Event, FindingStatus, Looked, Window};
+use x811_protocol::event::{Event, FindingStatus, Looked, SettlementEvent, Window};
 use x811_protocol::interaction::{Schedule, StateName};
 use x811_protocol::time::TimestampMs;
 
@@ -25,7 +25,7 @@ pub(crate) fn answer_look(world: &mut World) -> (Looked, Outcome) {
     while world.now <= limit {
         let outcome = world.sweep(0);
         let looked = outcome.events.iter().find_map(|event| match event {
-            Event::Looked(looked) => Some(looked.clone()),
+            Event::Settlement(SettlementEvent::Looked(looked)) => Some(looked.clone()),
             _ => None,
         });
         if let Some(looked) = looked {
@@ -166,7 +166,7 @@ fn depth_twelve_confirms_and_eleven_does_not() {
     world.until_block(block + 11);
     let outcome = world.sweep(0);
     assert_eq!(outcome.types(), ["confirmed"], "depth 12");
-    let Event::Confirmed(confirmed) = &outcome.events[0] else {
+    let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = &outcome.events[0] else {
         panic!()
     };
     assert_eq!(confirmed.evidence[0].depth, 12);

@@ -3,7 +3,9 @@
 
 use x811_protocol::code::Code;
 use x811_protocol::envelope::CoreType;
-use x811_protocol::event::{Confirmed, Event, Evidence, FindingStatus, Level, Seen};
+use x811_protocol::event::{
+    Confirmed, Event, Evidence, FindingStatus, Level, Seen, SettlementEvent,
+};
 use x811_protocol::evm::ChainId;
 use x811_protocol::interaction::level::STAND_IN_BLOCKS;
 use x811_protocol::interaction::{Interaction, Standing, State, StateName};
@@ -17,7 +19,7 @@ use crate::world::{Outcome, World, hash_at, parameters_with_safe_above};
 
 fn confirmed(outcome: &Outcome) -> &Confirmed {
     match outcome.events.last() {
-        Some(Event::Confirmed(confirmed)) => confirmed,
+        Some(Event::Settlement(SettlementEvent::Confirmed(confirmed))) => confirmed,
         _ => panic!("not confirmed: {:?}", outcome.types()),
     }
 }
@@ -220,7 +222,7 @@ fn the_confirmation_names_every_record_it_rests_on() {
     world.registry.provider.last_receipt = Some(hash_at(400));
     world.complete(0, 1);
     let events = world.events(0);
-    let Some(Event::Confirmed(confirmed)) = events.last() else {
+    let Some(Event::Settlement(SettlementEvent::Confirmed(confirmed))) = events.last() else {
         panic!()
     };
     let records = &confirmed.records;
@@ -422,11 +424,11 @@ fn seen_is_recorded_once_for_each_block_and_quotes_what_fits() {
     world.until_block(block);
     let outcome = world.sweep(0);
     let [
-        Event::Seen(Seen {
+        Event::Settlement(SettlementEvent::Seen(Seen {
             tx_hash,
             block: seen_in,
             transfers,
-        }),
+        })),
     ] = &outcome.events[..]
     else {
         panic!("{:?}", outcome.types())
@@ -513,7 +515,7 @@ fn greedy_takes_at_most_as_many_transfers_as_a_record_can_quote() {
     let outcome = paid_by(rows(65, TOTAL.div_ceil(65)));
     assert_eq!(outcome.types(), ["seen"], "65 parts are not too little");
     let outcome = paid_by(rows(65, TOTAL / 65 - 1));
-    let Some(Event::Refuted(refuted)) = outcome.events.last() else {
+    let Some(Event::Settlement(SettlementEvent::Refuted(refuted))) = outcome.events.last() else {
         panic!()
     };
     assert_eq!(refuted.code, Code::InsufficientBalance, "65 small parts");
@@ -563,9 +565,13 @@ fn assert_bounds(outcome: &Outcome) {
         let bytes = x811_protocol::canonical::to_canonical(event).len();
         assert!(bytes < 60_000, "{}: {bytes} bytes", event.type_name());
         let quoted: Vec<usize> = match event {
-            Event::Seen(seen) => vec![seen.transfers.len()],
-            Event::Refuted(refuted) => vec![refuted.evidence.transfers.len()],
-            Event::Confirmed(c) => c.evidence.iter().map(|e| e.transfers.len()).collect(),
+            Event::Settlement(SettlementEvent::Seen(seen)) => vec![seen.transfers.len()],
+            Event::Settlement(SettlementEvent::Refuted(refuted)) => {
+                vec![refuted.evidence.transfers.len()]
+            }
+            Event::Settlement(SettlementEvent::Confirmed(c)) => {
+                c.evidence.iter().map(|e| e.transfers.len()).collect()
+            }
             _ => Vec::new(),
         };
         assert!(

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::AcceptedHeader;
-use x811_protocol::event::{Claim, Event, LedgerResumed, NetworkBlind, NetworkSighted};
+use x811_protocol::event::{
+    Claim, Event, LedgerEvent, LedgerResumed, NetworkBlind, NetworkEvent, NetworkSighted,
+    SettlementEvent,
+};
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::EnvelopeId;
@@ -138,7 +141,10 @@ impl World {
     pub(crate) fn set_parameters(&mut self, parameters: Parameters) {
         self.registry.parameters = Arc::new(parameters.clone());
         self.registry.parameters_position = self.log.len() as u64;
-        self.note(StreamName::Ledger, Event::ParametersSet(parameters));
+        self.note(
+            StreamName::Ledger,
+            Event::Ledger(LedgerEvent::ParametersSet(parameters)),
+        );
     }
 
     /// Lets time pass.
@@ -298,15 +304,17 @@ impl World {
         let first = self.log.len() - events.len();
         for (position, event) in (first as u64..).zip(events) {
             let claims: &[Claim] = match event {
-                Event::Confirmed(confirmed) => &confirmed.claims,
-                Event::Late(late) => &late.claims,
+                Event::Settlement(SettlementEvent::Confirmed(confirmed)) => &confirmed.claims,
+                Event::Settlement(SettlementEvent::Late(late)) => &late.claims,
                 _ => &[],
             };
             for claim in claims {
                 let is_new = self.registry.claimed.insert(*claim);
                 assert!(is_new, "claimed twice: {claim:?}");
             }
-            if let Event::Confirmed(_) | Event::Reversed(_) = event {
+            if let Event::Settlement(SettlementEvent::Confirmed(_) | SettlementEvent::Reversed(_)) =
+                event
+            {
                 self.registry.provider.receipts += 1;
                 self.registry.provider.last_receipt = Some(hash_at(position));
             }
@@ -332,7 +340,10 @@ impl World {
             head: None,
             silent: None,
         };
-        self.note(StreamName::Network(network), Event::NetworkBlind(event));
+        self.note(
+            StreamName::Network(network),
+            Event::Network(NetworkEvent::Blind(event)),
+        );
     }
 
     /// The ledger sees a network again.
@@ -340,7 +351,10 @@ impl World {
         self.registry.blind.remove(network);
         let head = Chain::block(Chain::head_number(self.now));
         let event = NetworkSighted { head, blind_ms: 0 };
-        self.note(StreamName::Network(network), Event::NetworkSighted(event));
+        self.note(
+            StreamName::Network(network),
+            Event::Network(NetworkEvent::Sighted(event)),
+        );
     }
 
     /// The ledger is away for a while and comes back.
@@ -348,7 +362,7 @@ impl World {
         self.advance_ms(gap_ms);
         self.note(
             StreamName::Ledger,
-            Event::LedgerResumed(LedgerResumed { gap_ms }),
+            Event::Ledger(LedgerEvent::Resumed(LedgerResumed { gap_ms })),
         );
     }
 
@@ -376,7 +390,9 @@ impl World {
                     states[*number] = Some(paused_if_blind(state, &blind, record.at));
                     continue;
                 }
-                (StreamName::Network(name), Event::NetworkBlind(_)) => blind.insert(*name),
+                (StreamName::Network(name), Event::Network(NetworkEvent::Blind(_))) => {
+                    blind.insert(*name)
+                }
                 (StreamName::Network(name), _) => blind.remove(name),
                 (StreamName::Ledger, _) => false,
             };
@@ -393,7 +409,9 @@ impl World {
         };
         let position = usize::try_from(accepted.derived.parameters?).unwrap();
         match &self.log[position].event {
-            Event::ParametersSet(parameters) => Some(Arc::new(parameters.clone())),
+            Event::Ledger(LedgerEvent::ParametersSet(parameters)) => {
+                Some(Arc::new(parameters.clone()))
+            }
             other => panic!("{} at {position}", other.type_name()),
         }
     }
@@ -421,9 +439,13 @@ fn evolved(
 /// What an event of the `ledger` or a `network` stream does to an interaction.
 fn moved(state: State, record: &Record) -> State {
     match (&record.stream, &record.event) {
-        (_, Event::LedgerResumed(resumed)) => state.after_downtime(resumed.gap_ms),
-        (StreamName::Network(name), Event::NetworkBlind(_)) => state.blinded(name, record.at),
-        (StreamName::Network(name), Event::NetworkSighted(_)) => state.sighted(name, record.at),
+        (_, Event::Ledger(LedgerEvent::Resumed(resumed))) => state.after_downtime(resumed.gap_ms),
+        (StreamName::Network(name), Event::Network(NetworkEvent::Blind(_))) => {
+            state.blinded(name, record.at)
+        }
+        (StreamName::Network(name), Event::Network(NetworkEvent::Sighted(_))) => {
+            state.sighted(name, record.at)
+        }
         (_, _) => state,
     }
 }

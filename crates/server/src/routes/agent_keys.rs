@@ -13,7 +13,7 @@ use axum::extract::State;
 use axum::response::Response;
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
-use x811_protocol::event::Event;
+use x811_protocol::event::{AgentEvent, Event, LedgerEvent};
 use x811_protocol::stream::Stream;
 
 /// 200, also for who is deactivated or revoked, or 404 X811-1001. A page may hold no record and
@@ -60,9 +60,7 @@ fn own_rotations<C: Clock>(app: &App<C>) -> Vec<u64> {
 fn gives_keys(event: &Event) -> bool {
     matches!(
         event,
-        Event::AgentRegistered(_)
-            | Event::KeyRotated(_)
-            | Event::LedgerOpened(_)
-            | Event::LedgerKeyRotated(_)
+        Event::Agent(AgentEvent::Registered(_) | AgentEvent::KeyRotated(_))
+            | Event::Ledger(LedgerEvent::Opened(_) | LedgerEvent::KeyRotated(_))
     )
 }

@@ -18,7 +18,7 @@ use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::settlement_view::{Surroundings, network_of, settlement_view};
 use x811_ledger::world::World;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, NetworkEvent};
 use x811_protocol::id::InteractionId;
 use x811_protocol::observation::BlindCause;
 use x811_protocol::settlement_view::SettlementView;
@@ -128,7 +128,7 @@ async fn blind_cause<C: Clock>(
     };
     let stream = Stream::Network(network.to_owned()).to_string();
     let last = read(app, &stream, last_seq).await?.into_iter().next();
-    let Some((_, Event::NetworkBlind(blind))) = last else {
+    let Some((_, Event::Network(NetworkEvent::Blind(blind)))) = last else {
         return Ok(None);
     };
     Ok(Some(blind.cause))

@@ -141,7 +141,7 @@ impl Called {
 mod tests {
     use super::*;
     use x811_eventlog::{Draft, Head, Record};
-    use x811_protocol::event::{Event, NetworkBlind};
+    use x811_protocol::event::{Event, NetworkBlind, NetworkEvent};
     use x811_protocol::observation::BlindCause;
 
     #[test]
@@ -170,11 +170,11 @@ mod tests {
 
     /// A world whose only record says that the network is lost.
     fn blind_since(since: TimestampMs) -> World {
-        let event = Event::NetworkBlind(NetworkBlind {
+        let event = Event::Network(NetworkEvent::Blind(NetworkBlind {
             cause: BlindCause::Unreachable,
             head: None,
             silent: None,
-        });
+        }));
         let draft = Draft {
             recorded_at_ms: since.as_ms(),
             stream: "network:base".to_owned(),

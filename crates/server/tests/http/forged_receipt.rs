@@ -11,7 +11,7 @@ use x811_ledger::export::{LastRecord, StreamEnd};
 use x811_ledger::keys_statement::{KeysStatement, Rotation};
 use x811_ledger::receipt::{Leaf, Receipt, Verdict, verify};
 use x811_ledger::standing::Standing;
-use x811_protocol::event::{Event, LedgerKeyRotated, LedgerRole};
+use x811_protocol::event::{Event, LedgerEvent, LedgerKeyRotated, LedgerRole};
 use x811_protocol::key::SecretKey;
 
 const FIRST_TX: &str = "0xabababababababababababababababababababababababababababababababab";
@@ -98,7 +98,9 @@ fn forged(mut receipt: Receipt, change: impl FnOnce(&mut Receipt, &mut Value)) -
 
 /// The keys as the receipt has them, whatever its rotations are worth.
 fn statement(receipt: &Receipt, checkpoint: &Checkpoint) -> KeysStatement {
-    let Event::LedgerOpened(opened) = Event::from_value(&receipt.ledger.event).unwrap() else {
+    let Event::Ledger(LedgerEvent::Opened(opened)) =
+        Event::from_value(&receipt.ledger.event).unwrap()
+    else {
         panic!("position 0 opens a ledger");
     };
     let mut statement = KeysStatement {
@@ -110,7 +112,8 @@ fn statement(receipt: &Receipt, checkpoint: &Checkpoint) -> KeysStatement {
         size: checkpoint.size,
     };
     for leaf in &receipt.rotations {
-        let Ok(Event::LedgerKeyRotated(rotated)) = Event::from_value(&leaf.event) else {
+        let Ok(Event::Ledger(LedgerEvent::KeyRotated(rotated))) = Event::from_value(&leaf.event)
+        else {
             continue;
         };
         statement.keys = statement.keys.with(rotated.role, rotated.new_key);
@@ -288,7 +291,7 @@ async fn rec_2_a_receipt_carries_the_keys_that_were_replaced() {
     let next = SecretKey::from_seed([3; 32]);
     let rotated = LedgerKeyRotated::sign(ledger, LedgerRole::Receipt, &issuer(), next.public());
     let rotation = |rotated: LedgerKeyRotated| Leaf {
-        event: serde_json::to_value(Event::LedgerKeyRotated(rotated)).unwrap(),
+        event: serde_json::to_value(Event::Ledger(LedgerEvent::KeyRotated(rotated))).unwrap(),
         ..first.parameters.clone()
     };
     let by_the_old_one = forged(first.clone(), |receipt, _| {

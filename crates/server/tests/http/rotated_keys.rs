@@ -7,7 +7,7 @@ use crate::world::{Deal, World};
 use serde_json::{Value, json};
 use x811_ledger::audit::audit_export;
 use x811_ledger::receipt::{CompactReceipt, Receipt, Verdict, verify, verify_compact};
-use x811_protocol::event::{Event, LedgerKeyRotated, LedgerRole};
+use x811_protocol::event::{Event, LedgerEvent, LedgerKeyRotated, LedgerRole};
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
 use x811_server::entropy::SystemEntropy;
@@ -142,7 +142,7 @@ async fn rec_2_a_receipt_by_a_key_that_nobody_handed_over_to_is_broken() {
     );
     let mut leaf = good.rotations[2].clone();
     leaf.place.position += 1;
-    leaf.event = serde_json::to_value(Event::LedgerKeyRotated(rotation)).unwrap();
+    leaf.event = serde_json::to_value(Event::Ledger(LedgerEvent::KeyRotated(rotation))).unwrap();
     forged.rotations.push(leaf);
     let (about, said) = breaks(&forged.sign(&stranger));
     assert_eq!(about, "record", "{said}");

@@ -9,7 +9,7 @@ use x811_eventlog::{Draft, EventLog as _, Record};
 use x811_ledger::port::{Commit, LedgerStore as _};
 use x811_ledger::world::World as State;
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{AgentStatusChanged, Event, KeyRotated};
+use x811_protocol::event::{AgentEvent, AgentStatusChanged, Event, KeyRotated};
 use x811_protocol::key::{AgentKey, Profile, SecretKey};
 use x811_store::SqliteStore;
 
@@ -59,14 +59,14 @@ async fn read(world: &World, agent: &Agent, key: &SecretKey) -> Reply {
 #[tokio::test]
 async fn promise_7_a_did_out_of_use_reads_nothing_until_it_is_active_again() {
     for (status, change) in [
-        ("deactivated", Event::AgentDeactivated as fn(_) -> _),
-        ("revoked", Event::AgentRevoked as fn(_) -> _),
+        ("deactivated", AgentEvent::Deactivated as fn(_) -> _),
+        ("revoked", AgentEvent::Revoked as fn(_) -> _),
     ] {
         let world = World::start().await;
         let agent = world.agent().await;
         let envelope = agent.say(&world, world.ledger(), "x811.registry/status", json!({}));
         let envelope = envelope.accepted_header();
-        let change = change(AgentStatusChanged { envelope });
+        let change = Event::Agent(change(AgentStatusChanged { envelope }));
         let world = closed_with(&agent, world, change).await;
         let answer = read(&world, &agent, &agent.key).await;
         let body = answer.refused(401, "X811-2003");
@@ -74,7 +74,7 @@ async fn promise_7_a_did_out_of_use_reads_nothing_until_it_is_active_again() {
         if status == "deactivated" {
             let envelope = agent.say(&world, world.ledger(), "x811.registry/status", json!({}));
             let envelope = envelope.accepted_header();
-            let back = Event::AgentReactivated(AgentStatusChanged { envelope });
+            let back = Event::Agent(AgentEvent::Reactivated(AgentStatusChanged { envelope }));
             let world = closed_with(&agent, world, back).await;
             read(&world, &agent, &agent.key).await.expect(200);
         }
@@ -100,7 +100,7 @@ async fn promise_7_a_key_that_was_replaced_reads_nothing() {
     read(&world, &agent, &new_key)
         .await
         .refused(401, "X811-2003");
-    let world = closed_with(&agent, world, Event::KeyRotated(rotated)).await;
+    let world = closed_with(&agent, world, Event::Agent(AgentEvent::KeyRotated(rotated))).await;
     let body = read(&world, &agent, &agent.key)
         .await
         .refused(401, "X811-2003");

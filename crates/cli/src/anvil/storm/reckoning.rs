@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use x811_client::settlement::settlement;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, SettlementEvent};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::id::InteractionId;
 use x811_protocol::money::MicroUsdc;
@@ -117,7 +117,7 @@ async fn row(deal: &Deal, place: &Place<'_>, anvil: &Anvil) -> Result<Row, Failu
         counted_micro_usdc: view.paid_micro_usdc,
         paid: view.paid,
         reversals: entries
-            .filter(|entry| matches!(entry.event, Event::Reversed(_)))
+            .filter(|entry| matches!(entry.event, Event::Settlement(SettlementEvent::Reversed(_))))
             .count(),
     })
 }

@@ -308,7 +308,7 @@ fn of_the_ledger_itself() -> (Vec<HistoryRecord>, [SecretKey; 2]) {
     let rotation = |role, old: &SecretKey, new: u8| {
         let new_key = SecretKey::from_seed([new; 32]).public();
         let rotated = LedgerKeyRotated::sign(ledger_did(), role, old, new_key);
-        serde_json::to_value(Event::LedgerKeyRotated(rotated)).unwrap()
+        serde_json::to_value(Event::Ledger(LedgerEvent::KeyRotated(rotated))).unwrap()
     };
     let records = vec![
         record(0, ledger_did(), opened),

@@ -9,12 +9,12 @@ use crate::audit::finding::{Cause, Findings};
 use crate::audit::ordered;
 use crate::audit::unchecked::Unchecked;
 use crate::erasure;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, LedgerEvent};
 
 impl Auditor {
     /// Holds a record that erased bodies against them, and against the world before it.
     pub(super) fn check_erasure(&mut self, whole: &Whole, at: TimestampMs) {
-        let Event::BodiesErased(erased) = &whole.event else {
+        let Event::Ledger(LedgerEvent::BodiesErased(erased)) = &whole.event else {
             return;
         };
         let bodies = self.erased.take(&whole.record, erased, &self.rows);

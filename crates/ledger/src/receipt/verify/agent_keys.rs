@@ -7,7 +7,7 @@ use crate::receipt::Receipt;
 use x811_eventlog::Record;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
-use x811_protocol::event::{Event, KeyRotated};
+use x811_protocol::event::{AgentEvent, Event, KeyRotated};
 use x811_protocol::key::{AgentKey, Profile, PublicKey};
 use x811_protocol::payload::registry::rotation_message;
 use x811_protocol::stream::Stream;
@@ -117,9 +117,9 @@ fn given(receipt: &Receipt, ledger: Did, agent: Did) -> Result<Vec<Given>, Broke
 
 fn given_by(record: &Record, ledger: Did, agent: Did) -> Result<Given, Broken> {
     let event = event(record, ABOUT)?;
-    let (keys, ended, envelope) = if let Event::AgentRegistered(it) = event {
+    let (keys, ended, envelope) = if let Event::Agent(AgentEvent::Registered(it)) = event {
         (it.keys, None, it.envelope)
-    } else if let Event::KeyRotated(it) = event {
+    } else if let Event::Agent(AgentEvent::KeyRotated(it)) = event {
         replaces(&it, agent, ledger)?;
         (vec![it.new_key], Some(it.old_key), it.envelope)
     } else {

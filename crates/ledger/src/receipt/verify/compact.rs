@@ -7,7 +7,7 @@ use crate::receipt::{CompactReceipt, ask};
 use crate::refresh::Refresh;
 use x811_eventlog::{Checkpoint, Policy, Record};
 use x811_protocol::did::Did;
-use x811_protocol::event::{Confirmed, Event};
+use x811_protocol::event::{Confirmed, Event, SettlementEvent};
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::PublicKey;
 use x811_protocol::stream::Stream;
@@ -93,7 +93,7 @@ fn confirmed(receipt: &CompactReceipt) -> Result<(Record, Confirmed, Interaction
     let statement = &receipt.statement;
     let record = Record::parse(statement.leaf.clone());
     let record = record.map_err(|error| broken(about, error))?;
-    let Event::Confirmed(confirmed) = event(&record, about)? else {
+    let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = event(&record, about)? else {
         return Err(broken(about, "the record is no confirmation"));
     };
     let interaction = statement.subject.parse::<InteractionId>();

@@ -12,7 +12,7 @@ use crate::standing::Standing;
 use x811_eventlog::note::{NoteError, NoteKey};
 use x811_eventlog::policy::Distrust;
 use x811_eventlog::{Checkpoint, CheckpointError, Policy, Record};
-use x811_protocol::event::{Event, LedgerOpened};
+use x811_protocol::event::{Event, LedgerEvent, LedgerOpened};
 use x811_protocol::key::PublicKey;
 use x811_protocol::time::TimestampMs;
 
@@ -21,7 +21,7 @@ pub(super) fn opened(receipt: &Receipt) -> Result<LedgerOpened, Broken> {
     let about = "issuer";
     let record = receipt.ledger.record();
     let record = record.map_err(|error| broken(about, error))?;
-    let Event::LedgerOpened(mut opened) = event(&record, about)? else {
+    let Event::Ledger(LedgerEvent::Opened(mut opened)) = event(&record, about)? else {
         return Err(broken(about, "the record in `ledger` is no ledger_opened"));
     };
     opened.keys = *keyring(receipt, &opened)?.in_force();
@@ -39,7 +39,7 @@ fn keyring(receipt: &Receipt, opened: &LedgerOpened) -> Result<Keyring, Broken> 
     for rotation in &receipt.rotations {
         let event = Event::from_value(&rotation.event);
         let event = event.map_err(|error| broken(about, error))?;
-        let Event::LedgerKeyRotated(rotated) = event else {
+        let Event::Ledger(LedgerEvent::KeyRotated(rotated)) = event else {
             return Err(broken(about, "a record in `rotations` replaces no key"));
         };
         let position = rotation.place.position;
@@ -191,7 +191,7 @@ pub(super) fn issuer(
 
 /// The rotations in a receipt as a statement lists them.
 fn receipt_rotations(receipt: &Receipt) -> Result<Vec<Rotation>, Broken> {
-    let Event::LedgerOpened(opened) =
+    let Event::Ledger(LedgerEvent::Opened(opened)) =
         Event::from_value(&receipt.ledger.event).map_err(|error| broken("issuer", error))?
     else {
         return Err(broken(

@@ -18,7 +18,7 @@ use messages::Messages;
 use serde::Serialize;
 use transfers::{Grounds, own_nonces, paid_transfers};
 use x811_eventlog::{Checkpoint, Policy, Record, TlogProof};
-use x811_protocol::event::{Confirmed, Event};
+use x811_protocol::event::{Confirmed, Event, LedgerEvent, SettlementEvent};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::time::TimestampMs;
 
@@ -175,7 +175,7 @@ fn confirmed(receipt: &Receipt) -> Result<(Record, Confirmed), Broken> {
     let about = "record";
     let record = receipt.confirmed.record(receipt.stream());
     let record = record.map_err(|error| broken(about, error))?;
-    let Event::Confirmed(confirmed) = event(&record, about)? else {
+    let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = event(&record, about)? else {
         return Err(broken(about, "the record is no confirmation"));
     };
     Ok((record, confirmed))
@@ -196,7 +196,7 @@ fn under_one_root(
     let about = "network";
     let parameters = Event::from_value(&receipt.parameters.event);
     let parameters = parameters.map_err(|error| broken(about, error))?;
-    let Event::ParametersSet(parameters) = parameters else {
+    let Event::Ledger(LedgerEvent::ParametersSet(parameters)) = parameters else {
         let sentence = "the record in `parameters` is no parameters_set";
         return Err(broken(about, sentence));
     };

@@ -1,0 +1,40 @@
+//! Events of the `network:<name>` streams: whether the ledger sees the chain.
+
+use super::group::event_group;
+use crate::observation::{BlindCause, Block};
+use serde::{Deserialize, Serialize};
+
+event_group! {
+    /// Whether the ledger sees a network.
+    NetworkEvent {
+        /// No fresh head of this network.
+        "network_blind" => Blind(NetworkBlind),
+        /// A fresh head again.
+        "network_sighted" => Sighted(NetworkSighted),
+    }
+}
+
+/// `network_blind`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkBlind {
+    /// Why nothing can be seen.
+    pub cause: BlindCause,
+    /// The last head that was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<Block>,
+    /// Configured labels of the endpoints that gave no usable answer last, in order; absent under
+    /// rules 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent: Option<Vec<String>>,
+}
+
+/// `network_sighted`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkSighted {
+    /// The fresh head.
+    pub head: Block,
+    /// How long nothing was seen, net of downtime.
+    pub blind_ms: u64,
+}
