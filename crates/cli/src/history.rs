@@ -15,8 +15,8 @@ use x811_protocol::time::TimestampMs;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::narrate::{self, moment, short_hash};
 use crate::output::{Out, Report, Tone};
+use x811_protocol::narration::{self, moment, short_hash};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -101,7 +101,7 @@ impl History {
                 record_hash: entry.record.record_hash,
                 recorded_at_ms: entry.record.recorded_at_ms,
                 who: who(transcript, &entry.event),
-                says: narrate::event(&entry.event),
+                says: narration::event(&entry.event),
                 state_before,
                 state_after: state,
                 leaf: entry.record.leaf.clone(),

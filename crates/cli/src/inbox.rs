@@ -12,9 +12,9 @@ use x811_protocol::rules::Rules;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::narrate;
 use crate::output::{Out, Report, Tone};
-use crate::terminal::shorten;
+use x811_protocol::narration;
+use x811_protocol::shown::shorten;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -139,7 +139,9 @@ fn says(envelope: &VerifiedEnvelope) -> String {
         envelope.payload(),
         &rules,
     ) {
-        Ok(facts) if header.message_type.as_str().starts_with("x811/") => narrate::message(&facts),
+        Ok(facts) if header.message_type.as_str().starts_with("x811/") => {
+            narration::message(&facts)
+        }
         Ok(_) => header.message_type.to_string(),
         Err(refusal) => format!("{}, malformed: {}", header.message_type, refusal.message),
     }

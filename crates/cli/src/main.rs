@@ -28,14 +28,12 @@ mod exit;
 mod export;
 mod failure;
 mod history;
-mod html;
 mod inbox;
 #[cfg(feature = "serve")]
 mod ledger;
 mod log;
 mod man;
 mod mcp;
-mod narrate;
 mod negotiation;
 mod output;
 mod pay;

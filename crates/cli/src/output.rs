@@ -13,7 +13,8 @@ use serde_json::ser::Serializer;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::terminal::{Shown, escape, escape_json};
+use crate::terminal::Shown;
+use x811_protocol::shown::{escape, escape_json};
 
 /// Bytes of a report that are printed at once.
 const BUFFER_BYTES: usize = 1 << 16;

@@ -19,12 +19,12 @@ use x811_protocol::id::InteractionId;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::narrate::usdc;
 use crate::output::{Out, Report, Tone};
 use crate::send::case::{Case, Party};
 use crate::send::payment;
 use crate::send::sent::Sent;
 use transfer::{Made, Origin, Payer};
+use x811_protocol::narration::usdc;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
-use crate::terminal::shorten;
+use x811_protocol::shown::shorten;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {

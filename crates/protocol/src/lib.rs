@@ -40,6 +40,7 @@ pub mod jws;
 pub mod kernel;
 pub mod key;
 pub mod money;
+pub mod narration;
 pub mod observation;
 pub mod parameters;
 pub mod payload;

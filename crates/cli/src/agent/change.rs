@@ -10,8 +10,8 @@ use x811_protocol::envelope::MessageType;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::narrate::short_hash;
 use crate::output::{Out, Report, Tone};
+use x811_protocol::narration::short_hash;
 
 /// An agent in front of the ledger.
 pub(super) struct Registrant<'a> {

@@ -17,8 +17,8 @@ use super::change::Registrant;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::narrate::short_hash;
 use crate::output::{Out, Report, Tone};
+use x811_protocol::narration::short_hash;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

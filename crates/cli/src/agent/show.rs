@@ -10,8 +10,8 @@ use x811_protocol::time::TimestampMs;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::narrate::moment;
 use crate::output::{Out, Report, Tone};
+use x811_protocol::narration::moment;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -10,9 +10,9 @@ use x811_protocol::time::TimestampMs;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::narrate::moment;
 use crate::output::{Out, Report, Tone};
-use crate::terminal::shorten;
+use x811_protocol::narration::moment;
+use x811_protocol::shown::shorten;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report};
-use crate::terminal::shorten;
+use x811_protocol::shown::shorten;
 
 pub(super) fn run(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let now = context.now();

@@ -9,9 +9,9 @@ use super::{approvals, question};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::narrate::{moment, usdc};
 use crate::output::{Out, Report, Tone};
-use crate::terminal::shorten;
+use x811_protocol::narration::{moment, usdc};
+use x811_protocol::shown::shorten;
 
 pub(super) fn run(
     interaction: InteractionId,

@@ -11,7 +11,7 @@ use x811_protocol::settlement_view::Paid;
 use super::draft::Draft;
 use super::summary::usdc;
 use crate::failure::Failure;
-use crate::terminal::escape;
+use x811_protocol::shown::escape;
 
 /// What spreadsheets take for the beginning of a formula.
 const OF_FORMULAS: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];

@@ -16,10 +16,10 @@ use x811_protocol::time::TimestampMs;
 use super::network::Hearing;
 use super::summary::{as_of, finding_count, interactions, notes, reservations};
 use super::{noted, terms, trust};
-use crate::html::Escaped;
 use findings::Findings;
 use interactions::Interactions;
 use tables::{Checks, Erasures, Payments};
+use x811_protocol::shown::Escaped;
 
 /// The page of one audit.
 pub(super) struct Page<'a> {

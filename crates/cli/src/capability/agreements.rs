@@ -10,7 +10,7 @@ use super::records::Record;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
-use crate::terminal::shorten;
+use x811_protocol::shown::shorten;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -8,8 +8,8 @@ use x811_protocol::digest::Digest;
 use x811_protocol::time::TimestampMs;
 
 use crate::history::PROVEN;
-use crate::narrate::{self, short_hash};
 use crate::output::Out;
+use x811_protocol::narration::{self, short_hash};
 
 /// One record.
 #[derive(Serialize)]
@@ -31,7 +31,7 @@ impl Record {
             record_hash: record.record_hash,
             recorded_at_ms: record.recorded_at_ms,
             who: entry.event.envelope().map(|header| header.from),
-            says: narrate::event(&entry.event),
+            says: narration::event(&entry.event),
             leaf: record.leaf.clone(),
         }
     }

@@ -5,7 +5,6 @@ use super::cast::Agent;
 use super::chain::Chain;
 use super::story::Story;
 use super::terms::Contract;
-use crate::narrate;
 use serde_json::Map;
 use std::time::Duration;
 use x811_client::clock::{Clock, SystemClock};
@@ -23,6 +22,7 @@ use x811_protocol::facts::AcceptancePolicy;
 use x811_protocol::id::{ContractId, InteractionId};
 use x811_protocol::interaction::StateName;
 use x811_protocol::money::MicroUsdc;
+use x811_protocol::narration;
 
 /// The task that the provider registered.
 pub(super) const TASK: &str = "market-summary";
@@ -305,7 +305,7 @@ impl Stage<'_, '_> {
         let event = record.event()?;
         if !matches!(event, Event::NoticeIssued(_)) {
             let position = format!("position {}", record.position);
-            self.story.fact(&position, &narrate::event(&event));
+            self.story.fact(&position, &narration::event(&event));
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
 use crate::rounds::Member;
-use crate::terminal::shorten;
+use x811_protocol::shown::shorten;
 
 /// What is decided on, as the ledger tells it.
 #[derive(Debug, Serialize)]

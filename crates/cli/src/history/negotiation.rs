@@ -12,8 +12,8 @@ use x811_protocol::time::TimestampMs;
 
 use super::PROVEN;
 use crate::failure::Failure;
-use crate::narrate::{self, short_hash};
 use crate::output::{Out, Report, Tone};
+use x811_protocol::narration::{self, short_hash};
 
 /// Reads and shows them.
 pub(super) async fn show(
@@ -72,7 +72,7 @@ impl Row {
             record_hash: record.record_hash,
             recorded_at_ms: record.recorded_at_ms,
             who,
-            says: narrate::event(&entry.event),
+            says: narration::event(&entry.event),
             leaf: record.leaf.clone(),
         }
     }

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use crate::terminal::shorten;
+use x811_protocol::shown::shorten;
 
 /// What the text was read as.
 #[derive(Debug, Clone, Copy)]

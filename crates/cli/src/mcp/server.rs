@@ -15,7 +15,7 @@ use super::{
     status, verify,
 };
 use crate::failure::Failure;
-use crate::terminal::{escape_json, shorten};
+use x811_protocol::shown::{escape_json, shorten};
 
 pub(super) struct Server {
     introduction: String,

@@ -16,10 +16,10 @@ use super::Desk;
 use crate::agent::run::config;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::narrate::usdc;
 use crate::send::case::Case;
 use crate::send::payment;
 use crate::usdc::Usdc;
+use x811_protocol::narration::usdc;
 
 /// From the file that was named at the start.
 pub(super) struct Limits {

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::Desk;
 use crate::failure::Failure;
 use crate::output::{Out, Report};
-use crate::terminal::shorten;
+use x811_protocol::shown::shorten;
 
 /// A verb of the agent; the members are its arguments.
 pub(super) trait Tool: DeserializeOwned + JsonSchema + 'static {

@@ -16,8 +16,8 @@ use super::{Member, list};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::narrate;
 use crate::output::{Out, Report};
+use x811_protocol::narration;
 
 /// Rounds that two agents voted in, before it says anything that they agree.
 const FEWEST_ROUNDS: u64 = 20;
@@ -136,7 +136,7 @@ pub(super) async fn run(context: &Context, out: &mut Out) -> Result<Exit, Failur
                     position: entry.record.position,
                     kind: noted.kind,
                     agents: noted.agents.clone(),
-                    says: narrate::event(&entry.event),
+                    says: narration::event(&entry.event),
                 });
             }
             votes.extend(vote(&entry.event));

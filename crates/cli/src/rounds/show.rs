@@ -13,9 +13,9 @@ use super::Member;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::narrate::{self, moment, short_hash};
 use crate::output::{Out, Report, Tone};
-use crate::terminal::shorten;
+use x811_protocol::narration::{self, moment, short_hash};
+use x811_protocol::shown::shorten;
 
 /// A round as it stands, what was proposed, and its records.
 #[derive(Debug, Serialize)]
@@ -49,7 +49,7 @@ impl Row {
             record_hash: record.record_hash,
             recorded_at_ms: record.recorded_at_ms,
             from: entry.event.envelope().map(|header| header.from),
-            says: narrate::event(&entry.event),
+            says: narration::event(&entry.event),
             leaf: record.leaf.clone(),
         }
     }

@@ -10,7 +10,7 @@ use super::case::{Case, Party};
 use super::sent::Sent;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::narrate;
+use x811_protocol::narration;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -52,7 +52,7 @@ async fn enforce_policy(case: &Case<'_>) -> Result<String, Failure> {
         trust: Trust::NEW_AGENT,
     };
     match judge(offer, request, provider, Trust::ZERO) {
-        Verdict::Accept | Verdict::AskPerson => Ok(narrate::usdc(offer.total_cost)),
+        Verdict::Accept | Verdict::AskPerson => Ok(narration::usdc(offer.total_cost)),
         Verdict::Reject { code, error_code } => {
             let message = format!(
                 "not sent: policy {} of your REQUEST rules this offer out ({code})",

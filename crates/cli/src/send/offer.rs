@@ -10,7 +10,7 @@ use super::sent::Sent;
 use super::{account, usdc};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::narrate;
+use x811_protocol::narration;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -53,7 +53,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> 
         terms: args.terms,
         payment_address: args.payment_address.or_else(|| case.identity.account()),
     };
-    let total = narrate::usdc(offer.total_cost()?);
+    let total = narration::usdc(offer.total_cost()?);
     let fee = args.price.protocol_fee().to_usdc_decimal();
     let sent = case.say(&offer).await?;
     Ok(sent.note("total", format!("{total}, {fee} of it protocol fee")))

@@ -12,8 +12,8 @@ use x811_protocol::time::TimestampMs;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::narrate::{moment, short_hash};
 use crate::output::{Out, Report, Tone};
+use x811_protocol::narration::{moment, short_hash};
 
 /// An accepted message.
 #[derive(Debug, Clone, Serialize)]

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use x811_client::agent::{Notice, What};
 
 use crate::output::{Out, Report, Tone};
-use crate::terminal::shorten;
+use x811_protocol::shown::shorten;
 
 pub(super) struct Line(pub(super) Notice);
 

@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
 use crate::rounds::{Member, ballots};
-use crate::terminal::shorten;
+use x811_protocol::shown::shorten;
 
 /// How often the command may fail on one round before it is left alone.
 const MOST_FAILURES: u32 = 3;

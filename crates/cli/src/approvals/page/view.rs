@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use x811_client::agent::Question;
 use x811_protocol::time::TimestampMs;
 
-use crate::html::Escaped;
-use crate::narrate::{moment, usdc};
+use x811_protocol::narration::{moment, usdc};
+use x811_protocol::shown::Escaped;
 
 fn document(body: &str) -> String {
     format!(

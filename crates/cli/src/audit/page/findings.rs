@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use x811_ledger::audit::{Finding, Report};
 
-use crate::html::Escaped;
+use x811_protocol::shown::Escaped;
 
 /// What was found.
 pub(super) struct Findings<'a>(pub(super) &'a Report);

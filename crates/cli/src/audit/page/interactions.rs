@@ -7,7 +7,7 @@ use x811_ledger::audit::{ListedInteraction, Report};
 use super::super::csv::paid;
 use super::super::listing::sentence;
 use super::super::summary::usdc;
-use crate::html::Escaped;
+use x811_protocol::shown::Escaped;
 
 /// Most that are shown: a browser takes its time for more. Tables (`--csv`) and JSON have them all.
 const MAX_SHOWN: usize = 1_000;

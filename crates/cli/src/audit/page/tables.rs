@@ -6,7 +6,7 @@ use x811_ledger::audit::Report;
 use x811_protocol::event::Level;
 
 use super::super::summary::{Check, checks, ranges, usdc};
-use crate::html::Escaped;
+use x811_protocol::shown::Escaped;
 
 /// What was checked, and how far it holds.
 pub(super) struct Checks<'a>(pub(super) &'a Report);

@@ -17,8 +17,8 @@ use super::word;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::narrate::usdc;
 use crate::output::{Out, Report};
+use x811_protocol::narration::usdc;
 
 pub(super) async fn run(
     last: Option<NonZeroUsize>,

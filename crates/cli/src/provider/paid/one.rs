@@ -13,8 +13,8 @@ use super::word;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::narrate::{moment, usdc};
 use crate::output::{Out, Report};
+use x811_protocol::narration::{moment, usdc};
 
 /// How often `--watch` asks.
 const ASK_EVERY_MS: u64 = 2_000;

@@ -5,6 +5,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use uuid::Uuid;
+use x811_protocol::shown::Escaped;
 use x811_protocol::trace::{Act, Node};
 
 /// Pixels of a box, and between two.
@@ -126,20 +127,10 @@ fn colour(node: &Node) -> &'static str {
     }
 }
 
-/// Short, and without what means something in XML.
+/// Short, and text alone.
 fn escaped(line: &str) -> String {
-    let mut escaped = String::new();
-    for letter in line.chars().take(LINE) {
-        match letter {
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '&' => escaped.push_str("&amp;"),
-            '"' => escaped.push_str("&quot;"),
-            letter if letter.is_control() => escaped.push('\u{fffd}'),
-            letter => escaped.push(letter),
-        }
-    }
-    escaped
+    let line: String = line.chars().take(LINE).collect();
+    Escaped(line).to_string()
 }
 
 #[cfg(test)]
@@ -161,7 +152,7 @@ mod tests {
     /// Attack: an action whose type is markup.
     #[test]
     fn cc_094_a_picture_has_no_markup_of_agents() {
-        let evil = r#"</text><script>alert("1")</script>"#;
+        let evil = "</text><script>alert(\"1\")</script>\u{202e}";
         let nodes = [
             node(Act::Propose, 1, &[], &json!({ "action_type": evil })),
             node(Act::Vote, 2, &[1], &json!({ "decision": "approve" })),
@@ -172,6 +163,7 @@ mod tests {
             !svg.contains("<script") && svg.contains("&lt;script"),
             "{svg}"
         );
+        assert!(!svg.contains('\u{202e}'), "{svg}");
         assert_eq!(svg.matches("<line").count(), 3);
         assert_eq!(svg.matches("<g>").count(), 3);
     }

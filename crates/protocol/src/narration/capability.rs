@@ -1,9 +1,7 @@
 //! What a record or message about a capability says: descriptors, sessions, agreements.
 
-use x811_protocol::event::{
-    Agreed, BreachKind, BreachRecorded, CloseReason, Excluded, SessionClosed,
-};
-use x811_protocol::facts::{AdvertiseFacts, CapabilityFacts, SessionRequest, SessionTerms};
+use crate::event::{Agreed, BreachKind, BreachRecorded, CloseReason, Excluded, SessionClosed};
+use crate::facts::{AdvertiseFacts, CapabilityFacts, SessionRequest, SessionTerms};
 
 use super::short_hash;
 

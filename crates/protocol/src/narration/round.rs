@@ -1,8 +1,8 @@
 //! What a record or message of a round says.
 
-use x811_protocol::facts::ConsensusFacts;
-use x811_protocol::facts::consensus::{HumanRuling, LeaderSignal, Proposal, Said, Vote};
-use x811_protocol::round::{
+use crate::facts::ConsensusFacts;
+use crate::facts::consensus::{HumanRuling, LeaderSignal, Proposal, Said, Vote};
+use crate::round::{
     Anomaly, AnomalyNoted, EscalationReason, RoundDecided, RoundEscalated, RoundOpened, RoundWindow,
 };
 

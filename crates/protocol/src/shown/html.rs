@@ -2,11 +2,11 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
-use crate::terminal::escape;
+use super::escape;
 
 /// Shows a value so that a browser takes it for text and shows all of it: markup as entities, and
 /// what is invisible or turns the order of reading as `\u{…}`.
-pub(crate) struct Escaped<T>(pub(crate) T);
+pub struct Escaped<T>(pub T);
 
 impl<T: Display> Display for Escaped<T> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,14 @@
-//! Characters that a reader does not see, or sees elsewhere than they stand.
+//! Text from agents and networks, shown so that it does nothing and hides nothing.
+//!
+//! One place for terminals, pages and pictures, so that what is safe in one is safe in all
+//! (design.md, security). Here: the characters that a reader does not see, or sees elsewhere than
+//! they stand.
+
+mod html;
+mod terminal;
+
+pub use html::Escaped;
+pub use terminal::{escape, escape_json, shorten};
 
 /// Whether a screen acts on the character, shows nothing for it, or shows its neighbours in another
 /// order or form: two names that differ in such characters alone look the same.

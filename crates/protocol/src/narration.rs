@@ -3,27 +3,27 @@
 mod capability;
 mod round;
 
-use x811_protocol::envelope::MessageType;
-use x811_protocol::event::{
+use crate::envelope::MessageType;
+use crate::event::{
     AgentEvent, AgreementWindow, BodiesErased, Confirmed, ContractWindow, Effect, EnvelopeAccepted,
     Event, Evidence, FindingStatus, Lapsed, LapsedWindow, LedgerEvent, Looked, NetworkEvent,
     NoticeIssued, Refuted, SessionWindow, SettlementEvent, Window,
 };
-use x811_protocol::facts::{
+use crate::facts::{
     Facts, Location, NegotiationFacts, OfferFacts, PaymentFacts, RequestFacts, ResultFacts,
     TermsFacts,
 };
-use x811_protocol::money::MicroUsdc;
-use x811_protocol::stream::Subject;
-use x811_protocol::time::TimestampMs;
+use crate::money::MicroUsdc;
+use crate::stream::Subject;
+use crate::time::TimestampMs;
 
 /// An amount with its currency.
-pub(crate) fn usdc(amount: MicroUsdc) -> String {
+pub fn usdc(amount: MicroUsdc) -> String {
     format!("{} USDC", amount.to_usdc_decimal())
 }
 
 /// A moment, and how far it is from now.
-pub(crate) fn moment(at: TimestampMs, now: TimestampMs) -> String {
+pub fn moment(at: TimestampMs, now: TimestampMs) -> String {
     let seconds = |ms: u64| ms.div_ceil(1_000);
     let distance = if at >= now {
         format!("in {} s", seconds(at.since(now)))
@@ -34,7 +34,7 @@ pub(crate) fn moment(at: TimestampMs, now: TimestampMs) -> String {
 }
 
 /// The first digits of a hash, enough to recognise it.
-pub(crate) fn short_hash(hash: impl ToString) -> String {
+pub fn short_hash(hash: impl ToString) -> String {
     let text = hash.to_string();
     match text.char_indices().nth(14) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -43,7 +43,7 @@ pub(crate) fn short_hash(hash: impl ToString) -> String {
 }
 
 /// What a message says.
-pub(crate) fn message(facts: &Facts) -> String {
+pub fn message(facts: &Facts) -> String {
     match facts {
         Facts::Request(facts) => request(facts),
         Facts::Offer(facts) => offer(facts),
@@ -128,7 +128,7 @@ fn payment(facts: &PaymentFacts) -> String {
 }
 
 /// What a record says.
-pub(crate) fn event(event: &Event) -> String {
+pub fn event(event: &Event) -> String {
     match event {
         Event::Ledger(event) => of_the_ledger(event),
         Event::Network(event) => of_a_network(event),
@@ -350,7 +350,7 @@ fn erasure(erased: &BodiesErased) -> String {
 }
 
 /// Each transaction with its block and depth.
-pub(crate) fn evidence_list(evidence: &[Evidence]) -> String {
+pub fn evidence_list(evidence: &[Evidence]) -> String {
     let each: Vec<String> = evidence
         .iter()
         .map(|seen| {
