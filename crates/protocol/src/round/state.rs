@@ -456,10 +456,11 @@ impl State {
             && self.opening.proposal.attempt > self.opening.rounds.retries
     }
 
-    /// Whether it was ended by a cycle that humans are asked about.
+    /// Whether humans are asked about it as no round can go on: it was ended by a cycle, or the same voters
+    /// were missing twice.
     pub fn is_in_deadlock(&self) -> bool {
         let is_deadlock = |verdict: &Verdict| verdict.reason == Reason::Deadlock;
-        self.decided.as_ref().is_some_and(is_deadlock)
+        self.decided.as_ref().is_some_and(is_deadlock) || self.contest.lacking_since.is_some()
     }
 
     /// Whether the leader signs what was decided: an agent does, unless its word was the decision or its
