@@ -1,4 +1,5 @@
 use super::*;
+use crate::id::RoundId;
 use crate::key::{KeyId, SecretKey};
 use proptest::prelude::*;
 
@@ -39,7 +40,7 @@ fn accepted(from: Did, facts: &Value, verb: &str, effect: bool) -> Event {
     let event = json!({
         "type": "envelope_accepted", "derived": derived, "facts": facts,
         "envelope": {
-            "id": round(9), "from": from, "to": LEDGER, "type": format!("x811.consensus/{verb}"),
+            "id": round(9), "from": from, "to": LEDGER, "type": format!("x811.said/{verb}"),
             "version": "0.1.0", "created_ms": 5, "nonce_tag": Digest::ZERO,
             "digest": Digest::ZERO, "size": 1, "key": kid.to_string(), "profile": "digest",
             "signature": key.sign(b"").to_string(),
@@ -93,9 +94,10 @@ fn traced(events: &[(RoundId, Event)]) -> Vec<Node> {
             hash: Digest::of(&at.to_be_bytes()),
             position: at as u64,
             recorded_at_ms: TimestampMs::new(10 + at as u64),
-            round: *round,
+            payload: None,
+            subject: Subject::Round(*round),
         });
-    nodes(records)
+    round_nodes(records)
 }
 
 fn tokens(nodes: &[Node]) -> Vec<String> {
