@@ -99,7 +99,14 @@ fn says(claims: &Claims) -> String {
 
 /// Who it is of; nobody of what the ledger does by itself.
 fn who(claims: &Claims) -> String {
-    let names = ["proposer", "voter", "human", "closed_by", "revoked_by", "by"];
+    let names = [
+        "proposer",
+        "voter",
+        "human",
+        "closed_by",
+        "revoked_by",
+        "by",
+    ];
     let who = names.iter().find_map(|name| said(claims)[name].as_str());
     shorten(who.unwrap_or("ledger"))
 }

@@ -115,10 +115,9 @@ impl Act {
             | Act::Commit
             | Act::Escalate
             | Act::HumanDecision => "consensus",
-            Act::SessionClose
-            | Act::AgreementCreate
-            | Act::AgreementRevoke
-            | Act::Renegotiate => "capability_negotiation",
+            Act::SessionClose | Act::AgreementCreate | Act::AgreementRevoke | Act::Renegotiate => {
+                "capability_negotiation"
+            }
             Act::ContractOffer
             | Act::ContractCounter
             | Act::ContractAccept

@@ -146,6 +146,7 @@ impl World {
             told: _,
             draws: _,
             charged,
+            hidden: _,
             failed: _,
             failed_until: _,
             alone: _,

@@ -159,6 +159,11 @@ impl World {
         block.map_or(&[], |block| &block.humans)
     }
 
+    /// Place of the first reveal that nobody is to read yet: others may still reveal or not.
+    pub fn first_hidden_reveal(&self) -> Option<u64> {
+        self.hidden.values().min().copied()
+    }
+
     /// Rounds that the last record changed beside its own.
     pub(crate) fn rounds_moved(&self) -> &[RoundId] {
         &self.rounds_moved
@@ -213,6 +218,14 @@ impl World {
                 self.rounds_about.remove(tag);
             } else {
                 self.rounds_about.insert(*tag, listed);
+            }
+        }
+        match state.first_hidden_reveal() {
+            Some(position) => {
+                self.hidden.insert(id, position);
+            }
+            None => {
+                self.hidden.remove(&id);
             }
         }
         match state.draw() {

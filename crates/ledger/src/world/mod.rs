@@ -208,6 +208,8 @@ pub struct World {
     draws: OrdMap<RoundId, (String, u64)>,
     /// By proposer, the last day of UTC on which it proposed, and the deliveries it is charged then.
     charged: Scattered<Did, (u64, u64)>,
+    /// Rounds whose reveals nobody is to read yet, and the place of the first of each.
+    hidden: OrdMap<RoundId, u64>,
     /// Rounds that failed lately, by proposer and what others are related to them by, each with the last
     /// moment at which it counts.
     failed: OrdMap<(Did, Relation), (TimestampMs, Arc<Failed>)>,
@@ -263,6 +265,7 @@ impl World {
             told: None,
             draws: OrdMap::new(),
             charged: Scattered::default(),
+            hidden: OrdMap::new(),
             failed: OrdMap::new(),
             failed_until: OrdSet::new(),
             alone: None,

@@ -77,7 +77,9 @@ impl Talk {
             self.capability = Some(request.capability.clone());
         } else if let CapabilityFacts::Agree(_) = facts {
             self.signed.extend(own);
-            let agreement = recorded.payload.and_then(|payload| payload.get("agreement"));
+            let agreement = recorded
+                .payload
+                .and_then(|payload| payload.get("agreement"));
             self.terms = agreement.and_then(|agreement| agreement.get("terms").cloned());
         } else if let CapabilityFacts::Reject(_) = facts {
             self.ended = own;

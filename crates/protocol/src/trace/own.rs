@@ -114,9 +114,15 @@ pub fn check_own(claims: &[Claims], own: &[OwnToken]) -> Result<Vec<OwnStep>, Tr
         for own in left.extract_if(.., |own| own.node == node.jti) {
             let hash = Digest::of(own.token.as_bytes());
             let is_it = |named: &&Named| named.hash == hash;
-            let Some(named) = named.iter().find(is_it).filter(|_| taken.insert((node.jti, hash)))
+            let Some(named) = named
+                .iter()
+                .find(is_it)
+                .filter(|_| taken.insert((node.jti, hash)))
             else {
-                return Err(fault(place, "a token of an agent is not the one in its message"));
+                return Err(fault(
+                    place,
+                    "a token of an agent is not the one in its message",
+                ));
             };
             let step = |key, fault| OwnStep {
                 node: node.jti,
@@ -137,7 +143,10 @@ pub fn check_own(claims: &[Claims], own: &[OwnToken]) -> Result<Vec<OwnStep>, Tr
     if left.is_empty() {
         Ok(steps)
     } else {
-        Err(fault(claims.len(), "a token of an agent is of no node here"))
+        Err(fault(
+            claims.len(),
+            "a token of an agent is of no node here",
+        ))
     }
 }
 
@@ -214,7 +223,10 @@ fn signed_by(header: &Header, by: Did, input: &[u8], signature: &[u8]) -> Result
             }
             let signature = signature.try_into().map_err(|_| wrong())?;
             let signature = crate::signature::Signature::from_bytes(signature);
-            kid.key.verify(input, &signature).then_some(()).ok_or_else(wrong)
+            kid.key
+                .verify(input, &signature)
+                .then_some(())
+                .ok_or_else(wrong)
         }
         "ES256" => {
             let key = p256_key(&header.kid).ok_or("its kid is no did:key of P-256")?;

@@ -188,4 +188,3 @@ fn summary(of: RoundId, recorded: &Recorded<'_>, chunk: usize, votes: &[Uuid]) -
         )
     }
 }
-

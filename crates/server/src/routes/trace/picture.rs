@@ -92,7 +92,10 @@ fn words(node: &Node) -> [String; 2] {
     let number = |name: &str| node.said.get(name).and_then(Value::as_u64);
     let plain = |what: &str, name: &str| [what.to_owned(), text(node, name).to_owned()];
     let by = |what: &str, who: &str, name: &str| {
-        [format!("{what} {}", agent(who)), text(node, name).to_owned()]
+        [
+            format!("{what} {}", agent(who)),
+            text(node, name).to_owned(),
+        ]
     };
     match node.act {
         Act::Propose => by("proposal by", "proposer", "action_type"),

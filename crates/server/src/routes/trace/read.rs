@@ -120,7 +120,11 @@ async fn attempts<C: Clock>(
         let Some(next) = next else {
             break;
         };
-        let row = app.ledger.read_model().subject(Subject::Round(next)).await?;
+        let row = app
+            .ledger
+            .read_model()
+            .subject(Subject::Round(next))
+            .await?;
         // A retry may be led by somebody else, and is for its own members.
         let row = row.filter(|row| round_readers::may_read(app, reader, row));
         let Some(row) = row else {
