@@ -136,7 +136,8 @@ fn trace_of(seed: u8, change: impl FnOnce(&mut Vec<Node>)) -> Vec<String> {
     let id = |number: u128| uuid::Uuid::from_u128(number);
     let node = |act, number: u128, pred: Vec<u128>| Node {
         act,
-        consensus: json!({"position": number as u64, "text": "grüße"})
+        own: Vec::new(),
+        said: json!({"position": number as u64, "text": "grüße"})
             .as_object()
             .unwrap()
             .clone(),
@@ -190,7 +191,7 @@ fn cc_101_strangers_take_our_traces_and_none_that_was_changed() {
     }));
     changed(trace_of(9, |nodes| {
         nodes[0]
-            .consensus
+            .said
             .insert("long".to_owned(), "x".repeat(5_000).into());
     }));
     for part in 0..3 {

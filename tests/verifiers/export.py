@@ -10,6 +10,7 @@ tlog/main.go.
 import sys
 from pathlib import Path
 
+import rounds
 from canonical import read_json
 from messages import REGISTRY, envelope_of, facts_of, of_registry
 from receipt import receipt
@@ -119,6 +120,8 @@ class Log:
             due = {"cause": message["payload"]["cause_position"], "to": message["to"]}
             if message["type"] == "x811/error":
                 due["code"] = message["payload"]["code"]
+            if message["payload"].get("event") == "round_decided":
+                rounds.signal(message)
         else:
             hold(message["type"].startswith(REGISTRY), f"the message at {record['position']}")
             due = of_registry(message)

@@ -92,6 +92,13 @@ def inner(verb, sender, signature, unsigned):
     verify(public_key(key), unpadded(signed), text, "a message of a round")
 
 
+def signal(message):
+    """The ledger's own signature in its notice of an outcome."""
+    payload = message["payload"]
+    unsigned = {name: payload[name] for name in payload if name != "signature"}
+    inner(payload["outcome"], message["from"], payload["signature"], unsigned)
+
+
 def when(text, milliseconds):
     if text[:1].isalpha():
         return int(parsedate_to_datetime(text).timestamp()) * 1_000

@@ -1,13 +1,14 @@
-//! `x811 trace`: what a decision rests on, as tokens that the ledger signed.
+//! `x811 trace`: what a decision or an agreement rests on, as tokens that the ledger signed.
 
 mod show;
 mod verify;
 
 use clap::Subcommand;
 use serde::Serialize;
+use serde_json::Value;
 use x811_client::http::Trace;
 use x811_protocol::key::KeyId;
-use x811_protocol::trace::{Claims, check};
+use x811_protocol::trace::{Claims, OwnStep, check, check_own};
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -17,9 +18,9 @@ use x811_protocol::shown::shorten;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Fetch the trace of a round and its retries, check it and show it
+    /// Fetch the trace of a round, session, agreement or contract, check it and show it
     Show(show::Args),
-    /// Check a trace that was kept, offline: signatures, order, what each step rests on
+    /// Check a trace that was kept, offline: signatures, order, what each step rests on, agents' own tokens
     Verify(verify::Args),
 }
 
@@ -43,6 +44,8 @@ struct Checked {
     /// Whether that key was given from elsewhere.
     proven: bool,
     nodes: Vec<Claims>,
+    /// What became of agents' own tokens.
+    own_steps: Vec<OwnStep>,
 }
 
 impl Checked {
@@ -62,28 +65,49 @@ impl Checked {
         if nodes.iter().any(|node| node.wid != wid) {
             return Err(Failure::untrusted("its tokens are of another trace"));
         }
+        let own_steps = check_own(&nodes, &trace.own)
+            .map_err(|fault| Failure::untrusted(format!("the trace does not hold: {fault}")))?;
         Ok(Checked {
             trace,
             signed_by: found.to_string(),
             proven: by.is_some(),
             nodes,
+            own_steps,
         })
     }
 }
 
+/// What `ect_ext` says, whichever member has it.
+fn said(claims: &Claims) -> &Value {
+    claims.ect_ext.values().next().unwrap_or(&Value::Null)
+}
+
 /// What a node says, in a line.
 fn says(claims: &Claims) -> String {
-    let consensus = &claims.ect_ext["consensus"];
-    let words = ["action_type", "decision", "outcome", "reason"];
-    let said = words.iter().filter_map(|name| consensus[name].as_str());
+    let words = [
+        "action_type",
+        "capability_type",
+        "decision",
+        "outcome",
+        "reason",
+        "window",
+    ];
+    let said_of = said(claims);
+    let said = words.iter().filter_map(|name| said_of[name].as_str());
     shorten(&said.collect::<Vec<_>>().join(", "))
 }
 
 /// Who it is of; nobody of what the ledger does by itself.
 fn who(claims: &Claims) -> String {
-    let consensus = &claims.ect_ext["consensus"];
-    let names = ["proposer", "voter", "human"];
-    let who = names.iter().find_map(|name| consensus[name].as_str());
+    let names = [
+        "proposer",
+        "voter",
+        "human",
+        "closed_by",
+        "revoked_by",
+        "by",
+    ];
+    let who = names.iter().find_map(|name| said(claims)[name].as_str());
     shorten(who.unwrap_or("ledger"))
 }
 
@@ -111,9 +135,31 @@ impl Report for Checked {
         }
         let header = ["node", "recorded", "what", "who", "says", "rests on"];
         out.table(&header, &rows);
+        self.print_own(out);
         if !self.proven {
             out.gap();
             out.line("whose key that is is the trace's own word: give the ledger's with --key");
         }
+    }
+}
+
+impl Checked {
+    /// Agents' own tokens, step by step.
+    fn print_own(&self, out: &mut Out) {
+        if self.own_steps.is_empty() {
+            return;
+        }
+        out.gap();
+        let place = |step: &OwnStep| self.nodes.iter().position(|node| node.jti == step.node);
+        let row = |step: &OwnStep| {
+            vec![
+                place(step).map_or_else(String::new, |place| place.to_string()),
+                shorten(&step.by.to_string()),
+                shorten(step.key.as_deref().unwrap_or_default()),
+                shorten(step.fault.as_deref().unwrap_or("holds")),
+            ]
+        };
+        let rows: Vec<Vec<String>> = self.own_steps.iter().map(row).collect();
+        out.table(&["node", "own token of", "by the key", "verdict"], &rows);
     }
 }

@@ -14,11 +14,15 @@ use x811_protocol::capability::session::Session;
 use x811_protocol::code::Code;
 use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
-use x811_protocol::envelope::{AcceptedHeader, CoreType, Header, MessageType, seal};
+use x811_protocol::envelope::{
+    AcceptedHeader, CONSENSUS_NOTICE, CoreType, Header, MessageType, seal,
+};
 use x811_protocol::id::{EnvelopeId, Nonce};
+use x811_protocol::jws::{self, sign_object};
+use x811_protocol::kernel::News;
 use x811_protocol::kernel::SubjectMachine;
-use x811_protocol::key::{Profile, SecretKey};
-use x811_protocol::round::Round;
+use x811_protocol::key::{KeyId, Profile, SecretKey};
+use x811_protocol::round::{Outcome, Round, signal_type};
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
@@ -29,7 +33,7 @@ pub(crate) const CAPABILITY_NOTICE: &str = "x811.capability/notice";
 pub(crate) const VERSION: &str = "0.1.0";
 
 /// A notice that is owed: what, to whom, because of which record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owed {
     /// Position of the record it tells of.
     pub cause: u64,
@@ -82,7 +86,16 @@ impl Notary {
             expires_ms: None,
             nonce: Nonce::from_random(nonce_bytes),
         };
-        let sealed = seal(header, payload(owed), &self.key, Profile::Digest);
+        let mut said = payload(owed);
+        if let Some(typ) = signed_inside(&owed.notice) {
+            let kid = KeyId {
+                did: self.did,
+                key: self.key.public(),
+            };
+            let signature = sign_object(&self.key, &kid, typ, &said);
+            said.insert(jws::MEMBER.to_owned(), json!(signature));
+        }
+        let sealed = seal(header, said, &self.key, Profile::Digest);
         SignedNotice {
             subject: owed.notice.subject,
             cause: owed.cause,
@@ -103,17 +116,30 @@ impl std::fmt::Debug for Notary {
 
 /// The type of a notice: an `x811/error`, whose codes are AEEP's own, or the `notice` of the namespace that
 /// the subject's machine has.
-#[expect(clippy::expect_used, reason = "the name is a type of messages")]
+#[expect(clippy::expect_used, reason = "the names are types of messages")]
 pub(crate) fn message_type(notice: &OwedNotice) -> MessageType {
-    match notice.news {
-        None => MessageType::Core(CoreType::Error),
-        Some(_) => MessageType::Custom(CAPABILITY_NOTICE.parse().expect("a type of messages")),
-    }
+    let name = match (notice.news, notice.subject) {
+        (None, _) => return MessageType::Core(CoreType::Error),
+        (Some(_), Subject::Round(_)) => CONSENSUS_NOTICE,
+        (Some(_), _) => CAPABILITY_NOTICE,
+    };
+    MessageType::Custom(name.parse().expect("a type of messages"))
 }
 
 /// Whether a notice of that type is news of a machine's own, rather than an `x811/error`.
 pub(crate) fn is_news(message_type: &MessageType) -> bool {
-    matches!(message_type, MessageType::Custom(custom) if custom.as_str() == CAPABILITY_NOTICE)
+    matches!(message_type, MessageType::Custom(custom)
+        if [CAPABILITY_NOTICE, CONSENSUS_NOTICE].contains(&custom.as_str()))
+}
+
+/// The `typ` of the signature inside a notice, where it has one: that of an outcome is the ledger's signal.
+pub(crate) fn signed_inside(notice: &OwedNotice) -> Option<&'static str> {
+    let more = notice.more.as_ref()?;
+    let is_outcome = notice.news == Some(News::RoundDecided);
+    let outcome = is_outcome.then(|| more.get("outcome")).flatten()?;
+    serde_json::from_value::<Outcome>(outcome.clone())
+        .ok()
+        .map(signal_type)
 }
 
 /// The code that the record of a notice has: that of its `x811/error` (machines.md section 8).
@@ -121,7 +147,7 @@ pub(crate) fn recorded_code(notice: &OwedNotice) -> Option<Code> {
     notice.code.filter(|_| notice.news.is_none())
 }
 
-/// What a notice says: all of it follows from what is owed.
+/// What a notice says: all of it follows from what is owed, but for the signature inside it.
 pub(crate) fn payload(owed: &Owed) -> Map<String, Value> {
     let mut payload = Map::new();
     let subject = owed.notice.subject;
@@ -136,15 +162,18 @@ pub(crate) fn payload(owed: &Owed) -> Map<String, Value> {
         payload.insert("event".to_owned(), json!(news));
         payload.insert("subject".to_owned(), named);
     } else {
-        payload.insert("message".to_owned(), json!(what_to_do(owed.notice)));
+        payload.insert("message".to_owned(), json!(what_to_do(&owed.notice)));
         payload.insert(subject.member().to_owned(), json!(subject.public_id()));
     }
     payload.insert("cause_position".to_owned(), json!(owed.cause));
+    if let Some(more) = &owed.notice.more {
+        payload.extend((**more).clone());
+    }
     payload
 }
 
 /// What its reader is told to do.
-fn what_to_do(notice: OwedNotice) -> Option<&'static str> {
+fn what_to_do(notice: &OwedNotice) -> Option<&'static str> {
     let code = notice.code?;
     Some(match notice.subject {
         Subject::Interaction(_) => code.what_to_do(),

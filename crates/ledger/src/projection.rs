@@ -57,7 +57,7 @@ impl Changes {
         touched: &Touched,
     ) {
         self.places.extend([place(record), leaf(record)]);
-        let delivered = deliveries(record, event, board(world, touched).as_ref());
+        let delivered = deliveries(record, event, &readers(world, event, touched));
         self.places
             .extend(delivered.into_iter().map(RowChange::Delivery));
         self.places.extend(agents::changes(world, record, event));
@@ -159,7 +159,7 @@ impl Changes {
 /// The changes that `record` causes; `world` is the state after it.
 pub fn changes(world: &World, record: &Record, event: &Event, touched: &Touched) -> Vec<RowChange> {
     let mut changes = vec![place(record), leaf(record)];
-    let delivered = deliveries(record, event, board(world, touched).as_ref());
+    let delivered = deliveries(record, event, &readers(world, event, touched));
     changes.extend(delivered.into_iter().map(RowChange::Delivery));
     changes.extend(agents::changes(world, record, event));
     match touched {
@@ -219,34 +219,35 @@ fn leaf(record: &Record) -> RowChange {
     }
 }
 
-/// Who takes part in the round that a record is about.
-fn board(world: &World, touched: &Touched) -> Option<Board> {
+/// Who gets a record beside whom it is addressed to: members of the round that it is about.
+fn readers(world: &World, event: &Event, touched: &Touched) -> Vec<Did> {
     let Touched::Subject(Subject::Round(id)) = touched else {
-        return None;
+        return Vec::new();
     };
-    let live = world.latest_round(*id)?;
-    Some(Board::of(&live.state))
+    let Some(live) = world.latest_round(*id) else {
+        return Vec::new();
+    };
+    let board = Board::of(&live.state);
+    match world.told() {
+        Some(news) => board.told(news, world.humans()),
+        None => board.readers(event),
+    }
 }
 
 /// To whom a record is delivered: accepted envelopes and notices to their `to`, identity messages to nobody,
 /// and votes of rounds neither: whoever read an inbox would know them before they are counted (round.md).
-/// What stands on the `board` of a round is delivered to its members too.
-pub(crate) fn deliveries(
-    record: &Record,
-    event: &Event,
-    board: Option<&Board>,
-) -> Vec<DeliveryRow> {
+/// What stands on the board of a round is delivered to `readers` too.
+pub(crate) fn deliveries(record: &Record, event: &Event, readers: &[Did]) -> Vec<DeliveryRow> {
     let Some(envelope) = delivered(event) else {
         return Vec::new();
     };
-    let members = board.map(|board| board.readers(event)).unwrap_or_default();
     let row = |recipient| DeliveryRow {
         recipient,
         position: record.position(),
         envelope_id: envelope.id,
     };
     std::iter::once(envelope.to)
-        .chain(members)
+        .chain(readers.iter().copied())
         .map(row)
         .collect()
 }

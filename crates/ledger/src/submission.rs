@@ -98,7 +98,7 @@ fn admit(
     if let Some(key) = parsed.offered_key {
         return register_of_reference_sdk(parsed, key).map(Opened::Authentic);
     }
-    if parsed.header.from == parsed.header.to {
+    if parsed.header.from == parsed.header.to && !parsed.header.is_own_notice() {
         return deactivate_of_reference_sdk(parsed, world).map(Opened::Authentic);
     }
     match Verb::of(&parsed.header.message_type)? {

@@ -18,6 +18,7 @@ use crate::stream::Subject;
 use crate::time::TimestampMs;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::fmt::Debug;
 use std::sync::{Arc, LazyLock};
 
@@ -123,10 +124,12 @@ pub struct RecordRef {
 }
 
 /// What the parties of a subject are told of one of its records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
     /// The code, if there is one; an `x811/error` has one.
     pub code: Option<Code>,
+    /// Members of the notice's payload besides those that every notice has, if it has any.
+    pub more: Option<Arc<Map<String, Value>>>,
     /// What happened, where it is told by a `notice` of the machine's own namespace.
     pub news: Option<News>,
     /// The message that opened the window (AX-32), if one did.
@@ -138,6 +141,7 @@ impl Told {
     pub const fn error(code: Code, related: EnvelopeId) -> Told {
         Told {
             code: Some(code),
+            more: None,
             news: None,
             related: Some(related),
         }
@@ -147,6 +151,7 @@ impl Told {
     pub const fn news(news: News, code: Option<Code>, related: Option<EnvelopeId>) -> Told {
         Told {
             code,
+            more: None,
             news: Some(news),
             related,
         }
@@ -165,6 +170,14 @@ pub enum News {
     Excluded,
     /// It may again.
     ExclusionLifted,
+    /// Votes are taken in a round from here.
+    RoundOpened,
+    /// The outcome of a round.
+    RoundDecided,
+    /// Humans are asked about a round.
+    RoundEscalated,
+    /// Something was noticed in a round.
+    AnomalyNoted,
 }
 
 /// What the world, the audit and the rows ask of a machine whose subjects live in streams of their

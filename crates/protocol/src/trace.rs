@@ -1,32 +1,47 @@
-//! Traces: what was decided and what it rests on, as execution-context tokens (round.md, "Trace"; CC-94 to
-//! CC-97, CC-101, CX-46).
+//! Traces: what was decided or agreed on and what it rests on, as execution-context tokens (round.md, "Trace";
+//! CC-94 to CC-101, CX-44 to CX-46).
 //!
 //! A trace is a projection of records and has none of its own: nodes, each after those that it rests on,
 //! so that they form a DAG. Nothing of it is an input to anything. [`token`] writes a node as a JWT that
-//! the ledger signs, and [`check`] holds a stored trace to its form.
+//! the ledger signs, and [`check`] holds a stored trace to its form. What agents put into their messages as
+//! tokens of their own is listed beside it, and [`check_own`] takes it step by step.
 
+mod agreement;
+mod contract;
+mod own;
+mod round;
 mod token;
+mod wid;
 
+pub use agreement::{agreement_nodes, sessions_of};
+pub use contract::contract_nodes;
+pub use own::{Own, OwnStep, OwnToken, check_own, owns};
+pub use round::round_nodes;
 pub use token::{Claims, TraceFault, check, token};
-
-use std::collections::BTreeMap;
+pub use wid::{NotAWid, Wid};
 
 use serde_json::{Map, Value, json};
 use uuid::{Builder, Uuid};
 
+use crate::canonical::to_canonical;
 use crate::did::Did;
 use crate::digest::Digest;
-use crate::event::{Effect, EnvelopeAccepted, Event};
-use crate::facts::consensus::{Proposal, Said};
-use crate::facts::{ConsensusFacts, Facts};
-use crate::id::RoundId;
+use crate::event::Event;
+use crate::stream::Subject;
 use crate::time::TimestampMs;
 
 /// What a node's id is hashed over besides its record.
 const DOMAIN: &[u8] = b"x811 ect v1";
 
-/// Predecessors that a node names itself; of more votes there are nodes that sum them up.
-const MOST_VOTES: usize = 100;
+/// The longest text of an agent's that stands in a node as it is, in bytes of its JSON form; of a longer one
+/// its hash and its beginning do (CX-45).
+const MOST_TEXT_BYTES: usize = 1_024;
+
+/// How much of it that is.
+const BEGINNING_BYTES: usize = 512;
+
+/// The longest terms that stand in a node, in bytes of their RFC 8785 form (CX-45).
+const MOST_TERMS_BYTES: usize = 1_200;
 
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +58,28 @@ pub enum Act {
     Escalate,
     /// What a human decided.
     HumanDecision,
+    /// A session is over.
+    SessionClose,
+    /// Both have signed an agreement.
+    AgreementCreate,
+    /// One has taken it back.
+    AgreementRevoke,
+    /// Both have signed other terms for it.
+    Renegotiate,
+    /// First terms of a contract.
+    ContractOffer,
+    /// Other terms.
+    ContractCounter,
+    /// The last terms were accepted.
+    ContractAccept,
+    /// They were rejected.
+    ContractReject,
+    /// They were taken back.
+    ContractWithdraw,
+    /// A window of the contract passed.
+    ContractLapse,
+    /// A REQUEST named the contract.
+    ContractEngage,
 }
 
 impl Act {
@@ -55,23 +92,58 @@ impl Act {
             Act::Commit => "consensus_commit",
             Act::Escalate => "consensus_escalate",
             Act::HumanDecision => "consensus_human_decision",
+            Act::SessionClose => "capability_negotiation_close",
+            Act::AgreementCreate => "capability_agreement_create",
+            Act::AgreementRevoke => "capability_agreement_revoke",
+            Act::Renegotiate => "capability_renegotiate",
+            Act::ContractOffer => "contract_offer",
+            Act::ContractCounter => "contract_counter",
+            Act::ContractAccept => "contract_accept",
+            Act::ContractReject => "contract_reject",
+            Act::ContractWithdraw => "contract_withdraw",
+            Act::ContractLapse => "contract_lapse",
+            Act::ContractEngage => "contract_engage",
+        }
+    }
+
+    /// The member of `ect_ext` that holds what a node says (CX-44; `contract` is a name of our own).
+    pub const fn area(self) -> &'static str {
+        match self {
+            Act::Propose
+            | Act::Vote
+            | Act::Votes
+            | Act::Commit
+            | Act::Escalate
+            | Act::HumanDecision => "consensus",
+            Act::SessionClose | Act::AgreementCreate | Act::AgreementRevoke | Act::Renegotiate => {
+                "capability_negotiation"
+            }
+            Act::ContractOffer
+            | Act::ContractCounter
+            | Act::ContractAccept
+            | Act::ContractReject
+            | Act::ContractWithdraw
+            | Act::ContractLapse
+            | Act::ContractEngage => "contract",
         }
     }
 }
 
-/// A record of a round, or of one that retries it.
+/// A record of what is traced.
 #[derive(Debug, Clone, Copy)]
 pub struct Recorded<'a> {
     /// What it holds.
     pub event: &'a Event,
     /// Record hash.
     pub hash: Digest,
+    /// The payload of its message, where its body is at hand.
+    pub payload: Option<&'a Map<String, Value>>,
     /// Place in the log.
     pub position: u64,
     /// The ledger's clock when it was decided.
     pub recorded_at_ms: TimestampMs,
     /// In whose stream it stands.
-    pub round: RoundId,
+    pub subject: Subject,
 }
 
 /// One node of a trace.
@@ -79,14 +151,16 @@ pub struct Recorded<'a> {
 pub struct Node {
     /// What was done.
     pub act: Act,
-    /// `ect_ext.consensus`.
-    pub consensus: Map<String, Value>,
     /// Its id: a UUIDv8 of its record's hash.
     pub jti: Uuid,
+    /// Tokens that agents put into the messages that it stands for.
+    pub own: Vec<Own>,
     /// Nodes that it rests on, all of them before it.
     pub pred: Vec<Uuid>,
     /// When its record was recorded.
     pub recorded_at_ms: TimestampMs,
+    /// What `ect_ext` says, under [`Act::area`].
+    pub said: Map<String, Value>,
 }
 
 fn jti(parts: &[&[u8]]) -> Uuid {
@@ -96,178 +170,71 @@ fn jti(parts: &[&[u8]]) -> Uuid {
     Builder::from_custom_bytes(bytes).into_uuid()
 }
 
-/// What is known of one round on the way.
-#[derive(Debug, Default)]
-struct Attempt {
-    propose: Option<Uuid>,
-    /// By voter, in the order of their positions: who has voted once has.
-    votes: Vec<Node>,
-    decision: Option<Uuid>,
-    escalation: Option<Uuid>,
-}
-
-/// The nodes of a round and of its retries, whose `records` come in order of position. Votes are among
-/// them behind the outcome alone.
-pub fn nodes<'a>(records: impl IntoIterator<Item = Recorded<'a>>) -> Vec<Node> {
-    let mut attempts = BTreeMap::<RoundId, Attempt>::new();
-    let mut nodes = Vec::new();
-    for recorded in records {
-        let before = retried(recorded.event).and_then(|failed| attempts.get(&failed)?.decision);
-        let attempt = attempts.entry(recorded.round).or_default();
-        if let Event::EnvelopeAccepted(accepted) = recorded.event {
-            nodes.extend(attempt.said(&recorded, accepted, before));
-        } else if let Event::Effect(effect) = recorded.event {
-            nodes.extend(attempt.followed(&recorded, effect));
-        }
-    }
-    nodes
-}
-
-/// The failed round that a proposal retries.
-fn retried(event: &Event) -> Option<RoundId> {
-    let Event::EnvelopeAccepted(accepted) = event else {
-        return None;
-    };
-    let Facts::Consensus(ConsensusFacts::Propose(proposal)) = &accepted.facts else {
-        return None;
-    };
-    proposal.resubmission_of
-}
-
 impl Recorded<'_> {
+    /// Its node: `more` is what it says besides where its record stands.
     fn node(&self, act: Act, pred: Vec<Uuid>, more: Value) -> Node {
-        let mut consensus = json!({
-            "position": self.position,
-            "proposal_id": self.round,
-            "record_hash": self.hash,
-        });
-        if let (Some(known), Value::Object(more)) = (consensus.as_object_mut(), more) {
-            known.extend(more.into_iter().filter(|(_, value)| !value.is_null()));
+        let mut said = Map::new();
+        said.insert("position".to_owned(), json!(self.position));
+        said.insert("record_hash".to_owned(), json!(self.hash));
+        if let Value::Object(more) = more {
+            said.extend(more.into_iter().filter(|(_, value)| !value.is_null()));
         }
         Node {
             act,
-            consensus: consensus.as_object().cloned().unwrap_or_default(),
             jti: jti(&[self.hash.as_bytes()]),
+            own: Vec::new(),
             pred,
             recorded_at_ms: self.recorded_at_ms,
+            said,
         }
+    }
+
+    /// The text of that name in its message, if that is at hand.
+    fn text(&self, name: &str) -> Value {
+        let text = self.payload.and_then(|payload| payload.get(name));
+        text.and_then(Value::as_str).map_or(Value::Null, shown_text)
+    }
+
+    /// The token of the agent's own in its message.
+    fn own(&self, by: Did) -> Option<Own> {
+        Own::of(self.payload?, by)
     }
 }
 
-impl Attempt {
-    /// The node of a message, if it has one now: votes wait for the outcome.
-    fn said(
-        &mut self,
-        recorded: &Recorded<'_>,
-        accepted: &EnvelopeAccepted,
-        before: Option<Uuid>,
-    ) -> Option<Node> {
-        let from = accepted.envelope.from;
-        if accepted.derived.effect.is_some() {
-            return None;
+impl Node {
+    /// The same with the tokens of agents that belong to it: the ledger signs their hashes.
+    fn with_own(mut self, own: impl IntoIterator<Item = Own>) -> Node {
+        self.own.extend(own);
+        if !self.own.is_empty() {
+            let each = self.own.iter();
+            let named = each.map(|own| json!({ "by": own.by, "hash": own.hash() }));
+            self.said.insert("ect".to_owned(), named.collect());
         }
-        let Facts::Consensus(facts) = &accepted.facts else {
-            return None;
-        };
-        if let ConsensusFacts::Propose(proposal) = facts {
-            let pred = before.into_iter().collect();
-            let node = recorded.node(Act::Propose, pred, proposed(proposal, from));
-            self.propose = Some(node.jti);
-            return Some(node);
-        }
-        if let ConsensusFacts::HumanDecision(decision) = facts {
-            let more = json!({
-                "decision": decision.decision, "human": from,
-                "rationale_hash": decision.rationale_hash,
-            });
-            let pred = self.escalation.into_iter().collect();
-            return Some(recorded.node(Act::HumanDecision, pred, more));
-        }
-        let choice = if let ConsensusFacts::Vote(vote) = facts {
-            match vote.said() {
-                Ok(Said::Open(choice)) => Some(choice),
-                Ok(Said::Sealed(_)) | Err(_) => None,
-            }
-        } else if let ConsensusFacts::Reveal(reveal) = facts {
-            Some(reveal.choice())
-        } else {
-            None
-        };
-        if let Some(choice) = choice {
-            let more = json!({
-                "decision": choice.decision, "rationale_hash": choice.rationale_hash,
-                "vote_hash": choice.vote_hash, "voter": from,
-            });
-            let pred = self.propose.into_iter().collect();
-            self.votes.push(recorded.node(Act::Vote, pred, more));
-        }
-        None
-    }
-
-    /// What follows from a record by itself.
-    fn followed(&mut self, recorded: &Recorded<'_>, effect: &Effect) -> Vec<Node> {
-        if let Effect::RoundDecided(decided) = effect {
-            let mut nodes = std::mem::take(&mut self.votes);
-            let mut pred: Vec<Uuid> = self.propose.into_iter().collect();
-            let votes: Vec<Uuid> = nodes.iter().map(|vote| vote.jti).collect();
-            if votes.len() <= MOST_VOTES {
-                pred.extend(votes);
-            } else {
-                for (chunk, votes) in votes.chunks(MOST_VOTES).enumerate() {
-                    let sum = summary(recorded, chunk, votes);
-                    pred.push(sum.jti);
-                    nodes.push(sum);
-                }
-            }
-            let more = json!({
-                "outcome": decided.outcome, "reason": decided.reason, "seed": decided.seed,
-                "tally": decided.tally, "votes_digest": decided.votes_digest,
-                "winner": decided.winner,
-            });
-            let node = recorded.node(Act::Commit, pred, more);
-            self.decision = Some(node.jti);
-            nodes.push(node);
-            return nodes;
-        }
-        if let Effect::RoundEscalated(escalated) = effect {
-            let more = json!({ "reason": escalated.reason });
-            let pred = self.decision.into_iter().collect();
-            let node = recorded.node(Act::Escalate, pred, more);
-            self.escalation = Some(node.jti);
-            return vec![node];
-        }
-        Vec::new()
+        self
     }
 }
 
-/// What a proposal says, without texts of agents.
-fn proposed(proposal: &Proposal, proposer: Did) -> Value {
-    json!({
-        "action_hash": proposal.action_hash,
-        "action_type": proposal.action_type,
-        "attempt": proposal.attempt,
-        "leader": proposal.leader,
-        "mechanism": proposal.mechanism,
-        "proposal_hash": proposal.proposal_hash,
-        "proposer": proposer,
-        "subject_hash": proposal.subject_hash,
-        "timeout_ms": proposal.timeout_ms,
-        "weights_hash": proposal.weights_hash,
-    })
+/// A text as a node has it: whole, or its hash and its beginning. Its JSON form is what counts: what
+/// has to be escaped is longer there.
+fn shown_text(text: &str) -> Value {
+    let json_bytes = |text: &str| to_canonical(text).len().saturating_sub(2);
+    if json_bytes(text) <= MOST_TEXT_BYTES {
+        return text.into();
+    }
+    let mut end = text.floor_char_boundary(BEGINNING_BYTES);
+    while json_bytes(&text[..end]) > BEGINNING_BYTES {
+        end = text.floor_char_boundary(end.saturating_sub(1));
+    }
+    json!({ "begins": &text[..end], "sha256": Digest::of(text.as_bytes()) })
 }
 
-/// A node that stands for up to 100 votes.
-fn summary(recorded: &Recorded<'_>, chunk: usize, votes: &[Uuid]) -> Node {
-    let of = recorded.round.proposal_id().uuid();
-    let number = (chunk as u64).to_be_bytes();
-    Node {
-        jti: jti(&[of.as_bytes(), &number]),
-        ..recorded.node(
-            Act::Votes,
-            votes.to_vec(),
-            json!({ "chunk": chunk, "votes": votes.len() }),
-        )
-    }
+/// Terms, where they are those of that hash and not too long.
+fn shown_terms(terms: Option<&Value>, hash: Digest) -> Value {
+    let whole = terms.filter(|terms| {
+        let bytes = to_canonical(terms);
+        bytes.len() <= MOST_TERMS_BYTES && Digest::of(&bytes) == hash
+    });
+    whole.cloned().unwrap_or(Value::Null)
 }
 
 #[cfg(test)]

@@ -133,6 +133,44 @@ async fn cc_076_to_088_agreed_used_paid_agreed_again_and_revoked() {
     assert_eq!(open["sessions"], json!([]));
 
     proven(&stage, &agreement);
+    traced(&stage, &agreement);
+}
+
+/// CC-98 to CC-100: the trace goes from the first session to the end, holds by itself and for strangers, and
+/// is nobody else's.
+fn traced(stage: &Stage, agreement: &str) {
+    let folder = stage.folder.path();
+    let (kept, picture) = (folder.join("trace.json"), folder.join("trace.svg"));
+    let [kept, picture] = [&kept, &picture].map(|path| path.to_str().unwrap());
+    let show = ["trace", "show", agreement, "-o", kept, "--svg", picture];
+    let shown = stage.x811("bert", &show).ok().json();
+    let nodes = shown["nodes"].as_array().unwrap();
+    let acts: Vec<&str> = nodes
+        .iter()
+        .map(|node| node["exec_act"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "capability_negotiation_close",
+        "capability_agreement_create",
+        "capability_negotiation_close",
+        "capability_renegotiate",
+        "capability_agreement_revoke",
+    ];
+    assert_eq!(acts, expected, "{shown}");
+    let again = &nodes[3]["ect_ext"]["capability_negotiation"];
+    assert_eq!(again["previous_terms"]["max_requests"], 3, "{again}");
+    assert_eq!(again["terms"]["max_requests"], 4, "{again}");
+    assert_eq!(again["agreement_id"], agreement);
+    let key = text(&shown, "signed_by");
+    let verified = stage.x811("", &["trace", "verify", kept, "--key", &key]);
+    assert_eq!(verified.ok().json()["proven"], true);
+    let stranger = Verifier::Joserfc.judge(Job::trace(kept.as_ref(), &key));
+    assert_eq!(stranger.as_deref(), Ok("5 nodes"));
+    let svg = std::fs::read_to_string(picture).unwrap();
+    assert!(
+        svg.contains("revision 2") && !svg.contains("script"),
+        "{svg}"
+    );
 }
 
 /// By files alone: to strangers who signed what, to auditors what came of it.

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use x811_protocol::id::RoundId;
 use x811_protocol::key::KeyId;
+use x811_protocol::trace::Wid;
 
 use super::Checked;
 use crate::context::Context;
@@ -13,9 +13,9 @@ use crate::output::Out;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The first attempt of the round
-    #[arg(value_name = "ROUND")]
-    round: RoundId,
+    /// The first attempt of the round, or the session, agreement or contract
+    #[arg(value_name = "ID")]
+    wid: Wid,
     /// The ledger's receipt key, as DID#KEY from elsewhere
     #[arg(long, value_name = "KEY")]
     key: Option<KeyId>,
@@ -30,7 +30,7 @@ pub(crate) struct Args {
 /// Fetches and checks it.
 pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let client = context.reading_client().await?;
-    let trace = client.trace(args.round).await?;
+    let trace = client.trace(args.wid).await?;
     let write = |path: &PathBuf, bytes: &[u8]| {
         std::fs::write(path, bytes)
             .map_err(|error| Failure::local("file", format!("{}: {error}", path.display())))
@@ -42,7 +42,7 @@ pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
         write(path, &kept)?;
     }
     if let Some(path) = &args.svg {
-        write(path, &client.trace_picture(args.round).await?)?;
+        write(path, &client.trace_picture(args.wid).await?)?;
     }
     out.report(&checked);
     Ok(Exit::Ok)

@@ -166,9 +166,11 @@ impl InboxPage {
     }
 }
 
-/// Whether it is said in a round: members get such messages, which are addressed to the ledger.
+/// Whether it is said in a round, or the ledger tells it of one: members get such messages, which are
+/// addressed to the ledger.
 fn is_of_a_round(envelope: &VerifiedEnvelope) -> bool {
-    ConsensusVerb::of(&envelope.header().message_type).is_some()
+    let header = envelope.header();
+    ConsensusVerb::of(&header.message_type).is_some() || header.is_own_notice()
 }
 
 /// `GET /api/v1/messages/{uuid}`.

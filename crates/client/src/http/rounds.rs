@@ -8,6 +8,7 @@ use x811_protocol::facts::consensus::{Mechanism, Voting};
 use x811_protocol::id::RoundId;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
+use x811_protocol::trace::{OwnToken, Wid};
 
 use super::answer::HistoryRecord;
 use super::error::ClientError;
@@ -62,6 +63,9 @@ pub struct RoundView {
     /// Its retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried_by: Option<RoundId>,
+    /// The rival that was accepted in its place, or that stayed in a cycle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<RoundId>,
     /// End of the window that is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_at_ms: Option<TimestampMs>,
@@ -84,10 +88,13 @@ pub struct RoundsPage {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
-    /// The first attempt.
-    pub wid: RoundId,
+    /// What it is named by.
+    pub wid: Wid,
     /// Tokens, each behind those that it rests on.
     pub tokens: Vec<String>,
+    /// Tokens that agents put into their messages.
+    #[serde(default)]
+    pub own: Vec<OwnToken>,
 }
 
 impl LedgerClient {
@@ -149,12 +156,12 @@ impl LedgerClient {
         reply.await?.read()
     }
 
-    /// The trace of a round and its retries, as the ledger signed it; nothing is checked here
-    /// ([`x811_protocol::trace::check`]).
+    /// The trace of a round and its retries, a session, an agreement or a contract, as the ledger signed it;
+    /// nothing is checked here ([`x811_protocol::trace::check`]).
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn trace(&self, wid: RoundId) -> Result<Trace, ClientError> {
+    pub async fn trace(&self, wid: Wid) -> Result<Trace, ClientError> {
         let wid = wid.to_string();
         let path = ["api", "v1", "traces", &wid];
         let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
@@ -165,7 +172,7 @@ impl LedgerClient {
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn trace_picture(&self, wid: RoundId) -> Result<Vec<u8>, ClientError> {
+    pub async fn trace_picture(&self, wid: Wid) -> Result<Vec<u8>, ClientError> {
         let wid = wid.to_string();
         let path = ["api", "v1", "traces", &wid];
         let reply = self.get_signed(&path, &[("format", "svg")], exchange::READ_LIMIT_MS);

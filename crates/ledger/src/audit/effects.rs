@@ -2,7 +2,7 @@
 //! and no others (machines.md section 4).
 
 use x811_protocol::event::{Effect, Event};
-use x811_protocol::round::{Outcome, Reason, RoundDecided};
+use x811_protocol::round::{EscalationReason, Outcome, Reason, RoundDecided, RoundEscalated};
 use x811_protocol::stream::{Stream, Subject};
 
 use super::finding::{Cause, Findings, Spot};
@@ -42,7 +42,7 @@ impl Effects {
         if is_due {
             return;
         }
-        if is_extract && self.is_superseded(stream, event) {
+        if is_extract && (self.is_superseded(stream, event) || self.is_lacking(stream, event)) {
             findings.leave(Unchecked::RivalProposals, 1);
             return;
         }
@@ -85,6 +85,23 @@ impl Effects {
         decided.reason == Reason::Superseded
             && decided.winner.is_some()
             && self.due.pop_if(is_due).is_some()
+    }
+
+    /// Whether it escalates a round that failed as another one did that is not here; then it stands in place
+    /// of the escalation for want of a retry, where that is due.
+    fn is_lacking(&mut self, stream: &Stream, event: &Event) -> bool {
+        let Event::Effect(Effect::RoundEscalated(escalated)) = event else {
+            return false;
+        };
+        if escalated.reason != EscalationReason::Deadlock {
+            return false;
+        }
+        let retries = Event::Effect(Effect::RoundEscalated(RoundEscalated {
+            reason: EscalationReason::Retries,
+            ..*escalated
+        }));
+        self.due.pop_if(|due| due.0 == *stream && due.1 == retries);
+        true
     }
 
     /// A round may be held for rivals that are not here: then its decision does not follow.

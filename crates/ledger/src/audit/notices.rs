@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use x811_protocol::code::Code;
 use x811_protocol::envelope::{AcceptedHeader, ParsedEnvelope};
 use x811_protocol::event::{Event, NoticeIssued};
+use x811_protocol::jws::{self, DetachedJws};
 use x811_protocol::time::TimestampMs;
 
 use super::body::agree;
@@ -68,7 +69,7 @@ impl Decided<'_> {
         let owed = Owed {
             cause: notice.cause,
             to: notice.to,
-            notice: *owed,
+            notice: owed.clone(),
         };
         let due = notice::recorded_code(&owed.notice);
         if notice.code != due {
@@ -138,8 +139,33 @@ impl Decided<'_> {
             // Another body than the signed one has been named.
             return;
         };
-        let (found, due) = (Value::Object(parsed.payload), notice::payload(owed).into());
+        let mut found = parsed.payload;
+        self.inner_signature(envelope, owed, &mut found, findings);
+        let (found, due) = (Value::Object(found), notice::payload(owed).into());
         let cause = Cause::ReDecisionDiffers;
         agree(self.spot, "body.payload", cause, &found, &due, findings);
+    }
+
+    /// Takes the signature out that the notice of an outcome holds: it is by the key that signed the
+    /// envelope.
+    fn inner_signature(
+        &self,
+        envelope: &AcceptedHeader,
+        owed: &Owed,
+        payload: &mut Map<String, Value>,
+        findings: &mut Findings,
+    ) {
+        let Some(typ) = notice::signed_inside(&owed.notice) else {
+            return;
+        };
+        let signature = payload.remove(jws::MEMBER);
+        let text = signature.as_ref().and_then(Value::as_str);
+        let signed = text.and_then(|text| DetachedJws::parse(text, typ).ok());
+        let holds =
+            signed.is_some_and(|signed| signed.kid == envelope.key && signed.verify(payload));
+        if !holds {
+            let sentence = "the ledger's signal is not signed by the key of its envelope";
+            self.differs("body.payload.signature", sentence, findings);
+        }
     }
 }

@@ -13,7 +13,9 @@ use x811_protocol::event::{Effect, Event};
 use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::id::{ContractId, InteractionId, RoundId};
 use x811_protocol::interaction::StateName;
+use x811_protocol::kernel::News;
 use x811_protocol::money::MicroUsdc;
+use x811_protocol::round;
 use x811_protocol::time::TimestampMs;
 
 use super::erased::Erasable;
@@ -155,6 +157,10 @@ pub(super) struct Rows {
     further: Vec<(u64, Number)>,
     /// Who takes part in the rounds so far.
     boards: HashMap<RoundId, Board, RandomState>,
+    /// Records of rounds whose notices were not there yet, and what they tell.
+    telling: BTreeMap<u64, News>,
+    /// Who decides what is escalated.
+    humans: Vec<Did>,
     /// Positions in all other streams.
     pub(super) others: HashMap<Box<str>, Vec<u64>, RandomState>,
     /// Messages of negotiations, by position, as far as their bodies go.
@@ -213,11 +219,15 @@ impl Rows {
             let positions = self.others.entry(record.stream().into()).or_default();
             positions.push(position);
         }
-        let board = match whole.stream {
-            Some(Stream::Of(Subject::Round(id))) => self.board(id, event),
-            Some(_) | None => None,
+        let readers = match whole.stream {
+            Some(Stream::Of(Subject::Round(id))) => self.readers(id, position, event),
+            Some(_) | None => Vec::new(),
         };
-        let mut delivered = deliveries(record, event, board.as_ref()).into_iter();
+        if let Event::ParametersSet(parameters) = event {
+            let block = parameters.rounds.as_deref();
+            self.humans = block.map_or_else(Vec::new, |block| block.humans.clone());
+        }
+        let mut delivered = deliveries(record, event, &readers).into_iter();
         let first = delivered.next();
         place.recipient = first.map(|first| self.dids.enter(first.recipient).number);
         for further in delivered {
@@ -227,8 +237,8 @@ impl Rows {
         self.places.note(position, place);
     }
 
-    /// Who takes part in that round. Of one whose proposal is not here nobody is known.
-    fn board(&mut self, id: RoundId, event: &Event) -> Option<Board> {
+    /// Who gets a record of that round. Of one whose proposal is not here nobody is known.
+    fn readers(&mut self, id: RoundId, position: u64, event: &Event) -> Vec<Did> {
         if let Event::EnvelopeAccepted(accepted) = event
             && let Facts::Consensus(ConsensusFacts::Propose(proposal)) = &accepted.facts
         {
@@ -236,7 +246,17 @@ impl Rows {
             let board = Board::proposed(proposal, header.from, header.to);
             self.boards.insert(id, board);
         }
-        self.boards.get(&id).cloned()
+        if let Some(news) = round::news(event) {
+            self.telling.insert(position, news);
+        }
+        let Some(board) = self.boards.get(&id) else {
+            return Vec::new();
+        };
+        if let Event::NoticeIssued(notice) = event {
+            let news = self.telling.remove(&notice.cause);
+            return news.map_or_else(Vec::new, |news| board.told(news, &self.humans));
+        }
+        board.readers(event)
     }
 
     fn note_negotiation(&mut self, id: ContractId, whole: &Whole) {

@@ -6,6 +6,7 @@ use x811_protocol::did::Did;
 use x811_protocol::event::{EnvelopeAccepted, Event};
 use x811_protocol::facts::consensus::Proposal;
 use x811_protocol::facts::{ConsensusFacts, Facts};
+use x811_protocol::kernel::News;
 use x811_protocol::round::State;
 
 /// The members of one round.
@@ -33,6 +34,16 @@ impl Board {
         members.insert(proposer);
         members.extend(leader);
         Board { members, leader }
+    }
+
+    /// Who gets a notice that tells that, beside the ledger, which it is addressed to: all members, of an
+    /// escalation the humans too, and of what was noticed they alone.
+    pub(crate) fn told(&self, news: News, humans: &[Did]) -> Vec<Did> {
+        let asks = matches!(news, News::RoundEscalated | News::AnomalyNoted);
+        let members = self.members.iter().filter(|_| news != News::AnomalyNoted);
+        let humans = humans.iter().filter(|_| asks);
+        let all: BTreeSet<Did> = members.chain(humans).copied().collect();
+        all.into_iter().collect()
     }
 
     /// Members that get a record of the round, without who sent it. What is kept as evidence moves

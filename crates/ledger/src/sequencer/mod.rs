@@ -437,6 +437,6 @@ fn owed((cause, to, notice): (u64, x811_protocol::did::Did, &crate::world::OwedN
     Owed {
         cause,
         to,
-        notice: *notice,
+        notice: notice.clone(),
     }
 }

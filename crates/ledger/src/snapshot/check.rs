@@ -117,10 +117,17 @@ fn single_members(expected: &Content, found: &Content) -> Vec<Difference> {
     compare("conducts", &live(expected), &live(found), out);
     let live = |content: &Content| table(&content.rounds, |(k, p, l)| (*k, (*p, l.clone())));
     compare("rounds", &live(expected), &live(found), out);
-    let owed = |content: &Content| table(&content.owed, |(cause, to, n)| ((*cause, *to), *n));
+    let owed =
+        |content: &Content| table(&content.owed, |(cause, to, n)| ((*cause, *to), n.clone()));
     compare("owed", &owed(expected), &owed(found), out);
     let charged = |content: &Content| table(&content.charged, Clone::clone);
     compare("charged", &charged(expected), &charged(found), out);
+    let failed = |content: &Content| {
+        table(&content.failed, |(proposer, relation, until, failed)| {
+            ((*proposer, *relation), (*until, failed.clone()))
+        })
+    };
+    compare("failed", &failed(expected), &failed(found), out);
     differences
 }
 

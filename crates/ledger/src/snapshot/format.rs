@@ -13,7 +13,9 @@
 use super::{Rejection, packed};
 use crate::agent::Agent;
 use crate::keyring::Keyring;
-use crate::world::{Content, Live, OwedNotice, Roots, Sighted, StoredLive, StoredOf, World};
+use crate::world::{
+    Content, Live, OwedNotice, Roots, Sighted, StoredFailed, StoredLive, StoredOf, World,
+};
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -107,6 +109,9 @@ struct Rest {
     /// Left out of what was stored before there was any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     charged: Vec<(Did, (u64, u64))>,
+    /// Left out of what was stored before there was any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    failed: Vec<StoredFailed>,
 }
 
 /// The bytes of a snapshot of `world`, signed with the ledger's envelope key.
@@ -235,6 +240,7 @@ fn sections(content: Content) -> Result<[Vec<u8>; SECTIONS], serde_json::Error> 
         networks: content.networks,
         owed: content.owed,
         charged: content.charged,
+        failed: content.failed,
     })?;
     Ok([
         rest,
@@ -315,6 +321,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
         rounds,
         owed: rest.owed,
         charged: rest.charged,
+        failed: rest.failed,
         nonces: nonces?,
         envelope_ids: envelope_ids?,
     })

@@ -133,6 +133,7 @@ impl World {
         let ended = (self.ended.take(), self.take_ended());
         let moved = std::mem::take(&mut self.trust_moved);
         let rounds_moved = std::mem::take(&mut self.rounds_moved);
+        let told = self.told.take();
         let touched = match self.dispatch(&step) {
             Ok(touched) => touched,
             Err(fault) => {
@@ -140,6 +141,7 @@ impl World {
                 self.put_ended(ended.1);
                 self.trust_moved = moved;
                 self.rounds_moved = rounds_moved;
+                self.told = told;
                 return Err(fault);
             }
         };

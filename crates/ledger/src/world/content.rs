@@ -4,7 +4,7 @@
 //! last ended interaction is of interest for one record only; heads that no record names are seen and
 //! refusals counted by the running ledger alone.
 
-use super::{FirstAnswer, Held, Live, Machines, OwedNotice, Roots, Sight, World};
+use super::{FirstAnswer, Held, Live, Machines, OwedNotice, Roots, Sight, StoredFailed, World};
 use crate::agent::Agent;
 use crate::keyring::Keyring;
 use crate::recent::Recent;
@@ -54,6 +54,7 @@ pub(crate) struct Content {
     pub(crate) owed: Vec<(u64, Did, OwedNotice)>,
     /// Day and deliveries.
     pub(crate) charged: Vec<(Did, (u64, u64))>,
+    pub(crate) failed: Vec<StoredFailed>,
     /// With the numbers of their buckets of time.
     pub(crate) nonces: Vec<(Digest, FirstAnswer, u64)>,
     /// With the numbers of their buckets of time.
@@ -82,7 +83,7 @@ fn copied<'a, K: Copy + 'a, V: Copy + 'a>(
 
 fn listed(owed: &OrdMap<(u64, Did), OwedNotice>) -> Vec<(u64, Did, OwedNotice)> {
     let owed = owed.iter();
-    owed.map(|((cause, to), notice)| (*cause, *to, *notice))
+    owed.map(|((cause, to), notice)| (*cause, *to, notice.clone()))
         .collect()
 }
 
@@ -142,8 +143,12 @@ impl World {
             causes: _,
             rounds_about: _,
             rounds_moved: _,
+            told: _,
             draws: _,
             charged,
+            hidden: _,
+            failed: _,
+            failed_until: _,
             alone: _,
             contracts,
             descriptors,
@@ -188,6 +193,7 @@ impl World {
             conducts: stored(conducts, opened_under),
             rounds: stored(rounds, opened_under),
             charged: copied(charged.iter()),
+            failed: self.failed_rounds(),
             owed: listed(owed),
             nonces: nonces.entries(),
             envelope_ids: envelope_ids
@@ -242,6 +248,7 @@ impl World {
         world.put_all_back::<Conduct>(content.conducts)?;
         world.put_all_back::<Round>(content.rounds)?;
         world.list_rounds();
+        world.remember_failed(content.failed);
         Ok(world)
     }
 

@@ -2,15 +2,18 @@
 //! record of a round, from all that are not over. No record says it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use imbl::OrdSet;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Effect, Event};
 use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::id::RoundId;
 use x811_protocol::parameters::Edition;
-use x811_protocol::round::{self, Board, Place, Round, Seed, State};
+use x811_protocol::round::{
+    self, Board, Failed, InARow, Place, Reason, Relation, Round, Seed, State,
+};
 use x811_protocol::time::TimestampMs;
 
 use super::apply::Applying;
@@ -32,6 +35,17 @@ impl Board for World {
     fn about(&self, tags: &[Digest]) -> BTreeSet<RoundId> {
         let lists = tags.iter().filter_map(|tag| self.rounds_about.get(tag));
         lists.flatten().copied().collect()
+    }
+
+    fn failed(&self, proposer: Did, relations: &[Relation], at: TimestampMs) -> Vec<Arc<Failed>> {
+        if self.alone.is_some() {
+            // One that is not here may have ended the row.
+            return Vec::new();
+        }
+        let known = relations.iter();
+        let known = known.filter_map(|relation| self.failed.get(&(proposer, *relation)));
+        let lately = known.filter(|(until, _)| at <= *until);
+        lately.map(|(_, failed)| failed.clone()).collect()
     }
 }
 
@@ -56,7 +70,62 @@ impl World {
             }
         }
         self.list_round(id);
+        if let Event::Effect(Effect::RoundDecided(decided)) = step.event
+            && after.state.is_of_second_edition()
+        {
+            self.remember(&after.state, decided.reason, step.at);
+        }
         Ok(())
+    }
+
+    /// Keeps in mind which rounds failed in a row, and forgets those of long ago. Nothing of it is hashed: it
+    /// is found again from the log.
+    fn remember(&mut self, state: &State, reason: Reason, at: TimestampMs) {
+        while let Some((until, key)) = self.failed_until.get_min().copied()
+            && until < at
+        {
+            self.forget_failed(key);
+        }
+        let proposer = state.opening.proposer;
+        let in_a_row = InARow::of(reason);
+        if in_a_row != InARow::PassedOver {
+            for relation in state.related_by() {
+                self.forget_failed((proposer, relation));
+            }
+        }
+        if in_a_row == InARow::Counts {
+            let until = at.saturating_add_ms(state.opening.rounds.related_ms);
+            let failed = Arc::new(state.as_failed());
+            for relation in state.remembered_by() {
+                let key = (proposer, relation);
+                self.failed.insert(key, (until, failed.clone()));
+                self.failed_until.insert((until, key));
+            }
+        }
+    }
+
+    fn forget_failed(&mut self, key: (Did, Relation)) {
+        if let Some((until, _)) = self.failed.remove(&key) {
+            self.failed_until.remove(&(until, key));
+        }
+    }
+
+    /// Puts back what a snapshot remembers.
+    pub(super) fn remember_failed(&mut self, stored: Vec<StoredFailed>) {
+        for (proposer, relation, until, failed) in stored {
+            let key = (proposer, relation);
+            self.failed.insert(key, (until, Arc::new(failed)));
+            self.failed_until.insert((until, key));
+        }
+    }
+
+    /// Failed rounds that are remembered, as a snapshot holds them.
+    pub(super) fn failed_rounds(&self) -> Vec<StoredFailed> {
+        let stored = self.failed.iter().map(|((proposer, relation), known)| {
+            let (until, failed) = known;
+            (*proposer, *relation, *until, (**failed).clone())
+        });
+        stored.collect()
     }
 
     /// Charges whoever proposes for what is delivered. Only the present day is held, and nothing of it is
@@ -82,6 +151,17 @@ impl World {
         let charged = self.charged.get(&proposer);
         let today = charged.filter(|(day, _)| *day == quota::day(at));
         today.map_or(0, |(_, deliveries)| *deliveries)
+    }
+
+    /// Who decides what is escalated, by the parameters in force.
+    pub(crate) fn humans(&self) -> &[Did] {
+        let block = self.parameters().and_then(|(_, set)| set.rounds.as_deref());
+        block.map_or(&[], |block| &block.humans)
+    }
+
+    /// Place of the first reveal that nobody is to read yet: others may still reveal or not.
+    pub fn first_hidden_reveal(&self) -> Option<u64> {
+        self.hidden.values().min().copied()
     }
 
     /// Rounds that the last record changed beside its own.
@@ -140,6 +220,14 @@ impl World {
                 self.rounds_about.insert(*tag, listed);
             }
         }
+        match state.first_hidden_reveal() {
+            Some(position) => {
+                self.hidden.insert(id, position);
+            }
+            None => {
+                self.hidden.remove(&id);
+            }
+        }
         match state.draw() {
             Some(draw) => {
                 let block = (draw.network.clone(), draw.height);
@@ -182,3 +270,6 @@ impl Applying<'_> {
 
 /// Open rounds about a resource.
 pub(super) type Listed = OrdSet<RoundId>;
+
+/// A failed round that is remembered: of which proposer, by what, until when.
+pub(crate) type StoredFailed = (Did, Relation, TimestampMs, Failed);

@@ -129,11 +129,12 @@ impl World {
             }
             let left = owed_of_it.checked_sub(1);
             *owed_of_it = left.ok_or_else(|| step.misplaced("nobody was owed this notice"))?;
-            self.owed.remove(&key);
+            self.told = self.owed.remove(&key).and_then(|owed| owed.news);
             return Ok(());
         }
         let Some(Told {
             code,
+            more,
             news,
             related,
         }) = told
@@ -144,6 +145,7 @@ impl World {
             let notice = OwedNotice {
                 subject,
                 code,
+                more: more.clone(),
                 news,
                 related,
             };

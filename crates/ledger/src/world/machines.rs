@@ -251,10 +251,19 @@ impl World {
             None => Live::opened(state, step),
         };
         live.note(step);
-        let members = M::members(&live.state);
-        self.settle_notices(step, M::subject(id), told, &members, &mut live.notices_owed)?;
+        let parties = self.notified::<M>(id, &live.state);
+        self.settle_notices(step, M::subject(id), told, &parties, &mut live.notices_owed)?;
         self.replace_subject::<M>(id, before.as_deref(), live);
         Ok(())
+    }
+
+    /// To whom notices of a subject are addressed: its members, and of a round the ledger itself, which
+    /// all members read (machines.md section 8).
+    fn notified<M: Held>(&self, id: M::Id, state: &M::State) -> Vec<Did> {
+        match (M::subject(id), &self.identity) {
+            (Subject::Round(_), Some(identity)) => vec![identity.did],
+            (_, _) => M::members(state),
+        }
     }
 
     /// Puts `live` in place of `before`, or drops it once it is over and nobody is owed anything.

@@ -19,6 +19,7 @@ mod written;
 
 pub use apply::Touched;
 pub(crate) use content::{Content, Sighted, StoredLive, StoredOf};
+pub(crate) use contests::StoredFailed;
 pub use fault::Fault;
 pub(crate) use machines::{Held, Machines};
 pub(crate) use roots::{EVERY_RECORDS as STATE_ROOT_EVERY, Roots};
@@ -30,6 +31,7 @@ use crate::spent::Spent;
 use apply::{Applying, Causes};
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use watches::Watches;
 use x811_eventlog::{Frontier, Head};
@@ -49,7 +51,7 @@ use x811_protocol::interaction::State;
 use x811_protocol::kernel::News;
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::{Leniency, Parameters};
-use x811_protocol::round::{self, Round};
+use x811_protocol::round::{self, Failed, Relation, Round};
 use x811_protocol::rules::Rules;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
@@ -125,7 +127,7 @@ impl<S> Live<S> {
 }
 
 /// A notice that a party is owed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OwedNotice {
     /// What it is about.
@@ -133,6 +135,9 @@ pub struct OwedNotice {
     /// What to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
+    /// Members of its payload besides those that every notice has, if it has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more: Option<Arc<Map<String, Value>>>,
     /// What happened, where it is told by a notice of the machine's own namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub news: Option<News>,
@@ -197,10 +202,19 @@ pub struct World {
     rounds_about: OrdMap<Digest, contests::Listed>,
     /// Rounds that the last record changed beside its own.
     rounds_moved: Vec<RoundId>,
+    /// What the notice told that was the last record.
+    told: Option<News>,
     /// By round, network and height of the block that draws in it.
     draws: OrdMap<RoundId, (String, u64)>,
     /// By proposer, the last day of UTC on which it proposed, and the deliveries it is charged then.
     charged: Scattered<Did, (u64, u64)>,
+    /// Rounds whose reveals nobody is to read yet, and the place of the first of each.
+    hidden: OrdMap<RoundId, u64>,
+    /// Rounds that failed lately, by proposer and what others are related to them by, each with the last
+    /// moment at which it counts.
+    failed: OrdMap<(Did, Relation), (TimestampMs, Arc<Failed>)>,
+    /// The same by that moment.
+    failed_until: OrdSet<(TimestampMs, (Did, Relation))>,
     /// Most of the log is not here.
     alone: Option<contests::Alone>,
     deadlines: OrdSet<(TimestampMs, Subject)>,
@@ -248,8 +262,12 @@ impl World {
             rounds: Machines::default(),
             rounds_about: OrdMap::new(),
             rounds_moved: Vec::new(),
+            told: None,
             draws: OrdMap::new(),
             charged: Scattered::default(),
+            hidden: OrdMap::new(),
+            failed: OrdMap::new(),
+            failed_until: OrdSet::new(),
             alone: None,
             deadlines: OrdSet::new(),
             causes: Causes::None,
@@ -533,6 +551,11 @@ impl World {
         self.owed
             .iter()
             .map(|((cause, to), notice)| (*cause, *to, notice))
+    }
+
+    /// What the last record tells, if it is a notice of a machine's own namespace.
+    pub(crate) fn told(&self) -> Option<News> {
+        self.told
     }
 
     /// What that party is owed of the record at `cause`.

@@ -70,7 +70,9 @@ pub(crate) fn follow(event: &Value, message: &mut Value) {
     match event.get("code") {
         Some(code) => message["payload"]["code"] = code.clone(),
         // Its code stands in the message alone.
-        None if message["type"] == "x811.capability/notice" => {}
+        None if message["type"]
+            .as_str()
+            .is_some_and(|it| it.ends_with("/notice")) => {}
         None => {
             message["payload"].as_object_mut().unwrap().remove("code");
         }

@@ -5,7 +5,7 @@ use crate::base::{BASE, Base};
 use crate::bundles::{audited, bundle_of};
 use crate::council::{Council, running};
 use crate::ledgerbox::Ledgerbox;
-use crate::sessions::types;
+use crate::sessions::types_but_notices as types;
 use serde_json::{Value, json};
 use x811_ledger::audit::{Options, audit_export};
 use x811_protocol::digest::Digest;

@@ -82,7 +82,7 @@ impl Picture {
                 .collect(),
             owed: world
                 .owed()
-                .map(|(cause, to, notice)| (cause, to, *notice))
+                .map(|(cause, to, notice)| (cause, to, notice.clone()))
                 .collect(),
             next_deadline: world.next_deadline(),
             blind_since: sight.and_then(|sight| sight.blind_since),

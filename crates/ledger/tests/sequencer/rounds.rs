@@ -4,7 +4,7 @@
 use crate::bundles::{audited, bundle_of};
 use crate::council::{Council, running};
 use crate::ledgerbox::Ledgerbox;
-use crate::sessions::types;
+use crate::sessions::types_but_notices as types;
 use serde_json::{Value, json};
 use x811_ledger::audit::{Options, audit_export};
 use x811_protocol::code::Code;
@@ -216,6 +216,7 @@ async fn cx_25_the_walk_of_an_optimistic_round_on_a_ledger() {
     ledgerbox.accept(&retry).await;
     let of_first = types(&ledgerbox, x811_protocol::stream::Subject::Round(first)).await;
     assert_eq!(of_first.last(), Some(&"resubmitted"));
+    ledgerbox.settle().await;
     assert!(ledgerbox.ledger().world().round(first).is_none());
     council
         .say(&ledgerbox, 1, Verb::Ready, json!({ "term": 2 }))
@@ -246,6 +247,7 @@ async fn cx_25_the_walk_of_an_optimistic_round_on_a_ledger() {
             .await;
     }
     council.say(&ledgerbox, 3, Verb::Failed, json!({})).await;
+    ledgerbox.settle().await;
     let types = types(&ledgerbox, council.subject()).await;
     assert_eq!(types.last(), Some(&"round_escalated"));
     assert_eq!(row(&ledgerbox, &council).0, "done");

@@ -28,6 +28,16 @@ pub(crate) async fn types(ledgerbox: &Ledgerbox, subject: Subject) -> Vec<&'stat
     of_it.map(|(_, event)| event.type_name()).collect()
 }
 
+/// The same without notices, which are signed beside the sequencer and come when they come.
+pub(crate) async fn types_but_notices(
+    ledgerbox: &Ledgerbox,
+    subject: Subject,
+) -> Vec<&'static str> {
+    let mut types = types(ledgerbox, subject).await;
+    types.retain(|name| *name != "notice_issued");
+    types
+}
+
 /// How each session closed, in order.
 async fn closings(ledgerbox: &Ledgerbox) -> Vec<CloseReason> {
     let events = ledgerbox.events().await;

@@ -14,6 +14,9 @@ use crate::time::{TimeError, TimestampMs};
 /// The version of the specification that we emit (AE-69).
 pub const PROTOCOL_VERSION: &str = "0.1.0";
 
+/// The type of the ledger's notices of rounds.
+pub const CONSENSUS_NOTICE: &str = "x811.consensus/notice";
+
 /// The longest `version`, in bytes (record.md section 1: labels).
 const VERSION_MAX_LEN: usize = 32;
 
@@ -79,7 +82,8 @@ impl Header {
             created_ms: created(members)?,
             expires_ms: expires(members)?,
         };
-        if header.from == header.to && !(leeway.to_oneself && header.is_request()) {
+        let may_be_to_oneself = leeway.to_oneself && header.is_request() || header.is_own_notice();
+        if header.from == header.to && !may_be_to_oneself {
             return Err(Refusal::shape(
                 "`from` and `to` are the same agent: address another one",
             ));
@@ -108,6 +112,13 @@ impl Header {
         }
         set("nonce", self.nonce.to_string());
         members
+    }
+
+    /// Whether it is a notice of a round, which the ledger addresses to itself: all members read it
+    /// (machines.md section 8). From anybody else that type is refused.
+    pub fn is_own_notice(&self) -> bool {
+        matches!(&self.message_type, MessageType::Custom(custom) if custom.as_str() == CONSENSUS_NOTICE)
+            && self.from == self.to
     }
 
     fn is_request(&self) -> bool {

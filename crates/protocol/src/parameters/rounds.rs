@@ -90,7 +90,8 @@ pub enum Edition {
     /// Rounds know nothing of each other.
     #[default]
     First,
-    /// They are held for rivals, cycles are broken, and `deliveries_per_day` is a limit.
+    /// They are held for rivals, cycles are broken, lasting silence is a deadlock, members get notices, and
+    /// `deliveries_per_day` is a limit.
     Second,
 }
 

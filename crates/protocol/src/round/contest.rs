@@ -5,14 +5,17 @@
 //! holds all rounds works it out behind each record with [`settle`], and an audit works it out again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{CycleDrawn, RoundEvent, RoundWindow};
+use super::event::{CycleDrawn, EscalationReason, RoundEvent, RoundWindow};
+use super::lasting::{Failed, Relation};
 use super::rivals::{Walk, walk};
 use super::state::{Phase, State};
 use super::tally::{Hindrance, Outcome, Reason, Verdict};
 use super::{Derived, Entry, Recorded, Seed};
+use crate::did::Did;
 use crate::digest::Digest;
 use crate::evm::BlockHash;
 use crate::facts::consensus::ConsensusFacts;
@@ -28,6 +31,10 @@ pub struct Contest {
     pub ending: Option<Ending>,
     /// Rivals of a higher rank that are not decided and that it is held for.
     pub held_for: BTreeSet<RoundId>,
+    /// Decided: the related round before that failed for lack of the same voters, so that humans are
+    /// asked instead of a retry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lacking_since: Option<RoundId>,
     /// The cycle that it waits in.
     pub waits: Option<Waiting>,
     /// The rival that was accepted while this one was open, so that it can only be aborted; once it is
@@ -92,6 +99,10 @@ pub trait Board {
 
     /// Open rounds about one of these resources.
     fn about(&self, tags: &[Digest]) -> BTreeSet<RoundId>;
+
+    /// Failed rounds of that proposer by one of these relations, none of them longer ago at `at` than it is
+    /// remembered; the last one by each.
+    fn failed(&self, proposer: Did, relations: &[Relation], at: TimestampMs) -> Vec<Arc<Failed>>;
 }
 
 impl State {
@@ -123,6 +134,11 @@ impl State {
 
     /// Whether it knows of other rounds at all: those that were opened before there were rivals do not.
     pub fn has_rivals(&self) -> bool {
+        self.is_of_second_edition()
+    }
+
+    /// Whether all rules of round.md hold for it, and not only the first that were built.
+    pub fn is_of_second_edition(&self) -> bool {
         self.opening.rounds.version >= Edition::Second
     }
 
@@ -219,6 +235,7 @@ pub fn settle(
             if decided.outcome == Outcome::Commit {
                 settling.mark(before);
             }
+            settling.lack();
         }
         (None, _) | (Some(_), Entry::Lapsed(_) | Entry::Event(_) | Entry::Notice) => {}
     }
@@ -341,6 +358,17 @@ impl Settling<'_> {
         }
     }
 
+    /// A round that fails as a related one did before, for lack of the same voters, is in deadlock.
+    fn lack(&mut self) {
+        let (own, at) = (self.own, self.at);
+        let proposer = own.opening.proposer;
+        let failed = self.board.failed(proposer, &own.related_by(), at);
+        let before = failed.iter().find(|before| own.lacks_as(before));
+        if let Some(before) = before.map(|before| before.round) {
+            self.change(own.opening.id(), |state| state.lacks_since(before));
+        }
+    }
+
     fn about(&self) -> BTreeSet<RoundId> {
         self.board.about(&self.own.opening.proposal.resource_tags)
     }
@@ -422,8 +450,11 @@ pub fn assumed(
     last_at: TimestampMs,
     drawn_from: Option<&Seed>,
 ) -> Option<State> {
-    if !state.has_rivals() || state.decided.is_some() {
+    if !state.has_rivals() {
         return None;
+    }
+    if let Some(verdict) = &state.decided {
+        return lacking(state, verdict.reason, recorded.entry);
     }
     let at = recorded.recorded_at_ms;
     let mut then = state.clone();
@@ -476,6 +507,22 @@ pub fn assumed(
     (then != *state).then_some(then)
 }
 
+/// A round that was escalated for lasting silence: the failed one before is not here.
+fn lacking(state: &State, reason: Reason, entry: Entry<'_>) -> Option<State> {
+    let Entry::Event(RoundEvent::RoundEscalated(escalated)) = entry else {
+        return None;
+    };
+    let may_lack = matches!(reason, Reason::NoQuorum | Reason::NoDecisiveVotes);
+    let is_it = escalated.reason == EscalationReason::Deadlock && may_lack;
+    let is_known = state.contest.lacking_since.is_some();
+    if !is_it || is_known || state.failure().is_none() {
+        return None;
+    }
+    let mut then = state.clone();
+    then.lacks_since(state.opening.id());
+    Some(then)
+}
+
 fn waiting(
     state: &State,
     seed: Option<&Seed>,
@@ -496,6 +543,15 @@ fn waiting(
 }
 
 impl State {
+    /// Humans are asked in place of any retry that is left: one more record is due, where none was for the
+    /// last retry.
+    fn lacks_since(&mut self, before: RoundId) {
+        if !self.has_no_retry_left() {
+            self.effects_due += 1;
+        }
+        self.contest.lacking_since = Some(before);
+    }
+
     fn ended_elsewhere(&mut self, ending: Ending) {
         if self.contest.ending.is_none() {
             self.contest.waits = None;

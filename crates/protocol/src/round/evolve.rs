@@ -427,10 +427,11 @@ impl Evolving<'_> {
             state.failure_told = true;
             return Ok(());
         }
-        let is_in_deadlock = escalated.reason == EscalationReason::Deadlock
-            && state.is_in_deadlock()
-            && state.phase == Phase::Aborted {};
-        if state.failure().is_none() && !is_in_deadlock {
+        let names_deadlock = escalated.reason == EscalationReason::Deadlock;
+        let is_in_deadlock =
+            names_deadlock && state.is_in_deadlock() && state.phase == Phase::Aborted {};
+        let is_another = names_deadlock && !state.is_in_deadlock();
+        if (state.failure().is_none() && !is_in_deadlock) || is_another {
             return Err(self.illegal("only a failed round is escalated"));
         }
         let rounds = &state.opening.rounds;

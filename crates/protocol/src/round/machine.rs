@@ -7,7 +7,7 @@ use super::event::{RoundEvent, RoundWindow};
 use super::evolve;
 use super::follow::{decision, follow};
 use super::state::{State, StateName};
-use super::{Context, Derived, Entry, Input, Message, Recorded, Seed, Taken, decide};
+use super::{Context, Derived, Entry, Input, Message, Recorded, Seed, Taken, decide, told};
 use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
@@ -346,8 +346,8 @@ impl SubjectMachine for Round {
         is_undecided.then_some((proposer, proposer))
     }
 
-    fn told(_before: &State, _event: &Event, _after: &State) -> Option<Told> {
-        None
+    fn told(_before: &State, event: &Event, after: &State) -> Option<Told> {
+        told::told(event, after)
     }
 
     fn what_to_do(code: Code) -> &'static str {

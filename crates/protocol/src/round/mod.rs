@@ -16,6 +16,8 @@
 //! | `follow` | what follows from a record in the round itself |
 //! | `machine` | the kernel's traits: what a ledger asks of it |
 //! | `rivals` | which rounds compete, which block each other, and which is drawn |
+//! | `lasting` | whether the same voters are missing twice |
+//! | `told` | what the ledger tells of it in notices |
 //! | `contest` | what that does to them: who is held, who waits, who is superseded |
 //!
 //! Sources: round.md, machines.md, CC-1…62, CX-1…32, CX-48, CX-50, CX-51.
@@ -26,6 +28,7 @@ mod event;
 mod evolve;
 mod follow;
 mod hashes;
+mod lasting;
 mod machine;
 mod message;
 mod opening;
@@ -33,6 +36,7 @@ mod rivals;
 mod state;
 pub mod table;
 pub mod tally;
+mod told;
 
 pub use contest::{Board, Contest, Draw, Ending, Waiting, assumed, settle};
 pub use event::{
@@ -41,6 +45,7 @@ pub use event::{
 };
 pub use follow::follow;
 pub use hashes::{Opened, commitment, votes_digest, weights_hash};
+pub use lasting::{Failed, InARow, Relation};
 pub use machine::{
     Place, Round, assumed_before, derived, effects, ended, first_of, settled, state_after,
 };
@@ -48,6 +53,7 @@ pub use message::offices;
 pub use rivals::{Rank, Walk, drawn, walk};
 pub use state::{Countersignature, Opening, Phase, Reported, Seat, State, StateName, VoteRecord};
 pub use tally::{Outcome, Reason, Tally, Verdict};
+pub use told::{news, signal_type};
 
 use std::sync::Arc;
 

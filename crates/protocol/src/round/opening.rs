@@ -1,8 +1,10 @@
 //! Guards of a proposal: what opens a round, and a retry of one that failed.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::contest::{self, Board};
+use super::lasting::{Failed, Relation};
 use super::message::refused;
 use super::rivals::Walk;
 use super::state::State;
@@ -183,6 +185,10 @@ pub(super) fn closing(
         }
         fn about(&self, _: &[Digest]) -> BTreeSet<RoundId> {
             BTreeSet::new()
+        }
+        /// Nothing is decided here.
+        fn failed(&self, _: Did, _: &[Relation], _: TimestampMs) -> Vec<Arc<Failed>> {
+            Vec::new()
         }
     }
     let way = contest::closes(before, after, &Around(context.around), now);

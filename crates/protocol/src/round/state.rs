@@ -17,6 +17,9 @@ use crate::kernel::{self, RecordRef};
 use crate::parameters::{Parameters, Rounds};
 use crate::time::TimestampMs;
 
+/// The longest window for reveals in which they are kept back from whoever reads the log.
+const MOST_HIDDEN_MS: u64 = 60_000;
+
 /// Stands where parameters have not been put back.
 static NOT_RESTORED: LazyLock<Arc<Rounds>> = LazyLock::new(|| Arc::new(Rounds::DEFAULT));
 
@@ -434,6 +437,19 @@ impl State {
         windows.min_by_key(|(window, deadline)| (*deadline, *window))
     }
 
+    /// Place of the first reveal, while others may still reveal or not: nobody is to read it till then
+    /// (CX-51). Of a window that is longer than a minute nothing is kept back, so that no proposal
+    /// holds up who reads the log.
+    pub fn first_hidden_reveal(&self) -> Option<u64> {
+        let (proposal, rounds) = (&self.opening.proposal, &self.opening.rounds);
+        let window_ms = proposal.reveal_ms.unwrap_or(rounds.reveal_ms);
+        if !matches!(self.phase, Phase::Revealing { .. }) || window_ms > MOST_HIDDEN_MS {
+            return None;
+        }
+        let votes = self.seats.iter().filter_map(|seat| seat.vote.as_ref());
+        votes.filter_map(|vote| vote.reveal).min()
+    }
+
     /// Whether everybody acknowledged leader and weights.
     pub fn all_are_ready(&self) -> bool {
         self.seats.iter().all(|seat| seat.is_ready)
@@ -456,10 +472,11 @@ impl State {
             && self.opening.proposal.attempt > self.opening.rounds.retries
     }
 
-    /// Whether it was ended by a cycle that humans are asked about.
+    /// Whether humans are asked about it as no round can go on: it was ended by a cycle, or the same voters
+    /// were missing twice.
     pub fn is_in_deadlock(&self) -> bool {
         let is_deadlock = |verdict: &Verdict| verdict.reason == Reason::Deadlock;
-        self.decided.as_ref().is_some_and(is_deadlock)
+        self.decided.as_ref().is_some_and(is_deadlock) || self.contest.lacking_since.is_some()
     }
 
     /// Whether the leader signs what was decided: an agent does, unless its word was the decision or its

@@ -1,5 +1,8 @@
 use super::*;
+use crate::id::RoundId;
 use crate::key::{KeyId, SecretKey};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use proptest::prelude::*;
 
 const LEDGER: &str = "did:x811:019c8c61-8129-7511-9f31-aa5142e65440";
@@ -93,9 +96,10 @@ fn traced(events: &[(RoundId, Event)]) -> Vec<Node> {
             hash: Digest::of(&at.to_be_bytes()),
             position: at as u64,
             recorded_at_ms: TimestampMs::new(10 + at as u64),
-            round: *round,
+            payload: None,
+            subject: Subject::Round(*round),
         });
-    nodes(records)
+    round_nodes(records)
 }
 
 fn tokens(nodes: &[Node]) -> Vec<String> {
@@ -241,4 +245,268 @@ proptest! {
         all[place].replace_range(at..=at, to.encode_utf8(&mut [0; 4]));
         prop_assert!(checked(&all).is_err());
     }
+}
+
+/// A token of an agent's own: `alg` and the key are chosen by `key`.
+fn own_token(key: &OwnKey, claims: &Value) -> String {
+    let part = |value: &Value| URL_SAFE_NO_PAD.encode(to_canonical(value));
+    let header = json!({ "alg": key.alg(), "kid": key.kid(), "typ": "exec+jwt" });
+    let input = format!("{}.{}", part(&header), part(claims));
+    let signature = key.sign(input.as_bytes());
+    format!("{input}.{}", URL_SAFE_NO_PAD.encode(signature))
+}
+
+enum OwnKey {
+    Ed25519(Did, SecretKey),
+    P256(p256::ecdsa::SigningKey),
+}
+
+impl OwnKey {
+    fn ed25519(of: u32) -> OwnKey {
+        OwnKey::Ed25519(did(of), SecretKey::from_seed([of as u8; 32]))
+    }
+
+    fn p256() -> OwnKey {
+        OwnKey::P256(p256::ecdsa::SigningKey::from_slice(&[7; 32]).unwrap())
+    }
+
+    fn alg(&self) -> &'static str {
+        match self {
+            OwnKey::Ed25519(..) => "EdDSA",
+            OwnKey::P256(_) => "ES256",
+        }
+    }
+
+    fn kid(&self) -> String {
+        match self {
+            OwnKey::Ed25519(did, key) => KeyId {
+                did: *did,
+                key: key.public(),
+            }
+            .to_string(),
+            OwnKey::P256(key) => {
+                let point = key.verifying_key().to_encoded_point(true);
+                let coded = [&[0x80, 0x24], point.as_bytes()].concat();
+                format!("did:key:z{}", bs58::encode(coded).into_string())
+            }
+        }
+    }
+
+    fn sign(&self, input: &[u8]) -> Vec<u8> {
+        use p256::ecdsa::signature::Signer as _;
+        match self {
+            OwnKey::Ed25519(_, key) => key.sign(input).as_bytes().to_vec(),
+            OwnKey::P256(key) => {
+                let signature: p256::ecdsa::Signature = key.sign(input);
+                signature.to_bytes().to_vec()
+            }
+        }
+    }
+}
+
+fn own_claims(number: u128, pred: &[Uuid]) -> Value {
+    json!({
+        "exec_act": "consensus_vote", "iat": 0, "exp": 600, "iss": did(1), "pred": pred,
+        "jti": Uuid::from_u128(number), "wid": round(1),
+    })
+}
+
+/// A round of one vote, in whose message `tokens` stand; the ledger's claims and what is listed beside.
+fn with_vote(token: Option<&str>) -> (Vec<Claims>, Vec<OwnToken>) {
+    let of = round(1);
+    let events = [
+        (of, proposal(of, None)),
+        (of, vote(of, 1, false)),
+        (of, decided("commit", "accepted")),
+    ];
+    let payload = json!({ "ect": token, "rationale": "so be it" });
+    let recorded = events.iter().enumerate().map(|(at, (_, event))| Recorded {
+        event,
+        hash: Digest::of(&at.to_be_bytes()),
+        payload: (at == 1).then_some(payload.as_object().unwrap()),
+        position: at as u64,
+        recorded_at_ms: TimestampMs::new(10 + at as u64),
+        subject: Subject::Round(of),
+    });
+    let nodes = round_nodes(recorded);
+    (checked(&tokens(&nodes)).unwrap(), owns(&nodes))
+}
+
+fn jti_of_proposal() -> Uuid {
+    with_vote(None).0[0].jti
+}
+
+#[test]
+fn cx_46_tokens_of_agents_are_taken_step_by_step() {
+    let before = jti_of_proposal();
+    for key in [OwnKey::ed25519(1), OwnKey::p256()] {
+        let token = own_token(&key, &own_claims(5, &[before]));
+        let (claims, own) = with_vote(Some(&token));
+        assert_eq!(claims[1].ect_ext["consensus"]["rationale"], "so be it");
+        let steps = check_own(&claims, &own).unwrap();
+        assert_eq!(steps.len(), 1);
+        assert_eq!(steps[0].fault, None, "{}", key.alg());
+        assert_eq!(steps[0].key, Some(key.kid()));
+        assert_eq!((steps[0].by, steps[0].node), (did(1), claims[1].jti));
+    }
+    let (claims, own) = with_vote(None);
+    assert_eq!(check_own(&claims, &own), Ok(vec![]));
+}
+
+/// What an agent made badly is named, and takes nothing from the trace.
+#[test]
+fn cx_46_a_bad_token_of_an_agent_is_named() {
+    let before = jti_of_proposal();
+    let good = || own_claims(5, &[before]);
+    let with = |name: &str, value: Value| {
+        let mut claims = good();
+        claims[name] = value;
+        own_token(&OwnKey::ed25519(1), &claims)
+    };
+    let stolen = own_token(&OwnKey::ed25519(2), &good());
+    let mut forged = own_token(&OwnKey::p256(), &good());
+    forged.replace_range(forged.len() - 20..forged.len() - 10, "AAAAAAAAAA");
+    let cases = [
+        (stolen, "its key is not of whoever sent the message"),
+        (forged, "its signature does not hold"),
+        (with("iss", json!(did(2))), "its issuer is not whoever sent"),
+        (with("wid", json!(round(9))), "it belongs to another trace"),
+        (
+            with("pred", json!([Uuid::from_u128(9)])),
+            "it rests on what is not",
+        ),
+        (with("jti", json!(before)), "its jti was there before"),
+        (with("iat", json!(10_000)), "made after its message"),
+        (with("exec_act", json!("")), "it does not say what was done"),
+        ("a.b".to_owned(), "a token has three parts"),
+    ];
+    for (token, why) in cases {
+        let (claims, own) = with_vote(Some(&token));
+        let steps = check_own(&claims, &own).unwrap();
+        let fault = steps[0].fault.clone().unwrap();
+        assert!(fault.contains(why), "{fault}: {why}");
+    }
+}
+
+/// Attacks by whoever keeps the file: the ledger has signed the hash of each token, and by whom it is.
+#[test]
+fn cc_101_a_changed_token_of_an_agent_is_refused() {
+    let token = own_token(&OwnKey::ed25519(1), &own_claims(5, &[]));
+    let (claims, own) = with_vote(Some(&token));
+    let mut other = own.clone();
+    other[0].token = own_token(&OwnKey::ed25519(1), &own_claims(6, &[]));
+    assert!(check_own(&claims, &other).is_err(), "exchanged");
+    let twice = [own.clone(), own.clone()].concat();
+    assert!(check_own(&claims, &twice).is_err(), "twice");
+    let mut moved = own;
+    moved[0].node = claims[0].jti;
+    assert!(check_own(&claims, &moved).is_err(), "at another node");
+    moved[0].node = Uuid::from_u128(1);
+    assert!(check_own(&claims, &moved).is_err(), "at none");
+}
+
+/// CX-45: what is long is named by its hash, whatever its JSON form adds to it.
+#[test]
+fn cx_45_long_texts_are_shown_by_hash_and_beginning() {
+    for text in ["x".repeat(1_025), "\u{1}".repeat(200), "ß".repeat(600)] {
+        let shown = shown_text(&text);
+        assert_eq!(shown["sha256"], json!(Digest::of(text.as_bytes())));
+        let begins = shown["begins"].as_str().unwrap();
+        assert!(text.starts_with(begins) && !begins.is_empty());
+        assert!(to_canonical(begins).len() <= BEGINNING_BYTES + 2);
+    }
+    assert_eq!(shown_text("short"), "short");
+}
+
+fn session(last: u32) -> crate::id::SessionId {
+    round(last).to_string().parse().unwrap()
+}
+
+fn agreed(revision: u64, by: u32, terms: &Value, before: Option<&Value>) -> Event {
+    let hash = |terms: &Value| Digest::of(&to_canonical(terms));
+    let mut event = json!({
+        "type": "agreed", "agreement_hash": Digest::ZERO, "capability": "com.example.translate",
+        "cause": 1, "consumer": did(1), "ends_at_ms": 9_000, "limits": {}, "provider": did(2),
+        "revision": revision, "session": session(by), "signatures": [Digest::ZERO, Digest::ZERO],
+        "starts_at_ms": 1_000, "terms_hash": hash(terms), "version": "1.0.0",
+    });
+    if let Some(before) = before {
+        event["previous_terms_hash"] = json!(hash(before));
+        event["reason"] = json!("inadequate");
+    }
+    Event::from_value(&event).unwrap()
+}
+
+fn closed(reason: &str) -> Event {
+    Event::from_value(&json!({ "type": "session_closed", "cause": 1, "reason": reason })).unwrap()
+}
+
+fn capability(verb: &str, facts: &Value) -> Event {
+    let mut event = serde_json::to_value(vote(round(1), 1, false)).unwrap();
+    event["envelope"]["type"] = json!(format!("x811.capability/{verb}"));
+    event["facts"] = facts.clone();
+    Event::from_value(&event).unwrap()
+}
+
+/// CC-99 and CC-100: made, negotiated again with both terms, revoked; each behind its session's close.
+#[test]
+fn cc_098_to_100_an_agreement_is_traced_from_its_sessions_to_its_end() {
+    let (first, second) = (json!({"duration_s": 60}), json!({"duration_s": 90}));
+    let agree = |by: u32, terms: &Value| {
+        let kid = signer().0;
+        let facts = json!({
+            "agreement_hash": Digest::ZERO, "agreement_id": session(1), "consumer": did(1),
+            "duration_s": 60, "kid": kid.to_string(), "parameters_hash": Digest::ZERO,
+            "provider": did(2), "revision": 1, "session_id": session(by),
+            "terms_hash": Digest::ZERO, "type": "com.example.translate", "version": "1.0.0",
+        });
+        (
+            capability("agree", &facts),
+            Some(json!({"agreement": {"terms": terms}})),
+        )
+    };
+    let revoke = capability(
+        "revoke",
+        &json!({"agreement_id": session(1), "reason_hash": Digest::ZERO, "revision": 2}),
+    );
+    let of = |by: u32| Subject::Session(session(by));
+    let agreement = Subject::Agreement(session(1).into());
+    let records = [
+        (of(1), agree(1, &first)),
+        (agreement, (agreed(1, 1, &first, None), None)),
+        (of(1), (closed("agreed"), None)),
+        (of(2), agree(2, &second)),
+        (agreement, (agreed(2, 2, &second, Some(&first)), None)),
+        (of(2), (closed("agreed"), None)),
+        (agreement, (revoke, Some(json!({"reason": "moved away"})))),
+    ];
+    let recorded = records
+        .iter()
+        .enumerate()
+        .map(|(at, (subject, (event, payload)))| Recorded {
+            event,
+            hash: Digest::of(&at.to_be_bytes()),
+            payload: payload.as_ref().and_then(Value::as_object),
+            position: at as u64,
+            recorded_at_ms: TimestampMs::new(10),
+            subject: *subject,
+        });
+    let nodes = agreement_nodes(recorded);
+    let acts: Vec<&str> = nodes.iter().map(|node| node.act.as_str()).collect();
+    let expected = [
+        "capability_negotiation_close",
+        "capability_agreement_create",
+        "capability_negotiation_close",
+        "capability_renegotiate",
+        "capability_agreement_revoke",
+    ];
+    assert_eq!(acts, expected);
+    let jti: Vec<Uuid> = nodes.iter().map(|node| node.jti).collect();
+    assert_eq!(nodes[1].pred, [jti[0]]);
+    assert_eq!(nodes[3].pred, [jti[1], jti[2]]);
+    assert_eq!(nodes[4].pred, [jti[3]]);
+    assert_eq!(nodes[3].said["terms"], second);
+    assert_eq!(nodes[3].said["previous_terms"], first);
+    assert_eq!(nodes[4].said["reason"], "moved away");
+    assert!(checked(&tokens(&nodes)).is_ok());
 }

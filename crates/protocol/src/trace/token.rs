@@ -16,7 +16,7 @@ use crate::key::{KeyId, SecretKey};
 use crate::time::TimestampMs;
 
 /// `typ` of the tokens.
-const TYP: &str = "exec+jwt";
+pub(super) const TYP: &str = "exec+jwt";
 
 /// Seconds from `iat` to `exp`. A stored trace is checked as of `iat`: it is a record, and authorizes
 /// nothing.
@@ -32,7 +32,8 @@ const MOST_DEPTH: usize = 5;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claims {
-    /// `consensus`: what was decided on, and where its record stands.
+    /// `consensus`, `capability_negotiation` or `contract`: what was decided or agreed on, and where its
+    /// record stands.
     pub ect_ext: Map<String, Value>,
     /// What was done.
     pub exec_act: String,
@@ -48,7 +49,7 @@ pub struct Claims {
     pub pred: Vec<Uuid>,
     /// When its record was recorded.
     pub recorded_at_ms: TimestampMs,
-    /// The first attempt's id.
+    /// The id of the first attempt, of the session or agreement, or of the contract.
     pub wid: String,
 }
 
@@ -56,7 +57,7 @@ pub struct Claims {
 pub fn token(node: &Node, wid: &str, now: TimestampMs, kid: KeyId, key: &SecretKey) -> String {
     let iat = now.as_ms() / 1_000;
     let mut ect_ext = Map::new();
-    ect_ext.insert("consensus".to_owned(), node.consensus.clone().into());
+    ect_ext.insert(node.act.area().to_owned(), node.said.clone().into());
     let claims = Claims {
         ect_ext,
         exec_act: node.act.as_str().to_owned(),

@@ -2,15 +2,13 @@
 //! gains nothing by it: a proposer that calls everything urgent, a rival with an electorate of its own, a
 //! cycle that nobody can break, and whoever picks the block.
 
-use std::collections::BTreeMap;
-
 use proptest::prelude::*;
 use x811_protocol::code::Code;
 use x811_protocol::facts::consensus::{ConsensusFacts, Decision, Mechanism, OfRound, Proposal};
 use x811_protocol::id::RoundId;
 use x811_protocol::parameters::{CycleRule, Edition, Rounds};
 use x811_protocol::refusal::Refusal;
-use x811_protocol::round::{self, Outcome, Reason, RoundEvent, State, StateName};
+use x811_protocol::round::{self, Outcome, Reason, RoundEvent, StateName};
 
 use crate::world::{BEGUN, Stored, World, agent, digest, evolve, open_vote};
 
@@ -49,17 +47,7 @@ fn names_behind(world: &World, id: RoundId, from: usize) -> Vec<String> {
 
 /// Every record again, with what follows between rounds: the same states.
 fn replays(world: &World) {
-    let mut again = World::new(Rounds::clone(&world.rounds));
-    let mut states: BTreeMap<RoundId, State> = BTreeMap::new();
-    for kept in &world.log {
-        let before = states.remove(&kept.round);
-        let state = evolve(before.clone(), kept, &world.rounds).unwrap();
-        states.insert(kept.round, state.clone());
-        again.states.clone_from(&states);
-        let changed = again.settled(kept, before.as_ref(), &state);
-        states.extend(changed.into_iter().map(|state| (state.opening.id(), state)));
-    }
-    assert_eq!(states, world.states);
+    assert_eq!(world.replayed(), world.states);
 }
 
 #[test]

@@ -11,6 +11,7 @@
 mod attacks;
 mod cells;
 mod contests;
+mod lasting;
 mod payloads;
 mod properties;
 mod rivals;

@@ -244,7 +244,7 @@ proptest! {
             act_on(&mut world, &proposal, act);
         }
         let id = proposal.proposal_id;
-        prop_assert_eq!(&world.replayed(id), world.state(id));
+        prop_assert_eq!(&world.replayed(), &world.states);
         let stored = serde_json::to_string(world.state(id)).unwrap();
         let read: State = serde_json::from_str(&stored).unwrap();
         prop_assert_eq!(&read.with_rounds(world.rounds.clone()), world.state(id));

@@ -1,7 +1,9 @@
 //! Agents, a leader and a ledger over a network that delays, loses, repeats and reorders messages, parts
 //! agents from the ledger, and stops any of them for a while. One seed is one history, always the same.
 //!
-//! Whatever happens: no proposal comes out in two ways, nobody acts on what was neither decided nor
+//! Some histories have rivals about one resource, and rejections that name each other's rounds.
+//!
+//! Whatever happens: no proposal comes out in two ways, no two rivals are accepted, nobody acts on what was neither decided nor
 //! approved, and nothing is stuck: every round ends, and one whose last attempt failed ends with humans.
 
 use std::cmp::Reverse;
@@ -11,8 +13,8 @@ use x811_protocol::facts::consensus::{
     ConsensusFacts, Decision, HumanDecision, HumanRuling, Mechanism, Proposal, VoteRequest, Voting,
 };
 use x811_protocol::id::RoundId;
-use x811_protocol::parameters::{LeaderPolicy, Leaders, Rounds};
-use x811_protocol::round::{Outcome, Phase, StateName};
+use x811_protocol::parameters::{CycleRule, LeaderPolicy, Leaders, Rounds};
+use x811_protocol::round::{Outcome, Phase, RoundEvent, State, StateName};
 use x811_protocol::time::TimestampMs;
 
 use crate::properties::hold;
@@ -95,9 +97,12 @@ struct Simulation {
     away: Gaps,
     lost_percent: u64,
     delay_ms: u64,
+    /// Most reject, for the sake of another round.
+    is_bitter: bool,
     /// What each agent has sent: one name each.
     said: BTreeSet<(u64, RoundId, &'static str)>,
-    proposals: Vec<Proposal>,
+    /// Each proposal with its retries; those of one history are about one resource.
+    chains: Vec<Vec<Proposal>>,
     acted: Vec<(u64, RoundId)>,
 }
 
@@ -105,6 +110,8 @@ impl Simulation {
     fn new(seed: u64) -> Simulation {
         let mut dice = Dice(seed);
         let rounds = Rounds {
+            cycle: dice.pick(&[CycleRule::Oldest, CycleRule::Escalate, CycleRule::Random]),
+            cycle_network: Some("base".to_owned()),
             early_close: dice.percent(30),
             humans: vec![agent(HUMAN)],
             leaders: Leaders {
@@ -128,6 +135,7 @@ impl Simulation {
         Simulation {
             lost_percent: dice.below(40),
             delay_ms: 1 + dice.below(8_000),
+            is_bitter: dice.percent(25),
             dice,
             world: World::new(rounds),
             queue: BinaryHeap::new(),
@@ -136,7 +144,7 @@ impl Simulation {
             cut,
             away,
             said: BTreeSet::new(),
-            proposals: Vec::new(),
+            chains: Vec::new(),
             acted: Vec::new(),
         }
     }
@@ -170,27 +178,56 @@ impl Simulation {
         }
     }
 
-    fn propose(&mut self) {
-        let mechanism = self.dice.pick(Mechanism::ALL);
+    /// One proposal, or some about one resource: rivals, where most of their participants are the same.
+    fn propose_all(&mut self) {
+        let (rivals, mechanism) = if self.is_bitter {
+            (self.dice.pick(&[1, 1, 2]), Mechanism::Majority)
+        } else {
+            let rivals = self.dice.pick(&[0, 0, 1, 1, 2]);
+            (rivals, self.dice.pick(Mechanism::ALL))
+        };
+        for number in 0..=rivals {
+            self.propose(number + 1, mechanism);
+        }
+    }
+
+    fn propose(&mut self, by: u64, mechanism: Mechanism) {
         let seats = 1 + self.dice.below(6);
         let mut proposal = self.world.proposal(mechanism, seats);
-        if mechanism == Mechanism::Leader || self.dice.percent(40) {
+        let is_led = !self.is_bitter && self.dice.percent(40);
+        if mechanism == Mechanism::Leader || is_led {
             proposal.leader = agent(LEADER);
         }
         let counts = matches!(mechanism, Mechanism::Majority | Mechanism::Weighted);
-        if counts && self.dice.percent(40) {
+        if counts && !self.is_bitter && self.dice.percent(40) {
             proposal.voting = Voting::Sealed;
         }
         if counts && seats >= 4 && self.dice.percent(30) {
             proposal.f = Some(1);
         }
-        self.world.propose(agent(1), &proposal).unwrap();
-        self.proposals.push(proposal);
+        proposal.resource_tags = vec![digest("the link")];
+        proposal.action_hash = digest(&format!("what {by} wants"));
+        proposal.urgency = self.dice.below(100);
+        if let Some(chain) = self.chains.first().filter(|_| self.is_bitter) {
+            proposal.blocked_by = vec![chain[0].proposal_id];
+        }
+        // The other one may not be open, or not be the proposer's to read.
+        if self.world.propose(agent(by), &proposal).is_err() {
+            proposal.blocked_by.clear();
+            self.world.propose(agent(by), &proposal).unwrap();
+        }
+        self.chains.push(vec![proposal]);
+    }
+
+    /// The newest attempt of that chain.
+    fn newest(&self, chain: usize) -> &Proposal {
+        let chain = &self.chains[chain];
+        &chain[chain.len() - 1]
     }
 
     /// The proposer tries again, once the ledger takes it.
-    fn retry(&mut self) {
-        let last = self.proposals[self.proposals.len() - 1].clone();
+    fn retry(&mut self, chain: usize) {
+        let last = self.newest(chain).clone();
         if self.world.state(last.proposal_id).failure().is_none() {
             return;
         }
@@ -206,8 +243,22 @@ impl Simulation {
             .now
             .saturating_add_ms(60_000 + 1_000 * last.attempt);
         (retry.leader, retry.voting, retry.f) = (last.leader, last.voting, last.f);
-        if self.world.propose(agent(1), &retry).is_ok() {
-            self.proposals.push(retry);
+        (retry.resource_tags, retry.action_hash) = (last.resource_tags, last.action_hash);
+        if self.world.propose(agent(chain as u64 + 1), &retry).is_ok() {
+            self.chains[chain].push(retry);
+        }
+    }
+
+    /// The block that draws is reported, sooner or later.
+    fn mine(&mut self) {
+        // Of blocks it is known to the second when they were mined.
+        let mined_ms = self.world.now.as_ms() / 1_000 * 1_000;
+        let draws = self.world.states.values().filter_map(State::draw);
+        let later = draws.filter(|draw| draw.closed_at.as_ms() < mined_ms);
+        let height = later.map(|draw| draw.height).min();
+        if let Some(height) = height.filter(|_| self.dice.percent(10)) {
+            let hash = digest(&self.dice.next().to_string());
+            self.world.block(height, *hash.as_bytes());
         }
     }
 
@@ -241,7 +292,7 @@ impl Simulation {
     }
 
     fn run(&mut self) {
-        self.propose();
+        self.propose_all();
         for number in (1..=6).chain([LEADER, HUMAN]) {
             let first = self.dice.below(LOOK_MS);
             self.plan(first, Happens::Looks(number));
@@ -284,18 +335,27 @@ impl Simulation {
         }
     }
 
-    /// Whether nobody has anything to do about the newest attempt any more.
+    /// Whether nobody has anything to do about the newest attempts any more.
     fn is_over(&self) -> bool {
-        let newest = &self.proposals[self.proposals.len() - 1];
-        self.world.state(newest.proposal_id).is_over()
+        (0..self.chains.len()).all(|chain| {
+            let newest = self.newest(chain).proposal_id;
+            self.world.state(newest).is_over()
+        })
+    }
+
+    fn look(&mut self, by: u64) {
+        self.mine();
+        for chain in 0..self.chains.len() {
+            self.look_at(by, chain);
+        }
     }
 
     /// What an honest agent does about the newest attempt, and a dishonest one now and then.
-    fn look(&mut self, by: u64) {
-        if by == 1 && self.dice.percent(30) {
-            self.retry();
+    fn look_at(&mut self, by: u64, chain: usize) {
+        if by == chain as u64 + 1 && self.dice.percent(30) {
+            self.retry(chain);
         }
-        let of = self.proposals[self.proposals.len() - 1].clone();
+        let of = self.newest(chain).clone();
         let (id, name) = (of.proposal_id, self.world.state(of.proposal_id).name());
         if by == LEADER && of.leader == agent(LEADER) {
             self.lead(&of, name);
@@ -361,6 +421,8 @@ impl Simulation {
             vote.commitment = Some(revealed.commitment);
             (vote.decision, vote.vote_hash) = (None, None);
             (vote.rationale_hash, vote.rationale_tag) = (None, None);
+        } else if decision == Decision::Reject && self.dice.percent(70) {
+            vote.blocked_by = self.another(id).map(|other| vec![other]);
         }
         self.say(by, id, "vote", ConsensusFacts::Vote(Box::new(vote)));
         if self.dice.percent(3) {
@@ -373,10 +435,20 @@ impl Simulation {
         }
     }
 
+    /// Another round that is open.
+    fn another(&mut self, id: RoundId) -> Option<RoundId> {
+        let newest = (0..self.chains.len()).map(|chain| self.newest(chain).proposal_id);
+        let others: Vec<RoundId> = newest
+            .filter(|other| *other != id && self.world.state(*other).is_open())
+            .collect();
+        (!others.is_empty()).then(|| self.dice.pick(&others))
+    }
+
     /// The same for each agent and attempt, but for one who says something else.
     fn decision_of(&self, by: u64, of: &Proposal, other: bool) -> Decision {
         let salt = u64::from(digest(&format!("{by} {}", of.proposal_id)).as_bytes()[0]);
         match (salt + u64::from(other)) % 5 {
+            0 | 1 | 3 if self.is_bitter => Decision::Reject,
             0 | 1 | 3 => Decision::Approve,
             2 => Decision::Reject,
             _ => Decision::Abstain,
@@ -455,29 +527,11 @@ impl Simulation {
     }
 
     fn judge(&self, seed: u64) {
-        let mut done = 0;
-        for (place, of) in self.proposals.iter().enumerate() {
-            let state = self.world.state(of.proposal_id);
-            assert!(state.is_over(), "seed {seed}: stuck {:?}", state.phase);
-            hold(&self.world, of);
-            assert_eq!(self.world.replayed(of.proposal_id), *state, "seed {seed}");
-            let is_commit = state
-                .decided
-                .is_some_and(|it| it.outcome == Outcome::Commit);
-            let names = self.world.names(of.proposal_id);
-            let is_approved = matches!(state.phase, Phase::Done {}) && !is_commit;
-            done += u64::from(is_commit || is_approved);
-            let is_last = place + 1 == self.proposals.len();
-            if state.has_no_retry_left() {
-                assert!(is_last, "seed {seed}: a retry too many");
-                let asked = names.iter().any(|name| name.starts_with("round_escalated"));
-                assert!(
-                    asked,
-                    "seed {seed}: failed for good, and no human was asked: {names:?}"
-                );
-            }
+        assert_eq!(self.world.replayed(), self.world.states, "seed {seed}");
+        for chain in &self.chains {
+            self.judge_chain(seed, chain);
         }
-        assert!(done <= 1, "seed {seed}: one proposal came out {done} times");
+        self.judge_rivals(seed);
         for (by, round) in &self.acted {
             let may_act = self
                 .world
@@ -487,13 +541,76 @@ impl Simulation {
             assert!(may_act, "seed {seed}: agent {by} acted on nothing");
         }
     }
+
+    fn judge_chain(&self, seed: u64, chain: &[Proposal]) {
+        let mut done = 0;
+        for (place, of) in chain.iter().enumerate() {
+            let state = self.world.state(of.proposal_id);
+            assert!(state.is_over(), "seed {seed}: stuck {:?}", state.phase);
+            hold(&self.world, of);
+            let is_commit = is_committed(state);
+            let names = self.world.names(of.proposal_id);
+            let is_approved = matches!(state.phase, Phase::Done {}) && !is_commit;
+            done += u64::from(is_commit || is_approved);
+            let is_last = place + 1 == chain.len();
+            if state.has_no_retry_left() || state.is_in_deadlock() {
+                assert!(is_last, "seed {seed}: a retry too many");
+                let asked = names.iter().any(|name| name.starts_with("round_escalated"));
+                assert!(
+                    asked,
+                    "seed {seed}: failed for good, and no human was asked: {names:?}"
+                );
+            }
+        }
+        assert!(done <= 1, "seed {seed}: one proposal came out {done} times");
+    }
+
+    /// Of two rivals one at most is accepted by its votes while the other is open.
+    fn judge_rivals(&self, seed: u64) {
+        for (id, state) in self.world.states.iter().filter(|(_, it)| is_committed(it)) {
+            let decided_at = self.decided_at(*id);
+            for (other, theirs) in &self.world.states {
+                let was_open = self.opened_at(*other).is_some_and(|at| at < decided_at)
+                    && decided_at < self.decided_at(*other);
+                // Open both, as they were.
+                let [one, two] = [state, theirs].map(|state| State {
+                    decided: None,
+                    ..state.clone()
+                });
+                if was_open && one.is_rival_of(&two) {
+                    assert!(!is_committed(theirs), "seed {seed}: {id} and {other}");
+                }
+            }
+        }
+    }
+
+    fn place_of(&self, id: RoundId, is_it: impl Fn(&RoundEvent) -> bool) -> Option<u64> {
+        let of_round = self.world.log.iter().filter(|kept| kept.round == id);
+        let mut those = of_round.filter(|kept| match &kept.stored {
+            Stored::Event(event) => is_it(event),
+            Stored::Message(_) | Stored::Lapsed(_) | Stored::Drawn(_) => false,
+        });
+        those.next().map(|kept| kept.position)
+    }
+
+    fn opened_at(&self, id: RoundId) -> Option<u64> {
+        self.place_of(id, |event| matches!(event, RoundEvent::RoundOpened(_)))
+    }
+
+    fn decided_at(&self, id: RoundId) -> u64 {
+        let decided = self.place_of(id, |event| matches!(event, RoundEvent::RoundDecided(_)));
+        decided.unwrap()
+    }
+}
+
+fn is_committed(state: &State) -> bool {
+    let verdict = state.decided;
+    verdict.is_some_and(|it| it.outcome == Outcome::Commit)
 }
 
 fn may_be_done(stored: &Stored) -> bool {
     match stored {
-        Stored::Event(x811_protocol::round::RoundEvent::RoundDecided(decided)) => {
-            decided.outcome == Outcome::Commit
-        }
+        Stored::Event(RoundEvent::RoundDecided(decided)) => decided.outcome == Outcome::Commit,
         Stored::Message(message) => matches!(
             &message.facts,
             ConsensusFacts::HumanDecision(ruling) if ruling.decision == HumanRuling::Approve
@@ -508,16 +625,19 @@ fn cc_048_no_fault_of_network_agents_leader_or_ledger_makes_two_outcomes_or_none
     let told = std::env::var("X811_ROUND_SEEDS").ok();
     let seeds = told.map_or(SEEDS, |text| text.parse().unwrap());
     let mut seen: BTreeMap<(StateName, &str), u64> = BTreeMap::new();
+    let mut lacked = 0_u64;
     for seed in 0..seeds {
         let mut simulation = Simulation::new(seed);
         simulation.run();
         simulation.judge(seed);
-        for of in &simulation.proposals {
+        for of in simulation.chains.iter().flatten() {
             let state = simulation.world.state(of.proposal_id);
             let reason = state.decided.map_or("", |verdict| verdict.reason.as_str());
             *seen.entry((state.name(), reason)).or_default() += 1;
+            lacked += u64::from(state.contest.lacking_since.is_some());
         }
     }
+    assert!(lacked > 0, "the same voters were never missing twice");
     // A simulation in which nothing ever failed, or nothing ever came out, would show nothing.
     for reason in [
         "accepted",
@@ -529,6 +649,8 @@ fn cc_048_no_fault_of_network_agents_leader_or_ledger_makes_two_outcomes_or_none
         "ledger_down",
         "objection",
         "weights_unacknowledged",
+        "superseded",
+        "deadlock",
     ] {
         assert!(
             seen.keys().any(|(_, why)| *why == reason),

@@ -108,7 +108,7 @@ fn cc_001_cc_024_and_cx_14_the_walk_of_a_majority() {
             "lapsed {execution}",
         ]
     );
-    assert_eq!(world.replayed(id), *world.state(id));
+    assert_eq!(world.replayed(), world.states);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn cx_51_the_walk_of_a_weighted_and_sealed_round() {
                 "anomaly_noted {unrevealed}"
             ]
         );
-        assert_eq!(world.replayed(id), *world.state(id));
+        assert_eq!(world.replayed(), world.states);
     }
 }
 
@@ -266,7 +266,7 @@ fn cc_038_cc_046_and_cc_056_the_walk_of_an_optimistic_round_with_downtime_retry_
             "round_escalated {execution}",
         ]
     );
-    assert_eq!(world.replayed(second), *world.state(second));
+    assert_eq!(world.replayed(), world.states);
 }
 
 #[test]
@@ -326,7 +326,7 @@ fn cc_004_and_cc_023_an_agent_that_leads_opens_the_round_and_signs_its_tally() {
             StateName::Committed,
             "the outcome stands"
         );
-        assert_eq!(world.replayed(id), *world.state(id));
+        assert_eq!(world.replayed(), world.states);
     }
 }
 

@@ -18,8 +18,9 @@ use x811_protocol::observation::Block;
 use x811_protocol::parameters::Rounds;
 use x811_protocol::refusal::Refusal;
 use x811_protocol::round::{
-    self, Board, Context, CycleDrawn, Derived, Entry, Input, Message, Opened, Outcome, Recorded,
-    RoundEvent, RoundWindow, Standing, State, Surroundings, Taken, Verdict,
+    self, Board, Context, CycleDrawn, Derived, Entry, Failed, InARow, Input, Message, Opened,
+    Outcome, Reason, Recorded, Relation, RoundEvent, RoundWindow, Standing, State, Surroundings,
+    Taken, Verdict,
 };
 use x811_protocol::signature::Signature;
 use x811_protocol::time::TimestampMs;
@@ -94,6 +95,8 @@ pub(crate) struct World {
     pub(crate) head: Option<u64>,
     /// What the proposer of each round has earned; 50 where nothing is said.
     pub(crate) trust: BTreeMap<Did, u64>,
+    /// Failed rounds, as they are remembered.
+    failed: BTreeMap<(Did, Relation), (TimestampMs, Arc<Failed>)>,
     made: u64,
     /// When the ledger was away: length of the log then, for how long, and until when.
     aways: Vec<(u64, u64, TimestampMs)>,
@@ -148,6 +151,7 @@ impl World {
             excluded: BTreeSet::new(),
             head: Some(1_000),
             trust: BTreeMap::new(),
+            failed: BTreeMap::new(),
             made: 0,
             aways: Vec::new(),
         }
@@ -301,10 +305,7 @@ impl World {
         let before = self.states.remove(&id);
         let state = evolve(before.clone(), &kept, &self.rounds).unwrap();
         self.states.insert(id, state.clone());
-        let changed = self.settled(&kept, before.as_ref(), &state);
-        let moved: Vec<RoundId> = changed.iter().map(|state| state.opening.id()).collect();
-        self.states
-            .extend(changed.into_iter().map(|state| (state.opening.id(), state)));
+        let moved = self.take(&kept, before.as_ref(), &state);
         self.log.push(kept);
         let others = moved.into_iter().filter(|other| *other != id);
         let ended: Vec<RoundId> = others
@@ -322,6 +323,24 @@ impl World {
             self.record(id, Stored::Event(event));
         }
         position
+    }
+
+    fn remember(&mut self, id: RoundId, reason: Reason) {
+        let state = &self.states[&id];
+        let proposer = state.opening.proposer;
+        if InARow::of(reason) != InARow::PassedOver {
+            for relation in state.related_by() {
+                self.failed.remove(&(proposer, relation));
+            }
+        }
+        if InARow::of(reason) == InARow::Counts {
+            let until = self.now.saturating_add_ms(self.rounds.related_ms);
+            let failed = Arc::new(state.as_failed());
+            for relation in state.remembered_by() {
+                let known = (until, failed.clone());
+                self.failed.insert((proposer, relation), known);
+            }
+        }
     }
 
     /// What a record makes of other rounds.
@@ -409,23 +428,42 @@ impl World {
         of_round.map(|kept| kept.stored.name()).collect()
     }
 
-    /// Replays the round from its records and the ledger's absences alone.
-    pub(crate) fn replayed(&self, id: RoundId) -> State {
-        let moved = |state: Option<State>, from: u64, to: u64| {
-            let aways = self.aways.iter().filter(|(at, ..)| (from..to).contains(at));
-            aways.fold(state, |state, (_, gap_ms, back_at)| {
-                let state = state?;
-                Some(state.after_downtime(*gap_ms, *back_at).unwrap_or(state))
-            })
-        };
-        let mut next = 0;
-        let mut state = None;
-        for kept in self.log.iter().filter(|kept| kept.round == id) {
-            state = moved(state, next, kept.position + 1);
-            next = kept.position + 1;
-            state = Some(evolve(state, kept, &self.rounds).unwrap());
+    /// Replays all rounds from the records and the ledger's absences alone.
+    pub(crate) fn replayed(&self) -> BTreeMap<RoundId, State> {
+        let mut again = World::new(Rounds::clone(&self.rounds));
+        for kept in &self.log {
+            again.be_away(self, |at| at == kept.position);
+            again.now = kept.at;
+            let before = again.states.remove(&kept.round);
+            let state = evolve(before.clone(), kept, &self.rounds).unwrap();
+            again.states.insert(kept.round, state.clone());
+            again.take(kept, before.as_ref(), &state);
         }
-        moved(state, next, u64::MAX).unwrap()
+        again.be_away(self, |at| at >= self.log.len() as u64);
+        again.states
+    }
+
+    /// What the absences of `of` at those places move.
+    fn be_away(&mut self, of: &World, is_then: impl Fn(u64) -> bool) {
+        for (_, gap_ms, back_at) in of.aways.iter().filter(|(at, ..)| is_then(*at)) {
+            for state in self.states.values_mut() {
+                if let Some(moved) = state.after_downtime(*gap_ms, *back_at) {
+                    *state = moved;
+                }
+            }
+        }
+    }
+
+    /// What a record makes of other rounds, and of what is remembered; which rounds it changed.
+    fn take(&mut self, kept: &Kept, before: Option<&State>, after: &State) -> Vec<RoundId> {
+        let changed = self.settled(kept, before, after);
+        let moved = changed.iter().map(|state| state.opening.id()).collect();
+        let states = changed.into_iter().map(|state| (state.opening.id(), state));
+        self.states.extend(states);
+        if let Stored::Event(RoundEvent::RoundDecided(decided)) = &kept.stored {
+            self.remember(kept.round, decided.reason);
+        }
+        moved
     }
 }
 
@@ -459,6 +497,13 @@ impl Board for World {
             own.any(|tag| tags.contains(tag))
         });
         about.map(|state| state.opening.id()).collect()
+    }
+
+    fn failed(&self, proposer: Did, relations: &[Relation], at: TimestampMs) -> Vec<Arc<Failed>> {
+        let known = relations.iter();
+        let known = known.filter_map(|relation| self.failed.get(&(proposer, *relation)));
+        let lately = known.filter(|(until, _)| at <= *until);
+        lately.map(|(_, failed)| failed.clone()).collect()
     }
 }
 

@@ -49,7 +49,9 @@ impl Modify for Payloads {
 
 /// `x811/offer` → `OfferPayload`, `x811.registry/register` → `RegistryRegisterPayload`.
 fn name_of(message_type: &str) -> String {
-    let words = message_type.trim_start_matches("x811").split(['.', '/']);
+    let words = message_type
+        .trim_start_matches("x811")
+        .split(['.', '/', '-']);
     let mut name: String = words.map(capitalised).collect();
     name.push_str("Payload");
     name
@@ -142,6 +144,8 @@ fn plain(form: Form) -> Object {
         Form::Uri => of(Type::String).max_length(Some(2_048)),
         Form::TransactionHash => text("^0x[0-9a-fA-F]{64}$"),
         Form::Word(words) => of(Type::String).enum_values(Some(words.all())),
+        Form::Token | Form::TextOrObject => ObjectBuilder::new().schema_type(SchemaType::AnyValue),
+        Form::Jws => text(r"^[A-Za-z0-9_-]+\.\.[A-Za-z0-9_-]+$"),
         Form::Text
         | Form::Did
         | Form::Ledger

@@ -32,6 +32,28 @@ pub(crate) struct RoundAnswer {
     ready: Vec<String>,
     /// Who has cast a vote, whatever it says.
     voted: Vec<String>,
+    /// The failed round that it retries; absent where it retries none.
+    #[schema(nullable = false)]
+    resubmission_of: Option<String>,
+    /// Its retry; absent while there is none.
+    #[schema(nullable = false)]
+    retried_by: Option<String>,
+    /// The rival that was accepted in its place, or that stayed in a cycle; absent where there is none.
+    #[schema(nullable = false)]
+    superseded_by: Option<String>,
+    /// The least number of votes.
+    quorum: u64,
+    /// Type of the action.
+    action_type: String,
+    /// SHA-256 of the action.
+    action_hash: String,
+    /// SHA-256 of participants and weights, of a weighted round.
+    #[schema(nullable = false)]
+    weights_hash: Option<String>,
+    /// Who has done what was decided.
+    executed: Vec<String>,
+    /// Who could not.
+    failed: Vec<String>,
     /// The tally with outcome and reason; absent before it is decided.
     #[schema(value_type = Option<Object>, nullable = false)]
     outcome: Option<serde_json::Value>,
@@ -119,11 +141,22 @@ pub(crate) struct EscalationAnswer {
     votes: Vec<serde_json::Value>,
 }
 
-/// What a round and its retries rest on.
+/// What a round and its retries, a session, an agreement or a contract rests on.
 #[derive(ToSchema)]
 pub(crate) struct TraceAnswer {
-    /// The envelope id of the first proposal.
+    /// The id that was asked for.
     wid: String,
     /// JWTs of type `exec+jwt` by the ledger's receipt key, each behind those that it rests on.
     tokens: Vec<String>,
+    /// Tokens that agents put into their signed messages; the ledger checks none of them.
+    own: Vec<OwnTokenAnswer>,
+}
+
+/// A token of an agent's own.
+#[derive(ToSchema)]
+pub(crate) struct OwnTokenAnswer {
+    /// `jti` of the ledger's token for the message that it was in; that token has its SHA-256.
+    node: String,
+    /// A JWT of type `exec+jwt`, by the word of its agent.
+    token: String,
 }

@@ -16,8 +16,15 @@ use x811_eventlog::tile::write_entries;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::LedgerStore as _;
 use x811_ledger::whole;
+use x811_protocol::code::Code;
+use x811_protocol::refusal::{Kind, Refusal};
 
-/// 200, or 404 for what the log does not have, however it is called.
+/// When to ask again for leaves that are not shown yet: windows for reveals are ten seconds where nobody says
+/// otherwise.
+const RETRY_AFTER_MS: u64 = 10_000;
+
+/// 200, or 404 for what the log does not have, however it is called. A tile with a reveal of a sealed vote
+/// is there once the round's reveals are over, a minute later at most: 422 until then.
 #[utoipa::path(
     get,
     path = "/log/tile/entries/{index}",
@@ -46,16 +53,32 @@ pub(super) async fn handle<C: Clock>(
     Path(index): Path<String>,
 ) -> Result<impl IntoResponse, ReadRefusal> {
     let (named, _) = tile::named(&app, &format!("tile/entries/{index}")).await?;
+    let end = named.start() + u64::from(named.width);
+    let hidden = app.ledger.world().first_hidden_reveal();
+    if hidden.is_some_and(|position| position < end) {
+        return Err(still_revealed().into());
+    }
     let leaves = Leaves {
         app,
         at: named.start(),
-        end: named.start() + u64::from(named.width),
+        end,
         largest: WHOLE_BYTES / 2,
     };
     Ok(tile::answer(
         reader,
         streamed::answer(tile::BINARY, leaves).await?,
     ))
+}
+
+/// Whoever read the reveals of others could keep back its own (CX-51).
+fn still_revealed() -> ApiError {
+    let message = "sealed votes of a round are being revealed, and these leaves are shown once that is over: \
+                   ask again, or for a smaller part of the tile";
+    let refusal = Refusal::new(Code::TooEarly, Kind::State, message);
+    ApiError::from(Refusal {
+        retry_after_ms: Some(RETRY_AFTER_MS),
+        ..refusal
+    })
 }
 
 /// The leaves of a tile that were not sent. They are read in pages of about as many bytes as go out

@@ -76,7 +76,8 @@ pub(super) async fn handle<C: Clock>(
     }
     let parties = event.envelope().map(|header| [header.from, header.to]);
     if !reader.may_read(parties.as_ref().map_or(&[], |parties| parties))
-        && !round_readers::may_read_message(&app, &reader, (&event, position)).await?
+        && !round_readers::may_read_message(&app, &reader, (&event, position), record.stream())
+            .await?
     {
         return Err(unknown().into());
     }

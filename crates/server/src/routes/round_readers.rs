@@ -12,7 +12,7 @@ use x811_protocol::did::Did;
 use x811_protocol::event::Event;
 use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::refusal::{Kind, Refusal};
-use x811_protocol::stream::Subject;
+use x811_protocol::stream::{Stream, Subject};
 
 /// The row of that round, for those who may read it; 404 for all others.
 pub(super) async fn readable<C: Clock>(
@@ -42,6 +42,21 @@ fn humans<C: Clock>(app: &App<C>) -> &[Did] {
     rounds.map_or(&[], |rounds| &rounds.humans)
 }
 
+/// Whether a notice in that stream is for that agent too, which it is not addressed to: members of a round
+/// and the humans who are named get those of the round.
+pub(super) async fn is_told<C: Clock>(
+    app: &App<C>,
+    stream: &str,
+    agent: Did,
+) -> Result<bool, ApiError> {
+    let Ok(Stream::Of(subject @ Subject::Round(_))) = stream.parse() else {
+        return Ok(false);
+    };
+    let row = app.ledger.read_model().subject(subject).await?;
+    let is_member = |row: SubjectRow| row.members.contains(&agent);
+    Ok(humans(app).contains(&agent) || row.is_some_and(is_member))
+}
+
 /// Whether who reads the round may read its votes too: everybody once it is decided, before that only an
 /// agent that leads, and only open ones. Auditors hold to the same.
 pub(super) fn may_read_votes<C: Clock>(app: &App<C>, reader: &Reader, row: &SubjectRow) -> bool {
@@ -58,7 +73,15 @@ pub(super) async fn may_read_message<C: Clock>(
     app: &App<C>,
     reader: &Reader,
     (event, position): (&Event, u64),
+    stream: &str,
 ) -> Result<bool, ApiError> {
+    if let Event::NoticeIssued(_) = event {
+        app.rows_reflect(position).await?;
+        return match reader.alone() {
+            Some(agent) => is_told(app, stream, agent).await,
+            None => Ok(false),
+        };
+    }
     let Event::EnvelopeAccepted(accepted) = event else {
         return Ok(false);
     };

@@ -1,41 +1,25 @@
-//! `GET /api/v1/traces/{wid}`: what a round and its retries rest on, as tokens that the ledger signs, or as a
-//! picture.
+//! `GET /api/v1/traces/{wid}`: what a round and its retries, an agreement, a session or a contract rests on, as
+//! tokens that the ledger signs, or as a picture.
 
 mod picture;
+mod read;
 
-use super::round_readers::{may_read, readable};
 use crate::app::App;
-use crate::error::ApiError;
 use crate::extract::{Asked, Bounded, MAX_INTEGER};
 use crate::openapi::Refused;
 use crate::openapi::round::TraceAnswer;
 use crate::signed_read::{ReadRefusal, Reader};
-use crate::stored;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::json;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
-use x811_ledger::port::ReadModel as _;
-use x811_ledger::row::SubjectRow;
-use x811_protocol::digest::Digest;
-use x811_protocol::event::Event;
-use x811_protocol::id::RoundId;
 use x811_protocol::key::KeyId;
-use x811_protocol::stream::{Stream, Subject};
-use x811_protocol::time::TimestampMs;
-use x811_protocol::trace::{Node, Recorded, nodes, token};
-
-/// More attempts than any parameters allow.
-const MOST_ATTEMPTS: usize = 64;
-
-/// Positions that are read together.
-const PAGE: usize = 200;
+use x811_protocol::trace::{owns, token};
 
 /// The picture has no script, and loads nothing.
 const POLICY: &str = "default-src 'none'";
@@ -71,7 +55,15 @@ pub(super) struct Question {
     path = "/api/v1/traces/{wid}",
     operation_id = "readTrace",
     tag = "rounds",
-    params(("wid" = String, Path, description = "The envelope id of the first proposal"), Question),
+    params(
+        (
+            "wid" = String,
+            Path,
+            description = "The envelope id of the first proposal, of the session's request, or the id of the \
+                           agreement or of the negotiation"
+        ),
+        Question,
+    ),
     responses(
         (
             status = 200,
@@ -89,21 +81,7 @@ pub(super) async fn handle<C: Clock>(
     Asked(question): Asked<Question>,
 ) -> Result<Response, ReadRefusal> {
     super::interaction::await_rows(&app, question.min_position).await?;
-    let id = RoundId::lenient(&wid).ok();
-    let first = readable(&app, &reader, id.map(Subject::Round)).await?;
-    if let Some(before) = first.detail.get("resubmission_of") {
-        let message = format!("the round is a retry: its trace begins with {before}");
-        return Err(ApiError::not_found(message).into());
-    }
-    let mut attempts = vec![first];
-    while let Some(next) = next(&app, &attempts).await? {
-        // A retry may be led by somebody else, and is for its own members.
-        if attempts.len() == MOST_ATTEMPTS || !may_read(&app, &reader, &next) {
-            break;
-        }
-        attempts.push(next);
-    }
-    let nodes = traced(&app, &attempts).await?;
+    let (wid, nodes) = read::traced(&app, &reader, &wid).await?;
     if matches!(question.format, Format::Svg) {
         let headers = [
             (CONTENT_TYPE, "image/svg+xml"),
@@ -115,71 +93,11 @@ pub(super) async fn handle<C: Clock>(
         did: app.identity.did,
         key: app.receipt_key.public(),
     };
-    let (now, wid) = (app.ledger.now(), attempts[0].subject.public_id());
+    let now = app.ledger.now();
     let each = nodes.iter();
     let tokens: Vec<String> = each
         .map(|node| token(node, &wid, now, kid, &app.receipt_key))
         .collect();
-    Ok(Json(json!({ "wid": wid, "tokens": tokens })).into_response())
-}
-
-/// The round that retries the last one.
-async fn next<C: Clock>(
-    app: &App<C>,
-    attempts: &[SubjectRow],
-) -> Result<Option<SubjectRow>, ApiError> {
-    let last = attempts.last().map(|row| &row.detail["retried_by"]);
-    let next = last.and_then(|id| RoundId::lenient(id.as_str()?).ok());
-    let Some(next) = next else {
-        return Ok(None);
-    };
-    Ok(app
-        .ledger
-        .read_model()
-        .subject(Subject::Round(next))
-        .await?)
-}
-
-/// The nodes of all attempts, from their records.
-async fn traced<C: Clock>(app: &App<C>, attempts: &[SubjectRow]) -> Result<Vec<Node>, ApiError> {
-    let mut records = Vec::new();
-    let mut seen = BTreeSet::new();
-    for row in attempts {
-        let Subject::Round(round) = row.subject else {
-            return Err(ApiError::internal());
-        };
-        let stream = Stream::Of(row.subject).to_string();
-        let mut from_seq = 0;
-        loop {
-            let rows = app.ledger.read_model();
-            let positions = rows.stream_positions(&stream, from_seq, PAGE).await?;
-            // What came after the row was read is left to the next.
-            let within = positions.iter().filter(|at| **at <= row.last_position);
-            for (seq, position) in (from_seq..).zip(within) {
-                let record = stored::record(app, *position).await?;
-                let is_it = record.stream() == stream && record.stream_seq() == seq;
-                if !is_it || !seen.insert(*position) {
-                    return Err(ApiError::damaged(*position));
-                }
-                let event = stored::event(&record)?;
-                records.push((round, record, event));
-            }
-            from_seq += positions.len() as u64;
-            if positions.len() < PAGE {
-                break;
-            }
-        }
-    }
-    records.sort_unstable_by_key(|(_, record, _)| record.position());
-    let recorded = records.iter().map(|(round, record, event)| {
-        let event: &Event = event;
-        Recorded {
-            event,
-            hash: Digest::from_bytes(*record.hash().as_bytes()),
-            position: record.position(),
-            recorded_at_ms: TimestampMs::new(record.recorded_at_ms()),
-            round: *round,
-        }
-    });
-    Ok(nodes(recorded))
+    let answer = json!({ "wid": wid, "tokens": tokens, "own": owns(&nodes) });
+    Ok(Json(answer).into_response())
 }

@@ -38,6 +38,8 @@ async fn decided() -> Ledgerbox {
     let block = Rounds {
         humans: vec![human.did],
         execution_ms: 4_000,
+        // Two failures in a row are no deadlock here: the second is escalated by its proposer.
+        related_ms: 1,
         retry_base_ms: 1_000,
         ..Rounds::DEFAULT
     };

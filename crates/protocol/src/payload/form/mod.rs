@@ -83,6 +83,12 @@ pub enum Form {
     Word(Words),
     /// The terms of a negotiation, [`TERMS`].
     Terms,
+    /// A text or an object.
+    TextOrObject,
+    /// A detached JWS over the payload; what is wrong with it is no matter of form.
+    Jws,
+    /// A token that nobody reads at submission, whatever it is.
+    Token,
 }
 
 /// The words that a member may be.
@@ -238,7 +244,7 @@ impl Form {
             Err(fault) => Some(fault),
         };
         match self {
-            Form::Text => members.optional_string(name).err(),
+            Form::Text | Form::Jws => members.optional_string(name).err(),
             Form::TaskType => checked(is_task_type, "1 to 128 printable characters"),
             Form::Key => checked(is_key, "1 to 128 characters"),
             Form::Network => checked(is_network_name, "1 to 32 of [a-z0-9-]"),
@@ -261,7 +267,11 @@ impl Form {
             Form::EnvelopeId => members.optional_envelope_id(name).err(),
             Form::NegotiationId => members.optional_contract_id(name).err(),
             Form::Did => members.did(name).err(),
-            Form::Ledger => None,
+            Form::Ledger | Form::Token => None,
+            Form::TextOrObject => match members.optional_string(name) {
+                Ok(_) => None,
+                Err(_) => members.optional_object(name).err(),
+            },
             Form::Moment => members.optional_moment(name).err(),
             Form::Hash => members.optional_digest(name).err(),
             Form::Uri => members.optional_uri(name).err(),

@@ -55,6 +55,42 @@ const ENTRY: [Member; 4] = [
     ),
 ];
 
+const DECIDING: &str = "x811consensus-deciding-together";
+const ROUND: Member = required(
+    "proposal_id",
+    Form::EnvelopeId,
+    "the round: envelope id of its proposal",
+);
+const CONSENSUS_ROUND_ID: Member =
+    required("consensus_round_id", Form::EnvelopeId, "the same again");
+const PROPOSAL_HASH: Member = required(
+    "proposal_hash",
+    Form::Hash,
+    "SHA-256 of the RFC 8785 form of the proposal's payload without its signature",
+);
+const TERM: Member = required("term", Form::Positive, "the attempt");
+const WEIGHTS_HASH: Member = optional(
+    "weights_hash",
+    Form::Hash,
+    "of participants and weights, where there are weights",
+);
+const VOTER: Member = required("voter", Form::Did, "the sender");
+const TIMESTAMP: Member = required(
+    "timestamp",
+    Form::Text,
+    "when: an HTTP-date, or RFC 3339; of a reveal that of the vote",
+);
+const SIGNATURE: Member = required(
+    "signature",
+    Form::Jws,
+    "detached JWS by the envelope's key over the payload without it",
+);
+const ECT: Member = optional(
+    "ect",
+    Form::Token,
+    "an execution-context token of the sender's own",
+);
+
 /// What `terms` has at least; other members are agreed on too.
 pub const TERMS: &[Member] = &[
     required("payer", Form::Did, "who pays"),
@@ -324,5 +360,198 @@ pub const FORMS: &[PayloadForm] = &[
         message_type: "x811.negotiation/withdraw",
         anchor: "x811negotiation-terms-before-work",
         members: &[NEGOTIATION_ID, STEP_ID, MESSAGE],
+    },
+    PayloadForm {
+        message_type: "x811.consensus/propose",
+        anchor: DECIDING,
+        members: &[
+            ROUND,
+            CONSENSUS_ROUND_ID,
+            required("proposer", Form::Did, "the sender"),
+            required("subject", Form::Text, "what is decided, for whoever votes"),
+            required(
+                "action",
+                Form::Object,
+                "{type}, and resource, risk, reversible where it has them",
+            ),
+            required(
+                "mechanism",
+                Form::Text,
+                "majority, weighted, optimistic or leader",
+            ),
+            required("participants", Form::Array, "DIDs of who votes"),
+            required("quorum", Form::Integer, "the least number of votes"),
+            required("leader", Form::Did, "the ledger, or the agent that leads"),
+            required(
+                "timeout",
+                Form::Text,
+                "the last moment for votes: an HTTP-date, or RFC 3339",
+            ),
+            optional("voting", Form::Text, "open or sealed"),
+            optional(
+                "reveal_ms",
+                Form::Positive,
+                "how long sealed votes may be revealed",
+            ),
+            optional(
+                "weights",
+                Form::Array,
+                "of each participant, in their order",
+            ),
+            optional("threshold", Form::Object, "{num, den}"),
+            optional("f", Form::Integer, "how many faulty agents are tolerated"),
+            optional("urgency", Form::Integer, "how soon it must be decided"),
+            optional("specificity", Form::Integer, "how narrow the action is"),
+            optional("blocked_by", Form::Array, "rounds that stand in its way"),
+            optional(
+                "resubmission_of",
+                Form::EnvelopeId,
+                "the failed round that it retries",
+            ),
+            optional("attempt", Form::Positive, "which attempt it is"),
+            SIGNATURE,
+            ECT,
+        ],
+    },
+    PayloadForm {
+        message_type: "x811.consensus/vote-request",
+        anchor: DECIDING,
+        members: &[ROUND, PROPOSAL_HASH, TERM, WEIGHTS_HASH, SIGNATURE, ECT],
+    },
+    PayloadForm {
+        message_type: "x811.consensus/ready",
+        anchor: DECIDING,
+        members: &[
+            ROUND,
+            PROPOSAL_HASH,
+            required("leader", Form::Did, "whom the sender takes as leader"),
+            TERM,
+            WEIGHTS_HASH,
+            SIGNATURE,
+            ECT,
+        ],
+    },
+    PayloadForm {
+        message_type: "x811.consensus/vote",
+        anchor: DECIDING,
+        members: &[
+            ROUND,
+            CONSENSUS_ROUND_ID,
+            PROPOSAL_HASH,
+            VOTER,
+            TIMESTAMP,
+            optional(
+                "decision",
+                Form::Text,
+                "approve, reject or abstain; it or commitment must be there",
+            ),
+            optional("rationale", Form::Text, "why; a rejection needs it"),
+            optional("commitment", Form::Hash, "of a sealed vote"),
+            optional("blocked_by", Form::Array, "rounds that stand in the way"),
+            SIGNATURE,
+            ECT,
+        ],
+    },
+    PayloadForm {
+        message_type: "x811.consensus/reveal",
+        anchor: DECIDING,
+        members: &[
+            ROUND,
+            CONSENSUS_ROUND_ID,
+            VOTER,
+            TIMESTAMP,
+            required("decision", Form::Text, "approve, reject or abstain"),
+            optional("rationale", Form::Text, "why; a rejection needs it"),
+            required("salt", Form::Text, "16 to 32 random bytes in base64url"),
+            SIGNATURE,
+            ECT,
+        ],
+    },
+    PayloadForm {
+        message_type: "x811.consensus/commit",
+        anchor: DECIDING,
+        members: &[
+            ROUND,
+            optional(
+                "tally",
+                Form::Object,
+                "the final tally as the ledger has it",
+            ),
+            optional("rationale", Form::Text, "why; needed against the votes"),
+            SIGNATURE,
+            ECT,
+        ],
+    },
+    PayloadForm {
+        message_type: "x811.consensus/abort",
+        anchor: DECIDING,
+        members: &[
+            ROUND,
+            optional(
+                "tally",
+                Form::Object,
+                "the final tally as the ledger has it",
+            ),
+            optional("rationale", Form::Text, "why; needed against the votes"),
+            SIGNATURE,
+            ECT,
+        ],
+    },
+    PayloadForm {
+        message_type: "x811.consensus/suspend",
+        anchor: DECIDING,
+        members: &[ROUND, SIGNATURE, ECT],
+    },
+    PayloadForm {
+        message_type: "x811.consensus/resume",
+        anchor: DECIDING,
+        members: &[ROUND, SIGNATURE, ECT],
+    },
+    PayloadForm {
+        message_type: "x811.consensus/withdraw",
+        anchor: DECIDING,
+        members: &[ROUND, SIGNATURE, ECT],
+    },
+    PayloadForm {
+        message_type: "x811.consensus/escalate",
+        anchor: DECIDING,
+        members: &[
+            ROUND,
+            required("reason", Form::Text, "time_critical"),
+            SIGNATURE,
+            ECT,
+        ],
+    },
+    PayloadForm {
+        message_type: "x811.consensus/human-decision",
+        anchor: DECIDING,
+        members: &[
+            ROUND,
+            required("escalation", Form::Integer, "position of the escalation"),
+            required("decision", Form::Text, "approve or reject"),
+            required("rationale", Form::Text, "why"),
+            SIGNATURE,
+            ECT,
+        ],
+    },
+    PayloadForm {
+        message_type: "x811.consensus/executed",
+        anchor: DECIDING,
+        members: &[
+            ROUND,
+            optional("report", Form::TextOrObject, "a text or an object"),
+            SIGNATURE,
+            ECT,
+        ],
+    },
+    PayloadForm {
+        message_type: "x811.consensus/failed",
+        anchor: DECIDING,
+        members: &[
+            ROUND,
+            optional("report", Form::TextOrObject, "a text or an object"),
+            SIGNATURE,
+            ECT,
+        ],
     },
 ];

@@ -76,7 +76,7 @@ pub(super) fn draw(nodes: &[Node]) -> String {
 }
 
 fn text<'a>(node: &'a Node, name: &str) -> &'a str {
-    node.consensus
+    node.said
         .get(name)
         .and_then(Value::as_str)
         .unwrap_or_default()
@@ -90,29 +90,38 @@ fn words(node: &Node) -> [String; 2] {
         let end = did.get(did.len().saturating_sub(12)..);
         format!("…{}", end.unwrap_or(did))
     };
-    let number = node.consensus.get("votes").and_then(Value::as_u64);
+    let number = |name: &str| node.said.get(name).and_then(Value::as_u64);
+    let plain = |what: &str, name: &str| [what.to_owned(), text(node, name).to_owned()];
+    let by = |what: &str, who: &str, name: &str| {
+        [
+            format!("{what} {}", agent(who)),
+            text(node, name).to_owned(),
+        ]
+    };
     match node.act {
-        Act::Propose => [
-            format!("proposal by {}", agent("proposer")),
-            text(node, "action_type").to_owned(),
-        ],
+        Act::Propose => by("proposal by", "proposer", "action_type"),
         Act::Vote => [agent("voter"), text(node, "decision").to_owned()],
         Act::Votes => [
-            format!("{} votes", number.unwrap_or_default()),
+            format!("{} votes", number("votes").unwrap_or_default()),
             String::new(),
         ],
-        Act::Commit => [
-            text(node, "outcome").to_owned(),
+        Act::Commit => plain(text(node, "outcome"), "reason"),
+        Act::Escalate => plain("humans are asked", "reason"),
+        Act::HumanDecision => by("human", "human", "decision"),
+        Act::SessionClose => plain("session closed", "outcome"),
+        Act::AgreementCreate => plain("agreement made", "capability_type"),
+        Act::Renegotiate => [
+            format!("revision {}", number("revision").unwrap_or_default()),
             text(node, "reason").to_owned(),
         ],
-        Act::Escalate => [
-            "humans are asked".to_owned(),
-            text(node, "reason").to_owned(),
-        ],
-        Act::HumanDecision => [
-            format!("human {}", agent("human")),
-            text(node, "decision").to_owned(),
-        ],
+        Act::AgreementRevoke => by("revoked by", "revoked_by", "reason"),
+        Act::ContractOffer => by("offer by", "by", "message"),
+        Act::ContractCounter => by("counter by", "by", "message"),
+        Act::ContractAccept => by("accepted by", "by", "message"),
+        Act::ContractReject => by("rejected by", "by", "message"),
+        Act::ContractWithdraw => by("withdrawn by", "by", "message"),
+        Act::ContractLapse => plain("time is over", "window"),
+        Act::ContractEngage => plain("engaged by", "interaction_id"),
     }
 }
 
@@ -142,7 +151,8 @@ mod tests {
     fn node(act: Act, number: u128, pred: &[u128], consensus: &Value) -> Node {
         Node {
             act,
-            consensus: consensus.as_object().unwrap().clone(),
+            own: Vec::new(),
+            said: consensus.as_object().unwrap().clone(),
             jti: Uuid::from_u128(number),
             pred: pred.iter().map(|pred| Uuid::from_u128(*pred)).collect(),
             recorded_at_ms: TimestampMs::new(1),

@@ -1,0 +1,164 @@
+//! Traces of sessions and agreements (CC-98 to CC-100, CX-44 to CX-46): how each session closed, and what an
+//! agreement came to be: made, negotiated again, revoked.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{Act, Node, Own, Recorded, shown_terms};
+use crate::event::{Agreed, CloseReason, Effect, EnvelopeAccepted, Event, SessionClosed};
+use crate::facts::{CapabilityFacts, Facts};
+use crate::id::SessionId;
+use crate::stream::Subject;
+
+/// What is known of one session on the way.
+#[derive(Debug, Default)]
+struct Talk {
+    capability: Option<String>,
+    /// Of its signatures, and of what ended it otherwise.
+    signed: Vec<Own>,
+    ended: Option<Own>,
+    terms: Option<Value>,
+    rationale: Value,
+}
+
+#[derive(Default)]
+struct Walk<'a> {
+    talks: BTreeMap<SessionId, Talk>,
+    /// The newest node of the agreement.
+    last: Option<Uuid>,
+    terms: Option<Value>,
+    /// Both have signed: its node stands behind that of the session's close, which is recorded next.
+    made: Option<(Recorded<'a>, &'a Agreed)>,
+}
+
+/// The nodes of an agreement and of the sessions that made its revisions, or of one session, whose `records`
+/// come in order of position.
+pub fn agreement_nodes<'a>(records: impl IntoIterator<Item = Recorded<'a>>) -> Vec<Node> {
+    let mut walk = Walk::default();
+    let mut nodes = Vec::new();
+    for recorded in records {
+        match (recorded.subject, recorded.event) {
+            (Subject::Session(id), Event::EnvelopeAccepted(accepted)) => {
+                walk.talks.entry(id).or_default().said(&recorded, accepted);
+            }
+            (Subject::Session(id), Event::Effect(Effect::SessionClosed(closed))) => {
+                nodes.extend(walk.closed(id, &recorded, closed));
+            }
+            (Subject::Agreement(_), Event::Effect(Effect::Agreed(agreed))) => {
+                walk.made = Some((recorded, agreed));
+            }
+            (Subject::Agreement(_), Event::EnvelopeAccepted(accepted)) => {
+                nodes.extend(walk.revoked(&recorded, accepted));
+            }
+            (_, _) => {}
+        }
+    }
+    nodes
+}
+
+/// Sessions that made the revisions of an agreement, by its own records.
+pub fn sessions_of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<SessionId> {
+    let each = events.into_iter().filter_map(|event| match event {
+        Event::Effect(Effect::Agreed(agreed)) => Some(agreed.session),
+        _ => None,
+    });
+    each.collect()
+}
+
+impl Talk {
+    fn said(&mut self, recorded: &Recorded<'_>, accepted: &EnvelopeAccepted) {
+        let Facts::Capability(facts) = &accepted.facts else {
+            return;
+        };
+        let own = recorded.own(accepted.envelope.from);
+        if let CapabilityFacts::Request(request) = facts {
+            self.capability = Some(request.capability.clone());
+        } else if let CapabilityFacts::Agree(_) = facts {
+            self.signed.extend(own);
+            let agreement = recorded
+                .payload
+                .and_then(|payload| payload.get("agreement"));
+            self.terms = agreement.and_then(|agreement| agreement.get("terms").cloned());
+        } else if let CapabilityFacts::Reject(_) = facts {
+            self.ended = own;
+            self.rationale = recorded.text("rationale");
+        } else if let CapabilityFacts::Close(_) = facts {
+            self.ended = own;
+        }
+    }
+}
+
+impl<'a> Walk<'a> {
+    /// The node of a close, and behind it that of the agreement that both have signed in it.
+    fn closed(
+        &mut self,
+        id: SessionId,
+        recorded: &Recorded<'_>,
+        closed: &SessionClosed,
+    ) -> Vec<Node> {
+        let mut talk = self.talks.remove(&id).unwrap_or_default();
+        let more = json!({
+            "capability_type": talk.capability, "closed_by": closed.closed_by,
+            "outcome": closed.reason, "rationale": talk.rationale, "session_id": id,
+        });
+        let ended = talk.ended.take();
+        let ended = ended.filter(|_| closed.reason != CloseReason::Agreed);
+        let close = recorded.node(Act::SessionClose, Vec::new(), more);
+        let close = close.with_own(ended);
+        let made = self.made.take_if(|(_, agreed)| agreed.session == id);
+        let made = made.map(|(at, agreed)| self.agreed(&at, agreed, close.jti, talk));
+        std::iter::once(close).chain(made).collect()
+    }
+
+    fn agreed(&mut self, at: &Recorded<'a>, agreed: &Agreed, close: Uuid, talk: Talk) -> Node {
+        let terms = shown_terms(talk.terms.as_ref(), agreed.terms_hash);
+        let before = agreed.previous_terms_hash;
+        let previous = before.map(|hash| shown_terms(self.terms.as_ref(), hash));
+        let more = json!({
+            "agreement_hash": agreed.agreement_hash,
+            "agreement_id": at.subject.public_id(),
+            "capability_type": agreed.capability,
+            "consumer": agreed.consumer,
+            "ends_at_ms": agreed.ends_at_ms,
+            "outcome": CloseReason::Agreed,
+            "previous_terms": previous,
+            "previous_terms_hash": before,
+            "provider": agreed.provider,
+            "reason": agreed.reason,
+            "revision": agreed.revision,
+            "session_id": agreed.session,
+            "starts_at_ms": agreed.starts_at_ms,
+            "terms": terms,
+            "terms_hash": agreed.terms_hash,
+            "version": agreed.version,
+        });
+        let act = if before.is_some() {
+            Act::Renegotiate
+        } else {
+            Act::AgreementCreate
+        };
+        let pred = self.last.into_iter().chain([close]).collect();
+        let node = at.node(act, pred, more).with_own(talk.signed);
+        self.last = Some(node.jti);
+        self.terms = talk.terms;
+        node
+    }
+
+    fn revoked(&mut self, recorded: &Recorded<'_>, accepted: &EnvelopeAccepted) -> Option<Node> {
+        let Facts::Capability(CapabilityFacts::Revoke(revoke)) = &accepted.facts else {
+            return None;
+        };
+        let from = accepted.envelope.from;
+        let more = json!({
+            "agreement_id": revoke.agreement_id, "outcome": "revoked",
+            "reason": recorded.text("reason"), "reason_hash": revoke.reason_hash,
+            "revision": revoke.revision, "revoked_by": from,
+        });
+        let pred = self.last.into_iter().collect();
+        let node = recorded.node(Act::AgreementRevoke, pred, more);
+        self.last = Some(node.jti);
+        Some(node.with_own(recorded.own(from)))
+    }
+}

@@ -1,0 +1,281 @@
+//! Tokens of agents' own (CX-46): members `ect` of signed payloads. They are no facts and decide nothing;
+//! whoever keeps a trace takes them step by step.
+//!
+//! A token is a JWT of type `exec+jwt` with exactly `alg`, `kid` and `typ` in its header. With `EdDSA`
+//! (`Ed25519`) `kid` is a key of the agent, as in all its signatures. With `ES256` it is a `did:key` of P-256:
+//! no such key is in a ledger, so what holds is that the agent signed a message with this token in it, and
+//! the token by a key that it names itself.
+
+use std::collections::BTreeSet;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use p256::ecdsa::signature::Verifier as _;
+use p256::ecdsa::{Signature as P256Signature, VerifyingKey};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::Node;
+use super::token::{Claims, TYP, TraceFault};
+use crate::did::Did;
+use crate::digest::Digest;
+use crate::key::KeyId;
+
+/// The member of a payload that holds one.
+const MEMBER: &str = "ect";
+
+/// The longest token that is shown, in bytes; of a longer one the ledger signs the hash alone.
+const MOST_BYTES: usize = 4_096;
+
+/// How much later than its record a token may say that it was made, in seconds: clocks differ.
+const SKEW_S: u64 = 300;
+
+/// Multicodec of a compressed P-256 key.
+const P256: [u8; 2] = [0x80, 0x24];
+
+/// An agent's token in a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Own {
+    /// Whose message it is.
+    pub by: Did,
+    /// The token as it stands there.
+    pub token: String,
+}
+
+impl Own {
+    pub(super) fn of(payload: &Map<String, Value>, by: Did) -> Option<Own> {
+        let token = payload.get(MEMBER)?.as_str()?.to_owned();
+        Some(Own { by, token })
+    }
+
+    /// SHA-256 of it.
+    pub fn hash(&self) -> Digest {
+        Digest::of(self.token.as_bytes())
+    }
+}
+
+/// An agent's token beside a trace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnToken {
+    /// `jti` of the ledger's node whose message it was in.
+    pub node: Uuid,
+    /// The token.
+    pub token: String,
+}
+
+/// The tokens of agents behind these nodes, in their order.
+pub fn owns(nodes: &[Node]) -> Vec<OwnToken> {
+    let each = nodes.iter().flat_map(|node| {
+        let short = node.own.iter().filter(|own| own.token.len() <= MOST_BYTES);
+        short.map(|own| OwnToken {
+            node: node.jti,
+            token: own.token.clone(),
+        })
+    });
+    each.collect()
+}
+
+/// What became of one token of an agent's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OwnStep {
+    /// `jti` of the ledger's node.
+    pub node: Uuid,
+    /// Whose message it was in, by the ledger's word.
+    pub by: Did,
+    /// The key that it names, where its signature holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Why it does not hold; absent where it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+/// What a node that the ledger signed says of agents' tokens.
+#[derive(Deserialize)]
+struct Named {
+    by: Did,
+    hash: Digest,
+}
+
+/// Takes the tokens of agents step by step, behind the checked claims of the ledger's: each is the one whose
+/// hash the ledger signed, is signed by its agent, and rests on what stands before it. One that an agent
+/// made badly is named, and takes nothing from the trace.
+///
+/// # Errors
+/// A token that is not one of those the ledger names, or that comes twice: somebody changed the trace.
+pub fn check_own(claims: &[Claims], own: &[OwnToken]) -> Result<Vec<OwnStep>, TraceFault> {
+    let mut known = BTreeSet::new();
+    let mut taken = BTreeSet::new();
+    let (mut steps, mut left) = (Vec::new(), own.to_vec());
+    for (place, node) in claims.iter().enumerate() {
+        let named = named(node);
+        for own in left.extract_if(.., |own| own.node == node.jti) {
+            let hash = Digest::of(own.token.as_bytes());
+            let is_it = |named: &&Named| named.hash == hash;
+            let Some(named) = named
+                .iter()
+                .find(is_it)
+                .filter(|_| taken.insert((node.jti, hash)))
+            else {
+                return Err(fault(
+                    place,
+                    "a token of an agent is not the one in its message",
+                ));
+            };
+            let step = |key, fault| OwnStep {
+                node: node.jti,
+                by: named.by,
+                key,
+                fault,
+            };
+            steps.push(match held(&own.token, named.by, node, &known) {
+                Ok((key, jti)) => {
+                    known.insert(jti);
+                    step(Some(key), None)
+                }
+                Err(why) => step(None, Some(why)),
+            });
+        }
+        known.insert(node.jti);
+    }
+    if left.is_empty() {
+        Ok(steps)
+    } else {
+        Err(fault(
+            claims.len(),
+            "a token of an agent is of no node here",
+        ))
+    }
+}
+
+fn fault(place: usize, why: &str) -> TraceFault {
+    TraceFault {
+        place,
+        why: why.to_owned(),
+    }
+}
+
+fn named(node: &Claims) -> Vec<Named> {
+    let areas = node.ect_ext.values();
+    let lists = areas.filter_map(|area| area.get(MEMBER));
+    let each = lists.filter_map(|list| Vec::<Named>::deserialize(list).ok());
+    each.flatten().collect()
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    alg: String,
+    kid: String,
+    typ: String,
+}
+
+#[derive(Deserialize)]
+struct OwnClaims {
+    exec_act: String,
+    exp: Option<u64>,
+    iat: u64,
+    iss: Did,
+    jti: Uuid,
+    #[serde(default)]
+    pred: Vec<Uuid>,
+    wid: Option<String>,
+}
+
+/// The key and `jti` of a token that holds.
+fn held(
+    token: &str,
+    by: Did,
+    node: &Claims,
+    known: &BTreeSet<Uuid>,
+) -> Result<(String, Uuid), String> {
+    let parts: Vec<&str> = token.split('.').collect();
+    let [protected, payload, signature] = parts.as_slice() else {
+        return Err("a token has three parts".to_owned());
+    };
+    let decoded = |part: &str| {
+        URL_SAFE_NO_PAD
+            .decode(part)
+            .map_err(|_| "a part is no base64url without padding".to_owned())
+    };
+    let header: Header = serde_json::from_slice(&decoded(protected)?)
+        .map_err(|_| "its header must be exactly alg, kid and typ")?;
+    if header.typ != TYP {
+        return Err(format!("its typ must be {TYP}"));
+    }
+    let input = format!("{protected}.{payload}");
+    signed_by(&header, by, input.as_bytes(), &decoded(signature)?)?;
+    let claims: OwnClaims = serde_json::from_slice(&decoded(payload)?)
+        .map_err(|error| format!("its claims cannot be read: {error}"))?;
+    claims.fit(by, node, known)?;
+    Ok((header.kid, claims.jti))
+}
+
+fn signed_by(header: &Header, by: Did, input: &[u8], signature: &[u8]) -> Result<(), String> {
+    let wrong = || "its signature does not hold".to_owned();
+    match header.alg.as_str() {
+        "EdDSA" | "Ed25519" => {
+            let kid: KeyId = header.kid.parse().map_err(|_| "its kid is no key")?;
+            if kid.did != by {
+                return Err("its key is not of whoever sent the message".to_owned());
+            }
+            let signature = signature.try_into().map_err(|_| wrong())?;
+            let signature = crate::signature::Signature::from_bytes(signature);
+            kid.key
+                .verify(input, &signature)
+                .then_some(())
+                .ok_or_else(wrong)
+        }
+        "ES256" => {
+            let key = p256_key(&header.kid).ok_or("its kid is no did:key of P-256")?;
+            let signature = P256Signature::from_slice(signature).map_err(|_| wrong())?;
+            key.verify(input, &signature).map_err(|_| wrong())
+        }
+        _ => Err("its alg must be EdDSA or ES256".to_owned()),
+    }
+}
+
+/// The key in `did:key:zDn…`, with or without a fragment that repeats it.
+fn p256_key(kid: &str) -> Option<VerifyingKey> {
+    let text = kid.strip_prefix("did:key:")?;
+    let key = match text.split_once('#') {
+        Some((key, again)) if key == again => key,
+        Some(_) => return None,
+        None => text,
+    };
+    let bytes = bs58::decode(key.strip_prefix('z')?).into_vec().ok()?;
+    VerifyingKey::from_sec1_bytes(bytes.strip_prefix(&P256)?).ok()
+}
+
+impl OwnClaims {
+    fn fit(&self, by: Did, node: &Claims, known: &BTreeSet<Uuid>) -> Result<(), String> {
+        let recorded_s = node.recorded_at_ms.as_ms() / 1_000;
+        let faults = [
+            (self.iss != by, "its issuer is not whoever sent the message"),
+            (
+                self.wid.as_ref().is_some_and(|wid| *wid != node.wid),
+                "it belongs to another trace",
+            ),
+            (self.exec_act.is_empty(), "it does not say what was done"),
+            (known.contains(&self.jti), "its jti was there before"),
+            (
+                self.iat > recorded_s + SKEW_S,
+                "it says that it was made after its message was recorded",
+            ),
+            (
+                self.exp.is_some_and(|exp| exp <= self.iat),
+                "it ends before it begins",
+            ),
+            (
+                self.pred.iter().any(|pred| !known.contains(pred)),
+                "it rests on what is not before it",
+            ),
+        ];
+        match faults.into_iter().find(|(is_there, _)| *is_there) {
+            Some((_, why)) => Err(why.to_owned()),
+            None => Ok(()),
+        }
+    }
+}
