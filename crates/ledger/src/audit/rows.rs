@@ -9,7 +9,7 @@ use x811_protocol::canonical::{members_to_canonical, to_canonical};
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{Effect, Event};
+use x811_protocol::event::{Effect, Event, LedgerEvent};
 use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::id::{ContractId, InteractionId, RoundId};
 use x811_protocol::interaction::StateName;
@@ -223,7 +223,7 @@ impl Rows {
             Some(Stream::Of(Subject::Round(id))) => self.readers(id, position, event),
             Some(_) | None => Vec::new(),
         };
-        if let Event::ParametersSet(parameters) = event {
+        if let Event::Ledger(LedgerEvent::ParametersSet(parameters)) = event {
             let block = parameters.rounds.as_deref();
             self.humans = block.map_or_else(Vec::new, |block| block.humans.clone());
         }
