@@ -1,16 +1,15 @@
 //! From settings to what the server is started with, and back for whoever wants to see it.
 
-mod rates;
 mod store;
 
 use std::path::PathBuf;
 
 use x811_protocol::evm::ChainId;
 use x811_protocol::parameters::{Capabilities, Contracts, Exclusion, PayerBindingRule, Rounds};
-use x811_server::{EndpointConfig, LogReaders, NetworkConfig, RpcUrl, ServerConfig};
+use x811_server::{EndpointConfig, LogReaders, NetworkConfig, RateLimits, RpcUrl, ServerConfig};
 
 use super::settings::{self, Settings};
-use super::value::{Address, Binding, LogFormat, Preset, Readers, Secret, Usdc};
+use super::value::{Address, Binding, Block, LogFormat, Preset, Readers, Secret, Usdc};
 use crate::failure::Failure;
 
 /// Where everything lies unless told otherwise.
@@ -44,14 +43,7 @@ impl TryFrom<Settings> for Effective {
         put(&mut server.snapshot_every_records, every);
         server.metrics_listen = given.metrics.listen;
         put(&mut server.open_reads, given.server.open_reads);
-        let connections = &mut server.connections;
-        put(&mut connections.header_read_ms, given.server.header_read_ms);
-        put(&mut connections.body_read_ms, given.server.body_read_ms);
-        put(&mut connections.write_stall_ms, given.server.write_stall_ms);
-        put(
-            &mut connections.max_connections,
-            given.server.max_connections,
-        );
+        given.server.put_into(&mut server.connections);
         server.public_authority = given.server.public_authority;
         put(&mut server.auditors, given.server.auditors);
         put(&mut server.operators, given.server.operators);
@@ -66,11 +58,11 @@ impl TryFrom<Settings> for Effective {
             given.log.readers.map(LogReaders::from),
         );
         windows(&mut server, &given.windows);
-        limits(&mut server, &given.limits);
+        given.limits.put_into(&mut server.limits);
         contracts(&mut server, &given.contracts);
         capabilities(&mut server, &given.capabilities);
         server.rounds = rounds(given.rounds)?;
-        rates::apply(&mut server.rate_limits, given.rates);
+        rates(&mut server.rate_limits, given.rates);
         Ok(Effective {
             server,
             log_format: given.log.format.unwrap_or(LogFormat::Text),
@@ -93,7 +85,10 @@ impl Effective {
             },
             store: store::shown(server.database.as_ref(), &server.peers),
             network: shown_network(&server.network),
-            windows: shown_windows(server),
+            windows: settings::Windows {
+                looks_ms: Some(server.looks_ms),
+                ..settings::Windows::of(&server.windows)
+            },
             rules: settings::Rules {
                 payer_binding: Some(match server.payer_binding {
                     PayerBindingRule::Wallet => Binding::Wallet,
@@ -101,11 +96,11 @@ impl Effective {
                 }),
                 lenient: Some(server.lenient.clone()),
             },
-            limits: shown_limits(server),
+            limits: settings::Limits::of(&server.limits),
             contracts: shown_contracts(server),
             capabilities: shown_capabilities(server),
             rounds: shown_rounds(server),
-            rates: rates::shown(&server.rate_limits),
+            rates: shown_rates(&server.rate_limits),
             log: settings::Log {
                 readers: Some(Readers::from(server.log_readers)),
                 format: Some(self.log_format),
@@ -233,13 +228,7 @@ fn address(
 }
 
 fn windows(server: &mut ServerConfig, given: &settings::Windows) {
-    let windows = &mut server.windows;
-    put(&mut windows.offer_ms, given.offer_ms);
-    put(&mut windows.accept_ms, given.accept_ms);
-    put(&mut windows.result_ms, given.result_ms);
-    put(&mut windows.verify_ms, given.verify_ms);
-    put(&mut windows.payment_ms, given.payment_ms);
-    put(&mut windows.confirmation_ms, given.confirmation_ms);
+    given.put_into(&mut server.windows);
     if let Some(looks_ms) = given.looks_ms {
         server.looks_ms = looks_ms;
         // A pending look is never asked again later than the next one would be.
@@ -248,55 +237,15 @@ fn windows(server: &mut ServerConfig, given: &settings::Windows) {
     }
 }
 
-fn limits(server: &mut ServerConfig, given: &settings::Limits) {
-    let limits = &mut server.limits;
-    put(&mut limits.envelope_bytes, given.envelope_bytes);
-    put(&mut limits.inline_content_bytes, given.inline_content_bytes);
-    put(&mut limits.clock_tolerance_ms, given.clock_tolerance_ms);
-    put(&mut limits.nonce_window_ms, given.nonce_window_ms);
-    put(&mut limits.offer_min_live_ms, given.offer_min_live_ms);
-    let hashes = given.hashes_per_interaction;
-    put(&mut limits.hashes_per_interaction, hashes);
-    put(&mut limits.pending_look_ms, given.pending_look_ms);
-    put(&mut limits.open_per_initiator, given.open_per_initiator);
-    put(&mut limits.open_per_pair, given.open_per_pair);
-    put(&mut limits.body_bytes_per_day, given.body_bytes_per_day);
-    put(&mut limits.refusals_per_window, given.refusals_per_window);
-}
-
 fn contracts(server: &mut ServerConfig, given: &settings::Contracts) {
     let mut block = server.contracts.unwrap_or(Contracts::DEFAULT);
-    put(&mut block.max_turns, given.max_turns);
-    put(&mut block.min_life_ms, given.min_life_ms);
-    put(&mut block.max_life_ms, given.max_life_ms);
-    put(&mut block.engagement_ms, given.engagement_ms);
-    put(&mut block.open_per_initiator, given.open_per_initiator);
-    put(&mut block.open_per_pair, given.open_per_pair);
+    given.put_into(&mut block);
     server.contracts = given.enabled.unwrap_or(true).then_some(block);
 }
 
 fn capabilities(server: &mut ServerConfig, given: &settings::Capabilities) {
     let mut block = server.capabilities.unwrap_or(Capabilities::DEFAULT);
-    put(
-        &mut block.active_agreements_per_pair,
-        given.active_agreements_per_pair,
-    );
-    put(&mut block.adverts_per_hour, given.adverts_per_hour);
-    put(&mut block.agree_ms, given.agree_ms);
-    put(&mut block.agreement_max_s, given.agreement_max_s);
-    put(&mut block.counters, given.counters);
-    put(
-        &mut block.open_sessions_per_initiator,
-        given.open_sessions_per_initiator,
-    );
-    put(
-        &mut block.open_sessions_per_pair,
-        given.open_sessions_per_pair,
-    );
-    put(&mut block.response_ms, given.response_ms);
-    put(&mut block.session_max_ms, given.session_max_ms);
-    put(&mut block.session_min_ms, given.session_min_ms);
-    put(&mut block.session_ms, given.session_ms);
+    given.put_into(&mut block);
     let mut exclusion = block.exclusion.unwrap_or(Exclusion::DEFAULT);
     put(&mut exclusion.breaches, given.exclusion_breaches);
     put(&mut exclusion.within_ms, given.exclusion_within_ms);
@@ -310,21 +259,14 @@ fn shown_capabilities(server: &ServerConfig) -> settings::Capabilities {
     let exclusion = block.and_then(|block| block.exclusion);
     settings::Capabilities {
         enabled: Some(block.is_some()),
-        active_agreements_per_pair: block.map(|block| block.active_agreements_per_pair),
-        adverts_per_hour: block.map(|block| block.adverts_per_hour),
-        agree_ms: block.map(|block| block.agree_ms),
-        agreement_max_s: block.map(|block| block.agreement_max_s),
-        counters: block.map(|block| block.counters),
         exclusion: block.map(|block| block.exclusion.is_some()),
         exclusion_breaches: exclusion.map(|rule| rule.breaches),
         exclusion_within_ms: exclusion.map(|rule| rule.within_ms),
         exclusion_for_ms: exclusion.map(|rule| rule.for_ms),
-        open_sessions_per_initiator: block.map(|block| block.open_sessions_per_initiator),
-        open_sessions_per_pair: block.map(|block| block.open_sessions_per_pair),
-        response_ms: block.map(|block| block.response_ms),
-        session_max_ms: block.map(|block| block.session_max_ms),
-        session_min_ms: block.map(|block| block.session_min_ms),
-        session_ms: block.map(|block| block.session_ms),
+        ..block
+            .as_ref()
+            .map(settings::Capabilities::of)
+            .unwrap_or_default()
     }
 }
 
@@ -355,12 +297,10 @@ fn shown_contracts(server: &ServerConfig) -> settings::Contracts {
     let block = server.contracts;
     settings::Contracts {
         enabled: Some(block.is_some()),
-        max_turns: block.map(|block| block.max_turns),
-        min_life_ms: block.map(|block| block.min_life_ms),
-        max_life_ms: block.map(|block| block.max_life_ms),
-        engagement_ms: block.map(|block| block.engagement_ms),
-        open_per_initiator: block.map(|block| block.open_per_initiator),
-        open_per_pair: block.map(|block| block.open_per_pair),
+        ..block
+            .as_ref()
+            .map(settings::Contracts::of)
+            .unwrap_or_default()
     }
 }
 
@@ -368,13 +308,10 @@ fn shown_server(server: &ServerConfig) -> settings::Server {
     settings::Server {
         listen: Some(server.listen),
         open_reads: Some(server.open_reads),
-        header_read_ms: Some(server.connections.header_read_ms),
-        body_read_ms: Some(server.connections.body_read_ms),
-        write_stall_ms: Some(server.connections.write_stall_ms),
-        max_connections: Some(server.connections.max_connections),
         public_authority: server.public_authority.clone(),
         auditors: Some(server.auditors.clone()),
         operators: Some(server.operators.clone()),
+        ..settings::Server::of(&server.connections)
     }
 }
 
@@ -423,33 +360,17 @@ fn shown_further(endpoints: &[EndpointConfig]) -> Option<Vec<settings::Further>>
     Some(shown.collect())
 }
 
-fn shown_windows(server: &ServerConfig) -> settings::Windows {
-    let windows = &server.windows;
-    settings::Windows {
-        offer_ms: Some(windows.offer_ms),
-        accept_ms: Some(windows.accept_ms),
-        result_ms: Some(windows.result_ms),
-        verify_ms: Some(windows.verify_ms),
-        payment_ms: Some(windows.payment_ms),
-        confirmation_ms: Some(windows.confirmation_ms),
-        looks_ms: Some(server.looks_ms),
-    }
+fn rates(rates: &mut RateLimits, given: settings::Rates) {
+    given.put_into(rates);
+    let blocks = given.trusted_proxies;
+    let proxies = blocks.map(|blocks| blocks.into_iter().map(|block| block.0).collect());
+    put(&mut rates.trusted_proxies, proxies);
 }
 
-fn shown_limits(server: &ServerConfig) -> settings::Limits {
-    let limits = &server.limits;
-    settings::Limits {
-        envelope_bytes: Some(limits.envelope_bytes),
-        inline_content_bytes: Some(limits.inline_content_bytes),
-        clock_tolerance_ms: Some(limits.clock_tolerance_ms),
-        nonce_window_ms: Some(limits.nonce_window_ms),
-        offer_min_live_ms: Some(limits.offer_min_live_ms),
-        hashes_per_interaction: Some(limits.hashes_per_interaction),
-        pending_look_ms: Some(limits.pending_look_ms),
-        open_per_initiator: Some(limits.open_per_initiator),
-        open_per_pair: Some(limits.open_per_pair),
-        body_bytes_per_day: Some(limits.body_bytes_per_day),
-        refusals_per_window: Some(limits.refusals_per_window),
+fn shown_rates(rates: &RateLimits) -> settings::Rates {
+    settings::Rates {
+        trusted_proxies: Some(rates.trusted_proxies.iter().cloned().map(Block).collect()),
+        ..settings::Rates::of(rates)
     }
 }
 

@@ -7,10 +7,47 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use x811_protocol::did::Did;
-
-use x811_protocol::parameters::Leniency;
+use x811_protocol::parameters::{self, Leniency};
+use x811_server::{ConnectionLimits, RateLimits};
 
 use super::value::{Address, Binding, Block, LogFormat, Preset, Readers, Secret, Usdc};
+
+/// Declares a section whose keys are members of what the server is started with, under one name: the
+/// section, what puts it there, and what shows it again. Keys that mean more stand `beside`.
+macro_rules! section {
+    (
+        $(#[$about:meta])*
+        $section:ident of $target:ty {
+            $($key:ident: $value:ty,)+
+        }
+        $(beside { $($beside:ident: $other:ty,)+ })?
+    ) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub(super) struct $section {
+            $($(pub(super) $beside: Option<$other>,)+)?
+            $(pub(super) $key: Option<$value>,)+
+        }
+
+        impl $section {
+            /// Puts what is given in place of what was there.
+            pub(super) fn put_into(&self, target: &mut $target) {
+                $(if let Some(given) = self.$key {
+                    target.$key = given;
+                })+
+            }
+
+            /// As a file would have to say it, but for the keys beside.
+            pub(super) fn of(target: &$target) -> Self {
+                Self {
+                    $($($beside: None,)+)?
+                    $($key: Some(target.$key),)+
+                }
+            }
+        }
+    };
+}
 
 /// One layer of configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -32,19 +69,21 @@ pub(super) struct Settings {
     pub(super) telemetry: Telemetry,
 }
 
-/// `[server]`: HTTP.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Server {
-    pub(super) listen: Option<SocketAddr>,
-    pub(super) open_reads: Option<bool>,
-    pub(super) header_read_ms: Option<u64>,
-    pub(super) body_read_ms: Option<u64>,
-    pub(super) write_stall_ms: Option<u64>,
-    pub(super) max_connections: Option<usize>,
-    pub(super) public_authority: Option<String>,
-    pub(super) auditors: Option<Vec<Did>>,
-    pub(super) operators: Option<Vec<Did>>,
+section! {
+    /// `[server]`: HTTP.
+    Server of ConnectionLimits {
+        header_read_ms: u64,
+        body_read_ms: u64,
+        write_stall_ms: u64,
+        max_connections: usize,
+    }
+    beside {
+        listen: SocketAddr,
+        open_reads: bool,
+        public_authority: String,
+        auditors: Vec<Did>,
+        operators: Vec<Did>,
+    }
 }
 
 /// `[data]`: where everything lies.
@@ -110,17 +149,19 @@ pub(super) struct Further {
     pub(super) endpoint_label: Option<String>,
 }
 
-/// `[windows]`: how long each message is waited for, in milliseconds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Windows {
-    pub(super) offer_ms: Option<u64>,
-    pub(super) accept_ms: Option<u64>,
-    pub(super) result_ms: Option<u64>,
-    pub(super) verify_ms: Option<u64>,
-    pub(super) payment_ms: Option<u64>,
-    pub(super) confirmation_ms: Option<u64>,
-    pub(super) looks_ms: Option<[u64; 4]>,
+section! {
+    /// `[windows]`: how long each message is waited for, in milliseconds.
+    Windows of parameters::Windows {
+        offer_ms: u64,
+        accept_ms: u64,
+        result_ms: u64,
+        verify_ms: u64,
+        payment_ms: u64,
+        confirmation_ms: u64,
+    }
+    beside {
+        looks_ms: [u64; 4],
+    }
 }
 
 /// `[rules]`: checks that may be relaxed.
@@ -131,56 +172,60 @@ pub(super) struct Rules {
     pub(super) lenient: Option<Vec<Leniency>>,
 }
 
-/// `[limits]`: limits that decide.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Limits {
-    pub(super) envelope_bytes: Option<u64>,
-    pub(super) inline_content_bytes: Option<u64>,
-    pub(super) clock_tolerance_ms: Option<u64>,
-    pub(super) nonce_window_ms: Option<u64>,
-    pub(super) offer_min_live_ms: Option<u64>,
-    pub(super) hashes_per_interaction: Option<u64>,
-    pub(super) pending_look_ms: Option<u64>,
-    pub(super) open_per_initiator: Option<u64>,
-    pub(super) open_per_pair: Option<u64>,
-    pub(super) body_bytes_per_day: Option<u64>,
-    pub(super) refusals_per_window: Option<u64>,
+section! {
+    /// `[limits]`: limits that decide.
+    Limits of parameters::Limits {
+        envelope_bytes: u64,
+        inline_content_bytes: u64,
+        clock_tolerance_ms: u64,
+        nonce_window_ms: u64,
+        offer_min_live_ms: u64,
+        hashes_per_interaction: u64,
+        pending_look_ms: u64,
+        open_per_initiator: u64,
+        open_per_pair: u64,
+        body_bytes_per_day: u64,
+        refusals_per_window: u64,
+    }
 }
 
-/// `[contracts]`: what negotiations of contracts are held to.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Contracts {
-    pub(super) enabled: Option<bool>,
-    pub(super) max_turns: Option<u64>,
-    pub(super) min_life_ms: Option<u64>,
-    pub(super) max_life_ms: Option<u64>,
-    pub(super) engagement_ms: Option<u64>,
-    pub(super) open_per_initiator: Option<u64>,
-    pub(super) open_per_pair: Option<u64>,
+section! {
+    /// `[contracts]`: what negotiations of contracts are held to.
+    Contracts of parameters::Contracts {
+        max_turns: u64,
+        min_life_ms: u64,
+        max_life_ms: u64,
+        engagement_ms: u64,
+        open_per_initiator: u64,
+        open_per_pair: u64,
+    }
+    beside {
+        enabled: bool,
+    }
 }
 
-/// `[capabilities]`: what descriptors, sessions and agreements are held to.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Capabilities {
-    pub(super) enabled: Option<bool>,
-    pub(super) active_agreements_per_pair: Option<u64>,
-    pub(super) adverts_per_hour: Option<u64>,
-    pub(super) agree_ms: Option<u64>,
-    pub(super) agreement_max_s: Option<u64>,
-    pub(super) counters: Option<u64>,
-    pub(super) exclusion: Option<bool>,
-    pub(super) exclusion_breaches: Option<u64>,
-    pub(super) exclusion_within_ms: Option<u64>,
-    pub(super) exclusion_for_ms: Option<u64>,
-    pub(super) open_sessions_per_initiator: Option<u64>,
-    pub(super) open_sessions_per_pair: Option<u64>,
-    pub(super) response_ms: Option<u64>,
-    pub(super) session_max_ms: Option<u64>,
-    pub(super) session_min_ms: Option<u64>,
-    pub(super) session_ms: Option<u64>,
+section! {
+    /// `[capabilities]`: what descriptors, sessions and agreements are held to.
+    Capabilities of parameters::Capabilities {
+        active_agreements_per_pair: u64,
+        adverts_per_hour: u64,
+        agree_ms: u64,
+        agreement_max_s: u64,
+        counters: u64,
+        open_sessions_per_initiator: u64,
+        open_sessions_per_pair: u64,
+        response_ms: u64,
+        session_max_ms: u64,
+        session_min_ms: u64,
+        session_ms: u64,
+    }
+    beside {
+        enabled: bool,
+        exclusion: bool,
+        exclusion_breaches: u64,
+        exclusion_within_ms: u64,
+        exclusion_for_ms: u64,
+    }
 }
 
 /// `[rounds]`: what rounds are held to, by the names of the recorded parameters.
@@ -192,23 +237,25 @@ pub(super) struct Rounds {
     pub(super) given: serde_json::Map<String, serde_json::Value>,
 }
 
-/// `[rates]`: limits of this process, which decide nothing that is recorded.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Rates {
-    pub(super) requests_per_second_per_address: Option<u32>,
-    pub(super) burst_per_address: Option<u32>,
-    pub(super) requests_per_second_per_did: Option<u32>,
-    pub(super) burst_per_did: Option<u32>,
-    pub(super) registrations_per_address_per_hour: Option<u32>,
-    pub(super) registrations_per_hour: Option<u32>,
-    pub(super) long_polls_per_address: Option<u32>,
-    pub(super) long_polls_per_did: Option<u32>,
-    pub(super) streams_per_did: Option<u32>,
-    pub(super) streams: Option<u32>,
-    pub(super) body_bytes_per_address: Option<u64>,
-    pub(super) trusted_proxies: Option<Vec<Block>>,
-    pub(super) limit_loopback: Option<bool>,
+section! {
+    /// `[rates]`: limits of this process, which decide nothing that is recorded.
+    Rates of RateLimits {
+        requests_per_second_per_address: u32,
+        burst_per_address: u32,
+        requests_per_second_per_did: u32,
+        burst_per_did: u32,
+        registrations_per_address_per_hour: u32,
+        registrations_per_hour: u32,
+        long_polls_per_address: u32,
+        long_polls_per_did: u32,
+        streams_per_did: u32,
+        streams: u32,
+        body_bytes_per_address: u64,
+        limit_loopback: bool,
+    }
+    beside {
+        trusted_proxies: Vec<Block>,
+    }
 }
 
 /// `[log]`: who reads the ledger's log, and the lines on standard error.
