@@ -60,11 +60,14 @@ pub fn agreement_nodes<'a>(records: impl IntoIterator<Item = Recorded<'a>>) -> V
 
 /// Sessions that made the revisions of an agreement, by its own records.
 pub fn sessions_of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<SessionId> {
-    let each = events.into_iter().filter_map(|event| match event {
-        Event::Effect(Effect::Agreed(agreed)) => Some(agreed.session),
-        _ => None,
-    });
-    each.collect()
+    let made_by = |event: &Event| {
+        if let Event::Effect(Effect::Agreed(agreed)) = event {
+            Some(agreed.session)
+        } else {
+            None
+        }
+    };
+    events.into_iter().filter_map(made_by).collect()
 }
 
 impl Talk {

@@ -6,6 +6,7 @@
 //! | `POST /api/v1/agents` | registration of the published SDK, where that is taken |
 //! | `GET /api/v1/agents` | who there is: `capability`, `trust_min`, `availability`, `after`, `limit` |
 //! | `GET /api/v1/agents/{uuid}` | a registered agent |
+//! | `DELETE /api/v1/agents/{uuid}` | ¶it takes part no more, in the form of the published SDK |
 //! | `GET /api/v1/agents/{uuid}/agent-card.json` | its A2A card, as this ledger sees it |
 //! | `GET /api/v1/agents/{uuid}/card` | its card for the published SDK, where that is taken |
 //! | `GET /api/v1/agents/{uuid}/status` | whether it may act and is there |
