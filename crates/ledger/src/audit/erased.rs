@@ -29,7 +29,7 @@ pub(super) struct Erased {
     left_out: u64,
 }
 
-/// A REQUEST, a RESULT or a message of a negotiation.
+/// A REQUEST, a RESULT, or a message of a negotiation, of a session or about an agreement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Erasable {
     pub(super) subject: Subject,
@@ -135,8 +135,8 @@ impl Named {
     ) {
         let Some(erasable) = self.erasable else {
             let sentence = format!(
-                "the record at position {position} is no REQUEST or RESULT and of no negotiation, and \
-                 no other body is erased"
+                "the record at position {position} is no REQUEST or RESULT and of no negotiation, session or \
+                 agreement, or it is what both signed: no other body is erased"
             );
             findings.add(spot, "positions", Cause::ReDecisionDiffers, sentence);
             return;
@@ -160,11 +160,13 @@ impl Named {
                      interaction was not over or is in dispute: its bodies are not erased",
                     id.to_public()
                 ),
-                Subject::Descriptor(_)
-                | Subject::Session(_)
-                | Subject::Agreement(_)
-                | Subject::Round(_)
-                | Subject::Conduct(_) => format!(
+                Subject::Session(_) | Subject::Agreement(_) => format!(
+                    "position {position} is of the {} {}, which was not closed, or which made an agreement \
+                     that was in force: its bodies are not erased",
+                    subject.kind(),
+                    subject.public_id()
+                ),
+                Subject::Descriptor(_) | Subject::Round(_) | Subject::Conduct(_) => format!(
                     "position {position} is of the {} {}: its bodies are not erased",
                     subject.kind(),
                     subject.public_id()
