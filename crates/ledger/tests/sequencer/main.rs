@@ -79,3 +79,4 @@ mod watch_index;
 mod watched;
 mod watches;
 mod writers;
+mod years;
