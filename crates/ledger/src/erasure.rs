@@ -277,6 +277,25 @@ pub(crate) fn check_over(world: &World, subject: Subject, now: TimestampMs) -> R
     }
 }
 
+/// Which subject that is, and why its bodies may not be erased.
+pub(crate) fn why_not(subject: Subject) -> String {
+    let (kind, id) = (subject.kind(), subject.public_id());
+    match subject {
+        Subject::Interaction(_) => {
+            format!("the interaction {id}, which was not over or is in dispute")
+        }
+        Subject::Contract(_) => format!(
+            "the negotiation {id}, which was not closed, or whose interaction was not over or is in dispute"
+        ),
+        Subject::Session(_) | Subject::Agreement(_) => format!(
+            "the {kind} {id}, which was not closed, or which made an agreement that was in force"
+        ),
+        Subject::Descriptor(_) | Subject::Round(_) | Subject::Conduct(_) => {
+            format!("the {kind} {id}")
+        }
+    }
+}
+
 /// Refuses a negotiation, session or agreement that is live: terms may be answered, an interaction opened, a
 /// notice issued.
 fn check_closed(world: &World, subject: Subject) -> Result<(), Refusal> {

@@ -12,6 +12,7 @@ use super::finding::{Cause, Findings, Spot};
 use super::places::Body;
 use super::report::{AbsentBodies, Erasure};
 use super::rows::Rows;
+use crate::erasure::why_not;
 
 /// Most erasures that are listed.
 const MAX_LISTED: usize = 1_000;
@@ -150,28 +151,8 @@ impl Named {
             findings.add(spot, "positions", Cause::ReDecisionDiffers, sentence);
         }
         if !may(subject) {
-            let sentence = match subject {
-                Subject::Interaction(id) => format!(
-                    "position {position} is of the interaction {id}, which was not over or is in \
-                     dispute: its bodies are not erased"
-                ),
-                Subject::Contract(id) => format!(
-                    "position {position} is of the negotiation {}, which was not closed, or whose \
-                     interaction was not over or is in dispute: its bodies are not erased",
-                    id.to_public()
-                ),
-                Subject::Session(_) | Subject::Agreement(_) => format!(
-                    "position {position} is of the {} {}, which was not closed, or which made an agreement \
-                     that was in force: its bodies are not erased",
-                    subject.kind(),
-                    subject.public_id()
-                ),
-                Subject::Descriptor(_) | Subject::Round(_) | Subject::Conduct(_) => format!(
-                    "position {position} is of the {} {}: its bodies are not erased",
-                    subject.kind(),
-                    subject.public_id()
-                ),
-            };
+            let why = why_not(subject);
+            let sentence = format!("position {position} is of {why}: its bodies are not erased");
             findings.add(spot, "positions", Cause::ReDecisionDiffers, sentence);
         }
         if let Some(by) = self.erased_by {

@@ -109,17 +109,8 @@ impl ErasureOrder {
     /// Path and query of the request, as they are signed.
     #[must_use]
     pub fn target(subject: Subject, reason_code: &str) -> (String, String) {
-        let of = match subject {
-            Subject::Interaction(id) => format!("interactions/{id}"),
-            Subject::Contract(id) => format!("negotiations/{}", id.to_public()),
-            Subject::Descriptor(did) => format!("agents/{}/capabilities", did.uuid()),
-            Subject::Session(id) => format!("sessions/{id}"),
-            Subject::Agreement(id) => format!("agreements/{id}"),
-            Subject::Round(id) => format!("rounds/{id}"),
-            Subject::Conduct(did) => format!("agents/{}/conduct", did.uuid()),
-        };
         (
-            format!("/api/v1/{of}/erasure"),
+            format!("/api/v1/{}/erasure", subject.path()),
             format!("reason_code={reason_code}"),
         )
     }
