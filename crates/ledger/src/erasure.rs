@@ -167,10 +167,10 @@ fn agreed_by(records: &[(Record, Event)]) -> Option<AgreementId> {
         let Event::EnvelopeAccepted(accepted) = event else {
             return None;
         };
-        match &accepted.facts {
-            Facts::Capability(CapabilityFacts::Agree(agree)) => Some(agree.agreement_id),
-            _ => None,
-        }
+        let Facts::Capability(CapabilityFacts::Agree(agree)) = &accepted.facts else {
+            return None;
+        };
+        Some(agree.agreement_id)
     })
 }
 
@@ -197,7 +197,14 @@ pub(crate) fn erasable_profile(event: &Event) -> Option<Profile> {
             facts,
             CapabilityFacts::Advertise(_) | CapabilityFacts::Agree(_)
         ),
-        _ => false,
+        Facts::Offer(_)
+        | Facts::Accept(_)
+        | Facts::Reject(_)
+        | Facts::Verify(_)
+        | Facts::Payment(_)
+        | Facts::Error(_)
+        | Facts::Consensus(_)
+        | Facts::Custom(_) => false,
     };
     is_erasable.then_some(accepted.envelope.profile)
 }

@@ -51,10 +51,10 @@ async fn holds(ledgerbox: &mut Ledgerbox) {
     ledgerbox.assert_log_adds_up().await;
 }
 
-/// Who gains by a broken promise pays for it: a RESULT that is late under an agreement costs a failure, as
-/// any other, and a dispute that no consumer had to claim.
+/// Who advertises what it does not have, or gains by a broken promise, pays for it: a RESULT that is late
+/// under an agreement costs a failure, as any other, and a dispute that no consumer had to claim.
 #[tokio::test]
-async fn cc_112_and_cx_49_a_breach_counts_as_a_dispute_of_the_provider_alone() {
+async fn cc_075_cc_112_and_cx_49_a_breach_counts_as_a_dispute_of_the_provider_alone() {
     let mut ledgerbox = excluding(None).await;
     let scene = Scene::set(&ledgerbox).await;
     let (provider, consumer) = (&scene.first.provider, &scene.first.consumer);

@@ -1,5 +1,5 @@
 //! Agreements that live a year cost nothing when the ledger was away or blind: what moves is read with an
-//! offset, and what was signed is not touched at all (issue: machines.md sections 3 and 10).
+//! offset, and what was signed is not touched at all (machines.md sections 3 and 10).
 
 use crate::bargain::{Bargain, taking};
 use crate::base::BASE;
