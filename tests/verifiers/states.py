@@ -56,7 +56,10 @@ class States:
             state = sessions.agreement_after(self.agreements.get(name), record, name)
             self.agreements[name] = state
         elif kind == "conduct":
-            rule = (self.parameters_in_force().get("capabilities") or {}).get("exclusion")
+            block = self.parameters_in_force().get("capabilities") or {}
+            rule = block.get("exclusion")
+            if event["type"] == "breach_recorded" and block.get("version", 1) >= 2:
+                self.trust.setdefault(name, dict(NO_TRUST))["d"] += 1
             state = sessions.conduct_after(self.conducts.get(name), record, name, rule)
             self.conducts[name] = state
         elif kind == "round":

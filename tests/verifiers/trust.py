@@ -45,12 +45,18 @@ class Earned:
 
     def __init__(self):
         self.counters, self.payers, self.deals = {}, {}, {}
+        self.breaches_count = False
 
     def after(self, record):
         kind, _, name = record["stream"].partition(":")
+        event = record["event"]
+        if event["type"] == "parameters_set":
+            block = event.get("capabilities") or {}
+            self.breaches_count = block.get("version", 1) >= 2
+        if event["type"] == "breach_recorded" and self.breaches_count:
+            return [self.row(record["position"], event["provider"], [{"d": 1}])]
         if kind != "interaction":
             return []
-        event = record["event"]
         if name not in self.deals:
             envelope = event["envelope"]
             deal = {"initiator": envelope["from"], "provider": envelope["to"]}

@@ -1,9 +1,10 @@
-//! `x811 erase`: an operator has the bodies of a finished interaction or of a closed negotiation erased.
+//! `x811 erase`: an operator has the bodies of a finished interaction, or of a closed negotiation, session or
+//! agreement erased.
 
 use serde::Serialize;
 use x811_client::http::Erased;
 use x811_ledger::erasure::ReasonCode;
-use x811_protocol::id::{ContractId, InteractionId};
+use x811_protocol::id::{AgreementId, ContractId, InteractionId, SessionId};
 use x811_protocol::stream::Subject;
 
 use crate::context::Context;
@@ -13,13 +14,35 @@ use crate::output::{Out, Report, Tone};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Which interaction, or which negotiation, as neg-UUID; an interaction must be over, its
-    /// settlement final, and not in dispute; a negotiation closed, and its interaction over likewise
-    #[arg(value_name = "ID", value_parser = subject)]
-    subject: Subject,
+    #[command(flatten)]
+    whose: Whose,
     /// Why, in 1 to 32 characters of a-z, 0-9 and _; it is recorded for ever
     #[arg(long = "reason", value_name = "CODE")]
     reason_code: ReasonCode,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct Whose {
+    /// Which interaction, or which negotiation, as neg-UUID; an interaction must be over, its
+    /// settlement final, and not in dispute; a negotiation closed, and its interaction over likewise
+    #[arg(value_name = "ID", value_parser = subject)]
+    subject: Option<Subject>,
+    /// Of a session about a capability: it must be closed, and the agreement that it made over; what
+    /// both signed stays
+    #[arg(long, value_name = "SESSION")]
+    session: Option<SessionId>,
+    /// Of an agreement that is over: why it was revoked
+    #[arg(long, value_name = "AGREEMENT")]
+    agreement: Option<AgreementId>,
+}
+
+impl Whose {
+    fn subject(&self) -> Option<Subject> {
+        let session = self.session.map(Subject::Session);
+        let agreement = self.agreement.map(Subject::Agreement);
+        self.subject.or(session).or(agreement)
+    }
 }
 
 fn subject(text: &str) -> Result<Subject, String> {
@@ -36,7 +59,9 @@ pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
     let identity = context.identity(&client).await?;
     let client = client.reading_as(&identity);
     let reason_code = args.reason_code.to_string();
-    let erased = client.erase(args.subject, &reason_code).await?;
+    let subject = args.whose.subject();
+    let subject = subject.ok_or_else(|| Failure::usage("name whose messages are erased"))?;
+    let erased = client.erase(subject, &reason_code).await?;
     out.report(&Done(erased));
     Ok(Exit::Ok)
 }
@@ -53,7 +78,10 @@ impl Report for Done {
             .interaction_id
             .map(|id| ("interaction", id.to_string()));
         let negotiation = erased.negotiation_id.clone();
+        let session = erased.session_id.map(|id| ("session", id.to_string()));
+        let agreement = erased.agreement_id.map(|id| ("agreement", id.to_string()));
         let of = interaction.or(negotiation.map(|id| ("negotiation", id)));
+        let of = of.or(session).or(agreement);
         let mut fields: Vec<_> = of.into_iter().collect();
         fields.push(("bodies of", listed(&erased.erased)));
         if !erased.kept.is_empty() {

@@ -224,8 +224,8 @@ impl LedgerClient {
     /// # Errors
     /// [`ClientError`]; a refusal with HTTP status 404 for those who are no party to it.
     pub async fn bundle(&self, subject: Subject) -> Result<Vec<u8>, ClientError> {
-        let id = id_in_paths(subject);
-        let path = [&path_of(subject, &id)[..], &["bundle"]].concat();
+        let path = subject.path();
+        let path = segments(&path, "bundle");
         let reply = self.get_signed(&path, &[], exchange::BUNDLE_LIMIT_MS);
         reply.await?.bytes()
     }
@@ -338,8 +338,8 @@ impl LedgerClient {
     }
 
     async fn records_of(&self, subject: Subject) -> Result<Vec<HistoryRecord>, ClientError> {
-        let (id, stream) = (id_in_paths(subject), subject.to_string());
-        let path = [&path_of(subject, &id)[..], &["history"]].concat();
+        let (path, stream) = (subject.path(), subject.to_string());
+        let path = segments(&path, "history");
         let limit = HISTORY_PAGE.to_string();
         let mut records: Vec<HistoryRecord> = Vec::new();
         let mut after: Option<u64> = None;
@@ -401,15 +401,14 @@ impl LedgerClient {
         })
     }
 
-    /// Has the bodies of REQUEST and RESULT of an interaction erased, or those of a negotiation, as one
-    /// of the ledger's operators.
+    /// Has the bodies of REQUEST and RESULT of an interaction erased, or those of a negotiation, a session
+    /// or about an agreement, as one of the ledger's operators.
     ///
     /// # Errors
     /// [`ClientError`]; X811-4001 when they may not be erased, or are.
     pub async fn erase(&self, subject: Subject, reason_code: &str) -> Result<Erased, ClientError> {
-        let id = id_in_paths(subject);
-        let mut path = path_of(subject, &id);
-        path.push("erasure");
+        let path = subject.path();
+        let path = segments(&path, "erasure");
         let query = [("reason_code", reason_code)];
         let reply = self.post_signed(&path, &query, exchange::SUBMIT_LIMIT_MS);
         reply.await?.read()
@@ -438,29 +437,10 @@ impl LedgerClient {
     }
 }
 
-/// How paths name that subject.
-fn id_in_paths(subject: Subject) -> String {
-    match subject {
-        Subject::Interaction(_)
-        | Subject::Contract(_)
-        | Subject::Session(_)
-        | Subject::Agreement(_)
-        | Subject::Round(_) => subject.public_id(),
-        Subject::Descriptor(did) | Subject::Conduct(did) => did.uuid().to_string(),
-    }
-}
-
-/// Where the ledger has it.
-fn path_of(subject: Subject, id: &str) -> Vec<&str> {
-    match subject {
-        Subject::Interaction(_) => vec!["api", "v1", "interactions", id],
-        Subject::Contract(_) => vec!["api", "v1", "negotiations", id],
-        Subject::Descriptor(_) => vec!["api", "v1", "agents", id, "capabilities"],
-        Subject::Session(_) => vec!["api", "v1", "sessions", id],
-        Subject::Agreement(_) => vec!["api", "v1", "agreements", id],
-        Subject::Round(_) => vec!["api", "v1", "rounds", id],
-        Subject::Conduct(_) => vec!["api", "v1", "agents", id, "conduct"],
-    }
+/// The segments of what the ledger has of a subject at `path`, under that name.
+fn segments<'a>(path: &'a str, name: &'a str) -> Vec<&'a str> {
+    let of_it = path.split('/').chain([name]);
+    ["api", "v1"].into_iter().chain(of_it).collect()
 }
 
 #[cfg(test)]

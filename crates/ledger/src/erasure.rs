@@ -15,9 +15,9 @@ use x811_eventlog::Record;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{BodiesErased, Effect, ErasureOrder, Event};
-use x811_protocol::facts::Facts;
-use x811_protocol::id::{ContractId, InteractionId};
+use x811_protocol::event::{BodiesErased, CloseReason, Effect, ErasureOrder, Event};
+use x811_protocol::facts::{CapabilityFacts, Facts};
+use x811_protocol::id::{AgreementId, InteractionId};
 use x811_protocol::interaction::{Interaction, State, StateName};
 use x811_protocol::kernel::{Machine as _, Recorded};
 use x811_protocol::key::Profile;
@@ -76,8 +76,9 @@ pub struct ErasureRequest {
 pub struct Erasure {
     /// What was asked for.
     pub request: ErasureRequest,
-    /// The interaction that has to be over: the one asked for, or the one that its contract opened.
-    pub interaction: Option<InteractionId>,
+    /// What has to be over beside it: the interaction that a contract opened, the agreement that a session
+    /// made.
+    pub rests_on: Option<Subject>,
     /// Positions of the bodies, in order.
     pub positions: Vec<u64>,
     /// Those of them that stay, because their signature holds with the body alone.
@@ -102,14 +103,11 @@ impl Erasure {
             return Err(unknown(subject));
         }
         check_whole(subject, records)?;
-        let interaction = match subject {
-            Subject::Interaction(id) => Some((id, records)),
-            Subject::Contract(_) => engaged_by(records).map(|id| (id, opened)),
-            Subject::Descriptor(_)
-            | Subject::Session(_)
-            | Subject::Agreement(_)
-            | Subject::Round(_)
-            | Subject::Conduct(_) => None,
+        let rests_on = rests_on(subject, records);
+        let interaction = match (subject, rests_on) {
+            (Subject::Interaction(id), _) => Some((id, records)),
+            (_, Some(Subject::Interaction(id))) => Some((id, opened)),
+            (_, _) => None,
         };
         if let Some((id, records)) = interaction {
             check_state(&state_of(id, records, world)?.ok_or_else(damaged)?)?;
@@ -122,6 +120,12 @@ impl Erasure {
                 None => {}
             }
         }
+        if positions.is_empty() && kept.is_empty() {
+            return Err(Refusal::state(
+                "there is no message of it whose body is ever erased: what both parties of an agreement \
+                 signed stays",
+            ));
+        }
         if positions.is_empty() {
             return Err(Refusal::state(
                 "every message that might be erased was signed with a key of profile direct, whose \
@@ -129,12 +133,45 @@ impl Erasure {
             ));
         }
         Ok(Erasure {
-            interaction: interaction.map(|(id, _)| id),
+            rests_on,
             request,
             positions,
             kept,
         })
     }
+}
+
+/// What has to be over before bodies of that subject are erased, beside itself; `records` are those of its
+/// stream.
+fn rests_on(subject: Subject, records: &[(Record, Event)]) -> Option<Subject> {
+    match subject {
+        Subject::Contract(_) => engaged_by(records).map(Subject::Interaction),
+        Subject::Session(_) => agreed_by(records).map(Subject::Agreement),
+        Subject::Interaction(_)
+        | Subject::Descriptor(_)
+        | Subject::Agreement(_)
+        | Subject::Round(_)
+        | Subject::Conduct(_) => None,
+    }
+}
+
+/// The agreement that a session made, if it made one; `records` are those of its stream.
+fn agreed_by(records: &[(Record, Event)]) -> Option<AgreementId> {
+    let (_, Event::Effect(Effect::SessionClosed(closed))) = records.last()? else {
+        return None;
+    };
+    if closed.reason != CloseReason::Agreed {
+        return None;
+    }
+    records.iter().find_map(|(_, event)| {
+        let Event::EnvelopeAccepted(accepted) = event else {
+            return None;
+        };
+        let Facts::Capability(CapabilityFacts::Agree(agree)) = &accepted.facts else {
+            return None;
+        };
+        Some(agree.agreement_id)
+    })
 }
 
 /// The interaction that a negotiation opened; `records` are those of its stream.
@@ -148,15 +185,27 @@ pub(crate) fn engaged_by(records: &[(Record, Event)]) -> Option<InteractionId> {
 }
 
 /// The profile that a message was signed by whose body may be erased: a REQUEST, a RESULT, or one of a
-/// negotiation; `None` for what is never erased.
+/// negotiation, of a session or about an agreement; `None` for what is never erased. What both parties
+/// signed of an agreement stays: the terms have to be there for both.
 pub(crate) fn erasable_profile(event: &Event) -> Option<Profile> {
     let Event::EnvelopeAccepted(accepted) = event else {
         return None;
     };
-    let is_erasable = matches!(
-        accepted.facts,
-        Facts::Request(_) | Facts::Result(_) | Facts::Negotiation(_)
-    );
+    let is_erasable = match &accepted.facts {
+        Facts::Request(_) | Facts::Result(_) | Facts::Negotiation(_) => true,
+        Facts::Capability(facts) => !matches!(
+            facts,
+            CapabilityFacts::Advertise(_) | CapabilityFacts::Agree(_)
+        ),
+        Facts::Offer(_)
+        | Facts::Accept(_)
+        | Facts::Reject(_)
+        | Facts::Verify(_)
+        | Facts::Payment(_)
+        | Facts::Error(_)
+        | Facts::Consensus(_)
+        | Facts::Custom(_) => false,
+    };
     is_erasable.then_some(accepted.envelope.profile)
 }
 
@@ -220,12 +269,11 @@ pub(crate) fn check_order(order: &ErasureOrder, now: TimestampMs) -> Result<(), 
 pub(crate) fn check_over(world: &World, subject: Subject, now: TimestampMs) -> Result<(), Refusal> {
     match subject {
         Subject::Interaction(id) => check_interaction_over(world, id, now),
-        Subject::Contract(id) => check_closed(world, id),
+        Subject::Contract(_) | Subject::Session(_) | Subject::Agreement(_) => {
+            check_closed(world, subject)
+        }
         Subject::Descriptor(_) => Err(Refusal::state(
             "a descriptor is public and is not erased: the agent publishes another revision",
-        )),
-        Subject::Session(_) | Subject::Agreement(_) => Err(Refusal::state(
-            "bodies of sessions and agreements are not erased: both parties signed what they hold",
         )),
         Subject::Conduct(_) => Err(Refusal::state(
             "there are no bodies of conduct: it is what the ledger recorded itself",
@@ -236,14 +284,49 @@ pub(crate) fn check_over(world: &World, subject: Subject, now: TimestampMs) -> R
     }
 }
 
-/// Refuses a negotiation that is live: terms may be answered, an interaction opened, a notice issued.
-fn check_closed(world: &World, id: ContractId) -> Result<(), Refusal> {
-    let held = world.contracts().get(id);
-    held.map_or(Ok(()), |live| {
+/// Which subject that is, and why its bodies may not be erased.
+pub(crate) fn why_not(subject: Subject) -> String {
+    let (kind, id) = (subject.kind(), subject.public_id());
+    match subject {
+        Subject::Interaction(_) => {
+            format!("the interaction {id}, which was not over or is in dispute")
+        }
+        Subject::Contract(_) => format!(
+            "the negotiation {id}, which was not closed, or whose interaction was not over or is in dispute"
+        ),
+        Subject::Session(_) | Subject::Agreement(_) => format!(
+            "the {kind} {id}, which was not closed, or which made an agreement that was in force"
+        ),
+        Subject::Descriptor(_) | Subject::Round(_) | Subject::Conduct(_) => {
+            format!("the {kind} {id}")
+        }
+    }
+}
+
+/// Refuses a negotiation, session or agreement that is live: terms may be answered, an interaction opened, a
+/// notice issued.
+fn check_closed(world: &World, subject: Subject) -> Result<(), Refusal> {
+    let (what, state) = match subject {
+        Subject::Contract(id) => {
+            let held = world.contracts().get(id);
+            ("negotiation", held.map(|live| live.state.name().as_str()))
+        }
+        Subject::Session(id) => {
+            let held = world.sessions().get(id);
+            ("session", held.map(|live| live.state.state.as_str()))
+        }
+        Subject::Agreement(id) => {
+            let held = world.agreements().get(id);
+            ("agreement", held.map(|live| live.state.standing.as_str()))
+        }
+        Subject::Interaction(_)
+        | Subject::Descriptor(_)
+        | Subject::Round(_)
+        | Subject::Conduct(_) => return Ok(()),
+    };
+    state.map_or(Ok(()), |state| {
         Err(Refusal::state(format!(
-            "the negotiation is {}: bodies are erased once it is closed, and nothing is owed to its \
-             parties",
-            live.state.name()
+            "the {what} is {state}: bodies are erased once it is closed, and nothing is owed to its parties"
         )))
     })
 }

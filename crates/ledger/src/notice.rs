@@ -7,10 +7,6 @@ use crate::entropy::Entropy;
 use crate::world::OwedNotice;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use x811_protocol::capability::agreement::Agreement;
-use x811_protocol::capability::conduct::Conduct;
-use x811_protocol::capability::descriptor::Descriptor;
-use x811_protocol::capability::session::Session;
 use x811_protocol::code::Code;
 use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
@@ -22,7 +18,7 @@ use x811_protocol::jws::{self, sign_object};
 use x811_protocol::kernel::News;
 use x811_protocol::kernel::SubjectMachine;
 use x811_protocol::key::{KeyId, Profile, SecretKey};
-use x811_protocol::round::{Outcome, Round, signal_type};
+use x811_protocol::round::{Outcome, signal_type};
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
@@ -175,13 +171,11 @@ pub(crate) fn payload(owed: &Owed) -> Map<String, Value> {
 /// What its reader is told to do.
 fn what_to_do(notice: &OwedNotice) -> Option<&'static str> {
     let code = notice.code?;
-    Some(match notice.subject {
-        Subject::Interaction(_) => code.what_to_do(),
-        Subject::Contract(_) => Contract::what_to_do(code),
-        Subject::Descriptor(_) => Descriptor::what_to_do(code),
-        Subject::Session(_) => Session::what_to_do(code),
-        Subject::Agreement(_) => Agreement::what_to_do(code),
-        Subject::Round(_) => Round::what_to_do(code),
-        Subject::Conduct(_) => Conduct::what_to_do(code),
+    // The words of its windows are its own.
+    let is_contract = matches!(notice.subject, Subject::Contract(_));
+    Some(if is_contract {
+        Contract::what_to_do(code)
+    } else {
+        code.what_to_do()
     })
 }

@@ -13,7 +13,7 @@ pub(crate) mod session;
 pub(crate) use board::Board;
 pub(crate) use detail::Detail;
 
-use crate::row::{DeliveryRow, InteractionRow, RowChange, StreamRow};
+use crate::row::{DeliveryRow, InteractionRow, RowChange, StreamRow, SubjectRow};
 use crate::world::{Live, Touched, World};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -156,6 +156,22 @@ impl Changes {
     }
 }
 
+/// The row of a subject beside interactions as it stands; `world` is the state after its last record.
+pub(crate) fn subject_row(world: &World, subject: Subject) -> Option<SubjectRow> {
+    match subject {
+        Subject::Interaction(_) => None,
+        Subject::Contract(id) => world.latest_contract(id).map(|live| contract::row(live)),
+        Subject::Descriptor(did) => world.descriptor(did).map(|live| descriptor::row(live)),
+        Subject::Session(id) => world.latest_session(id).map(|live| session::row(live)),
+        Subject::Agreement(id) => {
+            let live = world.latest_agreement(id);
+            live.map(|live| session::agreement_row(live))
+        }
+        Subject::Round(id) => world.latest_round(id).map(|live| round::row(live)),
+        Subject::Conduct(did) => world.conduct(did).map(|live| conduct::row(live)),
+    }
+}
+
 /// The changes that `record` causes; `world` is the state after it.
 pub fn changes(world: &World, record: &Record, event: &Event, touched: &Touched) -> Vec<RowChange> {
     let mut changes = vec![place(record), leaf(record)];
@@ -167,30 +183,13 @@ pub fn changes(world: &World, record: &Record, event: &Event, touched: &Touched)
         Touched::Subject(Subject::Interaction(id)) => {
             changes.extend(world.latest(*id).map(|live| row(*id, live)));
         }
-        Touched::Subject(Subject::Contract(id)) => {
-            let live = world.latest_contract(*id);
-            changes.extend(live.map(|live| contract::row(live).into()));
-        }
-        Touched::Subject(Subject::Descriptor(did)) => {
-            let live = world.descriptor(*did);
-            changes.extend(live.map(|live| descriptor::row(live).into()));
-        }
-        Touched::Subject(Subject::Session(id)) => {
-            let live = world.latest_session(*id);
-            changes.extend(live.map(|live| session::row(live).into()));
-        }
-        Touched::Subject(Subject::Agreement(id)) => {
-            let live = world.latest_agreement(*id);
-            changes.extend(live.map(|live| session::agreement_row(live).into()));
-        }
         Touched::Subject(Subject::Round(id)) => {
             let these = world.rounds_moved().iter().chain([id]);
             let live = these.filter_map(|id| world.latest_round(*id));
             changes.extend(live.map(|live| round::row(live).into()));
         }
-        Touched::Subject(Subject::Conduct(did)) => {
-            let live = world.conduct(*did);
-            changes.extend(live.map(|live| conduct::row(live).into()));
+        Touched::Subject(subject) => {
+            changes.extend(subject_row(world, *subject).map(RowChange::from));
         }
         Touched::EveryClock => {
             changes.extend(world.interactions().map(|(id, live)| row(*id, live)));

@@ -204,7 +204,9 @@ pub trait SubjectMachine:
     fn told(before: &Self::State, event: &Event, after: &Self::State) -> Option<Told>;
 
     /// What a notice with that code tells its reader to do.
-    fn what_to_do(code: Code) -> &'static str;
+    fn what_to_do(code: Code) -> &'static str {
+        code.what_to_do()
+    }
 
     /// The state once the ledger was away for that long until `back_at`; `None` where that moves no window.
     fn after_downtime(

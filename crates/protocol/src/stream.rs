@@ -69,6 +69,20 @@ impl Subject {
         }
     }
 
+    /// Where a ledger has it, below `/api/v1/`.
+    #[must_use]
+    pub fn path(self) -> String {
+        match self {
+            Subject::Interaction(id) => format!("interactions/{id}"),
+            Subject::Contract(id) => format!("negotiations/{}", id.to_public()),
+            Subject::Descriptor(did) => format!("agents/{}/capabilities", did.uuid()),
+            Subject::Session(id) => format!("sessions/{id}"),
+            Subject::Agreement(id) => format!("agreements/{id}"),
+            Subject::Round(id) => format!("rounds/{id}"),
+            Subject::Conduct(did) => format!("agents/{}/conduct", did.uuid()),
+        }
+    }
+
     /// The member of a payload that names such a subject.
     pub const fn member(self) -> &'static str {
         match self {

@@ -1,7 +1,7 @@
 //! What agents earn: counters that follow from how interactions stand, and a score in integers, so
 //! that a browser computes the same. Source: agents.md section 4, AX-37.
 //!
-//! | how an interaction stands | initiator | provider |
+//! | how an interaction stands, or what it caused | initiator | provider |
 //! |---|---|---|
 //! | paid by a confirmed transfer | s | s |
 //! | the same, and the transfer has disappeared | d | |
@@ -9,6 +9,7 @@
 //! | no VERIFY in time | f | |
 //! | no PAYMENT in time, or the fourth failure | d | |
 //! | VERIFY `verified=false` | | d, contested |
+//! | a breach of an agreement was recorded | | d |
 //! | anything else | | |
 //!
 //! Counters say what somebody was party to, not who somebody is: two agents of one owner raise each
@@ -52,6 +53,9 @@ impl TrustCounters {
         contested: 1,
         ..TrustCounters::DISPUTE
     };
+
+    /// Of a provider against whom a breach of an agreement is recorded (CX-49).
+    pub const BREACH: TrustCounters = TrustCounters::DISPUTE;
 
     /// Of somebody without history.
     pub const NONE: TrustCounters = TrustCounters {

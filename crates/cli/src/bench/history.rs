@@ -42,6 +42,12 @@ impl PastClock {
         self.0.clone()
     }
 
+    /// Goes on by that time.
+    pub(super) fn pass(&self, time: Duration) {
+        let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.0.advance_ms(ms);
+    }
+
     /// Goes on until no interaction is open and no payment is waited for: one that is free of charge
     /// completes when its time has come.
     async fn let_end(&self, ledger: &BenchLedger<ManualClock>) {

@@ -9,11 +9,13 @@
 //! |---|---|
 //! | `ingest`, `contract`, `round`, `http`, `feed`, `append`, `audit`, `growth`, `restart`, `receipt`, `settlement`, `discovery` | one benchmark each |
 //! | `traffic`, `history`, `chain` | what is sent, what a ledger holds before, and what paid for it |
+//! | `agreement` | agreements that a ledger holds for `restart` |
 //! | `backends` | places for the log, side by side |
 //! | `ledger`, `clients` | a ledger in this process, and who talks to one |
 //! | `limit`, `turns` | the limit, and turns of it with something else |
 //! | `cpu`, `memory`, `figures` | what is read off, and how it is printed |
 
+mod agreement;
 mod append;
 mod audit;
 mod backends;

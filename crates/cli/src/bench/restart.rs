@@ -4,6 +4,9 @@
 //!
 //! The log is that of real conversations ([`super::history`]), spread over the minutes before the
 //! start. Nonces are held for 15 minutes, so with 14 of them a start has to bring back all.
+//!
+//! Before them agreements are made that live a year. The ledger is started without and with them, and once
+//! after it was away, so that the figures say what they add by themselves; the starts that follow hold them too.
 
 use serde::Serialize;
 use std::path::Path;
@@ -16,12 +19,21 @@ use super::history::{History, PastClock, register};
 use super::ledger::{BenchLedger, NETWORK, StartFrom};
 use super::limit::Limit;
 use super::traffic::{Agents, conversations_of_records};
-use super::{Common, wall_clock};
+use super::{Common, agreement, memory, wall_clock};
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
 
 /// Time that the messages after the last snapshot take.
 const TAIL_MS: u64 = 1_000;
+
+/// How long it takes by the ledger's clock until agreements are made and it was away.
+const AGREEING_MS: u64 = 3_000_000;
+
+/// One of so many agreements is made before memory is read.
+const WARM_UP: usize = 5;
+
+/// How long the ledger is away once while it holds them.
+const AWAY: Duration = Duration::from_secs(60);
 
 /// Conversations the limit is measured with.
 const SAMPLE: usize = 1_000;
@@ -39,6 +51,9 @@ pub(crate) struct Args {
     /// About how many records follow the last snapshot when the ledger has crashed
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     tail: usize,
+    /// How many agreements are in force; each lives a year
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
+    agreements: usize,
 }
 
 /// Measures and reports.
@@ -48,11 +63,14 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
     let stage = Stage {
         directory: directory.path(),
         agents: Agents::generate(args.common.agents(), NETWORK)?,
-        clock: PastClock::at(wall_clock().saturating_sub_ms(span_ms)),
+        clock: PastClock::at(wall_clock().saturating_sub_ms(span_ms + AGREEING_MS)),
     };
     let stopwatch = Stopwatch::start(std::process::id());
     let ledger = stage.open(StartFrom::Snapshots).await?;
     register(&ledger, &stage.agents, &stage.clock).await?;
+    ledger.close().await?;
+    let agreements = stage.agreements(args.agreements).await?;
+    let ledger = stage.open(StartFrom::Snapshots).await?;
     let conversations = conversations_of_records(args.records);
     stage.history(&ledger, 0, conversations, span_ms).await?;
     let records = ledger.size();
@@ -70,7 +88,11 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
     ] {
         starts.push(stage.start(what, from).await?);
     }
-    out.report(&Measured::new(fill, starts, stage.limit_per_second()?));
+    let measured = Measured::new(fill, starts, stage.limit_per_second()?);
+    out.report(&Measured {
+        agreements,
+        ..measured
+    });
     Ok(())
 }
 
@@ -101,6 +123,38 @@ impl Stage<'_> {
         history.make(ledger, &self.agents, &self.clock).await
     }
 
+    /// Makes so many, and starts the ledger without and with them. `None` where none are asked for.
+    async fn agreements(&self, count: usize) -> Result<Option<Agreements>, Failure> {
+        if count == 0 {
+            return Ok(None);
+        }
+        let ledger = self.open(StartFrom::Snapshots).await?;
+        agreement::prepare(&ledger, &self.agents, &self.clock).await?;
+        ledger.close().await?;
+        let mut starts = vec![self.start("without", StartFrom::Snapshots).await?];
+        let ledger = self.open(StartFrom::Snapshots).await?;
+        // What any first messages take, whatever they are about, is not counted.
+        let first = count / WARM_UP;
+        agreement::make(&ledger, &self.agents, &self.clock, 0..first, 2).await?;
+        let before = memory::rss_bytes();
+        agreement::make(&ledger, &self.agents, &self.clock, first..count, 3).await?;
+        let after = memory::rss_bytes();
+        ledger.close().await?;
+        starts.push(self.start("with", StartFrom::Snapshots).await?);
+        self.clock.pass(AWAY);
+        starts.push(
+            self.start("with, after a minute", StartFrom::Snapshots)
+                .await?,
+        );
+        let more = after.zip(before);
+        let more = more.map(|(after, before)| after.saturating_sub(before));
+        Ok(Some(Agreements {
+            count,
+            bytes_each: more.map(|bytes| bytes / (count - first) as u64),
+            starts,
+        }))
+    }
+
     /// Starts the ledger, has a newcomer registered, and stops it in order.
     async fn start(&self, what: &'static str, from: StartFrom) -> Result<Start, Failure> {
         let newcomer = Agents::generate(1, NETWORK)?;
@@ -108,7 +162,8 @@ impl Stage<'_> {
         let begin = now();
         let ledger = self.open(from).await?;
         let (ready, elapsed) = (begin.elapsed(), stopwatch.elapsed());
-        let (records, nonces) = (ledger.size(), ledger.held().nonces);
+        let (records, held) = (ledger.size(), ledger.held());
+        let (nonces, agreements) = (held.nonces, held.agreements);
         register(&ledger, &newcomer, &self.clock).await?;
         let first_accepted = begin.elapsed();
         let times = ledger.start_times();
@@ -117,6 +172,7 @@ impl Stage<'_> {
             what,
             records,
             nonces,
+            agreements,
             store_ms: ms(times.store),
             rows_ms: ms(times.rows),
             world_ms: ms(times.world),
@@ -146,6 +202,8 @@ struct Start {
     records: u64,
     /// Nonces that it brought back.
     nonces: usize,
+    /// Agreements in force that it holds.
+    agreements: usize,
     /// Opening `ledger.db`.
     store_ms: f64,
     /// Opening `read.db`.
@@ -161,6 +219,27 @@ struct Start {
     cpu_ms: Option<f64>,
 }
 
+/// What agreements add to a start.
+#[derive(Debug, Serialize)]
+struct Agreements {
+    count: usize,
+    /// What each took of memory while they were made, with the rows' and the store's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_each: Option<u64>,
+    /// By snapshots, of a log that has little else.
+    starts: Vec<Start>,
+}
+
+impl Agreements {
+    fn text(&self) -> String {
+        let memory = match self.bytes_each {
+            Some(bytes) => format!("{} bytes each", thousands(bytes as f64)),
+            None => "memory cannot be read here".to_owned(),
+        };
+        format!("{} in force, {memory}", thousands(self.count as f64))
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct Measured {
     benchmark: &'static str,
@@ -174,6 +253,8 @@ struct Measured {
     replay_ratio: f64,
     fill: Rate,
     starts: Vec<Start>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agreements: Option<Agreements>,
 }
 
 impl Measured {
@@ -191,6 +272,7 @@ impl Measured {
             replay_ratio: replayed_per_second / limit_per_second,
             fill,
             starts,
+            agreements: None,
         }
     }
 
@@ -227,20 +309,11 @@ impl Report for Measured {
                 self.ratio
             ),
         );
-        let rows: Vec<Vec<String>> = self.starts.iter().map(row).collect();
-        out.table(
-            &[
-                "start by",
-                "records",
-                "nonces",
-                "ledger.db",
-                "read.db",
-                "world",
-                "sequencer",
-                "first accepted",
-            ],
-            &rows,
-        );
+        table("start by", &self.starts, out);
+        if let Some(agreements) = &self.agreements {
+            out.fields(&[("agreements", agreements.text())]);
+            table("start", &agreements.starts, out);
+        }
         out.fields(&[
             (
                 "replay",
@@ -264,12 +337,29 @@ impl Report for Measured {
     }
 }
 
+fn table(what: &str, starts: &[Start], out: &mut Out) {
+    let rows: Vec<Vec<String>> = starts.iter().map(row).collect();
+    let heads = [
+        what,
+        "records",
+        "nonces",
+        "agreements",
+        "ledger.db",
+        "read.db",
+        "world",
+        "sequencer",
+        "first accepted",
+    ];
+    out.table(&heads, &rows);
+}
+
 fn row(start: &Start) -> Vec<String> {
     let ms = |ms: f64| format!("{} ms", thousands(ms));
     vec![
         start.what.to_owned(),
         thousands(start.records as f64),
         thousands(start.nonces as f64),
+        thousands(start.agreements as f64),
         ms(start.store_ms),
         ms(start.rows_ms),
         ms(start.world_ms),

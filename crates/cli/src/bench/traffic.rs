@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use ed25519_dalek::{Signature, VerifyingKey};
 use rayon::prelude::*;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use x811_client::clock::{Clock, SystemClock};
 use x811_client::compose::{
     Accept, ComposeError, Composer, Content, Delivery, Judgement, Offer, Payload, Payment,
-    Registration, Reject, Request, Verify, offer_hash,
+    Registration, Reject, Request, SessionStep, Verify, offer_hash,
 };
 use x811_client::entropy::SystemEntropy;
 use x811_client::identity::{AgentName, Identity};
@@ -142,6 +142,11 @@ impl Agents {
         self.identities[number % self.identities.len()].did
     }
 
+    /// How many they are.
+    pub(super) fn count(&self) -> usize {
+        self.identities.len()
+    }
+
     /// What the agent of that number says to somebody.
     pub(super) fn tell(
         &self,
@@ -149,8 +154,19 @@ impl Agents {
         to: Did,
         payload: &dyn Payload,
     ) -> Result<SealedEnvelope, ComposeError> {
+        self.tell_at(number, to, payload, &SystemClock)
+    }
+
+    /// The same, dated by `clock`.
+    pub(super) fn tell_at(
+        &self,
+        number: usize,
+        to: Did,
+        payload: &dyn Payload,
+        clock: &dyn Clock,
+    ) -> Result<SealedEnvelope, ComposeError> {
         let from = &self.identities[number % self.identities.len()];
-        seal(from, to, payload, &SystemClock)
+        seal(from, to, payload, clock)
     }
 
     /// What is paid for each interaction.
@@ -215,10 +231,7 @@ impl Agents {
     }
 
     fn conversation(&self, number: usize, clock: &dyn Clock) -> Result<Conversation, ComposeError> {
-        let pair = Pair {
-            clock,
-            ..self.pair(number)
-        };
+        let pair = self.pair(number).at(clock);
         let request = pair.ask(&request(number))?;
         let interaction = InteractionId::from(request.header.id);
         let offered = offer(interaction, self.price);
@@ -262,6 +275,25 @@ pub(super) struct Pair<'a> {
     initiator: &'a Identity,
     provider: &'a Identity,
     clock: &'a dyn Clock,
+}
+
+impl<'a> Pair<'a> {
+    /// The same two by another clock.
+    pub(super) fn at(self, clock: &'a dyn Clock) -> Pair<'a> {
+        Pair { clock, ..self }
+    }
+
+    /// Both sign that agreement, the initiator first.
+    pub(super) fn sign(
+        &self,
+        agreement: &Map<String, Value>,
+    ) -> Result<[SealedEnvelope; 2], ComposeError> {
+        let by = |identity| SessionStep::agree(agreement.clone(), identity);
+        Ok([
+            self.ask(&by(self.initiator))?,
+            self.reply(&by(self.provider))?,
+        ])
+    }
 }
 
 impl Pair<'_> {

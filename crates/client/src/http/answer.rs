@@ -10,7 +10,7 @@ use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Event;
 use x811_protocol::evm::{ChainId, EvmAddress};
-use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::id::{AgreementId, EnvelopeId, InteractionId, SessionId};
 use x811_protocol::interaction::StateName;
 use x811_protocol::key::AgentKey;
 use x811_protocol::money::MicroUsdc;
@@ -414,6 +414,12 @@ pub struct Erased {
     /// Whose, where they are of a negotiation: `neg-` and its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub negotiation_id: Option<String>,
+    /// Whose, where they are of a session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// Whose, where they are about an agreement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement_id: Option<AgreementId>,
     /// Place of the record that says so.
     pub position: u64,
     /// Its hash.

@@ -9,10 +9,10 @@ use x811_protocol::event::{
     AgentEvent, AgentStatusChanged, Derived, EnvelopeAccepted, Event, LedgerEvent, LedgerResumed,
     NetworkEvent, NetworkSighted, SettlementEvent,
 };
-use x811_protocol::facts::Facts;
+use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::id::{ContractId, InteractionId, RoundId, SessionId};
 use x811_protocol::interaction::{Context, derived};
-use x811_protocol::parameters::Leniency;
+use x811_protocol::parameters::{CapabilityRules, Leniency};
 use x811_protocol::refusal::Refusal;
 use x811_protocol::round;
 use x811_protocol::time::TimestampMs;
@@ -366,6 +366,11 @@ impl Decided<'_> {
             }
             Some(_) | None => surroundings,
         };
+        let asks = self.before.capability_rules() >= CapabilityRules::Second;
+        if asks && matches!(facts, ConsensusFacts::Propose(_)) {
+            // What any of them had broken is not here.
+            self.leaves(Unchecked::Exclusions, findings);
+        }
         let surroundings = surroundings.with_head_of(id, accepted.derived.seed.as_ref());
         let state = self.before.round(id).map(|live| &live.state);
         let input = round::Input { envelope, facts };

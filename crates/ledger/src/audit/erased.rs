@@ -12,6 +12,7 @@ use super::finding::{Cause, Findings, Spot};
 use super::places::Body;
 use super::report::{AbsentBodies, Erasure};
 use super::rows::Rows;
+use crate::erasure::why_not;
 
 /// Most erasures that are listed.
 const MAX_LISTED: usize = 1_000;
@@ -29,7 +30,7 @@ pub(super) struct Erased {
     left_out: u64,
 }
 
-/// A REQUEST, a RESULT or a message of a negotiation.
+/// A REQUEST, a RESULT, or a message of a negotiation, of a session or about an agreement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Erasable {
     pub(super) subject: Subject,
@@ -135,8 +136,8 @@ impl Named {
     ) {
         let Some(erasable) = self.erasable else {
             let sentence = format!(
-                "the record at position {position} is no REQUEST or RESULT and of no negotiation, and \
-                 no other body is erased"
+                "the record at position {position} is no REQUEST or RESULT and of no negotiation, session or \
+                 agreement, or it is what both signed: no other body is erased"
             );
             findings.add(spot, "positions", Cause::ReDecisionDiffers, sentence);
             return;
@@ -150,26 +151,8 @@ impl Named {
             findings.add(spot, "positions", Cause::ReDecisionDiffers, sentence);
         }
         if !may(subject) {
-            let sentence = match subject {
-                Subject::Interaction(id) => format!(
-                    "position {position} is of the interaction {id}, which was not over or is in \
-                     dispute: its bodies are not erased"
-                ),
-                Subject::Contract(id) => format!(
-                    "position {position} is of the negotiation {}, which was not closed, or whose \
-                     interaction was not over or is in dispute: its bodies are not erased",
-                    id.to_public()
-                ),
-                Subject::Descriptor(_)
-                | Subject::Session(_)
-                | Subject::Agreement(_)
-                | Subject::Round(_)
-                | Subject::Conduct(_) => format!(
-                    "position {position} is of the {} {}: its bodies are not erased",
-                    subject.kind(),
-                    subject.public_id()
-                ),
-            };
+            let why = why_not(subject);
+            let sentence = format!("position {position} is of {why}: its bodies are not erased");
             findings.add(spot, "positions", Cause::ReDecisionDiffers, sentence);
         }
         if let Some(by) = self.erased_by {

@@ -117,17 +117,9 @@ pub(super) fn mentioned(before: &World, stream: &Stream, event: &Event) -> Vec<M
                 (_, _) => Vec::new(),
             }
         }
-        Stream::Of(
-            Subject::Contract(_)
-            | Subject::Descriptor(_)
-            | Subject::Session(_)
-            | Subject::Agreement(_)
-            | Subject::Conduct(_),
-        )
-        | Stream::Ledger
-        | Stream::Agent(_)
-        | Stream::Mail(_)
-        | Stream::Roots => Vec::new(),
+        Stream::Of(_) | Stream::Ledger | Stream::Agent(_) | Stream::Mail(_) | Stream::Roots => {
+            Vec::new()
+        }
     }
 }
 
@@ -213,18 +205,7 @@ pub(super) fn check(decided: &Decided<'_>, findings: &mut Findings) {
                 not_while_blind(decided, findings);
             }
         }
-        Stream::Of(
-            Subject::Contract(_)
-            | Subject::Descriptor(_)
-            | Subject::Session(_)
-            | Subject::Agreement(_)
-            | Subject::Round(_)
-            | Subject::Conduct(_),
-        )
-        | Stream::Ledger
-        | Stream::Agent(_)
-        | Stream::Mail(_)
-        | Stream::Roots => {}
+        Stream::Of(_) | Stream::Ledger | Stream::Agent(_) | Stream::Mail(_) | Stream::Roots => {}
     }
 }
 

@@ -159,14 +159,9 @@ impl Auditor {
 
     /// Whether all that the log says of that subject was replayed.
     fn knows_subject(&self, subject: Subject) -> bool {
-        match subject {
-            Subject::Interaction(id) => self.knows(id),
-            Subject::Contract(_)
-            | Subject::Descriptor(_)
-            | Subject::Session(_)
-            | Subject::Agreement(_)
-            | Subject::Round(_)
-            | Subject::Conduct(_) => self.replay.knows(&Stream::Of(subject)),
+        match subject.interaction() {
+            Some(id) => self.knows(id),
+            None => self.replay.knows(&Stream::Of(subject)),
         }
     }
 

@@ -12,7 +12,7 @@ use super::body::agree;
 use super::decision::Decided;
 use super::finding::{Cause, Findings};
 use crate::turn::{Reference, Route, route};
-use x811_protocol::stream::{Stream, Subject};
+use x811_protocol::stream::Stream;
 
 impl Decided<'_> {
     /// Names a stream where the message does not belong.
@@ -41,21 +41,13 @@ impl Decided<'_> {
             }
             (Stream::Of(subject), due) if due != Route::Subject(*subject) => {
                 // What else is wrong there, the rules of the interaction say.
-                match (subject, &accepted.facts) {
-                    (Subject::Interaction(_), Facts::Error(_)) => {
+                match (subject.interaction(), &accepted.facts) {
+                    (Some(_), Facts::Error(_)) => {
                         let sentence = "the error names no envelope of this interaction";
                         self.differs("facts.related_message_id", sentence, findings);
                     }
-                    (Subject::Interaction(_), _) => {}
-                    (
-                        Subject::Contract(_)
-                        | Subject::Descriptor(_)
-                        | Subject::Session(_)
-                        | Subject::Agreement(_)
-                        | Subject::Round(_)
-                        | Subject::Conduct(_),
-                        _,
-                    ) => {
+                    (Some(_), _) => {}
+                    (None, _) => {
                         let sentence = "the message is not about this subject";
                         self.differs("stream", sentence, findings);
                     }

@@ -11,7 +11,7 @@ use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Effect, Event, LedgerEvent};
 use x811_protocol::facts::{ConsensusFacts, Facts};
-use x811_protocol::id::{ContractId, InteractionId, RoundId};
+use x811_protocol::id::{AgreementId, ContractId, InteractionId, RoundId, SessionId};
 use x811_protocol::interaction::StateName;
 use x811_protocol::kernel::News;
 use x811_protocol::money::MicroUsdc;
@@ -163,10 +163,12 @@ pub(super) struct Rows {
     humans: Vec<Did>,
     /// Positions in all other streams.
     pub(super) others: HashMap<Box<str>, Vec<u64>, RandomState>,
-    /// Messages of negotiations, by position, as far as their bodies go.
-    negotiated: BTreeMap<u64, (ContractId, Body)>,
+    /// Messages of negotiations, sessions and agreements whose bodies may be erased, by position.
+    negotiated: BTreeMap<u64, (Subject, Body)>,
     /// Which interaction a negotiation opened.
     engaged: BTreeMap<ContractId, InteractionId>,
+    /// Which agreement a session made.
+    agreed: BTreeMap<SessionId, AgreementId>,
     /// Rows of subjects of other machines.
     pub(super) subjects: SubjectRows,
     /// Position of the last record that moved the clocks of all.
@@ -213,8 +215,8 @@ impl Rows {
                 is_there: whole.body.is_some(),
             });
         } else if let Some(stream) = &whole.stream {
-            if let Stream::Of(Subject::Contract(id)) = stream {
-                self.note_negotiation(*id, whole);
+            if let Stream::Of(subject) = stream {
+                self.note_terms(*subject, whole);
             }
             let positions = self.others.entry(record.stream().into()).or_default();
             positions.push(position);
@@ -259,14 +261,22 @@ impl Rows {
         board.readers(event)
     }
 
-    fn note_negotiation(&mut self, id: ContractId, whole: &Whole) {
-        if let Event::Effect(Effect::Engaged(engaged)) = &whole.event {
-            self.engaged.insert(id, engaged.interaction);
+    /// Notes what a negotiation, session or agreement led to, and which of its bodies may be erased.
+    fn note_terms(&mut self, subject: Subject, whole: &Whole) {
+        match (subject, &whole.event) {
+            (Subject::Contract(id), Event::Effect(Effect::Engaged(engaged))) => {
+                self.engaged.insert(id, engaged.interaction);
+            }
+            (Subject::Agreement(id), Event::Effect(Effect::Agreed(agreed))) => {
+                self.agreed.insert(agreed.session, id);
+            }
+            (_, _) => {}
         }
         if let Some(profile) = erasable_profile(&whole.event) {
             let is_there = whole.body.is_some();
             let body = Body { profile, is_there };
-            self.negotiated.insert(whole.record.position(), (id, body));
+            self.negotiated
+                .insert(whole.record.position(), (subject, body));
         }
     }
 
@@ -318,9 +328,9 @@ impl Rows {
 
     /// The message at that position whose body may be erased, as far as its body goes.
     pub(super) fn erasable(&self, position: u64) -> Option<Erasable> {
-        if let Some((id, body)) = self.negotiated.get(&position) {
+        if let Some((subject, body)) = self.negotiated.get(&position) {
             return Some(Erasable {
-                subject: Subject::Contract(*id),
+                subject: *subject,
                 body: *body,
             });
         }
@@ -335,6 +345,11 @@ impl Rows {
     /// The interaction that a negotiation opened.
     pub(super) fn engaged(&self, id: ContractId) -> Option<InteractionId> {
         self.engaged.get(&id).copied()
+    }
+
+    /// The agreement that a session made.
+    pub(super) fn agreed(&self, id: SessionId) -> Option<AgreementId> {
+        self.agreed.get(&id).copied()
     }
 
     /// Whether an interaction that is over is in dispute.

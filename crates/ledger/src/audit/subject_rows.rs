@@ -68,27 +68,7 @@ pub(super) struct Compared {
 impl SubjectRows {
     /// Takes what a record made of that subject; `world` is the state after it.
     pub(super) fn fold(&mut self, world: &World, subject: Subject) {
-        let row = match subject {
-            Subject::Interaction(_) => None,
-            Subject::Contract(id) => world
-                .latest_contract(id)
-                .map(|live| projection::contract::row(live)),
-            Subject::Descriptor(did) => world
-                .descriptor(did)
-                .map(|live| projection::descriptor::row(live)),
-            Subject::Session(id) => world
-                .latest_session(id)
-                .map(|live| projection::session::row(live)),
-            Subject::Agreement(id) => world
-                .latest_agreement(id)
-                .map(|live| projection::session::agreement_row(live)),
-            Subject::Conduct(did) => world
-                .conduct(did)
-                .map(|live| projection::conduct::row(live)),
-            Subject::Round(id) => world
-                .latest_round(id)
-                .map(|live| projection::round::row(live)),
-        };
+        let row = projection::subject_row(world, subject);
         if let Some(row) = row {
             self.0.insert(subject, Due::of(&row));
         }

@@ -63,7 +63,9 @@ impl Unchecked {
             Unchecked::StateRoots => "roots of all states",
             Unchecked::RivalProposals => "decisions of rounds: what their rivals did to them",
             Unchecked::TrustInputs => "proposals: what their proposers and participants had earned",
-            Unchecked::Exclusions => "sessions: whether their parties were excluded from them",
+            Unchecked::Exclusions => {
+                "sessions and proposals: whether their parties were excluded from them"
+            }
             Unchecked::EffectsElsewhere => "effects of records on streams that are not here",
             Unchecked::ExpectedHead => "head that was noted: it is none of the records here",
             Unchecked::NotedCheckpoint => {

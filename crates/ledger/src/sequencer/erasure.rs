@@ -16,7 +16,7 @@ use x811_eventlog::{EventLog as _, Record};
 use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{BodiesErased, Event, LedgerEvent};
-use x811_protocol::id::{ContractId, InteractionId};
+use x811_protocol::id::{AgreementId, ContractId, InteractionId, SessionId};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
@@ -33,6 +33,12 @@ pub struct ErasureAnswer {
     /// Whose bodies, where they are of a negotiation: `neg-` and its id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub negotiation_id: Option<String>,
+    /// Whose bodies, where they are of a session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// Whose bodies, where they are about an agreement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreement_id: Option<AgreementId>,
     /// Place of the record that says so.
     pub position: u64,
     /// Its hash.
@@ -45,7 +51,7 @@ pub struct ErasureAnswer {
 
 impl<S: LedgerStore, R: ReadModel, C: Clock> Ledger<S, R, C> {
     /// Erases the bodies of REQUEST and RESULT of an interaction that is over and not in dispute, or
-    /// all of a negotiation that is closed. The answer comes once the record of it is durable and the
+    /// all of a negotiation, session or agreement that is closed, but for what both signed. The answer comes once the record of it is durable and the
     /// bodies are gone.
     ///
     /// # Errors
@@ -114,8 +120,8 @@ pub(super) fn record(
         .and_then(|()| order.map_or(Ok(()), |order| erasure::check_order(order, now)))
         .and_then(|()| erasure::check_over(world, request.subject, now))
         .and_then(|()| {
-            let opened = erasure.interaction.map(Subject::Interaction);
-            opened.map_or(Ok(()), |opened| erasure::check_over(world, opened, now))
+            let rests_on = erasure.rests_on;
+            rests_on.map_or(Ok(()), |other| erasure::check_over(world, other, now))
         });
     if let Err(refusal) = may {
         return Ok(Err(refusal));
@@ -141,6 +147,8 @@ pub(super) fn record(
     Ok(Ok(ErasureAnswer {
         interaction_id: request.subject.interaction(),
         negotiation_id: request.subject.contract().map(ContractId::to_public),
+        session_id: request.subject.session(),
+        agreement_id: request.subject.agreement(),
         position: appended.position,
         record_hash: appended.hash,
         erased: positions,

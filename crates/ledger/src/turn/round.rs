@@ -70,8 +70,7 @@ fn standing(world: &World, did: Did, agent: &Agent, now: TimestampMs) -> Standin
     Standing {
         age_ms: now.since(agent.registered_at_ms),
         is_active: agent.standing(now) == agent::Standing::Active,
-        // Nothing excludes anybody before `conduct` is built.
-        is_excluded: false,
+        is_excluded: world.is_excluded_from_rounds(did, now),
         takes_part: agent.capabilities.iter().any(|name| name == CAPABILITY),
         trust_hundredths: u64::from(world.trust(did).score_hundredths()),
     }

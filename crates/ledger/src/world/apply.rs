@@ -282,7 +282,10 @@ impl World {
                     Subject::Descriptor(did) => self.apply_subject::<Descriptor>(step, *did)?,
                     Subject::Session(id) => self.apply_subject::<Session>(step, *id)?,
                     Subject::Agreement(id) => self.apply_subject::<Agreement>(step, *id)?,
-                    Subject::Conduct(did) => self.apply_subject::<Conduct>(step, *did)?,
+                    Subject::Conduct(did) => {
+                        self.apply_subject::<Conduct>(step, *did)?;
+                        self.count_breach(*did, step.event);
+                    }
                     Subject::Round(id) => self.apply_round(step, *id)?,
                 }
                 Ok(Touched::Subject(*subject))

@@ -1,9 +1,13 @@
-//! What agents have earned: the sum of how their interactions stand (agents.md section 4). Counted
-//! under all rules; part of the root of all states from rules 2 on.
+//! What agents have earned: the sum of how their interactions stand, and of the breaches recorded against
+//! them (agents.md section 4). Interactions count under all rules, breaches from version 2 of the block
+//! `capabilities` on; part of the root of all states from rules 2 on.
 
 use super::World;
 use x811_protocol::did::Did;
+use x811_protocol::event::{Effect, Event};
 use x811_protocol::interaction::State;
+use x811_protocol::parameters::CapabilityRules;
+use x811_protocol::time::TimestampMs;
 use x811_protocol::trust::{Merit, TrustCounters};
 
 impl World {
@@ -26,6 +30,27 @@ impl World {
             self.move_trust(opening.initiator, before.initiator, merit.initiator),
             self.move_trust(opening.provider, before.provider, merit.provider),
         ];
+    }
+
+    /// Counts a breach that was recorded against that provider, under the parameters in force.
+    pub(super) fn count_breach(&mut self, provider: Did, event: &Event) {
+        if matches!(event, Event::Effect(Effect::BreachRecorded(_)))
+            && self.capability_rules() >= CapabilityRules::Second
+        {
+            let moved = self.move_trust(provider, TrustCounters::NONE, TrustCounters::BREACH);
+            self.trust_moved = [moved, None];
+        }
+    }
+
+    /// How far breaches reach, under the parameters in force.
+    pub(crate) fn capability_rules(&self) -> CapabilityRules {
+        let block = self.parameters().and_then(|(_, set)| set.capabilities);
+        block.map_or(CapabilityRules::First, |block| block.version)
+    }
+
+    /// Whether an agent is kept out of new rounds at `now`, because of what it broke.
+    pub(crate) fn is_excluded_from_rounds(&self, did: Did, now: TimestampMs) -> bool {
+        self.capability_rules() >= CapabilityRules::Second && self.is_excluded(did, now)
     }
 
     fn move_trust(&mut self, did: Did, before: TrustCounters, after: TrustCounters) -> Option<Did> {

@@ -3,16 +3,22 @@
 
 use serde_json::Value;
 use x811_protocol::facts::CapabilityVerb;
-use x811_protocol::parameters::Exclusion;
+use x811_protocol::parameters::{Capabilities, CapabilityRules, Exclusion};
 use x811_protocol::stream::Subject;
 
 use crate::bargain::Bargain;
 use crate::bundles::bundle_of;
-use crate::conduct::{broken, excluding};
+use crate::conduct::{broken, excluding_under};
 use crate::golden::Golden;
 
 pub(crate) async fn files() -> Golden {
-    let ledgerbox = excluding(Some(Exclusion::DEFAULT)).await;
+    // Of the first version: what such a log says holds for ever.
+    let ledgerbox = excluding_under(Capabilities {
+        exclusion: Some(Exclusion::DEFAULT),
+        version: CapabilityRules::First,
+        ..Capabilities::DEFAULT
+    })
+    .await;
     let mut bargain = Bargain::new(&ledgerbox).await;
     bargain.agree(&ledgerbox, &Bargain::terms(86_400, 3)).await;
     let session = Subject::Session(bargain.session.unwrap());

@@ -18,6 +18,7 @@ mod descriptors_forged;
 mod dust;
 mod earlier_keys;
 mod erased_contracts;
+mod erased_terms;
 mod erasures;
 mod every_event;
 mod every_round;

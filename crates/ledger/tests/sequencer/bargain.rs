@@ -53,6 +53,11 @@ impl Bargain {
     pub(crate) async fn new(ledgerbox: &Ledgerbox) -> Bargain {
         let consumer = ledgerbox.initiator(&Account::new(0x46)).await;
         let provider = ledgerbox.provider().await;
+        Bargain::with(ledgerbox, consumer, provider).await
+    }
+
+    /// Between these, of whom the provider publishes what it can do.
+    pub(crate) async fn with(ledgerbox: &Ledgerbox, consumer: Party, provider: Party) -> Bargain {
         let stranger = ledgerbox.provider().await;
         let advert = descriptor(&provider, 1);
         let advert = ledgerbox.seal(&provider, ADVERTISE, &ledgerbox.identity, advert);

@@ -17,11 +17,17 @@ pub(crate) const DAY_MS: u64 = 86_400_000;
 
 /// A ledger that excludes by this rule.
 pub(crate) async fn excluding(exclusion: Option<Exclusion>) -> Ledgerbox {
-    let mut parameters = parameters();
-    parameters.capabilities = Some(Capabilities {
+    excluding_under(Capabilities {
         exclusion,
         ..Capabilities::DEFAULT
-    });
+    })
+    .await
+}
+
+/// The same by that block.
+pub(crate) async fn excluding_under(block: Capabilities) -> Ledgerbox {
+    let mut parameters = parameters();
+    parameters.capabilities = Some(block);
     parameters.limits.open_per_pair = 1_000;
     Ledgerbox::with(parameters).await
 }
@@ -42,7 +48,11 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) async fn set(ledgerbox: &Ledgerbox) -> Scene {
-        let mut first = Bargain::new(ledgerbox).await;
+        Scene::between(ledgerbox, Bargain::new(ledgerbox).await).await
+    }
+
+    /// The same, where the first two are those.
+    pub(crate) async fn between(ledgerbox: &Ledgerbox, mut first: Bargain) -> Scene {
         first.agree(ledgerbox, &terms()).await;
         let mut again = first.clone();
         again.agreement = None;

@@ -8,7 +8,7 @@ use crate::party::{Account, Party};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use x811_ledger::port::ReadModel as _;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
@@ -217,6 +217,29 @@ async fn written(ledgerbox: &Ledgerbox) -> Value {
     json!({ "records": leaves, "trust": rows })
 }
 
+/// `tests/verifiers/trust.py`, which reads histories.
+fn second_implementation() -> Child {
+    let script = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/verifiers/trust.py"
+    );
+    let mut command = Command::new("python3");
+    command.arg(script).stdin(Stdio::piped());
+    command.spawn().expect("python3 runs")
+}
+
+/// Holds every row of trust that this ledger made against the second implementation.
+pub(crate) async fn held_by_second_implementation(ledgerbox: &Ledgerbox) {
+    let mut second = second_implementation();
+    let mut lines = second.stdin.take().unwrap();
+    writeln!(lines, "{}", written(ledgerbox).await).unwrap();
+    drop(lines);
+    assert!(
+        second.wait().unwrap().success(),
+        "the second implementation differs"
+    );
+}
+
 async fn history(steps: Vec<(usize, usize, usize)>) -> Value {
     let mut ledgerbox = impatient().await;
     let accounts = [0x46, 0x47].map(Account::new);
@@ -259,15 +282,7 @@ fn histories() -> u32 {
 /// `X811_TRUST=10000` for the long form.
 #[test]
 fn ax_37_random_histories_earn_what_a_second_implementation_computes() {
-    let script = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../tests/verifiers/trust.py"
-    );
-    let mut second = Command::new("python3")
-        .arg(script)
-        .stdin(Stdio::piped())
-        .spawn()
-        .expect("python3 runs");
+    let mut second = second_implementation();
     let lines = std::cell::RefCell::new(second.stdin.take().unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()

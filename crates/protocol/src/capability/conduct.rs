@@ -301,10 +301,6 @@ impl SubjectMachine for Conduct {
         }
     }
 
-    fn what_to_do(code: Code) -> &'static str {
-        code.what_to_do()
-    }
-
     fn after_downtime(_state: &State, _gap_ms: u64, _back_at: TimestampMs) -> Option<State> {
         None
     }

@@ -225,10 +225,6 @@ impl SubjectMachine for Descriptor {
         None
     }
 
-    fn what_to_do(code: Code) -> &'static str {
-        code.what_to_do()
-    }
-
     fn after_downtime(_state: &State, _gap_ms: u64, _back_at: TimestampMs) -> Option<State> {
         None
     }

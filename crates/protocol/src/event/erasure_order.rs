@@ -2,7 +2,7 @@
 //! that whoever reads the log need not believe the ledger that somebody ordered it.
 
 use super::signed_request::{NotOrdered, SignedRequest};
-use crate::id::{ContractId, InteractionId};
+use crate::id::{AgreementId, ContractId, InteractionId, SessionId};
 use crate::key::KeyId;
 use crate::signature::Signature;
 use crate::stream::Subject;
@@ -23,7 +23,7 @@ pub struct ErasureOrder {
     pub signature: Signature,
 }
 
-/// The same as a record has it: the subject is one of two members.
+/// The same as a record has it: the subject is one of four members.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -31,6 +31,10 @@ struct Written {
     interaction: Option<InteractionId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     contract: Option<ContractId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agreement: Option<AgreementId>,
     authority: String,
     parameters: String,
     signature: Signature,
@@ -38,10 +42,12 @@ struct Written {
 
 impl From<ErasureOrder> for Written {
     fn from(order: ErasureOrder) -> Written {
-        // Descriptors are not erased: an order that named one would be read by nobody.
+        // Others are not erased: an order that named one would be read by nobody.
         Written {
             interaction: order.subject.interaction(),
             contract: order.subject.contract(),
+            session: order.subject.session(),
+            agreement: order.subject.agreement(),
             authority: order.authority,
             parameters: order.parameters,
             signature: order.signature,
@@ -53,12 +59,17 @@ impl TryFrom<Written> for ErasureOrder {
     type Error = &'static str;
 
     fn try_from(written: Written) -> Result<ErasureOrder, &'static str> {
-        let subject = match (written.interaction, written.contract) {
-            (Some(id), None) => Subject::Interaction(id),
-            (None, Some(id)) => Subject::Contract(id),
-            (None, None) | (Some(_), Some(_)) => {
-                return Err("an order names an interaction or a contract, and one of them");
-            }
+        let named = [
+            written.interaction.map(Subject::Interaction),
+            written.contract.map(Subject::Contract),
+            written.session.map(Subject::Session),
+            written.agreement.map(Subject::Agreement),
+        ];
+        let mut named = named.into_iter().flatten();
+        let (Some(subject), None) = (named.next(), named.next()) else {
+            return Err(
+                "an order names an interaction, a contract, a session or an agreement, and one of them",
+            );
         };
         Ok(ErasureOrder {
             subject,
@@ -98,17 +109,8 @@ impl ErasureOrder {
     /// Path and query of the request, as they are signed.
     #[must_use]
     pub fn target(subject: Subject, reason_code: &str) -> (String, String) {
-        let of = match subject {
-            Subject::Interaction(id) => format!("interactions/{id}"),
-            Subject::Contract(id) => format!("negotiations/{}", id.to_public()),
-            Subject::Descriptor(did) => format!("agents/{}/capabilities", did.uuid()),
-            Subject::Session(id) => format!("sessions/{id}"),
-            Subject::Agreement(id) => format!("agreements/{id}"),
-            Subject::Round(id) => format!("rounds/{id}"),
-            Subject::Conduct(did) => format!("agents/{}/conduct", did.uuid()),
-        };
         (
-            format!("/api/v1/{of}/erasure"),
+            format!("/api/v1/{}/erasure", subject.path()),
             format!("reason_code={reason_code}"),
         )
     }
@@ -171,10 +173,17 @@ mod tests {
         another.subject = Subject::Interaction(other_id.parse().unwrap());
         let mut unsigned = good.clone();
         unsigned.signature = Signature::from_bytes([7; 64]);
-        // The contract and the interaction of one id are two subjects.
-        let mut of_contract = good.clone();
-        of_contract.subject = Subject::Contract(INTERACTION.parse().unwrap());
-        for wrong in [elsewhere, another, unsigned, of_contract] {
+        // Subjects of one id are several.
+        let of_others = [
+            Subject::Contract(INTERACTION.parse().unwrap()),
+            Subject::Session(INTERACTION.parse().unwrap()),
+            Subject::Agreement(INTERACTION.parse().unwrap()),
+        ];
+        let of_others = of_others.map(|subject| ErasureOrder {
+            subject,
+            ..good.clone()
+        });
+        for wrong in [elsewhere, another, unsigned].into_iter().chain(of_others) {
             assert_eq!(wrong.signer("gdpr_request"), Err(NotOrdered::Signature));
         }
     }
@@ -182,23 +191,28 @@ mod tests {
     #[test]
     fn mach_6_an_order_names_one_subject() {
         let key = SecretKey::from_seed([1; 32]);
-        let contract = order_of(
-            Subject::Contract(INTERACTION.parse().unwrap()),
-            &key,
-            "spam",
-        );
-        contract.signer("spam").unwrap();
-        let written = serde_json::to_value(&contract).unwrap();
-        assert_eq!(written["contract"], INTERACTION);
-        assert_eq!(written.get("interaction"), None);
-        let read: ErasureOrder = serde_json::from_value(written.clone()).unwrap();
-        assert_eq!(read, contract);
-        let mut both = written.clone();
-        both["interaction"] = INTERACTION.into();
-        let mut neither = written;
-        neither.as_object_mut().unwrap().remove("contract");
-        for wrong in [both, neither] {
-            assert!(serde_json::from_value::<ErasureOrder>(wrong).is_err());
+        for (member, subject) in [
+            ("contract", Subject::Contract(INTERACTION.parse().unwrap())),
+            ("session", Subject::Session(INTERACTION.parse().unwrap())),
+            (
+                "agreement",
+                Subject::Agreement(INTERACTION.parse().unwrap()),
+            ),
+        ] {
+            let order = order_of(subject, &key, "spam");
+            order.signer("spam").unwrap();
+            let written = serde_json::to_value(&order).unwrap();
+            assert_eq!(written[member], INTERACTION);
+            assert_eq!(written.get("interaction"), None);
+            let read: ErasureOrder = serde_json::from_value(written.clone()).unwrap();
+            assert_eq!(read, order);
+            let mut both = written.clone();
+            both["interaction"] = INTERACTION.into();
+            let mut neither = written;
+            neither.as_object_mut().unwrap().remove(member);
+            for wrong in [both, neither] {
+                assert!(serde_json::from_value::<ErasureOrder>(wrong).is_err());
+            }
         }
     }
 

@@ -16,8 +16,8 @@ pub enum NotOrdered {
     Form(#[from] ProofError),
     /// Signed is something else.
     #[error(
-        "the key that the order names did not sign for this interaction, contract or exclusion and what \
-         is asked of it"
+        "the key that the order names did not sign for this interaction, contract, session, agreement or \
+         exclusion and what is asked of it"
     )]
     Signature,
     /// Signed for another time.

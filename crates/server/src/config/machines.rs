@@ -62,6 +62,7 @@ fn can_be_kept(block: &Capabilities) -> bool {
         session_max_ms,
         session_min_ms,
         session_ms,
+        version: _,
     } = *block;
     let at_least_one = [
         active_agreements_per_pair,

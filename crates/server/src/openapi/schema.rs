@@ -251,6 +251,12 @@ pub(crate) struct ErasedAnswer {
     /// Whose bodies, where they are of a negotiation.
     #[schema(nullable = false)]
     negotiation_id: Option<String>,
+    /// Whose bodies, where they are of a session.
+    #[schema(value_type = Option<Uuid>, nullable = false)]
+    session_id: Option<String>,
+    /// Whose bodies, where they are about an agreement.
+    #[schema(value_type = Option<Uuid>, nullable = false)]
+    agreement_id: Option<String>,
     /// Place of the record that says so.
     position: u64,
     /// Of that record.

@@ -36,6 +36,7 @@
 //! | `GET /api/v1/sessions/{id}` | *a session about a capability: `min_position` |
 //! | `GET /api/v1/sessions/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
 //! | `GET /api/v1/sessions/{id}/bundle` | *it and what it rests on, to be audited offline |
+//! | `POST /api/v1/sessions/{id}/erasure` | ‡have its bodies erased: `reason_code` |
 //! | `GET /api/v1/agents/{uuid}/conduct` | *breaches that it answers for: `min_position` |
 //! | `POST /api/v1/agents/{uuid}/conduct/lift` | ‡lift its exclusion from sessions: `excluded` |
 //! | `GET /api/v1/agreements` | *an agent's: `party`, `consumer`, `provider`, `type`, `as_of`, `after`, `limit`, `min_position` |
@@ -43,6 +44,7 @@
 //! | `GET /api/v1/agreements/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
 //! | `GET /api/v1/agreements/{id}/bundle` | *it and what it rests on, to be audited offline |
 //! | `GET /api/v1/agreements/{id}/jws` | *what both signed, for strangers' tools: `revision` |
+//! | `POST /api/v1/agreements/{id}/erasure` | ‡have its bodies erased: `reason_code` |
 //! | `GET /api/v1/rounds` | *an agent's: `member`, `after`, `limit`, `min_position` |
 //! | `GET /api/v1/rounds/{id}` | *a round: `min_position` |
 //! | `GET /api/v1/rounds/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
@@ -75,6 +77,7 @@ mod agent_trust;
 mod agents;
 mod agreement;
 mod agreement_bundle;
+mod agreement_erasure;
 mod agreement_history;
 mod agreement_jws;
 mod agreement_list;
@@ -120,6 +123,7 @@ mod round_readers;
 mod sdk_card;
 mod session;
 mod session_bundle;
+mod session_erasure;
 mod session_history;
 mod settlement;
 mod stream;
@@ -184,6 +188,8 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<session::__path_handle>(get(session::handle::<C>))
         .add::<session_history::__path_handle>(get(session_history::handle::<C>))
         .add::<session_bundle::__path_handle>(get(session_bundle::handle::<C>))
+        .add::<session_erasure::__path_handle>(post(session_erasure::handle::<C>))
+        .add::<agreement_erasure::__path_handle>(post(agreement_erasure::handle::<C>))
         .add::<agreement_bundle::__path_handle>(get(agreement_bundle::handle::<C>))
         .add::<agreement_jws::__path_handle>(get(agreement_jws::handle::<C>))
         .add::<agreement::__path_handle>(get(agreement::handle::<C>))

@@ -104,15 +104,6 @@ async fn may_read<C: Clock>(
             let row = app.ledger.read_model().interaction(id).await?;
             row.is_some_and(|row| reader.may_read(&[row.initiator, row.provider]))
         }
-        Some(Stream::Of(
-            subject @ (Subject::Contract(_)
-            | Subject::Session(_)
-            | Subject::Agreement(_)
-            | Subject::Conduct(_)),
-        )) => {
-            let row = app.ledger.read_model().subject(subject).await?;
-            row.is_some_and(|row| reader.may_read(&row.members))
-        }
         Some(Stream::Of(subject @ Subject::Round(_))) => {
             let row = app.ledger.read_model().subject(subject).await?;
             let Some(row) = row.filter(|row| round_readers::may_read(app, reader, row)) else {
@@ -133,6 +124,11 @@ async fn may_read<C: Clock>(
             | Stream::Agent(_)
             | Stream::Roots,
         ) => true,
+        // Whoever takes part in it, and nobody else.
+        Some(Stream::Of(subject)) => {
+            let row = app.ledger.read_model().subject(subject).await?;
+            row.is_some_and(|row| reader.may_read(&row.members))
+        }
         None => return Err(ApiError::damaged(record.position())),
     })
 }

@@ -26,9 +26,9 @@ pub(crate) fn descriptor(agent: &Agent, revision: u64) -> Value {
     })
 }
 
-/// CC-63, CC-74: anybody reads it, in the bytes that the agent signed.
+/// CC-63, CC-64, CC-74: anybody reads it, in the bytes that the agent signed.
 #[tokio::test]
-async fn cc_074_a_stranger_verifies_a_descriptor() {
+async fn cc_064_and_cc_074_a_stranger_verifies_a_descriptor() {
     let world = World::start().await;
     let agent = world.agent().await;
     let path = format!("/api/v1/agents/{}/capabilities", agent.uuid());

@@ -1,5 +1,6 @@
 //! Operators have bodies erased, and nobody else does (record.md section 4).
 
+use crate::sessions::{advertise, agree_for};
 use crate::signing::Claim;
 use crate::world::{Agent, Deal, Reply, World, reply};
 use serde_json::json;
@@ -118,4 +119,42 @@ async fn mach_6_an_operator_has_the_bodies_of_a_closed_negotiation_erased() {
     let history = world.get_as(&payer, &history).await.expect(200);
     let last = history["records"].as_array().unwrap().last().unwrap();
     assert_eq!(last["position"], closed["position"]);
+}
+
+/// Sessions and agreements likewise, but for what both signed.
+#[tokio::test]
+async fn mach_6_an_operator_has_the_bodies_of_a_session_and_its_agreement_erased() {
+    let operator = Agent::new();
+    let world = World::start_with(|config| config.operators = vec![operator.did]).await;
+    world.accept(&operator.registration(&world)).await;
+    let (ada, bert) = (world.agent().await, world.agent().await);
+    advertise(&world, &bert).await;
+    let id = agree_for(&world, &ada, &bert, 3_600).await;
+    let of = |kind: &str| format!("/api/v1/{kind}/{id}/erasure?reason_code=gdpr_request");
+    let (session, agreement) = (of("sessions"), of("agreements"));
+    for path in [&session, &agreement] {
+        let early = erase(&world, Some(&operator), path).await;
+        early.refused(422, "X811-4001");
+    }
+    let revoke = json!({"agreement_id": id, "revision": 1, "reason": "moved away"});
+    let revoke = ada.say(&world, bert.did, "x811.capability/revoke", revoke);
+    world.accept(&revoke).await;
+    for (path, member, bodies) in [(&session, "session_id", 4), (&agreement, "agreement_id", 1)] {
+        for by in [None, Some(&ada)] {
+            assert_eq!(erase(&world, by, path).await.status, 403);
+        }
+        let done = erase(&world, Some(&operator), path).await.expect(200);
+        assert_eq!(done[member], json!(id));
+        assert!(done.get("interaction_id").is_none(), "{done}");
+        assert_eq!(done["erased"].as_array().unwrap().len(), bodies);
+        let again = erase(&world, Some(&operator), path).await;
+        again.refused(422, "X811-4001");
+    }
+    // What both signed can be shown for ever.
+    let jws = format!("/api/v1/agreements/{id}/jws");
+    let jws = world.get_as(&bert, &jws).await.expect(200);
+    assert_eq!(jws["signatures"].as_array().unwrap().len(), 2);
+    let nobodys = session.replace(&id, &ada.uuid());
+    let answer = erase(&world, Some(&operator), &nobodys).await;
+    answer.refused(404, "X811-1001");
 }

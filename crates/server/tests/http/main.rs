@@ -13,6 +13,7 @@ mod base;
 mod bundle;
 mod capabilities;
 mod codes;
+mod conduct;
 mod connections;
 mod contract_wallets;
 mod damage;

@@ -9,6 +9,7 @@ use x811_ledger::audit::audit_export;
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::capability::agreement::JWS_TYPE;
 use x811_protocol::digest::Digest;
+use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::jws;
 use x811_protocol::key::KeyId;
 use x811_protocol::payload::capability::signed_agreement;
@@ -25,26 +26,38 @@ async fn say(world: &World, from: &Agent, to: &Agent, verb: &str, payload: Value
     id
 }
 
-async fn advertise(world: &World, agent: &Agent) {
+pub(crate) async fn advertise(world: &World, agent: &Agent) {
     let kind = "x811.capability/advertise";
     let sealed = agent.say(world, world.ledger(), kind, descriptor(agent, 1));
     world.accept(&sealed).await;
 }
 
-async fn request(world: &World, from: &Agent, to: &Agent) -> String {
+/// A request for a session.
+pub(crate) fn request_to(world: &World, from: &Agent, to: &Agent) -> SealedEnvelope {
     let payload = json!({
         "type": "tool.api", "parameters": {},
         "protocol": {"min": "1.1.0", "max": "1.2.0", "deprecated": []},
     });
-    say(world, from, to, "request", payload).await
+    from.say(world, to.did, "x811.capability/request", payload)
 }
 
-/// A session that both signed.
+async fn request(world: &World, from: &Agent, to: &Agent) -> String {
+    let sealed = request_to(world, from, to);
+    world.accept(&sealed).await;
+    sealed.header.id.to_string()
+}
+
+/// A session that both signed, about an hour.
 async fn agree(world: &World, ada: &Agent, bert: &Agent) -> String {
+    agree_for(world, ada, bert, 3_600).await
+}
+
+/// The same, about so long.
+pub(crate) async fn agree_for(world: &World, ada: &Agent, bert: &Agent, duration_s: u64) -> String {
     let session = request(world, ada, bert).await;
     let willing = json!({"session_id": session, "willing": true});
     say(world, bert, ada, "response", willing).await;
-    let terms = json!({"duration_s": 3600, "max_requests": 3});
+    let terms = json!({"duration_s": duration_s, "max_requests": 3});
     let offer = json!({"session_id": session, "terms": terms});
     let step = say(world, ada, bert, "offer", offer).await;
     let terms_hash = Digest::of(&to_canonical(&terms));

@@ -57,11 +57,17 @@ impl Auditor {
                 }
                 self.rows.engaged(id)
             }
-            Subject::Descriptor(_)
-            | Subject::Session(_)
-            | Subject::Agreement(_)
-            | Subject::Conduct(_)
-            | Subject::Round(_) => return false,
+            Subject::Session(id) => {
+                let is_open = world.sessions().get(id).is_some();
+                let agreed = self.rows.agreed(id);
+                return !(self.replay.knows(&Stream::Of(subject)) && is_open)
+                    && agreed.is_none_or(|id| self.may_erase(Subject::Agreement(id), at));
+            }
+            Subject::Agreement(id) => {
+                let is_active = world.agreements().get(id).is_some();
+                return !(self.replay.knows(&Stream::Of(subject)) && is_active);
+            }
+            Subject::Descriptor(_) | Subject::Conduct(_) | Subject::Round(_) => return false,
         };
         interaction.is_none_or(|id| {
             let is_over = match &self.extract {

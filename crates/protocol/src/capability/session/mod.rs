@@ -22,7 +22,6 @@ pub use state::{Ending, ProposedTerms, Renewal, Signed, State};
 pub use table::StateName;
 
 use super::{agreement, descriptor};
-use crate::code::Code;
 use crate::did::Did;
 use crate::envelope::AcceptedHeader;
 use crate::event::{CloseReason, Derived, Effect, EnvelopeAccepted, Event, Lapsed};
@@ -143,10 +142,6 @@ impl SubjectMachine for Session {
         };
         let related = Some(after.last.envelope);
         Some(Told::news(News::SessionClosed, code, related))
-    }
-
-    fn what_to_do(code: Code) -> &'static str {
-        code.what_to_do()
     }
 
     fn after_downtime(state: &State, gap_ms: u64, _back_at: TimestampMs) -> Option<State> {

@@ -1,0 +1,150 @@
+//! What descriptors, sessions and agreements are held to (capability.md, "Parameters").
+
+use serde::{Deserialize, Serialize};
+
+use super::no_limit;
+
+/// What descriptors of capabilities, sessions and agreements are held to (capability.md, "Parameters").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capabilities {
+    /// Most active agreements, open sessions included, that a request may add to between one
+    /// consumer and one provider.
+    #[serde(default = "no_limit")]
+    pub active_agreements_per_pair: u64,
+    /// Most adverts of one agent in an hour of UTC.
+    #[serde(default = "no_limit")]
+    pub adverts_per_hour: u64,
+    /// How long the signatures of accepted terms are waited for.
+    pub agree_ms: u64,
+    /// The longest duration of an agreement, in seconds.
+    pub agreement_max_s: u64,
+    /// The most counters in a session, of both sides together.
+    pub counters: u64,
+    /// When breaches of agreements exclude from new sessions; absent: they are recorded only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exclusion: Option<Exclusion>,
+    /// Most sessions one initiator may have open.
+    #[serde(default = "no_limit")]
+    pub open_sessions_per_initiator: u64,
+    /// Most sessions one initiator may have open with one target.
+    #[serde(default = "no_limit")]
+    pub open_sessions_per_pair: u64,
+    /// How long a request waits for its response.
+    pub response_ms: u64,
+    /// The longest life of a session.
+    pub session_max_ms: u64,
+    /// The shortest life of a session.
+    pub session_min_ms: u64,
+    /// Its life where the response names none.
+    pub session_ms: u64,
+    /// How far breaches reach. Of 1 are the blocks that were recorded without it.
+    #[serde(default, skip_serializing_if = "CapabilityRules::is_first")]
+    pub version: CapabilityRules,
+}
+
+impl Capabilities {
+    /// The defaults of capability.md.
+    pub const DEFAULT: Capabilities = Capabilities {
+        active_agreements_per_pair: 100,
+        adverts_per_hour: 60,
+        agree_ms: 30_000,
+        agreement_max_s: 31_536_000,
+        counters: 5,
+        exclusion: None,
+        open_sessions_per_initiator: 200,
+        open_sessions_per_pair: 20,
+        response_ms: 30_000,
+        session_max_ms: 86_400_000,
+        session_min_ms: 1_000,
+        session_ms: 60_000,
+        version: CapabilityRules::Second,
+    };
+}
+
+/// How much of capability.md, "Breach and exclusion", holds under a block: what was recorded before a rule was
+/// built keeps the meaning that it had.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
+pub enum CapabilityRules {
+    /// A breach moves no trust, and an exclusion is from sessions alone.
+    #[default]
+    First,
+    /// A breach counts as a dispute (CX-49), and an exclusion is from rounds too (CC-113).
+    Second,
+}
+
+impl CapabilityRules {
+    /// Serde hands a reference.
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde calls it with a reference"
+    )]
+    fn is_first(&self) -> bool {
+        *self == CapabilityRules::First
+    }
+}
+
+impl TryFrom<u64> for CapabilityRules {
+    type Error = String;
+
+    fn try_from(number: u64) -> Result<CapabilityRules, String> {
+        match number {
+            1 => Ok(CapabilityRules::First),
+            2 => Ok(CapabilityRules::Second),
+            _ => Err(format!(
+                "version {number} of capabilities is not known here: read it with a later program"
+            )),
+        }
+    }
+}
+
+impl From<CapabilityRules> for u64 {
+    fn from(rules: CapabilityRules) -> u64 {
+        match rules {
+            CapabilityRules::First => 1,
+            CapabilityRules::Second => 2,
+        }
+    }
+}
+
+/// When breaches of agreements exclude an agent from new sessions (capability.md, "Breach and
+/// exclusion").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exclusion {
+    /// So many breaches; of two consumers at least, so no fewer than two.
+    pub breaches: u64,
+    /// How long it lasts.
+    pub for_ms: u64,
+    /// Breaches count for so long.
+    pub within_ms: u64,
+}
+
+impl Exclusion {
+    /// The defaults of capability.md: three in 30 days exclude for 30 days.
+    pub const DEFAULT: Exclusion = Exclusion {
+        breaches: 3,
+        for_ms: 2_592_000_000,
+        within_ms: 2_592_000_000,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cx_49_a_block_without_a_version_is_of_the_first() {
+        let mut written = serde_json::to_value(Capabilities::DEFAULT).unwrap();
+        assert_eq!(written["version"], 2);
+        written.as_object_mut().unwrap().remove("version");
+        let read: Capabilities = serde_json::from_value(written.clone()).unwrap();
+        assert_eq!(read.version, CapabilityRules::First);
+        assert_eq!(serde_json::to_value(read).unwrap(), written);
+        for unknown in [0, 3] {
+            written["version"] = unknown.into();
+            assert!(serde_json::from_value::<Capabilities>(written.clone()).is_err());
+        }
+    }
+}
