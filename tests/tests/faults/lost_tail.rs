@@ -93,9 +93,9 @@ async fn reliability_behind_a_restored_database_both_hosts_stop_and_a_new_origin
     let acknowledged = serves(&hosts).await;
     let export = hosts[0].place.folder.path().join("log.jsonl");
     // Each of them writes once.
-    for number in 0..2 {
-        hosts[number].becomes("writer").await;
-        let ledger = hosts[number].ledger.take().unwrap();
+    for host in &mut hosts {
+        host.becomes("writer").await;
+        let ledger = host.ledger.take().unwrap();
         assert!(ledger.stop().status.success());
     }
     for host in &hosts {
