@@ -78,6 +78,6 @@ cp tests/packages/{agent.mjs,forms.mjs,uses.ts} "$work/app/"
 is_the_binary "$work/app/node_modules/x811/bin/x811" "$work/app/node_modules/.bin/x811"
 [ -f "$work/app/node_modules/x811/LICENSE" ] || die "the licence is not in the tarball"
 (cd "$work/app" && "$checkout/node_modules/.bin/tsc" --noEmit --strict --module nodenext --target es2022 uses.ts)
-(cd "$work/app" && node forms.mjs)
+(cd "$work/app" && node forms.mjs "$checkout/tests")
 "$work/venv/bin/python" tests/packages/play.py "$work/app/node_modules/.bin/x811" "$anvil" \
   node "$work/app/agent.mjs"

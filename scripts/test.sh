@@ -70,6 +70,17 @@ install_systemd() {
     die "systemd could not be installed: run this as root, or install it by hand"
 }
 
+# Stories whose ledgers keep their logs in PostgreSQL: some, or with X811_TEST_STORE=postgres all but
+# those about what lies in a directory. They are built by the step before.
+stories_on_postgresql() {
+  local all='binary(stories) or binary(settlement) or binary(operations)'
+  local directory='test(/^(backup|doctor|log_copy|postgres|reopen)::/) or test(/^proofs::design_8/)'
+  local chosen='test(/^(erasure|haggling|kill|refusal|settlement)::/) and binary(stories)'
+  [ "${X811_TEST_STORE:-}" != postgres ] || chosen='all()'
+  "${CARGO_TARGET_DIR:-target}/debug/on_postgres" cargo nextest run --workspace --profile ci \
+    -E "package(x811-tests) and ($all) and not ($directory) and ($chosen)"
+}
+
 require_tools
 step "systemd-analyze" install_systemd
 step "strace and faketime" install_fault_tools
@@ -93,11 +104,13 @@ step "binary" cargo build --workspace --bins --examples
 step "doc tests" cargo test --workspace --doc
 step "tests" cargo nextest run --workspace --profile ci
 # Where X811_TEST_KURRENTDB_URL names no cluster, one of these says what was skipped.
+step "stories on PostgreSQL" stories_on_postgresql
 step "tests, EventStoreDB" cargo nextest run -p x811-store --features eventstore --profile ci \
   --success-output final kurrent
 step "HTTP interface, by generated requests" scripts/api.sh
 step "clients generated from the description" scripts/clients.sh
 step "packages for Python and Node" scripts/packages.sh
+step "compose files, by their schema" scripts/compose.sh
 step "docs" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 step "contracts" node contracts/build.mjs --check
 # Not `advisories`: its database is fetched from the network, and a verdict that depends on the

@@ -1,7 +1,7 @@
 // A provider or an initiator made of the npm package `x811`: as agent.py, word for word.
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Caps, Initiator, Keys, Ledger, Provider, binaryPayer } from "x811";
+import { Caps, Initiator, Keys, Ledger, Negotiation, Provider, binaryPayer } from "x811";
 
 const [role, folder, settings] = [process.argv[2], process.argv[3], JSON.parse(process.argv[4])];
 
@@ -16,7 +16,7 @@ function crash(step, moment) {
 // Writes down what it sends before it does.
 class Watched extends Ledger {
   async send(envelope) {
-    const step = JSON.parse(envelope).type.replace("x811/", "");
+    const step = JSON.parse(envelope).type.replace(/^x811[/.]/, "");
     crash(step, "before");
     appendFileSync(join(folder, "sent"), `${envelope}\n`);
     const answer = await super.send(envelope);
@@ -54,19 +54,23 @@ function paying() {
 
 mkdirSync(folder, { recursive: true });
 const ledger = new Watched(settings.ledger, Keys.ofHome(settings.home, settings.agent));
+const how = settings.negotiation;
+const negotiation = how && new Negotiation({ perTurn: how.per_turn, strategy: how.strategy, maxTurns: how.max_turns });
+const sales = (settings.sales ?? []).map(({ task_type: taskType, time_s: timeS, ...sale }) => ({ taskType, timeS, ...sale }));
 const upper = (request) => request.parameters.text.toUpperCase();
 const loop = role === "provider"
   ? new Provider({
-    ledger, folder, watch, work: (request) => upper(request).repeat(request.parameters.times ?? 1),
+    ledger, folder, watch, negotiation, sales, work: (request) => upper(request).repeat(request.parameters.times ?? 1),
     quote: (request) => ({ price: request.parameters.price ?? "0.01", estimatedTimeS: 5, deliverables: ["the text in capitals"] }),
   })
   : new Initiator({
-    ledger, folder, watch, pay: paying(), decide: () => true,
+    ledger, folder, watch, negotiation, pay: paying(), decide: () => true,
     judge: (request, result) => result.content === upper(request) || "other text",
     caps: settings.caps && new Caps({ perInteraction: settings.caps.per_interaction, perDay: settings.caps.per_day }),
     orders: settings.orders.map((order) => ({
       key: order.key, provider: order.provider, taskType: order.task_type, maxBudget: order.max_budget,
-      deadlineS: order.deadline_s, parameters: order.parameters,
+      deadlineS: order.deadline_s, parameters: order.parameters, policy: order.policy, threshold: order.threshold,
+      opening: order.opening, deliverables: order.deliverables,
     })),
   });
 process.on("SIGTERM", () => loop.stop());

@@ -1,5 +1,5 @@
 """A provider or an initiator made of the wheel `x811-py`: `agent.py ROLE FOLDER SETTINGS`. SETTINGS is JSON:
-`ledger`, `home`, `agent`, `rpc`; of an initiator `caps`, `orders`, `payer`. With `crash` (`[STEP, MOMENT]`) it is
+`ledger`, `home`, `agent`, `rpc`, `negotiation`; of an initiator `caps`, `orders`, `payer`, of a provider `sales`. With `crash` (`[STEP, MOMENT]`) it is
 killed once, before or after its first message of that kind leaves. Prints what happens, one JSON value a line."""
 
 import json
@@ -27,7 +27,7 @@ class Watched(x811.Ledger):
     """Writes down what it sends before it does."""
 
     def send(self, envelope):
-        step = json.loads(envelope)["type"].removeprefix("x811/")
+        step = json.loads(envelope)["type"].removeprefix("x811/").removeprefix("x811.")
         crash(step, "before")
         with (FOLDER / "sent").open("a") as sent:
             sent.write(envelope + "\n")
@@ -70,17 +70,19 @@ def paying():
 
 FOLDER.mkdir(parents=True, exist_ok=True)
 ledger = Watched(SETTINGS["ledger"], x811.Keys.of_home(SETTINGS["home"], SETTINGS["agent"]))
+negotiation = SETTINGS.get("negotiation") and x811.Negotiation(**SETTINGS["negotiation"])
 if ROLE == "provider":
     price = lambda request: x811.Quote(request["parameters"].get("price", "0.01"), 5, ["the text in capitals"])
     upper = lambda request: request["parameters"]["text"].upper() * request["parameters"].get("times", 1)
-    loop = x811.Provider(ledger, FOLDER, price, upper, watch=watch)
+    sales = [x811.Sale(**sale) for sale in SETTINGS.get("sales", [])]
+    loop = x811.Provider(ledger, FOLDER, price, upper, watch=watch, negotiation=negotiation, sales=sales)
     until = None
 else:
     caps = SETTINGS["caps"] and x811.Caps(**SETTINGS["caps"])
     orders = [x811.Order(**order) for order in SETTINGS["orders"]]
     loop = x811.Initiator(ledger, FOLDER, caps, paying(), lambda request, offer: True,
                           lambda request, result: result["content"] == request["parameters"]["text"].upper() or "other text",
-                          orders, watch=watch)
+                          orders, watch=watch, negotiation=negotiation)
     until = loop.is_idle
 signal.signal(signal.SIGTERM, lambda *_: loop.stop())
 loop.run(until)

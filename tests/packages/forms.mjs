@@ -1,7 +1,7 @@
 // What the npm package signs, verifies, counts and locks, without a ledger: as forms.py.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -9,12 +9,18 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { Caps, Keys, Ledger, Refused, StateFault, Unreachable, canonical, microUsdc, usdc, verify } from "x811";
+import { Caps, Keys, Ledger, Negotiation, Refused, StateFault, Unreachable, canonical, microUsdc, usdc, verify } from "x811";
 
+// The folder `tests`: vectors, and replies that the client in Rust is held to, too.
+const tests = process.argv[2];
 // What the package does not export, from its folder.
 const folderOf = dirname(createRequire(import.meta.url).resolve("x811"));
 const inner = (name) => import(pathToFileURL(join(folderOf, name)));
 const { feeOf } = await inner("caps.js");
+const { Approvals } = await inner("approvals.js");
+const { nextPrice, priceWithin, reply } = await inner("bargain.js");
+const { Talks, negotiationOf } = await inner("haggling.js");
+const { ProofFault, check, provenBy } = await inner("proofs.js");
 const { asksFirst, fateOfAbsence, fateOfRefusal } = await inner("outbox.js");
 const { reconnectMs } = await inner("feed.js");
 const { State } = await inner("state.js");
@@ -114,9 +120,99 @@ try {
     assert.equal(again.maySeal("i", "accept"), may);
   }
   again.close();
+  // That of `x811 agent run` has the same name.
+  const file = join(folder, "state.json");
+  const ofRust = { v: 1, did: "did:x811:a", ledger: "did:x811:l", talks: {}, proofs: [] };
+  writeFileSync(file, JSON.stringify(ofRust));
+  assert.throws(() => new State(folder, "did:x811:a", "did:x811:l"), StateFault);
+  // Written before there were negotiations.
+  writeFileSync(file, JSON.stringify({ ...ofRust, talks: undefined, proofs: undefined }));
+  new State(folder, "did:x811:a", "did:x811:l").close();
 } finally {
   rmSync(folder, { recursive: true });
 }
+
+// The same as the client in Rust says to the same prices.
+for (const one of JSON.parse(readFileSync(join(tests, "packages", "replies.json"), "utf8"))) {
+  const [opening, walkAway, perTurn] = [one.opening, one.walk_away, one.per_turn].map(BigInt);
+  const limits = { isPayer: one.side === "payer", opening, walkAway, perTurn };
+  const said = reply(one.own.map(BigInt), one.theirs.map(BigInt), limits, one.strategy, one.are_alike, one.may_be_countered);
+  assert.deepEqual(said.map((part) => (typeof part === "bigint" ? Number(part) : part)), one.reply, JSON.stringify(one));
+}
+for (const total of [...Array(2_100).keys(), 29_725, 10 ** 15].map(BigInt)) {
+  const price = priceWithin(total);
+  assert.ok(price + feeOf(price) <= total && total < price + 1n + feeOf(price + 1n), String(total));
+}
+assert.throws(() => new Negotiation({ perTurn: "0.001", strategy: "never" }), TypeError);
+const limits = { isPayer: true, opening: 100n, walkAway: 5_000n, perTurn: 1_000n };
+assert.equal(nextPrice([100n], [9_000n], limits, () => 10n ** 9n), 1_100n, "the limit of a turn holds");
+
+const named = "0190a1b2-c3d4-7e5f-8901-234567890abc";
+for (const [type, payload, found] of [
+  ["x811.negotiation/offer", {}, "e"], ["x811.negotiation/counter", { negotiation_id: `neg-${named}` }, named],
+  ["x811/error", { negotiation_id: `neg-${named}` }, named], ["x811/request", { negotiation_id: `neg-${named}` }, null],
+  ["x811.negotiation/counter", { negotiation_id: "neg-../../agents" }, null], ["x811.negotiation/counter", {}, null],
+]) assert.equal(negotiationOf({ id: "e", type, payload }), found, type);
+
+const beside = mkdtempSync(join(tmpdir(), "x811-forms-"));
+try {
+  const state = new State(beside, "did:x811:a", "did:x811:l");
+  const talks = new Talks({ state }, new Negotiation({ perTurn: "0.001" }), {});
+  // An ERROR that names an interaction as a negotiation takes nothing from the interaction.
+  state.task(named).look_at_ms = 7;
+  talks.take(named, "x811/error");
+  assert.deepEqual([state.data.talks, state.task(named).look_at_ms], [{}, 7]);
+  talks.take(named, "x811.negotiation/counter");
+  assert.deepEqual([Object.keys(state.data.talks), state.task(named).look_at_ms], [[named], 0]);
+  state.close();
+
+  // Decisions of a person, as `x811 approvals` leaves them.
+  const asked = new Approvals(beside);
+  const [file, question] = [join(beside, "approvals", `${named}.json`), { interaction: named, answer_by_ms: 61_000 }];
+  asked.ask(question);
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+  const yes = { answer: "approve", offer_hash: "h", total: "29725", at_ms: 60_999 };
+  for (const [decision, counts] of [
+    [yes, true], [{ ...yes, answer: "reject" }, true], [{ ...yes, offer_hash: "other" }, false], [{ ...yes, total: "29726" }, false],
+    [{ ...yes, at_ms: 61_000 }, false], [{ ...yes, answer: "maybe" }, false], [null, false], ["approve", false], [undefined, false],
+  ]) {
+    asked.ask({ ...question, decision });
+    assert.equal(asked.decision(named, "h", 29_725n) !== null, counts, JSON.stringify(decision));
+  }
+  for (const text of ["", "[]", "{", "7"]) {
+    writeFileSync(file, text);
+    assert.equal(asked.decision(named, "h", 29_725n), null, text);
+  }
+  asked.ask({ ...question, decision: yes });
+  chmodSync(file, 0o620);
+  assert.throws(() => asked.decision(named, "h", 29_725n), /chmod 600/);
+  asked.forget(named);
+  asked.forget(named);
+  assert.equal(asked.read(named), null);
+  assert.throws(() => asked.read("../state"), TypeError);
+} finally {
+  rmSync(beside, { recursive: true });
+}
+
+// Proof files: tests/vectors/README.md has the verdicts.
+const vkey = readFileSync(join(tests, "vectors", "policy", "log"), "utf8").split(/\s/)[1];
+const section = readFileSync(join(tests, "vectors", "README.md"), "utf8").split("## proof/")[1].split("\n## ")[0];
+const verdicts = [...section.matchAll(/^\| `([^`]+)` \|.*\| ([a-z-]+) \|[^|]*\|$/gm)].map(([, name, verdict]) => [name, verdict]);
+assert.equal(verdicts.length, readdirSync(join(tests, "vectors", "proof")).length);
+const proofOf = (name) => readFileSync(join(tests, "vectors", "proof", `${name}.tlog-proof`), "utf8");
+for (const [name, verdict] of verdicts) {
+  if (verdict === "good") {
+    assert.ok(name.startsWith(`${provenBy(proofOf(name), vkey)[0]}-of-`), name);
+    assert.throws(() => provenBy(proofOf(name), `${vkey.slice(0, -4)}AAAA`), ProofFault);
+  } else assert.throws(() => provenBy(proofOf(name), vkey), ProofFault, name);
+}
+assert.ok(verdicts.filter(([, verdict]) => verdict === "good").length > 8);
+// Whatever it proves, it has to hold the envelope that was sent, at the place that was named.
+const recordHash = createHash("sha256").update(Buffer.of(0)).update(provenBy(proofOf("0-of-1"), vkey)[1]).digest("hex");
+const due = { position: 0, record_hash: recordHash, envelope_id: "e", digest: "d" };
+for (const other of [due, { ...due, position: 1 }, { ...due, record_hash: "00".repeat(32) }])
+  assert.throws(() => check(proofOf("0-of-1"), other, vkey), ProofFault);
+
 // A stream that says nothing ends when its loop ends, whatever was collected meanwhile.
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc");

@@ -1,15 +1,21 @@
 """What the wheel signs, verifies, counts and locks, without a ledger: `forms.py`."""
 
 import hashlib
+import json
+import re
 import tempfile
 from pathlib import Path
 
 import x811
+from x811 import approvals, bargain, proofs
 from x811.caps import fee_of
 from x811.feed import reconnect_s
 from x811.outbox import asks_first, fate_of_absence, fate_of_refusal
+from x811.haggling import Talks, negotiation_of
 from x811.state import State
 
+#: The folder `tests`: vectors, and replies that the client in Rust is held to, too.
+TESTS = Path(__file__).parent.parent
 SEED = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
 PUBLIC = "z6MktwupdmLXVVqTzCw4i46r4uGyosGXRnR3XjN4Zq7oMMsw"
 #: docs/connect.md, section 3.
@@ -114,8 +120,114 @@ def state():
         again.close()
 
 
+def other_programs_state():
+    """That of `x811 agent run` has the same name."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "state.json"
+        of_rust = {"v": 1, "did": "did:x811:a", "ledger": "did:x811:l", "talks": {}, "proofs": []}
+        file.write_text(json.dumps(of_rust))
+        raises(x811.StateFault, lambda: State(folder, "did:x811:a", "did:x811:l"))
+        # Written before there were negotiations.
+        file.write_text(json.dumps({name: value for name, value in of_rust.items() if name not in ("talks", "proofs")}))
+        State(folder, "did:x811:a", "did:x811:l").close()
+
+
+def replies():
+    """The same as the client in Rust says to the same prices."""
+    cases = json.loads((TESTS / "packages" / "replies.json").read_text())
+    for case in cases:
+        limits = bargain.Limits(case["side"] == "payer", *(case[name] for name in ("opening", "walk_away", "per_turn")))
+        said = bargain.reply(case["own"], case["theirs"], limits, case["strategy"], case["are_alike"], case["may_be_countered"])
+        assert list(said) == case["reply"], (case, said)
+    for total in (*range(2_100), 29_725, 10**15):
+        price = bargain.price_within(total)
+        assert price + fee_of(price) <= total < price + 1 + fee_of(price + 1), total
+    raises(ValueError, lambda: x811.Negotiation("0.001", strategy="never"))
+    greedy = x811.Negotiation("0.001", strategy=lambda own, theirs: 10**9)
+    limits = bargain.Limits(is_payer=True, opening=100, walk_away=5_000, per_turn=1_000)
+    assert bargain.next_price([100], [9_000], limits, greedy.strategy) == 1_100, "the limit of a turn holds"
+
+
+def negotiations():
+    named = "0190a1b2-c3d4-7e5f-8901-234567890abc"
+    for kind, payload, found in [
+        ("x811.negotiation/offer", {}, "e"), ("x811.negotiation/counter", {"negotiation_id": f"neg-{named}"}, named),
+        ("x811/error", {"negotiation_id": f"neg-{named}"}, named), ("x811/request", {"negotiation_id": f"neg-{named}"}, None),
+        ("x811.negotiation/counter", {"negotiation_id": "neg-../../agents"}, None), ("x811.negotiation/counter", {}, None),
+    ]:
+        assert negotiation_of({"id": "e", "type": kind, "payload": payload}) == found, (kind, payload)
+    with tempfile.TemporaryDirectory() as folder:
+        loop = type("Loop", (), {"state": State(folder, "did:x811:a", "did:x811:l")})
+        talks = Talks(loop, x811.Negotiation("0.001"))
+        # An ERROR that names an interaction as a negotiation takes nothing from the interaction.
+        loop.state.task(named)["look_at_ms"] = 7
+        talks.take(named, "x811/error")
+        assert loop.state.data["talks"] == {} and loop.state.task(named)["look_at_ms"] == 7
+        talks.take(named, "x811.negotiation/counter")
+        assert list(loop.state.data["talks"]) == [named] and loop.state.task(named)["look_at_ms"] == 0
+        loop.state.close()
+
+
+def proof_files():
+    """tests/vectors/README.md has the verdicts."""
+    vkey = (TESTS / "vectors" / "policy" / "log").read_text().split()[1]
+    section = (TESTS / "vectors" / "README.md").read_text().split("## proof/")[1].split("\n## ")[0]
+    verdicts = re.findall(r"^\| `([^`]+)` \|.*\| ([a-z-]+) \|[^|]*\|$", section, re.MULTILINE)
+    assert len(verdicts) == len(list((TESTS / "vectors" / "proof").iterdir())), verdicts
+    good = 0
+    for name, verdict in verdicts:
+        text = (TESTS / "vectors" / "proof" / f"{name}.tlog-proof").read_bytes().decode()
+        try:
+            index, record = proofs.proven(text, vkey)
+            assert verdict == "good" and name.startswith(f"{index}-of-"), name
+            good += 1
+        except proofs.ProofFault as fault:
+            assert verdict != "good", (name, fault)
+        if verdict == "good":
+            raises(proofs.ProofFault, lambda: proofs.proven(text, vkey[:-4] + "AAAA"))
+    assert good > 8
+    # Whatever it proves, it has to hold the envelope that was sent, at the place that was named.
+    text = (TESTS / "vectors" / "proof" / "0-of-1.tlog-proof").read_text()
+    _, record = proofs.proven(text, vkey)
+    due = {"position": 0, "record_hash": hashlib.sha256(b"\0" + record).hexdigest(), "envelope_id": "e", "digest": "d"}
+    for other in (due, due | {"position": 1}, due | {"record_hash": "00" * 32}):
+        raises(proofs.ProofFault, lambda: proofs.check(text, other, vkey))
+
+
+def questions():
+    """Decisions of a person, as `x811 approvals` leaves them."""
+    interaction = "0190a1b2-c3d4-7e5f-8901-234567890abc"
+    with tempfile.TemporaryDirectory() as folder:
+        asked = approvals.Approvals(folder)
+        asked.ask({"interaction": interaction, "answer_by_ms": 61_000})
+        file = Path(folder) / "approvals" / f"{interaction}.json"
+        assert file.stat().st_mode & 0o777 == 0o600 and asked.decision(interaction, "h", 29_725) is None
+        yes = {"answer": "approve", "offer_hash": "h", "total": "29725", "at_ms": 60_999}
+        for decision, counts in [
+            (yes, True), (yes | {"answer": "reject"}, True), (yes | {"offer_hash": "other"}, False), (yes | {"total": "29726"}, False),
+            (yes | {"at_ms": 61_000}, False), (yes | {"answer": "maybe"}, False), (None, False), ("approve", False),
+        ]:
+            asked.ask({"interaction": interaction, "answer_by_ms": 61_000, "decision": decision})
+            assert (asked.decision(interaction, "h", 29_725) is not None) == counts, decision
+        for text in ("", "[]", "{", "7"):
+            file.write_text(text)
+            assert asked.decision(interaction, "h", 29_725) is None, text
+        asked.ask({"interaction": interaction, "answer_by_ms": 61_000, "decision": yes})
+        file.chmod(0o620)
+        raises(ValueError, lambda: asked.decision(interaction, "h", 29_725))
+        asked.forget(interaction)
+        asked.forget(interaction)
+        assert asked.read(interaction) is None
+        raises(ValueError, lambda: asked.read("../state"))
+
+
 signatures()
 amounts()
 outbox()
 state()
+other_programs_state()
+replies()
+negotiations()
+proof_files()
+questions()
 print("forms hold")

@@ -20,6 +20,12 @@ CAPS = {"per_interaction": "0.05", "per_day": "1"}
 MESSAGES = ["x811/request", "x811/offer", "x811/accept", "x811/result", "x811/verify", "x811/payment"]
 #: Price and fee.
 TOTAL_MICRO_USDC = 10_250
+#: What both sides negotiate with: Ada offers 0.02, Bert asks 0.029; 0.023 and 0.026 follow. With the fee:
+AGREED_MICRO_USDC = 26_650
+TEXT = ["the text in capitals"]
+SALE = {"task_type": "upper", "opening": "0.029", "lowest": "0.022", "time_s": 5, "deliverables": TEXT}
+BERTS = {"per_turn": "0.003", "strategy": "fixed_concession", "max_turns": 10}
+ADAS = {"per_turn": "0.003", "strategy": "tit_for_tat", "max_turns": 10}
 
 
 def until(condition, what):
@@ -37,6 +43,7 @@ class Stage:
 
     def __init__(self, folder):
         self.folder, self.processes, self.plays = folder, [], 0
+        self.proofs = folder / "proofs"
         chain = self.start("anvil", [X811, "--json", "anvil", "start", "--anvil", ANVIL, "--port", "0", "--block-time", "1"])
         self.rpc, self.token, payer = chain["rpc_url"], chain["token"], chain["accounts"][0]
         self.ledger = self.start("ledger", [
@@ -132,39 +139,54 @@ class Agent:
         return self.process.returncode
 
 
-def order(stage, key, **parameters):
+def order(stage, key, more=None, **parameters):
     return {"key": key, "provider": stage.bert, "task_type": "upper", "max_budget": "0.2", "deadline_s": 60,
-            "parameters": {"text": "hello"} | parameters}
+            "parameters": {"text": "hello"} | parameters} | (more or {})
 
 
-def settled(stage, interaction, before):
+def proven(stage, agent, interaction, acts):
+    """A proof of each of these messages is kept; the audit at the end holds the log against them."""
+    for act in acts:
+        file = agent.folder / "proofs" / f"{interaction}-{act}.tlog-proof"
+        until(file.exists, agent.told)
+        assert file.stat().st_mode & 0o777 == 0o600
+        stage.proofs.mkdir(exist_ok=True)
+        (stage.proofs / file.name).write_bytes(file.read_bytes())
+
+
+def settled(stage, interaction, before, total=TOTAL_MICRO_USDC):
     """It is completed, paid once and no more, said in six messages, and its receipt verifies."""
     types = [kind for kind, *_ in stage.said(interaction)]
     assert types == MESSAGES, types
     where = stage.x811("--agent", "bert", "provider", "paid", interaction)
     assert (where["paid"], where["state"]) == ("yes", "completed"), where
-    assert stage.balance(stage.payee) - before == TOTAL_MICRO_USDC, "paid once"
+    assert stage.balance(stage.payee) - before == total, "paid once"
     receipt = stage.folder / f"receipt-{interaction}.json"
     stage.x811("--agent", "bert", "receipt", interaction, "--output", str(receipt))
     stage.x811("receipt", "verify", str(receipt), "--key", stage.vkey)
 
 
-def play(stage, payer, crash=None):
+def play(stage, payer, crash=None, is_negotiated=False):
     """One interaction; with `crash` (role, step, moment) that side is killed there and started again."""
     stage.plays += 1
-    name = f"{stage.plays}-" + "-".join(crash or ["whole"])
+    name = f"{stage.plays}-" + "-".join(crash or ["negotiated" if is_negotiated else "whole"]).replace("/", "-")
     before = stage.balance(stage.payee)
     settings = lambda role: {"crash": list(crash[1:])} if crash and crash[0] == role else {}
-    bert = Agent(stage, "bert", "provider", stage.folder / f"{name}-bert", **settings("provider"))
+    berts = {"negotiation": BERTS, "sales": [SALE]} if is_negotiated else {}
+    adas = {"negotiation": ADAS} if is_negotiated else {}
+    terms = {"opening": "0.02", "deliverables": TEXT, "max_budget": "0.04"} if is_negotiated else {}
+    bert = Agent(stage, "bert", "provider", stage.folder / f"{name}-bert", **settings("provider"), **berts)
     ada = Agent(stage, "ada", "initiator", stage.folder / f"{name}-ada", caps=CAPS, payer=payer,
-                orders=[order(stage, name)], **settings("initiator"))
+                orders=[order(stage, name, terms)], **settings("initiator"), **adas)
     try:
         if crash:
             killed(stage, ada if crash[0] == "initiator" else bert, *crash[1:])
         assert ada.ended() == 0, ada.told()
         [over] = ada.events("over")
-        settled(stage, over["interaction"], before)
+        settled(stage, over["interaction"], before, AGREED_MICRO_USDC if is_negotiated else TOTAL_MICRO_USDC)
         until(lambda: bert.events("over"), bert.told)
+        proven(stage, ada, over["interaction"], ["accept", "verify"] + ["payment"] * (payer != "binary"))
+        proven(stage, bert, over["interaction"], ["result"])
         assert not ada.events("alarm") and not bert.events("alarm"), (ada.told(), bert.told())
     finally:
         ada.stop()
@@ -180,7 +202,8 @@ def killed(stage, agent, step, moment):
     until(lambda: agent.process.poll() is not None, agent.told)
     assert agent.process.returncode == -signal.SIGKILL, agent.told()
     if step != "pay":
-        [kept] = [entry for entry in agent.state()["outbox"] if entry["act"] == step]
+        is_it = lambda entry: json.loads(entry["envelope"])["type"] in (f"x811/{step}", f"x811.{step}")
+        [kept] = [entry for entry in agent.state()["outbox"] if is_it(entry)]
         assert (kept["envelope"] in sent(agent)) == (moment == "after"), (kept, sent(agent))
     else:
         assert not agent.state()["outbox"]
@@ -196,9 +219,14 @@ def sent_once(stage, agent, interaction):
     """Whatever was sent of a kind was the same bytes each time, and is what the ledger has."""
     did = agent.state()["did"]
     said = {kind: (id, signature) for kind, id, signature in stage.said(interaction)}
-    by_kind = {}
+    by_kind, by_step = {}, {}
     for text in sent(agent):
-        by_kind.setdefault(json.loads(text)["type"], set()).add(text)
+        envelope = json.loads(text)
+        if envelope["type"].startswith("x811/"):
+            by_kind.setdefault(envelope["type"], set()).add(text)
+        else:
+            by_step.setdefault(envelope["payload"].get("step_id"), set()).add(text)
+    assert all(len(texts) == 1 for texts in by_step.values()), "terms are answered once"
     assert by_kind, did
     for kind, texts in by_kind.items():
         [text] = texts
@@ -222,6 +250,83 @@ def over_the_cap(stage):
     assert stage.balance(stage.payee) == before
     assert over["interaction"] not in {made["interaction"] for made in ada.state()["commitments"]}
     print("over the cap: rejected, nothing is paid", flush=True)
+
+
+def negotiated(stage):
+    """Terms first: both sides come to the same, also where one is killed, and what was agreed on is paid."""
+    ada = play(stage, "binary", is_negotiated=True)
+    [agreed], [over] = ada.events("agreed"), ada.events("over")
+    assert agreed["text"] == "on 0.02665 USDC", agreed
+    listed = {one["id"]: one for one in stage.x811("--agent", "ada", "negotiation", "list")["negotiations"]}
+    found = listed[f"neg-{agreed['interaction']}"]
+    assert (found["status"], found["turn"], found["engagement"]["interaction_id"]) == ("accepted", 4, over["interaction"]), found
+    for role, step in [("initiator", "negotiation/accept"), ("provider", "negotiation/counter")]:
+        for moment in ("before", "after"):
+            play(stage, "binary", (role, step, moment), is_negotiated=True)
+
+
+def walks_away(stage):
+    """Where the limits do not meet there is no REQUEST, and nothing is paid."""
+    before = stage.balance(stage.payee)
+    sale = SALE | {"lowest": "0.028"}
+    bert = Agent(stage, "bert", "provider", stage.folder / "away-bert", negotiation=BERTS, sales=[sale])
+    dear = order(stage, "away", {"opening": "0.01", "deliverables": TEXT, "max_budget": "0.0205"})
+    ada = Agent(stage, "ada", "initiator", stage.folder / "away-ada", caps=CAPS, payer="binary", negotiation=ADAS, orders=[dear])
+    try:
+        assert ada.ended() == 0, ada.told()
+        [over] = ada.events("over")
+        assert over["text"] == "no terms were agreed on for the order away", over
+        until(lambda: not bert.state()["tasks"] and not bert.state()["talks"], bert.told)
+    finally:
+        ada.stop()
+        bert.stop()
+    assert ada.state()["requests"] == {} and stage.balance(stage.payee) == before
+    prices = [float(json.loads(text)["payload"]["terms"]["amount"]["value"]) for text in sent(ada)
+              if "terms" in json.loads(text)["payload"]]
+    assert prices and max(prices) <= 0.02, prices
+    print("limits that do not meet: no terms, nothing is paid", flush=True)
+
+
+def a_person(stage):
+    """Asked above the threshold of the order, in the files of `x811 approvals`; the binary answers."""
+    folder = stage.home / "loops" / "ada"
+    folder.parent.mkdir(exist_ok=True)
+    for word, more in [("approve", ["--total", "0.01025"]), ("reject", ["--reason", "too dear"])]:
+        before = stage.balance(stage.payee)
+        bert = Agent(stage, "bert", "provider", stage.folder / f"person-{word}-bert")
+        asks = order(stage, f"person-{word}", {"policy": "threshold", "threshold": "0.005"})
+        ada = Agent(stage, "ada", "initiator", folder, caps=CAPS, payer="binary", orders=[asks])
+        told = len(ada.told())
+        try:
+            until(lambda: stage.x811("--agent", "ada", "approvals", "list")["questions"], ada.told)
+            ada.process.kill()
+            ada.process.wait()
+            ada.start()
+            [question] = stage.x811("--agent", "ada", "approvals", "list")["questions"]
+            interaction = question["interaction"]
+            assert "x811/accept" not in [kind for kind, *_ in stage.said(interaction)], "it waits for the person"
+            stage.x811("--agent", "ada", "approvals", word, interaction, *more)
+            assert ada.ended() == 0, ada.told()
+            if word == "approve":
+                settled(stage, interaction, before)
+            else:
+                reasons = [json.loads(text)["payload"].get("reason") for text in sent(ada)]
+                assert "too dear" in reasons and stage.balance(stage.payee) == before, reasons
+        finally:
+            ada.stop()
+            bert.stop()
+        assert not stage.x811("--agent", "ada", "approvals", "list")["questions"], ada.told()[told:]
+    print("above the threshold: a person is asked, approves one and rejects the other", flush=True)
+
+
+def audited(stage):
+    """The ledger ended; its log has every record that the loops have proofs of."""
+    stage.end()
+    kept = len(list(stage.proofs.iterdir()))
+    done = subprocess.run([X811, "--json", "audit", str(stage.folder / "ledger"), "--proofs", str(stage.proofs), "--key", stage.vkey],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and kept > 40, (kept, done)
+    print(f"the log is clean, and has the {kept} records that proofs were kept of", flush=True)
 
 
 def hostile(stage):
@@ -304,7 +409,12 @@ def main():
             without_caps(stage)
             one_loop(stage)
             lost_state(stage, first)
+            negotiated(stage)
+            walks_away(stage)
+            a_person(stage)
+            # Interactions that lapse stay behind it, and other loops would wait for them.
             hostile(stage)
+            audited(stage)
         finally:
             stage.end()
 

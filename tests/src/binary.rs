@@ -114,9 +114,42 @@ impl Finished {
 /// schema there. The program `on_postgres` starts one, and what is to run over it.
 pub const STORE: &str = "X811_TEST_STORE_URL";
 
-/// Where the log of `data_dir` is, unless there.
-fn store(data_dir: &Path) -> Vec<String> {
-    let Some((_, url)) = std::env::vars_os().find(|(name, _)| name == STORE) else {
+/// Whether the logs of ledgers that tests start are in a database.
+#[must_use]
+pub fn is_in_database() -> bool {
+    std::env::vars_os().any(|(name, _)| name == STORE)
+}
+
+/// Everything that the database has of the ledger of `data_dir`, as `pg_dump` writes it: bytes are in
+/// hexadecimal there. Empty where its log is in the directory.
+///
+/// # Panics
+/// When it cannot be read.
+#[must_use]
+pub fn dumped(data_dir: &Path) -> Vec<u8> {
+    if !is_in_database() || !data_dir.join("store-url").exists() {
+        return Vec::new();
+    }
+    let words = store(data_dir, &[]);
+    let url = words.last().expect("the address follows the option");
+    let schema = url.rsplit("%3D").next().unwrap_or_default();
+    let server = url.split("options=").next().unwrap_or_default();
+    let mut dump = Command::new("pg_dump");
+    dump.args([
+        "--inserts",
+        "-n",
+        schema,
+        server.trim_end_matches(['?', '&']),
+    ]);
+    let done = dump.output().expect("pg_dump is installed with the server");
+    assert!(done.status.success(), "{done:?}");
+    done.stdout
+}
+
+/// Where the log of `data_dir` is, unless there, or where `more` says.
+fn store(data_dir: &Path, more: &[&str]) -> Vec<String> {
+    let named = std::env::vars_os().find(|(name, _)| name == STORE);
+    let Some((_, url)) = named.filter(|_| !more.contains(&"--store-url")) else {
         return Vec::new();
     };
     let url = url.to_str().expect("an address is text");
@@ -173,7 +206,7 @@ impl Server {
             .arg("--data-dir")
             .arg(data_dir)
             .args(more)
-            .args(store(data_dir));
+            .args(store(data_dir, more));
         Server::of(&mut command, stderr)
     }
 

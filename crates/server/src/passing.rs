@@ -5,6 +5,7 @@
 //! but them can say whose request it is: what is passed on carries method, path, client and body under
 //! a MAC, and so does the answer. What was passed on once is not passed on again.
 
+pub(crate) mod between;
 mod seal;
 
 use crate::app::App;
@@ -13,7 +14,7 @@ use crate::extract::WholeBody;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest as _, Request};
 use axum::http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 pub(crate) use seal::{ANSWERED, PASSED_ON};
 use seal::{Asked, Seal};
@@ -135,7 +136,7 @@ impl Passing {
 
 /// Whether a process that stands by passes this on: what changes something, and whether a message was
 /// accepted, which the one that accepts them knows first.
-pub(crate) fn is_for_the_holder(method: &axum::http::Method, path: &str) -> bool {
+pub(crate) fn is_for_the_holder(method: &Method, path: &str) -> bool {
     !method.is_safe() || path.starts_with("/api/v1/messages/by-id/")
 }
 
@@ -161,6 +162,18 @@ async fn passed_on<C: Clock>(
     let target = request.uri().path_and_query().map(ToString::to_string);
     let target = target.unwrap_or_else(|| "/".to_owned());
     let WholeBody(body) = WholeBody::from_request(request, app).await?;
+    let client = SocketAddr::new(client, peer.port());
+    exchange(app, (&method, &target), client, &headers, body).await
+}
+
+/// Has the process that writes answer a request of `client`, or of this process.
+async fn exchange<C: Clock>(
+    app: &App<C>,
+    (method, target): (&Method, &str),
+    client: SocketAddr,
+    headers: &HeaderMap,
+    body: Bytes,
+) -> Result<Response, ApiError> {
     let Some(http) = &app.passing.client else {
         return Err(nobody());
     };
@@ -169,9 +182,9 @@ async fn passed_on<C: Clock>(
         let place = (first + offset) % peers.len();
         let asked = Asked {
             method: method.as_str(),
-            target: &target,
-            client: SocketAddr::new(client, peer.port()),
-            authority: app.signed_reads.authority(&headers),
+            target,
+            client,
+            authority: app.signed_reads.authority(headers),
             body: &body,
         };
         let (sealed, nonce) = app.passing.seal.ask(&asked, app.clock.wall());
@@ -354,7 +367,6 @@ fn lost() -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::http::Method;
 
     #[test]
     fn stores_5_what_changes_something_goes_to_the_holder() {

@@ -3,10 +3,14 @@
 // What is sealed is in the state file before it is sent, and the cursor moves with what follows from a
 // message, so a loop may be killed anywhere: the next one sends the same bytes and decides nothing twice.
 import { randomUUID } from "node:crypto";
+import { join } from "node:path";
 import { follow, reconnectMs } from "./feed.js";
+import { negotiationOf } from "./haggling.js";
+import { asUuid, digestOf } from "./keys.js";
 import { Refused, Unreachable } from "./ledger.js";
 import { asksFirst, fateOfAbsence, fateOfRefusal, postpone } from "./outbox.js";
-import { State } from "./state.js";
+import * as proofs from "./proofs.js";
+import { State, replace } from "./state.js";
 
 /** States after which nothing is said any more. */
 const overStates = ["completed", "expired", "rejected", "disputed", "failed"];
@@ -22,7 +26,8 @@ const kept = ["request", "offer", "accept", "result"];
 /** A newer loop of the same agent reads the feed: this one must send nothing more. */
 export class Replaced extends Error {}
 
-/** One agent at one ledger, with a folder of its own. */
+/** One agent at one ledger, with a folder of its own. Proofs are held against `checkpointKey`, else against the key
+ * that the ledger names at the start. */
 export class Loop {
   #news = [];
   #wake = () => {};
@@ -33,14 +38,17 @@ export class Loop {
   #watch;
 
   /** @param {"provider" | "initiator"} role the side of an interaction that it takes */
-  constructor(role, { ledger, folder, watch = () => {} }) {
+  constructor(role, { ledger, folder, watch = () => {}, checkpointKey }) {
     [this.role, this.ledger, this.folder, this.me] = [role, ledger, folder, ledger.keys.did];
-    this.#watch = watch;
+    [this.#watch, this.checkpointKey, this.talks] = [watch, checkpointKey, null];
   }
 
   /** Acts until `stop` is called or `until()` is true. Rejects with Replaced where another loop took over. */
   async run(until = () => false) {
-    this.state = new State(this.folder, this.me, (await this.ledger.info()).did);
+    const info = await this.ledger.info();
+    this.checkpointKey ??= info.checkpoint_vkey;
+    if (!this.checkpointKey) throw new TypeError("the ledger names no checkpoint key, so it proves nothing: name one, checkpointKey");
+    this.state = new State(this.folder, this.me, info.did);
     try {
       await this.#rebuild();
       for (const interaction of Object.keys(this.state.tasks)) this.state.touch(interaction);
@@ -69,9 +77,10 @@ export class Loop {
     this.#wake();
   }
 
-  /** Whether nothing is under way. */
+  /** Whether nothing is under way, but for proofs that a person was told are missing. */
   isIdle() {
-    return Object.keys(this.state.tasks).length === 0 && this.state.outbox.length === 0;
+    const { tasks, outbox, proofs: due } = this.state.data;
+    return Object.keys(tasks).length === 0 && outbox.length === 0 && due.every((one) => one.is_alarmed);
   }
 
   /** Tells the loop something; it is taken in its turn. */
@@ -84,6 +93,7 @@ export class Loop {
     if (this.#isConnected) {
       await this.#lookAtAll();
       await this.#sendAll();
+      await this.#fetchProofs();
     }
     await this.#acknowledge();
     if (this.#news.length === 0) await this.#patience();
@@ -101,7 +111,8 @@ export class Loop {
 
   async #patience() {
     const looks = Object.values(this.state.tasks).map((task) => task.look_at_ms).filter((at) => at !== null);
-    const next = Math.min(Date.now() + 1_000, ...looks, ...this.state.outbox.map((entry) => entry.not_before_ms));
+    const tries = [...this.state.outbox.map((entry) => entry.not_before_ms), ...this.state.data.proofs.map((due) => due.try_at_ms)];
+    const next = Math.min(Date.now() + 1_000, ...looks, ...tries);
     const leftMs = Math.max(next - Date.now(), this.#isConnected ? 0 : 500);
     await new Promise((resolve) => {
       const timer = setTimeout(resolve, leftMs);
@@ -125,6 +136,8 @@ export class Loop {
     const isOfLedger = envelope.from === this.state.data.ledger;
     if (!is_verified && !isOfLedger)
       return this.alarm(interaction_id ?? null, `message ${envelope.id} is signed by no key of its sender: passed over`);
+    const talk = this.talks && negotiationOf(envelope);
+    if (talk) return this.talks.take(talk, envelope.type);
     const kind = envelope.type.replace(/^x811\//, "");
     const interaction = interaction_id ?? (kind === "request" ? envelope.id : undefined);
     if (interaction === undefined) return this.tell("passed over", null, `${envelope.type} of ${envelope.from}`);
@@ -164,7 +177,7 @@ export class Loop {
       after = page.next;
     }
     this.state.data.cursor = after;
-    for (const interaction of Object.keys(this.state.tasks)) {
+    for (const interaction of Object.keys(this.state.tasks).filter((name) => !(name in this.state.data.talks))) {
       const view = await this.ledger.interaction(interaction);
       this.recall(interaction, view);
       if (overStates.includes(view.state)) delete this.state.tasks[interaction];
@@ -200,6 +213,13 @@ export class Loop {
   }
 
   async #look(interaction, task) {
+    if (interaction in this.state.data.talks) {
+      if (this.talks) return this.talks.look(interaction, task);
+      // It negotiates no more.
+      delete this.state.data.talks[interaction];
+      delete this.state.tasks[interaction];
+      return;
+    }
     const view = await this.ledger.interaction(interaction);
     if (view[this.role] !== this.me) {
       delete this.state.tasks[interaction];
@@ -243,6 +263,7 @@ export class Loop {
     this.state.settle(entry, fate);
     if (fate === "delivered") {
       this.tell("said", entry.interaction, `${entry.act}, position ${answer.position}`);
+      this.#expectProof(entry, answer);
       return this.delivered(entry, answer);
     }
     const end = fate === "refused" ? `was refused: ${why}` : "was never accepted, and is too old to be";
@@ -260,11 +281,42 @@ export class Loop {
     }
   }
 
+  // Proofs of what was acknowledged.
+
+  #expectProof({ act, id, interaction, envelope }, answer) {
+    if (!proofs.proven.includes(act) || answer.envelope_id !== id) return;
+    const { position, record_hash } = answer;
+    const [digest, now] = [digestOf(JSON.parse(envelope)), Date.now()];
+    this.state.data.proofs.push({
+      interaction, act, envelope_id: id, digest, position, record_hash, since_ms: now, try_at_ms: now, is_alarmed: false,
+    });
+  }
+
+  async #fetchProofs() {
+    for (const due of this.state.data.proofs.filter((one) => one.try_at_ms <= Date.now())) {
+      try {
+        const text = await this.ledger.proof(due.position);
+        proofs.check(text, due, this.checkpointKey);
+        replace(join(this.folder, "proofs", `${asUuid(due.interaction)}-${due.act}.tlog-proof`), text);
+        this.state.data.proofs = this.state.data.proofs.filter((one) => one !== due);
+      } catch (fault) {
+        if (![Unreachable, Refused, proofs.ProofFault].some((kind) => fault instanceof kind)) throw fault;
+        due.try_at_ms = Date.now() + proofs.retryMs;
+        if (Date.now() - due.since_ms >= proofs.alarmAfterMs && !due.is_alarmed) {
+          due.is_alarmed = true;
+          this.alarm(due.interaction, `no proof that the acknowledged ${due.act} is record ${due.position} of the log `
+            + `(${fault.message}): keep the state file, ask the ledger's operator`);
+        }
+      }
+      this.state.save();
+    }
+  }
+
   // What the two sides say, and are told.
 
   /** Seals a message into the outbox and the file, from where it is sent. */
-  say(interaction, act, to, payload) {
-    this.state.put(interaction, act, this.ledger.keys.seal(to, `x811/${act}`, payload));
+  say(interaction, act, to, payload, type = `x811/${act}`) {
+    this.state.put(interaction, act, this.ledger.keys.seal(to, type, payload));
     this.state.save();
   }
 

@@ -42,6 +42,10 @@ export class Ledger {
   trust(did: string): Promise<Members>;
   inbox(after: string | null, waitMs: number, instance?: string): Promise<Members>;
   acknowledge(through: string): Promise<void>;
+  /** The records of a negotiation, by the UUID in its id. */
+  negotiation(id: string): Promise<Members[]>;
+  /** The proof file of a record; not checked. */
+  proof(position: number): Promise<string>;
 }
 
 /** Micro-USDC of a decimal string of USDC with at most six decimals. */
@@ -65,6 +69,37 @@ export interface LoopOptions {
   folder: string;
   /** Told what happens: `feed`, `working`, `said`, `over`, `notice`, `alarm` and the like. */
   watch?: (what: string, interaction: string | null, text: string) => void;
+  /** Proofs are held against it; without it against the key that the ledger names at the start. */
+  checkpointKey?: string;
+}
+
+/** Both sides' prices in micro-USDC, oldest first: how much to yield. */
+export type Strategy = (own: bigint[], theirs: bigint[]) => bigint;
+
+/** How a loop negotiates; prices in USDC, without the fee. */
+export class Negotiation {
+  constructor(how: {
+    /** The most it yields in one turn. */
+    perTurn: string;
+    /** `fixed_concession` without it. */
+    strategy?: "fixed_concession" | "tit_for_tat" | Strategy;
+    /** The offer counted; 20 without it. */
+    maxTurns?: number;
+    /** How long its offers stand; 600 without it. */
+    lifeS?: number;
+  });
+}
+
+/** Work that is sold by negotiation; prices in USDC, without the fee. */
+export interface Sale {
+  taskType: string;
+  /** The first price asked. */
+  opening: string;
+  /** The lowest that is taken. */
+  lowest: string;
+  /** Terms with less time are countered. */
+  timeS: number;
+  deliverables: string[];
 }
 
 declare class Loop {
@@ -112,6 +147,9 @@ export class Provider extends Loop {
     work: (request: Members) => Soon<string | Product>;
     /** How many interactions it takes on at once; 4 without it. */
     mostAtOnce?: number;
+    /** With it, it comes to terms about its sales. */
+    negotiation?: Negotiation;
+    sales?: Sale[];
   });
 }
 
@@ -124,6 +162,14 @@ export interface Order {
   maxBudget: string;
   deadlineS: number;
   parameters?: Members;
+  /** `auto` without it; `threshold` asks a person above `threshold`. */
+  policy?: "auto" | "human_approval" | "threshold";
+  /** USDC, fee included. */
+  threshold?: string;
+  /** A price: with it, terms are negotiated first. */
+  opening?: string;
+  /** What is agreed on in a negotiation. */
+  deliverables?: string[];
 }
 
 /** What is to be paid. It was accepted within the caps, and its RESULT found good. */
@@ -168,6 +214,8 @@ export class Initiator extends Loop {
     network?: string;
     /** Hundredths; an OFFER of a provider with a lower score of trust is rejected without asking `decide`. */
     leastTrust?: number;
+    /** Needed where an order has an opening price. */
+    negotiation?: Negotiation;
   });
 }
 

@@ -2,6 +2,7 @@
 //
 // `Provider` and `Initiator` follow docs/connect.md of the ledger. What must not happen twice is in their
 // state file before it happens, so a loop that was killed is started again with the same words.
+export { Negotiation } from "./bargain.js";
 export { BinaryFault, binaryPath, binaryPayer, runBinary } from "./binary.js";
 export { Caps, microUsdc, usdc } from "./caps.js";
 export { Replaced } from "./engine.js";

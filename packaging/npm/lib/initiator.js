@@ -1,7 +1,10 @@
 // An initiator: it sends orders, accepts offers within caps, judges results and has them paid.
+import { Approvals, answerLookMs, marginMs } from "./approvals.js";
+import { hashOf } from "./bargain.js";
 import { Caps, budgetOf, feeOf, microUsdc, usdc } from "./caps.js";
 import { Loop, paymentLookMs } from "./engine.js";
-import { canonical, sha256 } from "./keys.js";
+import { Talks } from "./haggling.js";
+import { sha256 } from "./keys.js";
 import { PayLater } from "./paying.js";
 
 /** No transfer begins with less than this left to declare it in, in milliseconds. */
@@ -11,7 +14,7 @@ const askAgainMs = 1_000;
 /** When a payment that may work later is tried again, in milliseconds. */
 const payAgainMs = 2_000;
 
-const hashOf = (payload) => sha256(canonical(payload)).toString("hex");
+const policies = ["auto", "human_approval", "threshold"];
 
 /** Every RESULT with its content inline is good: its hash was checked. */
 const goodIfInline = (request, result) => ("content" in result ? true : null);
@@ -22,12 +25,21 @@ const goodIfInline = (request, result) => ("content" in result ? true : null);
  * itself, as `binaryPayer` does; it throws PayLater to be called again.
  *
  * An OFFER of a provider whose score of trust is below `leastTrust` hundredths is rejected, without asking
- * `decide`. It does not start without caps: nothing else bounds what an offer may cost. */
+ * `decide`. Where the policy of an order asks a person, their answer stands in place of `decide`; it does not lift
+ * the caps. It does not start without caps: nothing else bounds what an offer may cost. */
 export class Initiator extends Loop {
-  constructor({ caps, pay, decide, judge = goodIfInline, orders = [], network, leastTrust = 0, ...options }) {
+  constructor({ caps, pay, decide, judge = goodIfInline, orders = [], network, leastTrust = 0, negotiation, ...options }) {
     if (!(caps instanceof Caps))
       throw new TypeError("an initiator does not start without caps: new Caps({ perInteraction, perDay })");
+    if (!negotiation && orders.some((order) => order.opening !== undefined))
+      throw new TypeError("an order with an opening price is negotiated: say how, new Negotiation({ perTurn })");
+    for (const { policy = "auto", maxBudget, threshold = "0", opening = "0" } of orders) {
+      if (!policies.includes(policy)) throw new TypeError(`a policy is ${policies.join(", ")}: ${policy}`);
+      [maxBudget, threshold, opening].map(microUsdc);
+    }
     super("initiator", options);
+    this.talks = negotiation ? new Talks(this, negotiation, { orders }) : null;
+    this.approvals = new Approvals(options.folder);
     Object.assign(this, { caps, pay, decide, judge, orders, network, leastTrust });
   }
 
@@ -35,13 +47,19 @@ export class Initiator extends Loop {
     const networks = (await this.ledger.info()).networks.map((one) => one.name);
     this.network ??= networks.length === 1 ? networks[0] : undefined;
     if (!networks.includes(this.network)) throw new TypeError(`name one of the ledger's networks: ${networks.join(", ")}`);
-    for (const order of this.orders) if (!(order.key in this.state.data.requests)) this.#request(order);
+    for (const order of this.orders) {
+      if (order.key in this.state.data.requests) continue;
+      if (order.opening === undefined) this.request(order);
+      else this.talks.begin(order);
+    }
   }
 
-  #request(order) {
+  /** Seals the REQUEST of an order, with more parameters. */
+  request(order, more = {}) {
     const envelope = this.ledger.keys.seal(order.provider, "x811/request", {
-      task_type: order.taskType, parameters: order.parameters ?? {}, currency: "USDC",
-      max_budget: Number(microUsdc(order.maxBudget)) / 1_000_000, deadline: order.deadlineS, acceptance_policy: "auto",
+      task_type: order.taskType, parameters: { ...order.parameters, ...more }, currency: "USDC",
+      max_budget: Number(microUsdc(order.maxBudget)) / 1_000_000, deadline: order.deadlineS, acceptance_policy: order.policy ?? "auto",
+      ...(order.threshold !== undefined && { threshold_amount: Number(microUsdc(order.threshold)) / 1_000_000 }),
       ledger: this.state.data.ledger,
       // The ledger opens one interaction for it, even where the state file was lost.
       idempotency_key: sha256(`x811 order ${this.me} ${order.key}`).toString("hex"),
@@ -53,6 +71,7 @@ export class Initiator extends Loop {
   }
 
   delivered(entry, answer) {
+    if (["accept", "reject"].includes(entry.act)) this.approvals.forget(entry.interaction);
     const opened = answer.interaction_id ?? entry.interaction;
     if (entry.act !== "request" || opened === entry.interaction) return;
     // An equal REQUEST had been accepted before.
@@ -87,6 +106,7 @@ export class Initiator extends Loop {
   }
 
   over(interaction, task, paid) {
+    this.approvals.forget(interaction);
     if (paid === "no" && !task.pay_begun) this.state.release(interaction);
   }
 
@@ -95,7 +115,7 @@ export class Initiator extends Loop {
     const { offer, result } = task.envelopes;
     if (offer && (offer.from !== view.provider || offer.payload.request_id !== interaction))
       return this.alarm(interaction, "the OFFER is of somebody else, or for another REQUEST");
-    if (view.state === "offered" && offer && can("accept") && can("reject")) await this.#answer(interaction, task, offer);
+    if (view.state === "offered" && offer && can("accept") && can("reject")) await this.#answer(interaction, task, view, offer);
     else if (view.state === "delivered" && result && can("verify")) await this.#verify(interaction, task, result);
     else if (view.state === "verified") {
       task.look_at_ms = Date.now() + paymentLookMs;
@@ -111,14 +131,10 @@ export class Initiator extends Loop {
     return task.envelopes.request.payload;
   }
 
-  async #answer(interaction, task, offer) {
+  async #answer(interaction, task, view, offer) {
     const [asked, offered] = [await this.#asked(interaction, task), offer.payload];
-    const total = microUsdc(offered.total_cost);
-    let verdict = (await this.#fault(asked, offered, total, offer.from)) ?? (await this.decide(asked, offered));
-    if (verdict === null || verdict === undefined) {
-      task.look_at_ms = Date.now() + askAgainMs;
-      return;
-    }
+    let verdict = await this.#verdict(interaction, task, view, asked, offer);
+    if (verdict === null || verdict === undefined) return;
     const due = this.#commitment(interaction, offer, Date.now());
     const cap = this.caps.brokenBy(due, this.state.data.commitments);
     if (verdict === true && cap !== null) verdict = { code: "POLICY_REJECTED", reason: `it would exceed ${cap}` };
@@ -132,16 +148,59 @@ export class Initiator extends Loop {
     this.say(interaction, "reject", offer.from, { offer_id: offer.id, ...refusal });
   }
 
-  async #fault(asked, offered, total, provider) {
+  /** True, a reason to reject, or null to be asked again: by the policy of the REQUEST (AE-109 to AE-117). */
+  async #verdict(interaction, task, view, asked, offer) {
+    const [offered, policy] = [offer.payload, asked.acceptance_policy];
+    const total = microUsdc(offered.total_cost);
+    const [threshold, budget] = [budgetOf(asked.threshold_amount ?? 0), budgetOf(asked.max_budget)];
+    const never = await this.#never(offered, total, offer.from);
+    if (policy === "human_approval" || (policy === "threshold" && threshold < total && total <= budget))
+      return never ?? this.#person(interaction, task, view, asked, offer, total);
+    const fault = never ?? (await this.#fault(asked, offered, total, offer.from));
+    const verdict = fault ?? (await this.decide(asked, offered));
+    if (verdict === null || verdict === undefined) task.look_at_ms = Date.now() + askAgainMs;
+    return verdict;
+  }
+
+  /** What a person decided about this OFFER at this total. Without an answer in time it lapses. */
+  #person(interaction, task, view, asked, offer, total) {
+    const offered = offer.payload;
+    const about = { offer_hash: hashOf(offered), total: String(total) };
+    const decision = this.approvals.decision(interaction, about.offer_hash, total);
+    if (decision !== null)
+      return decision.answer === "approve" || { code: "OTHER", reason: decision.reason ?? "a person decided so" };
+    const answerByMs = view.deadline_at_ms - marginMs;
+    if (Date.now() >= answerByMs) return null;
+    const isAsked = task.asked?.offer_hash === about.offer_hash && task.asked.total === about.total;
+    if (!isAsked || this.approvals.read(interaction) === null) {
+      this.approvals.ask({
+        interaction, provider: offer.from, task_type: asked.task_type, price: String(microUsdc(offered.price)),
+        max_budget: String(budgetOf(asked.max_budget)), estimated_time_s: offered.estimated_time,
+        deliverables: offered.deliverables, asked_at_ms: Date.now(), answer_by_ms: answerByMs, ...about,
+        ...(offered.terms !== undefined && { terms: offered.terms }),
+      });
+      task.asked = about;
+      this.tell("asked", interaction, `${usdc(total)} USDC: x811 approvals show ${interaction}`);
+    }
+    task.look_at_ms = Date.now() + answerLookMs;
+    return null;
+  }
+
+  /** What nobody's approval lifts. */
+  async #never(offered, total, provider) {
     const price = microUsdc(offered.price);
-    if (total !== price + feeOf(price) || total > budgetOf(asked.max_budget))
-      return { code: "PRICE_TOO_HIGH", reason: `${usdc(total)} USDC is over the budget, or not price and fee` };
-    if (offered.estimated_time > asked.deadline)
-      return { code: "DEADLINE_TOO_SHORT", reason: "it takes longer than was asked for" };
+    if (total !== price + feeOf(price)) return { code: "PRICE_TOO_HIGH", reason: `${usdc(total)} USDC is not price and fee` };
     if ((await this.ledger.agent(provider)).status !== "active")
       return { code: "POLICY_REJECTED", reason: "the provider is not active" };
+    return null;
+  }
+
+  async #fault(asked, offered, total, provider) {
+    if (total > budgetOf(asked.max_budget)) return { code: "PRICE_TOO_HIGH", reason: `${usdc(total)} USDC is over the budget` };
+    if (offered.estimated_time > asked.deadline)
+      return { code: "DEADLINE_TOO_SHORT", reason: "it takes longer than was asked for" };
     if (this.leastTrust > 0 && (await this.ledger.trust(provider)).score_hundredths < this.leastTrust)
-      return { code: "POLICY_REJECTED", reason: "the provider is trusted less than this agent asks for" };
+      return { code: "TRUST_TOO_LOW", reason: "the provider is trusted less than this agent asks for" };
     return null;
   }
 

@@ -27,11 +27,21 @@ export function multibase(key) {
   return `z${text}`;
 }
 
+/** The text where it is a UUID as the protocol writes them, else null; of nothing else a path or a file is made. */
+export const asUuid = (text) => (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text) ? text : null);
+
+/** SHA-256 of what is signed, in hex: the record of the envelope names it. */
+export const digestOf = ({ signature, ...said }) => sha256(canonical(said)).toString("hex");
+
+/** The key of 32 bytes. */
+export const publicKey = (bytes) =>
+  createPublicKey({ key: Buffer.concat([Buffer.from(spki, "hex"), bytes]), format: "der", type: "spki" });
+
 function fromMultibase(text) {
   const number = [...text.slice(1)].reduce((sum, letter) => sum * 58n + BigInt(base58.indexOf(letter)), 0n);
   const hex = number.toString(16);
   if (text[0] !== "z" || hex.length !== 68 || !hex.startsWith(ed25519)) throw new TypeError(`no Ed25519 key: ${text}`);
-  return createPublicKey({ key: Buffer.from(spki + hex.slice(4), "hex"), format: "der", type: "spki" });
+  return publicKey(Buffer.from(hex.slice(4), "hex"));
 }
 
 function uuid7(atMs) {

@@ -135,6 +135,22 @@ export class Ledger {
 
   settlement = (id) => this.read(`/api/v1/interactions/${id}/settlement`);
 
+  /** The records of a negotiation, oldest first. */
+  async negotiation(id) {
+    const records = [];
+    for (let after; ; ) {
+      const query = after === undefined ? {} : { after_seq: after };
+      const page = await this.read(`/api/v1/negotiations/neg-${id}/history`, { query });
+      records.push(...page.records);
+      // A page that does not move on would be read for ever.
+      if (page.next === undefined || page.next === null || page.next <= after) return records;
+      after = page.next;
+    }
+  }
+
+  /** The proof file of a record: that it is under a checkpoint. Nothing is checked by reading it. */
+  proof = (position) => this.#call("GET", `/api/v1/records/${position}/proof`);
+
   agent = (did) => this.read(`/api/v1/agents/${uuidOf(did)}`, { signed: false });
 
   trust = (did) => this.read(`/api/v1/agents/${uuidOf(did)}/trust`, { signed: false });

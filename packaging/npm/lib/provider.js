@@ -1,6 +1,7 @@
 // A provider: it offers by a price of yours, works, delivers, and says when it is paid.
 import { budgetOf, feeOf, microUsdc, usdc } from "./caps.js";
 import { Loop, paymentLookMs } from "./engine.js";
+import { Talks } from "./haggling.js";
 import { sha256 } from "./keys.js";
 
 /** The work has to end so long before its deadline, in milliseconds, for the RESULT still to arrive. */
@@ -10,12 +11,15 @@ const mostReason = 500;
 
 /** `quote(request)` gives what a task costs for the payload of a REQUEST, or null to let it lapse.
  * `work(request)` makes the content, at least once for each task and again after a crash; its RESULT is sent
- * once. What it throws is told to the initiator in an ERROR. */
+ * once. What it throws is told to the initiator in an ERROR.
+ *
+ * With `negotiation` it comes to terms about its `sales`, and offers what was agreed on without asking `quote`. */
 export class Provider extends Loop {
   #working = new Set();
 
-  constructor({ quote, work, mostAtOnce = 4, ...options }) {
+  constructor({ quote, work, mostAtOnce = 4, negotiation, sales = [], ...options }) {
     super("provider", options);
+    this.talks = negotiation ? new Talks(this, negotiation, { sales }) : null;
     [this.quote, this.work, this.mostAtOnce] = [quote, work, mostAtOnce];
   }
 
@@ -23,11 +27,15 @@ export class Provider extends Loop {
     const can = (act) => this.state.maySeal(interaction, act);
     const { request } = task.envelopes;
     if (view.state === "pending" && can("offer") && request) {
-      if (this.#takenOn(interaction) >= this.mostAtOnce) task.look_at_ms = Date.now() + paymentLookMs;
-      else await this.#offer(interaction, request);
+      // What was agreed on is offered at once, however much there is to do.
+      const isAgreed = this.talks !== null && "negotiation_id" in request.payload.parameters;
+      if (!isAgreed && this.#takenOn(interaction) >= this.mostAtOnce) task.look_at_ms = Date.now() + paymentLookMs;
+      else await this.#offer(interaction, request, isAgreed);
     } else if (view.state === "accepted" && !this.#working.has(interaction) && can("result") && can("error")) {
-      if (view.deadline_at_ms - Date.now() > workMarginMs) this.#start(interaction, task, request);
-      else this.#fail(interaction, view.initiator, "the work cannot be done in the time left");
+      if (view.deadline_at_ms - Date.now() <= workMarginMs)
+        this.#fail(interaction, view.initiator, "the work cannot be done in the time left");
+      // The view may be ahead of the feed; the ACCEPT comes with that.
+      else if (task.envelopes.accept) this.#start(interaction, task, request);
     } else if (view.state === "verified") task.look_at_ms = Date.now() + paymentLookMs;
   }
 
@@ -36,9 +44,9 @@ export class Provider extends Loop {
     return others.filter(([, { steps }]) => steps.offer && !steps.result && !steps.error).length;
   }
 
-  async #offer(interaction, request) {
+  async #offer(interaction, request, isAgreed) {
     const asked = request.payload;
-    const quote = await this.quote(asked);
+    const quote = isAgreed ? await this.talks.agreedFor(asked) : await this.quote(asked);
     if (quote === null) return this.tell("no offer", interaction, String(asked.task_type));
     const price = microUsdc(quote.price);
     const total = price + feeOf(price);

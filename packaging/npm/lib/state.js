@@ -8,6 +8,20 @@ const mostSealed = 3;
 /** How many alarms are kept; the oldest goes first. */
 const mostAlarms = 200;
 
+/** Replaces a file whole, readable by its owner alone. When this returns, the disk has it. */
+export function replace(path, text) {
+  mkdirSync(dirname(path), { mode: 0o700, recursive: true });
+  const file = openSync(`${path}.new`, "w", 0o600);
+  writeFileSync(file, text);
+  fsyncSync(file);
+  closeSync(file);
+  renameSync(`${path}.new`, path);
+  if (process.platform === "win32") return;
+  const folder = openSync(dirname(path), "r");
+  fsyncSync(folder);
+  closeSync(folder);
+}
+
 /** The file cannot be used: another loop has it, or it is another agent's. */
 export class StateFault extends Error {}
 
@@ -56,13 +70,15 @@ export class State {
       text = readFileSync(this.path, "utf8");
     } catch (fault) {
       if (fault.code !== "ENOENT") throw fault;
-      const lists = { requests: {}, tasks: {}, outbox: [], commitments: [], alarms: [] };
-      return { v: 1, did, ledger, cursor: null, is_rebuilt: false, ...lists };
+      const lists = { requests: {}, tasks: {}, talks: {}, outbox: [], commitments: [], proofs: [], alarms: [] };
+      return { v: 1, loop: "package", did, ledger, cursor: null, is_rebuilt: false, ...lists };
     }
     const data = JSON.parse(text);
-    if (data.v !== 1 || data.did !== did || data.ledger !== ledger)
-      throw new StateFault(`${this.path} is of another agent or ledger: name another folder`);
-    return data;
+    // That of `x811 agent run` has the same name, and lists of its own.
+    const isOfPackage = data.loop === "package" || data.proofs === undefined;
+    if (data.v !== 1 || data.did !== did || data.ledger !== ledger || !isOfPackage)
+      throw new StateFault(`${this.path} is of another agent, ledger or program: name another folder`);
+    return { loop: "package", talks: {}, proofs: [], ...data };
   }
 
   close() {
@@ -71,15 +87,7 @@ export class State {
 
   /** When this returns, the disk has it. */
   save() {
-    const file = openSync(`${this.path}.new`, "w", 0o600);
-    writeFileSync(file, JSON.stringify(this.data));
-    fsyncSync(file);
-    closeSync(file);
-    renameSync(`${this.path}.new`, this.path);
-    if (process.platform === "win32") return;
-    const folder = openSync(dirname(this.path), "r");
-    fsyncSync(folder);
-    closeSync(folder);
+    replace(this.path, JSON.stringify(this.data));
   }
 
   get outbox() {

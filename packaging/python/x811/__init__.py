@@ -4,6 +4,7 @@
 their state file before it happens, so a loop that was killed is started again with the same words.
 """
 
+from .bargain import Negotiation, Sale
 from .binary import BinaryFault, binary_path, binary_payer, run_binary
 from .caps import Caps, micro_usdc, usdc
 from .engine import Replaced
@@ -15,7 +16,7 @@ from .provider import Product, Provider, Quote
 from .state import StateFault
 
 __all__ = [
-    "BinaryFault", "Caps", "Due", "Initiator", "Keys", "Ledger", "Order", "Paid", "PayLater",
-    "Product", "Provider", "Quote", "Refused", "Replaced", "StateFault", "Unreachable",
+    "BinaryFault", "Caps", "Due", "Initiator", "Keys", "Ledger", "Negotiation", "Order", "Paid",
+    "PayLater", "Product", "Provider", "Quote", "Refused", "Replaced", "Sale", "StateFault", "Unreachable",
     "binary_path", "binary_payer", "canonical", "micro_usdc", "run_binary", "usdc", "verify",
 ]

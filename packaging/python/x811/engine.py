@@ -4,15 +4,17 @@ What is sealed is in the state file before it is sent, and the cursor moves with
 message, so a loop may be killed anywhere: the next one sends the same bytes and decides nothing twice.
 """
 
+import json
 import queue
 import threading
 import uuid
 
-from . import outbox
+from . import outbox, proofs
 from .feed import follow, reconnect_s
-from .keys import now_ms
+from .haggling import negotiation_of
+from .keys import as_uuid, digest_of, now_ms
 from .ledger import Ledger, Refused, Unreachable
-from .state import State
+from .state import State, replace
 
 #: States after which nothing is said any more.
 OVER = ("completed", "expired", "rejected", "disputed", "failed")
@@ -30,14 +32,19 @@ class Replaced(Exception):
 
 class Loop:
     """One agent at one ledger, with a folder of its own. `watch(what, interaction, text)` is told
-    what happens: `feed`, `said`, `over`, `notice`, `alarm` and the like."""
+    what happens: `feed`, `said`, `over`, `notice`, `alarm` and the like. Proofs are held against
+    `checkpoint_key`, else against the key that the ledger names at the start."""
 
     #: The side of an interaction that this loop takes.
     role = ""
 
-    def __init__(self, ledger: Ledger, folder, watch=None):
+    def __init__(self, ledger: Ledger, folder, watch=None, checkpoint_key: str | None = None):
         self.ledger = ledger
         self.me = ledger.keys.did
+        self.talks = None
+        self._checkpoint_key = checkpoint_key or ledger.info().get("checkpoint_vkey")
+        if self._checkpoint_key is None:
+            raise ValueError("the ledger names no checkpoint key, so it proves nothing: name one, checkpoint_key")
         self.state = State(folder, self.me, ledger.info()["did"])
         self._watch = watch or (lambda *told: None)
         self._news = queue.Queue()
@@ -76,13 +83,15 @@ class Loop:
         self._is_over.set()
 
     def is_idle(self) -> bool:
-        """Whether nothing is under way."""
-        return not self.state.tasks and not self.state.outbox
+        """Whether nothing is under way, but for proofs that a person was told are missing."""
+        awaited = [due for due in self.state.data["proofs"] if not due["is_alarmed"]]
+        return not self.state.tasks and not self.state.outbox and not awaited
 
     def _turn(self):
         if self._is_connected:
             self._look_at_all()
             self._send_all()
+            self._fetch_proofs()
         self._acknowledge()
         try:
             news = self._news.get(timeout=self._patience_s())
@@ -102,6 +111,7 @@ class Loop:
     def _patience_s(self) -> float:
         moments = [entry["not_before_ms"] for entry in self.state.outbox]
         moments += [task["look_at_ms"] for task in self.state.tasks.values() if task["look_at_ms"] is not None]
+        moments += [due["try_at_ms"] for due in self.state.data["proofs"]]
         left_ms = min(moments, default=now_ms() + 1_000) - now_ms()
         return min(max(left_ms / 1000, 0.0 if self._is_connected else 0.5), 1.0)
 
@@ -118,6 +128,9 @@ class Loop:
         if not message["is_verified"] and envelope["from"] != self.state.data["ledger"]:
             self.alarm(interaction, f"message {envelope['id']} is signed by no key of its sender: passed over")
             return
+        talk = negotiation_of(envelope) if self.talks else None
+        if talk is not None:
+            return self.talks.take(talk, envelope["type"])
         kind = envelope["type"].removeprefix("x811/")
         if interaction is None and kind == "request":
             interaction = envelope["id"]
@@ -158,7 +171,7 @@ class Loop:
                 break
             after = page["next"]
         self.state.data["cursor"] = after
-        for interaction in list(self.state.tasks):
+        for interaction in [name for name in self.state.tasks if name not in self.state.data["talks"]]:
             view = self.ledger.interaction(interaction)
             self.recall(interaction, view)
             if view["state"] in OVER:
@@ -192,6 +205,12 @@ class Loop:
                 self.alarm(interaction, f"stuck, and tried again: {fault!r}")
 
     def _look(self, interaction, task):
+        if interaction in self.state.data["talks"]:
+            if self.talks:
+                return self.talks.look(interaction, task)
+            # It negotiates no more.
+            del self.state.data["talks"][interaction], self.state.tasks[interaction]
+            return None
         view = self.ledger.interaction(interaction)
         if view[self.role] != self.me:
             del self.state.tasks[interaction]
@@ -231,6 +250,7 @@ class Loop:
         self.state.settle(entry, fate)
         if fate == "delivered":
             self.tell("said", interaction, f"{act}, position {answer['position']}")
+            self._expect_proof(entry, answer)
             self.delivered(entry, answer)
         else:
             self.alarm(interaction, f"the {act} was refused: {why}" if fate == "refused" else
@@ -245,11 +265,37 @@ class Loop:
         except Refused as refused:
             return outbox.fate_of_absence(entry, refused), str(refused), None
 
+    # Proofs of what was acknowledged.
+
+    def _expect_proof(self, entry, answer):
+        if entry["act"] in proofs.PROVEN and answer["envelope_id"] == entry["id"]:
+            self.state.data["proofs"].append({
+                "interaction": entry["interaction"], "act": entry["act"], "envelope_id": entry["id"],
+                "digest": digest_of(json.loads(entry["envelope"])), "position": answer["position"],
+                "record_hash": answer["record_hash"], "since_ms": now_ms(), "try_at_ms": now_ms(), "is_alarmed": False})
+
+    def _fetch_proofs(self):
+        for due in [due for due in self.state.data["proofs"] if due["try_at_ms"] <= now_ms()]:
+            try:
+                text = self.ledger.proof(due["position"])
+                proofs.check(text, due, self._checkpoint_key)
+                name = f"{as_uuid(due['interaction'])}-{due['act']}.tlog-proof"
+                replace(self.state.path.parent / "proofs" / name, text)
+                self.state.data["proofs"].remove(due)
+            except (Unreachable, Refused, proofs.ProofFault) as fault:
+                due["try_at_ms"] = now_ms() + proofs.RETRY_MS
+                if now_ms() - due["since_ms"] >= proofs.ALARM_AFTER_MS and not due["is_alarmed"]:
+                    due["is_alarmed"] = True
+                    self.alarm(due["interaction"], f"no proof that the acknowledged {due['act']} is record "
+                                                   f"{due['position']} of the log ({fault}): keep the state file, "
+                                                   "ask the ledger's operator")
+            self.state.save()
+
     # What the two sides say, and are told.
 
-    def say(self, interaction: str, act: str, to: str, payload: dict):
+    def say(self, interaction: str, act: str, to: str, payload: dict, kind: str | None = None):
         """Seals a message into the outbox and the file, from where it is sent."""
-        self.state.put(interaction, act, self.ledger.keys.seal(to, f"x811/{act}", payload), now_ms())
+        self.state.put(interaction, act, self.ledger.keys.seal(to, kind or f"x811/{act}", payload), now_ms())
         self.state.save()
 
     def tell(self, what: str, interaction: str | None, text: str):

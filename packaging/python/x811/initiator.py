@@ -4,8 +4,11 @@ import hashlib
 import uuid
 from dataclasses import dataclass, field
 
+from . import approvals
+from .bargain import Negotiation
 from .caps import Caps, fee_of, micro_usdc, usdc
 from .engine import PAYMENT_LOOK_MS, Loop
+from .haggling import Talks
 from .keys import canonical, now_ms
 from .paying import Due, Paid, PayLater
 
@@ -21,7 +24,10 @@ ORDERS = uuid.UUID("8b1d9e4e-3a53-5f0e-9d70-0b8f7f6ce811")
 
 @dataclass(frozen=True)
 class Order:
-    """A REQUEST that is sent once, whatever happens: `key` names it for ever in this agent's folder."""
+    """A REQUEST that is sent once, whatever happens: `key` names it for ever in this agent's folder.
+
+    Its policy is `auto`, `human_approval`, or `threshold`: a person is asked above that amount, in USDC and with
+    the fee. With `opening`, a price in USDC, terms are negotiated first, and `deliverables` are agreed on."""
 
     key: str
     provider: str
@@ -30,6 +36,21 @@ class Order:
     max_budget: str
     deadline_s: int
     parameters: dict = field(default_factory=dict)
+    policy: str = "auto"
+    threshold: str | None = None
+    opening: str | None = None
+    deliverables: list[str] = field(default_factory=list)
+
+    def __post_init__(self):
+        if self.policy not in ("auto", "human_approval", "threshold"):
+            raise ValueError(f"a policy is auto, human_approval or threshold: {self.policy!r}")
+        for amount in (self.max_budget, self.threshold, self.opening):
+            if amount is not None:
+                micro_usdc(amount)
+
+
+def _hash(payload: dict) -> str:
+    return hashlib.sha256(canonical(payload)).hexdigest()
 
 
 def good_if_inline(request: dict, result: dict):
@@ -44,16 +65,23 @@ class Initiator(Loop):
     as `binary_payer` does; it raises PayLater to be called again.
 
     An OFFER of a provider whose score of trust is below `least_trust` hundredths is rejected, without
-    asking `decide`. It does not start without caps: nothing else bounds what an offer may cost."""
+    asking `decide`. Where the policy of an order asks a person, their answer stands in place of `decide`; it
+    does not lift the caps. It does not start without caps: nothing else bounds what an offer may cost."""
 
     role = "initiator"
 
     def __init__(self, ledger, folder, caps: Caps, pay, decide, judge=good_if_inline, orders=(),
-                 network: str | None = None, least_trust: int = 0, watch=None):
+                 network: str | None = None, least_trust: int = 0, watch=None,
+                 negotiation: Negotiation | None = None, checkpoint_key: str | None = None):
         if not isinstance(caps, Caps):
             raise ValueError("an initiator does not start without caps: Caps(per_interaction, per_day)")
-        super().__init__(ledger, folder, watch)
-        self.caps, self.pay, self.decide, self.judge, self.orders = caps, pay, decide, judge, list(orders)
+        orders = list(orders)
+        if negotiation is None and any(order.opening is not None for order in orders):
+            raise ValueError("an order with an opening price is negotiated: say how, Negotiation(per_turn)")
+        super().__init__(ledger, folder, watch, checkpoint_key)
+        self.talks = Talks(self, negotiation, orders) if negotiation else None
+        self.approvals = approvals.Approvals(folder)
+        self.caps, self.pay, self.decide, self.judge, self.orders = caps, pay, decide, judge, orders
         self.least_trust = least_trust
         networks = [one["name"] for one in ledger.info()["networks"]]
         if network is None and len(networks) != 1 or network is not None and network not in networks:
@@ -63,16 +91,19 @@ class Initiator(Loop):
     def started(self):
         for order in self.orders:
             if order.key not in self.state.data["requests"]:
-                self._request(order)
+                self.request(order) if order.opening is None else self.talks.begin(order)
 
-    def _request(self, order):
+    def request(self, order: Order, more: dict | None = None):
+        """Seals the REQUEST of an order, with more parameters."""
         payload = {
-            "task_type": order.task_type, "parameters": order.parameters, "currency": "USDC",
+            "task_type": order.task_type, "parameters": order.parameters | (more or {}), "currency": "USDC",
             "max_budget": micro_usdc(order.max_budget) / 1_000_000, "deadline": order.deadline_s,
-            "acceptance_policy": "auto", "ledger": self.state.data["ledger"],
+            "acceptance_policy": order.policy, "ledger": self.state.data["ledger"],
             # The ledger opens one interaction for it, even where the state file was lost.
             "idempotency_key": str(uuid.uuid5(ORDERS, f"{self.me} {order.key}")),
         }
+        if order.threshold is not None:
+            payload["threshold_amount"] = micro_usdc(order.threshold) / 1_000_000
         envelope = self.ledger.keys.seal(order.provider, "x811/request", payload)
         self.state.data["requests"][order.key] = envelope["id"]
         self.state.task(envelope["id"])["envelopes"]["request"] = envelope
@@ -80,6 +111,8 @@ class Initiator(Loop):
         self.state.save()
 
     def delivered(self, entry, answer):
+        if entry["act"] in ("accept", "reject"):
+            self.approvals.forget(entry["interaction"])
         opened = answer.get("interaction_id") or entry["interaction"]
         if entry["act"] != "request" or opened == entry["interaction"]:
             return
@@ -104,7 +137,8 @@ class Initiator(Loop):
     def recall(self, interaction, view):
         """An ACCEPT that the file does not know any more still counts against the caps."""
         offer = self.state.task(interaction)["envelopes"].get("offer")
-        if offer and view["initiator"] == self.me and view["state"] in ("accepted", "delivered", "verified", "completed"):
+        is_committed = view["state"] in ("accepted", "delivered", "verified", "completed")
+        if offer and view["initiator"] == self.me and is_committed:
             total = micro_usdc(offer["payload"]["total_cost"])
             self.state.commit(self._commitment(interaction, offer, total, view["opened_at_ms"]))
 
@@ -113,6 +147,7 @@ class Initiator(Loop):
                 "total_micro_usdc": total, "at_ms": at_ms}
 
     def over(self, interaction, task, paid):
+        self.approvals.forget(interaction)
         if paid == "no" and not task.get("pay_begun"):
             self.state.release(interaction)
 
@@ -123,7 +158,7 @@ class Initiator(Loop):
         if offer and (offer["from"] != view["provider"] or offer["payload"].get("request_id") != interaction):
             return self.alarm(interaction, "the OFFER is of somebody else, or for another REQUEST")
         if state == "offered" and offer and can("accept") and can("reject"):
-            self._answer(interaction, task, offer)
+            self._answer(interaction, task, view, offer)
         elif state == "delivered" and result and can("verify"):
             self._verify(interaction, task, result)
         elif state == "verified":
@@ -137,13 +172,11 @@ class Initiator(Loop):
             task["envelopes"]["request"] = self.ledger.by_id(interaction)["envelope"]
         return task["envelopes"]["request"]["payload"]
 
-    def _answer(self, interaction, task, offer):
+    def _answer(self, interaction, task, view, offer):
         asked, offered = self._asked(interaction, task), offer["payload"]
         total = micro_usdc(offered["total_cost"])
-        verdict = self._fault(asked, offered, total, offer["from"])
-        verdict = self.decide(asked, offered) if verdict is None else verdict
+        verdict = self._verdict(interaction, task, view, asked, offer, total)
         if verdict is None:
-            task["look_at_ms"] = now_ms() + ASK_AGAIN_MS
             return
         due = self._commitment(interaction, offer, total, now_ms())
         cap = self.caps.broken_by(due, self.state.data["commitments"])
@@ -152,24 +185,64 @@ class Initiator(Loop):
         if verdict is True:
             # Journal and sealed ACCEPT are written at once, before it leaves.
             self.state.commit(due)
-            offer_hash = hashlib.sha256(canonical(offered)).hexdigest()
-            payload = {"offer_id": offer["id"], "offer_hash": offer_hash}
+            payload = {"offer_id": offer["id"], "offer_hash": _hash(offered)}
             self.say(interaction, "accept", offer["from"], payload)
         else:
             code, reason = verdict if isinstance(verdict, tuple) else ("OTHER", str(verdict))
             payload = {"offer_id": offer["id"], "code": code, "reason": reason}
             self.say(interaction, "reject", offer["from"], payload)
 
-    def _fault(self, asked, offered, total, provider):
+    def _verdict(self, interaction, task, view, asked, offer, total):
+        """True, a reason to reject, or None to be asked again: by the policy of the REQUEST (AE-109 to AE-117)."""
+        offered, policy = offer["payload"], asked["acceptance_policy"]
+        never = self._never(offered, total, offer["from"])
+        fault = never or self._fault(asked, offered, total, offer["from"])
+        threshold, budget = (round(asked.get(name, 0) * 1_000_000) for name in ("threshold_amount", "max_budget"))
+        if policy == "human_approval" or policy == "threshold" and threshold < total <= budget:
+            return never or self._person(interaction, task, view, asked, offer, total)
+        verdict = fault or self.decide(asked, offered)
+        if verdict is None:
+            task["look_at_ms"] = now_ms() + ASK_AGAIN_MS
+        return verdict
+
+    def _person(self, interaction, task, view, asked, offer, total):
+        """What a person decided about this OFFER at this total. Without an answer in time it lapses."""
+        offered = offer["payload"]
+        about = {"offer_hash": _hash(offered), "total": str(total)}
+        decision = self.approvals.decision(interaction, about["offer_hash"], total)
+        if decision is not None:
+            return decision["answer"] == "approve" or ("OTHER", decision.get("reason") or "a person decided so")
+        answer_by_ms = view["deadline_at_ms"] - approvals.MARGIN_MS
+        if now_ms() >= answer_by_ms:
+            return None
+        if task.get("asked") != about or self.approvals.read(interaction) is None:
+            terms = {"terms": offered["terms"]} if "terms" in offered else {}
+            self.approvals.ask({
+                "interaction": interaction, "provider": offer["from"], "task_type": asked["task_type"],
+                "price": str(micro_usdc(offered["price"])), "max_budget": str(round(asked["max_budget"] * 1_000_000)),
+                "estimated_time_s": offered["estimated_time"], "deliverables": offered["deliverables"],
+                "asked_at_ms": now_ms(), "answer_by_ms": answer_by_ms} | about | terms)
+            task["asked"] = about
+            self.tell("asked", interaction, f"{usdc(total)} USDC: x811 approvals show {interaction}")
+        task["look_at_ms"] = now_ms() + approvals.LOOK_MS
+        return None
+
+    def _never(self, offered, total, provider):
+        """What nobody's approval lifts."""
         price = micro_usdc(offered["price"])
-        if total != price + fee_of(price) or total > round(asked["max_budget"] * 1_000_000):
-            return "PRICE_TOO_HIGH", f"{usdc(total)} USDC is over the budget, or not price and fee"
-        if offered["estimated_time"] > asked["deadline"]:
-            return "DEADLINE_TOO_SHORT", "it takes longer than was asked for"
+        if total != price + fee_of(price):
+            return "PRICE_TOO_HIGH", f"{usdc(total)} USDC is not price and fee"
         if self.ledger.agent(provider)["status"] != "active":
             return "POLICY_REJECTED", "the provider is not active"
+        return None
+
+    def _fault(self, asked, offered, total, provider):
+        if total > round(asked["max_budget"] * 1_000_000):
+            return "PRICE_TOO_HIGH", f"{usdc(total)} USDC is over the budget"
+        if offered["estimated_time"] > asked["deadline"]:
+            return "DEADLINE_TOO_SHORT", "it takes longer than was asked for"
         if self.least_trust and self.ledger.trust(provider)["score_hundredths"] < self.least_trust:
-            return "POLICY_REJECTED", "the provider is trusted less than this agent asks for"
+            return "TRUST_TOO_LOW", "the provider is trusted less than this agent asks for"
         return None
 
     def _verify(self, interaction, task, result):
@@ -198,7 +271,7 @@ class Initiator(Loop):
             return self.alarm(interaction, "nothing was paid: no ACCEPT of this loop committed to it")
         payee = offer["payload"].get("payment_address") or view["detail"]["offer"]["payee"]
         due = Due(interaction=interaction, offer_id=offer["id"], provider=offer["from"], payee=payee,
-                  offer_hash=hashlib.sha256(canonical(offer["payload"])).hexdigest(), network=self.network,
+                  offer_hash=_hash(offer["payload"]), network=self.network,
                   total_micro_usdc=total, ledger=self.state.data["ledger"], may_have_been_paid=has_begun)
         task["pay_begun"] = True
         self.state.save()

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import stat
 import time
 import uuid
@@ -53,8 +54,23 @@ def uuid7(at_ms: int) -> str:
     return str(uuid.UUID(int=number))
 
 
+def as_uuid(text: str) -> str | None:
+    """The text where it is a UUID as the protocol writes them; of nothing else a path or a file is made."""
+    return text if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", text) else None
+
+
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def rfc3339(at_ms: int) -> str:
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(at_ms // 1000))}.{at_ms % 1000:03}Z"
+
+
+def digest_of(envelope: dict) -> str:
+    """SHA-256 of what is signed, in hex: the record of the envelope names it."""
+    said = {name: value for name, value in envelope.items() if name != "signature"}
+    return hashlib.sha256(canonical(said)).hexdigest()
 
 
 def verify(envelope: dict, keys: list[dict]) -> bool:
@@ -102,10 +118,9 @@ class Keys:
     def seal(self, to: str, kind: str, payload: dict) -> dict:
         """A signed envelope, with a new id and nonce. Sealing sends nothing."""
         at_ms = now_ms()
-        created = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at_ms // 1000))
         envelope = {
             "version": "0.1.0", "id": uuid7(at_ms), "type": kind, "from": self.did, "to": to,
-            "created": f"{created}.{at_ms % 1000:03}Z", "nonce": str(uuid.uuid4()), "payload": payload,
+            "created": rfc3339(at_ms), "nonce": str(uuid.uuid4()), "payload": payload,
         }
         body = canonical(envelope)
         signed = body if self.profile == "direct" else hashlib.sha256(body).digest()

@@ -109,6 +109,22 @@ class Ledger:
     def settlement(self, interaction: str) -> dict:
         return self.read(f"/api/v1/interactions/{interaction}/settlement")
 
+    def negotiation(self, negotiation: str) -> list[dict]:
+        """The records of a negotiation, oldest first."""
+        records, after = [], None
+        while True:
+            query = {} if after is None else {"after_seq": after}
+            page = self.read(f"/api/v1/negotiations/neg-{negotiation}/history", query)
+            records += page["records"]
+            # A page that does not move on would be read for ever.
+            if page.get("next") is None or after is not None and page["next"] <= after:
+                return records
+            after = page["next"]
+
+    def proof(self, position: int) -> str:
+        """The proof file of a record: that it is under a checkpoint. Nothing is checked by reading it."""
+        return self.call("GET", f"/api/v1/records/{position}/proof").decode()
+
     def agent(self, did: str) -> dict:
         return self.read(f"/api/v1/agents/{did.rsplit(':', 1)[1]}", signed=False)
 

@@ -5,8 +5,10 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from .bargain import Negotiation
 from .caps import fee_of, micro_usdc, usdc
 from .engine import PAYMENT_LOOK_MS, Loop
+from .haggling import Talks
 from .keys import now_ms
 
 #: The work has to end so long before its deadline, in milliseconds, for the RESULT still to arrive.
@@ -40,12 +42,16 @@ class Product:
 class Provider(Loop):
     """`quote(request)` gives a Quote for the payload of a REQUEST, or None to let it lapse. `work(request)`
     gives a Product or a text; it runs in a thread, at least once for each task and again after a crash,
-    and its RESULT is sent once. What it raises is told to the initiator in an ERROR."""
+    and its RESULT is sent once. What it raises is told to the initiator in an ERROR.
+
+    With `negotiation` it comes to terms about its `sales`, and offers what was agreed on without asking `quote`."""
 
     role = "provider"
 
-    def __init__(self, ledger, folder, quote, work, most_at_once: int = 4, watch=None):
-        super().__init__(ledger, folder, watch)
+    def __init__(self, ledger, folder, quote, work, most_at_once: int = 4, watch=None,
+                 negotiation: Negotiation | None = None, sales=(), checkpoint_key: str | None = None):
+        super().__init__(ledger, folder, watch, checkpoint_key)
+        self.talks = Talks(self, negotiation, sales=sales) if negotiation else None
         self.quote, self.work, self.most_at_once = quote, work, most_at_once
         self._working = set()
         self._pool = ThreadPoolExecutor(max_workers=most_at_once)
@@ -54,16 +60,18 @@ class Provider(Loop):
         can = lambda act: self.state.may_seal(interaction, act)
         state, request = view["state"], task["envelopes"].get("request")
         if state == "pending" and can("offer") and request:
-            if self._taken_on(interaction) >= self.most_at_once:
+            is_agreed = self.talks is not None and "negotiation_id" in request["payload"]["parameters"]
+            if not is_agreed and self._taken_on(interaction) >= self.most_at_once:
                 task["look_at_ms"] = now_ms() + PAYMENT_LOOK_MS
             else:
-                self._offer(interaction, request)
+                self._offer(interaction, request, is_agreed)
         elif state == "accepted" and interaction not in self._working and can("result") and can("error"):
             left_ms = view["deadline_at_ms"] - now_ms()
-            if left_ms > WORK_MARGIN_MS:
-                self._start(interaction, task, request)
-            else:
+            if left_ms <= WORK_MARGIN_MS:
                 self._fail(interaction, view["initiator"], "the work cannot be done in the time left")
+            elif "accept" in task["envelopes"]:
+                # The view may be ahead of the feed; the ACCEPT comes with that.
+                self._start(interaction, task, request)
         elif state == "verified":
             task["look_at_ms"] = now_ms() + PAYMENT_LOOK_MS
 
@@ -72,9 +80,14 @@ class Provider(Loop):
         steps = [task["steps"] for name, task in self.state.tasks.items() if name != interaction]
         return sum("offer" in step and not any(act in step for act in done) for step in steps)
 
-    def _offer(self, interaction, request):
+    def _agreed(self, asked):
+        """A quote of agreed terms: at once, however much there is to do."""
+        agreed = self.talks.agreed_for(asked)
+        return agreed and Quote(usdc(agreed[0]), *agreed[1:])
+
+    def _offer(self, interaction, request, is_agreed):
         asked = request["payload"]
-        quote = self.quote(asked)
+        quote = self._agreed(asked) if is_agreed else self.quote(asked)
         if quote is None:
             return self.tell("no offer", interaction, str(asked.get("task_type")))
         price = micro_usdc(quote.price)

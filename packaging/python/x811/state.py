@@ -13,6 +13,22 @@ MOST_SEALED = 3
 MOST_ALARMS = 200
 
 
+def replace(path: Path, text: str):
+    """Replaces a file whole, readable by its owner alone. When this returns, the disk has it."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    new = path.with_suffix(".new")
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.rename(new, path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
 class StateFault(Exception):
     """The file cannot be used: another loop has it, or it is another agent's."""
 
@@ -31,29 +47,23 @@ class State:
             raise StateFault(f"another loop runs on {self.path}; end it first") from None
         if self.path.exists():
             self.data = json.loads(self.path.read_text())
-            if (self.data["v"], self.data["did"], self.data["ledger"]) != (1, did, ledger):
+            # That of `x811 agent run` has the same name, and lists of its own.
+            is_of_package = self.data.get("loop") == "package" or "proofs" not in self.data
+            if [self.data.get(name) for name in ("v", "did", "ledger")] != [1, did, ledger] or not is_of_package:
                 self.close()
-                raise StateFault(f"{self.path} is of another agent or ledger: name another folder")
+                raise StateFault(f"{self.path} is of another agent, ledger or program: name another folder")
+            self.data = {"loop": "package", "talks": {}, "proofs": []} | self.data
         else:
-            self.data = {"v": 1, "did": did, "ledger": ledger, "cursor": None, "is_rebuilt": False,
-                         "requests": {}, "tasks": {}, "outbox": [], "commitments": [], "alarms": []}
+            self.data = {"v": 1, "loop": "package", "did": did, "ledger": ledger, "cursor": None,
+                         "is_rebuilt": False, "requests": {}, "tasks": {}, "talks": {}, "outbox": [],
+                         "commitments": [], "proofs": [], "alarms": []}
 
     def close(self):
         os.close(self._lock)
 
     def save(self):
         """When this returns, the disk has it."""
-        new = self.path.with_name("state.new")
-        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            json.dump(self.data, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(new, self.path)
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        replace(self.path, json.dumps(self.data))
 
     @property
     def outbox(self) -> list[dict]:

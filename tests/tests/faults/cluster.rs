@@ -45,6 +45,10 @@ impl Servers {
         self.primary.run_sql("SELECT pg_reload_conf()").await;
         // A reload is heard by each session at its next statement.
         tokio::time::sleep(Duration::from_millis(500)).await;
+        self.link();
+    }
+
+    fn link(&self) {
         let (next, name) = (
             self.place.path().join("next"),
             self.place.path().join("primary"),
@@ -67,6 +71,17 @@ impl Servers {
         std::mem::swap(&mut self.primary, &mut self.standbys[more]);
         self.name().await;
         self.standbys[more] = self.primary.standby(names[more]).await;
+    }
+
+    /// All of them are lost, and a copy of what was is there by the same name, without standbys.
+    pub(crate) async fn restore(&mut self, copy: TempDir) {
+        self.primary.kill();
+        self.standbys.iter_mut().for_each(Node::kill);
+        self.primary = Node::restored(copy).await;
+        let alone = "ALTER SYSTEM RESET synchronous_standby_names";
+        self.primary.run_sql(alone).await;
+        self.primary.run_sql("SELECT pg_reload_conf()").await;
+        self.link();
     }
 
     /// Nothing gets from the primary to its standbys any more.

@@ -2,6 +2,11 @@
 //! log (docs/scale.md). Its rules are the sequencer's own: one commit is on its way while the next one
 //! is decided, who waits for longer than a quarter of a second is told to come again, and the queue has
 //! a bound.
+//!
+//! What a commit and a message cost is assumed, unless `X811_QUEUE_COMMIT_US` and `X811_QUEUE_MESSAGE_US`
+//! say what `bench_stores` measured (docs/scale.md says how).
+
+use crate::dice::number;
 
 /// What is assumed: the time of a commit on three servers, and of each message in it.
 const COMMIT_US: u64 = 6_000;
@@ -14,6 +19,19 @@ const PATIENCE_US: u64 = 250_000;
 
 /// How long it is looked at.
 const SECONDS: u64 = 60;
+
+/// Both, in microseconds.
+#[derive(Debug, Clone, Copy)]
+struct Costs {
+    commit_us: u64,
+    message_us: u64,
+}
+
+impl Costs {
+    fn of_messages(self, count: usize) -> u64 {
+        (self.message_us * count as u64).max(self.commit_us)
+    }
+}
 
 /// What became of the messages.
 #[derive(Debug, Default)]
@@ -40,7 +58,7 @@ fn gap_us(dice: &mut u64, a_second: f64) -> f64 {
     -share.ln() * 1e6 / a_second
 }
 
-fn simulate(a_second: f64) -> Outcome {
+fn simulate(costs: Costs, a_second: f64) -> Outcome {
     let (mut dice, mut outcome) = (811, Outcome::default());
     let mut queue = std::collections::VecDeque::new();
     let (mut now_us, mut next_us) = (0_u64, 0.0);
@@ -68,9 +86,9 @@ fn simulate(a_second: f64) -> Outcome {
             now_us = now_us.max(next_us as u64 + 1);
             continue;
         }
-        now_us += (MESSAGE_US * batch as u64).max(COMMIT_US);
+        now_us += costs.of_messages(batch);
         for came in queue.drain(..batch) {
-            outcome.latencies_us.push(now_us + COMMIT_US - came);
+            outcome.latencies_us.push(now_us + costs.commit_us - came);
         }
         outcome.accepted += batch as u64;
     }
@@ -79,10 +97,15 @@ fn simulate(a_second: f64) -> Outcome {
 
 #[test]
 fn stores_7_ten_times_the_load_is_refused_and_slows_nobody_down() {
-    let most = 1e6 / MESSAGE_US as f64;
+    let costs = Costs {
+        commit_us: number("X811_QUEUE_COMMIT_US").unwrap_or(COMMIT_US),
+        message_us: number("X811_QUEUE_MESSAGE_US").unwrap_or(MESSAGE_US).max(1),
+    };
+    let most = BATCH as f64 * 1e6 / costs.of_messages(BATCH) as f64;
+    println!("{costs:?}");
     println!("load  accepted/s  refused  p99 ms  longest queue");
     for times in [0.5, 0.9, 1.0, 2.0, 10.0] {
-        let mut outcome = simulate(most * times);
+        let mut outcome = simulate(costs, most * times);
         let accepted = outcome.accepted as f64 / SECONDS as f64;
         let all = outcome.accepted + outcome.refused;
         let refused = outcome.refused as f64 / all as f64;
@@ -102,6 +125,6 @@ fn stores_7_ten_times_the_load_is_refused_and_slows_nobody_down() {
             // It goes on at its own pace, and whoever is taken is answered in time.
             assert!(accepted > 0.9 * most, "{times}: {accepted}");
         }
-        assert!(p99_ms <= (PATIENCE_US + 2 * MESSAGE_US * BATCH as u64) / 1_000);
+        assert!(p99_ms <= (PATIENCE_US + 2 * costs.of_messages(BATCH)) / 1_000);
     }
 }

@@ -12,13 +12,13 @@ use x811_tests::postgres::Node;
 /// What may pass between an answer and its being read, on a machine that is busy.
 const SLACK_MS: u64 = 2_500;
 
-fn http() -> reqwest::Client {
+pub(crate) fn http() -> reqwest::Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().no_proxy().build().unwrap()
 }
 
 /// Sends it until it is accepted; gives where it is recorded.
-async fn accepted(url: &str, envelope: &SealedEnvelope) -> u64 {
+pub(crate) async fn accepted(url: &str, envelope: &SealedEnvelope) -> u64 {
     let begun = Instant::now();
     loop {
         match post(url, envelope).await {

@@ -5,7 +5,7 @@
 //! After all of it: what was acknowledged is in the log, which is one chain, no two checkpoints
 //! contradict each other, and the audit is clean. A cancelled wait, names emptied and put back, and the
 //! standby that lagged are in `crates/store`; a database restored from an older copy is in
-//! `tests/operations`.
+//! `lost_tail.rs`.
 //!
 //! A longer run: `X811_TAKEOVERS=20 cargo nextest run -p x811-tests --test faults take_over`.
 
@@ -68,8 +68,8 @@ const FAULTS: [Fault; 7] = [
 ];
 
 /// Both processes, their servers, and who talks to them.
-struct Scene {
-    servers: Servers,
+pub(crate) struct Scene {
+    pub(crate) servers: Servers,
     hosts: [Host; 2],
     counted: Arc<AtomicU64>,
     clients: JoinSet<Heard>,
@@ -79,7 +79,7 @@ struct Scene {
 }
 
 impl Scene {
-    async fn set(under: [&[String]; 2]) -> Scene {
+    pub(crate) async fn set(under: [&[String]; 2]) -> Scene {
         let servers = Servers::start().await;
         let mut hosts = hosts(&servers.url, &QUORUM);
         for (host, words) in hosts.iter_mut().zip(under) {
@@ -120,7 +120,7 @@ impl Scene {
     }
 
     /// Until clients were acknowledged some more; gives how long that took.
-    async fn serve(&mut self, more: u64) -> Duration {
+    pub(crate) async fn serve(&mut self, more: u64) -> Duration {
         let begun = Instant::now();
         let due = self.counted.load(Ordering::Relaxed) + more;
         while self.counted.load(Ordering::Relaxed) < due {
@@ -206,8 +206,9 @@ impl Scene {
         healed.elapsed()
     }
 
-    /// Everybody goes home, and everything is looked at.
-    async fn look_back(mut self) -> usize {
+    /// Everybody goes home, and everything is looked at; gives how many messages were acknowledged, and
+    /// what is left: hosts on which nothing runs any more, and their servers.
+    pub(crate) async fn look_back(mut self) -> (usize, [Host; 2], Servers) {
         self.ending.send_replace(true);
         let mut all = Heard::default();
         while let Some(done) = self.clients.join_next().await {
@@ -236,7 +237,7 @@ impl Scene {
             let (code, report, told) = host.place.doctor();
             assert_eq!(code, Some(0), "{report} {told}");
         }
-        found
+        (found, self.hosts, self.servers)
     }
 }
 
@@ -255,7 +256,7 @@ async fn reliability_a_take_over_loses_nothing_that_was_acknowledged_and_forks_n
             scene.serve(5).await;
         }
     }
-    let found = scene.look_back().await;
+    let (found, ..) = scene.look_back().await;
     println!(
         "{} faults, {found} acknowledged, 0 lost",
         rounds * FAULTS.len() as u64
@@ -300,6 +301,6 @@ async fn reliability_a_take_over_between_clocks_that_differ_waits_and_loses_noth
         assert!(took < TAKE_OVER, "{took:?}");
         scene.hosts[writer].becomes("standby").await;
     }
-    let found = scene.look_back().await;
+    let (found, ..) = scene.look_back().await;
     println!("{rounds} take-overs between clocks 6 s apart, {found} acknowledged, 0 lost");
 }

@@ -1,4 +1,5 @@
-//! The end-to-end stories: the real binary, a real Anvil, real SQLite, as a user would run them.
+//! The end-to-end stories: the real binary, a real Anvil, real SQLite or, under `on_postgres`, a real
+//! PostgreSQL, as a user would run them.
 
 #![expect(
     clippy::unwrap_used,

@@ -51,9 +51,18 @@ impl<W: World> Engine<W> {
         if self.negotiator.is_none() {
             return;
         }
-        for id in page.messages.iter().filter_map(negotiation) {
-            self.state.talks.entry(id).or_default();
-            self.state.touch(task_of(id));
+        for message in &page.messages {
+            let Some(id) = negotiation(message) else {
+                continue;
+            };
+            // What an ERROR names is its sender's word alone: it may be an interaction.
+            let is_step = NegotiationVerb::of(&message.envelope.header().message_type).is_some();
+            if is_step {
+                self.state.talks.entry(id).or_default();
+            }
+            if self.state.talks.contains_key(&id) {
+                self.state.touch(task_of(id));
+            }
         }
     }
 

@@ -201,3 +201,53 @@ fn xn_4_tit_for_tat_gives_once_and_then_what_it_gets() {
         assert_eq!(reply(said, &limits, &strategy, ALIKE), expected);
     }
 }
+
+/// One line of `tests/packages/replies.json`.
+#[derive(serde::Deserialize)]
+struct Case {
+    side: String,
+    opening: u64,
+    walk_away: u64,
+    per_turn: u64,
+    strategy: String,
+    own: Vec<u64>,
+    theirs: Vec<u64>,
+    are_alike: bool,
+    may_be_countered: bool,
+    reply: serde_json::Value,
+}
+
+/// The packages for Python and Node are held to the same replies (tests/packages/forms.*).
+#[test]
+fn xn_4_the_loops_of_other_languages_say_the_same() {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/packages/replies.json"
+    );
+    let cases: Vec<Case> = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    assert!(cases.len() > 200);
+    for case in cases {
+        let side = match case.side.as_str() {
+            "payer" => Side::Payer,
+            _ => Side::Payee,
+        };
+        let amounts = |amounts: &[u64]| amounts.iter().copied().map(usdc).collect::<Vec<_>>();
+        let (own, theirs) = (amounts(&case.own), amounts(&case.theirs));
+        let limits = limits(side, case.opening, case.walk_away, case.per_turn);
+        let kind = u8::from(case.strategy == "tit_for_tat");
+        let last = LastTerms {
+            are_alike: case.are_alike,
+            may_be_countered: case.may_be_countered,
+        };
+        let said = Said {
+            own: &own,
+            theirs: &theirs,
+        };
+        let said = match reply(said, &limits, &*strategy(kind, case.per_turn), last) {
+            Reply::Accept => serde_json::json!(["accept"]),
+            Reply::Counter(price) => serde_json::json!(["counter", price.as_micro_usdc()]),
+            Reply::Reject => serde_json::json!(["reject"]),
+        };
+        assert_eq!(said, case.reply);
+    }
+}

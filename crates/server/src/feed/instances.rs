@@ -4,6 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 
@@ -32,6 +33,18 @@ struct Loops {
 pub(crate) struct Held {
     tag: Tag,
     newest: watch::Receiver<Tag>,
+    /// Asks another process of the ledger meanwhile.
+    #[expect(dead_code, reason = "it ends when it is dropped")]
+    asking: Option<Asking>,
+}
+
+#[derive(Debug)]
+struct Asking(JoinHandle<()>);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Another loop of the agent is newer.
@@ -41,8 +54,7 @@ pub(crate) struct Superseded;
 impl Instances {
     /// A read of the loop `instance` of `agent`: it is the newest, or becomes it when its name is new.
     pub(crate) fn claim(&self, agent: Did, instance: &str) -> Result<Held, Superseded> {
-        let digest = Digest::of(instance.as_bytes());
-        let tag: Tag = std::array::from_fn(|at| digest.as_bytes()[at]);
+        let tag = tag_of(instance);
         let mut of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if of.len() >= MOST_AGENTS && !of.contains_key(&agent) {
             of.retain(|_, loops| loops.newest.receiver_count() > 0);
@@ -54,22 +66,52 @@ impl Instances {
         if loops.earlier.contains(&tag) {
             return Err(Superseded);
         }
-        let before = *loops.newest.borrow();
-        if before != tag {
-            if loops.earlier.len() == EARLIER {
-                loops.earlier.pop_front();
-            }
-            loops.earlier.push_back(before);
-            loops.newest.send_replace(tag);
+        if *loops.newest.borrow() != tag {
+            loops.replace(tag);
         }
         Ok(Held {
             tag,
             newest: loops.newest.subscribe(),
+            asking: None,
         })
+    }
+
+    /// Another process of the ledger knows a newer loop of `agent` than `instance`.
+    pub(crate) fn end(&self, agent: Did, instance: &str) {
+        let mut of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(loops) = of.get_mut(&agent)
+            && *loops.newest.borrow() == tag_of(instance)
+        {
+            // Whatever it is called.
+            loops.replace(Tag::default());
+        }
     }
 }
 
+impl Loops {
+    fn replace(&mut self, newest: Tag) {
+        if self.earlier.len() == EARLIER {
+            self.earlier.pop_front();
+        }
+        let before = self.newest.send_replace(newest);
+        self.earlier.push_back(before);
+    }
+}
+
+fn tag_of(instance: &str) -> Tag {
+    let digest = Digest::of(instance.as_bytes());
+    std::array::from_fn(|at| digest.as_bytes()[at])
+}
+
 impl Held {
+    /// The same, which `asking` watches over as long as it lives.
+    pub(crate) fn asking(self, asking: JoinHandle<()>) -> Held {
+        Held {
+            asking: Some(Asking(asking)),
+            ..self
+        }
+    }
+
     /// Ready when another loop is newer.
     pub(crate) async fn superseded(&mut self) {
         let tag = self.tag;
@@ -111,6 +153,20 @@ mod tests {
             assert_eq!(instances.claim(did(1), earlier).unwrap_err(), Superseded);
         }
         assert!(instances.claim(did(2), "a").is_ok());
+    }
+
+    #[tokio::test]
+    async fn ax_44_a_newer_loop_at_another_process_ends_the_one_here() {
+        let instances = Instances::default();
+        let mut first = instances.claim(did(1), "a").unwrap();
+        instances.end(did(1), "b");
+        instances.end(did(2), "a");
+        assert!(!first.is_superseded());
+        instances.end(did(1), "a");
+        first.superseded().await;
+        assert_eq!(instances.claim(did(1), "a").unwrap_err(), Superseded);
+        // It is reached again, and is newer still.
+        assert!(!instances.claim(did(1), "b").unwrap().is_superseded());
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! What is kept beside the log for feeds (agents.md section 1). Nothing of it decides anything in the
-//! log, and all of it may be lost: what was acknowledged is then delivered again, tokens are asked for
-//! anew, and of several loops of one agent the next to ask counts as the newest.
+//! log, and all of it may be lost: what was acknowledged is then delivered again, and of several loops of one agent the next to ask counts as the newest.
 //!
 //! | file | what is in it |
 //! |---|---|
@@ -21,7 +20,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 use x811_ledger::clock::Clock;
-use x811_ledger::entropy::Entropy;
+use x811_protocol::key::SecretKey;
 
 /// What all requests for feeds share.
 pub(crate) struct Feeds {
@@ -34,18 +33,18 @@ pub(crate) struct Feeds {
 
 impl Feeds {
     /// Those of the log of that id, which has so many records, and who writes their acknowledgements
-    /// until they are dropped.
+    /// until they are dropped. Tokens are under a key that follows from `key`.
     pub(crate) async fn open<C: Clock>(
         data_dir: &Path,
         (log_id, size): (Uuid, u64),
         clock: &Arc<C>,
-        entropy: &impl Entropy,
+        key: &SecretKey,
     ) -> (Feeds, JoinHandle<()>) {
         let (acks, writer) = FeedAcks::open(data_dir, size).await;
         let feeds = Feeds {
             acks,
             instances: Instances::default(),
-            tokens: Tokens::new(log_id, entropy),
+            tokens: Tokens::new(log_id, key),
             consuming: tokio::sync::Mutex::default(),
         };
         (feeds, tokio::spawn(writer.run(clock.clone())))

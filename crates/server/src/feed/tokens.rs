@@ -1,8 +1,9 @@
 //! Short-lived tokens for browsers, which cannot sign the requests of an `EventSource`.
 //!
 //! A token is what an agent signed for once, under a MAC: which log, whose, by which key, what for and
-//! until when. Nothing is stored of it. The MAC's key is made at the start, so a token is good until
-//! then, until it expires, or until the agent's key is not the agent's any more.
+//! until when. Nothing is stored of it. The MAC's key follows from the ledger's envelope key, which all
+//! processes of a ledger have, so a token of one is good at the others. It is good until it expires, or
+//! until the agent's key is not the agent's any more.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,13 +11,11 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use uuid::Uuid;
-use x811_ledger::entropy::Entropy;
-use x811_protocol::key::KeyId;
+use x811_protocol::key::{KeyId, SecretKey};
 use x811_protocol::time::TimestampMs;
-use zeroize::Zeroizing;
 
-/// Bytes of the key, as many as the hash has.
-const KEY_BYTES: usize = 32;
+/// What the key is made for, and nothing else.
+const PURPOSE: &[u8] = b"x811 tokens of one ledger, form 1";
 
 /// The longest token that is read, in bytes.
 const MAX_BYTES: usize = 1_024;
@@ -53,9 +52,9 @@ struct Written {
 /// Why a token is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TokenFault {
-    /// Not made by this process for this ledger and this use.
+    /// Not made by a process of this ledger for this use.
     #[error(
-        "the token was not made by this ledger since its last start, or not for this: sign POST \
+        "the token was not made by this ledger under its present key, or not for this: sign POST \
          /api/v1/tokens for another one"
     )]
     NotOurs,
@@ -71,14 +70,16 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    /// Those of the ledger `log_id`, under a key of their own.
+    /// Those of the ledger `log_id`, under a key that follows from `key`.
     #[expect(clippy::expect_used, reason = "HMAC takes keys of any length")]
-    pub(super) fn new(log_id: Uuid, entropy: &impl Entropy) -> Tokens {
-        let mut key = Zeroizing::new([0; KEY_BYTES]);
-        entropy.fill(&mut *key);
+    pub(super) fn new(log_id: Uuid, key: &SecretKey) -> Tokens {
+        let mut derived =
+            Hmac::<Sha256>::new_from_slice(key.seed()).expect("a key of any length is taken");
+        derived.update(PURPOSE);
+        let derived = derived.finalize().into_bytes();
         Tokens {
             log_id,
-            mac: Hmac::new_from_slice(&*key).expect("a key of any length is taken"),
+            mac: Hmac::new_from_slice(&derived).expect("a key of any length is taken"),
         }
     }
 
@@ -135,15 +136,9 @@ impl Tokens {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use x811_protocol::key::SecretKey;
 
-    /// Draws the same byte for ever.
-    struct Dull(u8);
-
-    impl Entropy for Dull {
-        fn fill(&self, bytes: &mut [u8]) {
-            bytes.fill(self.0);
-        }
+    fn ledgers_key(byte: u8) -> SecretKey {
+        SecretKey::from_seed([byte; 32])
     }
 
     const LOG: Uuid = Uuid::from_u128(7);
@@ -164,10 +159,13 @@ mod tests {
 
     #[test]
     fn ax_44_a_token_says_what_was_signed_for_until_it_expires() {
-        let tokens = Tokens::new(LOG, &Dull(1));
+        let tokens = Tokens::new(LOG, &ledgers_key(1));
         let token = tokens.issue(&claims()).unwrap();
         assert!(token.len() < MAX_BYTES / 2, "{token}");
         assert_eq!(tokens.read(&token, Scope::Feed, NOW), Ok(claims()));
+        // Another process of the ledger has the same keys.
+        let elsewhere = Tokens::new(LOG, &ledgers_key(1));
+        assert_eq!(elsewhere.read(&token, Scope::Feed, NOW), Ok(claims()));
         let other_use = tokens.read(&token, Scope::Explorer, NOW);
         assert_eq!(other_use, Err(TokenFault::NotOurs));
         let last = claims().expires_at;
@@ -178,16 +176,17 @@ mod tests {
     }
 
     #[test]
-    fn ax_44_no_token_of_another_process_or_ledger_and_no_changed_one_is_taken() {
-        let tokens = Tokens::new(LOG, &Dull(1));
+    fn ax_44_no_token_of_another_key_or_ledger_and_no_changed_one_is_taken() {
+        let tokens = Tokens::new(LOG, &ledgers_key(1));
         let good = tokens.issue(&claims()).unwrap();
-        let restarted = Tokens::new(LOG, &Dull(2)).issue(&claims()).unwrap();
+        let other_key = Tokens::new(LOG, &ledgers_key(2));
+        let other_key = other_key.issue(&claims()).unwrap();
         // Even by the same key: the log is named.
-        let other_log = Tokens::new(Uuid::from_u128(8), &Dull(1));
+        let other_log = Tokens::new(Uuid::from_u128(8), &ledgers_key(1));
         let other_log = other_log.issue(&claims()).unwrap();
         let (said, mac) = good.split_once('.').unwrap();
         let mut bad = vec![
-            restarted,
+            other_key,
             other_log,
             String::new(),
             ".".to_owned(),

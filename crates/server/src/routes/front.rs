@@ -35,7 +35,13 @@ impl<C: Clock> Front<C> {
 impl<C: Clock> Answers for Front<C> {
     async fn answer(self: Arc<Self>, peer: SocketAddr, request: Request<Arriving>) -> Response {
         if passing::says_so(request.headers()) {
-            let routed = |client, request| self.routed(client, request);
+            let routed = async |client, request: Request<Body>| {
+                let (method, uri) = (request.method().clone(), request.uri().clone());
+                match passing::between::answered(&self.app, &method, uri.path()).await {
+                    Some(answer) => answer,
+                    None => self.routed(client, request).await,
+                }
+            };
             let taken = passing::take(&self.app, request.map(Body::new), routed);
             return Box::pin(taken).await;
         }

@@ -121,7 +121,7 @@ pub(super) async fn handle<C: Clock>(
     } else {
         Some(app.limiter.long_poll(client, recipient)?)
     };
-    let mut held = hold(&app, &reader, recipient, question.instance.as_ref())?;
+    let mut held = hold(&app, &reader, recipient, question.instance.as_ref()).await?;
     let rows = tokio::select! {
         biased;
         () = superseded(&mut held) => return Err(ApiError::superseded().into()),

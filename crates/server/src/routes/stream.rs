@@ -14,6 +14,7 @@ use crate::extract::{AgentOf, Asked};
 use crate::limits::Client;
 use crate::openapi::Refused;
 use crate::openapi::schema::Uuid;
+use crate::passing::between;
 use crate::signed_read::{FeedReader, ReadRefusal};
 use crate::stored;
 use crate::unread::sliced;
@@ -123,7 +124,7 @@ pub(super) async fn handle<C: Clock>(
         Some(text) => Cursor::read("after", text, recipient)?,
         None => beginning(&app, recipient, &headers).await?,
     };
-    let held = hold(&app, &reader, recipient, question.instance.as_ref())?;
+    let held = hold(&app, &reader, recipient, question.instance.as_ref()).await?;
     let place = app.limiter.stream(client, reader.counts_as(recipient))?;
     let has_places = question.did.is_none();
     let feed = Feed::begin(app, reader, until, after, held).with_places(has_places);
@@ -151,6 +152,8 @@ async fn beginning<C: Clock>(
     };
     let through = match seen {
         Some(position) => Some(position),
+        // Acknowledgements are passed on, so the one that writes has them.
+        None if app.role.standing().is_some() => between::acknowledged(app, recipient).await?,
         None => app.feeds.acks.through(recipient).await,
     };
     Ok(through.map_or(Cursor::beginning(recipient), |position| {

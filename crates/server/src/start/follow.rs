@@ -144,7 +144,7 @@ impl<C: Clock> Begun<C> {
         let identity = self.identity;
         let log = (identity.opened.log_id, self.ledger.world().head().size);
         // Acknowledgements are the writer's; here they are only read.
-        let (feeds, acks) = Feeds::open(&config.data_dir, log, clock, &**entropy).await;
+        let (feeds, acks) = Feeds::open(&config.data_dir, log, clock, &identity.envelope_key).await;
         let records = log.1;
         tracing::info!(address = %at.local_addr, records, "another process writes: this one stands by");
         let app = Arc::new(App {

@@ -81,7 +81,7 @@ pub(super) async fn raise<C: Clock, E: Entropy>(
     let blindness = blindness::watch_over(&config.network, &ledger, clock, &stopping);
     let log_check = log_check::begin(&store, world.head().size, &stopping);
     let log = (identity.opened.log_id, world.head().size);
-    let (feeds, acks) = Feeds::open(&config.data_dir, log, clock, &**entropy).await;
+    let (feeds, acks) = Feeds::open(&config.data_dir, log, clock, &identity.envelope_key).await;
     let lease = store.lease();
     let app = Arc::new(App {
         connections: at.figures.clone(),

@@ -4,20 +4,26 @@ mod fake;
 
 use super::*;
 use fake::{Fake, Kill, Universe};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use x811_protocol::code::Code;
+use x811_protocol::envelope::{CoreType, EnvelopeRules, MessageType, ParsedEnvelope, verify};
 use x811_protocol::facts::AcceptancePolicy;
 use x811_protocol::interaction::StateName;
 use x811_protocol::money::MicroUsdc;
 
 use crate::agent::caps::Caps;
 use crate::agent::decide::PriceRule;
+use crate::agent::negotiator::Negotiator;
 use crate::agent::notice::silent;
 use crate::agent::run::Order;
 use crate::agent::work::{Job, good_if_inline};
-use crate::compose::Request;
+use crate::compose::{ComposeError, Composer, ErrorReport, Payload, Request};
+use crate::http::{InboxPage, Incoming};
+use crate::negotiator::FixedConcession;
 use crate::policy::Trust;
+use crate::testing::{CountingEntropy, ManualClock};
 
 fn usdc(text: &str) -> MicroUsdc {
     MicroUsdc::from_usdc_decimal(text).unwrap()
@@ -340,4 +346,70 @@ async fn ae_064_a_transfer_of_an_interaction_that_ended_never_leaves() {
     }
     assert_eq!(universe.lock().unwrap().transfers, 0);
     assert_eq!(engine.state.outbox, []);
+}
+
+/// An ERROR whose sender names somebody else's interaction as a negotiation.
+struct Naming(InteractionId);
+
+impl Payload for Naming {
+    fn message_type(&self) -> MessageType {
+        CoreType::Error.into()
+    }
+
+    fn members(&self) -> Result<Map<String, Value>, ComposeError> {
+        let report = ErrorReport {
+            code: Code::ResultTimeout,
+            message: "there is no such negotiation".to_owned(),
+            related: None,
+        };
+        let mut members = report.members()?;
+        members.insert(
+            "negotiation_id".to_owned(),
+            format!("neg-{}", self.0).into(),
+        );
+        Ok(members)
+    }
+}
+
+/// Who deals with a loop that negotiates must not be able to make it forget an interaction.
+#[tokio::test]
+async fn ae_066_an_error_makes_no_negotiation_of_an_interaction() {
+    let universe = Arc::new(Mutex::new(Universe::new(usize::MAX, Kill::Before)));
+    let mut engine = engine(&universe, true);
+    engine.negotiator = Some(Arc::new(Negotiator {
+        strategy: Arc::new(FixedConcession {
+            step: usdc("0.001"),
+        }),
+        per_turn: usdc("0.001"),
+        max_turns: 10,
+        life_ms: 60_000,
+        purchases: Vec::new(),
+        sales: Vec::new(),
+    }));
+    let first = order(&universe.lock().unwrap());
+    engine.order(&[first]).unwrap();
+    let interaction = *engine.state.tasks.keys().next().unwrap();
+    let sealed = {
+        let universe = universe.lock().unwrap();
+        let (entropy, clock) = (CountingEntropy::default(), ManualClock::default());
+        let composer = Composer::new(&universe.bob, &entropy, &clock);
+        let sealed = composer
+            .seal(universe.ada.did, &Naming(interaction))
+            .unwrap();
+        let parsed = ParsedEnvelope::parse(&sealed.json, &EnvelopeRules::default()).unwrap();
+        verify(parsed, &[universe.bob.agent_key()]).unwrap()
+    };
+    let page = InboxPage {
+        messages: vec![Incoming {
+            position: 7,
+            interaction_id: None,
+            envelope: sealed,
+        }],
+        board: Vec::new(),
+        unverified: Vec::new(),
+        next: None,
+    };
+    engine.take(&page, &[]).unwrap();
+    assert!(engine.state.talks.is_empty());
+    assert!(engine.state.tasks.contains_key(&interaction));
 }

@@ -3,13 +3,18 @@
 use crate::app::App;
 use crate::error::ApiError;
 use crate::feed::Held;
+use crate::passing::between;
 use crate::signed_read::Reader;
 use serde::{Deserialize, Deserializer, de};
 use std::sync::Arc;
+use x811_ledger::clock::Clock;
 use x811_protocol::did::Did;
 
 /// The longest name of a loop, in characters.
 const MAX_CHARS: usize = 64;
+
+/// How often a process that stands by asks the one that writes for a newer loop, in milliseconds.
+const ASK_EVERY_MS: u64 = 2_000;
 
 /// The name of one loop of an agent, which it made up when it began.
 #[derive(Debug, Clone)]
@@ -31,8 +36,9 @@ impl<'de> Deserialize<'de> for InstanceName {
 }
 
 /// Holds the feed of `recipient` for the loop that the read names, if it names one: 409 where another
-/// one is newer. Auditors and tokens may look on, but not end the agent's own reads.
-pub(in crate::routes) fn hold<C>(
+/// one is newer, at whichever process of the ledger. Auditors and tokens may look on, but not end the
+/// agent's own reads.
+pub(in crate::routes) async fn hold<C: Clock>(
     app: &Arc<App<C>>,
     reader: &Reader,
     recipient: Did,
@@ -44,8 +50,28 @@ pub(in crate::routes) fn hold<C>(
     if !reader.acts_for(recipient) {
         return Err(ApiError::not_the_recipient());
     }
+    let is_standby = app.role.standing().is_some();
+    if is_standby && !between::is_newest(app, recipient, name).await? {
+        return Err(ApiError::superseded());
+    }
     let held = app.feeds.instances.claim(recipient, name);
-    held.map(Some).map_err(|_| ApiError::superseded())
+    let held = held.map_err(|_| ApiError::superseded())?;
+    Ok(Some(match is_standby {
+        true => held.asking(tokio::spawn(ask_on(app.clone(), recipient, name.clone()))),
+        false => held,
+    }))
+}
+
+/// Asks the process that writes until it knows a newer loop. While none is reached, nothing that the
+/// loop sends is, either.
+async fn ask_on<C: Clock>(app: Arc<App<C>>, recipient: Did, name: String) {
+    loop {
+        app.clock.sleep_ms(ASK_EVERY_MS).await;
+        if let Ok(false) = between::is_newest(&app, recipient, &name).await {
+            app.feeds.instances.end(recipient, &name);
+            return;
+        }
+    }
 }
 
 /// Ready when another loop is newer than the one that reads.
