@@ -257,5 +257,9 @@ fn rec_4_the_golden_files_have_every_event() {
         .map(|(.., ty)| *ty)
         .filter(|ty| Tables::read().is_event(ty))
         .collect();
-    assert_eq!(kinds.len(), 38, "all but rules_changed and cycle_drawn: {kinds:?}");
+    assert_eq!(
+        kinds.len(),
+        38,
+        "all but rules_changed and cycle_drawn: {kinds:?}"
+    );
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use x811_ledger::row::SubjectRow;
 use x811_ledger::world::{Touched, World};
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, LedgerEvent, NetworkEvent};
 use x811_protocol::facts::CapabilityVerb as Verb;
 use x811_protocol::id::AgreementId;
 use x811_protocol::observation::{BlindCause, Observation};
@@ -97,9 +97,9 @@ async fn mach_3_downtime_and_blindness_touch_no_agreement() {
             held.collect()
         };
         let counted = match event {
-            Event::LedgerResumed(_) => &mut away,
-            Event::NetworkBlind(_) => &mut blind,
-            Event::NetworkSighted(_) => &mut sighted,
+            Event::Ledger(LedgerEvent::Resumed(_)) => &mut away,
+            Event::Network(NetworkEvent::Blind(_)) => &mut blind,
+            Event::Network(NetworkEvent::Sighted(_)) => &mut sighted,
             _ => {
                 world.apply(record, event).unwrap();
                 continue;
