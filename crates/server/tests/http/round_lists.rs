@@ -6,8 +6,29 @@ use serde_json::{Value, json};
 use x811_protocol::facts::ConsensusVerb as Verb;
 use x811_protocol::parameters::Rounds;
 
-/// Types and positions of what an agent got.
+/// The type of notices, which are signed beside everything else and come when they come.
+const NOTICE: &str = "x811.consensus/notice";
+
+/// Types of what an agent got, but for notices.
 async fn got(table: &Table, agent: &Agent) -> Vec<String> {
+    let mut all = every(table, agent).await;
+    all.retain(|name| name != NOTICE);
+    all
+}
+
+/// Waits until a notice has come; everything that the agent has got then.
+async fn noticed(table: &Table, agent: &Agent) -> Vec<String> {
+    loop {
+        let all = every(table, agent).await;
+        if all.iter().any(|name| name == NOTICE) {
+            return all;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Types of all that an agent got.
+async fn every(table: &Table, agent: &Agent) -> Vec<String> {
     let path = format!("/api/v1/messages/{}", agent.uuid());
     let page = table.world.get_as(agent, &path).await.expect(200);
     let messages = page["messages"].as_array().unwrap();
@@ -43,6 +64,10 @@ async fn cc_008_members_get_what_is_said_to_all_and_no_vote() {
     let propose = Verb::Propose.as_str();
     for member in &table.members[1..] {
         assert_eq!(got(&table, member).await, [propose]);
+    }
+    // The opening is told to all, also to the proposer.
+    for member in &table.members {
+        noticed(&table, member).await;
     }
     for other in [&table.members[0], &table.stranger, &table.auditor] {
         assert!(got(&table, other).await.is_empty());
@@ -163,4 +188,8 @@ async fn cc_046_a_human_finds_what_waits_for_a_decision() {
     let expected = [Verb::Propose, Verb::Escalate, Verb::HumanDecision].map(Verb::as_str);
     assert_eq!(told, expected);
     assert!(got(&table, &human).await.is_empty());
+    // Of what was noticed humans alone are told, of the escalation they too.
+    let notices = noticed(&table, &human).await;
+    assert!(notices.iter().all(|name| name == NOTICE), "{notices:?}");
+    assert!(every(&table, &table.stranger).await.is_empty());
 }
