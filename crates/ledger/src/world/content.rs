@@ -81,6 +81,13 @@ fn copied<'a, K: Copy + 'a, V: Copy + 'a>(
     entries.map(|(key, value)| (*key, *value)).collect()
 }
 
+fn copied_ids(seen: &Recent<EnvelopeId, u64>) -> Vec<(EnvelopeId, u64, u64)> {
+    let entries = seen.entries();
+    entries
+        .map(|(id, position, bucket)| (*id, *position, bucket))
+        .collect()
+}
+
 fn listed(owed: &OrdMap<(u64, Did), OwedNotice>) -> Vec<(u64, Did, OwedNotice)> {
     let owed = owed.iter();
     owed.map(|((cause, to), notice)| (*cause, *to, notice.clone()))
@@ -196,10 +203,7 @@ impl World {
             failed: self.failed_rounds(),
             owed: listed(owed),
             nonces: nonces.entries(),
-            envelope_ids: envelope_ids
-                .entries()
-                .map(|(k, v, b)| (*k, *v, b))
-                .collect(),
+            envelope_ids: copied_ids(envelope_ids),
         }
     }
 
