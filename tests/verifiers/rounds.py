@@ -173,8 +173,29 @@ def after(state, record, record_hash, parameters):
         state = lapsed(state, event["window"], now, parameters)
     elif own or kind == "resubmitted":
         state = effect(state, event, now, position, parameters)
+    if kind == "envelope_accepted":
+        state = run(state, event["envelope"]["from"])
     due = due - 1 if own else 0
     return state | {"effects_due": due + len(due_behind(state, event, now, parameters))}
+
+
+def hashed_form(state, rounds):
+    """What is hashed of it: from version 2 on seats by their running hash, and the record of the proposal."""
+    if rounds.get("version", 1) < 2:
+        return {name: state[name] for name in state if name != "seats_run"}
+    left = {name: state[name] for name in state if name not in ("opening", "seats")}
+    return left | {"record": state["opening"]["record"]}
+
+
+def run(state, sender):
+    """What a message makes of its sender's seat, hashed behind what was hashed before."""
+    participants = state["opening"]["proposal"]["participants"]
+    if sender not in participants:
+        return state
+    place = participants.index(sender)
+    seat = sha256(canonical(state["seats"][place])).digest()
+    before = bytes.fromhex(state["seats_run"] or 64 * "0")
+    return state | {"seats_run": sha256(before + place.to_bytes(8, "big") + seat).hexdigest()}
 
 
 def opened(record, record_hash):
@@ -207,6 +228,7 @@ def opened(record, record_hash):
         "phase": {"proposed": {"deadline": derived["deadline_at_ms"]}},
         "retried_by": None,
         "seats": [dict(seat) for _ in facts["participants"]],
+        "seats_run": None,
         "was_suspended": False,
     }
     return seated(state, envelope["from"], heard_at=now)

@@ -124,7 +124,7 @@ class States:
         before = self.rounds.get(name)
         state = rounds.after(before, record, record_hash, self.opened_under[name])
         self.rounds[name] = state
-        return state
+        return rounds.hashed_form(state, self.opened_under[name]["rounds"])
 
     def of_network(self, event, name, now):
         is_blind = event["type"] == "network_blind"

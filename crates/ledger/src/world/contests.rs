@@ -192,7 +192,7 @@ impl World {
 
     fn put_round(&mut self, id: RoundId, state: State) {
         if let Some(live) = self.rounds.get(id).cloned() {
-            let then = (*live).clone().with_state(state);
+            let then = live.beside(state);
             self.replace_subject::<Round>(id, Some(&live), then);
         }
     }

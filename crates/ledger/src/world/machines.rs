@@ -247,11 +247,15 @@ impl World {
             .as_ref()
             .and_then(|before| M::told(&before.state, step.event, &state));
         let mut live = match &before {
-            Some(live) => (**live).clone().with_state(state),
+            Some(live) => live.beside(state),
             None => Live::opened(state, step),
         };
         live.note(step);
-        let parties = self.notified::<M>(id, &live.state);
+        // Of many members a list is made only where somebody is told.
+        let parties = match told {
+            Some(_) => self.notified::<M>(id, &live.state),
+            None => Vec::new(),
+        };
         self.settle_notices(step, M::subject(id), told, &parties, &mut live.notices_owed)?;
         self.replace_subject::<M>(id, before.as_deref(), live);
         Ok(())
@@ -301,7 +305,7 @@ impl World {
             .collect();
         for (id, state) in moved {
             if let Some(before) = M::of(self).get(id).cloned() {
-                let live = (*before).clone().with_state(state);
+                let live = before.beside(state);
                 self.replace_subject::<M>(id, Some(&before), live);
             }
         }

@@ -118,6 +118,20 @@ impl<S> Live<S> {
         Live { state, ..self }
     }
 
+    /// The same in another state, without a copy of this one: that of a large round is long.
+    fn beside(&self, state: S) -> Live<S> {
+        Live {
+            state,
+            next_seq: self.next_seq,
+            envelopes: self.envelopes.clone(),
+            request_tag: self.request_tag,
+            notices_owed: self.notices_owed,
+            opened_at: self.opened_at,
+            updated_at: self.updated_at,
+            last_position: self.last_position,
+        }
+    }
+
     /// Its next record.
     fn note(&mut self, step: &Applying<'_>) {
         self.next_seq += 1;

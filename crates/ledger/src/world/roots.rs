@@ -79,6 +79,8 @@ enum StateOf<'a> {
     Conduct(&'a conduct::State),
     /// `round:<id>`.
     Round(&'a round::State),
+    /// The same from version 2 of rounds on.
+    HashedRound(Box<round::HashedRound<'a>>),
 }
 
 impl World {
@@ -180,7 +182,13 @@ impl World {
                 StateOf::Agreement(&self.agreements.latest(*id)?.state)
             }
             Stream::Of(Subject::Conduct(did)) => StateOf::Conduct(&self.conduct(*did)?.state),
-            Stream::Of(Subject::Round(id)) => StateOf::Round(&self.rounds.latest(*id)?.state),
+            Stream::Of(Subject::Round(id)) => {
+                let state = &self.rounds.latest(*id)?.state;
+                match state.hashed() {
+                    Some(hashed) => StateOf::HashedRound(Box::new(hashed)),
+                    None => StateOf::Round(state),
+                }
+            }
             Stream::Roots => return None,
         })
     }

@@ -59,6 +59,7 @@ mod random;
 mod reference_sdk;
 mod registry;
 mod registry_random;
+mod round_limits;
 mod round_notices;
 mod rounds;
 mod routing;

@@ -28,6 +28,9 @@ pub(super) fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<St
     };
     let left = step.left_due(state.as_ref())?;
     let mut state = step.enter(state)?;
+    if let Entry::Message(message) = recorded.entry {
+        state.run_seat(message.envelope.from);
+    }
     let new = follow(&state, recorded.entry, recorded.position, step.at());
     state.effects_due = left + new.len() as u64;
     Ok(state)
@@ -159,6 +162,7 @@ impl Evolving<'_> {
             phase: Phase::Proposed { deadline },
             retried_by: None,
             seats: vec![Seat::default(); proposal.participants.len()],
+            seats_run: None,
             was_suspended: false,
         };
         self.hear(&mut state, message);

@@ -1,13 +1,19 @@
 //! What is hashed of a round: weights, commitments, votes and the tally.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
-use super::tally::Verdict;
+use super::contest::Contest;
+use super::state::{Countersignature, Phase, State};
+use super::tally::{Hindrance, Outcome, Verdict};
 use crate::canonical::to_canonical;
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::facts::consensus::Decision;
 use crate::id::RoundId;
+use crate::kernel::RecordRef;
+use crate::time::TimestampMs;
 
 /// SHA-256 of the RFC 8785 form of `{participants, weights}`: what every participant acknowledges
 /// before a weighted round opens (CC-31, CX-16).
@@ -52,6 +58,73 @@ pub fn votes_digest(vote_hashes: impl IntoIterator<Item = Digest>) -> Digest {
     hashes.sort_unstable();
     let parts: Vec<&[u8]> = hashes.iter().map(|hash| &hash.as_bytes()[..]).collect();
     Digest::of_parts(&parts)
+}
+
+/// What is hashed of a round of the second edition in place of its whole state: seats by their running hash, and
+/// of what the proposal fixed the record. Members stand in the order of their names.
+#[derive(Debug, Serialize)]
+pub struct HashedRound<'a> {
+    #[serde(skip_serializing_if = "Contest::is_none")]
+    contest: &'a Contest,
+    countersignature: Countersignature,
+    decided: Option<Verdict>,
+    effects_due: u64,
+    evidence_of: &'a BTreeSet<Did>,
+    failure_told: bool,
+    hindrance: Option<Hindrance>,
+    is_called: bool,
+    is_due: bool,
+    leader_said: Option<Outcome>,
+    lost_ms: u64,
+    lost_timeout: bool,
+    opened_at: Option<TimestampMs>,
+    phase: Phase,
+    record: RecordRef,
+    retried_by: Option<RoundId>,
+    seats_run: Option<Digest>,
+    was_suspended: bool,
+}
+
+impl State {
+    /// What is hashed of it; `None` of the first edition, whose whole state is.
+    pub fn hashed(&self) -> Option<HashedRound<'_>> {
+        self.is_of_second_edition().then(|| HashedRound {
+            contest: &self.contest,
+            countersignature: self.countersignature,
+            decided: self.decided,
+            effects_due: self.effects_due,
+            evidence_of: &self.evidence_of,
+            failure_told: self.failure_told,
+            hindrance: self.hindrance,
+            is_called: self.is_called,
+            is_due: self.is_due,
+            leader_said: self.leader_said,
+            lost_ms: self.lost_ms,
+            lost_timeout: self.lost_timeout,
+            opened_at: self.opened_at,
+            phase: self.phase,
+            record: self.opening.record,
+            retried_by: self.retried_by,
+            seats_run: self.seats_run,
+            was_suspended: self.was_suspended,
+        })
+    }
+
+    /// Hashes what a message made of its sender's seat behind what was hashed before: SHA-256 of that (32 zero
+    /// bytes at first), the seat's number in eight bytes, and SHA-256 of its RFC 8785 form.
+    pub(super) fn run_seat(&mut self, sender: Did) {
+        let Some(number) = self.opening.seat_of(sender) else {
+            return;
+        };
+        if !self.is_of_second_edition() {
+            return;
+        }
+        let before = self.seats_run.unwrap_or(Digest::ZERO);
+        let seat = Digest::of(&to_canonical(&self.seats[number]));
+        let number = (number as u64).to_be_bytes();
+        let parts: [&[u8]; 3] = [before.as_bytes(), &number, seat.as_bytes()];
+        self.seats_run = Some(Digest::of_parts(&parts));
+    }
 }
 
 impl Verdict {

@@ -44,7 +44,7 @@ pub use event::{
     RoundEvent, RoundOpened, RoundWindow,
 };
 pub use follow::follow;
-pub use hashes::{Opened, commitment, votes_digest, weights_hash};
+pub use hashes::{HashedRound, Opened, commitment, votes_digest, weights_hash};
 pub use lasting::{Failed, InARow, Relation};
 pub use machine::{
     Place, Round, assumed_before, derived, effects, ended, first_of, settled, state_after,
