@@ -60,9 +60,11 @@ pub fn agreement_nodes<'a>(records: impl IntoIterator<Item = Recorded<'a>>) -> V
 
 /// Sessions that made the revisions of an agreement, by its own records.
 pub fn sessions_of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<SessionId> {
-    let each = events.into_iter().filter_map(|event| match event {
-        Event::Effect(Effect::Agreed(agreed)) => Some(agreed.session),
-        _ => None,
+    let each = events.into_iter().filter_map(|event| {
+        let Event::Effect(Effect::Agreed(agreed)) = event else {
+            return None;
+        };
+        Some(agreed.session)
     });
     each.collect()
 }
