@@ -221,3 +221,65 @@ fn cc_101_strangers_take_our_traces_and_none_that_was_changed() {
         );
     }
 }
+
+/// CX-46: a stranger's program takes the token that an agent put into its message, step by step, and none
+/// that was put in its place, and so do we.
+#[test]
+fn cx_46_strangers_take_tokens_of_agents_and_none_that_was_exchanged() {
+    use base64::Engine as _;
+    let own = |number: u128, rests_on: u128| {
+        let (kid, key) = signer(2);
+        let claims = json!({
+            "exec_act": "consensus_vote", "iat": 1_767_225_600, "iss": kid.did,
+            "jti": uuid::Uuid::from_u128(number), "pred": [uuid::Uuid::from_u128(rests_on)],
+        });
+        let payload = to_canonical(&claims);
+        let signed = sign(kid, "exec+jwt", &payload, &key);
+        let payload = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(payload);
+        format!("{}.{payload}.{}", signed.protected, signed.signature)
+    };
+    let of = |token: &str| {
+        let hash = x811_protocol::digest::Digest::of(token.as_bytes());
+        let named = json!([{ "by": signer(2).0.did, "hash": hash }]);
+        trace_of(9, |nodes| {
+            nodes[1].said.insert("ect".to_owned(), named);
+        })
+    };
+    let (good, bad) = (own(77, 1), own(77, 78));
+    let cases = [
+        (of(&good), Some(&good), 2, Some(1)),
+        (of(&good), None, 2, Some(0)),
+        (of(&bad), Some(&bad), 2, Some(0)),
+        (of(&good), Some(&bad), 2, None),
+        (of(&good), Some(&good), 3, None),
+    ];
+    let folder = TempDir::new().unwrap();
+    let kid = signer(9).0.to_string();
+    for (tokens, token, node, holding) in cases {
+        let node = uuid::Uuid::from_u128(node);
+        let own: Vec<Value> = token
+            .iter()
+            .map(|token| json!({ "node": node, "token": token }))
+            .collect();
+        let file = folder.path().join("own.json");
+        let whole = json!({ "wid": ID, "tokens": tokens, "own": own });
+        fs::write(&file, whole.to_string()).unwrap();
+        let theirs = Verifier::Joserfc.judge(Job::trace(&file, &kid));
+        let said = holding.map(|count| match count {
+            0 => "6 nodes".to_owned(),
+            count => format!("6 nodes, {count} of agents"),
+        });
+        assert_eq!(theirs.ok(), said);
+        let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+        let (claims, _) = check(&tokens).unwrap();
+        let own: Vec<x811_protocol::trace::OwnToken> = own
+            .into_iter()
+            .map(|own| serde_json::from_value(own).unwrap())
+            .collect();
+        let ours = x811_protocol::trace::check_own(&claims, &own).ok();
+        let held = |steps: Vec<x811_protocol::trace::OwnStep>| {
+            steps.iter().filter(|step| step.fault.is_none()).count()
+        };
+        assert_eq!(ours.map(held), holding);
+    }
+}

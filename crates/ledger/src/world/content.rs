@@ -175,10 +175,8 @@ impl World {
             .collect();
         let opened_under = |parameters: &Arc<Parameters>| {
             // Unknown parameters cannot be restored, so that such a snapshot would be refused.
-            positions
-                .get(&Arc::as_ptr(parameters))
-                .copied()
-                .unwrap_or(u64::MAX)
+            let known = positions.get(&Arc::as_ptr(parameters));
+            known.copied().unwrap_or(u64::MAX)
         };
         Content {
             head: *head,

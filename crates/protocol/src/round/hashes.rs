@@ -88,7 +88,7 @@ pub struct HashedRound<'a> {
 impl State {
     /// What is hashed of it; `None` of the first edition, whose whole state is.
     pub fn hashed(&self) -> Option<HashedRound<'_>> {
-        self.is_of_second_edition().then(|| HashedRound {
+        self.is_of_second_edition().then_some(HashedRound {
             contest: &self.contest,
             countersignature: self.countersignature,
             decided: self.decided,

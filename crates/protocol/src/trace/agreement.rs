@@ -60,14 +60,13 @@ pub fn agreement_nodes<'a>(records: impl IntoIterator<Item = Recorded<'a>>) -> V
 
 /// Sessions that made the revisions of an agreement, by its own records.
 pub fn sessions_of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<SessionId> {
-    let made_by = |event: &Event| {
-        if let Event::Effect(Effect::Agreed(agreed)) = event {
-            Some(agreed.session)
-        } else {
-            None
-        }
-    };
-    events.into_iter().filter_map(made_by).collect()
+    let each = events.into_iter().filter_map(|event| {
+        let Event::Effect(Effect::Agreed(agreed)) = event else {
+            return None;
+        };
+        Some(agreed.session)
+    });
+    each.collect()
 }
 
 impl Talk {

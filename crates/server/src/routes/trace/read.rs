@@ -64,9 +64,10 @@ pub(super) async fn traced<C: Clock>(
         let Some(row) = app.ledger.read_model().subject(subject).await? else {
             continue;
         };
-        let is_theirs = match subject {
-            Subject::Round(_) => round_readers::may_read(app, reader, &row),
-            _ => reader.may_read(&row.members),
+        let is_theirs = if let Subject::Round(_) = subject {
+            round_readers::may_read(app, reader, &row)
+        } else {
+            reader.may_read(&row.members)
         };
         if is_theirs {
             let nodes = nodes(app, reader, row).await?;
@@ -82,10 +83,12 @@ async fn nodes<C: Clock>(
     row: SubjectRow,
 ) -> Result<Vec<Node>, ApiError> {
     let subject = row.subject;
-    let rows = match subject {
-        Subject::Round(_) => attempts(app, reader, row).await?,
-        Subject::Agreement(_) => sessions(app, row).await?,
-        _ => vec![row],
+    let rows = if let Subject::Round(_) = subject {
+        attempts(app, reader, row).await?
+    } else if let Subject::Agreement(_) = subject {
+        sessions(app, row).await?
+    } else {
+        vec![row]
     };
     let kept = records(app, &rows).await?;
     let recorded = kept.iter().map(|kept| Recorded {
@@ -96,10 +99,12 @@ async fn nodes<C: Clock>(
         recorded_at_ms: TimestampMs::new(kept.record.recorded_at_ms()),
         subject: kept.subject,
     });
-    Ok(match subject {
-        Subject::Round(_) => round_nodes(recorded),
-        Subject::Contract(_) => contract_nodes(recorded),
-        _ => agreement_nodes(recorded),
+    Ok(if let Subject::Round(_) = subject {
+        round_nodes(recorded)
+    } else if let Subject::Contract(_) = subject {
+        contract_nodes(recorded)
+    } else {
+        agreement_nodes(recorded)
     })
 }
 
@@ -217,24 +222,22 @@ fn shown(event: &Event) -> Option<&AcceptedHeader> {
     let Event::EnvelopeAccepted(accepted) = event else {
         return None;
     };
-    let is_shown = match &accepted.facts {
-        Facts::Consensus(facts) => matches!(
-            facts,
-            ConsensusFacts::Propose(_)
-                | ConsensusFacts::Vote(_)
-                | ConsensusFacts::Reveal(_)
-                | ConsensusFacts::HumanDecision(_)
-        ),
-        Facts::Capability(facts) => matches!(
-            facts,
-            CapabilityFacts::Agree(_)
-                | CapabilityFacts::Reject(_)
-                | CapabilityFacts::Close(_)
-                | CapabilityFacts::Revoke(_)
-        ),
-        Facts::Negotiation(_) => true,
-        _ => false,
-    };
+    let is_shown = matches!(
+        accepted.facts,
+        Facts::Negotiation(_)
+            | Facts::Consensus(
+                ConsensusFacts::Propose(_)
+                    | ConsensusFacts::Vote(_)
+                    | ConsensusFacts::Reveal(_)
+                    | ConsensusFacts::HumanDecision(_)
+            )
+            | Facts::Capability(
+                CapabilityFacts::Agree(_)
+                    | CapabilityFacts::Reject(_)
+                    | CapabilityFacts::Close(_)
+                    | CapabilityFacts::Revoke(_)
+            )
+    );
     let header = &accepted.envelope;
     (is_shown && header.size <= MOST_BODY_BYTES).then_some(header)
 }
