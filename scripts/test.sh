@@ -74,7 +74,7 @@ install_systemd() {
 # those about what lies in a directory. They are built by the step before.
 stories_on_postgresql() {
   local all='binary(stories) or binary(settlement) or binary(operations)'
-  local directory='test(/^(backup|doctor|log_copy|postgres|reopen)::/) or test(/^proofs::design_8/)'
+  local directory='test(/^(backup|log_copy|postgres|reopen)::/) or test(/^(doctor::(indexes|rest_9)|proofs::design_8)/)'
   local chosen='test(/^(erasure|haggling|kill|refusal|settlement)::/) and binary(stories)'
   [ "${X811_TEST_STORE:-}" != postgres ] || chosen='all()'
   "${CARGO_TARGET_DIR:-target}/debug/on_postgres" cargo nextest run --workspace --profile ci \
