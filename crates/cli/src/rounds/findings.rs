@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cx_50_two_agents_are_alike_who_agree_in_nineteen_of_twenty_rounds() {
+    fn cc_116_and_cx_50_two_agents_are_alike_who_agree_in_nineteen_of_twenty_rounds() {
         let did = |last: char| -> Did {
             format!("did:x811:019c8c61-8129-7511-9f31-aa5142e6544{last}")
                 .parse()

@@ -96,7 +96,7 @@ async fn vote(ledgerbox: &Ledgerbox, council: &Council, from: usize, decision: &
 
 /// The outcome reaches every member with the ledger's own signal inside, which anybody can check.
 #[tokio::test]
-async fn cc_023_members_are_told_the_outcome_with_the_ledgers_signature() {
+async fn cc_023_and_cc_117_members_are_told_the_outcome_and_humans_what_is_odd() {
     let (mut ledgerbox, mut council, human) = with_human(Rounds::DEFAULT, 3).await;
     let proposal = council.proposal(&ledgerbox, 60_000, |_| {});
     ledgerbox.accept(&proposal).await;

@@ -339,7 +339,7 @@ async fn cc_001_rounds_are_off_without_their_block() {
 
 /// Attack: whoever sends the message cannot sign inside it with another key, or sign another payload.
 #[tokio::test]
-async fn cx_9_an_inner_signature_by_another_key_is_refused() {
+async fn cc_102_cx_3_and_cx_9_an_inner_signature_by_another_key_is_refused() {
     let ledgerbox = running(Rounds::DEFAULT).await;
     let mut council = Council::new(&ledgerbox, 3).await;
     let proposal = council.proposal(&ledgerbox, 60_000, |_| {});

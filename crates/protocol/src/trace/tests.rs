@@ -166,6 +166,24 @@ fn cx_46_a_round_and_its_retry_are_one_graph() {
     assert_eq!(checked(&tokens(&nodes)).unwrap().len(), nodes.len());
 }
 
+#[test]
+fn cc_034_and_cc_095_to_cc_097_nodes_have_what_the_draft_asks_for() {
+    let nodes = traced(&story());
+    for (node, members) in [
+        (0, "proposal_id proposer subject action_type weights_hash"),
+        (1, "proposal_id voter decision rationale"),
+        (2, "proposal_id tally outcome"),
+    ] {
+        for member in members.split(' ') {
+            assert!(nodes[node].said.contains_key(member), "{node}: {member}");
+        }
+    }
+    assert_eq!(nodes[1].said["decision"], "approve");
+    assert_eq!(nodes[2].said["outcome"], "abort");
+    // The ledger leads, and signs each token.
+    assert!(checked(&tokens(&nodes)).is_ok());
+}
+
 /// CX-51: what was voted is in no trace before the outcome.
 #[test]
 fn cx_51_a_trace_shows_no_vote_before_the_outcome() {
@@ -450,7 +468,7 @@ fn capability(verb: &str, facts: &Value) -> Event {
 
 /// CC-99 and CC-100: made, negotiated again with both terms, revoked; each behind its session's close.
 #[test]
-fn cc_098_to_100_an_agreement_is_traced_from_its_sessions_to_its_end() {
+fn cx_44_and_cc_098_to_cc_100_an_agreement_is_traced_from_its_sessions_to_its_end() {
     let (first, second) = (json!({"duration_s": 60}), json!({"duration_s": 90}));
     let agree = |by: u32, terms: &Value| {
         let kid = signer().0;
@@ -508,5 +526,7 @@ fn cc_098_to_100_an_agreement_is_traced_from_its_sessions_to_its_end() {
     assert_eq!(nodes[3].said["terms"], second);
     assert_eq!(nodes[3].said["previous_terms"], first);
     assert_eq!(nodes[4].said["reason"], "moved away");
-    assert!(checked(&tokens(&nodes)).is_ok());
+    let claims = checked(&tokens(&nodes)).unwrap();
+    let area = |claims: &Claims| claims.ect_ext.contains_key("capability_negotiation");
+    assert!(claims.iter().all(area));
 }

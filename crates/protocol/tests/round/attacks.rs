@@ -184,7 +184,7 @@ fn cc_103_and_cx_7_nobody_votes_without_a_seat_and_nobody_is_seated_without_havi
 }
 
 #[test]
-fn cc_104_age_and_trust_have_minimums_and_a_proposal_has_limits() {
+fn cc_104_and_cx_47_age_and_trust_have_minimums_and_a_proposal_has_limits() {
     let within = |rounds: Rounds| {
         let mut world = World::new(rounds);
         let proposal = world.proposal(Mechanism::Majority, 3);
@@ -237,7 +237,7 @@ fn cc_104_age_and_trust_have_minimums_and_a_proposal_has_limits() {
 }
 
 #[test]
-fn cx_19_and_cx_21_what_a_mechanism_needs() {
+fn cc_005_cx_19_and_cx_21_what_a_mechanism_needs() {
     let propose = |change: fn(&mut x811_protocol::facts::consensus::Proposal), mechanism| {
         let mut world = World::new(Rounds::DEFAULT);
         let mut proposal = world.proposal(mechanism, 3);

@@ -267,7 +267,7 @@ fn cycle(world: &mut World) -> [Proposal; 2] {
 }
 
 #[test]
-fn cc_060_in_a_cycle_the_oldest_stays() {
+fn cc_060_and_cx_31_in_a_cycle_the_oldest_stays() {
     let mut world = World::new(Rounds::DEFAULT);
     let [early, late] = cycle(&mut world);
     assert_eq!(verdict(&world, late.proposal_id), SUPERSEDED);

@@ -72,7 +72,7 @@ const NO: Option<Decision> = Some(Reject);
 const EITHER: Option<Decision> = Some(Abstain);
 
 #[test]
-fn cx_29_the_same_voters_silent_twice_are_a_deadlock() {
+fn cc_058_and_cx_29_the_same_voters_silent_twice_are_a_deadlock() {
     let mut world = World::new(rounds());
     let first = held(&mut world, &[YES, YES, SILENT, SILENT, SILENT], |_| {});
     assert_eq!(reason(&world, &first), Reason::NoQuorum);

@@ -136,7 +136,7 @@ fn weighed(votes: [Option<Decision>; 3], threshold: Threshold, quorum: u64) -> (
 }
 
 #[test]
-fn cc_032_and_cc_033_the_vectors_of_weighted() {
+fn cc_007_cc_032_and_cc_033_the_vectors_of_weighted() {
     use Decision::{Abstain, Approve, Reject};
     let (yes, no, neither) = (Some(Approve), Some(Reject), Some(Abstain));
     let two_fifths = Threshold { den: 5, num: 2 };
@@ -251,7 +251,7 @@ fn cc_048_cx_13_and_cx_24_less_than_a_majority_that_was_heard_decides_nothing() 
 }
 
 #[test]
-fn cx_48_two_f_and_one_votes_that_are_for_or_against_it() {
+fn cc_109_and_cx_48_two_f_and_one_votes_that_are_for_or_against_it() {
     for mechanism in [Mechanism::Majority, Mechanism::Weighted] {
         for (approve, abstain, expected) in [
             (2, 2, abort(Reason::NoQuorum)),

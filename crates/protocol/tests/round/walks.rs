@@ -30,7 +30,7 @@ fn with_people() -> Rounds {
 }
 
 #[test]
-fn cc_001_cc_024_and_cx_14_the_walk_of_a_majority() {
+fn cc_001_cc_024_cx_11_and_cx_14_the_walk_of_a_majority() {
     let mut world = World::new(Rounds::DEFAULT);
     let proposal = world.proposal(Mechanism::Majority, 5);
     let id = world.propose(agent(1), &proposal).unwrap();
@@ -186,7 +186,7 @@ fn cc_030_and_cc_031_without_every_acknowledgement_a_weighted_round_does_not_ope
 }
 
 #[test]
-fn cc_038_cc_046_and_cc_056_the_walk_of_an_optimistic_round_with_downtime_retry_and_humans() {
+fn cc_038_cc_046_cc_056_and_cx_27_the_walk_of_an_optimistic_round_with_downtime_retry_and_humans() {
     let mut world = World::new(with_people());
     let proposal = world.proposal(Mechanism::Optimistic, 4);
     let first = world.propose(agent(1), &proposal).unwrap();

@@ -156,7 +156,7 @@ async fn lc_3_this_machine_is_limited_when_it_shall_be() {
 }
 
 #[tokio::test]
-async fn lc_3_registrations_per_address_and_hour() {
+async fn cc_105_and_lc_3_registrations_per_address_and_hour() {
     let world = limited(|limits| limits.registrations_per_address_per_hour = 20).await;
     for _ in 0..20 {
         let registration = Agent::new().registration(&world).json;

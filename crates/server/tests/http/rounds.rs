@@ -182,7 +182,7 @@ fn position(accepted: &Value) -> u64 {
 /// Attack by members, auditors and strangers: a reveal is read at some endpoint before the tally, so that
 /// who votes last knows the others.
 #[tokio::test]
-async fn cx_51_a_sealed_vote_is_shown_by_no_endpoint_before_the_tally() {
+async fn cc_115_and_cx_51_a_sealed_vote_is_shown_by_no_endpoint_before_the_tally() {
     let mut table = Table::set().await;
     table.propose(|it| it["voting"] = json!("sealed")).await;
     let round = table.round.unwrap();
