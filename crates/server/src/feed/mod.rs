@@ -1,5 +1,6 @@
 //! What is kept beside the log for feeds (agents.md section 1). Nothing of it decides anything in the
-//! log, and all of it may be lost: what was acknowledged is then delivered again, and of several loops of one agent the next to ask counts as the newest.
+//! log, and all of it may be lost: what was acknowledged is then delivered again, and of several
+//! loops of one agent the next to ask counts as the newest.
 //!
 //! | file | what is in it |
 //! |---|---|
