@@ -113,6 +113,8 @@ class Log:
     def message(self, record, event, message):
         """What else the record says of the message."""
         kind = event["type"]
+        if record["stream"].startswith("round:"):
+            rounds.by_the_key_of(event["envelope"], message)
         said = {name: event[name] for name in event if name not in ("envelope", "type")}
         if kind == "envelope_accepted":
             said, due = event["facts"], facts_of(message, self.rules)
@@ -120,14 +122,27 @@ class Log:
             due = {"cause": message["payload"]["cause_position"], "to": message["to"]}
             if message["type"] == "x811/error":
                 due["code"] = message["payload"]["code"]
-            if message["payload"].get("event") == "round_decided":
-                rounds.signal(message)
+            if record["stream"].startswith("round:"):
+                self.notice_of_round(record, message)
         else:
             hold(message["type"].startswith(REGISTRY), f"the message at {record['position']}")
             due = of_registry(message)
             if kind == "key_rotated":
                 due["old_key"] = event["envelope"]["key"].split("#")[1]
         hold(said == due, f"the facts at {record['position']}")
+
+    def notice_of_round(self, record, message):
+        """Says of its cause what stands there, and is signed inside where that is an outcome."""
+        by_position = (one for one in self.records if one["position"] == record["event"]["cause"])
+        cause, payload = next(by_position), message["payload"]
+        said = {name: payload[name] for name in payload if name != "signature"}
+        is_outcome = cause["event"]["type"] == "round_decided"
+        hold(is_outcome == ("signature" in payload), f"the signal at {record['position']}")
+        if is_outcome:
+            rounds.signal(message)
+        if self.states:
+            state = self.states.rounds.rounds[record["stream"].partition(":")[2]]
+            hold(said == rounds.told_of(cause, state), f"what is told at {record['position']}")
 
     def note(self, line):
         hold(self.version > 1, "a checkpoint in version 1")

@@ -20,6 +20,7 @@ HINDERED = {
     "withdrawn": "withdrawn",
 }
 COUNTED = ("majority", "weighted")
+NO_CONTEST = {"ending": None, "held_for": [], "waits": None, "winner": None}
 
 
 def hashed(value):
@@ -99,6 +100,41 @@ def signal(message):
     inner(payload["outcome"], message["from"], payload["signature"], unsigned)
 
 
+def by_the_key_of(envelope, message):
+    """What is signed inside is by the key of the envelope."""
+    if "signature" in message["payload"]:
+        protected = message["payload"]["signature"].partition("..")[0]
+        hold(read_json(unpadded(protected))["kid"] == envelope["key"], "another key inside")
+
+
+def told_of(cause, state):
+    """What the notice of that record says of the round, beside its `signature`."""
+    event, opening = cause["event"], state["opening"]
+    round_id, kind = opening["proposal"]["proposal_id"], event["type"]
+    said = {
+        "cause_position": cause["position"],
+        "event": kind,
+        "subject": {"id": round_id, "kind": "round"},
+    }
+    if kind == "lapsed" and event["window"] == "execution":
+        return said | {"code": event["code"], "related_message_id": opening["record"]["envelope"]}
+    said["proposal_id"] = round_id
+    copied = lambda *names: {name: event[name] for name in names}
+    match kind:
+        case "round_opened":
+            return said | copied("leader", "term")
+        case "round_decided":
+            tally = event["tally"] | copied("outcome", "reason", "votes_digest")
+            return said | copied("outcome") | {"tally": tally}
+        case "round_escalated":
+            cast = sorted(vote["reveal"] or vote["position"] for vote in votes(state))
+            position = opening["record"]["position"]
+            return said | copied("reason") | {"proposal": position, "votes": cast}
+        case "anomaly_noted":
+            return said | copied("agents", "kind", "records")
+    raise ValueError(f"a notice of {kind}")
+
+
 def when(text, milliseconds):
     if text[:1].isalpha():
         return int(parsedate_to_datetime(text).timestamp()) * 1_000
@@ -162,15 +198,15 @@ def after(state, record, record_hash, parameters):
     event, now, position = record["event"], record["recorded_at_ms"], record["position"]
     kind, due = event["type"], state["effects_due"] if state else 0
     own = kind in ("round_opened", "round_decided", "round_escalated", "anomaly_noted")
-    alone = kind != "cycle_drawn" and event.get("window") not in ("hold", "draw")
-    hold(alone and "winner" not in event, "this reader does not know what rounds do to each other")
-    hold(own == (due > 0) or kind == "resubmitted" and due == 0, f"what is due at {position}")
+    hold(own == (due > 0), f"what is due at {position}")
     if state is None:
-        state = opened(record, record_hash)
+        state = opened(record, record_hash) | {"rounds": parameters["rounds"]}
     elif kind == "envelope_accepted":
         state = told(state, event, now, position)
     elif kind == "lapsed":
         state = lapsed(state, event["window"], now, parameters)
+    elif kind == "cycle_drawn":
+        state = state | {"contest": state["contest"] | {"waits": None}}
     elif own or kind == "resubmitted":
         state = effect(state, event, now, position, parameters)
     if kind == "envelope_accepted":
@@ -179,11 +215,20 @@ def after(state, record, record_hash, parameters):
     return state | {"effects_due": due + len(due_behind(state, event, now, parameters))}
 
 
-def hashed_form(state, rounds):
+def knows_of_others(state):
+    """From version 2 on rounds are held and ended by each other."""
+    return state["rounds"].get("version", 1) >= 2
+
+
+def hashed_form(state):
     """What is hashed of it: from version 2 on seats by their running hash, and the record of the proposal."""
-    if rounds.get("version", 1) < 2:
-        return {name: state[name] for name in state if name != "seats_run"}
-    left = {name: state[name] for name in state if name not in ("opening", "seats")}
+    left = {name: state[name] for name in state if name != "rounds"}
+    if left["contest"] == NO_CONTEST:
+        del left["contest"]
+    if not knows_of_others(state):
+        del left["seats_run"]
+        return left
+    del left["opening"], left["seats"]
     return left | {"record": state["opening"]["record"]}
 
 
@@ -204,6 +249,7 @@ def opened(record, record_hash):
     reference = {"envelope": envelope["id"], "hash": record_hash, "position": record["position"]}
     seat = {"heard_at": None, "is_ready": False, "report": None, "vote": None}
     state = {
+        "contest": NO_CONTEST,
         "countersignature": {"not_due": {}},
         "decided": None,
         "effects_due": 0,
@@ -314,8 +360,13 @@ def lapsed(state, window, now, parameters):
         case "votes":
             why = "ledger_down" if lost_too_much(state, rounds) else None
             return state | {"hindrance": why, "is_due": True}
-        case "reveals":
+        case "reveals" | "hold":
+            waits = state["contest"]["waits"]
+            hold(window == "reveals" or "held" in state["phase"] and not waits, "a hold that lapsed")
             return state | {"is_due": True}
+        case "draw":
+            hold(state["contest"]["waits"]["draw"], "a draw that lapsed")
+            return state | {"contest": state["contest"] | {"waits": None}}
         case "resubmission":
             return state | {"phase": {"aborted": {}}}
         case "human":
@@ -338,8 +389,11 @@ def effect(state, event, now, position, parameters):
         case "round_opened":
             return state | {"opened_at": now, "phase": {"open": {}}}
         case "round_decided":
+            hold(is_to_be_decided(state, now, rounds), f"the moment at {position}")
             verdict = verdict_of(state, now, rounds)
-            hold(verdict == {name: event[name] for name in verdict}, f"the tally at {position}")
+            said = verdict | superseded_by(state, verdict)
+            said |= {"cause": event["cause"], "type": "round_decided"}
+            hold(event == said, f"the tally at {position}")
             phase, is_failed = {"aborted": {}}, verdict["reason"] in FAILURES
             if verdict["outcome"] == "commit":
                 phase = {"committed": {"deadline": now + rounds["execution_ms"]}}
@@ -349,12 +403,15 @@ def effect(state, event, now, position, parameters):
             if not (opening["ledger_leads"] or by_word or verdict["reason"] == "leader_silent"):
                 until = {"deadline": now + rounds["signal_ms"]}
                 state = state | {"countersignature": {"awaited": until}}
-            return state | {"decided": verdict, "is_due": False, "phase": phase}
+            contest = NO_CONTEST | {"winner": event.get("winner")}
+            state = state | {"contest": contest, "decided": verdict}
+            return state | {"is_due": False, "phase": phase}
         case "resubmitted":
             return state | {"phase": {"aborted": {}}, "retried_by": event["round"]}
         case "round_escalated" if event["reason"] == "execution":
             return state | {"failure_told": True}
         case "round_escalated":
+            hold((event["reason"] == "deadlock") == is_in_deadlock(state), f"why at {position}")
             asked = {"deadline": now + rounds["human_ms"], "position": position}
             return state | {"phase": {"escalated": asked} if rounds["humans"] else {"undecided": {}}}
     return state
@@ -366,6 +423,8 @@ def due_behind(state, event, now, parameters):
     decided = ["round_decided"] if is_to_be_decided(state, now, rounds) else []
     if kind == "lapsed":
         return ["anomaly_noted"] if event["window"] == "signal" else decided
+    if kind == "cycle_drawn":
+        return decided
     if kind == "round_decided":
         return behind_decision(state, rounds)
     if kind != "envelope_accepted":
@@ -425,8 +484,7 @@ def is_settled(state, now, rounds):
 
 def behind_decision(state, rounds):
     names = []
-    is_failed = state["decided"]["reason"] in FAILURES
-    if is_failed and state["opening"]["proposal"]["attempt"] > rounds["retries"]:
+    if is_in_deadlock(state) or has_no_retry_left(state, rounds):
         names.append("round_escalated")
     cast = votes(state)
     names += ["anomaly_noted"] * any(vote["choice"] is None for vote in cast)
@@ -436,6 +494,16 @@ def behind_decision(state, rounds):
     times = sorted(vote["timestamp"] for vote in cast if vote["choice"])
     apart = [third - first for first, third in zip(times, times[2:])]
     return names + ["anomaly_noted"] * any(ms <= rounds["anomalies"]["within_ms"] for ms in apart)
+
+
+def is_in_deadlock(state):
+    """Ended by a cycle, or the same voters were missing twice."""
+    return state["decided"]["reason"] == "deadlock" or "lacking_since" in state["contest"]
+
+
+def has_no_retry_left(state, rounds):
+    is_failed = state["decided"]["reason"] in FAILURES
+    return is_failed and state["opening"]["proposal"]["attempt"] > rounds["retries"]
 
 
 def votes(state):
@@ -450,15 +518,31 @@ def choices(state):
 
 
 def verdict_of(state, now, rounds):
-    """Outcome, reason and counts, from the votes alone."""
+    """Outcome, reason and counts, from the votes and from what other rounds did to it."""
+    if "held" in state["phase"]:
+        now = state["phase"]["held"]["since"]
     tally = counted(state, now, rounds)
     reason = reason_for(state, tally)
     outcome = "commit" if reason == "accepted" else "abort"
     if reason == "leader_decision":
         outcome = state["leader_said"]
+    ending, winner = state["contest"]["ending"], state["contest"]["winner"]
+    if ending:
+        outcome, [reason] = "abort", ending
+    elif outcome == "commit" and winner:
+        outcome, reason = "abort", "superseded"
     ordered = sorted(bytes.fromhex(choice["vote_hash"]) for choice in choices(state))
     digest = sha256(b"".join(ordered)).hexdigest()
     return {"outcome": outcome, "reason": reason, "tally": tally, "votes_digest": digest}
+
+
+def superseded_by(state, verdict):
+    """The round that stays in its place, and the block that drew that one."""
+    if verdict["reason"] != "superseded":
+        return {}
+    ending = state["contest"]["ending"] or {"superseded": {"winner": state["contest"]["winner"]}}
+    said = ending["superseded"]
+    return {name: said[name] for name in said if said[name] is not None}
 
 
 def counted(state, now, rounds):
@@ -532,9 +616,9 @@ def reason_for(state, tally):
     return "accepted" if tally["approve"] > tally["reject"] else "rejected"
 
 
-def resumed(state, gap_ms, now, parameters):
+def resumed(state, gap_ms, now):
     """The ledger was away for so long until now."""
-    rounds, opening = parameters["rounds"], state["opening"]
+    rounds, opening = state["rounds"], state["opening"]
     timeout, ((phase, held),) = opening["proposal"]["timeout_ms"], state["phase"].items()
     waits = not opening["ledger_leads"] or opening["proposal"]["mechanism"] == "weighted"
     if phase in ("open", "suspended"):
@@ -548,3 +632,6 @@ def resumed(state, gap_ms, now, parameters):
         held["deadline"] += gap_ms
     if until := state["countersignature"].get("awaited"):
         until["deadline"] += gap_ms
+    if waits := state["contest"]["waits"]:
+        if waits["draw"]:
+            waits["draw"]["deadline"] += gap_ms

@@ -3,9 +3,9 @@
 from copy import deepcopy
 from hashlib import sha256
 
-import rounds
 import sessions
 from canonical import canonical
+from contests import Board
 
 DAY_MS = 86_400_000
 HOUR_MS = 3_600_000
@@ -23,8 +23,8 @@ class States:
         self.parameters, self.blind_since = {}, {}
         self.agents, self.interactions, self.opened_under = {}, {}, {}
         self.contracts, self.trust, self.descriptors = {}, {}, {}
-        self.sessions, self.agreements, self.rounds = {}, {}, {}
-        self.conducts = {}
+        self.sessions, self.agreements, self.conducts = {}, {}, {}
+        self.rounds = Board()
 
     def after(self, record, record_hash):
         stream, event = record["stream"], record["event"]
@@ -114,17 +114,13 @@ class States:
                 for state in self.sessions.values():
                     if state["deadline"] is not None:
                         state["deadline"] += event["gap_ms"]
-                for name, state in self.rounds.items():
-                    rounds.resumed(state, event["gap_ms"], now, self.opened_under[name])
+                self.rounds.resumed(event["gap_ms"], now)
 
     def of_round(self, record, name, record_hash):
-        if name not in self.rounds:
+        if name not in self.opened_under:
             position = record["event"]["derived"]["parameters"]
             self.opened_under[name] = self.parameters[position]
-        before = self.rounds.get(name)
-        state = rounds.after(before, record, record_hash, self.opened_under[name])
-        self.rounds[name] = state
-        return rounds.hashed_form(state, self.opened_under[name]["rounds"])
+        return self.rounds.after(name, record, record_hash, self.opened_under[name])
 
     def of_network(self, event, name, now):
         is_blind = event["type"] == "network_blind"

@@ -29,6 +29,7 @@ mod forks;
 mod golden;
 mod golden_contract;
 mod golden_log;
+mod golden_rounds;
 mod golden_session;
 mod hashes;
 mod heads_forged;
