@@ -196,9 +196,18 @@ fn growth_reports() {
 #[test]
 fn restart_reports() {
     let report = measured(
-        "restart --records 170 --tail 17",
+        "restart --records 170 --tail 17 --agreements 20",
         &["/replayed_per_second", "/replay_ratio", "/fill/per_second"],
     );
+    let held = |starts: &serde_json::Value| -> Vec<u64> {
+        let starts = starts.as_array().unwrap().iter();
+        starts
+            .map(|start| start["agreements"].as_u64().unwrap())
+            .collect()
+    };
+    assert_eq!(report["agreements"]["count"], 20);
+    assert_eq!(held(&report["agreements"]["starts"]), [0, 20, 20]);
+    assert_eq!(held(&report["starts"]), [20, 20, 20]);
     let starts = report["starts"].as_array().unwrap();
     let what: Vec<_> = starts.iter().map(|start| &start["what"]).collect();
     assert_eq!(what, ["snapshot", "snapshot and tail", "whole log"]);
@@ -269,7 +278,7 @@ fn people_get_a_table_and_what_bounds_it() {
         "http --messages 50 --connections 4",
         "audit --records 50",
         "growth --stored 10 --messages 50 --at-once 8",
-        "restart --records 50 --tail 17",
+        "restart --records 50 --tail 17 --agreements 5",
     ] {
         let text = bench(line, &[]);
         let name = line.split(' ').next().unwrap();
