@@ -32,13 +32,16 @@ mod table;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
 
 use x811_ledger::audit::{Cause, Report, audit_export};
 use x811_tests::anvil::checkout;
 use x811_tests::verifiers::{Job, Verifier};
 
 use changes::{SaidBy, lies};
-use log::Log;
+use log::{Log, Written};
 use members::Pool;
 use table::Known;
 
@@ -137,4 +140,228 @@ fn refuses_what_it_can_judge(vector: &str, one_in: usize) -> BTreeMap<&'static s
         "{counts:?}"
     );
     counts
+}
+
+/// The golden log of rounds of version 2, told otherwise.
+struct Rounds(Log);
+
+impl Rounds {
+    fn golden() -> Rounds {
+        let path = checkout().join("tests/vectors/bundle/log-rounds-r2.x811");
+        Rounds(Log::of(&fs::read(path).unwrap(), keys::all()))
+    }
+
+    /// Places of what is so.
+    fn places(&self, is_it: impl Fn(&Written) -> bool) -> Vec<usize> {
+        let records = self.0.records.iter().enumerate();
+        let places = records.filter_map(|(place, written)| is_it(written).then_some(place));
+        places.collect()
+    }
+
+    /// The first event of that type that has the member so.
+    fn first(&self, event_type: &str, member: &str, value: &str) -> usize {
+        self.places(|it| it.event_type() == event_type && it.event[member] == value)[0]
+    }
+
+    fn drawn(&self) -> usize {
+        let of_two = |it: &Written| {
+            it.event["rounds"]
+                .as_array()
+                .is_some_and(|it| it.len() == 2)
+        };
+        self.places(|it| it.event_type() == "cycle_drawn" && of_two(it))[0]
+    }
+
+    fn set(mut self, place: usize, pointer: &str, value: Value) -> Rounds {
+        let written = Arc::make_mut(&mut self.0.records[place]);
+        let (parent, member) = pointer.rsplit_once('/').unwrap();
+        written.event.pointer_mut(parent).unwrap()[member] = value;
+        self
+    }
+
+    fn unset(mut self, place: usize, parent: &str, member: &str) -> Rounds {
+        let written = Arc::make_mut(&mut self.0.records[place]);
+        let parent = written.event.pointer_mut(parent).unwrap();
+        parent.as_object_mut().unwrap().remove(member).unwrap();
+        self
+    }
+
+    fn without(mut self, place: usize) -> Rounds {
+        self.0.records.remove(place);
+        self
+    }
+
+    /// The ledger tells it otherwise than it was, and signs the envelope anew.
+    fn told(mut self, place: usize, member: &str, value: Value) -> Rounds {
+        let written = Arc::make_mut(&mut self.0.records[place]);
+        let mut message: Value = serde_json::from_slice(written.body.as_ref().unwrap()).unwrap();
+        message["payload"][member] = value;
+        written.body = Some(message.to_string().into_bytes());
+        written.says_more = true;
+        self
+    }
+
+    /// The notice of that event.
+    fn notice(&self, event_type: &str) -> usize {
+        let tells = |it: &Written| {
+            let text = it.body.as_deref().unwrap_or_default();
+            let message: Value = serde_json::from_slice(text).unwrap_or_default();
+            it.event_type() == "notice_issued" && message["payload"]["event"] == event_type
+        };
+        self.places(tells)[0]
+    }
+}
+
+/// What the holder of all keys gains by: another tally, another rival, another draw. With why the reader
+/// refuses it.
+fn rounds_told_otherwise() -> Vec<(&'static str, Rounds, &'static str)> {
+    let log = Rounds::golden;
+    let accepted = log().first("round_decided", "reason", "accepted");
+    let superseded = log().first("round_decided", "reason", "superseded");
+    let deadlock = log().first("round_decided", "reason", "deadlock");
+    let escalated = log().first("round_escalated", "reason", "deadlock");
+    let (hold, lapse) = (
+        log().first("lapsed", "window", "hold"),
+        log().first("lapsed", "window", "draw"),
+    );
+    let drawn = log().drawn();
+    let record = |place: usize| log().0.records[place].event.clone();
+    let winner = record(drawn)["winner"].clone();
+    let both = record(drawn)["rounds"].clone();
+    let other = both.as_array().unwrap().iter().find(|it| **it != winner);
+    let (height, closing) = (
+        record(drawn)["block"]["number"].clone(),
+        record(drawn)["closing"].clone(),
+    );
+    let closing = usize::try_from(closing.as_u64().unwrap()).unwrap();
+    let as_accepted = log()
+        .set(superseded, "/outcome", json!("commit"))
+        .set(superseded, "/reason", json!("accepted"))
+        .unset(superseded, "", "winner");
+    let outcome = log().notice("round_decided");
+    vec![
+        (
+            "a vote more",
+            log().set(accepted, "/tally/approve", json!(5)),
+            "the tally",
+        ),
+        (
+            "a vote less",
+            log().set(accepted, "/tally/received", json!(3)),
+            "the tally",
+        ),
+        (
+            "another digest",
+            log().set(accepted, "/votes_digest", json!("0".repeat(64))),
+            "the tally",
+        ),
+        ("a superseded round is accepted", as_accepted, "the tally"),
+        (
+            "another winner",
+            log().set(superseded, "/winner", winner.clone()),
+            "the tally",
+        ),
+        (
+            "no deadlock",
+            log().set(deadlock, "/reason", json!("no_quorum")),
+            "the tally",
+        ),
+        (
+            "humans are asked for retries",
+            log().set(escalated, "/reason", json!("retries")),
+            "why at",
+        ),
+        (
+            "humans are not asked",
+            log().without(escalated),
+            "what is due",
+        ),
+        ("it is not let go", log().without(hold), "what is due"),
+        ("no draw is let pass", log().without(lapse), "what is due"),
+        (
+            "the other is drawn",
+            log().set(drawn, "/winner", other.unwrap().clone()),
+            "the draw",
+        ),
+        (
+            "one is left out",
+            log().set(drawn, "/rounds", json!([winner])),
+            "who is drawn",
+        ),
+        (
+            "another height",
+            log().set(drawn, "/block/number", json!(height.as_u64().unwrap() + 1)),
+            "the height",
+        ),
+        (
+            "a block from before",
+            log().set(drawn, "/block/timestamp_s", json!(1)),
+            "the block",
+        ),
+        (
+            "another block",
+            log().set(
+                drawn,
+                "/block/hash",
+                json!(format!("0x{}", "ab".repeat(32))),
+            ),
+            "",
+        ),
+        (
+            "no block is named",
+            log().unset(closing, "/derived", "seed"),
+            "",
+        ),
+        (
+            "another outcome is told",
+            log().told(outcome, "outcome", json!("abort")),
+            "",
+        ),
+        (
+            "other votes are told",
+            log().told(log().notice("round_escalated"), "votes", json!([1])),
+            "what is told",
+        ),
+        (
+            "another anomaly is told",
+            log().told(log().notice("anomaly_noted"), "kind", json!("unrevealed")),
+            "what is told",
+        ),
+    ]
+}
+
+/// The audit and the reader, which shares nothing with it, find each of them; the log as it was they take.
+#[test]
+fn cx_26_a_reader_by_the_texts_counts_rounds_again() {
+    let place = tempfile::tempdir().unwrap();
+    let mut cases = rounds_told_otherwise();
+    cases.push(("as it was", Rounds::golden(), ""));
+    let mut jobs = Vec::new();
+    let mut logs = Vec::new();
+    for (number, (_, log, _)) in cases.iter().enumerate() {
+        let bytes = log.0.sealed().unwrap();
+        let file = place.path().join(format!("{number}.x811"));
+        fs::write(&file, &bytes).unwrap();
+        jobs.push(Job::export(&file));
+        logs.push(bytes);
+    }
+    let verdicts = Verifier::Reader.judge_all(&jobs);
+    for (((what, _, why), bytes), verdict) in cases.iter().zip(&logs).zip(verdicts) {
+        let is_clean = audit_export(&bytes[..], None).unwrap().findings.is_empty();
+        assert_eq!(
+            (is_clean, verdict.is_ok()),
+            (*what == "as it was", *what == "as it was"),
+            "{what}: {verdict:?}"
+        );
+        if let Err(said) = verdict {
+            assert!(said.contains(why), "{what}: {said}");
+        }
+    }
+}
+
+/// As of the other logs, lies of every kind.
+#[test]
+fn cx_26_a_reader_by_the_texts_refuses_what_it_can_judge_of_rounds() {
+    let counts = refuses_what_it_can_judge("log-rounds-r2", ONE_IN_OF_RULES_2);
+    println!("{counts:?}");
 }
