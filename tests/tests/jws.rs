@@ -10,13 +10,21 @@
 use serde_json::{Value, json};
 use std::fs;
 use tempfile::TempDir;
+use x811_eventlog::Record;
+use x811_ledger::export::{Item, Reader};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::capability::agreement::JWS_TYPE;
+use x811_protocol::event::Event;
+use x811_protocol::id::ContractId;
 use x811_protocol::jws::{general, sign};
 use x811_protocol::key::{KeyId, SecretKey};
 use x811_protocol::payload::capability::signed_agreement;
+use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
-use x811_protocol::trace::{Act, Node, check, token};
+use x811_protocol::trace::{
+    Act, Node, OwnToken, Recorded, check, check_own, contract_nodes, token,
+};
+use x811_tests::anvil::checkout;
 use x811_tests::verifiers::{Job, Verifier};
 
 const STRANGERS: [Verifier; 2] = [Verifier::Joserfc, Verifier::Jose];
@@ -238,48 +246,165 @@ fn cx_46_strangers_take_tokens_of_agents_and_none_that_was_exchanged() {
         let payload = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(payload);
         format!("{}.{payload}.{}", signed.protected, signed.signature)
     };
-    let of = |token: &str| {
-        let hash = x811_protocol::digest::Digest::of(token.as_bytes());
-        let named = json!([{ "by": signer(2).0.did, "hash": hash }]);
-        trace_of(9, |nodes| {
-            nodes[1].said.insert("ect".to_owned(), named);
-        })
-    };
     let (good, bad) = (own(77, 1), own(77, 78));
-    let cases = [
-        (of(&good), Some(&good), 2, Some(1)),
-        (of(&good), None, 2, Some(0)),
-        (of(&bad), Some(&bad), 2, Some(0)),
-        (of(&good), Some(&bad), 2, None),
-        (of(&good), Some(&good), 3, None),
-    ];
+    for (named, token, node, holding) in [
+        (&good, Some(&good), 2, Some(1)),
+        (&good, None, 2, Some(0)),
+        (&bad, Some(&bad), 2, Some(0)),
+        (&good, Some(&bad), 2, None),
+        (&good, Some(&good), 3, None),
+    ] {
+        assert_eq!(held(named, token, node), [holding; 2]);
+    }
+}
+
+/// In how many tokens of agents joserfc and we find nothing wrong, in a trace in which the ledger names
+/// `named` in its second node, with `token` beside it as of that node; nothing where it is no trace.
+fn held(named: &str, token: Option<&String>, node: u128) -> [Option<usize>; 2] {
+    let hash = x811_protocol::digest::Digest::of(named.as_bytes());
+    let named = json!([{ "by": signer(2).0.did, "hash": hash }]);
+    let tokens = trace_of(9, |nodes| {
+        nodes[1].said.insert("ect".to_owned(), named);
+    });
+    let node = uuid::Uuid::from_u128(node);
+    let own: Vec<Value> = token
+        .iter()
+        .map(|token| json!({ "node": node, "token": token }))
+        .collect();
     let folder = TempDir::new().unwrap();
-    let kid = signer(9).0.to_string();
-    for (tokens, token, node, holding) in cases {
-        let node = uuid::Uuid::from_u128(node);
-        let own: Vec<Value> = token
-            .iter()
-            .map(|token| json!({ "node": node, "token": token }))
-            .collect();
-        let file = folder.path().join("own.json");
-        let whole = json!({ "wid": ID, "tokens": tokens, "own": own });
-        fs::write(&file, whole.to_string()).unwrap();
-        let theirs = Verifier::Joserfc.judge(Job::trace(&file, &kid));
-        let said = holding.map(|count| match count {
-            0 => "6 nodes".to_owned(),
-            count => format!("6 nodes, {count} of agents"),
-        });
-        assert_eq!(theirs.ok(), said);
-        let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
-        let (claims, _) = check(&tokens).unwrap();
-        let own: Vec<x811_protocol::trace::OwnToken> = own
-            .into_iter()
-            .map(|own| serde_json::from_value(own).unwrap())
-            .collect();
-        let ours = x811_protocol::trace::check_own(&claims, &own).ok();
-        let held = |steps: Vec<x811_protocol::trace::OwnStep>| {
-            steps.iter().filter(|step| step.fault.is_none()).count()
-        };
-        assert_eq!(ours.map(held), holding);
+    let file = folder.path().join("own.json");
+    let whole = json!({ "wid": ID, "tokens": tokens, "own": own });
+    fs::write(&file, whole.to_string()).unwrap();
+    let said = Verifier::Joserfc.judge(Job::trace(&file, &signer(9).0.to_string()));
+    let theirs = said.ok().map(|said| {
+        let of_agents = said.strip_prefix("6 nodes").unwrap();
+        let count = of_agents
+            .strip_prefix(", ")
+            .and_then(|it| it.strip_suffix(" of agents"));
+        count.map_or(0, |count| count.parse().unwrap())
+    });
+    let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+    let (claims, _) = check(&tokens).unwrap();
+    let own: Vec<OwnToken> = own
+        .into_iter()
+        .map(|own| serde_json::from_value(own).unwrap())
+        .collect();
+    let steps = check_own(&claims, &own).ok();
+    let ours = steps.map(|steps| steps.iter().filter(|step| step.fault.is_none()).count());
+    [theirs, ours]
+}
+
+/// Made by joserfc, with a key of P-256 that no ledger knows: a vote's token, which rests on the proposal.
+const BY_P256: &str = concat!(
+    "eyJhbGciOiJFUzI1NiIsImtpZCI6ImRpZDprZXk6ekRuYWV5aVVYcno4RThOZ2o5U2RpdnJRWm1Hd3d0ajFudDhMUT",
+    "NNYmVBODc5RVV5WiIsInR5cCI6ImV4ZWMrand0In0.eyJleGVjX2FjdCI6ImNvbnNlbnN1c192b3RlIiwiaWF0Ijox",
+    "NzY3MjI1NjAwLCJpc3MiOiJkaWQ6eDgxMTowMTkwYTFiMi1jM2Q0LTdlNWYtODkwMS0yMzQ1Njc4OTAwMDIiLCJqdG",
+    "kiOiIwMDAwMDAwMC0wMDAwLTAwMDAtMDAwMC0wMDAwMDAwMDAwNGQiLCJwcmVkIjpbIjAwMDAwMDAwLTAwMDAtMDAw",
+    "MC0wMDAwLTAwMDAwMDAwMDAwMSJdfQ.6WR_n-4-w93ppovwTeG-L1ZTXn46dhs_EKXhRD7vpE7PF2_Ve3yZtIgQN5q",
+    "bX-Wapo9ny90KJO23JHjVKqFHlQ",
+);
+
+/// CX-46: `ES256` is taken by both, as whoever sent the message signed it with the token inside; a signature
+/// that was changed, or is by another key than `kid` names, holds for neither.
+#[test]
+fn cx_46_strangers_and_we_take_a_token_by_p256() {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    let good = BY_P256.to_owned();
+    assert_eq!(held(&good, Some(&good), 2), [Some(1); 2]);
+    let parts: Vec<&str> = good.split('.').collect();
+    let decoded = URL_SAFE_NO_PAD.decode(parts[0]).unwrap();
+    let header: Value = serde_json::from_slice(&decoded).unwrap();
+    let with = |name: &str, value: Value| {
+        let mut header = header.clone();
+        header[name] = value;
+        let header = URL_SAFE_NO_PAD.encode(to_canonical(&header));
+        [&*header, parts[1], parts[2]].join(".")
+    };
+    let mut signature = URL_SAFE_NO_PAD.decode(parts[2]).unwrap();
+    signature[40] ^= 1;
+    let changed = [parts[0], parts[1], &URL_SAFE_NO_PAD.encode(signature)].join(".");
+    let kid = header["kid"].as_str().unwrap();
+    for bad in [
+        changed,
+        with("alg", json!("EdDSA")),
+        with("alg", json!("none")),
+        with("kid", json!(signer(2).0.to_string())),
+        with("kid", json!(kid.replace("did:key:z", "did:key:f"))),
+        with("typ", json!("JWT")),
+    ] {
+        assert_eq!(held(&bad, Some(&bad), 2), [Some(0); 2], "{bad}");
+    }
+}
+
+/// The trace of the contract in a golden bundle, and what it is named by.
+fn trace_of_contract(bundle: &str) -> (String, Vec<String>) {
+    let path = checkout().join(format!("tests/vectors/bundle/{bundle}.x811"));
+    let file = fs::read(path).unwrap();
+    let mut records = Vec::new();
+    for item in Reader::new(&file[..]) {
+        if let Item::Record(line) = item.unwrap() {
+            let record = Record::parse(line.leaf).unwrap();
+            let body = line
+                .body
+                .map(|body| serde_json::from_slice(&body.bytes).unwrap());
+            let message: Value = body.unwrap_or_default();
+            if record.stream().starts_with("contract:") {
+                let event = Event::from_json(record.event_json()).unwrap();
+                records.push((record, event, message));
+            }
+        }
+    }
+    let stream = records[0].0.stream().to_owned();
+    let id = stream.strip_prefix("contract:").unwrap();
+    let id = ContractId::from_public(&format!("neg-{id}")).unwrap();
+    let nodes = contract_nodes(records.iter().map(|(record, event, message)| Recorded {
+        event,
+        hash: x811_protocol::digest::Digest::from_bytes(*record.hash().as_bytes()),
+        payload: message["payload"].as_object(),
+        position: record.position(),
+        recorded_at_ms: TimestampMs::new(record.recorded_at_ms()),
+        subject: Subject::Contract(id),
+    }));
+    let (kid, key) = signer(9);
+    let now = TimestampMs::new(1_767_400_000_000);
+    let token = |node| token(node, &id.to_public(), now, kid, &key);
+    (id.to_public(), nodes.iter().map(token).collect())
+}
+
+/// CC-101: so it is with traces of contracts that a ledger wrote, step for step.
+#[test]
+fn cc_101_strangers_take_traces_of_contracts() {
+    let folder = TempDir::new().unwrap();
+    let (kid, file) = (signer(9).0, folder.path().join("trace.json"));
+    let (agreed, withdrawn) = ("negotiation-v3-r2", "negotiation-withdrawn-v3-r2");
+    for (bundle, other) in [(agreed, withdrawn), (withdrawn, agreed)] {
+        let (wid, honest) = trace_of_contract(bundle);
+        assert!(honest.len() > 2, "{bundle}: {}", honest.len());
+        let mut cases = vec![(honest.clone(), true)];
+        let whole: Vec<&str> = honest.iter().map(String::as_str).collect();
+        let (claims, _) = check(&whole).unwrap();
+        for (left_out, node) in claims.iter().enumerate() {
+            let mut tokens = honest.clone();
+            tokens.remove(left_out);
+            // Of what nothing rests on nobody knows that it was there.
+            let is_missed = claims.iter().any(|other| other.pred.contains(&node.jti));
+            cases.push((tokens, !is_missed));
+        }
+        let missed = cases.iter().filter(|(_, is_honest)| !is_honest);
+        assert!(missed.count() > 1, "{bundle}");
+        let mut swapped = honest.clone();
+        swapped.swap(0, 1);
+        cases.push((swapped, false));
+        let (_, another) = trace_of_contract(other);
+        cases.push(([&honest[..1], &another[1..]].concat(), false));
+        for (tokens, is_honest) in cases {
+            let whole = json!({ "wid": wid, "tokens": tokens });
+            fs::write(&file, whole.to_string()).unwrap();
+            let theirs = Verifier::Joserfc.judge(Job::trace(&file, &kid.to_string()));
+            let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+            let ours = check(&tokens).is_ok_and(|(_, by)| by == Some(kid));
+            assert_eq!((ours, theirs.is_ok()), (is_honest, is_honest), "{theirs:?}");
+        }
     }
 }

@@ -17,6 +17,7 @@ mod cards;
 mod contract_wallet;
 mod dealing;
 mod demo;
+mod drawn;
 mod embedded;
 mod erasure;
 mod haggling;

@@ -14,20 +14,25 @@ const AGENTS: [&str; 5] = ["ada", "bert", "cleo", "dan", "eve"];
 const ACTION: &str =
     r#"{"type": "com.example.route", "resource": ["link a"], "risk": "low", "reversible": true}"#;
 
-struct Council {
-    stage: Stage,
+pub(crate) struct Council {
+    pub(crate) stage: Stage,
     dids: Vec<String>,
 }
 
 impl Council {
     /// Five who have agreed to take part, and a human whom the ledger names.
     async fn set() -> Council {
+        Council::set_under("").await
+    }
+
+    /// The same, with more in `[rounds]`.
+    pub(crate) async fn set_under(rules: &str) -> Council {
         let mut stage = Stage::set(&[]).await;
         let _ = stage.x811("", &["agent", "new", "hana"]).ok();
         let hana = stage.x811("hana", &["agent", "register"]).ok().json();
         let config = stage.folder.path().join("x811.toml");
         let rounds = format!(
-            "[rounds]\nenabled = true\nhumans = [\"{}\"]\n",
+            "[rounds]\nenabled = true\nhumans = [\"{}\"]\n{rules}",
             text(&hana, "did")
         );
         std::fs::write(&config, rounds).unwrap();
@@ -41,14 +46,17 @@ impl Council {
         Council { stage, dids }
     }
 
-    fn said(&self, agent: &str, arguments: &[&str]) -> Value {
+    pub(crate) fn said(&self, agent: &str, arguments: &[&str]) -> Value {
         self.stage.x811(agent, arguments).ok().json()
     }
 
     /// Ada proposes to the first so many; returns the round.
-    fn propose(&self, seats: usize, more: &[&str]) -> String {
+    pub(crate) fn propose(&self, seats: usize, more: &[&str]) -> String {
         let mut arguments = vec!["rounds", "propose", "--subject", "Use the second link"];
-        arguments.extend(["--action", ACTION, "--timeout", "12"]);
+        arguments.extend(["--action", ACTION]);
+        if !more.contains(&"--timeout") {
+            arguments.extend(["--timeout", "12"]);
+        }
         for did in &self.dids[..seats] {
             arguments.extend(["--participant", did]);
         }

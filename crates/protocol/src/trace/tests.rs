@@ -530,3 +530,142 @@ fn cx_44_and_cc_098_to_cc_100_an_agreement_is_traced_from_its_sessions_to_its_en
     let area = |claims: &Claims| claims.ect_ext.contains_key("capability_negotiation");
     assert!(claims.iter().all(area));
 }
+
+fn negotiation(verb: &str, number: u32, facts: &Value) -> Event {
+    let mut event = serde_json::to_value(vote(round(1), 1, false)).unwrap();
+    event["envelope"]["type"] = json!(format!("x811.negotiation/{verb}"));
+    event["envelope"]["id"] = json!(round(number));
+    event["facts"] = facts.clone();
+    Event::from_value(&event).unwrap()
+}
+
+fn terms_facts(terms: &Value) -> Value {
+    json!({
+        "amount": "1000", "amount_of": "price", "currency": "USDC", "payee": did(2), "payer": did(1),
+        "terms_hash": Digest::of(&to_canonical(terms)),
+    })
+}
+
+/// An offer, a counter and what `last` makes of it, whose payloads name these terms.
+fn contract_trace(first: &Value, shown: &Value, last: &[(Event, Option<Value>)]) -> Vec<Node> {
+    let id = crate::id::ContractId::from_public(&format!("neg-{}", round(1))).unwrap();
+    let second = json!({ "deadline": 60 });
+    let token = own_token(&OwnKey::ed25519(1), &own_claims(5, &[]));
+    let offer = json!({ "expires_at_ms": 9_000, "terms": terms_facts(first) });
+    let counter = json!({
+        "negotiation_id": round(1), "step_id": round(1), "terms": terms_facts(&second),
+    });
+    let said = json!({ "terms": shown, "message": "as agreed", "ect": token });
+    let mut records = vec![
+        (negotiation("offer", 1, &offer), Some(said)),
+        (
+            negotiation("counter", 2, &counter),
+            Some(json!({ "terms": second })),
+        ),
+    ];
+    records.extend(last.iter().cloned());
+    let recorded = records
+        .iter()
+        .enumerate()
+        .map(|(at, (event, payload))| Recorded {
+            event,
+            hash: Digest::of(&at.to_be_bytes()),
+            payload: payload.as_ref().and_then(Value::as_object),
+            position: at as u64,
+            recorded_at_ms: TimestampMs::new(10 + at as u64),
+            subject: Subject::Contract(id),
+        });
+    contract_nodes(recorded)
+}
+
+/// Each step rests on the terms that it answers; what time did and what came of it on the step before.
+#[test]
+fn cc_101_a_contract_is_traced_from_its_offer_to_its_interaction() {
+    let first = json!({ "deadline": 90 });
+    let accept = json!({
+        "negotiation_id": round(1), "step_id": round(2),
+        "terms_hash": Digest::of(&to_canonical(&json!({ "deadline": 60 }))),
+    });
+    let engaged = json!({ "type": "engaged", "cause": 9, "interaction": round(7) });
+    let nodes = contract_trace(
+        &first,
+        &first,
+        &[
+            (negotiation("accept", 3, &accept), Some(json!({}))),
+            (Event::from_value(&engaged).unwrap(), None),
+        ],
+    );
+    let acts: Vec<&str> = nodes.iter().map(|node| node.act.as_str()).collect();
+    let expected = [
+        "contract_offer",
+        "contract_counter",
+        "contract_accept",
+        "contract_engage",
+    ];
+    assert_eq!(acts, expected);
+    assert!(nodes.iter().all(|node| node.act.area() == "contract"));
+    let of_negotiation = json!(format!("neg-{}", round(1)));
+    assert!(
+        nodes
+            .iter()
+            .all(|node| node.said["negotiation_id"] == of_negotiation)
+    );
+    let jti: Vec<Uuid> = nodes.iter().map(|node| node.jti).collect();
+    assert!(nodes[0].pred.is_empty());
+    assert_eq!([&*nodes[1].pred, &*nodes[2].pred], [&jti[..1], &jti[1..2]]);
+    assert_eq!(nodes[3].pred, [jti[2]]);
+    assert_eq!(
+        (&nodes[0].said["terms"], &nodes[0].said["message"]),
+        (&first, &json!("as agreed"))
+    );
+    assert_eq!(nodes[2].said["terms_hash"], accept["terms_hash"]);
+    assert!(
+        !nodes[2].said.contains_key("terms"),
+        "they stand in the step that is accepted"
+    );
+    assert_eq!(nodes[3].said["interaction_id"], json!(round(7)));
+    let own = owns(&nodes);
+    assert_eq!((own.len(), own[0].node), (1, jti[0]));
+    let claims = checked(&tokens(&nodes)).unwrap();
+    assert_eq!(claims.len(), 4);
+    assert!(check_own(&claims, &own).unwrap()[0].fault.is_none());
+    let mut left_out = tokens(&nodes);
+    left_out.remove(1);
+    assert_eq!(
+        checked(&left_out).unwrap_err().place,
+        1,
+        "its acceptance rests on the counter"
+    );
+}
+
+/// A refusal rests on the step that it names, not on the last one.
+#[test]
+fn cc_101_a_contract_that_came_to_nothing_is_traced_too() {
+    let first = json!({ "deadline": 90 });
+    let lapsed = json!({ "type": "lapsed", "window": "contract", "code": "X811-4021" });
+    let step = |of: u32| json!({ "negotiation_id": round(1), "step_id": round(of) });
+    for (last, act, rests_on) in [
+        (negotiation("reject", 3, &step(2)), "contract_reject", 1),
+        (negotiation("withdraw", 3, &step(1)), "contract_withdraw", 0),
+        (Event::from_value(&lapsed).unwrap(), "contract_lapse", 1),
+    ] {
+        let nodes = contract_trace(&first, &first, &[(last, None)]);
+        assert_eq!(nodes[2].act.as_str(), act);
+        assert_eq!(nodes[2].pred, [nodes[rests_on].jti]);
+        assert!(checked(&tokens(&nodes)).is_ok());
+    }
+}
+
+/// Terms stand in a node where they are those of the record, and short.
+#[test]
+fn cx_45_other_terms_or_long_ones_are_not_shown() {
+    let (first, other) = (json!({ "deadline": 90 }), json!({ "deadline": 91 }));
+    let long = json!({ "text": "x".repeat(5_000) });
+    for (of_record, shown) in [(&first, &other), (&long, &long), (&first, &Value::Null)] {
+        let nodes = contract_trace(of_record, shown, &[]);
+        assert!(!nodes[0].said.contains_key("terms"));
+        let hash = Digest::of(&to_canonical(of_record));
+        assert_eq!(nodes[0].said["terms_hash"], json!(hash));
+        assert!(checked(&tokens(&nodes)).is_ok());
+    }
+}
