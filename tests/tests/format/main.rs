@@ -178,6 +178,12 @@ fn rec_4_whatever_is_in_golden_files_is_in_the_tables_and_the_other_way_round() 
     assert!(walk.faults.is_empty(), "{:#?}", walk.faults);
     let left_out = NOT_IN_GOLDEN_FILES.map(|(table, member, _)| (table, member));
     let mut missing = walk.unseen();
+    let is_missing = |(table, member): &(&str, &str)| {
+        let is_it = |(of, name): &(String, String)| of == table && name == member;
+        missing.iter().any(is_it)
+    };
+    let there: Vec<_> = left_out.iter().filter(|it| !is_missing(it)).collect();
+    assert!(there.is_empty(), "in a golden file after all: {there:?}");
     missing.retain(|(table, member)| !left_out.contains(&(table, member)));
     assert!(missing.is_empty(), "in no golden file: {missing:#?}");
 }
@@ -261,7 +267,7 @@ fn rec_4_the_golden_files_have_every_event() {
         .collect();
     assert_eq!(
         kinds.len(),
-        38,
-        "all but rules_changed and cycle_drawn: {kinds:?}"
+        39,
+        "all but rules_changed: {kinds:?}"
     );
 }
