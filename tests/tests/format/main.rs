@@ -265,9 +265,5 @@ fn rec_4_the_golden_files_have_every_event() {
         .map(|(.., ty)| *ty)
         .filter(|ty| Tables::read().is_event(ty))
         .collect();
-    assert_eq!(
-        kinds.len(),
-        39,
-        "all but rules_changed: {kinds:?}"
-    );
+    assert_eq!(kinds.len(), 39, "all but rules_changed: {kinds:?}");
 }

@@ -39,7 +39,8 @@ pub use signed_request::NotOrdered;
 pub use window::{AgreementWindow, ContractWindow, Lapsed, LapsedWindow, SessionWindow, Window};
 
 use crate::round::CycleDrawn;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
 
 /// An event as it stands in a record.
 ///
@@ -94,10 +95,22 @@ impl Serialize for Event {
 
 /// The member that says which event an object is.
 #[derive(Deserialize)]
-struct Named {
-    #[serde(rename = "type")]
-    type_name: String,
+struct Named<'a> {
+    #[serde(rename = "type", borrow)]
+    type_name: Cow<'a, str>,
 }
+
+/// The `type` of each event that stands in no group.
+const ALONE: [&str; 5] = [
+    "cycle_drawn",
+    "envelope_accepted",
+    "lapsed",
+    "notice_issued",
+    "state_root",
+];
+
+/// The most that is quoted of a type nobody knows, in characters.
+const QUOTED_CHARS: usize = 64;
 
 impl Event {
     /// The `type` member.
@@ -149,8 +162,13 @@ impl Event {
             SettlementEvent::deserialize(input).map(Event::Settlement)
         } else if is_of(Effect::TYPES) {
             Effect::deserialize(input).map(Event::Effect)
-        } else {
+        } else if is_of(&ALONE) {
             Event::deserialize(input)
+        } else {
+            let begins: String = type_name.chars().take(QUOTED_CHARS).collect();
+            Err(de::Error::custom(format_args!(
+                "there is no event of type `{begins}`"
+            )))
         }
     }
 
