@@ -170,8 +170,8 @@ fn cx_46_a_round_and_its_retry_are_one_graph() {
 fn cc_034_and_cc_095_to_cc_097_nodes_have_what_the_draft_asks_for() {
     let nodes = traced(&story());
     for (node, members) in [
-        (0, "proposal_id proposer subject action_type weights_hash"),
-        (1, "proposal_id voter decision rationale"),
+        (0, "proposal_id proposer subject_hash action_type"),
+        (1, "proposal_id voter decision vote_hash"),
         (2, "proposal_id tally outcome"),
     ] {
         for member in members.split(' ') {
@@ -180,6 +180,12 @@ fn cc_034_and_cc_095_to_cc_097_nodes_have_what_the_draft_asks_for() {
     }
     assert_eq!(nodes[1].said["decision"], "approve");
     assert_eq!(nodes[2].said["outcome"], "abort");
+    let mut weighted = serde_json::to_value(proposal(round(1), None)).unwrap();
+    weighted["facts"]["weights_hash"] = json!(Digest::ZERO);
+    let weighted = Event::from_value(&weighted).unwrap();
+    let nodes_of_weighted = traced(&[(round(1), weighted)]);
+    let hash = &nodes_of_weighted[0].said["weights_hash"];
+    assert_eq!(hash, &json!(Digest::ZERO));
     // The ledger leads, and signs each token.
     assert!(checked(&tokens(&nodes)).is_ok());
 }
