@@ -56,7 +56,7 @@ pub(crate) enum Verb {
     Agreements(agreements::Args),
     /// Show breaches of agreements that an agent answers for, and whether it is excluded from sessions
     Conduct(conduct::Args),
-    /// As operator: lift an agent's exclusion from new sessions
+    /// As operator: lift an agent's exclusion from new sessions and rounds
     Lift(conduct::LiftArgs),
     /// Write what both signed as a JSON Web Signature, for tools that know nothing of x811
     Jws(jws::Args),

@@ -55,7 +55,7 @@ impl Report for Shown {
     fn print(&self, out: &mut Out) {
         let Shown(conduct) = self;
         let (tone, word) = match conduct.is_excluded {
-            true => (Tone::Bad, "excluded from new sessions"),
+            true => (Tone::Bad, "excluded from new sessions and rounds"),
             false => (Tone::Good, "may take part in sessions"),
         };
         out.heading(tone, word);

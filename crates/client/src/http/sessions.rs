@@ -114,14 +114,14 @@ pub struct Conduct {
     pub breaches: u64,
     /// Positions of those that count towards an exclusion.
     pub counted: Vec<u64>,
-    /// Whether it is excluded from new sessions now.
+    /// Whether it is excluded from new sessions and rounds now.
     pub is_excluded: bool,
     /// The last exclusion, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclusion: Option<Exclusion>,
 }
 
-/// An exclusion from new sessions.
+/// An exclusion from new sessions and rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exclusion {
     /// Whether an operator lifted it.

@@ -1,4 +1,4 @@
-//! What breaks an agreement is recorded against its provider, and enough of it excludes from new sessions
+//! What breaks an agreement is recorded against its provider, and enough of it excludes from new sessions and rounds
 //! (capability.md, "Breach and exclusion"). Nobody reports a breach: it follows from what the ledger saw.
 
 use x811_protocol::event::{

@@ -484,7 +484,7 @@ impl World {
         self.conducts.get(did)
     }
 
-    /// Whether that agent is excluded from new sessions at `now`.
+    /// Whether that agent is excluded from new sessions and rounds at `now`.
     pub fn is_excluded(&self, did: Did, now: TimestampMs) -> bool {
         self.conduct(did)
             .is_some_and(|live| live.state.is_excluded(now))

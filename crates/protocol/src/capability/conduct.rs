@@ -73,7 +73,7 @@ pub struct State {
 }
 
 impl State {
-    /// Whether it is excluded from new sessions at `now`.
+    /// Whether it is excluded from new sessions and rounds at `now`.
     pub fn is_excluded(&self, now: TimestampMs) -> bool {
         let exclusion = self.exclusion.filter(|exclusion| !exclusion.is_lifted);
         exclusion.is_some_and(|exclusion| now < exclusion.until)

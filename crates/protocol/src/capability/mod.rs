@@ -8,7 +8,7 @@
 //! | [`descriptor`] | the machine of one agent's descriptor: revision by revision |
 //! | [`session`] | the machine of a negotiation about a capability |
 //! | [`agreement`] | the machine of what both signed |
-//! | [`conduct`] | the machine of breaches, and of exclusion from new sessions |
+//! | [`conduct`] | the machine of breaches, and of exclusion from new sessions and rounds |
 //!
 //! Sources: capability.md, machines.md, CC-63 to CC-92.
 

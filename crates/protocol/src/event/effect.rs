@@ -26,7 +26,7 @@ event_group! {
         "used" => Used(Used),
         /// An agreement was broken.
         "breach_recorded" => BreachRecorded(BreachRecorded),
-        /// Breaches exclude an agent from new sessions.
+        /// Breaches exclude an agent from new sessions and rounds.
         "excluded" => Excluded(Excluded),
         /// A round takes votes.
         "round_opened" => RoundOpened(RoundOpened),
@@ -208,7 +208,7 @@ pub struct BreachRecorded {
     pub provider: Did,
 }
 
-/// `excluded`, in the stream of an agent's conduct: no new sessions from here on.
+/// `excluded`, in the stream of an agent's conduct: no new sessions and rounds from here on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Excluded {

@@ -21,7 +21,7 @@ pub struct Capabilities {
     pub agreement_max_s: u64,
     /// The most counters in a session, of both sides together.
     pub counters: u64,
-    /// When breaches of agreements exclude from new sessions; absent: they are recorded only.
+    /// When breaches of agreements exclude from new sessions and rounds; absent: they are recorded only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclusion: Option<Exclusion>,
     /// Most sessions one initiator may have open.
@@ -108,7 +108,7 @@ impl From<CapabilityRules> for u64 {
     }
 }
 
-/// When breaches of agreements exclude an agent from new sessions (capability.md, "Breach and
+/// When breaches of agreements exclude an agent from new sessions and rounds (capability.md, "Breach and
 /// exclusion").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -34,7 +34,7 @@ pub(crate) struct CapabilitiesInForce {
     agreement_max_s: u64,
     /// Most counters in a session, of both sides together.
     counters: u64,
-    /// When breaches of agreements exclude from new sessions; absent where they are recorded only.
+    /// When breaches of agreements exclude from new sessions and rounds; absent where they are recorded only.
     #[schema(nullable = false)]
     exclusion: Option<ExclusionInForce>,
     /// Most sessions one initiator may have open.
@@ -156,7 +156,7 @@ pub(crate) struct ConductAnswer {
     /// Positions of those that count towards an exclusion.
     #[schema(max_items = 64)]
     counted: Vec<u64>,
-    /// Whether it is excluded from new sessions now.
+    /// Whether it is excluded from new sessions and rounds now.
     is_excluded: bool,
     /// The last exclusion; absent when there was none.
     #[schema(nullable = false)]

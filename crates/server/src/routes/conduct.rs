@@ -1,5 +1,5 @@
 //! `GET /api/v1/agents/{uuid}/conduct`: breaches of agreements that an agent answers for, and whether it is
-//! excluded from new sessions (capability.md, "Breach and exclusion"). For itself, auditors and operators.
+//! excluded from new sessions and rounds (capability.md, "Breach and exclusion"). For itself, auditors and operators.
 
 use super::interaction::Question;
 use crate::app::App;

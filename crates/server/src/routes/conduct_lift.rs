@@ -1,4 +1,4 @@
-//! `POST /api/v1/agents/{uuid}/conduct/lift`: an operator lifts an exclusion from new sessions
+//! `POST /api/v1/agents/{uuid}/conduct/lift`: an operator lifts an exclusion from new sessions and rounds
 //! (capability.md, "Breach and exclusion").
 //!
 //! As with erasure, the request has no body: all it says is in path and query, which the signature covers,

@@ -1,4 +1,4 @@
-//! The process of a process: it writes, or it stands by until it can. What listens stays throughout.
+//! What a process does: it writes, or it stands by until it can. What listens stays throughout.
 
 use super::follow::{Begun, Following};
 use super::listeners::{Listeners, Open};
