@@ -76,7 +76,11 @@ stories_on_postgresql() {
   local all='binary(stories) or binary(settlement) or binary(operations)'
   local directory='test(/^(backup|log_copy|postgres|reopen)::/) or test(/^(doctor::(indexes|rest_9)|proofs::design_8)/)'
   local chosen='test(/^(erasure|haggling|kill|refusal|settlement)::/) and binary(stories)'
-  [ "${X811_TEST_STORE:-}" != postgres ] || chosen='all()'
+  case "${X811_TEST_STORE:-}" in
+    "") ;;
+    postgres) chosen='all()' ;;
+    *) die "X811_TEST_STORE is postgres, or not set: ${X811_TEST_STORE}" ;;
+  esac
   "${CARGO_TARGET_DIR:-target}/debug/on_postgres" cargo nextest run --workspace --profile ci \
     -E "package(x811-tests) and ($all) and not ($directory) and ($chosen)"
 }

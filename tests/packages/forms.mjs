@@ -147,12 +147,13 @@ assert.throws(() => new Negotiation({ perTurn: "0.001", strategy: "never" }), Ty
 const limits = { isPayer: true, opening: 100n, walkAway: 5_000n, perTurn: 1_000n };
 assert.equal(nextPrice([100n], [9_000n], limits, () => 10n ** 9n), 1_100n, "the limit of a turn holds");
 
-const named = "0190a1b2-c3d4-7e5f-8901-234567890abc";
+const [named, own] = ["0190a1b2-c3d4-7e5f-8901-234567890abc", "0190a1b2-c3d4-7e5f-8901-234567890abd"];
+assert.equal(negotiationOf({ id: "../../agents", type: "x811.negotiation/offer", payload: {} }), null);
 for (const [type, payload, found] of [
-  ["x811.negotiation/offer", {}, "e"], ["x811.negotiation/counter", { negotiation_id: `neg-${named}` }, named],
+  ["x811.negotiation/offer", {}, own], ["x811.negotiation/counter", { negotiation_id: `neg-${named}` }, named],
   ["x811/error", { negotiation_id: `neg-${named}` }, named], ["x811/request", { negotiation_id: `neg-${named}` }, null],
   ["x811.negotiation/counter", { negotiation_id: "neg-../../agents" }, null], ["x811.negotiation/counter", {}, null],
-]) assert.equal(negotiationOf({ id: "e", type, payload }), found, type);
+]) assert.equal(negotiationOf({ id: own, type, payload }), found, type);
 
 const beside = mkdtempSync(join(tmpdir(), "x811-forms-"));
 try {
@@ -175,6 +176,7 @@ try {
   for (const [decision, counts] of [
     [yes, true], [{ ...yes, answer: "reject" }, true], [{ ...yes, offer_hash: "other" }, false], [{ ...yes, total: "29726" }, false],
     [{ ...yes, at_ms: 61_000 }, false], [{ ...yes, answer: "maybe" }, false], [null, false], ["approve", false], [undefined, false],
+    [{ ...yes, at_ms: null }, false], [{ ...yes, at_ms: "1" }, false], [{ ...yes, at_ms: undefined }, false],
   ]) {
     asked.ask({ ...question, decision });
     assert.equal(asked.decision(named, "h", 29_725n) !== null, counts, JSON.stringify(decision));

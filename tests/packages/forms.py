@@ -149,13 +149,14 @@ def replies():
 
 
 def negotiations():
-    named = "0190a1b2-c3d4-7e5f-8901-234567890abc"
+    named, own = "0190a1b2-c3d4-7e5f-8901-234567890abc", "0190a1b2-c3d4-7e5f-8901-234567890abd"
+    assert negotiation_of({"id": "../../agents", "type": "x811.negotiation/offer", "payload": {}}) is None
     for kind, payload, found in [
-        ("x811.negotiation/offer", {}, "e"), ("x811.negotiation/counter", {"negotiation_id": f"neg-{named}"}, named),
+        ("x811.negotiation/offer", {}, own), ("x811.negotiation/counter", {"negotiation_id": f"neg-{named}"}, named),
         ("x811/error", {"negotiation_id": f"neg-{named}"}, named), ("x811/request", {"negotiation_id": f"neg-{named}"}, None),
         ("x811.negotiation/counter", {"negotiation_id": "neg-../../agents"}, None), ("x811.negotiation/counter", {}, None),
     ]:
-        assert negotiation_of({"id": "e", "type": kind, "payload": payload}) == found, (kind, payload)
+        assert negotiation_of({"id": own, "type": kind, "payload": payload}) == found, (kind, payload)
     with tempfile.TemporaryDirectory() as folder:
         loop = type("Loop", (), {"state": State(folder, "did:x811:a", "did:x811:l")})
         talks = Talks(loop, x811.Negotiation("0.001"))
@@ -206,6 +207,8 @@ def questions():
         for decision, counts in [
             (yes, True), (yes | {"answer": "reject"}, True), (yes | {"offer_hash": "other"}, False), (yes | {"total": "29726"}, False),
             (yes | {"at_ms": 61_000}, False), (yes | {"answer": "maybe"}, False), (None, False), ("approve", False),
+            (yes | {"at_ms": None}, False), (yes | {"at_ms": "1"}, False), ({**yes, "at_ms": True}, False),
+            ({name: value for name, value in yes.items() if name != "at_ms"}, False),
         ]:
             asked.ask({"interaction": interaction, "answer_by_ms": 61_000, "decision": decision})
             assert (asked.decision(interaction, "h", 29_725) is not None) == counts, decision

@@ -1,7 +1,7 @@
 // Questions to a person, one file each: `approvals/<interaction>.json` in the folder of the loop, written and read as
 // `x811 approvals` does. A decision names the OFFER and the total it was made about; about another OFFER it says
 // nothing, and the person is asked anew.
-import { readFileSync, rmSync, statSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { asUuid } from "./keys.js";
 import { replace } from "./state.js";
@@ -26,13 +26,25 @@ export class Approvals {
   /** The question with its decision; null where there is none, or the file holds something else. */
   read(interaction) {
     const path = this.path(interaction);
-    const found = statSync(path, { throwIfNoEntry: false });
-    if (found === undefined || found.size > mostBytes) return null;
-    if (process.platform !== "win32" && (found.mode & 0o077) !== 0)
-      throw new TypeError(`${path} has mode ${(found.mode & 0o777).toString(8)}, so others may decide: run \`chmod 600\` on it`);
-    const text = readFileSync(path, "utf8");
+    let file;
     try {
-      return JSON.parse(text);
+      file = openSync(path, "r");
+    } catch (fault) {
+      if (fault.code === "ENOENT") return null;
+      throw fault;
+    }
+    const text = Buffer.alloc(mostBytes);
+    let length;
+    try {
+      const { mode } = fstatSync(file);
+      if (process.platform !== "win32" && (mode & 0o077) !== 0)
+        throw new TypeError(`${path} has mode ${(mode & 0o777).toString(8)}, so others may decide: run \`chmod 600\` on it`);
+      length = readSync(file, text);
+    } finally {
+      closeSync(file);
+    }
+    try {
+      return JSON.parse(text.toString("utf8", 0, length));
     } catch {
       return null;
     }
@@ -46,7 +58,9 @@ export class Approvals {
   decision(interaction, offerHash, totalMicroUsdc) {
     const question = this.read(interaction);
     const decision = question?.decision;
-    if (!["approve", "reject"].includes(decision?.answer) || !(decision.at_ms < question.answer_by_ms)) return null;
+    if (!["approve", "reject"].includes(decision?.answer)) return null;
+    const times = [decision.at_ms, question.answer_by_ms];
+    if (!times.every(Number.isSafeInteger) || times[0] >= times[1]) return null;
     return decision.offer_hash === offerHash && String(decision.total) === String(totalMicroUsdc) ? decision : null;
   }
 

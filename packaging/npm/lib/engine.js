@@ -297,7 +297,8 @@ export class Loop {
       try {
         const text = await this.ledger.proof(due.position);
         proofs.check(text, due, this.checkpointKey);
-        replace(join(this.folder, "proofs", `${asUuid(due.interaction)}-${due.act}.tlog-proof`), text);
+        if (asUuid(due.interaction) === null) throw new proofs.ProofFault("the ledger names no interaction");
+        replace(join(this.folder, "proofs", `${due.interaction}-${due.act}.tlog-proof`), text);
         this.state.data.proofs = this.state.data.proofs.filter((one) => one !== due);
       } catch (fault) {
         if (![Unreachable, Refused, proofs.ProofFault].some((kind) => fault instanceof kind)) throw fault;

@@ -28,6 +28,9 @@ class Talk {
 
   #take({ id, type, from, to, payload }) {
     const verb = type.slice(kind.length);
+    // Whoever serves an older one has real signatures, too.
+    const named = verb === "offer" ? id : String(payload.negotiation_id).replace(/^neg-/, "");
+    if (named !== this.id) throw new TypeError(`message ${id} is of another negotiation`);
     if (verb === "offer") Object.assign(this, { initiator: from, responder: to, maxTurns: payload.max_rounds ?? mostTurns });
     if (verb === "offer" || verb === "counter") {
       this.turns.push({ author: from, step: id, terms: payload.terms });
@@ -66,7 +69,7 @@ async function said(ledger, head, position) {
 
 /** The negotiation that a message is about. It is only looked at because of it. */
 export function negotiationOf({ id, type, payload }) {
-  if (type === `${kind}offer`) return id;
+  if (type === `${kind}offer`) return asUuid(id);
   const named = String(payload.negotiation_id);
   const isOne = (type.startsWith(kind) || type === "x811/error") && named.startsWith("neg-");
   return isOne ? asUuid(named.slice(4)) : null;
@@ -77,7 +80,7 @@ export class Talks {
   constructor(loop, negotiation, { orders = [], sales = [] }) {
     [this.loop, this.how] = [loop, negotiation];
     this.orders = new Map(orders.filter((order) => order.opening !== undefined).map((order) => [order.key, order]));
-    this.sales = new Map(sales.map((sale) => [sale.taskType, sale]));
+    this.sales = new Map(sales.map((sale) => [sale.taskType, { deliverables: ["the result"], ...sale }]));
     for (const sale of sales) [sale.opening, sale.lowest].map(microUsdc);
   }
 

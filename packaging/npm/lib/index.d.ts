@@ -99,7 +99,8 @@ export interface Sale {
   lowest: string;
   /** Terms with less time are countered. */
   timeS: number;
-  deliverables: string[];
+  /** One, `the result`, where nothing is said. */
+  deliverables?: string[];
 }
 
 declare class Loop {

@@ -27,7 +27,7 @@ export function multibase(key) {
   return `z${text}`;
 }
 
-/** The text where it is a UUID as the protocol writes them, else null; of nothing else a path or a file is made. */
+/** The text where it is a UUID as the protocol writes them, else null; of nothing else a file is made. */
 export const asUuid = (text) => (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text) ? text : null);
 
 /** SHA-256 of what is signed, in hex: the record of the envelope names it. */

@@ -3,6 +3,7 @@ read as `x811 approvals` does. A decision names the OFFER and the total it was m
 says nothing, and the person is asked anew."""
 
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -32,15 +33,15 @@ class Approvals:
         path = self.path(interaction)
         try:
             with path.open("rb") as file:
-                mode = stat.S_IMODE(path.stat().st_mode)
-                if mode & 0o077:
-                    raise ValueError(f"{path} has mode {mode:04o}, so others may decide: run `chmod 600` on it")
-                question = json.loads(file.read(MOST_BYTES))
+                mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+                text = file.read(MOST_BYTES)
         except FileNotFoundError:
             return None
-        except ValueError as fault:
-            if "chmod" in str(fault):
-                raise
+        if mode & 0o077:
+            raise ValueError(f"{path} has mode {mode:04o}, so others may decide: run `chmod 600` on it")
+        try:
+            question = json.loads(text)
+        except ValueError:
             return None
         return question if isinstance(question, dict) else None
 
@@ -54,7 +55,8 @@ class Approvals:
         if not isinstance(decision, dict) or decision.get("answer") not in ("approve", "reject"):
             return None
         about = (decision.get("offer_hash"), str(decision.get("total")))
-        in_time = decision.get("at_ms", 0) < question.get("answer_by_ms", 0)
+        times = (decision.get("at_ms"), question.get("answer_by_ms"))
+        in_time = all(type(at_ms) is int for at_ms in times) and times[0] < times[1]
         return decision if in_time and about == (offer_hash, str(total_micro_usdc)) else None
 
     def forget(self, interaction: str):

@@ -44,6 +44,10 @@ class Sale:
     time_s: int
     deliverables: list[str] = field(default_factory=lambda: ["the result"])
 
+    def __post_init__(self):
+        micro_usdc(self.opening)
+        micro_usdc(self.lowest)
+
 
 @dataclass(frozen=True)
 class Limits:

@@ -268,7 +268,7 @@ class Loop:
     # Proofs of what was acknowledged.
 
     def _expect_proof(self, entry, answer):
-        if entry["act"] in proofs.PROVEN and answer["envelope_id"] == entry["id"]:
+        if entry["act"] in proofs.PROVEN and answer.get("envelope_id") == entry["id"]:
             self.state.data["proofs"].append({
                 "interaction": entry["interaction"], "act": entry["act"], "envelope_id": entry["id"],
                 "digest": digest_of(json.loads(entry["envelope"])), "position": answer["position"],
@@ -279,10 +279,12 @@ class Loop:
             try:
                 text = self.ledger.proof(due["position"])
                 proofs.check(text, due, self._checkpoint_key)
-                name = f"{as_uuid(due['interaction'])}-{due['act']}.tlog-proof"
+                if as_uuid(due["interaction"]) is None:
+                    raise proofs.ProofFault("the ledger names no interaction")
+                name = f"{due['interaction']}-{due['act']}.tlog-proof"
                 replace(self.state.path.parent / "proofs" / name, text)
                 self.state.data["proofs"].remove(due)
-            except (Unreachable, Refused, proofs.ProofFault) as fault:
+            except (Unreachable, Refused, ValueError) as fault:
                 due["try_at_ms"] = now_ms() + proofs.RETRY_MS
                 if now_ms() - due["since_ms"] >= proofs.ALARM_AFTER_MS and not due["is_alarmed"]:
                     due["is_alarmed"] = True

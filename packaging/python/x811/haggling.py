@@ -44,6 +44,10 @@ class Talk:
 
     def _take(self, envelope):
         verb, payload = envelope["type"].removeprefix(KIND), envelope["payload"]
+        # Whoever serves an older one has real signatures, too.
+        named = envelope["id"] if verb == "offer" else str(payload.get("negotiation_id")).removeprefix("neg-")
+        if named != self.id:
+            raise ValueError(f"message {envelope['id']} is of another negotiation")
         if verb == "offer":
             self.initiator, self.responder = envelope["from"], envelope["to"]
             self.max_turns = payload.get("max_rounds", bargain.MOST_TURNS)
@@ -85,7 +89,7 @@ def negotiation_of(envelope: dict) -> str | None:
     """The negotiation that a message is about. It is only looked at because of it."""
     kind, named = envelope["type"], str(envelope["payload"].get("negotiation_id"))
     if kind == f"{KIND}offer":
-        return envelope["id"]
+        return as_uuid(envelope["id"])
     is_one = kind.startswith(KIND) or kind == "x811/error"
     return as_uuid(named.removeprefix("neg-")) if is_one and named.startswith("neg-") else None
 

@@ -5,11 +5,11 @@ import uuid
 from dataclasses import dataclass, field
 
 from . import approvals
-from .bargain import Negotiation
+from .bargain import Negotiation, hash_of
 from .caps import Caps, fee_of, micro_usdc, usdc
 from .engine import PAYMENT_LOOK_MS, Loop
 from .haggling import Talks
-from .keys import canonical, now_ms
+from .keys import now_ms
 from .paying import Due, Paid, PayLater
 
 #: No transfer begins with less than this left to declare it in, in milliseconds.
@@ -47,10 +47,6 @@ class Order:
         for amount in (self.max_budget, self.threshold, self.opening):
             if amount is not None:
                 micro_usdc(amount)
-
-
-def _hash(payload: dict) -> str:
-    return hashlib.sha256(canonical(payload)).hexdigest()
 
 
 def good_if_inline(request: dict, result: dict):
@@ -185,7 +181,7 @@ class Initiator(Loop):
         if verdict is True:
             # Journal and sealed ACCEPT are written at once, before it leaves.
             self.state.commit(due)
-            payload = {"offer_id": offer["id"], "offer_hash": _hash(offered)}
+            payload = {"offer_id": offer["id"], "offer_hash": hash_of(offered)}
             self.say(interaction, "accept", offer["from"], payload)
         else:
             code, reason = verdict if isinstance(verdict, tuple) else ("OTHER", str(verdict))
@@ -196,11 +192,10 @@ class Initiator(Loop):
         """True, a reason to reject, or None to be asked again: by the policy of the REQUEST (AE-109 to AE-117)."""
         offered, policy = offer["payload"], asked["acceptance_policy"]
         never = self._never(offered, total, offer["from"])
-        fault = never or self._fault(asked, offered, total, offer["from"])
         threshold, budget = (round(asked.get(name, 0) * 1_000_000) for name in ("threshold_amount", "max_budget"))
         if policy == "human_approval" or policy == "threshold" and threshold < total <= budget:
             return never or self._person(interaction, task, view, asked, offer, total)
-        verdict = fault or self.decide(asked, offered)
+        verdict = never or self._fault(asked, offered, total, offer["from"]) or self.decide(asked, offered)
         if verdict is None:
             task["look_at_ms"] = now_ms() + ASK_AGAIN_MS
         return verdict
@@ -208,7 +203,7 @@ class Initiator(Loop):
     def _person(self, interaction, task, view, asked, offer, total):
         """What a person decided about this OFFER at this total. Without an answer in time it lapses."""
         offered = offer["payload"]
-        about = {"offer_hash": _hash(offered), "total": str(total)}
+        about = {"offer_hash": hash_of(offered), "total": str(total)}
         decision = self.approvals.decision(interaction, about["offer_hash"], total)
         if decision is not None:
             return decision["answer"] == "approve" or ("OTHER", decision.get("reason") or "a person decided so")
@@ -271,7 +266,7 @@ class Initiator(Loop):
             return self.alarm(interaction, "nothing was paid: no ACCEPT of this loop committed to it")
         payee = offer["payload"].get("payment_address") or view["detail"]["offer"]["payee"]
         due = Due(interaction=interaction, offer_id=offer["id"], provider=offer["from"], payee=payee,
-                  offer_hash=_hash(offer["payload"]), network=self.network,
+                  offer_hash=hash_of(offer["payload"]), network=self.network,
                   total_micro_usdc=total, ledger=self.state.data["ledger"], may_have_been_paid=has_begun)
         task["pay_begun"] = True
         self.state.save()

@@ -55,7 +55,7 @@ def uuid7(at_ms: int) -> str:
 
 
 def as_uuid(text: str) -> str | None:
-    """The text where it is a UUID as the protocol writes them; of nothing else a path or a file is made."""
+    """The text where it is a UUID as the protocol writes them; of nothing else a file is made."""
     return text if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", text) else None
 
 

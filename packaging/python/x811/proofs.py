@@ -51,7 +51,7 @@ def checkpoint(note: str, vkey: str) -> tuple[int, bytes]:
     if key[0] != 1 or _sha256(name.encode(), b"\n", key)[:4].hex() != key_id:
         raise ProofFault("the key of the ledger is no Ed25519 key of a log")
     body, _, signatures = note.rpartition("\n\n")
-    body, lines = body + "\n", signatures.splitlines()
+    body, lines = body + "\n", signatures[:-1].split("\n")
     if not signatures.endswith("\n") or "\r" in note:
         raise ProofFault("there is no checkpoint")
     is_signed = False
