@@ -215,6 +215,21 @@ impl SubjectBundle {
         self
     }
 
+    /// Rounds that it brings because its subject, another round, names them.
+    pub fn named_rounds(&self) -> impl Iterator<Item = Subject> {
+        let own = self.header.scope.subject();
+        let streams = self
+            .streams
+            .iter()
+            .filter_map(|cursor| cursor.stream.parse().ok());
+        streams.filter_map(move |stream| {
+            let Stream::Of(subject @ Subject::Round(_)) = stream else {
+                return None;
+            };
+            Some(subject).filter(|subject| Some(*subject) != own)
+        })
+    }
+
     /// Records written so far.
     #[must_use]
     pub fn records(&self) -> u64 {

@@ -3,6 +3,7 @@
 
 use super::interaction::readable;
 use super::log_checkpoint::TEXT;
+use super::round_readers::still_open;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::Named;
@@ -21,6 +22,7 @@ use futures_util::stream;
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_ledger::export::{BundleError, SubjectBundle};
+use x811_ledger::port::ReadModel as _;
 use x811_protocol::id::InteractionId;
 use x811_protocol::stream::Subject;
 
@@ -73,6 +75,12 @@ pub(super) async fn answer<C: Clock>(
     let room = room.map_err(ApiError::from)?;
     let bundle = SubjectBundle::open(store, rows, subject, signed.note, keys).await;
     let bundle = bundle.map_err(ApiError::from)?;
+    for round in bundle.named_rounds() {
+        let row = rows.subject(round).await.map_err(ApiError::from)?;
+        if row.is_none_or(|row| row.detail.get("outcome").is_none()) {
+            return Err(still_open().into());
+        }
+    }
     let bundle = bundle.reaching(|stream| world.next_seq(stream));
     let pieces = stream::try_unfold((app, bundle), |(app, mut bundle)| async move {
         let piece = next_piece(&app, &mut bundle).await.inspect_err(|error| {

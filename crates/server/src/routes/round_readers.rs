@@ -109,6 +109,6 @@ pub(super) fn is_vote(event: &Event) -> bool {
 
 /// 422 for what would show votes.
 pub(super) fn still_open() -> ApiError {
-    let message = "the round is open, and its votes are shown once it is decided: ask again then";
+    let message = "the round, or one that it names, is open, and votes are shown once it is decided: ask again then";
     Refusal::new(Code::TooEarly, Kind::State, message).into()
 }

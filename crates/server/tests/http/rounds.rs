@@ -466,3 +466,28 @@ async fn cc_022_a_round_is_its_members_business() {
     assert_eq!(round["outcome"]["outcome"], "commit");
     assert_eq!(round["outcome"]["approve"], 3);
 }
+
+/// Attack: a member that wants to read what was voted in an open round names it in one of its own, and takes
+/// that one back.
+#[tokio::test]
+async fn cx_51_no_bundle_of_another_round_shows_votes_of_an_open_one() {
+    let mut table = Table::set().await;
+    table.propose(|_| {}).await;
+    let open = table.round.unwrap();
+    table
+        .world
+        .accept(&table.vote(1, &json!({ "decision": "reject" })))
+        .await;
+    table
+        .propose(|payload| payload["blocked_by"] = json!([open]))
+        .await;
+    let of = json!({ "proposal_id": table.round, "consensus_round_id": table.round });
+    let withdrawal = table.seal(&table.members[0], Verb::Withdraw, of);
+    table.world.accept(&withdrawal).await;
+    table.until("aborted").await;
+    covered(&table).await;
+    for reader in table.members.iter().chain([&table.auditor]) {
+        let bundle = table.world.get_as(reader, &table.path("/bundle")).await;
+        bundle.refused(422, "CCN-4012");
+    }
+}
