@@ -528,5 +528,14 @@ pub enum JsonError {
     },
 }
 
+/// How deep objects and arrays lie in each other in a value; 0 of any other.
+pub fn depth(value: &Value) -> usize {
+    match value {
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -136,7 +136,7 @@ pub struct Recorded<'a> {
     pub event: &'a Event,
     /// Record hash.
     pub hash: Digest,
-    /// The payload of its message, where its body is at hand.
+    /// The payload of its message, where its body is at hand; [`SHOWN_MEMBERS`] of it are enough.
     pub payload: Option<&'a Map<String, Value>>,
     /// Place in the log.
     pub position: u64,
@@ -214,6 +214,17 @@ impl Node {
     }
 }
 
+/// Members of payloads of which nodes show something.
+pub const SHOWN_MEMBERS: [&str; 7] = [
+    "agreement",
+    "ect",
+    "message",
+    "rationale",
+    "reason",
+    "subject",
+    "terms",
+];
+
 /// A text as a node has it: whole, or its hash and its beginning. Its JSON form is what counts: what
 /// has to be escaped is longer there.
 fn shown_text(text: &str) -> Value {
@@ -228,11 +239,13 @@ fn shown_text(text: &str) -> Value {
     json!({ "begins": &text[..end], "sha256": Digest::of(text.as_bytes()) })
 }
 
-/// Terms, where they are those of that hash and not too long.
+/// Terms, where they are those of that hash, and neither long nor deep.
 fn shown_terms(terms: Option<&Value>, hash: Digest) -> Value {
     let whole = terms.filter(|terms| {
         let bytes = to_canonical(terms);
-        bytes.len() <= MOST_TERMS_BYTES && Digest::of(&bytes) == hash
+        let fits =
+            bytes.len() <= MOST_TERMS_BYTES && crate::json::depth(terms) <= token::MOST_TERMS_DEPTH;
+        fits && Digest::of(&bytes) == hash
     });
     whole.cloned().unwrap_or(Value::Null)
 }

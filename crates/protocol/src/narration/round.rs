@@ -80,7 +80,9 @@ pub(super) fn decided(decided: &RoundDecided) -> String {
 /// Humans are asked.
 pub(super) fn escalated(escalated: &RoundEscalated) -> String {
     let why = match escalated.reason {
-        EscalationReason::Deadlock => "rounds block each other",
+        EscalationReason::Deadlock => {
+            "no retry can help: rounds block each other, or the same voters were missing twice"
+        }
         EscalationReason::Retries => "no retry is left",
         EscalationReason::TimeCritical => "there is no time for a retry",
         EscalationReason::Execution => "somebody could not do what was decided",

@@ -161,7 +161,7 @@ pub struct Resubmitted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EscalationReason {
-    /// Rounds block each other.
+    /// Rounds block each other, or the same voters were missing twice.
     Deadlock,
     /// The last attempt failed.
     Retries,

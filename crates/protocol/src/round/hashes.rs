@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::contest::Contest;
+use super::message::seat_of;
 use super::state::{Countersignature, Phase, State};
 use super::tally::{Hindrance, Outcome, Verdict};
 use crate::canonical::to_canonical;
@@ -88,32 +89,54 @@ pub struct HashedRound<'a> {
 impl State {
     /// What is hashed of it; `None` of the first edition, whose whole state is.
     pub fn hashed(&self) -> Option<HashedRound<'_>> {
+        // Every member is named: a new one must be decided on.
+        let State {
+            contest,
+            countersignature,
+            decided,
+            effects_due,
+            evidence_of,
+            failure_told,
+            hindrance,
+            is_called,
+            is_due,
+            leader_said,
+            lost_ms,
+            lost_timeout,
+            opened_at,
+            opening,
+            phase,
+            retried_by,
+            seats: _,
+            seats_run,
+            was_suspended,
+        } = self;
         self.is_of_second_edition().then_some(HashedRound {
-            contest: &self.contest,
-            countersignature: self.countersignature,
-            decided: self.decided,
-            effects_due: self.effects_due,
-            evidence_of: &self.evidence_of,
-            failure_told: self.failure_told,
-            hindrance: self.hindrance,
-            is_called: self.is_called,
-            is_due: self.is_due,
-            leader_said: self.leader_said,
-            lost_ms: self.lost_ms,
-            lost_timeout: self.lost_timeout,
-            opened_at: self.opened_at,
-            phase: self.phase,
-            record: self.opening.record,
-            retried_by: self.retried_by,
-            seats_run: self.seats_run,
-            was_suspended: self.was_suspended,
+            contest,
+            countersignature: *countersignature,
+            decided: *decided,
+            effects_due: *effects_due,
+            evidence_of,
+            failure_told: *failure_told,
+            hindrance: *hindrance,
+            is_called: *is_called,
+            is_due: *is_due,
+            leader_said: *leader_said,
+            lost_ms: *lost_ms,
+            lost_timeout: *lost_timeout,
+            opened_at: *opened_at,
+            phase: *phase,
+            record: opening.record,
+            retried_by: *retried_by,
+            seats_run: *seats_run,
+            was_suspended: *was_suspended,
         })
     }
 
     /// Hashes what a message made of its sender's seat behind what was hashed before: SHA-256 of that (32 zero
     /// bytes at first), the seat's number in eight bytes, and SHA-256 of its RFC 8785 form.
     pub(super) fn run_seat(&mut self, sender: Did) {
-        let Some(number) = self.opening.seat_of(sender) else {
+        let Some(number) = seat_of(self, sender) else {
             return;
         };
         if !self.is_of_second_edition() {

@@ -18,7 +18,7 @@ use crate::id::RoundId;
 pub enum Relation {
     /// A resource that both name.
     Tag(Digest),
-    /// One retries the other.
+    /// The failed round itself, which its retry names.
     Retry(RoundId),
 }
 

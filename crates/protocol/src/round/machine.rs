@@ -8,7 +8,6 @@ use super::evolve;
 use super::follow::{decision, follow};
 use super::state::{State, StateName};
 use super::{Context, Derived, Entry, Input, Message, Recorded, Seed, Taken, decide, told};
-use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::event::{self, Effect, EnvelopeAccepted, Event, Lapsed, LapsedWindow};
@@ -348,10 +347,6 @@ impl SubjectMachine for Round {
 
     fn told(_before: &State, event: &Event, after: &State) -> Option<Told> {
         told::told(event, after)
-    }
-
-    fn what_to_do(code: Code) -> &'static str {
-        code.what_to_do()
     }
 
     fn after_downtime(state: &State, gap_ms: u64, back_at: TimestampMs) -> Option<State> {

@@ -38,7 +38,8 @@ pub fn news(event: &Event) -> Option<News> {
 }
 
 /// What is told of `event`, which led to `after`; nothing of a round that was opened before there were
-/// such notices. What was noticed nobody but humans gets.
+/// such notices. Of what was
+/// noticed humans alone get one; members find it in the history.
 pub(super) fn told(event: &Event, after: &State) -> Option<Told> {
     let news = news(event).filter(|_| after.is_of_second_edition())?;
     let has_humans = !after.opening.rounds.humans.is_empty();

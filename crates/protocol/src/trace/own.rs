@@ -6,7 +6,7 @@
 //! no such key is in a ledger, so what holds is that the agent signed a message with this token in it, and
 //! the token by a key that it names itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -107,30 +107,30 @@ struct Named {
 /// A token that is not one of those the ledger names, or that comes twice: somebody changed the trace.
 pub fn check_own(claims: &[Claims], own: &[OwnToken]) -> Result<Vec<OwnStep>, TraceFault> {
     let mut known = BTreeSet::new();
-    let mut taken = BTreeSet::new();
-    let (mut steps, mut left) = (Vec::new(), own.to_vec());
+    let mut steps = Vec::new();
+    let mut of_nodes: BTreeMap<Uuid, Vec<&str>> = BTreeMap::new();
+    for own in own {
+        of_nodes.entry(own.node).or_default().push(&own.token);
+    }
     for (place, node) in claims.iter().enumerate() {
-        let named = named(node);
-        for own in left.extract_if(.., |own| own.node == node.jti) {
-            let hash = Digest::of(own.token.as_bytes());
-            let is_it = |named: &&Named| named.hash == hash;
-            let Some(named) = named
-                .iter()
-                .find(is_it)
-                .filter(|_| taken.insert((node.jti, hash)))
-            else {
+        let mut named = named(node);
+        for token in of_nodes.remove(&node.jti).unwrap_or_default() {
+            let hash = Digest::of(token.as_bytes());
+            let Some(found) = named.iter().position(|named| named.hash == hash) else {
                 return Err(fault(
                     place,
                     "a token of an agent is not the one in its message",
                 ));
             };
+            // Each of two agents may have sent the same token.
+            let Named { by, .. } = named.remove(found);
             let step = |key, fault| OwnStep {
                 node: node.jti,
-                by: named.by,
+                by,
                 key,
                 fault,
             };
-            steps.push(match held(&own.token, named.by, node, &known) {
+            steps.push(match held(token, by, node, &known) {
                 Ok((key, jti)) => {
                     known.insert(jti);
                     step(Some(key), None)
@@ -140,7 +140,7 @@ pub fn check_own(claims: &[Claims], own: &[OwnToken]) -> Result<Vec<OwnStep>, Tr
         }
         known.insert(node.jti);
     }
-    if left.is_empty() {
+    if of_nodes.is_empty() {
         Ok(steps)
     } else {
         Err(fault(

@@ -28,6 +28,9 @@ const MOST_EXT_BYTES: usize = 4_096;
 /// How deep `ect_ext` may be.
 const MOST_DEPTH: usize = 5;
 
+/// The same of terms, which lie two levels below.
+pub(super) const MOST_TERMS_DEPTH: usize = MOST_DEPTH - 2;
+
 /// What a token says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -151,17 +154,8 @@ fn read(token: &str) -> Result<(KeyId, Claims), String> {
         return Err("its payload is not in the RFC 8785 form".to_owned());
     }
     let ext = Value::Object(claims.ect_ext.clone());
-    if to_canonical(&ext).len() > MOST_EXT_BYTES || depth(&ext) > MOST_DEPTH {
+    if to_canonical(&ext).len() > MOST_EXT_BYTES || crate::json::depth(&ext) > MOST_DEPTH {
         return Err("ect_ext has at most 4,096 bytes and five levels".to_owned());
     }
     Ok((kid, claims))
-}
-
-fn depth(value: &Value) -> usize {
-    let below = |values: &mut dyn Iterator<Item = &Value>| values.map(depth).max().unwrap_or(0);
-    match value {
-        Value::Object(members) => 1 + below(&mut members.values()),
-        Value::Array(values) => 1 + below(&mut values.iter()),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
-    }
 }

@@ -190,7 +190,10 @@ fn terms(object: &Map<String, Value>) -> Result<SessionTerms, Refusal> {
             bytes.len()
         )));
     }
-    if object.values().any(|value| depth(value) >= MAX_TERMS_DEPTH) {
+    if object
+        .values()
+        .any(|value| crate::json::depth(value) >= MAX_TERMS_DEPTH)
+    {
         return Err(malformed(
             "terms are objects in one object at most: nothing lies deeper",
         ));
@@ -204,15 +207,6 @@ fn terms(object: &Map<String, Value>) -> Result<SessionTerms, Refusal> {
         requests_per_minute: members.optional_positive_integer("requests_per_minute")?,
         terms_hash: Digest::of(&bytes),
     })
-}
-
-/// How deep objects and arrays lie in each other in a value; 0 of any other.
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
-    }
 }
 
 /// Of a text its UTF-8 bytes, of anything else its RFC 8785 form (machines.md section 6).

@@ -19,7 +19,7 @@ use x811_protocol::id::{AgreementId, RoundId, SessionId};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 use x811_protocol::trace::{
-    Node, Recorded, Wid, agreement_nodes, contract_nodes, round_nodes, sessions_of,
+    Node, Recorded, SHOWN_MEMBERS, Wid, agreement_nodes, contract_nodes, round_nodes, sessions_of,
 };
 
 /// More attempts, or revisions, than are followed.
@@ -212,7 +212,9 @@ async fn read_payloads<C: Clock>(app: &App<C>, page: &mut [Kept]) -> Result<(), 
         };
         body.check(header.digest)?;
         let parsed = ParsedEnvelope::from_body(&body.bytes, header.signature);
-        kept.payload = Some(parsed.map_err(|_| ApiError::damaged(position))?.payload);
+        let mut payload = parsed.map_err(|_| ApiError::damaged(position))?.payload;
+        payload.retain(|name, _| SHOWN_MEMBERS.contains(&name.as_str()));
+        kept.payload = Some(payload);
     }
     Ok(())
 }
