@@ -196,6 +196,17 @@ impl Node {
         must(PgConnection::connect(&self.address()).await)
     }
 
+    /// How many ledgers keep tables here, each in a schema that tests of the real binary made for it.
+    pub async fn ledgers(&self) -> i64 {
+        let kept =
+            "SELECT count(DISTINCT schemaname) FROM pg_tables WHERE schemaname LIKE 'ledger\\_%'";
+        must(
+            sqlx::query_scalar(kept)
+                .fetch_one(&mut self.stranger().await)
+                .await,
+        )
+    }
+
     /// The address of a new and empty schema: `ledger0`, `ledger1` and so on.
     pub async fn url(&self) -> String {
         let name = format!("ledger{}", self.schemas.fetch_add(1, Ordering::SeqCst));

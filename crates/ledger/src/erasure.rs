@@ -294,9 +294,12 @@ pub(crate) fn why_not(subject: Subject) -> String {
         Subject::Contract(_) => format!(
             "the negotiation {id}, which was not closed, or whose interaction was not over or is in dispute"
         ),
-        Subject::Session(_) | Subject::Agreement(_) => format!(
-            "the {kind} {id}, which was not closed, or which made an agreement that was in force"
-        ),
+        Subject::Session(_) => {
+            format!("the session {id}, which was not closed, or whose agreement was in force")
+        }
+        Subject::Agreement(_) => {
+            format!("the agreement {id}, which was in force, or of which a party was not told yet")
+        }
         Subject::Descriptor(_) | Subject::Round(_) | Subject::Conduct(_) => {
             format!("the {kind} {id}")
         }

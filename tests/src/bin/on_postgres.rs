@@ -1,5 +1,5 @@
 //! `on_postgres COMMAND…`: starts a PostgreSQL server, and runs a command in whose tests every ledger
-//! that the real binary is started for keeps its log there:
+//! that the real binary is started for keeps its log there; fails where none did:
 //!
 //! ```text
 //! cargo build --workspace --bins
@@ -21,6 +21,9 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
         .args(words)
         .env(STORE, node.address())
         .status()?;
+    if node.ledgers().await == 0 {
+        return Err("no ledger kept its log in this server".into());
+    }
     Ok(match ended.success() {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,

@@ -13,6 +13,7 @@ use sha2::Sha256;
 use uuid::Uuid;
 use x811_protocol::key::{KeyId, SecretKey};
 use x811_protocol::time::TimestampMs;
+use zeroize::Zeroizing;
 
 /// What the key is made for, and nothing else.
 const PURPOSE: &[u8] = b"x811 tokens of one ledger, form 1";
@@ -76,10 +77,10 @@ impl Tokens {
         let mut derived =
             Hmac::<Sha256>::new_from_slice(key.seed()).expect("a key of any length is taken");
         derived.update(PURPOSE);
-        let derived = derived.finalize().into_bytes();
+        let derived = Zeroizing::new(<[u8; 32]>::from(derived.finalize().into_bytes()));
         Tokens {
             log_id,
-            mac: Hmac::new_from_slice(&derived).expect("a key of any length is taken"),
+            mac: Hmac::new_from_slice(&*derived).expect("a key of any length is taken"),
         }
     }
 
