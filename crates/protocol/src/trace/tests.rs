@@ -1,6 +1,7 @@
 use super::*;
 use crate::id::RoundId;
 use crate::key::{KeyId, SecretKey};
+use crate::round::weights_hash;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use proptest::prelude::*;
@@ -180,12 +181,14 @@ fn cc_034_and_cc_095_to_cc_097_nodes_have_what_the_draft_asks_for() {
     }
     assert_eq!(nodes[1].said["decision"], "approve");
     assert_eq!(nodes[2].said["outcome"], "abort");
+    let hash = weights_hash(&[did(1), did(2)], &[1, 2]);
     let mut weighted = serde_json::to_value(proposal(round(1), None)).unwrap();
-    weighted["facts"]["weights_hash"] = json!(Digest::ZERO);
+    weighted["facts"]["mechanism"] = json!("weighted");
+    weighted["facts"]["weights"] = json!([1, 2]);
+    weighted["facts"]["weights_hash"] = json!(hash);
     let weighted = Event::from_value(&weighted).unwrap();
     let nodes_of_weighted = traced(&[(round(1), weighted)]);
-    let hash = &nodes_of_weighted[0].said["weights_hash"];
-    assert_eq!(hash, &json!(Digest::ZERO));
+    assert_eq!(nodes_of_weighted[0].said["weights_hash"], json!(hash));
     // The ledger leads, and signs each token.
     assert!(checked(&tokens(&nodes)).is_ok());
 }
@@ -410,6 +413,27 @@ fn cx_46_a_bad_token_of_an_agent_is_named() {
         let fault = steps[0].fault.clone().unwrap();
         assert!(fault.contains(why), "{fault}: {why}");
     }
+}
+
+/// Attack: whoever is sent a token puts the same into its own message, so that the trace is not believed.
+#[test]
+fn cx_46_the_same_token_of_two_is_taken_of_each() {
+    let token = own_token(&OwnKey::ed25519(1), &own_claims(5, &[]));
+    let (mut claims, own) = with_vote(Some(&token));
+    let said = claims[1].ect_ext.get_mut("consensus").unwrap();
+    let named = said["ect"].as_array_mut().unwrap();
+    let mut copied = named[0].clone();
+    copied["by"] = json!(did(2));
+    named.push(copied);
+    let both = [own.clone(), own.clone()].concat();
+    let steps = check_own(&claims, &both).unwrap();
+    let holds: Vec<(Did, bool)> = steps
+        .iter()
+        .map(|step| (step.by, step.fault.is_none()))
+        .collect();
+    assert_eq!(holds, [(did(1), true), (did(2), false)]);
+    let thrice = [both, own].concat();
+    assert!(check_own(&claims, &thrice).is_err(), "named twice");
 }
 
 /// Attacks by whoever keeps the file: the ledger has signed the hash of each token, and by whom it is.
@@ -662,12 +686,18 @@ fn cc_101_a_contract_that_came_to_nothing_is_traced_too() {
     }
 }
 
-/// Terms stand in a node where they are those of the record, and short.
+/// Terms stand in a node where they are those of the record, and neither long nor deep.
 #[test]
-fn cx_45_other_terms_or_long_ones_are_not_shown() {
+fn cx_45_other_terms_long_or_deep_ones_are_not_shown() {
     let (first, other) = (json!({ "deadline": 90 }), json!({ "deadline": 91 }));
     let long = json!({ "text": "x".repeat(5_000) });
-    for (of_record, shown) in [(&first, &other), (&long, &long), (&first, &Value::Null)] {
+    let deep = json!({ "a": { "b": { "c": { "d": 1 } } } });
+    for (of_record, shown) in [
+        (&first, &other),
+        (&long, &long),
+        (&deep, &deep),
+        (&first, &Value::Null),
+    ] {
         let nodes = contract_trace(of_record, shown, &[]);
         assert!(!nodes[0].said.contains_key("terms"));
         let hash = Digest::of(&to_canonical(of_record));

@@ -474,10 +474,8 @@ async fn cx_51_no_bundle_of_another_round_shows_votes_of_an_open_one() {
     let mut table = Table::set().await;
     table.propose(|_| {}).await;
     let open = table.round.unwrap();
-    table
-        .world
-        .accept(&table.vote(1, &json!({ "decision": "reject" })))
-        .await;
+    let ballot = json!({ "decision": "reject", "rationale": "as I see it" });
+    table.world.accept(&table.vote(1, &ballot)).await;
     table
         .propose(|payload| payload["blocked_by"] = json!([open]))
         .await;
