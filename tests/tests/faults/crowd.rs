@@ -8,6 +8,8 @@
 use crate::client::{Agent, Told, get, ledger_did, post};
 use crate::ledger::{Ledger, Place};
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -31,6 +33,9 @@ const EACH_KIB: u64 = 300;
 /// Requests of the honest client, each on a connection of its own, and the slowest of a hundred.
 const REQUESTS: usize = 200;
 const P99: Duration = Duration::from_millis(100);
+
+/// Its large messages in the long form.
+const LARGE_MESSAGES: usize = 200;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -162,11 +167,15 @@ async fn limits_connections_on_which_nobody_asks_make_nobody_wait() {
     );
 }
 
-/// Sends `envelope` as if past a proxy, from `address`; its status.
-async fn post_from(url: &str, address: &str, envelope: Vec<u8>) -> u16 {
+/// A client that keeps its connections.
+fn http() -> reqwest::Client {
     // Another test of this process may have installed it.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    reqwest::Client::builder().no_proxy().build().unwrap()
+}
+
+/// Sends `envelope` as if past a proxy, from `address`; its status.
+async fn post_from(http: &reqwest::Client, url: &str, address: &str, envelope: Vec<u8>) -> u16 {
     let request = http.post(format!("{url}/api/v1/messages"));
     let request = request.header("x-forwarded-for", address).body(envelope);
     request.send().await.unwrap().status().as_u16()
@@ -187,23 +196,42 @@ async fn limits_bad_envelopes_of_nearly_a_mebibyte_hold_nobody_up() {
     // Signed for another padding.
     let bad = String::from_utf8(sender.message(to, 940_000).json).unwrap();
     let bad = bad.replacen("xx", "xy", 1).into_bytes();
+    let is_over = Arc::new(AtomicBool::new(false));
     let mut flood = tokio::task::JoinSet::new();
     for _ in 0..16 {
-        let (url, bad) = (ledger.url.clone(), bad.clone());
-        flood.spawn(async move { post_from(&url, "203.0.113.9", bad).await });
+        let (http, url) = (http(), ledger.url.clone());
+        let (bad, is_over) = (bad.clone(), is_over.clone());
+        flood.spawn(async move {
+            let mut sent = 0;
+            while !is_over.load(Ordering::SeqCst) {
+                // What one address may have on its way is bounded.
+                let status = post_from(&http, &url, "203.0.113.9", bad.clone()).await;
+                assert!(matches!(status, 401 | 429), "{status}");
+                sent += 1;
+            }
+            sent
+        });
     }
-    let mut longest = Duration::ZERO;
-    for _ in 0..4 {
+    let (http, mut took) = (http(), Vec::new());
+    for _ in 0..if is_long { LARGE_MESSAGES } else { 4 } {
         let good = sender.message(to, 100_000);
         let begun = Instant::now();
-        let status = post_from(&ledger.url, "192.0.2.7", good.json).await;
-        longest = longest.max(begun.elapsed());
+        let status = post_from(&http, &ledger.url, "192.0.2.7", good.json).await;
+        took.push(begun.elapsed());
         assert_eq!(status, 202);
     }
-    while let Some(status) = flood.join_next().await {
-        // What one address may have on its way is bounded.
-        assert!(matches!(status.unwrap(), 401 | 429));
+    is_over.store(true, Ordering::SeqCst);
+    let sent: usize = flood.join_all().await.into_iter().sum();
+    took.sort_unstable();
+    let (p99, longest) = (took[took.len() * 99 / 100 - 1], took[took.len() - 1]);
+    println!(
+        "{sent} bad envelopes of 940 kB, 16 at once: {} messages of 100 kB beside them took {:?} \
+         (p50), {p99:?} (p99), {longest:?} at most",
+        took.len(),
+        took[took.len() / 2],
+    );
+    if is_long {
+        assert!(p99 < P99, "{p99:?}");
     }
-    println!("16 bad envelopes of 940 kB: messages of 100 kB beside them took {longest:?} at most");
     assert!(ledger.stop().status.success());
 }
