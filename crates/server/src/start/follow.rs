@@ -22,7 +22,7 @@ use crate::start::blindness::BlindnessBound;
 use crate::start::log_check::LogCheck;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Mutex, oneshot, watch};
 use tokio::task::JoinHandle;
 use x811_ledger::checkpoint::{CheckpointSigner, Signed};
 use x811_ledger::clock::Clock;
@@ -59,6 +59,7 @@ pub(super) struct Following {
     pub(super) follower: JoinHandle<Result<Option<World>, OpenError>>,
     pub(super) looks: JoinHandle<Result<(), RunError>>,
     rows: Arc<SqliteReadModel>,
+    notes: Notes,
     enough: oneshot::Sender<()>,
     pub(super) phase: watch::Sender<bool>,
 }
@@ -126,11 +127,12 @@ impl<C: Clock> Begun<C> {
         let (phase, stopping) = watch::channel(false);
         let (told, seen) = watch::channel(None);
         let (signed, signed_seen) = watch::channel(None);
+        let notes = Notes::of(self.places);
         let looks = Looks {
             store: self.store.clone(),
             ledger: self.ledger.clone(),
             signer: self.signer,
-            places: self.places,
+            notes: notes.clone(),
             clock: clock.clone(),
             name: at.name(config),
             told,
@@ -193,6 +195,7 @@ impl<C: Clock> Begun<C> {
             follower: tokio::spawn(self.follower.run(until)),
             looks: tokio::spawn(looking),
             rows: self.rows,
+            notes,
             enough,
             phase,
         };
@@ -205,8 +208,9 @@ fn contracts(network: &NetworkConfig) -> Result<Arc<AskedContracts>, StartError>
 }
 
 impl Following {
-    /// Ends it, and gives what it has of the log.
+    /// Ends it, and gives what it has of the log. Looks go on, for those who still read by them.
     pub(super) async fn end(self) -> Warm {
+        self.notes.end().await;
         // It may have ended by itself.
         let _ = self.enough.send(());
         let world = match self.follower.await {
@@ -233,12 +237,38 @@ async fn published_to<C: Clock>(store: &Backend, size: u64, clock: &C) -> Result
     }
 }
 
+/// Puts the checkpoints that another process stored into the file of this host, for as long as this one
+/// stands by. Who takes over signs on from what that file held when it was read: nobody else may touch
+/// it from then on.
+#[derive(Clone)]
+struct Notes(Arc<Mutex<Option<Arc<CheckpointPlaces>>>>);
+
+impl Notes {
+    fn of(places: Arc<CheckpointPlaces>) -> Notes {
+        Notes(Arc::new(Mutex::new(Some(places))))
+    }
+
+    /// Notes it, unless that has ended.
+    async fn note(&self, note: &str) {
+        let places = self.0.lock().await;
+        let Some(places) = &*places else { return };
+        if let Err(error) = places.note(note.to_owned()).await {
+            tracing::warn!(%error, "the checkpoint is not noted on this host");
+        }
+    }
+
+    /// Ends it, once what is under way is done.
+    async fn end(&self) {
+        *self.0.lock().await = None;
+    }
+}
+
 /// Looks at the published head, again and again.
 struct Looks<C> {
     store: Arc<Backend>,
     ledger: RunningLedger<C>,
     signer: CheckpointSigner,
-    places: Arc<CheckpointPlaces>,
+    notes: Notes,
     clock: Arc<C>,
     name: String,
     told: watch::Sender<Option<Seen>>,
@@ -352,12 +382,64 @@ impl<C: Clock> Looks<C> {
             let size = checkpoint.size;
             return Err(Unlike { size }.into());
         }
-        if let Err(error) = self.places.note(note.clone()).await {
-            tracing::warn!(%error, "the checkpoint is not noted on this host");
-        }
+        self.notes.note(note).await;
         if let Ok(signed) = self.signer.stored(note, &world, self.clock.monotonic_ms()) {
             self.signed.send_replace(Some(signed));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::pin::pin;
+    use x811_ledger::checkpoint::CheckpointStore as _;
+    use x811_store::FileCheckpointStore;
+
+    fn checkpoint(size: u64) -> String {
+        format!("x811/test\n{size}\nroot\n")
+    }
+
+    /// The race of a take-over: the checkpoint that the other process stored last is seen while this one
+    /// reads its file and signs on from there.
+    #[tokio::test]
+    async fn reliability_whoever_takes_over_has_the_checkpoint_file_to_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        let (data, kept) = (dir.path().join("data"), dir.path().join("kept"));
+        let log = Backend::open(&data, None).await.unwrap();
+        let places = |log: &Backend| {
+            let file = FileCheckpointStore::open(&kept).unwrap();
+            Arc::new(log.checkpoints(file))
+        };
+        let notes = Notes::of(places(&log));
+        notes.note(&checkpoint(1)).await;
+        // A note under way that takes its time.
+        let lock = File::open(kept.join("LOCK")).unwrap();
+        lock.lock().unwrap();
+        let slow = tokio::spawn({
+            let notes = notes.clone();
+            async move { notes.note(&checkpoint(2)).await }
+        });
+        while notes.0.try_lock().is_ok() {
+            tokio::task::yield_now().await;
+        }
+        let mut end = pin!(notes.end());
+        tokio::select! {
+            biased;
+            () = &mut end => panic!("it waits for the note under way"),
+            () = tokio::task::yield_now() => {}
+        }
+        lock.unlock().unwrap();
+        slow.await.unwrap();
+        end.await;
+
+        let writer = places(&log);
+        let read = writer.load().await.unwrap();
+        assert_eq!(read, Some(checkpoint(2)));
+        notes.note(&checkpoint(3)).await;
+        let next = checkpoint(4);
+        writer.compare_and_swap(read, next).await.unwrap();
     }
 }
