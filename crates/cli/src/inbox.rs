@@ -1,12 +1,15 @@
 //! `x811 inbox`.
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use x811_client::http::{Cursor, InboxPage, InboxRequest, Incoming};
 use x811_protocol::did::Did;
 use x811_protocol::envelope::{VerifiedEnvelope, wire_json};
+use x811_protocol::facts::consensus::ConsensusVerb;
+use x811_protocol::facts::{CapabilityVerb, NegotiationVerb};
 use x811_protocol::json::{Limits, parse_strict};
-use x811_protocol::payload::{PayloadRules, facts};
+use x811_protocol::key::KeyId;
+use x811_protocol::payload::{PayloadRules, facts_of};
 use x811_protocol::rules::Rules;
 
 use crate::context::Context;
@@ -32,8 +35,19 @@ pub(crate) struct Args {
 /// How long one request to the ledger waits, in milliseconds.
 const POLL_MS: u64 = 20_000;
 
+/// The members of a payload that say what it is about, and what that is called here.
+const ABOUT: [(&str, &str); 5] = [
+    ("request_id", "interaction"),
+    ("negotiation_id", "contract"),
+    ("session_id", "session"),
+    ("agreement_id", "agreement"),
+    ("proposal_id", "round"),
+];
+
 /// The parts of a payload that are text for a person, and what they are called here.
-const FREE_TEXT: [(&str, &str); 9] = [
+const FREE_TEXT: [(&str, &str); 12] = [
+    ("subject", "subject"),
+    ("action", "action"),
     ("deliverables", "deliverables"),
     ("terms", "terms"),
     ("parameters", "parameters"),
@@ -41,9 +55,13 @@ const FREE_TEXT: [(&str, &str); 9] = [
     ("result_url", "content at"),
     ("reason", "reason"),
     ("dispute_reason", "reason"),
+    ("rationale", "rationale"),
     ("message", "message"),
     ("text", "text"),
 ];
+
+/// The members of a notice that name its cause in the log, and are signed over: no text for a person.
+const OF_A_NOTICE: [&str; 4] = ["cause_position", "event", "signature", "subject"];
 
 /// Shows messages. Only those whose sender signed them.
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
@@ -125,26 +143,41 @@ impl Message {
 
 /// The message in a line; of a type of somebody's own, the type.
 fn says(envelope: &VerifiedEnvelope) -> String {
-    let header = envelope.header();
-    // The first rules take whatever was ever taken.
+    let (header, payload) = (envelope.header(), envelope.payload());
+    if let Some(event) = noticed(envelope) {
+        return format!("notice: {}", event.replace('_', " "));
+    }
+    let is_reserved = NegotiationVerb::of(&header.message_type).is_some()
+        || CapabilityVerb::of(&header.message_type).is_some()
+        || ConsensusVerb::of(&header.message_type).is_some();
     let rules = PayloadRules {
-        rules: Rules::One,
+        // The first rules take whatever was ever taken, but for what they have no word for.
+        rules: match is_reserved {
+            true => Rules::LATEST,
+            false => Rules::One,
+        },
         lenient_addresses: true,
         reference_sdk: true,
         ..PayloadRules::default()
     };
-    match facts(
-        &header.message_type,
-        header.from,
-        envelope.payload(),
-        &rules,
-    ) {
-        Ok(facts) if header.message_type.as_str().starts_with("x811/") => {
+    let key = KeyId {
+        did: header.from,
+        key: envelope.key().key,
+    };
+    match facts_of(header, &key, payload, &rules) {
+        Ok(facts) if is_reserved || header.message_type.as_str().starts_with("x811/") => {
             narration::message(&facts)
         }
         Ok(_) => header.message_type.to_string(),
         Err(refusal) => format!("{}, malformed: {}", header.message_type, refusal.message),
     }
+}
+
+/// What a notice tells of, if it is one: the event's own word.
+fn noticed(envelope: &VerifiedEnvelope) -> Option<&str> {
+    let is_notice = envelope.header().message_type.as_str().ends_with("/notice");
+    let event = envelope.payload().get("event").and_then(Value::as_str);
+    event.filter(|_| is_notice)
 }
 
 fn fields(envelope: &VerifiedEnvelope) -> Vec<(&'static str, String)> {
@@ -154,14 +187,48 @@ fn fields(envelope: &VerifiedEnvelope) -> Vec<(&'static str, String)> {
         ("at", header.created_ms.to_rfc3339()),
         ("id", header.id.to_string()),
     ];
-    if let Some(Value::String(interaction)) = payload.get("request_id") {
-        fields.push(("interaction", shorten(interaction)));
+    if noticed(envelope).is_some() {
+        fields.extend(of_a_notice(payload));
+        return fields;
+    }
+    for (member, name) in ABOUT {
+        if let Some(Value::String(id)) = payload.get(member) {
+            fields.push((name, shorten(id)));
+        }
     }
     for (member, name) in FREE_TEXT {
         let text = payload.get(member).and_then(free_text);
         fields.extend(text.map(|text| (name, shorten(&text))));
     }
     fields
+}
+
+/// What a notice is about, and the rest of what it says.
+fn of_a_notice(payload: &Map<String, Value>) -> Vec<(&'static str, String)> {
+    let subject = payload.get("subject");
+    let part = |member| subject.and_then(|subject| subject.get(member)?.as_str());
+    let mut fields = Vec::new();
+    if let (Some(kind), Some(id)) = (part("kind"), part("id")) {
+        fields.push(("about", shorten(&format!("{kind} {id}"))));
+    }
+    let is_known = |member: &str| {
+        OF_A_NOTICE.contains(&member) || ABOUT.iter().any(|(about, _)| *about == member)
+    };
+    let rest = payload.iter().filter(|(member, _)| !is_known(member));
+    let says = members(rest);
+    if !says.is_empty() {
+        fields.push(("says", shorten(&says)));
+    }
+    fields
+}
+
+/// Members as a list for a person, an object's own in parentheses.
+fn members<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>) -> String {
+    let each = members.filter_map(|(member, value)| match value {
+        Value::Object(inner) => Some(format!("{member} ({})", self::members(inner.iter()))),
+        _ => Some(format!("{member} {}", free_text(value)?)),
+    });
+    each.collect::<Vec<_>>().join(", ")
 }
 
 /// A member as a person reads it; `None` when it says nothing.
@@ -220,6 +287,26 @@ mod tests {
         for (member, expected) in table {
             assert_eq!(free_text(&member).as_deref(), expected, "{member}");
         }
+    }
+
+    #[test]
+    fn machines_8_a_notice_says_what_it_is_about_and_what_became_of_it() {
+        let round = "019c8c61-8129-7511-9f31-aa5142e65448";
+        let notice = json!({
+            "cause_position": 16, "event": "round_decided", "outcome": "commit", "proposal_id": round,
+            "signature": "e30..e30", "subject": { "kind": "round", "id": round },
+            "tally": { "approve": 2, "reject": 1 },
+        });
+        let said = of_a_notice(notice.as_object().unwrap());
+        let expected = [
+            ("about", format!("round {round}")),
+            (
+                "says",
+                "outcome commit, tally (approve 2, reject 1)".to_owned(),
+            ),
+        ];
+        assert_eq!(said, expected);
+        assert_eq!(of_a_notice(&Map::new()), []);
     }
 
     #[test]

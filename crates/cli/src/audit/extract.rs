@@ -1,4 +1,4 @@
-//! What an audit says of checkpoints, and of a bundle of one interaction or contract.
+//! What an audit says of checkpoints, and of a bundle.
 
 use x811_ledger::audit::{Cause, Report, Unchecked};
 
@@ -65,14 +65,12 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
     let Some(extract) = &report.extract else {
         return Vec::new();
     };
-    let interaction = extract.interaction.map(|id| format!("interaction {id}"));
-    let contract = extract.contract;
-    let of = interaction.or_else(|| contract.map(|id| format!("contract {}", id.to_public())));
-    let descriptor = extract.descriptor;
-    let of = of.or_else(|| descriptor.map(|did| format!("descriptor of {did}")));
-    let of = of.unwrap_or_else(|| "interaction that cannot be read".to_owned());
+    let of = extract.subject().map_or_else(
+        || "something that the file does not say".to_owned(),
+        |subject| format!("the {} {}", subject.kind(), subject.public_id()),
+    );
     let mut notes = vec![format!(
-        "this is a bundle of the {of}: {} records in {} streams, under a checkpoint \
+        "this is a bundle of {of}: {} records in {} streams, under a checkpoint \
          over {}",
         report.records,
         extract.streams.len(),

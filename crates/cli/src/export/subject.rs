@@ -33,16 +33,7 @@ pub(super) async fn fetch(
     }
     let extract = report
         .extract
-        .filter(|extract| match subject {
-            Subject::Interaction(id) => extract.interaction == Some(id),
-            Subject::Contract(id) => extract.contract == Some(id),
-            Subject::Descriptor(did) => extract.descriptor == Some(did),
-            Subject::Session(id) => extract.session == Some(id),
-            Subject::Agreement(id) => extract.agreement == Some(id),
-            Subject::Round(id) => extract.round == Some(id),
-            // No option names it.
-            Subject::Conduct(_) => false,
-        })
+        .filter(|extract| extract.subject() == Some(subject))
         .ok_or_else(|| Failure::untrusted("the ledger sent a bundle of something else"))?;
     let mut sink = Sink::open(target).map_err(|error| unwritten(&error))?;
     sink.write_all(&bytes).map_err(|error| unwritten(&error))?;

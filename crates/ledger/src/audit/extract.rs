@@ -8,9 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use x811_eventlog::{Checkpoint, Hash, InclusionProof, Record};
-use x811_protocol::did::Did;
 use x811_protocol::event::{Event, LedgerOpened};
-use x811_protocol::id::{AgreementId, ContractId, InteractionId, RoundId, SessionId};
 
 use super::checkpoints::Covered;
 use super::finding::{Cause, Findings, Spot};
@@ -18,7 +16,9 @@ use super::outcome::{Gap, Undecided};
 use super::trust::{Signed, Trusting};
 use super::unchecked::{Counts, Unchecked};
 use crate::checkpoint;
-use crate::export::{CheckpointLine, EndLine, EndVersion, KeysLine, Opening, PathLine, links};
+use crate::export::{
+    CheckpointLine, EndLine, EndVersion, KeysLine, Opening, PathLine, Scope, links,
+};
 use crate::standing::{Settling, Standing};
 use crate::world::World;
 use x811_protocol::stream::{Stream, Subject};
@@ -26,24 +26,9 @@ use x811_protocol::stream::{Stream, Subject};
 /// What an audit of a bundle says besides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExtractReport {
-    /// Which interaction it is of, if that can be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub interaction: Option<InteractionId>,
-    /// Which contract it is of, if it is of one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub contract: Option<ContractId>,
-    /// Whose descriptor it is of, if it is of one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub descriptor: Option<Did>,
-    /// The session, of a bundle of one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<SessionId>,
-    /// The agreement, of a bundle of one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agreement: Option<AgreementId>,
-    /// The round, of a bundle of one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub round: Option<RoundId>,
+    /// What it is of, if that can be read: a member of its kind, with its id.
+    #[serde(flatten)]
+    pub scope: Option<Scope>,
     /// Records of the log that the bundle's checkpoint covers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree_size: Option<u64>,
@@ -58,6 +43,14 @@ pub struct ExtractReport {
     pub standing: Option<Standing>,
     /// What cannot be checked without the rest of the log, and how often.
     pub not_checked: BTreeMap<Unchecked, u64>,
+}
+
+impl ExtractReport {
+    /// What the bundle is of, if that can be read.
+    #[must_use]
+    pub fn subject(&self) -> Option<Subject> {
+        self.scope.and_then(Scope::subject)
+    }
 }
 
 /// One stream of a bundle.
@@ -555,12 +548,7 @@ impl Extract {
         };
         let streams: Vec<StreamReport> = names.into_iter().map(report).collect();
         ExtractReport {
-            interaction: self.subject.and_then(Subject::interaction),
-            contract: self.subject.and_then(Subject::contract),
-            descriptor: self.subject.and_then(Subject::descriptor),
-            session: self.subject.and_then(Subject::session),
-            round: self.subject.and_then(Subject::round),
-            agreement: self.subject.and_then(Subject::agreement),
+            scope: self.subject.map(Scope::from),
             tree_size,
             open_ended: streams.iter().filter(|s| !s.is_closed).count() as u64,
             streams,

@@ -103,7 +103,8 @@ pub(crate) async fn all_clean(ledgerbox: &Ledgerbox) -> Vec<Report> {
         assert_eq!(report.signatures_valid, report.envelopes);
         assert_eq!(report.checkpoints.len(), 1);
         let extract = report.extract.as_ref().unwrap();
-        assert_eq!((extract.interaction, extract.open_ended), (Some(id), 0));
+        let of = Some(Subject::Interaction(id));
+        assert_eq!((extract.subject(), extract.open_ended), (of, 0));
         assert_eq!(report.interactions.values().sum::<u64>(), 1);
         reports.push(report);
     }

@@ -95,10 +95,8 @@ async fn cc_074_a_bundle_proves_every_revision_offline() {
     assert!(report.is_clean());
     assert_eq!(report.signatures_valid, report.envelopes);
     let extract = report.extract.unwrap();
-    assert_eq!(
-        (extract.descriptor, extract.open_ended),
-        (Some(agent.did), 0)
-    );
+    let of = Some(Subject::Descriptor(agent.did));
+    assert_eq!((extract.subject(), extract.open_ended), (of, 0));
     let mut streams: Vec<&str> = extract.streams.iter().map(|s| s.stream.as_str()).collect();
     streams.sort_unstable();
     let (own, keys) = (

@@ -4,6 +4,7 @@ use crate::log::checkpoint;
 use crate::readers::Readers;
 use crate::world::Deal;
 use x811_ledger::audit::audit_export;
+use x811_protocol::stream::Subject;
 
 const SOME_ID: &str = "0190a1b2-c3d4-7e5f-8901-234567890abc";
 
@@ -35,10 +36,8 @@ async fn lc_7_a_bundle_is_for_its_parties_and_auditors_and_holds_offline() {
         assert_eq!(report.interactions.get("verified"), Some(&1));
         assert_eq!(report.checkpoints.len(), 1);
         let extract = report.extract.unwrap();
-        assert_eq!(
-            extract.interaction.map(|id| id.request_id()),
-            Some(deal.id())
-        );
+        let interaction = extract.subject().and_then(Subject::interaction);
+        assert_eq!(interaction.map(|id| id.request_id()), Some(deal.id()));
         assert_eq!(extract.open_ended, 0);
         assert!(!answer.text.contains(&other.id().to_string()));
     }
